@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { Plugin, RolldownOptions } from 'rolldown'
 import { bundledPackages, type Part } from './release/bundled-packages.ts'
+import { pageSources } from './src/page/page-sources.ts'
 
 // What ships is one program with its packages inside: it runs on the very versions that were tested, installs nothing else,
 // and starts in two thirds of the time that a few hundred files take. Only optional packages stay outside: the keychain and
@@ -67,9 +68,20 @@ function unused(): Plugin {
   }
 }
 
+/** Puts the files of the page into the program, so that it is found in a package, an image and a single file alike. */
+function embeddedPage(): Plugin {
+  return {
+    name: 'embedded-page',
+    load(id) {
+      if (!id.replaceAll('\\', '/').endsWith('/src/page/page-sources.ts')) return undefined
+      return `export const pageSources = new Map(${JSON.stringify([...pageSources])})`
+    },
+  }
+}
+
 /** @param parts what the output holds besides packages */
 export function toPlugins(parts: readonly Part[]): Plugin[] {
-  return [unused(), ascii(), bundledPackages(parts)]
+  return [unused(), embeddedPage(), ascii(), bundledPackages(parts)]
 }
 
 export default {

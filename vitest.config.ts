@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     // A guard against hanging and no measure: a machine may be busy with other things.
     testTimeout: 30_000,
+    expect: { poll: { timeout: 20_000 } },
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/build-program.ts'],
     setupFiles: ['test/setup.ts'],

@@ -5,12 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { eventsPerSecond, stallMs } from './lib/agents.ts'
 import { unstreamed, askMany, dialects, hold, load, longChat } from './lib/load.ts'
 import type { DialectName, Load } from './lib/load.ts'
+import { gatewayRows } from './lib/gateway.ts'
+import { workspaceRows } from './lib/workspace.ts'
 import { askProbe, cpuMicros, median, residentBytes, startNode, stop } from './lib/process.ts'
 import type { Running } from './lib/process.ts'
 
 // The speed table: compares copilot-proxy with a raw node:http byte pipe, in turns, in front of the same simulated
 // Copilot on loopback. CPU time is the operating system's count for the process and excludes the load generator.
-// Needs Linux (/proc) and a build: `npm run bench` makes one.
+// Needs Linux (/proc) and a build: `npm run bench` makes one. `node bench/run.ts 5 workspace` measures workspaces only.
 
 const rounds = Number(process.argv[2] ?? 5)
 const root = new URL('..', import.meta.url).pathname
@@ -32,13 +34,15 @@ async function startPipe(flags: readonly string[] = []): Promise<Target> {
   return { ...running, ...(JSON.parse(running.firstLine) as { url: string }) }
 }
 
-async function startProxy(flags: readonly string[] = []): Promise<Target> {
-  const running = await startNode([...flags, join(root, 'bin/copilot-proxy.cjs'), 'serve', '--port', '0'], {
+async function startProxy(flags: readonly string[] = [], args: readonly string[] = []): Promise<Target> {
+  const program = [join(root, 'bin/copilot-proxy.cjs'), 'serve', '--port', '0', ...args]
+  const running = await startNode([...flags, ...program], {
     COPILOT_PROXY_HOME: home,
     COPILOT_GITHUB_TOKEN: githubToken ?? '',
     COPILOT_PROXY_COPILOT_OAUTH_GITHUB_BASE_URL: url ?? '',
     COPILOT_PROXY_COPILOT_OAUTH_GITHUB_API_BASE_URL: url ?? '',
     COPILOT_PROXY_SERVER_MAX_CONCURRENT_REQUESTS: '1000',
+    COPILOT_PROXY_WORKSPACE_READ_ONLY: 'false',
   })
   return { ...running, url: /http:\S+/.exec(running.firstLine)?.[0] ?? '' }
 }
@@ -120,8 +124,8 @@ async function startSeconds(): Promise<number> {
   return seconds
 }
 
-async function idleBytes(): Promise<number> {
-  const proxy = await startProxy()
+async function idleBytes(args: readonly string[] = []): Promise<number> {
+  const proxy = await startProxy([], args)
   await sleep(1500)
   const idle = residentBytes(proxy.pid)
   await stop(proxy)
@@ -153,6 +157,22 @@ async function heldBytes(target: Target): Promise<number> {
   return (held - before) / heldStreams
 }
 
+const workspaces = {
+  rounds,
+  home,
+  idleBytes,
+  start: (workspace: string) => startProxy(probe, ['--workspace', workspace]),
+  stream: (target: Target) => askMany(target.url, load('chat', '[demo:frames 200 1][demo:slow 4]'), 16, 16),
+}
+const print = (table: readonly (readonly string[])[]) =>
+  process.stdout.write(`${table.map((row) => `| ${row.join(' | ')} |`).join('\n')}\n`)
+if (process.argv[3] === 'workspace') {
+  print([...(await workspaceRows(workspaces)), ...(await gatewayRows())])
+  await stop(upstream)
+  rmSync(home, { recursive: true, force: true })
+  process.exit(0)
+}
+
 const pipe = await startPipe()
 const proxy = await startProxy()
 /**
@@ -182,6 +202,8 @@ for (let i = 0; i < rounds; i++) {
 const idle = await idleBytes()
 const held = { pipe: await heldBytes(await startPipe(probe)), proxy: await heldBytes(await startProxy(probe)) }
 const desk = await measureAgents()
+const companion = await workspaceRows(workspaces)
+const gateway = await gatewayRows()
 await stop(upstream)
 rmSync(home, { recursive: true, force: true })
 
@@ -241,4 +263,4 @@ const rows = [
   ],
   ['start to /healthz', '', `${(median(starts) * 1000).toFixed(0)} ms`, '', '≤ 300 ms'],
 ]
-process.stdout.write(`${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}\n`)
+print([...rows, ...companion, ...gateway])

@@ -19,6 +19,7 @@ import { answerPreflight, createGuard } from './http/guards.ts'
 import { createEngineMemory } from './http/engine-memory.ts'
 import type { Engine } from './http/engine-memory.ts'
 import { createCreditLimit } from './http/key-limits.ts'
+import type { CreditLimit } from './http/key-limits.ts'
 import { createKeySessions } from './http/key-sessions.ts'
 import { createLifetimes } from './http/lifetimes.ts'
 import type { Metrics } from './usage/metrics.ts'
@@ -31,7 +32,8 @@ import { hasOneAuthority } from './http/origin-policy.ts'
 import { registerDialectRoutes } from './http/dialect-routes.ts'
 import { collectRoutes, unknownRoute } from './http/routes.ts'
 import { registerRequestRoutes } from './http/request-routes.ts'
-import { registerSessionRoutes } from './http/session-routes.ts'
+import { registerSessionEvents } from './http/session-events.ts'
+import { registerMessageRoute, registerSessionRoutes } from './http/session-routes.ts'
 import type { SessionRouteDeps } from './http/session-routes.ts'
 import { registerStateRoutes } from './http/state-routes.ts'
 import type { StateDeps } from './http/state-routes.ts'
@@ -39,6 +41,7 @@ import type { ModelRegistry } from './models/registry.ts'
 import type { UsageRecorder } from './usage/recorder.ts'
 import type { RequestList } from './usage/requests.ts'
 import { registerMcpRoute } from './mcp/server/route.ts'
+import { registerPageFiles, sendPageFile } from './page/page-routes.ts'
 import { registerRpcRoute, rpcPath } from './rpc/route.ts'
 import type { Caller } from './rpc/route.ts'
 import type { Workspaces } from './sessions/workspaces.ts'
@@ -47,7 +50,7 @@ import { receiveHandshakes } from './websocket/handshakes.ts'
 export interface AppDeps
   extends
     Omit<ModelRouteDeps, 'rateLimit' | 'creditLimit' | 'uploadIdleMs' | 'lifetimes'>,
-    Omit<StateDeps, 'admission' | 'cacheWatch' | 'lifetimes'>,
+    Omit<StateDeps, 'admission' | 'cacheWatch' | 'lifetimes' | 'sendPage'>,
     SessionRouteDeps {
   readonly registry: ModelRegistry
   readonly metrics: Metrics
@@ -66,6 +69,8 @@ export interface App {
   /** @throws the error of `listen`, unchanged */
   readonly listen: (server: { readonly host: string; readonly port: number }) => Promise<void>
   readonly address: () => AddressInfo
+  /** Shared by model requests of callers and of runs. */
+  readonly creditLimit: CreditLimit
   /** Call after the configuration has changed. */
   readonly reconfigured: () => void
   /** Resolves when every request that runs or waits at the call has ended. */
@@ -117,8 +122,10 @@ export function buildApp(deps: AppDeps): App {
   const lifetimes = createLifetimes(deps.log, memory)
   const { metrics, pipeline } = deps
   const rateLimit = createRateLimit(monotonicMs)
+  const hasPage = (): boolean => deps.workspaces?.() !== undefined
   const routeDeps: ModelRouteDeps & StateDeps = {
     ...deps,
+    sendPage: (request, reply) => (hasPage() ? sendPageFile(request, reply, 'index.html') : undefined),
     rateLimit,
     creditLimit: createCreditLimit(deps.totals, () => deps.config().server, deps.now),
     uploadIdleMs: deadlines.uploadIdleMs,
@@ -134,11 +141,13 @@ export function buildApp(deps: AppDeps): App {
     settings: () => deps.config().server,
     failedKeys: createFailedKeys(monotonicMs),
     sessions,
+    hasPage,
     setTimer,
   })
   const handleFault = createFaultHandler({ ...deps, now: monotonicMs, dateNow: deps.now })
   const workspaces = () => (deps.config().rpc.enabled ? deps.workspaces?.() : undefined)
-  // Registered before routes are collected: where it does not exist, no answer suggests it.
+  // Registered before routes are collected: where they do not exist, no answer suggests them.
+  registerPageFiles(fastify, hasPage)
   const rpc = registerRpcRoute(fastify, {
     config: deps.config,
     workspaces,
@@ -151,6 +160,17 @@ export function buildApp(deps: AppDeps): App {
     pingMs: deadlines.pingMs,
     log: deps.log,
   })
+  const companion = async () => deps.companion?.()
+  const sessionParts = {
+    companion,
+    config: deps.config,
+    lifetimes,
+    admit: ({ keyName, raw }: FastifyRequest, signal: AbortSignal) =>
+      admitCall({ keyName, address: raw.socket.remoteAddress }, signal),
+    uploadIdleMs: deadlines.uploadIdleMs,
+  }
+  registerMessageRoute(fastify, sessionParts)
+  const sessionEvents = registerSessionEvents(fastify, { companion })
   const routes = collectRoutes(fastify)
   const unused = watchUnusedConnections(fastify.server)
   limitConnections(fastify.server, () => deps.config().server.maxConnections, deps.log, monotonicMs)
@@ -222,15 +242,23 @@ export function buildApp(deps: AppDeps): App {
     for (const { closeRevoked } of [rpc, mcp]) {
       closeRevoked((response, keyName) => keyName === undefined || isRevoked(response))
     }
+    sessionEvents.endWhere((response) => sessions.isUnkeyed(response) || isRevoked(response))
     // Read the keys again: they may have changed meanwhile.
     setTimer(() => {
       if (guard.keys().length > 0) sessions.closeRevoked(guard.keys())
     }, errorEventMs)
   }
 
+  /** Ends the runs, tells everybody who listens, and ends their streams. */
+  async function endSessions(graceMs: number): Promise<void> {
+    const opened = await companion()
+    await opened?.sessions.stop(graceMs)
+    sessionEvents.endWhere(() => true)
+  }
+
   registerStateRoutes(fastify, routeDeps)
-  registerRequestRoutes(fastify, deps)
-  registerSessionRoutes(fastify, deps)
+  registerRequestRoutes(fastify, { ...deps, hasPage })
+  registerSessionRoutes(fastify, sessionParts)
   const mcp = registerMcpRoute(fastify, {
     config: deps.config,
     workspaces: () => deps.workspaces?.(),
@@ -256,6 +284,7 @@ export function buildApp(deps: AppDeps): App {
       stopSecond = await acceptAlso(fastify.server, { host: '::1', port: addressOf(fastify).port, backlog })
     },
     address: () => addressOf(fastify),
+    creditLimit: routeDeps.creditLimit,
     reconfigured() {
       pipeline.admission.limitsChanged()
       endRevoked()
@@ -269,7 +298,7 @@ export function buildApp(deps: AppDeps): App {
       const sweep = setInterval(() => fastify.server.closeIdleConnections(), sweepIntervalMs)
       stopSecond?.()
       unused.closeAll()
-      await Promise.all([fastify.close(), rpc.close(graceMs), mcp.close(graceMs)])
+      await Promise.all([fastify.close(), rpc.close(graceMs), mcp.close(graceMs), endSessions(graceMs)])
       clearTimeout(endRequests)
       clearTimeout(endConnections)
       clearInterval(sweep)

@@ -37,9 +37,12 @@ import { providerOfName } from './models/names.ts'
 import { createModelRefresh } from './models/refresh.ts'
 import { createModelRegistry } from './models/registry.ts'
 import { createSharedFetch } from './auth/shared-fetch.ts'
+import type { ModelAnswer } from './pipeline/model-answer.ts'
 import { createPipeline } from './pipeline/pipeline.ts'
 import type { Pipeline } from './pipeline/pipeline.ts'
-import type { OpenWorkspaces } from './sessions/open-workspaces.ts'
+import { keyRefusal } from './pipeline/route-model.ts'
+import type { GatewaySwitch } from './gateway/gateway-switch.ts'
+import type { Companion } from './sessions/open-companion.ts'
 import { createUsageRecorder } from './usage/recorder.ts'
 import { createRequestList } from './usage/requests.ts'
 
@@ -52,7 +55,13 @@ export interface DaemonOptions {
   readonly clientIdsFile?: string | undefined
   /** The folder for the journals of workspaces; undefined: tools write nothing. */
   readonly workspacesDir?: string | undefined
-  /** The user's own folder, for paths of workspaces that begin with `~`. May throw. */
+  /** False: messages and runs are in memory only, because another process may have the file of `workspacesDir`. */
+  readonly keepsSessions?: boolean | undefined
+  /** The folder for the record of the gateway for tool providers; undefined: it has none. */
+  readonly gatewayDir?: string | undefined
+  /** Who listens on a port in use, e.g. `node (process 17)`. Default: another program. */
+  readonly portHolder?: ((address: { readonly host: string; readonly port: number }) => Promise<string>) | undefined
+  /** The user's own folder, for paths of workspaces that begin with `~` and for ~/.copilot. May throw. */
   readonly homeDir?: (() => string) | undefined
   /** For `auth.store: keychain`. Default: the system's. */
   readonly keychain?: Keychain | undefined
@@ -211,6 +220,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     announceCopilot(token)
   }
 
+  /** Undefined once the daemon listens. Before that, it may still fail to start, e.g. because its port is in use. */
+  let pendingAnnouncements: (() => void)[] | undefined = []
+  function announce(tell: () => void): void {
+    if (pendingAnnouncements === undefined) tell()
+    else pendingAnnouncements.push(tell)
+  }
+
   /** `''`: nobody is logged in to Copilot. Undefined: not known yet. */
   let announcedAccount: string | undefined
   /** Announces each account once, although every new connection reports its account again. */
@@ -220,7 +236,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     if (key === announcedAccount) return
     announcedAccount = key
     if (account === undefined) announceNoAccount()
-    else options.onAccount?.(account)
+    else announce(() => options.onAccount?.(account))
   }
 
   /** Whether the Codex login has been read, or Codex is switched off. */
@@ -232,12 +248,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     codexModels.follow(account?.id)
     isCodexRead = true
     if (account === undefined) announceNoAccount()
-    else log.info({ account: account.label }, 'logged in to Codex')
+    else announce(() => log.info({ account: account.label }, 'logged in to Codex'))
   }
 
   /** Announces that nobody is logged in, once both logins have been read and neither exists. */
   function announceNoAccount(): void {
-    if (isCodexRead && announcedAccount === '' && !codexModels.isInUse()) options.onAccount?.(undefined)
+    if (isCodexRead && announcedAccount === '' && !codexModels.isInUse()) announce(() => options.onAccount?.(undefined))
   }
 
   /**
@@ -278,39 +294,96 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     salt: randomBytes(16).toString('hex'),
   })
 
-  let workspaces: Promise<OpenWorkspaces> | undefined
-  let openNow: OpenWorkspaces | undefined
+  let companion: Promise<Companion> | undefined
+  let openNow: Companion | undefined
+  let gateway: GatewaySwitch | undefined
   /** Opens workspaces when the first one is configured: until then, nothing of them is loaded. */
-  async function openWorkspaces(): Promise<OpenWorkspaces> {
-    const opened = await import('./sessions/open-workspaces.ts')
-    return opened.openWorkspaces({
+  async function openCompanion(): Promise<Companion> {
+    const [opened, { createGatewaySwitch }] = await Promise.all([
+      import('./sessions/open-companion.ts'),
+      import('./gateway/gateway-switch.ts'),
+    ])
+    gateway ??= createGatewaySwitch({
+      config: () => config,
+      dataDir: options.gatewayDir,
+      env,
+      homeDir: options.homeDir ?? noHome,
+      portHolder: options.portHolder ?? (async () => 'another program'),
+      holdSecrets: (...values) => secrets.hold('gateway', ...values),
+      log,
+      setTimer,
+    })
+    return opened.openCompanion({
       config: () => config,
       dataDir: options.workspacesDir,
+      keepsSessions: options.keepsSessions ?? true,
       homeDir: options.homeDir ?? noHome,
+      runTurn: (call) => runWithinCredits(call),
+      modelFacts,
+      defaultModel,
+      setTimer,
+      randomId: randomUUID,
+      sources: [gateway.tools],
       log,
     })
   }
 
-  async function updateWorkspaces(): Promise<void> {
-    if (workspaces === undefined && config.workspaces.length === 0) return
+  /** Opens or closes the gateway for tool providers, as the configuration says. */
+  async function updateGateway(): Promise<void> {
+    const host = config.workspaces.length > 0 ? openNow : undefined
+    await gateway?.update(host && { ...host.sessions, workspaces: host.workspaces })
+  }
+
+  /** As `pipeline.runTurn`, within the credits of the key. */
+  async function runWithinCredits(call: Parameters<typeof pipeline.runTurn>[0]): Promise<ModelAnswer> {
+    const leave = app.creditLimit.enter(call.keyName)
     try {
-      const isNew = workspaces === undefined
-      const opened = await (workspaces ??= openWorkspaces())
-      openNow = opened
-      if (!isNew) await opened.reconfigure()
+      const answer = await pipeline.runTurn(call)
+      return { ...answer, events: withEnd(answer.events, leave) }
     } catch (error) {
-      workspaces = undefined
+      leave()
+      throw error
+    }
+  }
+
+  function modelFacts(name: string) {
+    const found = registry.resolve(name)
+    if (!found.ok) return undefined
+    const { maxPromptTokens, contextWindow, supports } = found.value.model
+    return { contextTokens: maxPromptTokens ?? contextWindow, hasToolCalls: supports.toolCalls !== false }
+  }
+
+  /** The choice of `launch opencode` among the models that the key may use. */
+  async function defaultModel(keyName: string | undefined, signal: AbortSignal): Promise<string> {
+    await awaitLogins('', signal)
+    await completeModels([copilotModels, codexModels], '', { retry: false, signal })
+    const { chooseAgentModel } = await import('./client-settings/choose-models.ts')
+    const models = registry
+      .list()
+      .filter((entry) => entry.model.type === 'chat' && keyRefusal(config, keyName, entry.id, entry) === undefined)
+    const chosen = chooseAgentModel(
+      models.map(({ id, model }) => ({ id, tools: model.supports.toolCalls !== false, routes: {} })),
+    )
+    return chosen?.id ?? 'auto'
+  }
+
+  async function updateWorkspaces(): Promise<void> {
+    if (companion === undefined && config.workspaces.length === 0) return
+    try {
+      const isNew = companion === undefined
+      const opened = await (companion ??= openCompanion())
+      openNow = opened
+      if (!isNew) await opened.workspaces.reconfigure()
+    } catch (error) {
+      companion = undefined
       log.error({ err: error }, 'the workspaces cannot be opened')
     }
   }
 
   const app = buildApp({
     ...common,
-    workspaces: () => (config.workspaces.length > 0 ? openNow : undefined),
-    sessions: async () => {
-      if (config.workspaces.length > 0) return (await workspaces)?.listing()
-      return undefined
-    },
+    workspaces: () => (config.workspaces.length > 0 ? openNow?.workspaces : undefined),
+    companion: async () => (config.workspaces.length > 0 ? companion : undefined),
     pipeline,
     isConfigRefused: () => isConfigRefused,
     tokenStatus: () => copilot.tokens.status(),
@@ -338,13 +411,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   async function closeAll(graceMs: number): Promise<void> {
     await app.close(graceMs)
+    await gateway?.close(Math.min(graceMs, goodbyeMs))
     await closeWorkspaces()
     totals.close()
     await closeUpstream()
   }
 
   async function closeWorkspaces(): Promise<void> {
-    const opened = await workspaces?.catch(() => undefined)
+    const opened = await companion?.catch(() => undefined)
     opened?.close()
   }
 
@@ -365,6 +439,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await closeUpstream()
     throw error
   }
+  const announcements = pendingAnnouncements
+  pendingAnnouncements = undefined
+  for (const tell of announcements) tell()
+
+  await updateGateway()
 
   return {
     url: urlOf(config.server.host, app.address()),
@@ -378,7 +457,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       registry.setNaming(config.models)
       warnOfDeadTargets()
       app.reconfigured()
-      if (!isDeepStrictEqual(config.workspaces, before.workspaces)) void updateWorkspaces()
+      if (!isDeepStrictEqual(config.workspaces, before.workspaces)) void updateWorkspaces().then(updateGateway)
+      else if (!isDeepStrictEqual(config.gateway, before.gateway)) void updateGateway()
       if (
         !isDeepStrictEqual(config.copilot, before.copilot) ||
         !isDeepStrictEqual(config.copilotOauth, before.copilotOauth)
@@ -405,6 +485,18 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     close: (graceMs) => (closing ??= closeAll(graceMs)),
   }
 }
+
+/** The events, and a call when they have ended or are left. */
+async function* withEnd<Event>(events: AsyncIterable<Event>, end: () => void): AsyncGenerator<Event> {
+  try {
+    yield* events
+  } finally {
+    end()
+  }
+}
+
+/** For tool providers to end after the last request. Ms. */
+const goodbyeMs = 5000
 
 function noHome(): never {
   throw new Error('You have no home folder.')

@@ -65,6 +65,8 @@ export type ProxyError =
       readonly keyName: string
       readonly retryAfterSeconds: number
     }
+  /** What a caller asks of a session, a run or an approval cannot be done. `detail`: a sentence in place of the usual one. */
+  | { readonly kind: 'session_refused'; readonly problem: SessionProblem; readonly detail?: string }
   | { readonly kind: 'shutting_down' }
   /** Nobody is logged in to the provider, or the account has no access. `fix` is the command or page that helps. */
   | {
@@ -108,6 +110,33 @@ export type ProxyError =
   /** Upstream sent something that is not the API's format: HTML, a wrong content type, endless whitespace. */
   | { readonly kind: 'upstream_unusable'; readonly detail: string; readonly headers?: PassedHeaders }
   | { readonly kind: 'internal' }
+
+export type SessionProblem =
+  | 'no_workspace'
+  | 'session_not_found'
+  | 'run_not_found'
+  | 'approval_not_found'
+  | 'run_ended'
+  | 'approval_decided'
+  /** The history of a session cannot be deleted during a run. */
+  | 'run_in_progress'
+  | 'too_many_runs'
+  | 'agent_disabled'
+  /** The file of the sessions cannot be used. */
+  | 'sessions_unavailable'
+
+const sessionStatuses: Readonly<Record<SessionProblem, number>> = {
+  no_workspace: 404,
+  session_not_found: 404,
+  run_not_found: 404,
+  approval_not_found: 404,
+  run_ended: 409,
+  approval_decided: 409,
+  run_in_progress: 409,
+  too_many_runs: 429,
+  agent_disabled: 403,
+  sessions_unavailable: 503,
+}
 
 /** Upstream headers that a caller may see: quota, rate limit, request id. */
 type PassedHeaders = Readonly<Record<string, string>>
@@ -197,6 +226,8 @@ export function statusOf(error: ProxyError): number {
     case 'credits_spent':
     case 'wrong_keys':
       return 429
+    case 'session_refused':
+      return sessionStatuses[error.problem]
     case 'upstream_status':
       return upstreamStatus(error.status)
     case 'upstream_failed':

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { fstatSync, statSync } from 'node:fs'
 import { devNull, homedir } from 'node:os'
 import { isSea } from 'node:sea'
@@ -163,6 +164,29 @@ function reportDefects(stderr: Output, secrets: KnownSecrets): void {
   }
 }
 
+/** How long what was typed before a question is dropped: a terminal hands it over at once. Ms. */
+const typedAheadMs = 50
+
+function drop(): void {}
+
+/** In raw mode a terminal sends keys as they are pressed, and Ctrl-C as a character. */
+async function readKey(signal: AbortSignal, onReady: () => void): Promise<string> {
+  const { stdin } = process
+  stdin.setRawMode(true)
+  try {
+    stdin.on('data', drop).resume()
+    await delay(typedAheadMs, undefined, { signal })
+    stdin.off('data', drop)
+    onReady()
+    const [key]: unknown[] = await once(stdin, 'data', { signal })
+    return String(key)
+  } finally {
+    stdin.off('data', drop)
+    stdin.setRawMode(false)
+    stdin.pause()
+  }
+}
+
 async function main(): Promise<void> {
   let lost = false
   const stderr = toOutput(process.stderr, () => {})
@@ -184,6 +208,7 @@ async function main(): Promise<void> {
     stderr,
     stdin: process.stdin,
     interactive: isatty(process.stdin.fd) && isatty(process.stdout.fd),
+    ...(isatty(process.stdin.fd) && { readKey }),
     ...listenForSignals(unfinished),
     beforeExit: unfinished.add,
     engine: v8Engine,

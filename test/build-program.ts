@@ -19,7 +19,7 @@ function buildProgram(): Promise<void> {
 /** Runs the npm script unless its output is newer than the sources. */
 export async function buildIfChanged(script: string, output: string): Promise<void> {
   const built = join(root, output)
-  const sources = globSync('{*.json,rolldown.config.ts,bin/*,{release,src}/**/*.ts}', { cwd: root })
+  const sources = globSync('{*.json,rolldown.config.ts,bin/*,{release,src}/**/*.ts,src/page/static/*}', { cwd: root })
   const changedMs = Math.max(...sources.map((file) => statSync(join(root, file)).mtimeMs))
   if (existsSync(built) && statSync(built).mtimeMs > changedMs) return
   await promisify(execFile)('npm', ['run', script], { cwd: root })

@@ -15,7 +15,7 @@ async function loadedModules(config: string): Promise<readonly string[]> {
 }
 
 const companion =
-  /^src\/(?:workspace|tools|sessions)\/|^node_modules\/(?:ws|ajv|picomatch|diff|@vscode|@modelcontextprotocol)\//
+  /^src\/(?:workspace|tools|sessions|agent|gateway)\/|^src\/page\/page-(?:files|sources)|^node_modules\/(?:ws|ajv|picomatch|diff|@vscode|@modelcontextprotocol)\//
 
 test('without a workspace, a daemon loads nothing of what workspaces need', async () => {
   const modules = await loadedModules('{}')
@@ -28,4 +28,6 @@ test('with a workspace, it loads them, but nothing of MCP before a client of /mc
   expect(modules).toContain('src/sessions/open-workspaces.ts')
   expect(modules).toContain('src/mcp/server/route.ts')
   expect(modules.filter((module) => module.includes('@modelcontextprotocol'))).toEqual([])
+  // The gateway is off.
+  expect(modules).not.toContain('src/gateway/open-gateway.ts')
 })

@@ -52,7 +52,7 @@ export async function sendRequest(
       await response.body?.cancel()
       return {
         kind: 'redirected',
-        detail: `The answer of ${host} is a redirect${redirectTarget(response, host)}`,
+        detail: `${host} answered with a redirect${redirectTarget(response, host)}`,
       }
     }
     const text = await readText(response)
@@ -96,26 +96,25 @@ export function isHeaderSafe(token: string): boolean {
   return /^[\x21-\x7E]+$/.test(token)
 }
 
-/** The target's host only, because path and query may contain what was sent. */
+/** Returns only the target's host: path and query may repeat secrets of the request. */
 function redirectTarget(response: Response, host: string): string {
   const target = URL.parse(response.headers.get('location') ?? '')?.host
-  return target === undefined || target === host
-    ? ', which is not followed'
-    : ` to ${target}, which is not followed: ${inTheWay}`
+  return target === undefined || target === host ? '' : ` to ${target}. ${causesOf('')}`
 }
 
-const inTheWay = 'the sign-in page of a network, a company proxy or firewall may be in the way'
+/** @param others before the usual ones, each with a comma after it */
+function causesOf(others: string): string {
+  return `Possible causes: ${others}a sign-in page of this network, a company proxy, a firewall`
+}
 
 /**
  * States that a web page came instead of an answer; undefined for any other reply.
  * @param whose as in “GitHub’s answer”
- * @param whatElse other possible senders of the page, besides those on the way of every request
+ * @param others possible causes besides the usual ones
  */
-export function describeWebPage({ status, headers, text }: Reply, whose: string, whatElse = ''): string | undefined {
+export function describeWebPage({ status, headers, text }: Reply, whose: string, others = ''): string | undefined {
   const isPage = /^text\/html\b/i.test(headers.get('content-type') ?? '') || text.trimStart().startsWith('<')
-  return isPage
-    ? `A web page came back instead of ${whose} answer (status ${status}): ${whatElse}${inTheWay}`
-    : undefined
+  return isPage ? `Got a web page instead of ${whose} answer (status ${status}). ${causesOf(others)}` : undefined
 }
 
 /** Undefined if the body is larger than any real reply. */

@@ -162,7 +162,7 @@ const TICK_MS = 30_000
 const PATIENCE_MS = 2_000
 /** The shortest time between two refreshes while the credential works. Ms. */
 export const MIN_REFRESH_GAP_MS = 5_000
-/** Upstream may go on refusing a new credential too. One refresh a minute is enough to notice when that ends. */
+/** Upstream may refuse the new credential too. One refresh a minute is enough to notice when that ends. */
 const STALE_GAP_MS = 60_000
 const MAX_BACK_OFF_MS = 60_000
 /** The wait after a quick failure, so that a busy caller does not flood a server that is down. Ms. */

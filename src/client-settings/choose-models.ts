@@ -35,6 +35,21 @@ const rules: Readonly<Record<ClientId, Readonly<Record<Role, Rule>>>> = {
   },
 }
 
+/** What a choice needs to know of a model. */
+type Choosable = Pick<ClientModel, 'id' | 'routes' | 'tools'>
+
+/** The model for a program of no particular client, as `launch opencode` chooses it. Undefined for an empty list. */
+export function chooseAgentModel<Model extends Choosable>(all: readonly Model[]): Model | undefined {
+  const models = withTools(all)
+  return choose(models, rules.opencode.main) ?? models.find(({ id }) => id === 'auto') ?? models[0]
+}
+
+/** Those that can call tools, if there are any. */
+function withTools<Model extends Choosable>(all: readonly Model[]): readonly Model[] {
+  const able = all.filter(({ tools }) => tools)
+  return able.length > 0 ? able : all
+}
+
 /** @param wanted the main model; by default the best of the list. Undefined for an empty list. */
 export function chooseModels(
   client: ClientId,
@@ -42,8 +57,7 @@ export function chooseModels(
   wanted?: ClientModel,
 ): ChosenModels | undefined {
   // All of these clients need tools.
-  const able = all.filter(({ tools }) => tools)
-  const models = able.length > 0 ? able : all
+  const models = withTools(all)
   const main = wanted ?? choose(models, rules[client].main) ?? models.find(({ id }) => id === 'auto') ?? models[0]
   if (main === undefined) return undefined
   return {
@@ -54,7 +68,7 @@ export function chooseModels(
   }
 }
 
-function choose(models: readonly ClientModel[], { groups, native }: Rule): ClientModel | undefined {
+function choose<Model extends Choosable>(models: readonly Model[], { groups, native }: Rule): Model | undefined {
   const served = native === undefined ? [] : models.filter(({ routes }) => routes[native] === native)
   for (const list of [served, models]) {
     for (const group of groups) {
@@ -65,7 +79,7 @@ function choose(models: readonly ClientModel[], { groups, native }: Rule): Clien
   return undefined
 }
 
-function newest(models: readonly ClientModel[], group: Group): ClientModel | undefined {
+function newest<Model extends Choosable>(models: readonly Model[], group: Group): Model | undefined {
   const matches = group.flatMap((pattern) =>
     models.flatMap((model) => {
       const version = pattern.exec(model.id)?.groups?.['version']

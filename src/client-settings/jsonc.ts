@@ -1,5 +1,5 @@
-import { getNodeValue, parseTree } from 'jsonc-parser'
-import type { Node, ParseError } from 'jsonc-parser'
+import type { Node } from 'jsonc-parser'
+import { parseJsonc } from '../json/jsonc.ts'
 
 /*
  * jsonc-parser reads; the edits are ours. Its `modify` reindents the lines it touches, moves a remark behind the member
@@ -7,25 +7,6 @@ import type { Node, ParseError } from 'jsonc-parser'
  */
 
 type Path = readonly [string, ...string[]]
-
-/** Strict JSON, or JSON with comments and trailing commas. Undefined for anything else, and for nesting too deep to read. */
-function parseJsonc(text: string): Node | undefined {
-  const errors: ParseError[] = []
-  try {
-    // A space in the place of a byte order mark keeps all offsets.
-    const root = parseTree(text.replace(/^\uFEFF/, ' '), errors, { allowTrailingComma: true })
-    return errors.length === 0 ? root : undefined
-  } catch (error) {
-    if (error instanceof RangeError) return undefined
-    throw error
-  }
-}
-
-/** As `JSON.parse`, for what `parseJsonc` accepts. */
-export function readJsonc(text: string): unknown {
-  const root = parseJsonc(text)
-  return root && getNodeValue(root)
-}
 
 /** The JSON text of a value, as the file writes it; undefined if there is none. */
 export function getJsonc(text: string, path: Path): string | undefined {

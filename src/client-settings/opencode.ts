@@ -2,7 +2,7 @@ import { isObject } from '../json/json.ts'
 import { callerKeyVariable } from '../config/environment.ts'
 import { providerName } from './target.ts'
 import type { ClientModel, Target } from './target.ts'
-import { readJsonc } from './jsonc.ts'
+import { readJsonc } from '../json/jsonc.ts'
 
 /** Source: opencode.ai/docs/providers, opencode.ai/config.json (2026-11). */
 export interface OpencodeSettings {

@@ -9,15 +9,15 @@ interface CommandNode {
   readonly path: string
   readonly commands: readonly { readonly word: string; readonly summary: string }[]
   readonly options: readonly OptionWords[]
-  /** By position; empty where any word is valid. */
+  /** By position; empty if any word is valid. */
   readonly argumentChoices: readonly Choices[]
 }
 
-/** The valid words, or what the script asks this program for when they are needed. */
+/** The valid words, or the kind of values that the script requests from this program. */
 type Choices = readonly string[] | { readonly ask: ValueKind }
 
 interface OptionWords {
-  /** `--follow`, and `-f` where it exists. */
+  /** `--follow`, and `-f` if it exists. */
   readonly words: readonly string[]
   /** One line of any characters. */
   readonly summary: string
@@ -47,7 +47,7 @@ export type Shell = keyof typeof shells
 
 /**
  * The script that completes the visible commands and options of `program`.
- * @param unnamed options that the program takes where no command is named
+ * @param unnamed options that the program accepts without a command
  */
 export function completionScript(shell: Shell, program: Command, unnamed: readonly Option[]): string {
   const help = program.createHelp()

@@ -30,6 +30,7 @@ Environment variables:
   COPILOT_PROXY_API_KEY           key that commands send to copilot-proxy
   COPILOT_GITHUB_TOKEN            GitHub token to use instead of a login
   CODEX_HOME                      folder of Codex CLI, for codex.use-cli-login
+  COPILOT_HOME                    folder where tool providers find the token
   HTTPS_PROXY, HTTP_PROXY,        proxy for connections to the internet
   NO_PROXY
   NO_COLOR                        print without colors
@@ -378,6 +379,41 @@ Examples:
   copilot-proxy policy check -- npm test
 `
 
+export const gateway = `
+Programs on this machine (tool providers) offer tools to your workspaces through
+the gateway. It is open while copilot-proxy runs with a workspace and
+gateway.enabled is true.
+
+Examples:
+  copilot-proxy config set gateway.enabled true
+  copilot-proxy gateway status
+  export TAP_PROVIDER_TOKEN=$(copilot-proxy gateway token)
+`
+
+export const gatewayStatus = `
+Prints the address of the gateway and the file with its token. Exits with 1 and
+says why if the gateway is closed.
+
+Examples:
+  copilot-proxy gateway status
+  copilot-proxy gateway status --json
+`
+
+export const gatewayToken = `
+The token is new each time copilot-proxy starts. Providers that have an older
+one are refused.
+
+Examples:
+  copilot-proxy gateway token
+  copilot-proxy gateway token --rotate
+`
+
+export const gatewayProviders = `
+Examples:
+  copilot-proxy gateway providers
+  copilot-proxy gateway providers --json
+`
+
 export const policyCheck = `
 Names the rule that allows or denies a write or a command, and exits with 1 if
 the policy denies it. Without arguments, prints the policy.
@@ -396,6 +432,29 @@ an existing file.
 Examples:
   copilot-proxy policy init
   copilot-proxy policy init --workspace ~/code/app
+`
+
+export const agent = `
+The model looks at files, changes them and runs commands, step by step, as
+.agent-policy.yaml in the folder allows; without that file it only reads. Before
+each change or command you are asked: y allows it once, a for the rest of the
+run, n refuses it, d shows the whole diff. Ctrl-C cancels the run and tells what
+was changed.
+
+It needs the setting workspace.read-only: false. To allow nothing but what the
+policy names, and to be asked nothing: --yes.
+
+Uses the running copilot-proxy if it serves the folder (serve --workspace), else
+one of its own until the run has ended.
+
+Exits with 0 if the model finished, with 1 if the run failed or reached a limit,
+with 3 if you are not logged in, and with 130 if you cancelled it.
+
+Examples:
+  copilot-proxy agent "The test of totals fails. Fix it."
+  copilot-proxy agent --model claude-sonnet-5 --max-steps 10 "Add a README"
+  copilot-proxy agent --yes --json "Update the changelog" > events.jsonl
+  copilot-proxy agent --demo "What is here? [demo:tool fs_list]"
 `
 
 export const mcp = `

@@ -15,7 +15,7 @@ import { withFileErrors } from './shared/edit-file.ts'
 
 const ignore = (): void => {}
 
-/** Explains what holds for a path or a command, or prints the policy. Exits with 1 for what is denied or invalid. */
+/** Explains the rule for a path or a command, or prints the policy. Exits with 1 if it is denied or invalid. */
 export async function policyCheck(context: CommandContext, flags: PolicyCheckFlags): Promise<ExitCode> {
   const { path, command } = flags
   const folder = await openWorkspace(context, flags)

@@ -13,8 +13,10 @@ import type { Shell } from './completion.ts'
 import * as helpText from './help-text.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
 import type {
+  AgentFlags,
   CommandContext,
   DoctorFlags,
+  GatewayTokenFlags,
   LaunchFlags,
   LoginFlags,
   LogoutFlags,
@@ -61,6 +63,7 @@ export async function runProgram(argv: readonly string[], given: CommandContext)
 const loadService = () => import('./service/service.ts')
 const loadKey = () => import('./key.ts')
 const loadPolicy = () => import('./policy.ts')
+const loadGateway = () => import('./gateway.ts')
 const loadConfig = () => import('./config/config.ts')
 const loadConfigChange = () => import('./config/change.ts')
 
@@ -303,9 +306,35 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--json', 'print JSON')
     .action(run(async (flags: PolicyFlags) => (await loadPolicy()).policyInit(context, flags)))
 
+  add(program, 'agent', 'let a model work in a folder', helpText.agent)
+    .argument('<goal...>', 'what to do, in your words')
+    .option('--workspace <folder>', 'the folder (default: this one)')
+    .option('--model <model>', 'model to use (default: agent.model, or the choice of Copilot)')
+    .option('--yes', 'approve everything that the policy allows')
+    .option('--max-steps <number>', 'end after this number of steps (default: agent.max-steps)')
+    .option('--json', 'print events as JSON, one per line')
+    .option('--demo', 'use a simulated Copilot: no account, no network')
+    .action(
+      run(async (flags: AgentFlags, goal: readonly string[]) =>
+        (await import('./agent/agent.ts')).agent(context, { ...flags, goal: goal.join(' ') }),
+      ),
+    )
+
   add(program, 'mcp', 'offer the tools of a folder to an MCP client', helpText.mcp)
     .option('--workspace <folder>', 'the workspace (default: this folder)')
     .action(run(async (flags: McpFlags) => (await import('./mcp.ts')).mcp(context, flags)))
+
+  const gateway = add(program, 'gateway', 'show the gateway for tool providers', helpText.gateway)
+  add(gateway, 'status', 'show whether the gateway is open', helpText.gatewayStatus)
+    .option('--json', 'print JSON')
+    .action(run(async (flags: ReportFlags) => (await loadGateway()).gatewayStatus(context, flags)))
+  add(gateway, 'token', 'print the token for tool providers', helpText.gatewayToken)
+    .option('--rotate', 'make a new token first, and disconnect all providers')
+    .option('--json', 'print JSON')
+    .action(run(async (flags: GatewayTokenFlags) => (await loadGateway()).gatewayToken(context, flags)))
+  add(gateway, 'providers', 'list the connected tool providers', helpText.gatewayProviders)
+    .option('--json', 'print JSON')
+    .action(run(async (flags: ReportFlags) => (await loadGateway()).gatewayProviders(context, flags)))
 
   add(program, 'completion', 'print a completion script for your shell', helpText.completion)
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
@@ -330,7 +359,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .action(() => context.stdout.write(`${context.version}\n`))
 
   nameHelp(program, program.name())
-  // With a default action, commander takes every unknown word for an argument, and suggests no similar command.
+  // With a default action, commander treats every unknown word as an argument, and suggests no similar command.
   if (!findCommand(program, argv)) {
     for (const option of serveOptions()) program.addOption(option.hideHelp())
     program.action(run(async (flags: ServeFlags) => (await import('./serve/serve.ts')).loginAndServe(context, flags)))

@@ -18,8 +18,8 @@ import { codexDocument, codexLines, hasCodexLogin, readCodexState } from './shar
 import type { CodexState } from './shared/codex-login.ts'
 import { exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from './shared/command.ts'
-import { findDaemon, findPortHolder, isCallerKeyRight } from './shared/find-daemon.ts'
-import type { DaemonHealth, PortHolder } from './shared/find-daemon.ts'
+import { checkCallerKey, findDaemon, findPortHolder, keyProblems } from './shared/find-daemon.ts'
+import type { CallerKeyState, DaemonHealth, PortHolder } from './shared/find-daemon.ts'
 import { planNameOfSku } from './shared/plan-name.ts'
 import { readSettings } from './shared/settings.ts'
 import type { LoadedSettings, UserFiles } from './shared/settings.ts'
@@ -49,9 +49,9 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
   ])
   const holder = health === undefined ? await findPortHolder(context.fetch, serverOf(url)) : undefined
   const token = tokenState(stored.login?.record, settings, context.now())
-  const isKeyRight = health === undefined ? undefined : await isCallerKeyRight(context, url)
+  const callerKey = health === undefined ? undefined : await checkCallerKey(context, url, settings.config)
   const { logFile } = files
-  const findings = { ...stored, isKeyRight, token, codex, url, health, holder, background, logFile, problems }
+  const findings = { ...stored, callerKey, token, codex, url, health, holder, background, logFile, problems }
   if (flags.json) writeJson(context, statusDocument(context, settings, findings))
   else context.stdout.write(statusText(context, settings, findings))
   if (!read.ok) return exitCode.usage
@@ -59,7 +59,7 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
   return stored.login === undefined && !hasCodexLogin(codex) ? exitCode.notLoggedIn : exitCode.done
 }
 
-/** Defaults and environment, or defaults alone, in place of an invalid configuration: what is left to look for a daemon. */
+/** Replaces an invalid configuration to look for a daemon: defaults and environment, or defaults alone. */
 async function spareSettings(context: CommandContext, places: UserFiles): Promise<LoadedSettings> {
   const hasFile = await access(places.configFile).then(
     () => true,
@@ -89,14 +89,14 @@ interface Findings extends StoredLogin {
   readonly codex: CodexState
   readonly url: string
   readonly health: DaemonHealth | undefined
-  /** Who listens at the address where no daemon answers. */
+  /** Who listens at the address if no daemon answers. */
   readonly holder: PortHolder | undefined
   readonly background: DaemonRecord | undefined
   readonly logFile: string
   /** Of the configuration; others are then in force here than in the daemon. */
   readonly problems: readonly Problem[]
-  /** The key in COPILOT_PROXY_API_KEY; undefined if there is none, or no daemon. */
-  readonly isKeyRight: boolean | undefined
+  /** Undefined if no daemon runs, or it requires no key. */
+  readonly callerKey: CallerKeyState | undefined
 }
 
 async function readLogin(context: CommandContext, settings: LoadedSettings): Promise<StoredLogin> {
@@ -132,9 +132,9 @@ function statusText(context: CommandContext, settings: LoadedSettings, findings:
       ['Stored in', location === undefined ? '' : visible(describePlace(location, settings))],
       ...codexLines(codex, style, context.now()),
       ['Daemon', describeDaemon(findings)],
-      ['Key', findings.isKeyRight === false ? style.red('wrong key in COPILOT_PROXY_API_KEY') : ''],
+      ['Key', style.red(describeCallerKey(findings))],
       ['Background', describeBackground(findings)],
-      ['Config', problems.length === 0 ? file : style.red('invalid; fix it with: copilot-proxy config edit')],
+      ['Config', problems.length === 0 ? file : style.red(invalidConfig(problems))],
       ...problems.map((problem) => ['', style.red(visible(formatConfigError({ problems: [problem] })))] as const),
       ['Version', context.version],
     ],
@@ -181,6 +181,16 @@ function describeDaemon(findings: Findings): string {
   return [`running at ${url}, version ${visible(health.version)}, Copilot ${copilot}${codex}`, ...notes].join('; ')
 }
 
+function invalidConfig(problems: readonly Problem[]): string {
+  const isInFile = problems.some(({ source }) => source.kind === 'file')
+  return isInFile ? 'invalid. Run: copilot-proxy config edit' : 'invalid'
+}
+
+function describeCallerKey({ callerKey }: Findings): string {
+  if (callerKey === undefined || callerKey === 'ok') return ''
+  return keyProblems[callerKey]
+}
+
 function describeAbsent({ url, holder, background }: Findings): string {
   if (background?.url === url) return `does not answer at ${url}. Run: copilot-proxy restart`
   if (holder?.kind !== 'process') return `not running at ${url}. Run: copilot-proxy start`
@@ -197,7 +207,7 @@ function describeBackground({ background, url, logFile }: Findings): string {
 }
 
 function statusDocument(context: CommandContext, settings: LoadedSettings, findings: Findings): object {
-  const { login, problem, token, codex, url, health, background, logFile, isKeyRight, problems } = findings
+  const { login, problem, token, codex, url, health, background, logFile, callerKey, problems } = findings
   const metadata = login?.record?.metadata
   return {
     version: context.version,
@@ -226,7 +236,7 @@ function statusDocument(context: CommandContext, settings: LoadedSettings, findi
       copilot: health?.copilot ?? null,
       codex: health?.codex ?? null,
       demo: health?.demo ?? null,
-      caller_key: isKeyRight === undefined ? null : isKeyRight ? 'ok' : 'wrong',
+      caller_key: callerKey === 'outdated' ? 'wrong' : (callerKey ?? null),
       config: health === undefined ? null : health.isConfigRefused ? 'invalid' : 'ok',
     },
     background: background === undefined ? null : { ...daemonDocument(background), log: logFile },

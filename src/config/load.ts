@@ -30,7 +30,7 @@ export interface Flag {
 }
 
 export interface ConfigInput {
-  /** Undefined: there is none. */
+  /** Undefined: there is no file. */
   readonly file: ConfigFile | undefined
   readonly env: Environment
   readonly flags: readonly Flag[]

@@ -10,6 +10,7 @@ import {
   bindHost,
   endpointUrl,
   filledText,
+  folderList,
   graceSeconds,
   headerText,
   hostList,
@@ -59,7 +60,7 @@ const copilotHeaders = {
   'x-vscode-user-agent-library-version': 'electron-fetch',
 }
 
-const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) => z.strictObject(shape, 'a table of settings')
+const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) => z.strictObject(shape, 'KEY: VALUE pairs')
 
 const server = section({
   host: bindHost
@@ -300,6 +301,44 @@ const rpc = section({
   enabled: onOff.default(true).describe('Offer the tools over WebSocket at /rpc if there is a workspace.'),
 })
 
+const agent = section({
+  enabled: onOff.default(true).describe('Let models change workspaces, as agents, for messages that ask for it.'),
+  model: text
+    .default('')
+    .describe('Model that answers messages to workspaces. Empty: the one that `launch opencode` would choose.'),
+  'fallback-models': modelList
+    .default([])
+    .describe('Models to go on with, in this order, if the model cannot be used.'),
+  prefix: filledText.default('agent:').describe('A message that begins with this text is for the agent.'),
+  'max-steps': wholeNumber(1, 1000).default(30).describe('Maximum number of model requests of a run.'),
+  'max-minutes': positiveNumber(1440)
+    .default(20)
+    .describe('Time limit of a run, without the time that approvals take. Minutes.'),
+  'allowed-roots': folderList
+    .default(['*'])
+    .describe('Folders in a workspace that the agent may use, relative to its root. *: all of it.'),
+  'require-approval': onOff.default(true).describe('Ask before the agent writes a file or runs a command.'),
+  protocol: oneOf(['auto', 'native', 'json'])
+    .default('auto')
+    .describe(
+      'How models call tools. native: as tool calls of the API. json: as JSON in their text. auto: native if the model can.',
+    ),
+})
+
+const sessions = section({
+  'keep-days': wholeNumber(1, 36_500).default(30).describe('Forget messages to workspaces after this time. Days.'),
+  'keep-runs': wholeNumber(1, 100_000).default(1000).describe('Messages to remember for each workspace.'),
+})
+
+const gateway = section({
+  enabled: onOff.default(false).describe('Let programs on this machine offer tools to the workspaces.'),
+  host: bindHost
+    .refine(isLoopbackHost, 'expected an address of this machine: other machines must not offer tools')
+    .default('127.0.0.1')
+    .describe('Address for tool providers. Must be an address of this machine. 127.0.0.1: ::1 too.'),
+  port: port.default(9400).describe('TCP port for tool providers. They expect 9400.'),
+})
+
 /** The check of `copilot.base-url` needs these to be valid, and nothing else. */
 const hostSettings = ['copilot.base-url', 'copilot-oauth.github-base-url', 'copilot-oauth.github-api-base-url']
 
@@ -325,6 +364,9 @@ export const configSchema = section({
     .describe('Folders whose files tools may use: paths, or tables with path and name. Empty: no tools.'),
   workspace: workspace.prefault({}),
   rpc: rpc.prefault({}),
+  agent: agent.prefault({}),
+  sessions: sessions.prefault({}),
+  gateway: gateway.prefault({}),
 }).refine(
   ({ copilot: { 'base-url': url }, 'copilot-oauth': oauth }) =>
     url === '' ||

@@ -34,7 +34,21 @@ export function wholeNumber(min: number, max: number) {
   return z.int(phrase).min(min, phrase).max(max, phrase)
 }
 
-export const port = wholeNumber(0, 65_535)
+/**
+ * The ports to which browsers and `fetch` of Node.js refuse to connect (fetch.spec.whatwg.org, "port blocking", 2026-11).
+ * A daemon there would answer curl, but neither its own commands nor most clients.
+ */
+export const blockedPorts: ReadonlySet<number> = new Set([
+  1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
+  111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
+  540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061,
+  6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10_080,
+])
+
+export const port = wholeNumber(0, 65_535).refine(
+  (number) => !blockedPorts.has(number),
+  'browsers and Node.js refuse to connect to this port. Choose another one, e.g. 4141',
+)
 
 export function positiveNumber(max: number) {
   const phrase = `a number above 0 and up to ${max}`
@@ -182,3 +196,16 @@ const workspaceEntry = z.union(
   workspacePhrase,
 )
 export const workspaceList = z.array(workspaceEntry, 'a list of folders')
+
+const innerFolderPhrase = '* or a path relative to the root of the workspace'
+/** Folders inside a workspace. */
+export const folderList = z.array(
+  z
+    .string(innerFolderPhrase)
+    .refine(
+      (path) =>
+        path.trim() !== '' && !posix.isAbsolute(path) && !win32.isAbsolute(path) && !path.split(/[/\\]/).includes('..'),
+      `expected ${innerFolderPhrase}`,
+    ),
+  'a list of folders',
+)

@@ -33,7 +33,7 @@ function isUnder(host: string, domains: readonly string[]): boolean {
 
 const openaiDomains = ['openai.com', 'chatgpt.com']
 const githubDomains = [...copilotDomains, 'github.com']
-/** Takes keys only, no ChatGPT login. */
+/** Accepts API keys only, no ChatGPT login. */
 const keyHost = 'api.openai.com'
 
 /** Allows OpenAI's hosts, except the one for keys, and loopback. */

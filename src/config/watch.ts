@@ -62,7 +62,7 @@ function nearestFolder(folder: string): string {
 
 /**
  * The folders to watch: those of the file and of each target of its symbolic links, because editors replace a file instead of
- * writing into it. The nearest folder above stands in for a missing one.
+ * writing into it. If the folder does not exist, the nearest existing parent is watched.
  */
 function foldersOf(path: string): readonly string[] {
   const folders = new Set<string>()

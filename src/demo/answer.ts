@@ -4,6 +4,8 @@ import { describeMarkers, markerNumber } from './markers.ts'
 import type { Markers } from './markers.ts'
 import type { DemoModel } from './models.ts'
 import { sampleValue } from './sample-value.ts'
+import { scriptStep } from './script-step.ts'
+import type { ScriptStep } from './script.ts'
 
 export interface AnswerCall {
   readonly id: string
@@ -57,6 +59,8 @@ const EMPTY: Answer = {
 export function composeAnswer(source: AnswerSource): Answer {
   const { conversation, model, markers } = source
   const thought = { reasoning: thoughtsOf(source), isRedacted: markers.asked.has('redacted') }
+  const step = scriptStep(conversation)
+  if (step !== undefined) return { ...EMPTY, ...thought, ...scripted(step, source) }
   const { calls, missing } = callsOf(source)
   if (calls.length > 0) {
     const isCut = markers.asked.has('whitespace') || markers.asked.has('length')
@@ -71,6 +75,16 @@ export function composeAnswer(source: AnswerSource): Answer {
   }
   const search = conversation.hasWebSearch ? searchOf(source) : ''
   return { ...EMPTY, ...thought, search, ...limited(wordsOf(source), source) }
+}
+
+function scripted({ text = '', calls = [], cut = false }: ScriptStep, source: AnswerSource): Partial<Answer> {
+  const made = calls.map(({ tool, args = {}, raw = JSON.stringify(args) }, at): AnswerCall => ({
+    id: callId(source, tool, at),
+    kind: 'function',
+    name: tool,
+    arguments: raw,
+  }))
+  return { text: toPieces(text), calls: made, finish: cut ? 'length' : made.length > 0 ? 'tool_calls' : 'stop' }
 }
 
 /** Cuts text into pieces like those of a real stream: a word with the space after it, long words in parts. */

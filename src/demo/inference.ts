@@ -9,6 +9,7 @@ import type { FailureWish } from './failures.ts'
 import { markerNumber, parseMarkers } from './markers.ts'
 import type { Markers } from './markers.ts'
 import type { DemoModel, DemoModels } from './models.ts'
+import { scriptStep } from './script-step.ts'
 import { htmlReply, streamReply } from './outcome.ts'
 import type { HeaderMap, Outcome, StreamReply } from './outcome.ts'
 import { quotaHeaders } from './usage.ts'
@@ -165,7 +166,7 @@ function failAtOnce<Request>(
 ): Outcome | undefined {
   const { call, model, markers } = subject
   const early = failInTransit(markers)
-  const wish = failureOf(markers)
+  const wish = failureOf(markers) ?? scriptFailure(subject)
   if (early !== undefined || wish === undefined) return early
   return fail?.(wish, subject) ?? copilotFailure(wish, { model, nowMs: call.nowMs, isNative: path === '/v1/messages' })
 }
@@ -184,6 +185,13 @@ export function failureOf(markers: Markers): FailureWish | undefined {
   const seconds = markerNumber(markers, 'error', -1, 1)
   const status = markerNumber(markers, 'error', 500)
   return seconds < 0 ? { status, code: given[1] } : { status, retryAfterSeconds: seconds }
+}
+
+/** The failure of a `[demo:script]` step for this model. */
+function scriptFailure<Request>({ conversation, model }: InferenceSubject<Request>): FailureWish | undefined {
+  const error = scriptStep(conversation)?.error
+  if (error === undefined || error.models?.includes(model.id) === false) return undefined
+  return { status: error.status, code: error.code }
 }
 
 function answer<Request>(

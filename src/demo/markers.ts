@@ -1,3 +1,5 @@
+import { parseScript } from './script.ts'
+
 interface MarkerRow {
   readonly name: string
   /** Arguments shown after the name; '' for none. A question mark marks an optional one. */
@@ -23,6 +25,13 @@ export const DEMO_MARKERS = [
     name: 'tools',
     argument: '',
     effect: 'calls the first two tools in parallel, or the only tool twice',
+  },
+  {
+    name: 'script',
+    argument: 'JSON|fix-test',
+    effect:
+      'answers step by step, as an agent works: JSON is a list of {"text"?, "calls"?: [{"tool", "args"?, "raw"?}], ' +
+      '"error"?: {"status", "models"?}, "cut"?, "forever"?}; fix-test is the example of docs/agent.md',
   },
   { name: 'search', argument: 'QUERY?', effect: 'searches the web, if the request has a web search tool (/responses)' },
   { name: 'reasoning', argument: '', effect: 'thinks before it answers' },
@@ -122,7 +131,8 @@ export function parseMarkers(text: string, otherNames: readonly string[] = []): 
     const [, name = ''] = opening
     const row = DEMO_MARKERS.find((candidate) => candidate.name === name)
     const from = opening.index + opening[0].length
-    const { given, end } = (row?.name === 'tool' ? withJson(text, from) : undefined) ?? plainArguments(text, from)
+    const takesJson = row?.name === 'tool' || row?.name === 'script'
+    const { given, end } = (takesJson ? withJson(text, from) : undefined) ?? plainArguments(text, from)
     if (end < 0) continue
     read = end
     if (otherNames.includes(name)) {
@@ -177,10 +187,10 @@ function plainArguments(text: string, from: number): MarkerEnd {
   }
 }
 
-const TO_JSON = /[ \t]+(?:([^\s\]{"]+)[ \t]+)?(?=[{"])/y
+const TO_JSON = /[ \t]+(?:([^\s\][{"]+)[ \t]+)?(?=[{["])/y
 const BRACKET = /[ \t]*\]/y
 
-/** Reads an optional name and a JSON object or string. Brackets inside the JSON do not end the marker. */
+/** Reads an optional name and a JSON object, list or string. Brackets inside the JSON do not end the marker. */
 function withJson(text: string, from: number): MarkerEnd | undefined {
   TO_JSON.lastIndex = from
   const head = TO_JSON.exec(text)
@@ -197,7 +207,7 @@ function withJson(text: string, from: number): MarkerEnd | undefined {
 /** Longest JSON argument. Bounds the time to parse a text with many opening brackets. Characters. */
 const LONGEST_JSON = 100_000
 
-/** Index after the object or string that begins at `start`; -1 if it does not end. Reads brackets and quotes only. */
+/** Index after the object, list or string that begins at `start`; -1 if it does not end. Reads brackets and quotes only. */
 function endOfJson(text: string, start: number): number {
   let depth = 0
   let isInText = false
@@ -224,6 +234,7 @@ const NUMBERS = new Map<MarkerName, readonly [least: number, most: number]>([
 
 function isAcceptable(name: MarkerName, [word, second]: readonly string[]): boolean {
   if (name === 'tool') return second === undefined || isJson(second)
+  if (name === 'script') return parseScript(second ?? word ?? '') !== undefined
   const range = NUMBERS.get(name)
   if (range === undefined) return true
   return isNumber(word) && Number(word) >= range[0] && Number(word) <= range[1]

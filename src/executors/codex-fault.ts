@@ -142,10 +142,10 @@ export function toCodexFault(
   const code = shortName(error.code) ?? found?.code
   const settled = found !== undefined && (found.always === true || status === undefined) ? found.status : status
   if (settled === undefined) {
-    const message = said ?? 'Upstream reported a failure without a message.'
+    const message = said ?? 'OpenAI reported a failure without a message.'
     return new Fault({ kind: 'upstream_failed', message, ...(code !== undefined && { code }), headers })
   }
-  const own = said ?? found?.message ?? `Upstream answered ${settled} without a message.`
+  const own = said ?? found?.message ?? `OpenAI answered ${settled} without a message.`
   const base = found?.lead === undefined ? own : [found.lead, said].filter(Boolean).join(' ')
   const reset = isReached(error) ? resetOf(error.fields ?? {}, nowMs) : undefined
   const waitMs = retryAfter === undefined && isBusy(settled) ? waitIn(base) : undefined

@@ -56,7 +56,7 @@ interface CredentialRequest<Result> {
   readonly path: string
   readonly body: string | Buffer | null
   readonly headers: (credential: CodexCredential) => Record<string, string>
-  /** Takes a reply with status 200, which may still turn out to be a refusal. */
+  /** Handles a reply with status 200, which may still be a refusal. */
   readonly accept: (reply: UpstreamReply) => Promise<Outcome<Result>>
   readonly signal: AbortSignal
 }
@@ -154,7 +154,7 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
     mayReplay: boolean,
     signal: AbortSignal,
   ): Promise<CodexCredential> | CodexCredential {
-    // If the login has ended, the source gives the credential to use now, or throws why there is none.
+    // If the login has ended, the source returns another credential, or throws the reason why there is none.
     if (isDead) return credentials.get(signal)
     return mayReplay ? credentials.replace(refused.value, signal) : refused
   }

@@ -37,7 +37,7 @@ export function toStatusFault(
     status,
     message:
       found.message === undefined
-        ? `Upstream answered ${status} without a message.`
+        ? `Copilot answered ${status} without a message.`
         : toUpstreamMessage(found.message, redact),
     ...(advice !== '' && { advice }),
     ...(code !== undefined && { code }),

@@ -94,7 +94,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
       const fault = await readFault(reply)
       if (fault.error.kind !== 'upstream_status') throw fault
       const { status, message, code, headers } = fault.error
-      log.debug({ status, message, code, path: request.path, headers }, 'upstream refused the request')
+      log.debug({ status, message, code, path: request.path, headers }, 'the provider refused the request')
 
       if (status === 421) {
         const next = token.candidates[token.candidates.indexOf(baseUrl) + 1]

@@ -3,7 +3,7 @@ import type { FirstEvent } from '../upstream-errors/error-body.ts'
 
 export type ProviderId = 'copilot' | 'codex'
 
-/** `chatgpt`: the ChatGPT backend of Codex, which refuses much of what the public Responses API takes. */
+/** `chatgpt`: the ChatGPT backend of Codex, which refuses many fields that the public Responses API accepts. */
 export type UpstreamProfile = 'chatgpt'
 
 /** Who caused a request, as upstream counts it (`X-Initiator`). */
@@ -11,7 +11,7 @@ export type Initiator = 'user' | 'agent'
 
 /**
  * What a request is for: a round of an agent with tools, plain chat, an agent that another agent has started, the
- * summary that takes the place of a long history, or work that nobody waits for, such as a title.
+ * summary that replaces a long history, or background work, such as a title.
  */
 export type Purpose = 'agent' | 'panel' | 'subagent' | 'compaction' | 'background'
 

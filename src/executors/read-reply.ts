@@ -87,8 +87,9 @@ const passableValue = /^[\x20-\x7e]{1,256}$/
 export function passHeaders(headers: Headers, passedOn: RegExp): Record<string, string> {
   const passed: Record<string, string> = {}
   for (const name in headers) {
+    if (!passedOn.test(name)) continue
     const value = headers[name]
-    if (typeof value === 'string' && passedOn.test(name) && passableValue.test(value.trim())) passed[name] = value
+    if (typeof value === 'string' && passableValue.test(value.trim())) passed[name] = value
   }
   return passed
 }

@@ -57,7 +57,7 @@ export async function readBody(request: IncomingMessage, options: ReadBodyOption
   return toBody(await inflate(request, createDecoder(), encoding, options))
 }
 
-/** Takes a body that has arrived completely, as most small ones have, without timers and listeners. */
+/** Reads a body that has arrived completely without timers and listeners. Most small bodies have. */
 function takeArrived(request: IncomingMessage, length: number): Buffer | undefined {
   if (request.readableLength !== length) return undefined
   const bytes: Buffer | null = request.read()

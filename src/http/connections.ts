@@ -115,7 +115,7 @@ const comment = ':\n\n'
 
 /**
  * Answers callers that close their sending side after the request. They look like callers that have left: both have sent
- * a FIN. A probe that is no part of the answer tells them apart: the system of a caller that has left rejects it, the
+ * a FIN. A probe outside the answer distinguishes them: the system of a caller that has left rejects it, the
  * next write fails, and the connection closes as for any caller that leaves.
  */
 export function answerHalfClosed(server: Server): void {

@@ -68,7 +68,8 @@ export function createEventStream(response: ServerResponse, options: EventStream
     else if (isDrained()) write(heartbeat)
   }, tickMs)
 
-  function writeHead(): void {
+  /** @param framing headers that describe the length of the body; by default it is chunked */
+  function writeHead(framing: Readonly<Record<string, number>> = {}): void {
     onHead()
     response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
@@ -76,8 +77,8 @@ export function createEventStream(response: ServerResponse, options: EventStream
       'x-accel-buffering': 'no',
       ...headers(),
       ...upstreamHeaders,
+      ...framing,
     })
-    response.flushHeaders()
   }
 
   function write(text: string): boolean {
@@ -100,6 +101,7 @@ export function createEventStream(response: ServerResponse, options: EventStream
     const { socket } = response
     socket?.cork()
     writeHead()
+    response.flushHeaders()
     writeText(response, text)
     socket?.uncork()
   }
@@ -156,9 +158,14 @@ export function createEventStream(response: ServerResponse, options: EventStream
     end(text) {
       if (pending === '' && text.length <= pieceLength) {
         onText?.(text)
-        // `response.end` uncorks the socket, which writes head, text and end together.
+        if (!response.headersSent) {
+          // The answer is complete. With its length known, Node writes head and text as one string.
+          writeHead({ 'content-length': Buffer.byteLength(text) })
+          response.end(text)
+          return
+        }
+        // `response.end` uncorks the socket, which writes text and end together.
         response.socket?.cork()
-        if (!response.headersSent) writeHead()
         if (text !== '') writeText(response, text)
         response.end()
         return

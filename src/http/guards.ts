@@ -21,6 +21,8 @@ export interface GuardDeps {
   readonly settings: () => GuardSettings
   readonly failedKeys: FailedKeys
   readonly sessions: KeySessions
+  /** Whether the daemon serves a page of its own. */
+  readonly hasPage: () => boolean
   readonly setTimer: (run: () => void, delayMs: number) => unknown
 }
 
@@ -35,7 +37,7 @@ export interface Guard {
   readonly keys: () => readonly ApiKey[]
 }
 
-export function createGuard({ settings, failedKeys, sessions, setTimer }: GuardDeps): Guard {
+export function createGuard({ settings, failedKeys, sessions, hasPage, setTimer }: GuardDeps): Guard {
   let entries: readonly string[] = []
   let prepared: readonly ApiKey[] = []
 
@@ -78,7 +80,7 @@ export function createGuard({ settings, failedKeys, sessions, setTimer }: GuardD
       const { host, allowedHosts, allowedOrigins } = settings()
       const port = request.socket.localPort ?? 0
       const known = keys()
-      const policy = { host, port, allowedHosts, allowedOrigins, hasKeys: known.length > 0 }
+      const policy = { host, port, allowedHosts, allowedOrigins, hasKeys: known.length > 0, hasPage: hasPage() }
       const verdict = checkOrigin(request.headers, request.raw.rawHeaders, policy)
       if (!verdict.ok) throw new Fault({ kind: 'forbidden', detail: verdict.detail })
       if (verdict.origin !== undefined) {
@@ -123,7 +125,7 @@ const exposedHeaders = [
 
 /** Request headers that a web page may send: those of the three APIs, of their SDKs and of MCP. */
 const allowedHeader =
-  /^(?:accept|authorization|content-type|x-api-key|x-initiator|x-request-id|last-event-id|(?:anthropic|mcp|openai|x-stainless)-[a-z0-9-]+)$/
+  /^(?:accept|authorization|content-type|last-event-id|x-api-key|x-initiator|x-request-id|(?:anthropic|mcp|openai|x-stainless)-[a-z0-9-]+)$/
 
 /** The answer to a preflight from an allowed origin. */
 export function answerPreflight(request: FastifyRequest, reply: FastifyReply): FastifyReply {

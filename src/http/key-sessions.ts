@@ -9,6 +9,8 @@ export interface KeySessions {
   readonly accept: (response: ServerResponse, socket: Socket, key: ApiKey) => void
   /** Whether the answer's key is missing from `keys`. */
   readonly isRevoked: (response: ServerResponse, keys: readonly ApiKey[]) => boolean
+  /** Whether the answer was accepted without a key. */
+  readonly isUnkeyed: (response: ServerResponse) => boolean
   /** Closes every connection whose latest request used a key that is missing from `keys`. */
   readonly closeRevoked: (keys: readonly ApiKey[]) => void
 }
@@ -27,6 +29,7 @@ export function createKeySessions(): KeySessions {
       const key = keyOfResponse.get(response)
       return key !== undefined && !holdsKey(keys, key)
     },
+    isUnkeyed: (response) => !keyOfResponse.has(response),
     closeRevoked(keys) {
       for (const [socket, key] of latest) if (!holdsKey(keys, key)) socket.destroy()
     },

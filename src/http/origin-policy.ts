@@ -12,6 +12,8 @@ export interface OriginPolicyOptions {
   readonly allowedOrigins: readonly string[]
   /** Every route that acts asks for a key. */
   readonly hasKeys: boolean
+  /** The daemon serves a page of its own. */
+  readonly hasPage: boolean
 }
 
 /** `origin` is set when the caller is a web page that may read the answer. */
@@ -38,7 +40,8 @@ export function checkOrigin(
   }
   const { origin } = headers
   if (origin !== undefined) {
-    if (options.allowedOrigins.includes(origin) || isOwnOrigin(origin, options.port)) return { ok: true, origin }
+    const isOwn = isOwnOrigin(origin, options.port) || (options.hasPage && isOriginOfHost(origin, headers))
+    if (isOwn || options.allowedOrigins.includes(origin)) return { ok: true, origin }
     return { ok: false, detail: 'this Origin is not allowed; to allow it, add it to server.allowed-origins' }
   }
   const site = headers['sec-fetch-site']
@@ -86,6 +89,15 @@ function isOwnOrigin(origin: string, port: number): boolean {
   return (
     origin === `http://localhost:${port}` || origin === `http://127.0.0.1:${port}` || origin === `http://[::1]:${port}`
   )
+}
+
+/**
+ * Whether the page came from the address that it calls: from this daemon, under an address of the machine, a forwarded port or
+ * a name of `server.allowed-hosts`. The Host has been checked before. Browsers omit Sec-Fetch-Site on plain HTTP only.
+ */
+function isOriginOfHost(origin: string, { host, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean {
+  if (site !== 'same-origin' && site !== undefined) return false
+  return origin === `http://${host}` || (origin === `https://${host}` && site !== undefined)
 }
 
 function countOf(rawHeaders: readonly string[], name: string): number {

@@ -6,6 +6,8 @@ import type { RequestFilter, RequestList } from '../usage/requests.ts'
 
 export interface RequestRouteDeps {
   readonly requests: Pick<RequestList, 'list' | 'find'>
+  /** Whether the daemon serves its own page, which shows the list. */
+  readonly hasPage: () => boolean
   /** Removes known credentials, which bodies and messages may contain. */
   readonly redact: (text: string) => string
 }
@@ -13,7 +15,7 @@ export interface RequestRouteDeps {
 const defaultLimit = 50
 
 /** `GET /requests`, newest first, and `GET /requests/{id}`. */
-export function registerRequestRoutes(app: FastifyInstance, { requests, redact }: RequestRouteDeps): void {
+export function registerRequestRoutes(app: FastifyInstance, { requests, hasPage, redact }: RequestRouteDeps): void {
   const send = (reply: FastifyReply, document: object): FastifyReply =>
     reply
       .header('cache-control', 'no-store')
@@ -23,12 +25,12 @@ export function registerRequestRoutes(app: FastifyInstance, { requests, redact }
   // Also during shutdown: the requests that it ends are of interest.
   const config = { always: true }
   app.get('/requests', { config }, (request, reply) => {
-    refusePage(request)
+    refusePage(request, hasPage())
     return send(reply, { requests: requests.list(filterOf(request)) })
   })
 
   app.get('/requests/:id', { config }, (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
-    refusePage(request)
+    refusePage(request, hasPage())
     const { id } = request.params
     const found = requests.find(id, request.keyName)
     if (found !== undefined) return send(reply, found)
@@ -38,10 +40,10 @@ export function registerRequestRoutes(app: FastifyInstance, { requests, redact }
   })
 }
 
-/** Bodies are private, so that even the pages of `server.allowed-origins` get no answer. */
-function refusePage({ headers }: FastifyRequest): void {
+/** Bodies are private, so that even the pages of `server.allowed-origins` get no answer. Only the daemon's own page does. */
+function refusePage({ headers }: FastifyRequest, hasPage: boolean): void {
   const site = headers['sec-fetch-site'] ?? 'none'
-  if (headers.origin === undefined && site === 'none') return
+  if (headers.origin === undefined && (site === 'none' || (site === 'same-origin' && hasPage))) return
   throw new Fault({ kind: 'forbidden', detail: 'web pages cannot read the list of requests' })
 }
 

@@ -59,7 +59,7 @@ const foreignPaths: ReadonlyMap<string, string> = new Map([
 /** Longer paths are not compared: the cost grows with the product of the lengths. Characters. */
 const longestCompared = 100
 
-/** The route that a path probably means: without its prefix, with `/v1` added or removed, or with its typing error mended. */
+/** The route that a path probably means: without its prefix, with `/v1` added or removed, or with a typo corrected. */
 function nearPath(table: RouteTable, path: string): string | undefined {
   if (path.length > longestCompared) return undefined
   const parts = path

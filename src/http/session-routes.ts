@@ -1,33 +1,210 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
-import { snakeKeys } from '../json/key-case.ts'
-
-/** A workspace as `GET /sessions` lists it. */
-interface SessionEntry {
-  readonly id: string
-  readonly name: string
-  readonly path: string
-  readonly tools: readonly string[]
-}
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import type { Config } from '../config/schema.ts'
+import { Fault } from '../errors.ts'
+import type { Companion } from '../sessions/open-companion.ts'
+import type { SessionListing } from '../tools/registry-tools.ts'
+import type { Page } from '../sessions/session-store.ts'
+import { parseBody } from '../translate/parts/json-body.ts'
+import { readBody } from './body.ts'
+import type { Lifetimes } from './lifetimes.ts'
 
 export interface SessionRouteDeps {
   /** Undefined without a workspace in the configuration. */
-  readonly sessions?: (() => Promise<readonly SessionEntry[] | undefined>) | undefined
+  readonly companion?: (() => Promise<Companion | undefined>) | undefined
 }
 
+export interface SessionRouteParts {
+  readonly companion: () => Promise<Companion | undefined>
+  readonly config: () => Config
+  readonly lifetimes: Lifetimes
+  /** Counts one call of the caller. @throws Fault `rate_limited` */
+  readonly admit: (request: FastifyRequest, signal: AbortSignal) => Promise<void>
+  /** The longest time between two pieces of a request body. Ms. */
+  readonly uploadIdleMs: number
+}
+
+/** Characters. */
+const maxText = 1024 * 1024
+const maxAttachments = 20
+/** Of all attachments of a message. Characters of text or base64. */
+const maxAttached = 10 * 1024 * 1024
+
+const attachment = z.union([
+  z.strictObject({ name: z.string().max(300), mediaType: z.string().max(100), text: z.string() }),
+  z.strictObject({
+    name: z.string().max(300),
+    mediaType: z
+      .string()
+      .regex(/^image\/(?:png|jpeg|gif|webp)$/, 'must be image/png, image/jpeg, image/gif or image/webp'),
+    base64: z.base64(),
+  }),
+])
+
+const messageRequest = z.strictObject({
+  text: z.string().trim().min(1).max(maxText),
+  sessionId: z.string().optional(),
+  mode: z.enum(['chat', 'agent']).optional(),
+  model: z.string().trim().min(1).max(300).optional(),
+  maxSteps: z.int().min(1).optional(),
+  attachments: z.array(attachment).max(maxAttachments).optional(),
+})
+
+const decisionRequest = z.strictObject({ decision: z.enum(['once', 'run', 'refuse']) })
+
+/** Errors of these routes have OpenAI's envelope, whatever their path looks like. */
+const config = { dialect: 'chat' } as const
+
 /**
- * `GET /sessions`: the open workspaces. The route exists always, because routes cannot be added to a running server; without
- * a workspace it answers 404.
+ * The routes of sessions, except that for messages. They exist always, because routes cannot be added to a running server;
+ * without a workspace they answer 404.
  */
-export function registerSessionRoutes(app: FastifyInstance, { sessions }: SessionRouteDeps): void {
-  app.get('/sessions', async (_request, reply) => {
-    reply.header('cache-control', 'no-store')
-    const found = await sessions?.()
-    return found === undefined ? answerNoWorkspace(reply) : snakeKeys({ sessions: found })
+export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteParts): void {
+  const open = (reply: FastifyReply): Promise<Companion> => openFor(reply, parts)
+
+  app.get('/sessions', { config }, async (_request, reply) => {
+    const { workspaces, sessions } = await open(reply)
+    const report = (listing: SessionListing) => ({ ...listing, runs: sessions.openRuns(listing.id) })
+    return { sessions: workspaces.listing().map(report) }
+  })
+
+  app.get<{ Params: { id: string } }>('/sessions/:id/messages', { config }, async (request, reply) => {
+    const { workspaces, sessions } = await open(reply)
+    return { messages: sessions.messages(findSession(workspaces, request.params.id), pageOf(request)) }
+  })
+
+  app.delete<{ Params: { id: string } }>('/sessions/:id/history', { config }, async (request, reply) => {
+    const { workspaces, sessions } = await open(reply)
+    sessions.forget(findSession(workspaces, request.params.id))
+    return reply.code(204).send()
+  })
+
+  app.get<{ Params: { id: string } }>('/sessions/:id/streams', { config }, async (request, reply) => {
+    const { workspaces, sessions } = await open(reply)
+    return { streams: sessions.streams(findSession(workspaces, request.params.id)) }
+  })
+
+  app.get<{ Params: { id: string; name: string } }>(
+    '/sessions/:id/streams/:name',
+    { config },
+    async (request, reply) => {
+      const { workspaces, sessions } = await open(reply)
+      const { id, name } = request.params
+      const page = pageOf(request)
+      if (page.before !== undefined && !/^\d{1,15}$/.test(page.before))
+        throw invalid('before', 'must be the id of an entry')
+      return { entries: sessions.entries(findSession(workspaces, id), name, page) }
+    },
+  )
+
+  app.get<{ Params: { id: string } }>('/runs/:id', { config }, async (request, reply) =>
+    (await open(reply)).sessions.run(request.params.id),
+  )
+
+  app.post<{ Params: { id: string } }>('/runs/:id/cancel', { config }, async (request, reply) => {
+    const { sessions } = await open(reply)
+    const { id } = request.params
+    return reply.code(202).send({ id, state: sessions.cancel(id) })
+  })
+
+  app.post<{ Params: { id: string } }>('/approvals/:id', { config }, (request, reply) =>
+    receive(parts, request, reply, decisionRequest, ({ sessions }, { decision }) => {
+      const { id } = request.params
+      return reply.send({ approvalId: id, state: sessions.decide(id, decision) })
+    }),
+  )
+}
+
+/** `POST /message`. Register it before the routes that answers suggest: `/v1/message` means another one. */
+export function registerMessageRoute(app: FastifyInstance, parts: SessionRouteParts): void {
+  app.post('/message', { config }, (request, reply) =>
+    receive(parts, request, reply, messageRequest, ({ workspaces, sessions }, body) => {
+      const { agent } = parts.config()
+      const sessionId = findSession(workspaces, body.sessionId)
+      const { maxSteps, attachments = [] } = body
+      if (maxSteps !== undefined && maxSteps > agent.maxSteps) {
+        throw invalid('maxSteps', `must be at most ${agent.maxSteps} (agent.max-steps)`)
+      }
+      let attached = 0
+      for (const each of attachments) attached += 'text' in each ? each.text.length : each.base64.length
+      if (attached > maxAttached) throw invalid('attachments', 'must hold at most 10 MB in all')
+      const isForAgent = body.text.startsWith(agent.prefix)
+      const text = isForAgent ? body.text.slice(agent.prefix.length).trim() : body.text
+      if (text === '') throw invalid('text', `must say what to do after ${JSON.stringify(agent.prefix)}`)
+      const id = sessions.start({
+        sessionId,
+        text,
+        mode: isForAgent ? 'agent' : (body.mode ?? 'chat'),
+        model: body.model,
+        maxSteps,
+        attachments,
+        origin: 'user',
+        keyName: request.keyName,
+      })
+      return reply.code(202).send({ id, sessionId })
+    }),
+  )
+}
+
+async function openFor(reply: FastifyReply, { companion }: SessionRouteParts): Promise<Companion> {
+  reply.header('cache-control', 'no-store')
+  const opened = await companion()
+  if (opened === undefined) throw refused('no_workspace')
+  return opened
+}
+
+/** Counts the call and reads its body. */
+function receive<Body, Result>(
+  parts: SessionRouteParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  schema: z.ZodType<Body>,
+  handle: (opened: Companion, body: Body) => Result,
+): Promise<Result | undefined> {
+  return parts.lifetimes.whileCallerStays(request, reply, async (signal) => {
+    const opened = await openFor(reply, parts)
+    await parts.admit(request, signal)
+    const limitBytes = parts.config().server.bodyLimitMb * 1024 * 1024
+    const { text } = await readBody(request.raw, { limitBytes, idleMs: parts.uploadIdleMs, signal })
+    return handle(opened, parse(schema, text))
   })
 }
 
-export function answerNoWorkspace(reply: FastifyReply): FastifyReply {
-  const message =
-    'No workspace is configured. Add one to workspaces in the configuration, or run: copilot-proxy serve --workspace DIR'
-  return reply.code(404).send({ error: { message, type: 'invalid_request_error', code: 'no_workspace', param: null } })
+/** @param given an id or a name; absent: the only session */
+function findSession(workspaces: Companion['workspaces'], given: string | undefined): string {
+  const session = workspaces.find(given)
+  if (session !== undefined) return session.id
+  if (given !== undefined) throw refused('session_not_found')
+  const detail =
+    workspaces.sessions().length === 0 ? 'no workspace could be opened' : 'is required: there are several sessions'
+  throw invalid('sessionId', detail)
+}
+
+const defaultLimit = 50
+const mostLimit = 500
+
+function pageOf({ url }: FastifyRequest): Page {
+  const query = new URLSearchParams(url.split('?', 2)[1])
+  const limit = Number(query.get('limit') ?? defaultLimit)
+  if (!Number.isInteger(limit) || limit < 1 || limit > mostLimit) {
+    throw invalid('limit', `must be a whole number from 1 to ${mostLimit}`)
+  }
+  return { limit, before: query.get('before') ?? undefined }
+}
+
+const bodyLimits = { maxDepth: 20, maxMembers: 100, maxValues: 10_000 }
+
+function parse<Body>(schema: z.ZodType<Body>, text: string): Body {
+  const parsed = schema.safeParse(parseBody(text, bodyLimits).value)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw invalid(issue?.path.join('.') ?? '', issue?.message ?? 'is not valid')
+}
+
+function invalid(path: string, detail: string): Fault {
+  return new Fault({ kind: 'invalid_request', path, detail, code: 'invalid_value' })
+}
+
+function refused(problem: 'no_workspace' | 'session_not_found'): Fault {
+  return new Fault({ kind: 'session_refused', problem })
 }

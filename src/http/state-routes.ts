@@ -1,5 +1,5 @@
 import { version as nodeVersion } from 'node:process'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault, toFault } from '../errors.ts'
 import type { CodexLoginStatus } from '../auth/codex/credentials.ts'
 import type { PlanUse } from '../auth/codex/plan-use.ts'
@@ -33,6 +33,8 @@ export interface StateDeps {
   readonly account: (signal: AbortSignal) => Promise<CopilotAccount | UnreportedAccount>
   readonly totals: Pick<UsageRecorder, 'since'>
   readonly metrics: Pick<Metrics, 'render'>
+  /** Sends the page of workspaces; undefined: there is none. */
+  readonly sendPage: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> | undefined
   readonly admission: Pick<Admission, 'active' | 'queued'>
   readonly cacheWatch: Pick<CacheWatch, 'sessions'>
   readonly config: () => Config
@@ -66,9 +68,13 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void
   }))
 
   // Clients probe these: the base URL itself, and Claude Code `HEAD /api/hello`.
-  for (const path of ['/', '/api/hello']) {
-    app.get(path, { config: { public: true, always: true } }, () => ({ ok: true, name: 'copilot-proxy' }))
-  }
+  const greeting = { ok: true, name: 'copilot-proxy' }
+  app.get('/api/hello', { config: { public: true, always: true } }, () => greeting)
+  app.get(
+    '/',
+    { config: { public: true, always: true } },
+    (request, reply) => deps.sendPage(request, reply) ?? greeting,
+  )
 
   app.get('/readyz', { config: { public: true } }, () => {
     // Ready if one provider is available.

@@ -119,7 +119,7 @@ function closingQuote(text: string, opening: number): number {
 
 /**
  * Replaces, appends or (with `undefined`) removes top-level members. Other members keep their bytes; without edits the
- * result is the same buffer. An object with a repeated key is serialised anew with the last value, as `JSON.parse` reads
+ * result is the same buffer. An object with a repeated key is serialised again, with the last value, as `JSON.parse` reads
  * it.
  */
 export function spliceMembers(source: JsonObjectBytes, edits: ReadonlyMap<string, unknown>): Buffer {

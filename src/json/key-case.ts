@@ -6,7 +6,8 @@ const snakeNames = new Map<string, string>()
 /** Objects of others, such as an error's fields, can have any number of keys. */
 const mostSnakeNames = 1000
 
-function snakeName(key: string): string {
+/** `requestId` to `request_id`; other names unchanged. */
+export function snakeName(key: string): string {
   const known = snakeNames.get(key)
   if (known !== undefined) return known
   const name = camelCase.test(key) ? key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) : key

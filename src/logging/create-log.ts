@@ -4,7 +4,7 @@ import type { LogSink, LogSinkOptions } from './log-sink.ts'
 import { createLogSink } from './log-sink.ts'
 import type { LogMethod, Logger } from './logger.ts'
 import { formatLogLines } from './pretty-log.ts'
-import { snakeKeys } from '../json/key-case.ts'
+import { snakeName } from '../json/key-case.ts'
 import { redactFields, redactText } from '../redaction/redact.ts'
 
 export type LogTarget = Pick<LogSinkOptions, 'fd' | 'onWritten'>
@@ -52,7 +52,10 @@ export function createLog(options: LogOptions): ProgramLog {
       formatters: {
         level: (label) => ({ level: label }),
         log: (fields) =>
-          snakeKeys(redactFields(fields, { keepStacks: logger.isLevelEnabled('debug') || isDefect(fields) })),
+          redactFields(fields, {
+            keepStacks: logger.isLevelEnabled('debug') || isDefect(fields),
+            nameOf: snakeName,
+          }),
       },
       // `redactFields` has converted errors already; pino's own serializer would restore their fields.
       serializers: { err: (error: unknown) => error },

@@ -87,7 +87,7 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
     if (hold?.clientId === deps.clientId() && now() < hold.untilMs) {
       // The timer may have called early, after a change of the clock.
       scheduleNext()
-      return { kind: 'kept', problem: problem ?? 'upstream asked to wait', error: hold.error }
+      return { kind: 'kept', problem: problem ?? 'the provider asked to wait', error: hold.error }
     }
     flight ??= run().finally(() => {
       flight = undefined
@@ -212,11 +212,11 @@ function describe(error: ProxyError): string {
     case 'upstream_unusable':
       return error.detail
     case 'upstream_status':
-      return `upstream answered ${error.status}: ${error.message}`
+      return `the provider answered ${error.status}: ${error.message}`
     case 'upstream_unauthorized':
-      return `upstream answered 401: ${error.upstreamMessage}`
+      return `the provider answered 401: ${error.upstreamMessage}`
     case 'upstream_silent':
-      return `upstream did not answer within ${error.afterMs / 1000} s`
+      return `the provider did not answer within ${error.afterMs / 1000} s`
     default:
       return `unexpected failure (${error.kind})`
   }

@@ -50,7 +50,7 @@ export interface ModelRegistry {
    * @param target the target of the alias `name` to route to; default: its first
    */
   readonly route: (name: string, ask: EndpointAsk, target?: string) => RouteResult
-  /** What the alias of that name asks in turn after its first target fails; empty without an alias. */
+  /** The targets of the alias after its first one, in order; empty without an alias. */
   readonly fallbacksOf: (name: string) => readonly string[]
   /** Targets of aliases that the accounts' lists do not have. Without such a list of a provider, nothing is dead. */
   readonly deadTargets: () => readonly { readonly alias: string; readonly target: string }[]

@@ -13,7 +13,7 @@ import type { ModelNotice, ModelPrices, TierPrices } from './model.ts'
 const ownerOf = { copilot: 'github-copilot', codex: 'openai' } as const satisfies Record<ProviderId, string>
 
 /**
- * One model as `GET /v1/models/{id}` and OpenAI's list show it. One row stands for both context tiers: upstream prices a
+ * One model as `GET /v1/models/{id}` and OpenAI's list show it. One row represents both context tiers: upstream prices a
  * prompt by its length, whatever its model was called, so that a second row would offer the same model twice.
  * @param setting `copilot.upstream-dialect`
  */
@@ -110,7 +110,7 @@ export function renderAnthropicModel({ id, model, aliasOf }: ListedModel) {
     type: 'model' as const,
     id,
     display_name: model.name,
-    /** RFC 3339. Clients parse it, so the epoch stands in if upstream states no time. */
+    /** RFC 3339. Clients parse it, so a model without a time gets the epoch. */
     created_at: new Date((model.createdSeconds ?? 0) * 1000).toISOString().replace('.000Z', 'Z'),
     max_input_tokens: model.maxPromptTokens ?? model.contextWindow ?? null,
     max_tokens: model.maxOutputTokens ?? null,

@@ -217,7 +217,7 @@ async function continueAnswer(
     // These statuses refuse the model's own output, or a request that upstream accepted before. A retry would fail again,
     // and a partial answer is worth more to the caller than a failure.
     if (!(error instanceof Fault) || !isStatus(error, [400, 404, 413, 422])) throw error
-    state.log.warn({ requestId, model: model.id, ...faultFields(error) }, 'upstream did not continue the answer')
+    state.log.warn({ requestId, model: model.id, ...faultFields(error) }, 'the provider did not continue the answer')
     refused()
     return undefined
   }

@@ -50,7 +50,7 @@ export interface RequestMeter {
   readonly end: (status: number) => void
   /** Fields for the request's log line, which omits undefined ones. Times start at the request's arrival. */
   readonly facts: () => MeterFacts
-  /** Adds the request to the list of the last ones. Takes its log line, which is kept. */
+  /** Adds the request and its log line to the list of the last requests. */
   readonly record: (line: EndedRequest['line']) => void
 }
 

@@ -126,7 +126,9 @@ async function openAnswer(
   const statuses: number[] = []
   for (let next: Route = routed; ;) {
     try {
-      return await openRoute(state, ready, next, ownPath, statuses)
+      return await (isAutoModel(next.model)
+        ? openAuto(state, ready, ownPath, statuses)
+        : openRouted(state, ready, next, statuses))
     } catch (error) {
       const status = signal.aborted ? undefined : passingStatus(error)
       const fallback = status && (await routeFallback(state, call, request.model, ownPath, { fallbacks, asked }))
@@ -174,15 +176,13 @@ async function routeFallback(
   return undefined
 }
 
-/** @param statuses of the models of the alias that were asked before */
-async function openRoute(
+/** Opens the answer of a model that upstream chooses. */
+async function openAuto(
   state: PipelineState,
   ready: ReadyCall,
-  routed: Route,
   ownPath: string | undefined,
   statuses: readonly number[],
 ): Promise<ModelAnswer> {
-  if (!isAutoModel(routed.model)) return openRouted(state, ready, routed, statuses)
   const { request, call } = ready
   const { id, signal } = call
 
@@ -210,7 +210,10 @@ async function readRequest(state: PipelineState, call: ModelCall): Promise<Pick<
   return { request: recalled ?? request, source: { dialect } }
 }
 
-/** Encodes and sends a routed request; resolves with the answer that upstream has started. */
+/**
+ * Encodes and sends a routed request; resolves with the answer that upstream has started.
+ * @param statuses of the models of the alias that were asked before
+ */
 async function openRouted(
   state: PipelineState,
   { call, request, source, meter, leave }: ReadyCall,
@@ -227,10 +230,12 @@ async function openRouted(
   meter.routed(model, route, fallback)
   const encode = (context: EncodeContext) => translate(source, dialect, request, context)
   let translated = encode(encodeContext(state, { model, route, executor }))
-  const warningsNow = () => [...(choice?.warnings ?? []), ...translated.request.warnings]
+  let warnings: readonly Warning[] = []
   const announce = (): void => {
-    meter.warned(warningsNow())
-    if ('request' in call) call.onRouted?.({ route, warnings: warningsNow(), fallback })
+    const { warnings: ofRequest } = translated.request
+    warnings = choice === undefined ? ofRequest : [...choice.warnings, ...ofRequest]
+    meter.warned(warnings)
+    if ('request' in call) call.onRouted?.({ route, warnings, fallback })
   }
   announce()
 
@@ -262,12 +267,12 @@ async function openRouted(
       onRecovery(changed, learnedRefusal) {
         translated = { ...translated, request: changed }
         const line = { requestId: call.id, model: model.id, route, learnedRefusal }
-        state.log.info(line, 'retrying without the part that upstream refused')
+        state.log.info(line, 'retrying without the part that the provider refused')
         announce()
       },
     })
     meter.accepted(initiator)
-    const adapted = warningsNow().filter(isLossless).map(describeWarning)
+    const adapted = warnings.filter(isLossless).map(describeWarning)
     if (adapted.length > 0) state.log.debug({ requestId: call.id, adapted }, 'adapted the request without loss')
     meter.answered(upstream.headers)
     const nowSeconds = secondsOf(state.now)
@@ -288,7 +293,7 @@ async function openRouted(
         notes: reader.notes,
         redact: state.redact,
       },
-      warnings: warningsNow(),
+      warnings,
       keyName: call.keyName,
       meter,
       chosenFor: choice === undefined ? undefined : request.model,

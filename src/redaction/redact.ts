@@ -105,55 +105,60 @@ function isSecretName(name: string): boolean {
 /** Deeper values are replaced by a mark, which also ends cycles. */
 const maxDepth = 8
 
+export interface CopyRules {
+  /** Default true. */
+  readonly keepStacks?: boolean
+  /** Names the copy of a field. Default: the same name. */
+  readonly nameOf?: (name: string) => string
+}
+
 /**
- * Copies log fields, replaces the values of secret names at any depth, and turns errors into plain objects (name, message,
- * code, stack, cause and their own fields), so that fields a library adds to an error are redacted too.
+ * Copies log fields without those that are undefined, replaces the values of secret names at any depth, and turns errors
+ * into plain objects (name, message, code, stack, cause and their own fields), so that fields a library adds to an error
+ * are redacted too.
  */
 export function redactFields(
   fields: Readonly<Record<string, unknown>>,
-  { keepStacks = true }: { readonly keepStacks?: boolean } = {},
+  rules: CopyRules = {},
 ): Record<string, unknown> {
-  return copyFields(fields, keepStacks, 0)
+  return copyFields(fields, rules, 0)
 }
 
-function copyFields(fields: object, keepStacks: boolean, depth: number): Record<string, unknown> {
+function copyFields(fields: object, rules: CopyRules, depth: number): Record<string, unknown> {
   const copy: Record<string, unknown> = {}
   for (const name of Object.keys(fields)) {
     const field: unknown = Reflect.get(fields, name)
-    copy[name] =
-      isSecretName(name) && field !== undefined && field !== null
-        ? replacement
-        : copyValue(field, keepStacks, depth + 1)
+    if (field === undefined) continue
+    copy[rules.nameOf?.(name) ?? name] =
+      isSecretName(name) && field !== null ? replacement : copyValue(field, rules, depth + 1)
   }
   return copy
 }
 
-function copyValue(field: unknown, keepStacks: boolean, depth: number): unknown {
+function copyValue(field: unknown, rules: CopyRules, depth: number): unknown {
   if (typeof field === 'bigint') return field.toString()
   if (typeof field !== 'object' || field === null) return field
   if (depth > maxDepth) return '[deeper]'
-  if (field instanceof Error) return copyError(field, keepStacks, depth)
+  if (field instanceof Error) return copyError(field, rules, depth)
   if (Array.isArray(field)) {
     // Raw headers are lists of alternating names and values, or of pairs.
     return field.map((item, i) =>
-      typeof field[i - 1] === 'string' && isSecretName(field[i - 1])
-        ? replacement
-        : copyValue(item, keepStacks, depth + 1),
+      typeof field[i - 1] === 'string' && isSecretName(field[i - 1]) ? replacement : copyValue(item, rules, depth + 1),
     )
   }
   if (ArrayBuffer.isView(field)) return `[${field.byteLength} bytes]`
   if (field instanceof Date || field instanceof URL) return field.toString()
   if (field instanceof Map || field instanceof Set) return `[${field.size} entries]`
-  return copyFields(field, keepStacks, depth)
+  return copyFields(field, rules, depth)
 }
 
-function copyError(error: Error, keepStacks: boolean, depth: number): Record<string, unknown> {
+function copyError(error: Error, rules: CopyRules, depth: number): Record<string, unknown> {
   return {
     name: error.name,
     message: error.message,
     // The stack of a Fault says nothing; its cause has the stack of the failure.
-    ...(keepStacks && !(error instanceof Fault) && { stack: error.stack }),
-    ...copyFields(error, keepStacks, depth),
-    ...(error.cause === undefined ? {} : { cause: copyValue(error.cause, keepStacks, depth + 1) }),
+    ...(rules.keepStacks !== false && !(error instanceof Fault) && { stack: error.stack }),
+    ...copyFields(error, rules, depth),
+    ...(error.cause === undefined ? {} : { cause: copyValue(error.cause, rules, depth + 1) }),
   }
 }

@@ -127,6 +127,7 @@ export function failureError(failure: ToolFailure, message: string): RpcError {
     ...(kind === 'invalid_arguments' && { path: failure.path }),
     ...(kind === 'conflict' && { conflicts: failure.conflicts }),
     ...(kind === 'timed_out' && { afterMs: failure.afterMs }),
+    ...(kind === 'failed' && failure.errorCode !== undefined && { errorCode: failure.errorCode }),
   }
   return { code: codeOf[kind], message, data }
 }

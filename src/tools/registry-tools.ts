@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Session } from '../sessions/session.ts'
+import type { Session } from './session.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import type { ToolSource } from './create-tools.ts'
 import { defineTool } from './define-tool.ts'

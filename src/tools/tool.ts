@@ -1,9 +1,12 @@
-import type { Session } from '../sessions/session.ts'
+import type { Session } from './session.ts'
 
 /** JSON Schema (2020-12) of a tool's arguments; its type is `object`. */
 export type ParametersSchema = Readonly<Record<string, unknown>>
 
-/** `read` changes nothing, `write` changes files below the root, `run` starts a program. */
+/**
+ * `read` changes nothing. `write` changes files below the root; it may start a formatter of the workspace for them. `run` is for
+ * starting programs.
+ */
 export type ToolEffect = 'read' | 'write' | 'run'
 
 /** What a call is about to do, for the policy and for the person who approves it. */
@@ -16,11 +19,13 @@ export interface Intent {
   readonly cwd?: string
   /** The change as a unified diff. */
   readonly diff?: string
+  /** What a tool of a provider gets. */
+  readonly args?: unknown
 }
 
 export interface ToolContext {
   readonly session: Session
-  /** Aborted by the caller, at the time limit, and with the session. */
+  /** Aborted by the caller, with the session, and at the time limit; then its reason is a ToolError `timed_out`. */
   readonly signal: AbortSignal
   /** A part of the result that is there early, e.g. a program's output. */
   readonly progress: (part: ToolProgress) => void
@@ -54,6 +59,11 @@ export interface Tool {
   readonly effect: ToolEffect
   /** Default: `workspace.tool-timeout-seconds`. */
   readonly timeoutMs?: number
+  /**
+   * The program outside this daemon that does the work. The policy says nothing about what that program does: `authorize`
+   * asks for the approval only.
+   */
+  readonly provider?: string
   /**
    * Returns a JSON object. One that holds less than there is says so in `truncated`.
    * @throws ToolError

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { Session } from '../sessions/session.ts'
+import type { Session } from './session.ts'
+import { tidyText } from '../workspace/format/format-file.ts'
 import { listFiles } from '../workspace/list-files.ts'
 import { applyPatch, undoPatch } from '../workspace/patch/apply-patch.ts'
 import type { Journal } from '../workspace/patch/journal.ts'
@@ -7,6 +8,7 @@ import { readText } from '../workspace/read-text.ts'
 import { searchCode } from '../workspace/search-code.ts'
 import type { ToolSource } from './create-tools.ts'
 import { defineTool } from './define-tool.ts'
+import { filterContext } from './filter-context.ts'
 import type { Tool } from './tool.ts'
 
 export interface WorkspaceToolsDeps {
@@ -77,23 +79,31 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
           .union([sha256, z.record(z.string(), sha256.nullable())])
           .optional()
           .describe('SHA-256 of the file that the patch was made for; for several files an object with one by path.'),
+        format: z
+          .boolean()
+          .optional()
+          .describe('Formats the patched files and organises their imports. Default: false.'),
         dryRun: z.boolean().optional().describe('Computes the result and changes nothing. Default: false.'),
       }),
       {
         name: 'mcp.edit.applyPatch',
         description: 'Applies a unified diff to files of the workspace: all of it or nothing.',
         effect: 'write',
-        run: async (args, context) => ({ ...(await applyPatch(await patchDeps(context), args, context)) }),
+        run: async (args, context) => {
+          const { authorize, signal, session } = context
+          const format = (file: string, text: string) => tidyText(session.folder, file, text, filterContext(context))
+          return { ...(await applyPatch(await patchDeps(context), args, { authorize, signal, format })) }
+        },
       },
     ),
     defineTool(
       z.strictObject({
-        id: z.string().optional().describe('The id that applyPatch returned. Default: the last change.'),
+        id: z.string().optional().describe('The id that the change returned. Default: the last change.'),
         dryRun: z.boolean().optional().describe('Computes the result and changes nothing. Default: false.'),
       }),
       {
         name: 'mcp.edit.undo',
-        description: 'Undoes a change of applyPatch.',
+        description: 'Undoes a change of applyPatch, format.apply or imports.organize.',
         effect: 'write',
         run: async (args, context) => ({ ...(await undoPatch(await patchDeps(context), args, context)) }),
       },

@@ -153,7 +153,7 @@ function inOrder(reply: z.infer<typeof upstreamReply> | undefined, expected: num
   const byIndex = new Map((reply?.data ?? []).map((entry, position) => [entry.index ?? position, entry.embedding]))
   const vectors = Array.from({ length: expected }, (_, index) => byIndex.get(index) ?? [])
   const isComplete = reply?.data.length === expected && vectors.every((vector) => vector.length > 0)
-  if (!isComplete) throw unusable(`upstream did not answer with one embedding for each of ${expected} texts`)
+  if (!isComplete) throw unusable(`the provider did not answer with one embedding for each of ${expected} texts`)
   return vectors
 }
 

@@ -16,7 +16,7 @@ export interface RefusalTable {
   readonly isAnswer?: (refusal: UpstreamRefusal) => boolean
   /**
    * Makes a request of an edited body and of what was learned; undefined if it is the request that was refused. Absent:
-   * the edited members are written anew, and the others stay as they are, byte for byte.
+   * the edited members are serialised again, and the others stay as they are, byte for byte.
    */
   readonly encode?: (body: JsonObject, learned: readonly string[], refused: Refused) => EncodedRequest | undefined
 }
@@ -44,7 +44,7 @@ export interface Refused {
 export interface Remedy {
   /**
    * Returns the very body if there is nothing to change. Absent, in a table without `encode`: the caller's request is
-   * encoded anew with `learned`, because the reply is then read differently.
+   * encoded again with `learned`, because the reply is then read differently.
    */
   readonly edit?: (body: JsonObject) => JsonObject
   /** Keys of learned refusals, without spaces: the model is remembered to refuse this. */

@@ -92,12 +92,12 @@ export function createMetrics(): Metrics {
   ])
   const cachedTokens = counter(
     'copilot_proxy_cached_input_tokens_total',
-    'Input tokens that upstream read from its cache.',
+    'Input tokens that the provider read from its cache.',
     ['provider', 'model'],
   )
   const cacheWriteTokens = counter(
     'copilot_proxy_cache_write_tokens_total',
-    'Input tokens that upstream wrote to its cache.',
+    'Input tokens that the provider wrote to its cache.',
     ['provider', 'model'],
   )
   const cacheHitRatio = {
@@ -128,7 +128,7 @@ export function createMetrics(): Metrics {
     'Requests refused before they reached a model route, by status.',
     ['status'],
   )
-  const upstream = counter('copilot_proxy_upstream_responses_total', 'Upstream responses by status.', [
+  const upstream = counter('copilot_proxy_upstream_responses_total', 'Responses of the providers by status.', [
     'provider',
     'status',
   ])

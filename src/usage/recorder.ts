@@ -1,6 +1,8 @@
 import type { Logger } from '../logging/logger.ts'
-import { identify, openUsageStore, setAside, UsageStoreError } from './store.ts'
-import type { FileIdentity, UsageStore } from './store.ts'
+import { DatabaseError, identify, setAside } from '../sqlite/database.ts'
+import type { FileIdentity } from '../sqlite/database.ts'
+import { openUsageStore } from './store.ts'
+import type { UsageStore } from './store.ts'
 import { addEntry, dayOf, noSums, utcDayOf } from './tally.ts'
 import type { Mutable, Tally, UsageEntry } from './tally.ts'
 
@@ -77,7 +79,7 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
       store.add([...pending.values()])
       pending.clear()
     } catch (error) {
-      if (!(error instanceof UsageStoreError)) throw error
+      if (!(error instanceof DatabaseError)) throw error
       if (error.problem === 'busy') {
         arm()
         return
@@ -94,7 +96,7 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
     store = undefined
   }
 
-  function warnOnce({ message }: UsageStoreError, aside: string | undefined): void {
+  function warnOnce({ message }: DatabaseError, aside: string | undefined): void {
     if (hasWarned) return
     hasWarned = true
     if (aside === undefined) log.warn(`keeping usage totals in memory only: ${message}`)
@@ -113,7 +115,7 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
       store ??= openUsageStore(file, { waitMs: 0 })
       return store.since(day)
     } catch (error) {
-      if (!(error instanceof UsageStoreError)) throw error
+      if (!(error instanceof DatabaseError)) throw error
       if (error.problem !== 'busy') closeStore()
       return undefined
     }

@@ -1,45 +1,16 @@
-import { closeSync, constants, fchmodSync, fstatSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
-import nodeProcess from 'node:process'
 import type { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
-import { errnoOf, isForeign, isLoose } from '../auth/records/record-fs.ts'
+import { DatabaseError, inTransaction, openDatabase, withDatabaseErrors } from '../sqlite/database.ts'
+import type { DatabaseOptions } from '../sqlite/database.ts'
 import type { Tally } from './tally.ts'
 
-export type UsageProblem =
-  /** Another process is writing. */
-  | 'busy'
-  /** The file is no database, or not one of ours. */
-  | 'damaged'
-  /** A newer version of this program made it. */
-  | 'newer'
-  | 'unusable'
-
-/** The totals could not be read or stored. The message is a sentence that names the file. */
-export class UsageStoreError extends Error {
-  override readonly name = 'UsageStoreError'
-  readonly problem: UsageProblem
-
-  constructor(problem: UsageProblem, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.problem = problem
-  }
-}
-
-/** Totals in one SQLite file. Every call may throw a UsageStoreError. */
+/** Totals in one SQLite file. Every call may throw a DatabaseError. */
 export interface UsageStore {
   /** Adds to the stored sums, atomically; other processes may do so at any time. */
   readonly add: (tallies: readonly Tally[]) => void
   /** @param day the first, e.g. `2026-11-20` */
   readonly since: (day: string) => readonly Tally[]
   readonly close: () => void
-}
-
-export interface UsageStoreOptions {
-  /** Changes nothing; a missing file is `unusable`. */
-  readonly readOnly?: boolean
-  /** How long to wait for another process, blocking this one. Ms. */
-  readonly waitMs: number
 }
 
 const schemaVersion = 2
@@ -113,13 +84,9 @@ const row = z.object({
 }) satisfies z.ZodType<Tally>
 
 /** Opens or creates the file, readable by this user alone. */
-export function openUsageStore(file: string, { readOnly = false, waitMs }: UsageStoreOptions): UsageStore {
-  const database = withStoreErrors(file, () => {
-    const Database = loadSqlite()
-    if (Database === undefined) throw new UsageStoreError('unusable', 'this Node.js was built without SQLite')
-    preparePrivate(file, readOnly)
-    return new Database(file, { readOnly, timeout: waitMs })
-  })
+export function openUsageStore(file: string, options: DatabaseOptions): UsageStore {
+  const { readOnly = false } = options
+  const database = withStoreErrors(file, () => openDatabase(file, options))
   let read = readRows
   try {
     read = withStoreErrors(file, () => prepareSchema(database, file, readOnly))
@@ -131,67 +98,17 @@ export function openUsageStore(file: string, { readOnly = false, waitMs }: Usage
     add: (tallies) =>
       withStoreErrors(file, () => {
         const statement = database.prepare(addRow)
-        database.exec('BEGIN IMMEDIATE')
-        try {
+        inTransaction(database, () => {
           for (const tally of tallies) statement.run({ ...tally })
-          database.exec('COMMIT')
-        } catch (error) {
-          if (database.isTransaction) database.exec('ROLLBACK')
-          throw error
-        }
+        })
       }),
     since: (day) =>
       withStoreErrors(file, () => {
         const rows = z.array(row).safeParse(database.prepare(read).all(day))
         if (rows.success) return rows.data
-        throw new UsageStoreError('damaged', `Cannot read the usage totals in ${file}.`)
+        throw new DatabaseError('damaged', `Cannot read the usage totals in ${file}.`)
       }),
     close: () => database.close(),
-  }
-}
-
-/**
- * Renames a damaged file, replacing an earlier `.damaged` one.
- * @returns the new path; undefined if the file is gone or another process has replaced it
- */
-export function setAside(file: string, damaged: FileIdentity): string | undefined {
-  const current = identify(file)
-  if (current === undefined || current.inode !== damaged.inode) return undefined
-  const aside = `${file}.damaged`
-  for (const suffix of ['', '-wal', '-shm']) {
-    try {
-      renameSync(file + suffix, aside + suffix)
-    } catch (error) {
-      // The companions exist only while the database is open, or after a crash.
-      if (suffix === '' || errnoOf(error) !== 'ENOENT') throw error
-    }
-  }
-  return aside
-}
-
-export interface FileIdentity {
-  readonly inode: bigint
-}
-
-export function identify(file: string): FileIdentity | undefined {
-  const found = statSync(file, { bigint: true, throwIfNoEntry: false })
-  return found && { inode: found.ino }
-}
-
-/** Creates the file with mode 0600, which SQLite's companion files inherit; SQLite itself would use the umask. */
-function preparePrivate(file: string, readOnly: boolean): void {
-  if (!readOnly) mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  // No symbolic links: the target may be anybody's. Non-blocking: opening a pipe would wait for its writer.
-  const common = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
-  const flags = readOnly ? constants.O_RDONLY : constants.O_RDWR | constants.O_CREAT
-  const descriptor = openSync(file, flags | common, 0o600)
-  try {
-    const found = fstatSync(descriptor)
-    if (!found.isFile()) throw new UsageStoreError('unusable', `${file} is not a plain file.`)
-    if (isForeign(found.uid)) throw new UsageStoreError('unusable', `${file} belongs to another user.`)
-    if (!readOnly && isLoose(found.mode)) fchmodSync(descriptor, 0o600)
-  } finally {
-    closeSync(descriptor)
   }
 }
 
@@ -199,58 +116,25 @@ function preparePrivate(file: string, readOnly: boolean): void {
 function prepareSchema(database: DatabaseSync, file: string, readOnly: boolean): string {
   const version = database.prepare('PRAGMA user_version').get()?.['user_version']
   if (typeof version === 'number' && version > schemaVersion) {
-    throw new UsageStoreError('newer', `${file} was written by a newer copilot-proxy.`)
+    throw new DatabaseError('newer', `${file} was written by a newer copilot-proxy.`)
   }
   if (readOnly) return version === 1 ? readFirstVersion : readRows
   // WAL: writers do not wait for readers. NORMAL: a power cut costs the last few writes.
   database.exec('PRAGMA synchronous = NORMAL')
   database.prepare('PRAGMA journal_mode = WAL').get()
   if (version === schemaVersion) return readRows
-  database.exec('BEGIN IMMEDIATE')
-  try {
+  inTransaction(database, () => {
     database.exec(schema)
     // Keep the empty table: a running daemon of version 1 would take the file for damaged without it.
     if (database.prepare(hasFirstVersion).get() !== undefined) {
       database.prepare(`INSERT INTO tallies ${readFirstVersion} ${addUp}`).run('')
       database.exec('DELETE FROM totals')
     }
-    database.exec(`PRAGMA user_version = ${schemaVersion}; COMMIT`)
-  } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK')
-    throw error
-  }
+    database.exec(`PRAGMA user_version = ${schemaVersion}`)
+  })
   return readRows
 }
 
-/** Loads Node's own SQLite without the warning on stderr that some versions of Node give. Undefined in a Node built without. */
-function loadSqlite(): typeof DatabaseSync | undefined {
-  const emitWarning = nodeProcess.emitWarning.bind(nodeProcess)
-  nodeProcess.emitWarning = () => {}
-  try {
-    return nodeProcess.getBuiltinModule('node:sqlite')?.DatabaseSync
-  } finally {
-    nodeProcess.emitWarning = emitWarning
-  }
-}
-
-/** SQLite's primary result codes. Source: https://www.sqlite.org/rescode.html (2026-11). */
-const problems = new Map<number, UsageProblem>([
-  // SQLITE_ERROR: a table of another form.
-  [1, 'damaged'],
-  [5, 'busy'],
-  [6, 'busy'],
-  [11, 'damaged'],
-  [26, 'damaged'],
-])
-
 function withStoreErrors<Result>(file: string, act: () => Result): Result {
-  try {
-    return act()
-  } catch (error) {
-    if (error instanceof UsageStoreError) throw error
-    const isSqlite = error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
-    const problem = (isSqlite && problems.get(Number(error.errcode) & 0xff)) || 'unusable'
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new UsageStoreError(problem, `Cannot use the usage totals in ${file}: ${reason}`, { cause: error })
-  }
+  return withDatabaseErrors(file, 'the usage totals', act)
 }

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { WebSocketServer } from 'ws'
-import type { WebSocket } from 'ws'
+import { WebSocket, WebSocketServer } from 'ws'
 import type { Handshake } from './handshakes.ts'
 import { subprotocol } from './subprotocol.ts'
 
@@ -17,6 +16,8 @@ export interface ConnectionEvents {
   readonly onText: (text: string) => void
   /** Called once, as soon as nothing more is received or sent. `reason`: that of `close`, or of a limit. */
   readonly onClose: (reason: string | undefined) => void
+  /** Called before a message over the limit closes the connection. Text can still be sent. */
+  readonly onTooLarge?: () => void
 }
 
 /** One WebSocket of a client. Nothing is sent after `close`. */
@@ -30,6 +31,17 @@ export interface Connection {
 
 /** How long a client has to answer a close frame. Ms. */
 const closeTimeoutMs = 1000
+
+/** `Message Too Big` (RFC 6455, section 7.4.1): ws closes with it as soon as it knows the length of a message. */
+const tooLargeCode = 1009
+
+/** ws reports a message over the limit after the close frame, behind which nothing can be sent. */
+class WarningWebSocket extends WebSocket {
+  override close(code?: number, reason?: string | Buffer): void {
+    if (code === tooLargeCode && this.readyState === WebSocket.OPEN) this.emit('too-large')
+    super.close(code, reason)
+  }
+}
 
 /** A flood of small fragments fills memory long before their text does. */
 const maxFragments = 16 * 1024
@@ -50,6 +62,7 @@ export function acceptHandshake(
     perMessageDeflate: false,
     maxPayload: options.maxMessageBytes,
     maxFragments,
+    WebSocket: WarningWebSocket,
     handleProtocols: (offered) => offered.has(subprotocol) && subprotocol,
   })
   server.handleUpgrade(request, socket, head, (webSocket) => connect(webSocket, options, onOpen))
@@ -78,7 +91,7 @@ function connect(
     },
     terminate: () => webSocket.terminate(),
   }
-  const { onText, onClose } = onOpen(connection)
+  const { onText, onClose, onTooLarge } = onOpen(connection)
 
   function ended(reason: string | undefined): void {
     if (!isOpen) return
@@ -101,6 +114,7 @@ function connect(
     if (isBinary) connection.close(1003, 'send JSON as text')
     else onText(textOf(data))
   })
+  webSocket.on('too-large', () => onTooLarge?.())
   // A `close` follows, with the code that ws has sent.
   webSocket.on('error', () => {})
   webSocket.once('close', () => {

@@ -22,12 +22,20 @@ export function receiveHandshakes(
   server: Server,
   wants: (request: IncomingMessage) => boolean,
   handle: (request: IncomingMessage, response: ServerResponse) => void,
+  canChoose = 'shouldUpgradeCallback' in server,
 ): Handshakes {
   const waiting = new WeakMap<IncomingMessage, Handshake>()
-  // Node 22.19 and 22.20 lack the callback. There, a listener would take every request that offers any upgrade.
-  if (!('shouldUpgradeCallback' in server)) return { take: () => undefined }
-  server.shouldUpgradeCallback = (request: IncomingMessage) => isWebSocket(request) && wants(request)
+  const isWanted = (request: IncomingMessage): boolean => isWebSocket(request) && wants(request)
+  if (canChoose) Object.assign(server, { shouldUpgradeCallback: isWanted })
+  const [acceptConnection] = server.listeners('connection')
   server.on('upgrade', (request, socket, head) => {
+    // Node 22.19 and 22.20 call this listener for every upgrade that a request offers.
+    if (!isWanted(request)) {
+      socket.unshift(Buffer.concat([withoutUpgrade(request), head]))
+      // The listener of node:http, and not those that count connections.
+      acceptConnection?.call(server, socket)
+      return
+    }
     // `import` of node:http is avoided for the reason that connections.ts states.
     const { ServerResponse: Response } = nodeProcess.getBuiltinModule('node:http')
     const response = new Response(request)
@@ -53,6 +61,19 @@ export function receiveHandshakes(
 
 /** A connection that fails while its handshake is checked closes, which is all that anybody needs to know. */
 function ignore(): void {}
+
+/** The head of the request, in which no upgrade is asked for. The header `upgrade` stays, for those who read it. */
+function withoutUpgrade({ method = '', url = '', httpVersion, rawHeaders }: IncomingMessage): Buffer {
+  const lines = [`${method} ${url} HTTP/${httpVersion}`]
+  for (const [index, name] of rawHeaders.entries()) {
+    if (index % 2 === 1) continue
+    const value = rawHeaders[index + 1] ?? ''
+    const options = value.split(',').filter((option) => option.trim().toLowerCase() !== 'upgrade')
+    const isConnection = name.toLowerCase() === 'connection'
+    if (!isConnection || options.length > 0) lines.push(`${name}: ${isConnection ? options.join(',') : value}`)
+  }
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
+}
 
 function isWebSocket({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket'

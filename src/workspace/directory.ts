@@ -149,7 +149,7 @@ async function readLink(path: string): Promise<string | undefined> {
   return readlink(path).catch(() => undefined)
 }
 
-/** Makes a rename durable. Some systems cannot sync a folder: the file is complete there all the same. */
+/** Makes a rename durable. Some systems cannot sync a folder: the file is complete even there. */
 async function syncFolder(folder: FileHandle): Promise<void> {
   await folder.sync().catch(() => {})
 }

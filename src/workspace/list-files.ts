@@ -1,3 +1,5 @@
+import { posix } from 'node:path'
+import { filesIn } from './confirm-files.ts'
 import type { Folder } from './folder.ts'
 import { pathOf, readGlob, runRipgrep } from './ripgrep.ts'
 
@@ -22,8 +24,14 @@ const maxLimit = 10_000
 /** So long it looks for files that come before those it has. Ms. */
 const walkMs = 300
 
-/** A list that takes longer is given as far as it is: a caller can ask for a narrower one. Ms. */
+/** A list that takes longer ends here: a caller can ask for a narrower one. Ms. */
 const defaultDeadlineMs = 1500
+
+/** Of `defaultDeadlineMs` for looking at the files again. Ms. */
+const confirmMs = 300
+
+/** Folders that are held open at once. */
+const foldersAtOnce = 16
 
 /**
  * Lists the files of a folder, without ignored files, `.git` and links.
@@ -37,7 +45,8 @@ export async function listFiles(
 ): Promise<FileList> {
   const glob = await readGlob(folder, pattern)
   const wanted = Math.min(limit, maxLimit)
-  const walkedAt = performance.now() + walkMs
+  const startedMs = performance.now()
+  const walkedAt = startedMs + walkMs
   let files: string[] = []
   let remainder = Buffer.alloc(0)
   const take = (chunk: Buffer): boolean => {
@@ -49,13 +58,37 @@ export async function listFiles(
       const path = pathOf(output)
       if (glob.matches(path)) files.push(path)
     }
-    // One more than asked for tells that there are more.
+    // One more than requested shows that there are more.
     if (files.length > 2 * maxLimit) files = firstOf(files, wanted + 1)
     return files.length <= wanted || performance.now() < walkedAt
   }
   // Not sorted by ripgrep: it would walk with one thread, and show nothing of a folder before it has read all of it.
   const { isStopped } = await runRipgrep({ folder, glob, args: ['--files', '--null'], signal, deadlineMs, take })
-  return { files: firstOf(files, wanted), truncated: isStopped || files.length > wanted }
+  const first = firstOf(files, wanted)
+  const confirmed = await confirm(folder, first, startedMs + deadlineMs + confirmMs)
+  const isComplete = !isStopped && files.length <= wanted && confirmed.length === first.length
+  return { files: confirmed, truncated: !isComplete }
+}
+
+/** The files that are there, in the same order. Those that could not be looked at in time are left out. */
+async function confirm(folder: Folder, files: readonly string[], untilMs: number): Promise<readonly string[]> {
+  const groups = Map.groupBy(files, (file) => posix.dirname(file))
+  const waiting = groups.entries()
+  const found = new Set<string>()
+  const confirmSome = async (): Promise<void> => {
+    // Each of several loops takes the next group.
+    for (const [base, paths] of waiting) {
+      if (performance.now() > untilMs) return
+      const names = await filesIn(
+        folder,
+        base,
+        paths.map((path) => posix.basename(path)),
+      )
+      for (const name of names) found.add(posix.join(base, name))
+    }
+  }
+  await Promise.all(Array.from({ length: foldersAtOnce }, confirmSome))
+  return files.filter((file) => found.has(file))
 }
 
 function firstOf(files: readonly string[], count: number): string[] {

@@ -31,7 +31,7 @@ const deviceName = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|co
 
 /**
  * The normal form of a caller's path: relative to the root, with `/`, '' for the root itself. Refuses what leads outside,
- * and every name that some file system takes for another one. Touches no file.
+ * and every name that some file system treats as another one. Touches no file.
  */
 export function normalPath(path: string, { roots, platform }: PathRoot): NormalPath {
   if (path.length > maxPathLength) return refused(`is longer than ${maxPathLength} characters`)

@@ -19,7 +19,7 @@ export interface Text {
 }
 
 interface ReadTextLimits {
-  /** What is read of a file at most. */
+  /** The most that is read of a file. */
   readonly maxBytes: number
   readonly signal?: AbortSignal
 }
@@ -49,6 +49,12 @@ export async function readText(
     size,
     truncated: truncated && !isComplete,
   }
+}
+
+/** The text of a whole file. @throws ToolError `failed` for a file that is not UTF-8 text */
+export function toText(bytes: Buffer, path: string): string {
+  refuseOther(bytes, path)
+  return decode(bytes, path)
 }
 
 function refuseOther(bytes: Buffer, path: string): void {

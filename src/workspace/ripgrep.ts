@@ -45,8 +45,8 @@ const commonArgs = [
 ]
 
 /**
- * Runs ripgrep below the glob's folder, and waits until it has ended. It opens files by their paths: unlike `Folder`, it does
- * not notice a folder that is swapped for a link in the moment between its look at the folder and its opening it.
+ * Runs ripgrep below the glob's folder, and waits until it has ended. What it says of a file must be confirmed
+ * (confirm-files.ts) before anybody is told.
  * @throws ToolError `cancelled`; `failed` without ripgrep or if the workspace is missing
  */
 export async function runRipgrep({ folder, glob, args, signal, deadlineMs, take }: RipgrepRun): Promise<RipgrepEnd> {

@@ -1,9 +1,10 @@
+import { existsSync } from 'node:fs'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { CodeAnswer, CodeTask } from './code-task.ts'
 import { ToolError } from './tool-error.ts'
 
-/** The worker is beside this file, in the sources and in the build. */
+/** The worker is beside this file, in the sources and in the build. The single file (release/build-sea.ts) has none. */
 const workerFile = new URL(`code-worker${extname(import.meta.url)}`, import.meta.url)
 
 /** Of the heap of a worker; a grammar's memory is outside of it. MB. */
@@ -11,13 +12,19 @@ const maxHeapMb = 512
 
 /**
  * Runs a task in a worker that lives as long as the task. One runs at a time, because each takes a processor and much memory.
- * @throws ToolError `cancelled`; `failed` if an optional package is missing or the worker ran out of memory
+ * @throws ToolError `cancelled`; `failed` if the worker or an optional package is missing, or the worker ran out of memory
  */
 export async function runInWorker(
   task: CodeTask,
   signal: AbortSignal,
   file = workerFile,
 ): Promise<Exclude<CodeAnswer, { is: 'missing package' }>> {
+  if (!existsSync(file)) {
+    const detail =
+      'The single file of copilot-proxy has no grammars, formatter or organiser of imports. ' +
+      'Use the npm package instead, or a formatter of the workspace.'
+    throw new ToolError({ kind: 'failed', detail })
+  }
   const answer = await inTurn(() => startWorker(task, signal, file))
   if (answer.is !== 'missing package') return answer
   const name = task.do === 'format' ? 'prettier' : '@vscode/tree-sitter-wasm'

@@ -19,7 +19,7 @@ interface CommandRun {
   readonly cwd?: string | undefined
   readonly signal: AbortSignal
   readonly timeoutMs: number
-  /** What it reads on its standard input. Default: nothing. */
+  /** The program's standard input. Default: nothing. */
   readonly stdin?: string | undefined
   /** Of each stream: its start and its end are kept. */
   readonly maxOutputBytes: number

@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto'
 import type { Folder } from './folder.ts'
+import type { Journal } from './patch/journal.ts'
 import { diffOf } from './patch/render-diff.ts'
-import { readText, type Text } from './read-text.ts'
+import { toText } from './read-text.ts'
 import { ToolError } from './tool-error.ts'
 
 /** Runs a program in the root of the workspace, without a shell, and gives it a text on its standard input. */
@@ -16,7 +18,8 @@ type RunCommand = (
   readonly truncated: boolean
 }>
 
-export interface RewriteContext {
+/** What a program needs that rewrites a text. */
+export interface FilterContext {
   /** @throws ToolError */
   readonly authorize: (intent: {
     readonly argv?: readonly string[]
@@ -25,19 +28,28 @@ export interface RewriteContext {
     readonly diff?: string
   }) => Promise<void>
   readonly signal: AbortSignal
-  readonly maxFileBytes: number
   readonly run: RunCommand
+}
+
+export interface RewriteContext extends FilterContext {
+  readonly journal: Journal
+  readonly maxFileBytes: number
 }
 
 export interface RewriteResult {
   readonly ok: true
   /** Whether the file has other bytes now. */
   readonly changed: boolean
+  /** Of the journal's entry, for `undoPatch`. Absent if nothing was changed. */
+  readonly id?: string
 }
+
+/** What becomes of the text of a file. @throws ToolError */
+export type RewriteText = (folder: Folder, path: string, text: string, context: FilterContext) => Promise<string>
 
 /** A program that reads a text and writes what becomes of it. */
 export interface Filter {
-  /** What the policy must allow: the words that are the same for every file. */
+  /** The words that the policy must allow: those that are the same for every file. */
   readonly words: readonly string[]
   /** Whether the path of the file is added as the last word. */
   readonly takesPath: boolean
@@ -46,27 +58,12 @@ export interface Filter {
 /** Of a program's complaint in our message. Characters. */
 const maxComplaint = 500
 
-/** A file's whole text. @throws ToolError as `readText`; `too_large` */
-export async function readWhole(
-  folder: Folder,
-  path: string,
-  { signal, maxFileBytes }: RewriteContext,
-): Promise<Text & { readonly sha256: string }> {
-  const text = await readText(folder, { path }, { maxBytes: maxFileBytes, signal })
-  const { sha256 } = text
-  if (text.truncated || sha256 === undefined) {
-    const detail = `${JSON.stringify(path)} has ${text.size} bytes, more than the limit of ${maxFileBytes}.`
-    throw new ToolError({ kind: 'too_large', detail })
-  }
-  return { ...text, sha256 }
-}
-
 /** The text that a program makes of a text. @throws ToolError as `authorize`; `failed` */
 export async function runFilter(
   { words, takesPath }: Filter,
   path: string,
   text: string,
-  { authorize, run, signal }: RewriteContext,
+  { authorize, run, signal }: FilterContext,
 ): Promise<string> {
   const [program = ''] = words
   await authorize({ argv: words, cwd: '' })
@@ -82,20 +79,28 @@ export async function runFilter(
   return stdout
 }
 
-/** Writes a new text of a file that still has the old one. @throws ToolError as `authorize` and `Folder.writeFile` */
-export async function writeRewritten(
+/**
+ * Rewrites a file. The journal keeps its old bytes.
+ * @throws ToolError as `rewrite`, `authorize` and `Journal.commit`; `failed` for a file that is not text; `too_large`
+ */
+export async function rewriteFile(
   folder: Folder,
-  path: string,
-  before: { readonly content: string; readonly sha256: string },
-  after: string,
-  { authorize, signal }: RewriteContext,
+  { path: callersPath }: { readonly path: string },
+  context: RewriteContext,
+  rewrite: RewriteText,
 ): Promise<RewriteResult> {
-  if (before.content === after) return { ok: true, changed: false }
-  const bytes = Buffer.from(after)
-  await authorize({ writes: [path], diff: await diffOf(Buffer.from(before.content), bytes, path, signal) })
-  if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
-  await folder.writeFile(path, bytes, { ifSha256: before.sha256 })
-  return { ok: true, changed: true }
+  const { authorize, signal, journal, maxFileBytes } = context
+  const path = folder.relativePath(callersPath)
+  return journal.withPaths([path], signal, async () => {
+    const before = await folder.readFile(path, { maxBytes: maxFileBytes, signal })
+    const text = toText(before.bytes, path)
+    const rewritten = await rewrite(folder, path, text, context)
+    if (rewritten === text) return { ok: true, changed: false }
+    const bytes = Buffer.from(rewritten)
+    await authorize({ writes: [path], diff: await diffOf(before.bytes, bytes, path, signal) })
+    const after = { bytes, sha256: hash('sha256', bytes), mode: undefined }
+    return { ok: true, changed: true, id: await journal.commit([{ path, before, after }], { signal }) }
+  })
 }
 
 /** The text of a file that need not exist; undefined without one that can be read. */

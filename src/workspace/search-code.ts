@@ -1,3 +1,4 @@
+import { hasParts, includesParts, type FilePart } from './confirm-files.ts'
 import type { Folder } from './folder.ts'
 import { isObject } from '../json/json.ts'
 import { pathOf, readGlob, runRipgrep } from './ripgrep.ts'
@@ -50,14 +51,20 @@ const defaultDeadlineMs = 20_000
 /** What ripgrep says of one line of a file, as JSON; longer ones are looked at without parsing. Bytes. */
 const maxRecordBytes = 512 * 1024
 
-/** What is kept of the beginning of a longer one. Bytes. */
+/** The part of a longer line that is kept, from its beginning. Bytes. */
 const keptBytes = 8 * 1024
 
 /** More than the numbers at its end have. Bytes. */
 const endLength = 100
 
 /** ripgrep holds the matching lines of a file in memory until it has read the file. */
-const maxFileSize = '32M'
+const maxFileMb = 32
+
+/** A line of a snippet shows no bytes that are farther from its match. */
+const shownBytes = 1300
+
+/** Files that are held open at once to confirm hits. */
+const filesAtOnce = 16
 
 /**
  * Lines that match. Leaves out what `listFiles` leaves out, binary files, and files over 32 MB. Time is linear in the size of
@@ -74,10 +81,13 @@ export async function searchCode(
   if (query.length > maxQuery) throw invalidQuery(`It is longer than ${maxQuery} characters.`)
   if (/[\0\r\n]/.test(query)) throw invalidQuery('It has a line break or a NUL. A match is within one line.')
   const glob = await readGlob(folder, pattern)
-  const hits: SearchHit[] = []
-  const reader = createFileReader((hit) => {
-    if (glob.matches(hit.file)) hits.push(hit)
-    return hits.length <= maxResults
+  const confirmer = createConfirmer(folder)
+  let count = 0
+  const reader = createFileReader((found) => {
+    if (!glob.matches(found.file)) return true
+    count += found.hits.length
+    confirmer.add(found)
+    return count <= maxResults
   })
   const { isStopped, complaint } = await runRipgrep({
     folder,
@@ -86,12 +96,12 @@ export async function searchCode(
       '--json',
       `--context=${contextLines}`,
       `--max-count=${maxResults + 1}`,
-      `--max-filesize=${maxFileSize}`,
+      `--max-filesize=${maxFileMb}M`,
       '--no-search-zip',
       '--no-pre',
       '--engine=default',
       caseSensitive ? '--case-sensitive' : '--ignore-case',
-      // A match takes the remainder of its line: ripgrep takes 1 GB to tell the 10 million places of an `a` in a line of 10 MB.
+      // A match takes the remainder of its line: ripgrep needs 1 GB to report the 10 million positions of an `a` in a line of 10 MB.
       `--regexp=(?:${regex ? query : escapeExpression(query)})(?-u:.)*`,
     ],
     signal,
@@ -99,7 +109,57 @@ export async function searchCode(
     take: createRecordSplitter(reader),
   })
   if (complaint !== '') throw invalidQuery(reasonOf(complaint))
-  return { hits: hits.slice(0, maxResults).toSorted(byPlace), truncated: isStopped }
+  const files = await confirmer.confirmed()
+  const hits = files.flatMap((found) => found.hits)
+  const isComplete = !isStopped && count === hits.length && count <= maxResults
+  return { hits: hits.slice(0, maxResults).toSorted(byPlace), truncated: !isComplete }
+}
+
+/** What ripgrep found in a file. */
+interface FoundFile {
+  readonly file: string
+  readonly hits: readonly SearchHit[]
+  /** The bytes that the snippets show. */
+  readonly parts: readonly FilePart[]
+}
+
+/** Looks at the files again while ripgrep goes on. What is not in the file any more, or never was, is left out. */
+function createConfirmer(folder: Folder) {
+  const queues = Array.from({ length: filesAtOnce }, () => Promise.resolve())
+  const confirmed: FoundFile[] = []
+  let added = 0
+  const confirm = async (found: FoundFile, earlier: Promise<void> | undefined): Promise<void> => {
+    await earlier
+    if (await isConfirmed(folder, found).catch(() => false)) confirmed.push(found)
+  }
+  return {
+    add(found: FoundFile): void {
+      const queue = added % queues.length
+      added += 1
+      queues[queue] = confirm(found, queues[queue])
+    },
+    async confirmed(): Promise<readonly FoundFile[]> {
+      await Promise.all(queues)
+      return confirmed
+    },
+  }
+}
+
+async function isConfirmed(folder: Folder, { file, parts }: FoundFile): Promise<boolean> {
+  if (await hasParts(folder, file, parts)) return true
+  // ripgrep counts bytes of the text as UTF-8 without a byte order mark.
+  const { bytes } = await folder.readStart(file, { maxBytes: maxFileMb * 1024 * 1024 })
+  const text = withoutMark(bytes)
+  return text !== undefined && includesParts(text, 0, parts)
+}
+
+/** The text in UTF-8; undefined for a file without a byte order mark. */
+function withoutMark(bytes: Buffer): Buffer | undefined {
+  const [first, second, third] = bytes
+  if (first === 0xef && second === 0xbb && third === 0xbf) return bytes.subarray(3)
+  const isBigEndian = first === 0xfe && second === 0xff
+  if (!isBigEndian && !(first === 0xff && second === 0xfe)) return undefined
+  return Buffer.from(new TextDecoder(isBigEndian ? 'utf-16be' : 'utf-16le').decode(bytes))
 }
 
 /** The characters that Rust's `regex::escape` escapes. Others get a meaning by a backslash, e.g. `\<`. */
@@ -114,6 +174,8 @@ interface LineRecord {
   /** Cut around the match. */
   readonly text: string
   readonly column: number
+  /** What of the line a snippet can show. */
+  readonly part: FilePart
 }
 
 type FileRecord =
@@ -121,8 +183,8 @@ type FileRecord =
   | { readonly type: 'line'; readonly value: LineRecord }
   | { readonly type: 'end' }
 
-/** Makes hits of the records of one file after the other: ripgrep does not mix files. `onHit` returns whether to go on. */
-function createFileReader(onHit: (hit: SearchHit) => boolean): (record: FileRecord) => boolean {
+/** Makes hits of the records of one file after the other: ripgrep does not mix files. `onFile` returns whether to continue. */
+function createFileReader(onFile: (found: FoundFile) => boolean): (record: FileRecord) => boolean {
   let file = ''
   let lines: LineRecord[] = []
   return (record) => {
@@ -135,7 +197,7 @@ function createFileReader(onHit: (hit: SearchHit) => boolean): (record: FileReco
       lines = []
       return true
     }
-    return hitsOf(file, lines).every(onHit)
+    return onFile({ file, hits: hitsOf(file, lines), parts: lines.map(({ part }) => part) })
   }
 }
 
@@ -193,7 +255,15 @@ function parseRecord(text: string): FileRecord | undefined {
   const bytes = textOf(data['lines'])
   const [first]: unknown[] = Array.isArray(data['submatches']) ? data['submatches'] : []
   const start = isObject(first) && typeof first['start'] === 'number' ? first['start'] : 0
-  return { type: 'line', value: lineRecord(type === 'match', line, bytes.toString(), bytes.toString('utf8', 0, start)) }
+  const offset = typeof data['absolute_offset'] === 'number' ? data['absolute_offset'] : 0
+  const value = lineRecord(type === 'match', line, bytes.toString(), bytes.toString('utf8', 0, start))
+  return { type: 'line', value: { ...value, part: partOf(bytes, offset, start) } }
+}
+
+/** A copy, so that the whole line can be freed. */
+function partOf(bytes: Buffer, offset: number, start: number): FilePart {
+  const from = Math.max(start - shownBytes, 0)
+  return { offset: offset + from, bytes: Buffer.from(bytes.subarray(from, start + shownBytes)) }
 }
 
 /** ripgrep writes text that is not UTF-8 as `bytes`, in base64. */
@@ -203,7 +273,7 @@ function textOf(value: unknown): Buffer {
   return Buffer.from(typeof value['bytes'] === 'string' ? value['bytes'] : '', 'base64')
 }
 
-function lineRecord(isMatch: boolean, line: number, text: string, before: string): LineRecord {
+function lineRecord(isMatch: boolean, line: number, text: string, before: string): Omit<LineRecord, 'part'> {
   return { isMatch, line, text: cutAround(text.replace(/\r?\n$/, ''), before.length), column: before.length + 1 }
 }
 
@@ -249,6 +319,7 @@ function createLongRecord(): LongRecord {
     },
     end: () => {
       const line = Number(/^"line_number":(\d+)/.exec(tail)?.[1] ?? 1)
+      const offset = Number(/"absolute_offset":(\d+)/.exec(tail)?.[1] ?? 0)
       const start = Number(/"start":(\d+),"end":\d+\}\]\}\}$/.exec(last)?.[1] ?? 0)
       const [, kind, content = ''] = /"lines":\{"(text|bytes)":"((?:[^"\\]|\\[^u]|\\u[0-9a-f]{4})*)/s.exec(head) ?? []
       const text = kind === 'bytes' ? Buffer.from(content, 'base64') : Buffer.from(unescapeJson(content), 'latin1')
@@ -256,7 +327,8 @@ function createLongRecord(): LongRecord {
       const before = text.toString('utf8', 0, Math.min(start, text.length))
       const record = lineRecord(head.startsWith('{"type":"match"'), line, text.toString(), before)
       const column = record.column + Math.max(start - text.length, 0)
-      return { type: 'line', value: { ...record, text: `${record.text.replace(/…$/, '')}…`, column } }
+      const shown = `${record.text.replace(/…$/, '')}…`
+      return { type: 'line', value: { ...record, text: shown, column, part: partOf(text, offset, 0) } }
     },
   }
 }

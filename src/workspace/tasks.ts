@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import { z } from 'zod'
-import { readJsonc } from '../client-settings/jsonc.ts'
+import { readJsonc } from '../json/jsonc.ts'
 import { errnoOf } from '../auth/records/record-fs.ts'
 import { splitCommand } from './command-line.ts'
 import type { Folder } from './folder.ts'

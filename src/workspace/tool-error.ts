@@ -12,7 +12,12 @@ export type ToolFailure =
   | { readonly kind: 'approval_refused'; readonly detail: string }
   | { readonly kind: 'cancelled' }
   /** Anything else that the caller can read and act on: a missing file, a binary file, a program that is not installed. */
-  | { readonly kind: 'failed'; readonly detail: string }
+  | {
+      readonly kind: 'failed'
+      readonly detail: string
+      /** The code of a provider's failure, e.g. `NOT_FOUND` or `DISCONNECTED`. */
+      readonly errorCode?: string
+    }
 
 /** A place where a patch does not match. */
 export interface Conflict {

@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { readDaemonRecord, findProcessStart } from '../../src/commands/background/background-daemon.ts'
+import { findProcessStart } from '../../src/auth/records/process-start.ts'
+import { readDaemonRecord } from '../../src/commands/background/background-daemon.ts'
 import { createUser, githubVariables, inputOf, openGithub, recordOutput } from '../commands/harness.ts'
 import type { TestUser } from '../commands/harness.ts'
 import { createClient, dataOf, saying } from '../http/client.ts'
@@ -135,7 +136,7 @@ describe('start', () => {
   })
 
   test('is found by every command, at a port of its own', async () => {
-    const user = await createBackgroundUser({ COPILOT_PROXY_SERVER_PORT: '1' })
+    const user = await createBackgroundUser({ COPILOT_PROXY_SERVER_PORT: '2' })
     const { url } = await user.detach('--demo', '--port', '0')
     const models = await user.cli('models', '--json').ended
     expect(models.code).toBe(0)

@@ -133,7 +133,7 @@ test.each(['claude', 'something-else'])(
   'without a login: exit code 3, how to log in, and how to try it, with %s installed',
   async (installed) => {
     const { launch, env } = await openMachine(installed)
-    env['COPILOT_PROXY_SERVER_PORT'] = '1'
+    env['COPILOT_PROXY_SERVER_PORT'] = '2'
     const { code, stdout, stderr } = await launch('claude').ended
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(stderr).toContain('copilot-proxy login')

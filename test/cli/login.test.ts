@@ -36,7 +36,7 @@ test.each([
 test('a token arrives over a pipe, the login is used and forgotten', async () => {
   const github = await openGithub()
   const { home } = await createUser()
-  const env = { COPILOT_PROXY_HOME: home, COPILOT_PROXY_SERVER_PORT: '1', ...githubVariables(github) }
+  const env = { COPILOT_PROXY_HOME: home, COPILOT_PROXY_SERVER_PORT: '2', ...githubVariables(github) }
   const login = startCli(['login', '--token-stdin'], env)
   login.child.stdin?.end(github.tokens.issueGithub())
   expect(await login.ended).toMatchObject({ code: 0, stderr: '' })
@@ -63,7 +63,7 @@ async function codexUser() {
     '/oauth/token': [{ body: { access_token: exampleJwt(claims), refresh_token: 'example-refresh' } }],
   })
   const { home } = await createUser()
-  const env = { COPILOT_PROXY_HOME: home, COPILOT_PROXY_SERVER_PORT: '1', COPILOT_PROXY_CODEX_ISSUER: issuer.url }
+  const env = { COPILOT_PROXY_HOME: home, COPILOT_PROXY_SERVER_PORT: '2', COPILOT_PROXY_CODEX_ISSUER: issuer.url }
   return { home, env, issuer }
 }
 

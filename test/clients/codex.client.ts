@@ -92,7 +92,7 @@ test('Codex CLI works with a model that refuses its namespaces, which is asked f
   const { exitCode, text } = await ask({ prompt: codex.callToRead(file('heron.txt')) })
   expect(text).toContain('about a heron')
   expect(exitCode).toBe(0)
-  expect(proxy.log.filter(({ message }) => message === 'upstream refused the request')).toHaveLength(1)
+  expect(proxy.log.filter(({ message }) => message === 'the provider refused the request')).toHaveLength(1)
 })
 
 describe.each(chatgptWays)('Codex CLI, $title ($model)', (way) => {

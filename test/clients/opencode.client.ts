@@ -75,5 +75,5 @@ test('opencode runs tools for a model that wants back what the Chat package thro
   expect(text).toContain('about a heron')
   expect(exitCode).toBe(0)
   // What the package threw away was kept here, by the id of the call.
-  expect(proxy.log.filter(({ message }) => message === 'upstream refused the request')).toEqual([])
+  expect(proxy.log.filter(({ message }) => message === 'the provider refused the request')).toEqual([])
 })

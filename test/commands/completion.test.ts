@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Argument, Command, Option } from 'commander'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { completionScript } from '../../src/commands/completion.ts'
 import { openProxy } from '../http/harness.ts'
 import { createUser } from './harness.ts'
@@ -54,10 +54,9 @@ async function scriptFile(shell: string): Promise<string> {
 
 const hasShell = (shell: string): boolean => spawnSync(shell, ['-c', ':']).status === 0
 
-describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
-  test.runIf(hasShell(shell))('can read the script of the whole program', async () => {
-    expect((await promisify(execFile)(shell, ['-n', await scriptFile(shell)])).stderr).toBe('')
-  })
+test.for(['bash', 'zsh', 'fish'])('%s can read the script of the whole program', async (shell, { skip }) => {
+  skip(!hasShell(shell), `${shell} is not installed, so it does not read its script`)
+  expect((await promisify(execFile)(shell, ['-n', await scriptFile(shell)])).stderr).toBe('')
 })
 
 /** What it offers for the last of these words. */
@@ -73,7 +72,9 @@ async function offered(
   return stdout.split('\n').filter((line) => line !== '')
 }
 
-describe.runIf(hasShell('bash'))('in bash', () => {
+describe('in bash', () => {
+  beforeEach(({ skip }) => skip(!hasShell('bash'), 'bash is not installed, so its completion is not tested'))
+
   test.each([
     [['lo'], ['login', 'logout', 'logs']],
     [
@@ -141,18 +142,25 @@ describe.runIf(hasShell('bash'))('in bash', () => {
   })
 })
 
-/** What fish offers for an unfinished line. */
-async function offeredInFish(file: string, line: string, cwd: string): Promise<readonly string[]> {
-  const script = `source ${file}; complete -C '${line}'`
-  const { stdout } = await promisify(execFile)('fish', ['--no-config', '-c', script], { cwd })
-  return stdout.split('\n').flatMap((row) => (row === '' ? [] : [row.split('\t')[0] ?? '']))
+/** What fish offers for each unfinished line. */
+async function offeredInFish(file: string, lines: readonly string[], env: NodeJS.ProcessEnv) {
+  const script = 'source $argv[1]; for line in $argv[2..]; complete -C $line; echo has answered; end'
+  const { stdout } = await promisify(execFile)('fish', ['--no-config', '-c', script, file, ...lines], {
+    cwd: dirname(file),
+    env,
+  })
+  return answers(stdout).map((text) => text.split('\n').flatMap((row) => row.split('\t')[0] || []))
 }
 
 const zshProgram = fileURLToPath(new URL('children/offered.zsh', import.meta.url))
 
-async function offeredInZsh(file: string, line: string, cwd: string): Promise<readonly string[]> {
-  const { stdout } = await promisify(execFile)('zsh', ['-f', zshProgram, file, cwd, line])
-  return [...stdout.matchAll(/offered ([^\r\n]+)/g)].map(([, word = '']) => word)
+async function offeredInZsh(file: string, lines: readonly string[], env: NodeJS.ProcessEnv) {
+  const { stdout } = await promisify(execFile)('zsh', ['-f', zshProgram, file, dirname(file), ...lines], { env })
+  return answers(stdout).map((text) => [...text.matchAll(/offered ([^\r\n]+)/g)].map(([, word = '']) => word))
+}
+
+function answers(stdout: string): readonly string[] {
+  return stdout.split('has answered').slice(0, -1)
 }
 
 const lines: readonly (readonly [line: string, offered: readonly string[]])[] = [
@@ -162,20 +170,44 @@ const lines: readonly (readonly [line: string, offered: readonly string[]])[] = 
   ['copilot-proxy --config a.yaml config sh', ['show']],
   ['copilot-proxy serve --log-format ', ['auto', 'json', 'pretty']],
   ['copilot-proxy serve --config my', ['my.yaml']],
+  ['copilot-proxy config set server.po', ['server.port']],
   ['copilot-proxy completion ', ['bash', 'fish', 'zsh']],
+  ['copilot-proxy launch claude --model gpt', ['gpt-4.1', 'gpt-5-mini']],
+  ['copilot-proxy models gpt-5', ['gpt-5-mini']],
+  ['copilot-proxy requests --key ', ['laptop', 'phone']],
+  ['copilot-proxy key remove l', ['laptop']],
   ['copilot-proxy launch claude -- --', []],
 ]
 
-describe.each([
-  ['fish', offeredInFish],
-  ['zsh', offeredInZsh],
-] as const)('in %s', (shell, ask) => {
-  test.runIf(hasShell(shell)).each(lines)('%s', { timeout: 30_000 }, async (line, expected) => {
+/** Answers of `copilot-proxy __complete` for the scripts. */
+const stubProgram = `#!/bin/sh
+case "$1 $2" in
+  "__complete models") printf '%s\\n' gpt-5-mini gpt-4.1 claude-sonnet-4.5 ;;
+  "__complete keys") printf '%s\\n' laptop phone ;;
+esac
+`
+
+// One process answers all lines: zsh takes seconds to load its completion system.
+test.for([
+  { shell: 'fish', ask: offeredInFish },
+  { shell: 'zsh', ask: offeredInZsh },
+])(
+  '$shell offers commands, options, files, models, keys and settings',
+  { timeout: 120_000 },
+  async ({ shell, ask }, { skip }) => {
+    skip(!hasShell(shell), `${shell} is not installed, so its completion is not tested`)
     const file = await scriptFile(shell)
     await writeFile(join(dirname(file), 'my.yaml'), '')
-    expect((await ask(file, line, dirname(file))).toSorted()).toEqual(expected)
-  })
-})
+    await writeFile(join(dirname(file), 'copilot-proxy'), stubProgram, { mode: 0o755 })
+    const env = { ...process.env, PATH: `${dirname(file)}:${process.env['PATH']}` }
+    const offers = await ask(
+      file,
+      lines.map(([line]) => line),
+      env,
+    )
+    expect(lines.map(([line], at) => [line, offers[at]?.toSorted()])).toEqual(lines)
+  },
+)
 
 describe('the values of a completion', () => {
   test('are the models of the running daemon and the aliases, without anything that a shell could interpret', async () => {

@@ -36,7 +36,7 @@ export async function createUser(github?: CopilotUpstream): Promise<TestUser> {
   const env: Record<string, string | undefined> = {
     COPILOT_PROXY_HOME: home,
     // Nothing listens there: a daemon of whoever runs the tests is not asked.
-    COPILOT_PROXY_SERVER_PORT: '1',
+    COPILOT_PROXY_SERVER_PORT: '2',
     ...(github !== undefined && githubVariables(github)),
   }
   const context: TestUser['context'] = (change = {}) => ({

@@ -34,10 +34,15 @@ const commands = [
   'config edit',
   'config init',
   'config show',
+  'gateway',
+  'gateway status',
+  'gateway token',
+  'gateway providers',
   'policy',
   'policy check',
   'policy init',
   'mcp',
+  'agent',
 ]
 
 test.each(commands)('help of "%s" fits 80 columns and stays as it is', async (command) => {

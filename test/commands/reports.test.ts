@@ -30,7 +30,7 @@ describe('status', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/^Copilot +demo-user at 127\.0\.0\.1:\d+, Copilot Pro$/m)
     expect(stdout).toMatch(/^Token +valid for 26 minutes, then renewed automatically$/m)
-    expect(stdout).toMatch(/^Daemon +not running at http:\/\/127\.0\.0\.1:1\. Run: copilot-proxy start$/m)
+    expect(stdout).toMatch(/^Daemon +not running at http:\/\/127\.0\.0\.1:2\. Run: copilot-proxy start$/m)
     expect(stdout).toMatch(/^Config +.*config\.yaml \(does not exist; using the defaults\)$/m)
     expect(github.log.length).toBe(asked)
   })
@@ -48,7 +48,7 @@ describe('status', () => {
     expect(code).toBe(2)
     expect(stdout).toMatch(/^Copilot +demo-user at/m)
     expect(stdout).toMatch(/^Daemon +not running at /m)
-    expect(stdout).toMatch(/^Config +invalid; fix it with: copilot-proxy config edit$/m)
+    expect(stdout).toMatch(/^Config +invalid\. Run: copilot-proxy config edit$/m)
     expect(stdout).toMatch(/^ +\S+config\.yaml:2:3 {2}server\.prot {2}unknown key `prot`, did you mean `port`\?$/m)
     expect(stdout).toMatch(/^ +\S+config\.yaml:3:15 {2}log\.level {2}expected one of/m)
     const asJson = await json(user, 'status')
@@ -86,7 +86,7 @@ describe('status', () => {
         token: { state: 'usable', expires_at: expect.stringMatching(/^\d{4}-.*Z$/) },
         codex: { enabled: true, login: null, problem: null, token: { state: 'none', expires_at: null } },
         daemon: {
-          url: 'http://127.0.0.1:1',
+          url: 'http://127.0.0.1:2',
           running: false,
           version: null,
           copilot: null,

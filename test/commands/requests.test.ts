@@ -135,6 +135,7 @@ test.each([
   [{ bodies: 'other_key' }, 'Only the key laptop may read the body'],
   [{ bodies: 'kept', request_body: '{"a":1', request_body_truncated: true }, 'too long to store. This command sends'],
   [{ bodies: 'kept', request_body: '{"a":1}' }, 'Repeat it:'],
+  [{ method: 'GET', api: null, path: '/v1/models' }, 'Repeat it:'],
 ] as const)('says whether the command repeats the request: %j', (change, expected) => {
   expect(requestText({ ...request, ...change }, place, screen(80))).toContain(expected)
 })

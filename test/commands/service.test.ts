@@ -1,7 +1,8 @@
 import { readFile, stat, writeFile, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { findStateFiles, writeDaemonRecord, findProcessStart } from '../../src/commands/background/background-daemon.ts'
+import { findProcessStart } from '../../src/auth/records/process-start.ts'
+import { findStateFiles, writeDaemonRecord } from '../../src/commands/background/background-daemon.ts'
 import type { DaemonRecord } from '../../src/commands/background/background-daemon.ts'
 import { restartService, serviceInstall, serviceStatus, serviceUninstall } from '../../src/commands/service/service.ts'
 import type { CommandResult, ServiceSystem } from '../../src/commands/service/service.ts'
@@ -133,7 +134,7 @@ describe('with systemd', () => {
     const { run, unit } = await createServiceUser()
     const machine = createMachine()
     const { stdout, stderr } = await run(serviceInstall, machine, { dryRun: true })
-    expect(stdout).toMatch(/^# Written by copilot-proxy service install[^]*\[Install\]\nWantedBy=default\.target\n$/)
+    expect(stdout).toMatch(/^# Created by copilot-proxy service install[^]*\[Install\]\nWantedBy=default\.target\n$/)
     expect(stderr).toContain(unit)
     expect(machine.ran).toEqual([])
     await expect(stat(unit)).rejects.toThrow('ENOENT')

@@ -46,7 +46,7 @@ describe('copilot-oauth', () => {
       'config.yaml:2:10  copilot-oauth.scope  expected text (put numbers in quotes), got 5\n' +
         'config.yaml:3:18  copilot-oauth.redirect-port  expected a whole number from 0 to 65535, got "1"',
     )
-    expect(refused({ file: 'copilot-oauth: text' })).toContain('copilot-oauth  expected a table of settings')
+    expect(refused({ file: 'copilot-oauth: text' })).toContain('copilot-oauth  expected KEY: VALUE pairs')
   })
 })
 

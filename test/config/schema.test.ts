@@ -97,7 +97,7 @@ describe('bounds', () => {
     ['server: {allowed-origins: ["*"]}', 'expected an origin such as https://app.example, without a path'],
     ['log: {level: loud}', 'log.level  expected one of trace, debug, info, warn, error, silent, got "loud"'],
     ['log: {bodies: yes}', 'log.bodies  expected true or false, got "yes"'],
-    ['log: [1]', 'log  expected a table of settings, got a list'],
+    ['log: [1]', 'log  expected KEY: VALUE pairs, got a list'],
     ['copilot: {initiator: user}', 'copilot.initiator  expected one of history, last-message, got "user"'],
     ['copilot: {upstream-dialect: responses}', 'expected one of auto, chat, got "responses"'],
     ['copilot: {base-url: 5}', 'copilot.base-url  expected a URL, got 5'],

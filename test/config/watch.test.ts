@@ -37,11 +37,14 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
+/** The ports of these tests are told as numbers from 1. */
+const firstPort = 8000
+
 function withPort(port: number): string {
-  return `server:\n  port: ${port}\n`
+  return `server:\n  port: ${firstPort + port}\n`
 }
 
-const portFlag = { name: '--port', key: 'server.port', text: '99' } as const
+const portFlag = { name: '--port', key: 'server.port', text: '8099' } as const
 
 /** What an editor does: the new text under another name, then put in place of the old one. */
 function replaceFile(file: string, text: string): void {
@@ -64,7 +67,7 @@ function follow(options: Partial<WatchOptions> = {}) {
     env: {},
     flags: [],
     current: loaded().config,
-    onChange: (config) => tell(config.server.port),
+    onChange: (config) => tell(config.server.port - firstPort),
     onInvalid: (error) => tell(formatConfigError(error).replaceAll(`${folder}/`, '')),
     settleMs: 5,
     ...options,
@@ -287,7 +290,7 @@ describe('P24 a file that is emptied changes nothing', () => {
   test('but one that says so goes back to the defaults', async () => {
     const { next } = follow({ current: loaded({ file: withPort(1) }).config })
     replaceFile(path, '{}\n')
-    expect(await next()).toBe(loaded().config.server.port)
+    expect(await next()).toBe(loaded().config.server.port - firstPort)
   })
 
   test('and one that held nothing to begin with is valid', async () => {

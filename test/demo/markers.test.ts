@@ -47,6 +47,18 @@ test('JSON that is none makes a marker unknown', () => {
   expect(parseMarkers(unknown.join(' ')).unknown).toEqual(unknown)
 })
 
+test('a script is a list of steps, with brackets in its texts, or a name', () => {
+  const json = '[{"text":"[x] ]"},{"calls":[{"tool":"fs_read","args":{"path":"a"}}]}]'
+  expect(parseMarkers(`[demo:script ${json}] and [demo:slow 5]`).asked).toEqual(
+    new Map([
+      ['script', ['', json]],
+      ['slow', ['5']],
+    ]),
+  )
+  const unknown = ['[demo:script other]', '[demo:script [{"txt":"x"}]]', '[demo:script []]']
+  expect(parseMarkers(unknown.join(' ')).unknown).toEqual(unknown)
+})
+
 test('a number that means nothing is not known', () => {
   const unknown = ['[demo:long 0]', '[demo:error 999]', '[demo:error 200]', '[demo:error 0]']
   expect(parseMarkers(unknown.join(' ')).unknown).toEqual(unknown)
@@ -61,8 +73,10 @@ test('every marker of the table works at any position in a text', () => {
   const row = fc.constantFrom(...DEMO_MARKERS)
   fc.assert(
     fc.property(fc.string(), row, fc.string(), (before, { name }, after) => {
-      const { asked } = parseMarkers(`${before.replaceAll('[', '(')}[demo:${name} 500]${after.replaceAll('[', '(')}`)
-      expect([...asked]).toEqual([[name, ['500']]])
+      const given = name === 'script' ? 'fix-test' : '500'
+      const marker = `[demo:${name} ${given}]`
+      const { asked } = parseMarkers(`${before.replaceAll('[', '(')}${marker}${after.replaceAll('[', '(')}`)
+      expect([...asked]).toEqual([[name, [given]]])
     }),
   )
 })

@@ -123,7 +123,7 @@ describe('the code and the message of an error outrank its status', () => {
     ['a revoked one with another status', 403, { code: 'token_revoked', message: 'x' }, 401, 'x', 'token_revoked'],
     ['a failure of theirs, in a stream', undefined, { code: 'server_error', message: 'x' }, 500, 'x', 'server_error'],
     ['a name nobody knows', 418, { error: { code: 'teapot', message: 'x' } }, 418, 'x', 'teapot'],
-    ['nothing', 500, '', 500, 'Upstream answered 500 without a message.', undefined],
+    ['nothing', 500, '', 500, 'OpenAI answered 500 without a message.', undefined],
     ['plain text', 401, 'Unauthorized', 401, 'Unauthorized', undefined],
   ])('%s', (_, status, body, expected, message, code) => {
     const error = faultOf(status, body)

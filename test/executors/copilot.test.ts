@@ -272,7 +272,7 @@ test('tries only one further endpoint after a 421', async () => {
 test.each([
   [429, '{"error":{"message":"slow down","code":"user_weekly_rate_limited"}}', 'slow down', 'user_weekly_rate_limited'],
   [402, '{"error":{"message":"quota","code":"quota_exceeded"}}', 'quota', 'quota_exceeded'],
-  [500, '', 'Upstream answered 500 without a message.', undefined],
+  [500, '', 'Copilot answered 500 without a message.', undefined],
   [503, '{"message":"later"}', 'later', undefined],
   [
     400,

@@ -102,6 +102,7 @@ export async function openProxy({
     config: configure(file),
     authDir,
     workspacesDir: join(authDir, 'workspaces'),
+    gatewayDir: join(authDir, 'gateway'),
     codexHome,
     version: '0.0.0-test',
     log,

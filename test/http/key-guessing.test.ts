@@ -27,6 +27,7 @@ function openGuarded() {
     settings: () => settings,
     failedKeys: createFailedKeys(() => nowMs),
     sessions: createKeySessions(),
+    hasPage: () => false,
     setTimer: (run, delayMs) => timers.push({ atMs: nowMs + delayMs, run }),
   })
   const fastify = Fastify()

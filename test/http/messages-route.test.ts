@@ -197,7 +197,7 @@ describe('count_tokens', () => {
     expect(await tokensOf({ messages: [{ role: 'user', content }] })).toBe(bare + 1600)
   })
 
-  test('falls back to an estimate where upstream has no count', async () => {
+  test('falls back to an estimate where the provider has no count', async () => {
     const proxy = await openProxy()
     proxy.demo.script('/v1/messages/count_tokens', {
       outcome: { kind: 'whole', status: 404, headers: {}, body: '404 page not found' },

@@ -195,7 +195,7 @@ describe('an upstream that does not continue', () => {
     }
     expect(proxy.log.filter(({ level }) => level === 'warn')).toMatchObject(
       Array.from({ length: 2 }, () => ({
-        message: 'upstream did not continue the answer',
+        message: 'the provider did not continue the answer',
         fields: { error: { status } },
       })),
     )

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { createTurn, userMessage } from '../../src/translate/turn-request.ts'
 import { chatBody, saying } from './client.ts'
 import type { Client } from './client.ts'
+import { makeFolder } from '../tools/session.ts'
 import { openProxy } from './harness.ts'
 
 type Listed = Readonly<Record<string, unknown>> & { readonly id: string; readonly status: number }
@@ -141,6 +142,18 @@ test.each([
   const [request] = await listOf(proxy)
   expect((await proxy.send('/requests', { headers })).status).toBe(403)
   expect((await proxy.send(`/requests/${request?.id}`, { headers })).status).toBe(403)
+})
+
+test("the daemon's own page reads the list, and only where there is one", async () => {
+  const proxy = await openProxy({
+    file: `{ server: { allowed-origins: ["http://localhost:5173"] }, workspaces: [${await makeFolder()}] }`,
+  })
+  await proxy.chat()
+  const own = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' }
+  expect(await listOf(proxy, '', own)).toMatchObject([{ status: 200 }])
+  for (const headers of [{ ...own, origin: 'http://localhost:5173' }, { 'sec-fetch-site': 'same-site' }]) {
+    expect((await proxy.send('/requests', { headers })).status).toBe(403)
+  }
 })
 
 test('following lists the requests that ended after a request', async () => {

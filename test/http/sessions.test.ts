@@ -18,6 +18,7 @@ test('the sessions are the configured workspaces with their tools', async () => 
         name: 'app',
         path: dir,
         tools: expect.arrayContaining(['mcp.fs.read']),
+        runs: [],
       },
     ],
   })

@@ -146,11 +146,14 @@ test('a port in use is reported unchanged, and nothing stays open', async () => 
     codexHome: undefined,
     version: '0.0.0-test',
     log,
-    demo: false,
+    demo: true,
     githubToken: demo.tokens.issueGithub(),
     env: {},
+    onAccount: (account) => log.info({ account }, 'logged in'),
   })
   await expect(starting).rejects.toMatchObject({ code: 'EADDRINUSE', port })
+  // A daemon that does not start announces no account.
+  expect(log.lines.filter(({ message }) => message.includes('logged in'))).toEqual([])
   expect((await send('/healthz')).status).toBe(200)
 })
 

@@ -97,7 +97,7 @@ test.each([
   expect(reply.json()).toMatchObject({ error: { message: expect.stringContaining(message) } })
   expect(reply.text).not.toContain('<')
   expect(demo.count('/chat/completions')).toBe(1)
-  const line = log.find((each) => each.message === 'upstream refused the request')
+  const line = log.find((each) => each.message === 'the provider refused the request')
   expect(line?.fields).toMatchObject({
     status,
     headers: { 'x-github-request-id': expect.stringContaining('DEMO:') },

@@ -185,8 +185,8 @@ describe('another provider', () => {
 
 describe('a failure', () => {
   test.each([
-    [status(403), 'upstream answered 403: no'],
-    [fault({ kind: 'upstream_unauthorized', upstreamMessage: 'expired' }), 'upstream answered 401: expired'],
+    [status(403), 'the provider answered 403: no'],
+    [fault({ kind: 'upstream_unauthorized', upstreamMessage: 'expired' }), 'the provider answered 401: expired'],
     [fault({ kind: 'upstream_unreachable', detail: 'no route to host' }), 'no route to host'],
     [fault({ kind: 'upstream_truncated' }), 'unexpected failure (upstream_truncated)'],
     [new TypeError('a bug'), 'unexpected failure (internal)'],
@@ -263,7 +263,7 @@ describe('a failure', () => {
     const waiting = refresh.refresh({ signal: never() })
     await vi.advanceTimersByTimeAsync(30_000)
     expect(calls[0]?.signal.aborted).toBe(true)
-    expect(await waiting).toMatchObject({ kind: 'kept', problem: 'upstream did not answer within 30 s' })
+    expect(await waiting).toMatchObject({ kind: 'kept', problem: 'the provider did not answer within 30 s' })
   })
 })
 
@@ -374,7 +374,7 @@ describe('a 429', () => {
     refresh.tokenChanged()
     expect(await refresh.refresh({ signal: never() })).toMatchObject({
       kind: 'kept',
-      problem: 'upstream answered 429: no',
+      problem: 'the provider answered 429: no',
       error: { kind: 'upstream_status', status: 429 },
     })
     expect(calls).toHaveLength(2)

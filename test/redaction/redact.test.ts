@@ -1,6 +1,7 @@
 import { fc } from '../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { redactFields, redactText } from '../../src/redaction/redact.ts'
+import { cpuMs } from '../cpu-time.ts'
 
 const secret = 'example0123456789abcdef'
 
@@ -74,9 +75,9 @@ describe('redactText', () => {
     'takes linear time on a long run of %s',
     (piece) => {
       const text = piece.repeat(500_000 / piece.length)
-      const startedMs = performance.now()
+      const startedMs = cpuMs()
       redactText(text)
-      expect(performance.now() - startedMs).toBeLessThan(1000)
+      expect(cpuMs() - startedMs).toBeLessThan(1000)
     },
   )
 })

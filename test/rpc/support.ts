@@ -7,7 +7,7 @@ import type { Config } from '../../src/config/schema.ts'
 import type { Deadlines } from '../../src/http/connections.ts'
 import { isObject } from '../../src/json/json.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'
-import type { Session } from '../../src/sessions/session.ts'
+import type { Session } from '../../src/tools/session.ts'
 import type { Workspaces } from '../../src/sessions/workspaces.ts'
 import type { Tool, ToolCall, ToolResult } from '../../src/tools/tool.ts'
 import { ToolError } from '../../src/workspace/tool-error.ts'
@@ -190,7 +190,6 @@ export async function openRpcApp({
     version: '0.0.0-test',
     demo: false,
     randomId: () => 'request-1',
-    sessions: () => Promise.resolve(undefined),
     workspaces,
     deadlines,
   })

@@ -14,7 +14,7 @@ const speakers = [openaiChat, openaiResponses, anthropicMessages, ...aiSpeakers]
 /** What upstream refuses is at times sent again without it, which a caller does not see. */
 function refusalsIn({ log }: Proxy): readonly unknown[] {
   const trouble = log.filter(({ level }) => level === 'warn' || level === 'error')
-  expect(trouble.filter(({ message }) => message !== 'upstream refused the request')).toEqual([])
+  expect(trouble.filter(({ message }) => message !== 'the provider refused the request')).toEqual([])
   return trouble.map(({ fields }) => fields['code'])
 }
 

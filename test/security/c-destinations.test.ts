@@ -294,6 +294,7 @@ const starters = [
   'commands/launch/launch.ts',
   'commands/login/desktop.ts',
   'commands/service/service.ts',
+  'commands/setup/try-mcp.ts',
   'workspace/code-worker.ts',
   'workspace/ripgrep.ts',
   'workspace/run-code-task.ts',

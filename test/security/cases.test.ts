@@ -5,13 +5,11 @@ import { expect, test } from 'vitest'
 // is lost.
 
 /** Group by group, how many cases there are. */
-const groups = { A: 15, B: 6, C: 22, D: 18, E: 30, F: 12, J: 7 } as const
+const groups = { A: 15, B: 6, C: 22, D: 18, E: 30, F: 12, G: 33, H: 15, I: 8, J: 7 } as const
 
 /** Cases about parts that do not exist. */
 const without = new Map([
-  ['A11', 'there is no tool gateway'],
-  ['A12', 'there is no web page'],
-  ['A13', 'there is no web page to sign in to'],
+  ['A11', 'the gateway closes after a wrong token of 256 bits, but does not slow down later tries'],
 ])
 
 const ids = Object.entries(groups).flatMap(([group, count]) =>
@@ -19,14 +17,14 @@ const ids = Object.entries(groups).flatMap(([group, count]) =>
 )
 
 /** Where a title begins, or a row of a table of cases: one id or several. */
-const named = /['"`]((?:[A-FJ]\d{2}[, ]*)+)/g
+const named = /['"`]((?:[A-J]\d{2}[, ]*)+)/g
 const testFiles = globSync('test/**/*.{test,soak}.ts', {
   exclude: ['**/node_modules/**', 'test/security/cases.test.ts'],
 })
 const found = new Set(
   testFiles
     .flatMap((file) => Array.from(readFileSync(file, 'utf8').matchAll(named)))
-    .flatMap(([, list = '']) => list.match(/[A-FJ]\d{2}/g) ?? []),
+    .flatMap(([, list = '']) => list.match(/[A-J]\d{2}/g) ?? []),
 )
 
 test.each(ids)('%s has a test, or a reason why there is none', (id) => {

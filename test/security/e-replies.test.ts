@@ -252,7 +252,7 @@ test.each([
   const reply = await proxy.chat()
   expect(reply.status).toBe(status)
   expect(reply.json()).toMatchObject({
-    error: { message: expect.stringContaining(`Upstream answered ${status} without a message.`) },
+    error: { message: expect.stringContaining(`Copilot answered ${status} without a message.`) },
   })
   await expectUnharmed(proxy, reply.text)
 })

@@ -243,6 +243,18 @@ it('runs a task if the policy allows its command', async () => {
   })
 })
 
+it('does not run the script of npm test as a task if the policy allows only "npm test"', async () => {
+  const dir = await makeFolder({
+    'package.json': '{ "scripts": { "test": "echo tested" } }',
+    '.agent-policy.yaml': 'shell: { allow: ["npm test"] }\n',
+  })
+  const { call } = await open([dir])
+  expect(await failureOf(call('mcp.task.run', { name: 'test' }))).toMatchObject({
+    kind: 'denied',
+    detail: expect.stringContaining('npm run test'),
+  })
+})
+
 it('runs a command that the policy allows, as argv or as a text without a shell', async () => {
   const dir = await makeFolder({ '.agent-policy.yaml': 'shell: { allow: ["echo hello", "sleep 60"] }\n' })
   const { call } = await open([dir])

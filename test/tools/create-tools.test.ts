@@ -149,14 +149,15 @@ describe('the gates', () => {
     expect(await failureOf(call('test.read'))).toMatchObject({ kind: 'denied' })
   })
 
-  it('are closed for a program that a tool for files starts', async () => {
-    const { call } = await openTools([writes({ argv: ['sh'] })], {
-      policy: policyOf(
-        () => true,
-        () => true,
-      ),
-    })
+  it('are closed for a program that a tool for files starts, unless the policy allows the program', async () => {
+    const policy = policyOf(
+      () => true,
+      ([program]) => program === 'formatter',
+    )
+    const { call } = await openTools([writes({ argv: ['sh'] })], { policy })
     expect(await failureOf(call('test.write'))).toMatchObject({ kind: 'denied' })
+    const other = await openTools([writes({ argv: ['formatter'] })], { policy })
+    expect(await other.call('test.write')).toBeDefined()
   })
 
   it('ask for an approval with the intent, and close if it is refused', async () => {

@@ -6,7 +6,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { identify, openUsageStore, setAside } from '../../src/usage/store.ts'
+import { identify, setAside } from '../../src/sqlite/database.ts'
+import { openUsageStore } from '../../src/usage/store.ts'
 import type { UsageStore } from '../../src/usage/store.ts'
 import { noSums } from '../../src/usage/tally.ts'
 import type { Tally } from '../../src/usage/tally.ts'
@@ -81,7 +82,7 @@ test('adds all of it or nothing', async () => {
   const store = open(await newFile())
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the type forbids is what is tested
   const wrong = { ...tally, requests: 'many' } as unknown as Tally
-  expect(() => store.add([tally, wrong])).toThrow(expect.objectContaining({ name: 'UsageStoreError' }))
+  expect(() => store.add([tally, wrong])).toThrow(expect.objectContaining({ name: 'DatabaseError' }))
   expect(store.since('')).toEqual([])
   store.add([tally])
   expect(store.since('')).toEqual([tally])

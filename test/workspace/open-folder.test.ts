@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import * as fs from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { getuid } from 'node:process'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openFolder } from '../../src/workspace/open-folder.ts'
 import { createTree, failureOf } from './tree.ts'
@@ -180,13 +180,6 @@ describe.each([{ held: true }, { held: false }])('openFolder, held: $held', ({ h
     expect(start.bytes.length).toBe(limits.maxBytes)
   })
 
-  it.skipIf(getuid?.() === 0)('G07: says that a file cannot be read', async () => {
-    const { root } = await createTree()
-    await fs.writeFile(join(root, 'a'), 'a', { mode: 0o200 })
-    const failure = await failureOf((await openFolder(root, { held })).readFile('a', limits))
-    expect(failure).toEqual({ kind: 'failed', detail: 'Permission to access "a" was denied.' })
-  })
-
   it('reads a file of exactly the limit, and of nothing', async () => {
     const { root } = await createTree()
     await fs.writeFile(join(root, 'a'), 'abc')
@@ -300,6 +293,20 @@ describe.each([{ held: true }, { held: false }])('openFolder, held: $held', ({ h
     const before = await openDescriptors()
     for (let rounds = 0; rounds < 20; rounds += 1) await round()
     expect(await openDescriptors()).toBe(before)
+  })
+})
+
+it('G07, G10: says that a file cannot be read, and allows nothing if the policy cannot', async () => {
+  const { root } = await createTree()
+  for (const path of [dirname(root), root]) await fs.chmod(path, 0o755)
+  await fs.writeFile(join(root, 'a'), 'a', { mode: 0o200 })
+  await fs.writeFile(join(root, '.agent-policy.yaml'), 'writes: { allow: ["**"] }', { mode: 0o200 })
+  const child = join(import.meta.dirname, 'children/read-as-nobody.ts')
+  const output: unknown = JSON.parse(execFileSync(process.execPath, [child, root], { encoding: 'utf8' }))
+  const failure = { kind: 'failed', detail: 'Permission to access "a" was denied.' }
+  expect(output).toEqual({
+    failures: [failure, failure],
+    policy: { isAllowed: false, reason: expect.stringContaining('The workspace is read-only') },
   })
 })
 

@@ -4,9 +4,21 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { execPath } from 'node:process'
 import { text } from 'node:stream/consumers'
+import { formatText } from '../../src/workspace/format/format-file.ts'
 import { openFolder } from '../../src/workspace/open-folder.ts'
-import type { RewriteContext } from '../../src/workspace/run-filter.ts'
+import { organizeText } from '../../src/workspace/organize-imports/organize-imports.ts'
+import { openJournal } from '../../src/workspace/patch/journal.ts'
+import { rewriteFile, type RewriteContext } from '../../src/workspace/run-filter.ts'
+import type { Folder } from '../../src/workspace/folder.ts'
 import { createTree } from './tree.ts'
+
+type File = { readonly path: string }
+
+export const formatFile = (folder: Folder, file: File, context: RewriteContext) =>
+  rewriteFile(folder, file, context, formatText)
+
+export const organizeImports = (folder: Folder, file: File, context: RewriteContext) =>
+  rewriteFile(folder, file, context, organizeText)
 
 type Intent = Parameters<RewriteContext['authorize']>[0]
 
@@ -19,7 +31,10 @@ export async function createRewriting(files: Readonly<Record<string, string>>) {
   }
   const intents: Intent[] = []
   const runs: (readonly string[])[] = []
+  const folder = await openFolder(root)
+  const journal = await openJournal({ folder, dir: join(dirname(root), 'journal'), now: Date.now })
   const context: RewriteContext = {
+    journal,
     authorize: async (intent) => void intents.push(intent),
     signal: new AbortController().signal,
     maxFileBytes: 4 * 1024 * 1024,
@@ -32,5 +47,5 @@ export async function createRewriting(files: Readonly<Record<string, string>>) {
     },
   }
   const read = (path: string): Promise<string> => readFile(join(root, path), 'utf8')
-  return { root, outside, folder: await openFolder(root), context, intents, runs, read }
+  return { root, outside, folder, journal, context, intents, runs, read }
 }

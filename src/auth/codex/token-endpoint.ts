@@ -225,5 +225,5 @@ export function describeIssuerReply(reply: Reply, secrets: readonly string[] = [
 
 /** States that a web page came instead of an answer; undefined for any other reply. */
 export function describeIssuerPage(reply: Reply): string | undefined {
-  return describeWebPage(reply, 'OpenAI’s', 'a check for robots, ')
+  return describeWebPage(reply, 'OpenAI’s', 'a robot check, ')
 }

@@ -181,7 +181,7 @@ export async function fetchGithubUser(
 
 /**
  * Fetches plan and quota: GET /copilot_internal/user, with the GitHub token. `not_available` if the token's app has no
- * such endpoint (vbgate/opencode-mystatus#7); the account may work all the same.
+ * such endpoint (vbgate/opencode-mystatus#7); the account may still work.
  */
 export async function fetchCopilotUser(
   deps: GithubApiDeps,

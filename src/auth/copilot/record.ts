@@ -49,7 +49,7 @@ const CLOCK_TOLERANCE_MS = 60_000
 
 /**
  * The token is due at `obtained + refresh_in − margin − jitter` and expires at `obtained + refresh_in + 60 s`.
- * Upstream's `expires_at` is not used, because it is by another clock. The margin takes at most half of `refresh_in`,
+ * Upstream's `expires_at` is not used, because GitHub's clock may differ. The margin takes at most half of `refresh_in`,
  * whatever is configured. `random` is in 0…1 and chosen once for each token.
  */
 export function tokenLife(

@@ -77,7 +77,7 @@ export async function removeIfThere(fs: RecordFs, path: string): Promise<boolean
   }
 }
 
-/** Makes the rename durable. Some systems cannot sync a folder; the record is complete there all the same. */
+/** Makes the rename durable. Some systems cannot sync a folder; the record is complete even there. */
 async function syncFolder(fs: RecordFs, dir: string): Promise<void> {
   try {
     const folder = await fs.open(dir, 'r')

@@ -83,7 +83,7 @@ export async function readPrivateFile(fs: RecordFs, path: string, strict: boolea
       }
       if (strict && isLoose(stat.mode)) {
         const what = `${path} can be read by other users of this machine (auth.strict-permissions)`
-        throw new RecordStoreError('not_private', `${what}. If nobody has read it: chmod 600 ${path}`)
+        throw new RecordStoreError('not_private', `${what}. Log in again, or run: chmod 600 ${path}`)
       }
       const exposure = isLoose(stat.mode) ? await tighten(path, file) : undefined
       const identity = { ino: stat.ino, mtimeMs: stat.mtimeMs }

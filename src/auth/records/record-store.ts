@@ -164,7 +164,7 @@ export function createRecordStore<Stored extends StoredRecord>(
     } catch (error) {
       if (error instanceof RecordStoreError) throw error
       if (errnoOf(error) !== 'ENOENT') {
-        warnOnce(`${path} is not usable, ${why}, and cannot be set aside: ${adviceFor(errnoOf(error))}`)
+        warnOnce(`${path} is not usable, ${why}, and cannot be moved: ${adviceFor(errnoOf(error))}`)
       }
     }
     return undefined
@@ -236,7 +236,7 @@ export function createRecordStore<Stored extends StoredRecord>(
     let noLock: RecordStoreError | undefined
     const lock = await acquireLock(fs, `${path}.lock`, lockTimes, signal).catch((error: unknown) => {
       if (error instanceof RecordStoreError || signal?.aborted) throw error
-      // A folder that takes no lock takes no record either. A write that follows reports that.
+      // If the folder accepts no lock file, it accepts no record: the next write reports that.
       log.debug({ path, code: errnoOf(error) }, 'no lock could be made')
       const message = `${path} could not be locked: ${adviceFor(errnoOf(error))}`
       noLock = new RecordStoreError('unwritable', message, { cause: error })
@@ -293,7 +293,7 @@ export function createRecordStore<Stored extends StoredRecord>(
     remove: async (id, callOptions = {}) => {
       const path = pathOf(id)
       return locked(path, callOptions, async () => {
-        // The file contains the name of its key. A file that cannot be read is removed all the same.
+        // The file contains the name of its key. A file that cannot be read is removed too.
         const file = seal === undefined ? undefined : await readPrivateFile(fs, path, false).catch(() => undefined)
         const removed = await removeIfThere(fs, path).catch((error: unknown) => {
           throw new RecordStoreError('unwritable', `${path} was not removed: ${adviceFor(errnoOf(error))}`, {

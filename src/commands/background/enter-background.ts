@@ -1,5 +1,6 @@
 import * as nodeFs from 'node:fs/promises'
 import { removeIfThere } from '../../auth/records/atomic-file.ts'
+import { findProcessStart } from '../../auth/records/process-start.ts'
 import { errnoOf } from '../../auth/records/record-fs.ts'
 import type { LogTarget } from '../../logging/create-log.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
@@ -11,7 +12,6 @@ import {
   findRunningDaemon,
   openStateFiles,
   reportFileErrors,
-  findProcessStart,
 } from './background-daemon.ts'
 import type { DaemonRecord } from './background-daemon.ts'
 
@@ -29,7 +29,7 @@ const noProcessStart =
   'copilot-proxy cannot run in the background, because this system does not report when a process started. ' +
   'Run: copilot-proxy serve'
 
-/** @throws CommandFailure `failed` where another background daemon runs, or the state folder is unusable */
+/** @throws CommandFailure `failed` if another background daemon runs, or the state folder is unusable */
 export async function enterBackground(
   context: CommandContext,
   starter: BackgroundStarter,

@@ -77,7 +77,7 @@ export function parseSince(text: string, nowMs: number): number {
   const [, amount, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
   if (amount !== undefined) return nowMs - Number(amount) * (unitMs[unit] ?? 0)
   const clock = /^\d{1,2}:\d\d(?::\d\d)?$/.test(text) ? text.padStart(text.length + (text.indexOf(':') % 2), '0') : ''
-  // Without a time, JavaScript takes a date for one of UTC.
+  // JavaScript reads a date without a time as UTC.
   const full = clock !== '' ? `${dayOf(nowMs)}T${clock}` : /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00` : text
   const ms = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/.test(full) ? Date.parse(full.replace(' ', 'T')) : NaN
   if (!Number.isNaN(ms)) return ms
@@ -121,7 +121,7 @@ export interface LastLines extends LogPosition {
   readonly lines: readonly string[]
 }
 
-/** The last `count` lines, from rotated files too. Undefined where there is no log. */
+/** The last `count` lines, from rotated files too. Undefined if there is no log. */
 export async function readLastLines(path: string, count: number): Promise<LastLines | undefined> {
   const newest = await readFrom(path, 0)
   if (newest === undefined) return undefined
@@ -171,7 +171,7 @@ async function readOn(path: string, offset: number): Promise<{ readonly bytes: B
   return { bytes: Buffer.concat([missed ?? Buffer.alloc(0), begun]), end: begun.length }
 }
 
-/** The bytes from there to the end; undefined where the file is missing or shorter. */
+/** The bytes from there to the end; undefined if the file is missing or shorter. */
 async function readFrom(path: string, offset: number): Promise<Buffer | undefined> {
   try {
     const file = await open(path, 'r')

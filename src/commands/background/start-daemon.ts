@@ -40,7 +40,7 @@ const answerLimitMs = 5000
  * Starts the daemon as a detached process and resolves once it accepts connections, or with the background daemon that
  * already runs. Concurrent calls start one daemon.
  * @param settings loaded with `flags`
- * @throws CommandFailure with the daemon's own message and exit code where it does not start, or where the running one
+ * @throws CommandFailure with the daemon's own message and exit code if it does not start, or where the running one
  * differs from the requested one
  */
 export async function startBackgroundDaemon(

@@ -49,7 +49,7 @@ export function stoppingText({ pid }: DaemonRecord): string {
 const defaultGraceSeconds = 30
 
 /**
- * The settings of the running daemon; undefined where they are no longer valid, which must not keep it from being
+ * The settings of the running daemon; undefined if they are no longer valid, which must not prevent it from being
  * stopped.
  */
 async function readableSettings(
@@ -77,7 +77,7 @@ const pollMs = 50
  * Stops a background daemon, which first finishes its open requests within `server.shutdown-grace-seconds`. On
  * Windows, which has no signals, it ends at once.
  * @returns `killed`: the daemon did not end by itself
- * @throws CommandFailure `failed` where it cannot be stopped
+ * @throws CommandFailure `failed` if it cannot be stopped
  */
 export async function stopDaemon(
   context: CommandContext,

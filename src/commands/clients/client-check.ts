@@ -26,7 +26,7 @@ interface Variable {
 /**
  * Findings about settings of Claude Code, Codex CLI, opencode and the SDKs that bypass the proxy or fail with it.
  * Absent settings are not mentioned; keys are never repeated.
- * @param daemon undefined where the configuration is invalid: addresses are not judged then
+ * @param daemon undefined if the configuration is invalid: addresses are not judged then
  */
 export function judgeClients(settings: ClientSettings, daemon: DaemonUrl | undefined): Findings {
   const { env, claude, codex, opencode } = settings

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { parseJson } from '../../auth/http-json.ts'
-import { readJsonc } from '../../client-settings/jsonc.ts'
+import { readJsonc } from '../../json/jsonc.ts'
 import { tomlStrings } from '../../client-settings/toml.ts'
 import { findCodexHome } from '../shared/codex-login.ts'
 import type { CommandContext } from '../shared/command.ts'

@@ -11,16 +11,9 @@ import { findStateFiles, findRunningDaemon } from '../background/background-daem
 import { startBackgroundDaemon } from '../background/start-daemon.ts'
 import { fetchFromProviders, modelList, modelSources, listedModel } from '../models/fetch-models.ts'
 import type { ListedModel } from '../models/fetch-models.ts'
-import {
-  findCallerKey,
-  findDaemon,
-  askHealth,
-  getFromDaemon,
-  refuseWrongKey,
-  wrongKeyFix,
-} from '../shared/find-daemon.ts'
+import { findCallerKey, findDaemon, askHealth, getFromDaemon, refuseWrongKey } from '../shared/find-daemon.ts'
 import type { CallerKey, FoundDaemon, DaemonAddress, DaemonReply, DaemonHealth } from '../shared/find-daemon.ts'
-import { CommandFailure, exitCode } from '../shared/command.ts'
+import { CommandFailure, exitCode, isNotLoggedIn } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import { loginAdvice } from '../shared/accounts.ts'
 import { findLogins } from '../shared/codex-login.ts'
@@ -91,8 +84,7 @@ async function sketchModels(
     return await fetchClientModels(context, { url, key }, usable)
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error
-    const isLoggedOut = error.exitCode === exitCode.notLoggedIn
-    context.stderr.write(isLoggedOut ? loggedOutNote : builtInNote)
+    context.stderr.write(isNotLoggedIn(error) ? loggedOutNote : builtInNote)
     return builtIn(settings).flatMap(toClientModels)
   }
 }
@@ -127,7 +119,7 @@ const answerTimeoutMs = 5000
 /**
  * The chat models of a running daemon. After its start, a daemon lists built-in models; this waits for those of the
  * accounts.
- * @throws CommandFailure also where no model can be used now
+ * @throws CommandFailure also if no model can be used now
  */
 async function fetchClientModels(
   context: CommandContext,
@@ -160,7 +152,7 @@ const builtInNote =
 
 /**
  * Writes a note that the list is built in.
- * @throws CommandFailure where no provider is usable
+ * @throws CommandFailure if no provider is usable
  */
 async function explainBuiltIn(
   context: CommandContext,
@@ -253,9 +245,6 @@ async function ask(context: CommandContext, address: DaemonAddress, path: string
 }
 
 function unexpected({ url }: DaemonAddress, { status, body }: DaemonReply): CommandFailure {
-  if (status === 401) {
-    return new CommandFailure(exitCode.failed, `Wrong key: copilot-proxy at ${url} refused it. ${wrongKeyFix}`)
-  }
   const message = errorReply.safeParse(body).data?.error.message ?? `Status ${status}.`
   return new CommandFailure(exitCode.failed, `copilot-proxy at ${url} did not list its models. ${message}`)
 }
@@ -269,10 +258,10 @@ export interface RunningDaemon {
 /** A daemon, which may not run yet, and the providers that it can use. */
 interface PlannedDaemon extends FoundDaemon, RunningDaemon {}
 
-/** @throws CommandFailure if the daemon refuses the key of the environment; `notLoggedIn` unless it simulates a login */
+/** @throws CommandFailure if the daemon refuses the key; `notLoggedIn` unless it simulates a login */
 export async function planDaemon(context: CommandContext, settings: LoadedSettings): Promise<PlannedDaemon> {
   const found = await findDaemon(context, settings)
-  if (found.health !== undefined) await refuseWrongKey(context, found.url)
+  if (found.health !== undefined) await refuseWrongKey(context, found.url, settings.config)
   return { ...found, providers: await requireLogins(context, settings, found.health) }
 }
 

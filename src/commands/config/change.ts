@@ -47,7 +47,7 @@ function createConfigFile(path: string): Promise<boolean> {
   )
 }
 
-/** The question of `config edit`, answered in the terminal: this process must not read what is typed into an editor. */
+/** The question of `config edit`, answered in the terminal: this process must not read the user's input to an editor. */
 const editAgain = `printf 'Edit again? [Y/n] ' >&2; read -r answer || exit 1; case "$answer" in [nN]*) exit 1;; esac`
 
 /** Opens the configuration file in an editor and checks it afterwards. @throws CommandFailure */

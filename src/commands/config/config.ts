@@ -41,13 +41,14 @@ export async function configCheck(context: CommandContext, flags: ReportFlags): 
       ? `${path} is valid.\n`
       : `No configuration file at ${path}. The defaults and environment variables are valid.\n`,
   )
-  if (targets?.isComplete === false) context.stderr.write(uncheckedTargets)
+  if (targets?.isComplete === false) {
+    const reason = targets.keyRefused?.message ?? notRunning
+    context.stderr.write(`Note: the models in models.aliases were not checked. ${reason}\n`)
+  }
   return exitCode.done
 }
 
-const uncheckedTargets =
-  'Note: the models in models.aliases were not checked, because only a running copilot-proxy knows your models. ' +
-  'Run copilot-proxy start, then check again.\n'
+const notRunning = 'Only a running copilot-proxy knows your models. Run copilot-proxy start, then check again.'
 
 /** Prints the values in force and their sources, secrets masked. */
 export async function configShow(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {

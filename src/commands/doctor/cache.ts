@@ -63,8 +63,8 @@ async function askCache(context: CommandContext, address: DaemonAddress): Promis
   } catch (cause) {
     context.signal.throwIfAborted()
     if (cause instanceof CommandFailure) throw cause
-    const detail = 'Cannot read the cache report: the running copilot-proxy has another version or requires a key.'
-    throw new CommandFailure(exitCode.failed, `${detail} Restart it: copilot-proxy restart`, { cause })
+    const detail = 'The running copilot-proxy is another version.'
+    throw new CommandFailure(exitCode.failed, `${detail} Run: copilot-proxy restart`, { cause })
   }
 }
 

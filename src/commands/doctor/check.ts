@@ -20,7 +20,7 @@ export type Findings = readonly [Finding, ...Finding[]]
 export interface Check {
   /** Stable: programs read it. */
   readonly id: string
-  /** Undefined where the check concerns both or neither. */
+  /** Undefined if the check concerns both or neither. */
   readonly provider?: ProviderId
   readonly title: string
   /** Checks before this one in the list. If one failed or was skipped, this one is skipped. */
@@ -50,7 +50,7 @@ export function failed(detail: string, fix: string): Findings {
   return [{ status: 'failed', detail, fix }]
 }
 
-/** All of them, or `none` where there are none. */
+/** All findings, or `none` if there are no findings. */
 export function findingsOr([first, ...rest]: readonly Finding[], none: Findings): Findings {
   return first === undefined ? none : [first, ...rest]
 }

@@ -5,7 +5,6 @@ import { judgeClients } from '../clients/client-check.ts'
 import { providerNames } from '../shared/accounts.ts'
 import { exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, DoctorFlags } from '../shared/command.ts'
-import { wrongKeyFix } from '../shared/find-daemon.ts'
 import { doctorCache } from './cache.ts'
 import {
   judgeCodexEntitlement,
@@ -17,12 +16,13 @@ import {
   planRefusal,
 } from './account-checks.ts'
 import type { ListingOutcome } from './account-checks.ts'
-import { failed, runChecks, skipped } from './check.ts'
+import { runChecks, skipped } from './check.ts'
 import type { Check, Finding, Findings, Report } from './check.ts'
 import { createScreen } from './screen.ts'
 import { openFacts } from './facts.ts'
 import type { Facts, SettledFacts } from './facts.ts'
 import {
+  judgeCallerKey,
   judgeClock,
   judgeConfig,
   judgeFiles,
@@ -194,8 +194,7 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
     }),
     settled({ id: 'port', title: 'Port' }, async ({ port }) => {
       const found = await port()
-      const wrongKey = failed('The key in COPILOT_PROXY_API_KEY is wrong', wrongKeyFix)
-      return found.isKeyRight === false ? [...judgePort(found), ...wrongKey] : judgePort(found)
+      return [...judgePort(found), ...judgeCallerKey(found.callerKey)]
     }),
     {
       id: 'clients',

@@ -22,7 +22,7 @@ import { githubApi, silentLog } from '../shared/accounts.ts'
 import { openCodexConnection } from '../models/fetch-models.ts'
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { daemonUrl, findPortHolder, isCallerKeyRight } from '../shared/find-daemon.ts'
+import { daemonUrl, findPortHolder, checkCallerKey } from '../shared/find-daemon.ts'
 import { readSettings } from '../shared/settings.ts'
 import type { UserFiles, LoadedSettings } from '../shared/settings.ts'
 import type { LoginState, ListingOutcome } from './account-checks.ts'
@@ -44,7 +44,7 @@ export async function openFacts(context: CommandContext, configFlag: string | un
   const { env } = context
   return {
     config: state,
-    /** Undefined where the paths are unknown. */
+    /** Undefined if the paths are unknown. */
     files: async () => places && readFileFacts(context, places, settings),
     trust: () => readTrust(env),
     clients: () => readClientSettings({ ...homesOf(context), readFile: readSmallFile }),
@@ -177,7 +177,7 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
   })
 
   return {
-    /** Of the hosts of a provider; empty where it is not in use. */
+    /** Of the hosts of a provider; empty if it is not in use. */
     probes: (provider: ProviderId) => probes[provider](),
     login,
     /** The exchange with GitHub for a Copilot token. */
@@ -186,7 +186,7 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
       const { login: own } = await copilot()
       return own === undefined ? aborted : fetchCopilotUser(askBriefly(own), own.githubToken, signal)
     }),
-    /** Requested with the token of `exchange`; undefined where there is none. */
+    /** Requested with the token of `exchange`; undefined if there is none. */
     copilotModels: once(async () => {
       const { login: own } = await copilot()
       const outcome = await exchange()
@@ -204,9 +204,9 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
       const holder =
         code === 'EADDRINUSE' ? await findPortHolder(context.fetch, config.server) : ({ kind: 'unknown' } as const)
       const isRunning = holder.kind === 'copilot-proxy'
-      const isKeyRight = isRunning ? await isCallerKeyRight(context, daemonUrl(config.server)) : undefined
+      const callerKey = isRunning ? await checkCallerKey(context, daemonUrl(config.server), config) : undefined
       const backgroundUrl = code === undefined ? await findBackgroundUrl(context) : undefined
-      return { host, port, code, holder, isKeyRight, backgroundUrl, version: context.version }
+      return { host, port, code, holder, callerKey, backgroundUrl, version: context.version }
     },
     daemonUrl: daemonUrl(config.server),
     /** Waits for a running renewal: its tokens exist nowhere else. */

@@ -4,7 +4,8 @@ import type { PermissionFinding } from '../../auth/records/inspect-permissions.t
 import { formatConfigError, formatSource } from '../../config/problem.ts'
 import type { Problem } from '../../config/problem.ts'
 import { runtimeWarning } from '../serve/start-checks.ts'
-import type { PortHolder } from '../shared/find-daemon.ts'
+import { keyFix, keyProblems } from '../shared/find-daemon.ts'
+import type { CallerKeyState, PortHolder } from '../shared/find-daemon.ts'
 import { findingsOr, ok, skipped, failed, warning } from './check.ts'
 import type { Finding, Findings } from './check.ts'
 import type { FailedProbe, Probe, ProbeStage } from './probe.ts'
@@ -171,14 +172,23 @@ function lengthOf(ms: number): string {
 export interface PortFacts {
   readonly host: string
   readonly port: number
-  /** The error code of a failed `listen`; undefined where it succeeded. */
+  /** The error code of a failed `listen`; undefined if it succeeded. */
   readonly code: string | undefined
   /** Only where the port is in use. */
   readonly holder: PortHolder
+  /** Undefined if no daemon runs there, or it requires no key. */
+  readonly callerKey?: CallerKeyState | undefined
   /** The address of the background daemon, which may have another port than the configuration. */
   readonly backgroundUrl?: string | undefined
   /** This program's own. */
   readonly version: string
+}
+
+/** Empty if the key is right, or none is needed. */
+export function judgeCallerKey(state: CallerKeyState | undefined): readonly Finding[] {
+  if (state === undefined || state === 'ok') return []
+  const problem = keyProblems[state]
+  return failed(`${problem.charAt(0).toUpperCase()}${problem.slice(1)}`, keyFix)
 }
 
 /** Listens for a moment. @returns the error code where that fails */

@@ -14,7 +14,7 @@ interface Entry {
 
 export interface Screen {
   readonly show: (report: Report) => void
-  /** Shows what is held back. */
+  /** Shows the lines that are held back. */
   readonly flush: () => void
   /** Shows the last lines: counts, and what to do first. */
   readonly summarize: () => void

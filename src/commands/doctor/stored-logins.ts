@@ -97,8 +97,8 @@ export async function findStored<Record extends StoredRecord, Login>(
   try {
     const login = await look(openRecordStore(kind, recordPlace(context, settings), log, readOnlyFs))
     const unusable = warnings.find((sentence) => / is not us(?:able|ed), /.test(sentence))
-    // Doctor sets nothing aside, so that part is no problem.
-    const [problem] = unusable?.split(', and cannot be set aside') ?? []
+    // Doctor moves no files, so that part is no problem.
+    const [problem] = unusable?.split(', and cannot be moved: ') ?? []
     return { login, problem: login === undefined ? problem : undefined }
   } catch (error) {
     if (!(error instanceof RecordStoreError)) throw error

@@ -14,7 +14,7 @@ import { readUserSettings } from '../clients/client-check.ts'
 import { ensureDaemon, pickTarget, planDaemon } from '../clients/target.ts'
 import type { RunningDaemon } from '../clients/target.ts'
 import { silentLog } from '../shared/accounts.ts'
-import { CommandFailure, exitCode } from '../shared/command.ts'
+import { CommandFailure, exitCode, isNotLoggedIn } from '../shared/command.ts'
 import type { CommandContext, LaunchFlags } from '../shared/command.ts'
 import { requireCallerKey } from '../shared/find-daemon.ts'
 import type { CallerKey } from '../shared/find-daemon.ts'
@@ -38,7 +38,7 @@ export async function launch(context: CommandContext, flags: LaunchFlags): Promi
     }
   }
   const planned = await planDaemon(context, settings).catch((error: unknown) => {
-    if (!(error instanceof CommandFailure) || error.exitCode !== exitCode.notLoggedIn) throw error
+    if (!isNotLoggedIn(error)) throw error
     const message = `${error.message}\nTo try it without an account: copilot-proxy launch ${client} --demo`
     throw new CommandFailure(error.exitCode, message)
   })
@@ -75,7 +75,7 @@ async function run(context: CommandContext, flags: LaunchFlags, file: string, ta
   )
 }
 
-/** Undefined where it has been deleted. */
+/** Undefined if it has been deleted. */
 function folderOrNone({ workingDir }: CommandContext): string | undefined {
   try {
     return workingDir()
@@ -128,7 +128,7 @@ interface ClientRun {
 /**
  * Runs a client in this terminal until it ends; signals go to the client.
  * @returns its exit code; 128 + n where signal n ended it
- * @throws CommandFailure `failed` where it cannot be started
+ * @throws CommandFailure `failed` if it cannot be started
  */
 export function runClient(context: CommandContext, { file, args, env }: ClientRun): Promise<number> {
   context.signal.throwIfAborted()
@@ -187,7 +187,7 @@ function escaped(text: string): string {
   return text.replaceAll(/[()\][%!^"`<>&|;, *?]/g, '^$&')
 }
 
-/** The path of a command, as a shell finds it; undefined where there is none. */
+/** The path of a command, as a shell finds it; undefined if there is none. */
 export async function findProgram(
   name: string,
   { env, platform }: Pick<CommandContext, 'env' | 'platform'>,

@@ -50,7 +50,7 @@ export async function connectCodexAccount(
   if (reason !== undefined) stdout.write(`${reason}\n`)
 }
 
-/** Why requests do not use a stored login; undefined where they do. */
+/** Why requests do not use a stored login; undefined if they do. */
 function whyUnused({ enabled, apiKey, useCliLogin }: Config['codex']): string | undefined {
   if (!enabled) return 'codex.enabled is false, so Codex models are off. To use them: set codex.enabled to true.'
   if (apiKey !== '') return 'codex.api-key is set and takes precedence. To use this login, remove it.'

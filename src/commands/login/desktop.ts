@@ -57,7 +57,7 @@ export function openBrowser(url: string, environment: BrowserEnvironment): boole
   const child = spawn(file, [...args, url], { detached: true, stdio: 'ignore', env })
   child.on('error', () => {})
   child.unref()
-  // Undefined where the opener does not exist.
+  // Undefined if the opener does not exist.
   return child.pid !== undefined
 }
 

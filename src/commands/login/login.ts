@@ -38,9 +38,9 @@ import { loginFailed, loginInterrupted } from './prompts.ts'
 /** The GitHub account of a token that opens Copilot. */
 interface Account {
   readonly githubToken: string
-  /** Undefined where GitHub does not report it. */
+  /** Undefined if GitHub does not report it. */
   readonly login: string | undefined
-  /** The marketing name; undefined where GitHub does not report it. */
+  /** The marketing name; undefined if GitHub does not report it. */
   readonly plan: string | undefined
   readonly opened: ExchangedToken
 }
@@ -48,7 +48,7 @@ interface Account {
 /** The label of an account without a known name. A second one of the same host replaces it. */
 const namelessAccount = 'account'
 
-/** Options of one provider's login, and what the other provider has instead. */
+/** Options of one provider's login, and the option of the other provider that replaces it. */
 const providerOptions = [
   { flag: 'device', option: '--device', provider: 'codex', instead: 'A Copilot login always uses a code' },
   {

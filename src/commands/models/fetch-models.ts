@@ -82,7 +82,7 @@ export const modelList = z.looseObject({ data: z.array(listedModel), disabled: z
 
 const daemonTimeoutMs = 3000
 
-/** The running daemon's models, including disabled ones; undefined where none answers. */
+/** The running daemon's models, including disabled ones; undefined if none answers. */
 export async function fetchFromDaemon(
   context: CommandContext,
   settings: LoadedSettings,
@@ -109,7 +109,7 @@ export async function fetchFromDaemon(
 
 interface FoundModel {
   readonly row?: ListedModel
-  /** Why there is none: a sentence. */
+  /** Why there is no row: a sentence. */
   readonly problem: string
 }
 
@@ -207,8 +207,8 @@ export interface ModelSource {
   /** Whether a daemon lists them without a login. */
   readonly seedsWithoutLogin: boolean
   /**
-   * Connects with the stored login; undefined where there is none.
-   * @throws CommandFailure, RecordStoreError where the login cannot be looked up
+   * Connects with the stored login; undefined if there is none.
+   * @throws CommandFailure, RecordStoreError if the login cannot be looked up
    */
   readonly connect: (
     context: CommandContext,

@@ -4,8 +4,9 @@ import type { Output } from '../../terminal/output.ts'
 import { fitsTable, formatTable, wrapText } from '../../terminal/table.ts'
 import type { TableColumn } from '../../terminal/table.ts'
 import { visible, visibleLines } from '../../terminal/visible.ts'
-import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
+import { CommandFailure, exitCode, isNotLoggedIn, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ModelsFlags } from '../shared/command.ts'
+import { KeyRefused, returnMissingKey } from '../shared/find-daemon.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import { fetchFromDaemon, fetchFromProviders, modelSources, settingsPage } from './fetch-models.ts'
@@ -201,7 +202,7 @@ function amount(credit: number | null): string {
   return credit === null ? '?' : String(Number(credit.toFixed(2)))
 }
 
-/** `264k`; '' where unknown. */
+/** `264k`; '' if unknown. */
 function tokens(count: number | null): string {
   return count === null ? '' : shortCount(count)
 }
@@ -269,8 +270,7 @@ export async function models(
   sources: readonly ModelSource[] = modelSources,
 ): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const fromDaemon = await fetchFromDaemon(context, settings)
-  const fetched = fromDaemon ?? (await fetchFromProviders(context, settings, sources))
+  const fetched = await fetchModels(context, settings, sources)
   const { models: list, disabled, problems } = fetched
   const { stdout, stderr } = context
   if (flags.name !== undefined) await showModel(context, settings, fetched, { ...flags, name: flags.name })
@@ -280,11 +280,26 @@ export async function models(
   return problems.length > 0 ? exitCode.failed : exitCode.done
 }
 
+/** @throws KeyRefused only if nobody is logged in: otherwise the providers list the models without the daemon's key */
+async function fetchModels(
+  context: CommandContext,
+  settings: LoadedSettings,
+  sources: readonly ModelSource[],
+): Promise<FetchedModels> {
+  const fromDaemon = await fetchFromDaemon(context, settings).catch(returnMissingKey)
+  if (fromDaemon !== undefined && !(fromDaemon instanceof KeyRefused)) return fromDaemon
+  try {
+    return await fetchFromProviders(context, settings, sources)
+  } catch (error) {
+    throw fromDaemon !== undefined && isNotLoggedIn(error) ? fromDaemon : error
+  }
+}
+
 function providersOf(rows: readonly ListedModel[]): ReadonlySet<string> {
   return new Set(rows.map((row) => row.copilot_proxy.provider))
 }
 
-/** Empty where every model is from an account. */
+/** Empty if every model is from an account. */
 function builtInNote(list: readonly ListedModel[], columns: number): string {
   const builtIn = providersOf(list.filter((row) => row.copilot_proxy.source === 'seed'))
   if (builtIn.size === 0) return ''

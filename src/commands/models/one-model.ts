@@ -76,7 +76,7 @@ export function oneModelText(
     ['Capabilities', list(capabilitiesOf(facts))],
     ['Thinking levels', list(facts.capabilities.reasoning_effort ?? [])],
     ['Client APIs', list(clientApis(facts))],
-    ['Upstream APIs', list(facts.endpoints)],
+    ['Provider APIs', list(facts.endpoints)],
     ['Texts per request', facts.max_inputs === null ? '' : String(facts.max_inputs)],
     ['Aliases', list(aliases.filter((alias) => alias !== id))],
     ['Fallback of', list(fallbackOf.filter((alias) => alias !== id))],
@@ -114,7 +114,7 @@ function list(items: readonly string[]): string {
   return items.map(visible).join(', ')
 }
 
-/** '' where unknown. */
+/** '' if unknown. */
 function tokens(count: number | null): string {
   return count === null ? '' : `${shortCount(count)} tokens`
 }

@@ -157,7 +157,7 @@ export function requestText(request: RequestDetail, place: Place, { style }: Pic
     ['Duration', msText(request.duration_ms)],
     ...warnings.map((warning, at) => [at === 0 ? 'Warnings' : '', warning] as const),
     ...adapted.map((change, at) => [at === 0 ? 'Adapted' : '', change] as const),
-    ['Upstream id', request.upstream_request_id ?? ''],
+    ["Provider's id", request.upstream_request_id ?? ''],
   ]
   const shown = formatPairs(
     pairs.map(([label, value]) => [label, visible(value)]),
@@ -178,8 +178,9 @@ export function requestText(request: RequestDetail, place: Place, { style }: Pic
   ].join('\n')
 }
 
-function curlNote({ bodies, request_body: body, request_body_truncated: isCut, key }: RequestDetail): string {
-  if (body !== null && !isCut) return 'Repeat it:'
+function curlNote({ bodies, method, request_body: body, request_body_truncated: isCut, key }: RequestDetail): string {
+  // A GET request has no body.
+  if (method === 'GET' || (body !== null && !isCut)) return 'Repeat it:'
   const reason =
     bodies === 'other_key'
       ? `Only the key ${visible(key ?? '(none)')} may read the body of this request.`

@@ -3,7 +3,6 @@ import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, RequestsFlags } from '../shared/command.ts'
 import { findDaemon, getFromDaemon, requireCallerKey } from '../shared/find-daemon.ts'
 import type { DaemonAddress } from '../shared/find-daemon.ts'
-import { callerKeyVariable } from '../../config/environment.ts'
 import { visible } from '../../terminal/visible.ts'
 import { maxRequests } from '../../usage/requests.ts'
 import type { RequestDetail, RequestDocument } from '../../usage/requests.ts'
@@ -53,6 +52,8 @@ const oneReply = z.looseObject({
   answer_body: text,
   answer_body_truncated: isTrue,
 } satisfies Record<keyof RequestDetail, z.ZodType>)
+
+const errorReply = z.looseObject({ error: z.looseObject({ message: z.string() }) })
 
 const timeoutMs = 5000
 /** Polling interval of `--follow`. Ms. */
@@ -195,9 +196,10 @@ async function get(
     throw new DaemonGone(address.url, { cause })
   })
   if (status >= 500) throw new DaemonGone(address.url)
-  if (status === 401 || status === 429) {
-    const message = `copilot-proxy refused the key. Set ${callerKeyVariable} to a key from: copilot-proxy key list`
-    throw new CommandFailure(exitCode.failed, message)
+  // After too many wrong keys.
+  if (status === 429) {
+    const reason = errorReply.safeParse(body).data?.error.message ?? 'Try again later.'
+    throw new CommandFailure(exitCode.failed, `copilot-proxy refused the request. ${visible(reason)}`)
   }
   return { status, body }
 }

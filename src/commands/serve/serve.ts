@@ -15,7 +15,14 @@ import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ServeFlags } from '../shared/command.ts'
 import { homeOf, toConfigFlags, loadSettings, withAbsoluteFolders } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
-import { toListenFailure, runtimeWarning, requireLoginsKept, exposedKeys, startWarnings } from './start-checks.ts'
+import {
+  describePortHolder,
+  toListenFailure,
+  runtimeWarning,
+  requireLoginsKept,
+  exposedKeys,
+  startWarnings,
+} from './start-checks.ts'
 
 /** For the last log entries to be written. Ms. */
 const flushMs = 1000
@@ -48,6 +55,7 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
     await background?.announce(daemon.url)
     // The only line on stdout: scripts read the address from it.
     context.stdout.write(`copilot-proxy listening on ${daemon.url}\n`)
+    if (config.workspaces.length > 0) log.info(`open ${daemon.url}/ in a browser for the page of your workspaces`)
     if (demo) {
       log.info('demo: a simulated Copilot and Codex answer all requests')
       const hasReader = background === undefined && (config.log.format !== 'json' || context.stderr.isTerminal)
@@ -107,14 +115,14 @@ function refuseExposed(context: CommandContext, settings: LoadedSettings): void 
   if (exposed !== undefined) throw new CommandFailure(exitCode.usage, `${exposed} (auth.strict-permissions)`)
 }
 
-/** @throws CommandFailure `failed` where the daemon cannot listen */
+/** @throws CommandFailure `failed` if the daemon cannot listen */
 async function startServing(
   context: CommandContext,
   settings: LoadedSettings,
   log: ProgramLog,
   demo: boolean,
 ): Promise<Daemon> {
-  const { config, authDir, usageFile, clientIdsFile, workspacesDir } = settings
+  const { config, authDir, usageFile, clientIdsFile, workspacesDir, gatewayDir } = settings
   const { env, version, beforeExit, keychain, engine } = context
   if (!demo) await requireLoginsKept(context, settings)
   const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
@@ -131,6 +139,8 @@ async function startServing(
       usageFile,
       clientIdsFile,
       workspacesDir,
+      gatewayDir,
+      portHolder: (address) => describePortHolder(context, address),
       homeDir: () => homeOf(context),
       keychain,
       codexHome: findCodexHome(context),

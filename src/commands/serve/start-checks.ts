@@ -69,7 +69,7 @@ function isReadableByOthers(file: string): boolean {
 
 /**
  * Checks that stored logins are protected as configured.
- * @throws CommandFailure `failed` where others can access one and `auth.strict-permissions` is on; RecordStoreError
+ * @throws CommandFailure `failed` if others can access one and `auth.strict-permissions` is on; RecordStoreError
  * `keychain` where `auth.store: keychain` finds no keychain
  */
 export async function requireLoginsKept(context: CommandContext, settings: LoadedSettings): Promise<void> {
@@ -138,6 +138,22 @@ export async function toListenFailure(
       return fail(`${host} is not an address of this machine. Change --host or the setting server.host.`)
     default:
       return undefined
+  }
+}
+
+/** Who listens on a port of this machine, as far as an ordinary user may know. */
+export async function describePortHolder(
+  context: CommandContext,
+  address: { readonly host: string; readonly port: number },
+): Promise<string> {
+  const holder = await findPortHolder(context.fetch, address)
+  switch (holder.kind) {
+    case 'copilot-proxy':
+      return `copilot-proxy ${holder.version}`
+    case 'process':
+      return `${holder.name} (process ${holder.pid})`
+    case 'unknown':
+      return 'another program'
   }
 }
 

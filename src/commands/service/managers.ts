@@ -12,7 +12,9 @@ export interface ServiceDefinition {
 }
 
 /** Identifies files that this program may replace or remove. */
-export const marker = 'Written by copilot-proxy service install, and replaced by the next one.'
+/** In the file of a service that copilot-proxy may overwrite. */
+export const marker = 'by copilot-proxy service install'
+const notice = `Created ${marker}, which overwrites changes.`
 
 /** A program and its arguments, without a shell. */
 export type CommandLine = readonly [string, ...string[]]
@@ -48,7 +50,7 @@ export interface ServiceManager {
 
 interface ActivationStep {
   readonly command: CommandLine
-  /** It fails where there is nothing to undo. */
+  /** It fails if there is nothing to undo. */
   readonly mayFail?: true
   /** Succeeds until the effect of the command is complete, which may be after it returns. */
   readonly whileThere?: CommandLine
@@ -71,7 +73,7 @@ export function systemdUnit({ command, environment, stopSeconds }: ServiceDefini
   // systemd 252 refuses a program with such a character in its path ("contains special characters"), but not arguments.
   const [program, ...args] = /["'\\]/.test(command[0]) ? (['/usr/bin/env', ...command] as const) : command
   const variables = Object.entries(environment).map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}\n`)
-  return `# ${marker}
+  return `# ${notice}
 [Unit]
 Description=copilot-proxy: GitHub Copilot and OpenAI Codex models for local programs
 StartLimitIntervalSec=60
@@ -171,7 +173,7 @@ export function launchdAgent({ command, environment, stopSeconds, logFile }: Ser
   ])
   return `<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-<!-- ${marker} -->
+<!-- ${notice} -->
 <plist version="1.0">
 <dict>
   <key>Label</key>

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import * as nodeFs from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { dirname } from 'node:path'
+import { systemEnvironment } from '../../auth/records/process-start.ts'
 import { removeIfThere, replaceFile } from '../../auth/records/atomic-file.ts'
 import { errnoOf } from '../../auth/records/record-fs.ts'
 import { callerKeyVariable } from '../../config/environment.ts'
@@ -13,7 +14,6 @@ import {
   findRunningDaemon,
   openStateFiles,
   withBackgroundLock,
-  systemEnvironment,
 } from '../background/background-daemon.ts'
 import type { StateFiles, DaemonRecord } from '../background/background-daemon.ts'
 import type { StartedDaemon } from '../background/start-daemon.ts'
@@ -165,7 +165,7 @@ export async function serviceStatus(
   return exitCode.done
 }
 
-/** @throws CommandFailure `failed` where a daemon in a terminal uses the service's address */
+/** @throws CommandFailure `failed` if a daemon in a terminal uses the service's address */
 async function refuseOther(context: CommandContext, settings: LoadedSettings, files: StateFiles): Promise<void> {
   if ((await findRunningDaemon(context, files)) !== undefined) return
   const { url, health } = await findDaemon(context, settings)
@@ -174,7 +174,7 @@ async function refuseOther(context: CommandContext, settings: LoadedSettings, fi
   throw new CommandFailure(exitCode.failed, message)
 }
 
-/** @throws CommandFailure `failed` where another program wrote the file */
+/** @throws CommandFailure `failed` if another program wrote the file */
 async function refuseForeign(manager: ServiceManager): Promise<void> {
   const text = await readText(manager)
   if (text === undefined || text.includes(marker)) return
@@ -182,7 +182,7 @@ async function refuseForeign(manager: ServiceManager): Promise<void> {
   throw new CommandFailure(exitCode.failed, message)
 }
 
-/** Undefined where there is no file. */
+/** Undefined if there is no file. */
 function readText(manager: ServiceManager): Promise<string | undefined> {
   return tellingErrors(manager, async () => {
     try {
@@ -205,7 +205,7 @@ async function tellingErrors<T>({ file }: ServiceManager, work: () => Promise<T>
 }
 
 export interface CommandResult {
-  /** Undefined where the program does not exist, or a signal ended it. */
+  /** Undefined if the program does not exist, or a signal ended it. */
   readonly code: number | undefined
   readonly stdout: string
   readonly stderr: string
@@ -281,7 +281,7 @@ export async function restartService(
 /**
  * Waits until the service accepts connections.
  * @param before the daemon that it replaces
- * @throws CommandFailure `failed` where it does not start
+ * @throws CommandFailure `failed` if it does not start
  */
 export async function awaitService(
   context: CommandContext,

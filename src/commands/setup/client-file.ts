@@ -20,7 +20,7 @@ export interface ClientFile {
 
 /**
  * @param kind tells the backups of two setups of one file apart
- * @throws CommandFailure where it cannot be read
+ * @throws CommandFailure if it cannot be read
  */
 export async function readClientFile(path: string, kind: 'backup' | 'mcp-backup' = 'backup'): Promise<ClientFile> {
   const backupPath = `${path}.copilot-proxy-${kind}`
@@ -55,7 +55,7 @@ export async function changeClientFile({ path, text }: ClientFile, next: string 
 }
 
 /**
- * The stats of a resolved path; undefined where no file exists.
+ * The stats of a resolved path; undefined if no file exists.
  * @throws CommandFailure for another user's or a read-only file. The folder would permit a replacement, but the mode
  * expresses the user's intent.
  */
@@ -107,7 +107,7 @@ function reportErrors<T>(path: string, work: () => Promise<T>): Promise<T> {
   return withFileErrors((advice) => `Cannot use ${path}: ${advice}.`, work)
 }
 
-/** The changes as `diff -u` prints them; '' where there are none. An empty text stands for a missing file. */
+/** The changes as `diff -u` prints them; '' if there are none. An empty text means a missing file. */
 export function unifiedDiff(path: string, before: string, after: string): string {
   if (before === after) return ''
   const { hunks } = structuredPatch(path, path, before, after, '', '', { context: 3 })

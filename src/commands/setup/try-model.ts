@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { visible } from '../../terminal/visible.ts'
+import { daemonHeaders } from '../shared/find-daemon.ts'
 import type { DaemonAddress } from '../shared/find-daemon.ts'
 import type { CommandContext } from '../shared/command.ts'
 
@@ -69,7 +70,7 @@ export async function tryModel(
   try {
     const response = await context.fetch(url + path, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+      headers: { 'content-type': 'application/json', ...daemonHeaders(context, key) },
       body: JSON.stringify(body(model)),
       redirect: 'error',
       signal: AbortSignal.any([context.signal, AbortSignal.timeout(answerTimeoutMs)]),

@@ -119,8 +119,8 @@ async function withWarnings<T>(context: CommandContext, look: (log: Logger) => P
 }
 
 /**
- * The environment's token, else the newest record; undefined where nobody is logged in to Copilot.
- * @throws RecordStoreError where records exist and none can be read
+ * The environment's token, else the newest record; undefined if nobody is logged in to Copilot.
+ * @throws RecordStoreError if records exist and none can be read
  */
 export async function findLogin(context: CommandContext, settings: LoadedSettings): Promise<LoginInUse | undefined> {
   const login = await withWarnings(context, (log) =>
@@ -177,8 +177,8 @@ export function openCodexRecords(context: CommandContext, settings: AuthSettings
 }
 
 /**
- * The newest stored login; undefined where none exists.
- * @throws RecordStoreError where records exist and none can be read
+ * The newest stored login; undefined if none exists.
+ * @throws RecordStoreError if records exist and none can be read
  */
 export function findCodexRecord(context: CommandContext, settings: AuthSettings): Promise<CodexRecord | undefined> {
   return withWarnings(context, (log) => openRecordStore(codexRecordKind, recordPlace(context, settings), log).current())

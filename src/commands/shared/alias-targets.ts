@@ -2,7 +2,7 @@ import type { Problem } from '../../config/problem.ts'
 import { nearMisses, providerOfName } from '../../models/names.ts'
 import { fetchFromDaemon } from '../models/fetch-models.ts'
 import type { CommandContext } from './command.ts'
-import { findCallerKey, findDaemon, getFromDaemon } from './find-daemon.ts'
+import { findCallerKey, findDaemon, getFromDaemon, KeyRefused, returnMissingKey } from './find-daemon.ts'
 import type { LoadedSettings } from './settings.ts'
 
 /** Ms. */
@@ -13,6 +13,8 @@ interface TargetCheck {
   readonly problems: readonly Problem[]
   /** The model list of each target's provider is known. */
   readonly isComplete: boolean
+  /** Why it is not, if the running daemon requires another key. */
+  readonly keyRefused?: KeyRefused | undefined
 }
 
 /** Looks up the targets of `models.aliases` in the model lists of the accounts, which only a running daemon has. */
@@ -22,8 +24,8 @@ export async function checkAliasTargets(context: CommandContext, settings: Loade
     [value].flat().map((target) => ({ alias, target })),
   )
   if (targets.length === 0) return { problems: [], isComplete: true }
-  const list = await fetchFromDaemon(context, settings)
-  if (list === undefined) return { problems: [], isComplete: false }
+  const list = await fetchFromDaemon(context, settings).catch(returnMissingKey)
+  if (list === undefined || list instanceof KeyRefused) return { problems: [], isComplete: false, keyRefused: list }
   const { url } = await findDaemon(context, settings)
   const address = { url, key: findCallerKey(context, config)?.key }
   const rows = list.models.flatMap(({ id, copilot_proxy: { alias_of: aliasOf, provider, source } }) =>

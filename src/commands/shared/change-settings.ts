@@ -49,7 +49,7 @@ export async function changeSettings(context: CommandContext, change: Change): P
   let sources: Sources = {}
   await changeConfigFile({ path, signal: context.signal, now: context.now, beforeReplace }, (text) => {
     const changed = edit(text)
-    const loaded = loadConfig({ file: { path, text: changed ?? text }, env: context.env, flags: [] })
+    const loaded = loadChanged({ path, text: changed ?? text }, key, context.env)
     if (!loaded.ok) {
       const problems = formatConfigError(loaded.error)
       const message = `${path} was not changed, because the configuration would be invalid:\n${problems}`
@@ -63,4 +63,17 @@ export async function changeSettings(context: CommandContext, change: Change): P
     return changed
   })
   return sources
+}
+
+/** Also fails if an environment variable hides that the value in the file is invalid. */
+function loadChanged(
+  file: { readonly path: string; readonly text: string },
+  key: string,
+  env: CommandContext['env'],
+): ReturnType<typeof loadConfig> {
+  const loaded = loadConfig({ file, env, flags: [] })
+  const source = loaded.ok ? loaded.sources[key] : undefined
+  if (source?.kind !== 'environment') return loaded
+  const fileAlone = loadConfig({ file, env: { ...env, [source.name]: undefined }, flags: [] })
+  return fileAlone.ok ? loaded : fileAlone
 }

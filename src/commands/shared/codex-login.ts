@@ -179,7 +179,7 @@ export function findCodexHome({ env, homeDir, workingDir }: CommandContext): str
 /**
  * Logs in to Copilot if no login exists. Without a terminal nobody could complete the login, so it fails.
  * @returns the providers with a login: at least one
- * @throws CommandFailure `notLoggedIn`; `failed` where a stored login cannot be read; RecordStoreError
+ * @throws CommandFailure `notLoggedIn`; `failed` if a stored login cannot be read; RecordStoreError
  */
 export async function ensureLogin(
   context: CommandContext,

@@ -24,6 +24,11 @@ export interface CommandContext {
   readonly signal: AbortSignal
   /** Registers work that a second signal waits for, because its result exists nowhere else. */
   readonly beforeExit?: (work: Promise<void>) => void
+  /**
+   * Waits for one key on a terminal, without echo. What was typed before `onReady` is dropped. Ctrl-C is `\u0003` then.
+   * Rejects on abort. Absent: stdin is no terminal.
+   */
+  readonly readKey?: ((signal: AbortSignal, onReady: () => void) => Promise<string>) | undefined
   /** Redirects signals to `take` until the returned function is called. */
   readonly takeSignals?: (take: (name: EndingSignal) => void) => () => void
   /** Defaults to the system's. */
@@ -70,6 +75,10 @@ export class CommandFailure extends Error {
     super(message, options)
     this.exitCode = code
   }
+}
+
+export function isNotLoggedIn(error: unknown): error is CommandFailure {
+  return error instanceof CommandFailure && error.exitCode === exitCode.notLoggedIn
 }
 
 export function writeJson({ stdout }: CommandContext, document: object): void {
@@ -125,9 +134,23 @@ export interface PolicyCheckFlags extends PolicyFlags {
   readonly command: readonly string[] | undefined
 }
 
+export interface AgentFlags extends ReportFlags {
+  readonly goal: string
+  /** A folder; undefined: the working folder. */
+  readonly workspace?: string
+  readonly model?: string
+  readonly yes?: true
+  readonly maxSteps?: string
+  readonly demo?: true
+}
+
 export interface McpFlags extends GlobalFlags {
   /** A folder; undefined: see `mcp.ts`. */
   readonly workspace?: string
+}
+
+export interface GatewayTokenFlags extends ReportFlags {
+  readonly rotate?: true
 }
 
 export interface KeyFlags extends ReportFlags {

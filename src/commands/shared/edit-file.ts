@@ -19,9 +19,9 @@ export interface ChangeOptions {
 }
 
 /**
- * Replaces the configuration file atomically by what `change` makes of its text ('' where there is no file). The new
+ * Replaces the text of the configuration file atomically by the result of `change` ('' if there is no file). The new
  * file is readable by its owner alone.
- * @throws CommandFailure where the file cannot be changed, and what `change` throws; RecordStoreError `busy`
+ * @throws CommandFailure if the file cannot be changed, and what `change` throws; RecordStoreError `busy`
  */
 export async function changeConfigFile(options: ChangeOptions, change: (text: string) => string): Promise<void> {
   const { path, signal, now, beforeReplace } = options
@@ -80,7 +80,7 @@ export async function withFileErrors<T>(message: (advice: string) => string, wor
   }
 }
 
-/** Undefined where there is no file. */
+/** Undefined if there is no file. */
 async function readText(target: string): Promise<string | undefined> {
   const read = await readConfigFile(target, { required: false })
   if (!read.ok) throw new CommandFailure(exitCode.usage, formatConfigError(read.error))

@@ -94,7 +94,7 @@ export function networkAddresses(host: string, interfaces: ReturnType<typeof net
   )
 }
 
-/** The health of the copilot-proxy at this address; undefined where none answers. */
+/** The health of the copilot-proxy at this address; undefined if none answers. */
 export async function askHealth(
   url: string,
   fetch: typeof globalThis.fetch,
@@ -110,59 +110,103 @@ export async function askHealth(
 
 export interface DaemonAddress {
   readonly url: string
-  /** Undefined where it is unknown: the daemon may need none. */
+  /** Undefined if it is unknown: the daemon may need none. */
   readonly key: string | undefined
 }
 
 export interface DaemonReply {
   readonly ok: boolean
   readonly status: number
-  /** Undefined where the body is not JSON. */
+  /** Undefined if the body is not JSON. */
   readonly body: unknown
 }
 
-/**
- * @throws CommandFailure if the daemon refuses the key of the environment; errors of the network; the signal's reason on
- * abort
- */
+/** The headers of a command's request to the daemon. The name is the client in `copilot-proxy requests`. */
+export function daemonHeaders(
+  { version }: Pick<CommandContext, 'version'>,
+  key: string | undefined,
+): Readonly<Record<string, string>> {
+  return { 'user-agent': `copilot-proxy/${version}`, ...(key !== undefined && { authorization: `Bearer ${key}` }) }
+}
+
+/** @throws KeyRefused; errors of the network; the signal's reason on abort */
 export async function getFromDaemon(
-  { fetch, signal, env }: CommandContext,
+  context: CommandContext,
   { url, key }: DaemonAddress,
   path: string,
   timeoutMs: number,
 ): Promise<DaemonReply> {
+  const { fetch, signal, env } = context
   const response = await fetch(url + path, {
-    headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+    headers: daemonHeaders(context, key),
     redirect: 'error',
     signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
   })
-  if (response.status === 401 && key !== undefined && key === env[callerKeyVariable]) {
+  if (response.status === 401) {
     await response.body?.cancel()
-    throw wrongKey(url)
+    throw new KeyRefused(url, refusalOf(key, env))
   }
   return { ok: response.ok, status: response.status, body: await response.json().catch(() => undefined) }
 }
 
-export const wrongKeyFix = `Set ${callerKeyVariable} to a valid key, or create one: copilot-proxy key add`
+/** `wrong`: the key of the environment. `outdated`: the one in the configuration file. */
+type KeyRefusal = 'missing' | 'wrong' | 'outdated'
+export type CallerKeyState = 'ok' | KeyRefusal
 
-function wrongKey(url: string): CommandFailure {
-  const problem = `Wrong key: copilot-proxy at ${url} refused the key in ${callerKeyVariable}.`
-  return new CommandFailure(exitCode.failed, `${problem} ${wrongKeyFix}`)
+function refusalOf(key: string | undefined, env: CommandContext['env']): KeyRefusal {
+  if (!key) return 'missing'
+  if (key === env[callerKeyVariable]) return 'wrong'
+  return key === anyKey ? 'missing' : 'outdated'
 }
 
-/** @throws CommandFailure if the running daemon refuses the key of the environment */
-export async function refuseWrongKey(context: CommandContext, url: string): Promise<void> {
-  if ((await isCallerKeyRight(context, url)) === false) throw wrongKey(url)
+const createKey = `export ${callerKeyVariable}=$(copilot-proxy key add)`
+export const keyFix = `Set ${callerKeyVariable} to a valid key, or create one: ${createKey}`
+
+export const keyProblems = {
+  missing: `no key: copilot-proxy requires one, and ${callerKeyVariable} is not set`,
+  wrong: `wrong key in ${callerKeyVariable}`,
+  outdated: 'wrong key in server.api-keys: copilot-proxy uses other keys',
+} as const satisfies Record<KeyRefusal, string>
+
+/** The running daemon requires a key and did not get a valid one. */
+export class KeyRefused extends CommandFailure {
+  readonly refusal: KeyRefusal
+
+  constructor(url: string, refusal: KeyRefusal) {
+    const problems = {
+      missing: `No key: copilot-proxy at ${url} requires a key, and ${callerKeyVariable} is not set.`,
+      wrong: `Wrong key: copilot-proxy at ${url} refused the key in ${callerKeyVariable}.`,
+      outdated: `Wrong key: copilot-proxy at ${url} refused the key in server.api-keys.`,
+    }
+    super(exitCode.failed, `${problems[refusal]} ${keyFix}`)
+    this.refusal = refusal
+  }
 }
 
-/** Whether a running daemon accepts the key of the environment; undefined if none is set or none answers. */
-export async function isCallerKeyRight(context: CommandContext, url: string): Promise<boolean | undefined> {
-  const key = context.env[callerKeyVariable]
-  if (!key) return undefined
+/** For commands that can do without the daemon. @throws the error if the user gave a wrong key, or it is another error */
+export function returnMissingKey(error: unknown): KeyRefused {
+  if (error instanceof KeyRefused && error.refusal !== 'wrong') return error
+  throw error
+}
+
+/** @throws KeyRefused by the running daemon */
+export async function refuseWrongKey(context: CommandContext, url: string, config: Config): Promise<void> {
+  const state = await checkCallerKey(context, url, config)
+  if (state !== undefined && state !== 'ok') throw new KeyRefused(url, state)
+}
+
+/** Whether a running daemon accepts the key that commands send; undefined if it needs none, or does not answer. */
+export async function checkCallerKey(
+  context: CommandContext,
+  url: string,
+  config: Config,
+): Promise<CallerKeyState | undefined> {
+  const key = findCallerKey(context, config)
   try {
-    return (await getFromDaemon(context, { url, key }, '/cache', answerTimeoutMs)).ok || undefined
+    const { ok } = await getFromDaemon(context, { url, key: key?.key }, '/cache', answerTimeoutMs)
+    return ok && key?.isAsked === true ? 'ok' : undefined
   } catch (error) {
-    return error instanceof CommandFailure ? false : undefined
+    return error instanceof KeyRefused ? error.refusal : undefined
   }
 }
 
@@ -198,7 +242,7 @@ export async function findPortHolder(
 const listening = '0A'
 
 /**
- * Whether only other users of this machine listen on a port; false where there is no process file system. Never
+ * Whether only other users of this machine listen on a port; false if there is no process file system. Never
  * throws.
  */
 export async function isForeignListener(port: number, procDir = '/proc'): Promise<boolean> {
@@ -257,7 +301,7 @@ export interface CallerKey {
 }
 
 /**
- * The key that a client on this machine sends; undefined where the configuration holds only hashes of keys. The key is
+ * The key that a client on this machine sends; undefined if the configuration holds only hashes of keys. The key is
  * registered as a secret.
  */
 export function findCallerKey({ env, secrets }: CommandContext, { server }: Config): CallerKey | undefined {
@@ -275,7 +319,6 @@ export function requireCallerKey(context: CommandContext, config: Config): Calle
   if (callerKey !== undefined) return callerKey
   throw new CommandFailure(
     exitCode.failed,
-    `copilot-proxy requires a key. Set ${callerKeyVariable} to one of its keys, or create one: ` +
-      `export ${callerKeyVariable}=$(copilot-proxy key add)`,
+    `No key: copilot-proxy requires one, and ${callerKeyVariable} is not set. ${keyFix}`,
   )
 }

@@ -40,7 +40,7 @@ export function planName(plan: string): string {
   return planNames.get(plan) ?? `"${plan}"`
 }
 
-/** The plan that a sku stands for; undefined for an unknown sku. */
+/** The plan of a sku; undefined for an unknown sku. */
 export function planNameOfSku(sku: string | undefined): string | undefined {
   return skuNames.find(([part]) => sku?.includes(part))?.[1]
 }

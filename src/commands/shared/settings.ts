@@ -21,6 +21,8 @@ export interface UserFiles {
   readonly clientIdsFile: string
   /** Journals of workspaces. */
   readonly workspacesDir: string
+  /** Records of running gateways for tool providers. */
+  readonly gatewayDir: string
 }
 
 export interface LoadedSettings extends UserFiles {
@@ -36,14 +38,15 @@ export type SettingsResult =
 
 /**
  * @param configFlag `--config` as written
- * @throws CommandFailure `failed` where the home or working directory does not exist, `usage` where COPILOT_PROXY_HOME
+ * @throws CommandFailure `failed` if the home or working directory does not exist, `usage` if COPILOT_PROXY_HOME
  * is not a usable path
  */
 export function findFiles(context: CommandContext, configFlag: string | undefined): UserFiles {
   const { configFile, authDir, dataDir } = resolveFiles(context)
   const usageFile = join(dataDir, 'usage.sqlite')
   const clientIdsFile = join(dataDir, 'client-ids.json')
-  const files = { authDir, usageFile, clientIdsFile, workspacesDir: join(dataDir, 'workspaces') }
+  const [workspacesDir, gatewayDir] = [join(dataDir, 'workspaces'), join(dataDir, 'gateway')]
+  const files = { authDir, usageFile, clientIdsFile, workspacesDir, gatewayDir }
   if (configFlag === undefined) return { configFile, isNamed: false, ...files }
   const named = isAbsolute(configFlag) ? configFlag : join(workingDirOf(context, '--config'), configFlag)
   return { configFile: named, isNamed: true, ...files }
@@ -139,7 +142,7 @@ export function toConfigFlags(flags: ServeFlags): readonly Flag[] {
 
 /**
  * Relative folders of `--workspace` mean those of this working directory, also in the background daemon.
- * @throws CommandFailure `failed` where the working directory does not exist
+ * @throws CommandFailure `failed` if the working directory does not exist
  */
 export function withAbsoluteFolders(context: CommandContext, flags: ServeFlags): ServeFlags {
   if (flags.workspace === undefined) return flags

@@ -6,7 +6,8 @@ import { isObject } from '../../json/json.ts'
 import { camelKeys } from '../../json/key-case.ts'
 import { firstDay, toTotals } from '../../usage/periods.ts'
 import type { UsageTotals } from '../../usage/periods.ts'
-import { openUsageStore, UsageStoreError } from '../../usage/store.ts'
+import { DatabaseError } from '../../sqlite/database.ts'
+import { openUsageStore } from '../../usage/store.ts'
 import { findCallerKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
@@ -86,7 +87,7 @@ const report = z.object({
 export interface DaemonUsage {
   /** Of the ChatGPT plan; undefined before the first answer reports it. */
   readonly codex: PlanUse | undefined
-  /** Undefined where the daemon could not fetch it. */
+  /** Undefined if the daemon could not fetch it. */
   readonly account: CopilotAccount | undefined
   /** Undefined for a daemon of another version; the stored totals replace them. */
   readonly totals: UsageTotals | undefined
@@ -95,8 +96,8 @@ export interface DaemonUsage {
 }
 
 /**
- * Quota and usage of the running daemon; undefined where none answers in time.
- * @throws CommandFailure if the daemon refuses the key of the environment
+ * Quota and usage of the running daemon; undefined if none answers in time.
+ * @throws KeyRefused by the daemon
  */
 export async function askUsage(
   context: CommandContext,
@@ -147,7 +148,7 @@ export function readTotals(file: string, nowMs: number, resetsAt: string | undef
       store.close()
     }
   } catch (error) {
-    if (error instanceof UsageStoreError) return { totals: none, problem: error.message }
+    if (error instanceof DatabaseError) return { totals: none, problem: error.message }
     throw error
   }
 }

@@ -179,7 +179,7 @@ function requestsIn(rows: readonly TotalsRow[]): number {
 /**
  * `premium 37 % left · resets Dec 1 · today 12 req 34k in 5k out ~1.2 credits`; without quota where the account is
  * unknown.
- * @param codex the rest of a ChatGPT plan; '' where unknown
+ * @param codex the rest of a ChatGPT plan; '' if unknown
  */
 export function usageLine(account: CopilotAccount | undefined, { today }: UsageTotals, codex = ''): string {
   const read = today.reduce((sum, row) => sum + row.input_tokens, 0)
@@ -231,7 +231,7 @@ export function planUseText(
   return `${head}\n\n${formatPairs(lines, style)}\nReported by OpenAI ${inWords(agoSeconds)} ago.\n`
 }
 
-/** `codex 5 h 58 % left`, of the window with the least left; '' where all have been reset. */
+/** `codex 5 h 58 % left`, of the window with the least left; '' if all have been reset. */
 export function planUseLine({ windows }: PlanUse, nowMs: number): string {
   const [tightest] = windows
     .filter((window) => !hasStartedOver(window, nowMs))

@@ -6,8 +6,9 @@ import { visibleLines } from '../../terminal/visible.ts'
 import type { UsageTotals } from '../../usage/periods.ts'
 import { describeFailure, githubApi, requireLogin } from '../shared/accounts.ts'
 import { hasCodexLogin, readCodexState } from '../shared/codex-login.ts'
-import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
+import { CommandFailure, exitCode, isNotLoggedIn, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, UsageFlags } from '../shared/command.ts'
+import { KeyRefused, returnMissingKey } from '../shared/find-daemon.ts'
 import { planName } from '../shared/plan-name.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
@@ -24,11 +25,15 @@ const lineTimeoutMs = 500
 export async function usage(context: CommandContext, flags: UsageFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
   if (flags.line) return printLine(context, settings)
-  const fromDaemon = await askUsage(context, settings, daemonTimeoutMs)
+  const asked = await askUsage(context, settings, daemonTimeoutMs).catch(returnMissingKey)
+  const keyRefused = asked instanceof KeyRefused ? asked : undefined
+  const fromDaemon = asked instanceof KeyRefused ? undefined : asked
   context.signal.throwIfAborted()
-  const { account, failure }: Fetched = fromDaemon?.account
+  const { account, failure: ownFailure }: Fetched = fromDaemon?.account
     ? { account: fromDaemon.account }
     : await fetchAccount(context, settings)
+  // A login of this user replaces the daemon's key.
+  const failure = isNotLoggedIn(ownFailure) ? (keyRefused ?? ownFailure) : ownFailure
   const { totals, problem }: TotalsRead = fromDaemon?.totals
     ? { totals: fromDaemon.totals }
     : readTotals(settings.usageFile, context.now(), account?.resetsAt)
@@ -85,8 +90,7 @@ async function fetchAccount(context: CommandContext, settings: LoadedSettings): 
     return { failure: new CommandFailure(exitCode.failed, describeFailure(answer)) }
   } catch (error) {
     if (!(error instanceof CommandFailure || error instanceof RecordStoreError)) throw error
-    const isNoLogin = error instanceof CommandFailure && error.exitCode === exitCode.notLoggedIn
-    return isNoLogin && hasCodexLogin(await readCodexState(context, settings)) ? {} : { failure: error }
+    return isNotLoggedIn(error) && hasCodexLogin(await readCodexState(context, settings)) ? {} : { failure: error }
   }
 }
 

@@ -2,7 +2,7 @@ import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server'
 import { Fault } from '../../errors.ts'
 import type { Logger } from '../../logging/logger.ts'
-import type { Session } from '../../sessions/session.ts'
+import type { Session } from '../../tools/session.ts'
 import { nameForModels } from '../../tools/model-names.ts'
 import type { Tool, ToolProgress, Tools } from '../../tools/tool.ts'
 import { wordError } from '../../translate/parts/error-wording.ts'

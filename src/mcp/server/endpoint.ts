@@ -7,7 +7,7 @@ import {
 import type { Server } from '@modelcontextprotocol/server'
 import { Fault } from '../../errors.ts'
 import type { Logger } from '../../logging/logger.ts'
-import type { Session } from '../../sessions/session.ts'
+import type { Session } from '../../tools/session.ts'
 import type { Workspaces } from '../../sessions/workspaces.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
 import { createMcpServer } from './create-server.ts'

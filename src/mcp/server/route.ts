@@ -6,7 +6,6 @@ import { Fault } from '../../errors.ts'
 import { presentedKeys } from '../../http/api-keys.ts'
 import { readBody } from '../../http/body.ts'
 import { flatHeaders } from '../../http/serve.ts'
-import { answerNoWorkspace } from '../../http/session-routes.ts'
 import { isObject, isTooDeep } from '../../json/json.ts'
 import type { Logger } from '../../logging/logger.ts'
 import type { Workspaces } from '../../sessions/workspaces.ts'
@@ -78,7 +77,7 @@ export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): 
     exposeHeadRoute: false,
     async handler(request, reply) {
       const current = workspaces()
-      if (current === undefined) return answerNoWorkspace(reply)
+      if (current === undefined) throw new Fault({ kind: 'session_refused', problem: 'no_workspace' })
       const { raw, keyName } = request
       const opened: Open = {
         response: reply.raw,

@@ -96,7 +96,7 @@ function fitFunction(tool: FunctionTool, warnings: Warning[]): FunctionTool {
     warnings.push({
       code: 'schema_simplified',
       field: `${tool.path}.${keyword}`,
-      detail: `upstream does not accept ${keyword} at the top of a tool's parameters`,
+      detail: `the provider does not accept ${keyword} at the top of a tool's parameters`,
     })
   }
   return { ...tool, parameters: schema }

@@ -64,7 +64,13 @@ const maxNameLength = 512
 
 /** The caller's name for its conversation: from the first such header, else the first valid name in `fromBody`. */
 export function nameSession(headers: CallerHeaders, ...fromBody: readonly unknown[]): string | undefined {
-  return [...sessionHeaders.map((name) => headers[name]), ...fromBody]
-    .filter(isFilled)
-    .find((value) => value.length <= maxNameLength)
+  for (const name of sessionHeaders) {
+    const value = headers[name]
+    if (isSessionName(value)) return value
+  }
+  return fromBody.find(isSessionName)
+}
+
+function isSessionName(value: unknown): value is string {
+  return isFilled(value) && value.length <= maxNameLength
 }

@@ -1,5 +1,5 @@
 import { headersOf, statusOf } from '../../errors.ts'
-import type { ProxyError } from '../../errors.ts'
+import type { ProxyError, SessionProblem } from '../../errors.ts'
 import { nameRequestId } from '../../upstream-errors/request-id.ts'
 import { missingParameter } from './invalid.ts'
 
@@ -98,6 +98,12 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
           `(server.key-limits, credits-per-day). Try again in ${error.retryAfterSeconds} s.`,
         'insufficient_quota',
       )
+    case 'session_refused':
+      return {
+        type: sessionTypes[error.problem] ?? 'invalid_request_error',
+        message: error.detail ?? sessionMessages[error.problem],
+        code: error.problem,
+      }
     case 'shutting_down':
       return unavailable('copilot-proxy is shutting down. Try again after it has restarted.', error.kind)
     case 'copilot_unavailable':
@@ -110,7 +116,7 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
     case 'upstream_failed':
       return { type: typeOfStatus(statusOf(error)), message: error.message, code: upstreamCode(error) }
     case 'upstream_unreachable':
-      return failed(`${sentence(`Cannot reach upstream: ${error.detail}`)} ${findOut}`, error.kind)
+      return failed(`${sentence(`Cannot reach the provider: ${error.detail}`)} ${findOut}`, error.kind)
     case 'upstream_silent':
       return {
         type: 'timeout_error',
@@ -120,9 +126,9 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
         code: 'upstream_timeout',
       }
     case 'upstream_truncated':
-      return failed('The answer is incomplete: upstream closed the stream before it had finished.', error.kind)
+      return failed('The answer is incomplete: the provider closed the stream before it had finished.', error.kind)
     case 'upstream_unusable':
-      return failed(sentence(`Upstream sent an unusable answer: ${error.detail}`), error.kind)
+      return failed(sentence(`The provider sent an unusable answer: ${error.detail}`), error.kind)
     case 'internal':
       return failed(`Internal error in copilot-proxy. See its log for request id ${requestId}.`, 'internal_error')
   }
@@ -140,6 +146,26 @@ const keyMessages = {
   removed: 'The key of this request has been removed from server.api-keys.',
 } as const
 
+const sessionMessages: Readonly<Record<SessionProblem, string>> = {
+  no_workspace:
+    'No workspace is configured. Add one to workspaces in the configuration, or run: copilot-proxy serve --workspace DIR',
+  session_not_found: 'There is no session with this id. List them with GET /sessions.',
+  run_not_found: 'There is no run with this id.',
+  approval_not_found: 'There is no approval with this id.',
+  run_ended: 'The run has ended.',
+  approval_decided: 'The approval has been decided, or its run has ended.',
+  run_in_progress: 'A run of the session is in progress. Wait for its end or cancel it.',
+  too_many_runs: 'The session has too many runs. Try again when one has ended.',
+  agent_disabled: 'The agent is switched off (agent.enabled).',
+  sessions_unavailable: 'The file of the sessions cannot be used. The log of copilot-proxy says why.',
+}
+
+const sessionTypes: Readonly<Partial<Record<SessionProblem, string>>> = {
+  too_many_runs: 'rate_limit_error',
+  agent_disabled: 'permission_error',
+  sessions_unavailable: 'service_unavailable_error',
+}
+
 function tooMany(message: string, code = 'rate_limit_exceeded'): Wording {
   return { type: 'rate_limit_error', message, code }
 }
@@ -155,9 +181,9 @@ function failed(message: string, code: string): Wording {
 const findOut = 'To find the cause, run: copilot-proxy doctor'
 
 const silence = {
-  connect: 'Could not connect to upstream',
-  headers: 'Upstream did not answer',
-  idle: 'Upstream sent nothing more',
+  connect: 'Could not connect to the provider',
+  headers: 'The provider did not answer',
+  idle: 'The provider sent nothing more',
 } as const
 
 function modelMessage({ model, suggestions, detail }: Extract<ProxyError, { kind: 'model_not_found' }>): string {

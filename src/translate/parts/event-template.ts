@@ -261,7 +261,7 @@ function toTemplate(
   text: string,
   normalise: (event: WireObject) => boolean | undefined,
 ): Template | undefined {
-  // Parsed anew: the template changes the object, so nothing else may hold it.
+  // Parse again: the template changes the object, so nothing else may hold it.
   const event = parseObject(text)
   const spans = event && findFields(fields, text)
   if (event === undefined || spans === undefined || spans.length === 0) return undefined

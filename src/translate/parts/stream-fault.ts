@@ -82,7 +82,9 @@ const notRetryable: ReadonlySet<string | undefined> = new Set([
 export function toStreamFault(error: unknown, redact: (text: string) => string): Fault {
   const fields = isObject(error) ? error : {}
   const text = isObject(error) ? fields['message'] : error
-  const message = isFilled(text) ? toUpstreamMessage(text, redact) : 'Upstream reported a failure without a message.'
+  const message = isFilled(text)
+    ? toUpstreamMessage(text, redact)
+    : 'The provider reported a failure without a message.'
   // A numeric code repeats the status.
   const name = isFilled(fields['code']) && httpStatus(fields['code']) === undefined ? fields['code'] : undefined
   const type = isFilled(fields['type']) ? fields['type'] : undefined

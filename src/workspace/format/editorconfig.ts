@@ -11,7 +11,7 @@ export interface EditorConfig {
 const maxGlob = 500
 
 /**
- * What the files say of a path: inner ones, and later sections, count most. Source: spec.editorconfig.org.
+ * The settings of a path: inner files and later sections take precedence. Source: spec.editorconfig.org.
  * @param files from the outermost folder to the path's own
  */
 export function styleOf(path: string, files: readonly EditorConfig[]): Style {

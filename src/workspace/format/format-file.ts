@@ -1,39 +1,32 @@
 import { posix } from 'node:path'
 import type { Folder } from '../folder.ts'
+import { canOrganize, organizeText } from '../organize-imports/organize-imports.ts'
 import { runInWorker } from '../run-code-task.ts'
-import {
-  foldersOf,
-  inFolder,
-  readIfThere,
-  readWhole,
-  runFilter,
-  writeRewritten,
-  type RewriteContext,
-  type RewriteResult,
-} from '../run-filter.ts'
+import { foldersOf, inFolder, readIfThere, runFilter, type FilterContext } from '../run-filter.ts'
 import { endingOf } from '../symbols/languages.ts'
 import { ToolError } from '../tool-error.ts'
 import { styleOf, type EditorConfig } from './editorconfig.ts'
 import { findFormatter } from './formatters.ts'
 
 /**
- * Formats a file: by the formatter that the workspace's configuration names, which is a program of the workspace and needs the
+ * Formats the text of a file, which need not be on disk: by the formatter that the workspace's configuration names, which is a program of the workspace and needs the
  * policy's leave; else by the prettier of this program, which reads no configuration but `.editorconfig`.
- * @throws ToolError as `authorize` and `Folder.writeFile`; `failed` for a language without a formatter or a syntax error
+ * @throws ToolError as `authorize`; `failed` for a language without a formatter or a syntax error
  */
-export async function formatFile(
-  folder: Folder,
-  { path: callersPath }: { readonly path: string },
-  context: RewriteContext,
-): Promise<RewriteResult> {
-  const path = folder.relativePath(callersPath)
-  const before = await readWhole(folder, path, context)
+export async function formatText(folder: Folder, path: string, text: string, context: FilterContext): Promise<string> {
   const formatter = await findFormatter(folder, path, context.signal)
-  const after =
-    formatter === undefined
-      ? await formatBundled(folder, path, before.content, context.signal)
-      : await runFilter(formatter, path, before.content, context)
-  return writeRewritten(folder, path, before, after, context)
+  return formatter === undefined
+    ? formatBundled(folder, path, text, context.signal)
+    : runFilter(formatter, path, text, context)
+}
+
+/**
+ * Organises the imports of a text if its language has an organiser, and formats it.
+ * @throws ToolError as `formatText`
+ */
+export async function tidyText(folder: Folder, path: string, text: string, context: FilterContext): Promise<string> {
+  const isOrganised = await canOrganize(folder, path, context.signal)
+  return formatText(folder, path, isOrganised ? await organizeText(folder, path, text, context) : text, context)
 }
 
 async function formatBundled(folder: Folder, path: string, text: string, signal: AbortSignal): Promise<string> {

@@ -1,7 +1,7 @@
 import type { Folder } from '../folder.ts'
 import { biome, findTool, inPython, ruff, type WorkspaceTool } from '../format/formatters.ts'
 import { runInWorker } from '../run-code-task.ts'
-import { readWhole, runFilter, writeRewritten, type RewriteContext, type RewriteResult } from '../run-filter.ts'
+import { runFilter, type Filter, type FilterContext } from '../run-filter.ts'
 import { languageOf } from '../symbols/languages.ts'
 import { ToolError } from '../tool-error.ts'
 
@@ -24,45 +24,44 @@ const organizers: readonly WorkspaceTool[] = [
 const scriptGrammars = new Set(['typescript', 'tsx', 'javascript'])
 
 /**
- * Sorts and merges the imports of a file and removes those that are not used: by the organiser that the workspace's
+ * Sorts and merges the imports of a file's text and removes those that are not used: by the organiser that the workspace's
  * configuration names, which needs the policy's leave; JavaScript and TypeScript else by our own.
- * @throws ToolError as `formatFile`
+ * @throws ToolError as `authorize`; `failed` for a language without an organiser or a syntax error
  */
-export async function organizeImports(
-  folder: Folder,
-  { path: callersPath }: { readonly path: string },
-  context: RewriteContext,
-): Promise<RewriteResult> {
-  const path = folder.relativePath(callersPath)
-  const grammar = languageOf(path)?.grammar ?? ''
-  const before = await readWhole(folder, path, context)
-  const tool = await findOrganizer(folder, path, grammar, context.signal)
-  const after =
-    tool === undefined
-      ? await organizeScript(before.content, path, grammar, context.signal)
-      : await runFilter(tool, path, before.content, context)
-  return writeRewritten(folder, path, before, after, context)
-}
-
-async function findOrganizer(
+export async function organizeText(
   folder: Folder,
   path: string,
-  grammar: string,
-  signal: AbortSignal,
-): ReturnType<typeof findTool> {
-  if (scriptGrammars.has(grammar)) return findTool(folder, path, organizers, signal)
-  const tool = grammar === 'python' ? await findTool(folder, path, organizers, signal) : undefined
-  if (tool !== undefined) return tool
+  text: string,
+  context: FilterContext,
+): Promise<string> {
+  const organizer = await findOrganizer(folder, path, context.signal)
+  if (organizer === 'own') return organizeScript(text, path, context.signal)
+  if (organizer !== undefined) return runFilter(organizer, path, text, context)
   throw failed(
-    grammar === 'python'
+    grammarOf(path) === 'python'
       ? 'The workspace has no organiser of Python imports. Add [tool.ruff] or [tool.isort] to pyproject.toml.'
       : `Imports of ${JSON.stringify(path)} cannot be organised. Supported languages: JavaScript, TypeScript, Python.`,
   )
 }
 
-async function organizeScript(text: string, path: string, grammar: string, signal: AbortSignal): Promise<string> {
+/** Whether `organizeText` knows what to do with the language. @throws ToolError as `findTool` */
+export async function canOrganize(folder: Folder, path: string, signal: AbortSignal): Promise<boolean> {
+  return (await findOrganizer(folder, path, signal)) !== undefined
+}
+
+async function findOrganizer(folder: Folder, path: string, signal: AbortSignal): Promise<Filter | 'own' | undefined> {
+  const isScript = scriptGrammars.has(grammarOf(path))
+  if (!isScript && grammarOf(path) !== 'python') return undefined
+  return (await findTool(folder, path, organizers, signal)) ?? (isScript ? 'own' : undefined)
+}
+
+function grammarOf(path: string): string {
+  return languageOf(path)?.grammar ?? ''
+}
+
+async function organizeScript(text: string, path: string, signal: AbortSignal): Promise<string> {
   const mark = text.startsWith('\uFEFF') ? '\uFEFF' : ''
-  const answer = await runInWorker({ do: 'imports', text: text.slice(mark.length), grammar }, signal)
+  const answer = await runInWorker({ do: 'imports', text: text.slice(mark.length), grammar: grammarOf(path) }, signal)
   if (answer.is === 'text') return mark + answer.text
   throw failed(
     `Imports of ${JSON.stringify(path)} cannot be organised${'detail' in answer ? `: ${answer.detail}` : '.'}`,

@@ -1,12 +1,13 @@
-import { createHash } from 'node:crypto'
 import type { FileContent, Folder } from '../folder.ts'
 import { ToolError, type Conflict } from '../tool-error.ts'
 import { toFileLines } from './file-lines.ts'
 import { applyEdits, fitHunks, shownLines, type Edit, type FitOptions, type Misfit } from './fit-hunks.ts'
+import { formatChanges, type Unformatted } from './format-changes.ts'
 import { changedConflict, findFile, readIfThere, type Change, type Journal } from './journal.ts'
 import { createPace, type Pace } from './pace.ts'
 import { parsePatch, type FilePatch, type Hunk } from './parse-patch.ts'
 import { diffOf, renderDiff, type FileDiff } from './render-diff.ts'
+import { sha256Of } from './sha256.ts'
 
 /** Of all files of a patch, which are in memory at once. Bytes. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024
@@ -27,6 +28,11 @@ export interface PatchContext {
   readonly signal: AbortSignal
 }
 
+export interface ApplyPatchContext extends PatchContext {
+  /** For `ApplyPatchArgs.format`: formats a text and organises its imports. @throws ToolError */
+  readonly format: (path: string, text: string) => Promise<string>
+}
+
 export interface ApplyPatchArgs {
   readonly unifiedDiff: string
   /** True: every hunk must match at the line that it states. False: at one unique other place also. */
@@ -35,7 +41,9 @@ export interface ApplyPatchArgs {
    * Hash of the file that the patch was made for, in hex; for several files, one by path. `null`: the file does not exist.
    */
   readonly baseSha256?: string | Readonly<Record<string, string | null>> | undefined
-  /** Computes the result and changes nothing. Asks for no authorisation. */
+  /** Formats the patched files, and organises their imports, before they are written. */
+  readonly format?: boolean | undefined
+  /** Computes the result and changes nothing. Asks for no authorisation, unless `format` does. */
   readonly dryRun?: boolean | undefined
 }
 
@@ -53,13 +61,19 @@ export interface PatchResult {
   readonly files: readonly { readonly path: string; readonly before: string | null; readonly after: string | null }[]
   /** Always empty: conflicts are an error. */
   readonly conflicts: readonly []
+  /** Present if formatting was asked for. */
+  readonly unformatted?: readonly Unformatted[]
 }
 
 /**
  * Applies a unified diff to files, all or none.
  * @throws ToolError `conflict` if the patch does not match; every other kind but `timed_out`
  */
-export async function applyPatch(deps: PatchDeps, args: ApplyPatchArgs, context: PatchContext): Promise<PatchResult> {
+export async function applyPatch(
+  deps: PatchDeps,
+  args: ApplyPatchArgs,
+  context: ApplyPatchContext,
+): Promise<PatchResult> {
   const pace = createPace(context.signal)
   const patches = await parsePatch(args.unifiedDiff, pace)
   const normal: FilePatch[] = []
@@ -68,13 +82,28 @@ export async function applyPatch(deps: PatchDeps, args: ApplyPatchArgs, context:
   }
   const paths = new Set(normal.flatMap(({ from, to }) => [from, to]))
   return deps.journal.withPaths([...paths], context.signal, async () => {
-    const { changes, diff } = await plan(deps, normal, args, pace, context.signal)
-    return finish(deps, changes, diff, { ...args, undoes: undefined }, context)
+    const planned = await plan(deps, normal, args, pace, context.signal)
+    const { maxFileBytes } = deps
+    const formatting = { format: context.format, maxFileBytes }
+    const { changes, diffs, unformatted } =
+      args.format === true
+        ? await formatChanges(planned.changes, planned.diffs, formatting, pace)
+        : { ...planned, unformatted: undefined }
+    const texts: string[] = []
+    for (const diff of diffs) texts.push(await renderDiff(diff, pace))
+    const result = await finish(
+      deps,
+      changes.filter(isEffective),
+      texts.join(''),
+      { ...args, undoes: undefined },
+      context,
+    )
+    return unformatted === undefined ? result : { ...result, unformatted }
   })
 }
 
 /**
- * Gives the files of a change their old bytes and modes. Folders that it created stay. Itself a change that can be undone.
+ * Gives the files of a change their old bytes and modes, also those that were formatted with it. Folders that it created stay. Itself a change that can be undone.
  * @throws ToolError `conflict` if a file has changed since; `failed` if there is no such change
  */
 export async function undoPatch(deps: PatchDeps, args: UndoPatchArgs, context: PatchContext): Promise<PatchResult> {
@@ -148,7 +177,7 @@ async function plan(
   { verify = false, baseSha256 }: ApplyPatchArgs,
   pace: Pace,
   signal: AbortSignal,
-): Promise<{ readonly changes: readonly Change[]; readonly diff: string }> {
+): Promise<{ readonly changes: readonly Change[]; readonly diffs: readonly FileDiff[] }> {
   const files = new Map<string, FileContent | null>()
   let totalBytes = 0
   const add = (bytes: number): void => {
@@ -201,9 +230,7 @@ async function plan(
   }
   const changes = join(outcomes, misfits)
   if (misfits.length > 0) throw conflictOf(misfits)
-  const texts: string[] = []
-  for (const diff of diffs) texts.push(await renderDiff(diff, pace))
-  return { changes, diff: texts.join('') }
+  return { changes, diffs }
 }
 
 /** `diff -u x.orig x`: the file that exists is meant. A new file may come without `/dev/null`. */
@@ -273,7 +300,9 @@ function created(
 ): { readonly edits: readonly Edit[]; readonly misfits: readonly Misfit[] } {
   if (hunks.some((hunk) => hunk.old.length > 0))
     throw invalid(`The patch creates ${path}, but has lines of an old file.`)
-  const lines = hunks.flatMap((hunk) => hunk.new)
+  const [first, ...others] = hunks
+  // One long hunk is not copied.
+  const lines = others.length === 0 ? (first?.new ?? []) : hunks.flatMap((hunk) => hunk.new)
   return { edits: lines.length === 0 ? [] : [{ start: 0, end: 0, lines }], misfits: [] }
 }
 
@@ -298,7 +327,11 @@ function join(outcomes: readonly Outcome[], misfits: Misfit[]): readonly Change[
       conflict: { path, expected: [], found: linesOf(before.bytes) },
     })
   }
-  return all.filter(({ before, after }) => before?.sha256 !== after?.sha256 || after?.mode !== undefined)
+  return all
+}
+
+function isEffective({ before, after }: Change): boolean {
+  return before?.sha256 !== after?.sha256 || after?.mode !== undefined
 }
 
 /** As git does, the owner, group and others may run what they may read. */
@@ -328,16 +361,6 @@ function conflictOf(misfits: readonly Misfit[]): ToolError {
     detail: `${misfits[0]?.reason ?? ''}${more} No file was changed.`,
     conflicts,
   })
-}
-
-async function sha256Of(bytes: Buffer, pace: Pace): Promise<string> {
-  const partBytes = 4 * 1024 * 1024
-  const digest = createHash('sha256')
-  for (let at = 0; at < bytes.length; at += partBytes) {
-    if (at > 0) await pace.rest()
-    digest.update(bytes.subarray(at, at + partBytes))
-  }
-  return digest.digest('hex')
 }
 
 function invalid(detail: string, path = 'unifiedDiff'): ToolError {

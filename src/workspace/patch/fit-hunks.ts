@@ -1,5 +1,5 @@
 import type { Conflict } from '../tool-error.ts'
-import { createLineSearch, type FileLines, type LineSearch } from './file-lines.ts'
+import { createLineSearch, joinLines, type FileLines, type LineSearch } from './file-lines.ts'
 import type { Pace } from './pace.ts'
 import type { Hunk, Line } from './parse-patch.ts'
 
@@ -28,7 +28,7 @@ export interface Misfit {
 
 export interface FitOptions {
   readonly path: string
-  /** Every hunk must match where it says. */
+  /** Every hunk must match at its stated line. */
   readonly isExact: boolean
   /** The caller stated the file's hash, and it is right: line numbers can be trusted. */
   readonly isBaseKnown: boolean
@@ -87,7 +87,7 @@ export async function applyEdits(file: FileLines, edits: readonly Edit[], pace: 
   let at = 0
   for (const { start, end, lines } of edits) {
     if (pace.isDue()) await pace.rest()
-    pieces.push(file.text.slice(at, file.offset(start)), lines.join(''))
+    pieces.push(file.text.slice(at, file.offset(start)), await joinLines(lines, pace))
     at = file.offset(end)
   }
   pieces.push(file.text.slice(at))

@@ -1,5 +1,5 @@
 import { diffArrays } from 'diff'
-import { toFileLines, type FileLines } from './file-lines.ts'
+import { joinLines, toFileLines, type FileLines } from './file-lines.ts'
 import type { Edit } from './fit-hunks.ts'
 import { createPace, type Pace } from './pace.ts'
 import type { Line } from './parse-patch.ts'
@@ -38,7 +38,7 @@ export async function diffOf(
     return `Binary files ${before === null ? '/dev/null' : `a/${path}`} and ${after === null ? '/dev/null' : `b/${path}`} differ\n`
   }
   const file = await toFileLines(old, pace)
-  const edits = await compare(file, await toFileLines(changed, pace), pace)
+  const edits = await compareLines(file, await toFileLines(changed, pace), pace)
   const kind = before === null ? 'create' : after === null ? 'delete' : 'modify'
   return renderDiff({ kind, from: path, to: path, oldMode: undefined, newMode: undefined, file, edits }, pace)
 }
@@ -85,7 +85,7 @@ async function renderHunks(file: FileLines, edits: readonly Edit[], pace: Pace):
     }
     await put(' ', file.slice(at, end))
   }
-  return out.join('')
+  return joinLines(out, pace)
 }
 
 /** Edits that are near each other share a hunk. */
@@ -105,7 +105,8 @@ function range(index: number, count: number): string {
   return `${count === 0 ? index : index + 1},${count}`
 }
 
-async function compare(old: FileLines, changed: FileLines, pace: Pace): Promise<readonly Edit[]> {
+/** What to change in `old` to get the other lines. */
+export async function compareLines(old: FileLines, changed: FileLines, pace: Pace): Promise<readonly Edit[]> {
   const idOf = new Map<Line, number>()
   const toIds = async (file: FileLines): Promise<number[]> => {
     const ids: number[] = []

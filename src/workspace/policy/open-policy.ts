@@ -134,7 +134,7 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
     describe: async () => {
       const { files } = await listFiles(folder, { glob: `**/${policyName}` }, AbortSignal.timeout(5000)).catch(
         (error: unknown) => {
-          // Without ripgrep, the root's policy is all that can be told.
+          // Without ripgrep, only the policy of the root can be read.
           if (error instanceof ToolError) return { files: [] }
           throw error
         },

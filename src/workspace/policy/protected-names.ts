@@ -25,7 +25,7 @@ const files = [
   '.git-credentials',
 ]
 
-/** For a description: globs of what is denied unless a policy names the very file. */
+/** For a description: globs of the files that are denied unless a policy names the very file. */
 export const protectedGlobs: readonly string[] = [...folders.map((name) => `**/${name}/**`), ...files]
 
 /** The name or pattern that protects a path, such as `.env*`; undefined if nothing does. */

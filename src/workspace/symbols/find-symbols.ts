@@ -21,7 +21,7 @@ interface CodeSymbol {
 
 export interface SymbolList {
   readonly symbols: readonly CodeSymbol[]
-  /** Whether there are more than the limit, or the file is larger than what was read. */
+  /** Whether there are more than the limit, or only a part of the file was read. */
   readonly truncated: boolean
 }
 

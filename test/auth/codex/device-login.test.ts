@@ -83,10 +83,14 @@ describe('asking for a code', () => {
     ['a refusal', { status: 403, body: { error: { message: 'Not from here' } } }, 'OpenAI answered 403: Not from here'],
     ['an OAuth error', { status: 400, body: { error: 'invalid_client' } }, 'OpenAI answered 400: invalid_client'],
     ['a reply of another shape', { body: [] }, 'OpenAI answered 200 with an unexpected reply'],
-    ['a web page', { status: 403, body: '<html>Just a moment' }, 'A web page came back instead of OpenAI’s answer'],
+    ['a web page', { status: 403, body: '<html>Just a moment' }, 'Got a web page instead of OpenAI’s answer'],
     ['no code', { body: { device_auth_id: 'x' } }, 'cannot be shown'],
     ['a code that repaints', { body: { device_auth_id: 'x', user_code: '\u001B[2JABCD' } }, 'cannot be shown'],
-    ['a redirect', { status: 307, body: '', headers: { location: 'https://elsewhere.example' } }, 'not followed'],
+    [
+      'a redirect',
+      { status: 307, body: '', headers: { location: 'https://elsewhere.example' } },
+      'answered with a redirect',
+    ],
     ['too much', { body: 'x'.repeat(2_000_000) }, 'too large'],
   ])('reports %s', async (_what, answer, words) => {
     expect((await ask(answer)).outcome).toEqual({ kind: 'failed', detail: expect.stringContaining(words) })
@@ -193,7 +197,7 @@ describe('waiting for the person', () => {
 
   test('names what stood in the way when only web pages came back', async () => {
     const { outcome } = await poll([{ status: 403, body: '<!doctype html><title>Just a moment</title>' }])
-    expect(outcome).toEqual({ kind: 'expired', detail: expect.stringContaining('A web page came back') })
+    expect(outcome).toEqual({ kind: 'expired', detail: expect.stringContaining('Got a web page') })
   })
 
   test.each<[string, Answer, string]>([
@@ -202,7 +206,11 @@ describe('waiting for the person', () => {
       { status: 400, body: { error: { message: 'No code ABCD-12345 of example-device-auth' } } },
       'OpenAI answered 400: No code [redacted] of [redacted]',
     ],
-    ['a redirect', { status: 302, body: '', headers: { location: 'https://elsewhere.example' } }, 'not followed'],
+    [
+      'a redirect',
+      { status: 302, body: '', headers: { location: 'https://elsewhere.example' } },
+      'answered with a redirect',
+    ],
   ])('%s ends it', async (_what, answer, words) => {
     const { outcome, asked } = await poll([answer])
     expect(outcome).toEqual({ kind: 'failed', detail: expect.stringContaining(words) })

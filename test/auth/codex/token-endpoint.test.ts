@@ -109,7 +109,7 @@ describe('a renewal', () => {
     answer(() => new Response(null, { status: 307, headers: { location: 'https://evil.example/oauth/token' } }))
     expect(await refreshTokens(deps, renewal, never)).toMatchObject({
       kind: 'transient',
-      detail: expect.stringContaining('evil.example, which is not followed'),
+      detail: expect.stringContaining('redirect to evil.example'),
     })
   })
 

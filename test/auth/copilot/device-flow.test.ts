@@ -140,13 +140,13 @@ describe('C20 asking for a code', () => {
     [
       'the sign-in page of a network',
       () => HttpResponse.html('<!doctype html><title>Guest network</title>'),
-      'A web page came back instead of GitHub’s answer (status 200): the sign-in page of a network, a company proxy',
+      'Got a web page instead of GitHub’s answer (status 200). Possible causes: a sign-in page of this network',
     ],
     ['text that is nothing known', () => new HttpResponse('busy'), 'GitHub gave no login code (status 200)'],
     [
       'a redirect',
       () => new HttpResponse(null, { status: 302, headers: { location: 'https://evil.example/x?code=1' } }),
-      'redirect to evil.example, which is not followed',
+      'answered with a redirect to evil.example',
     ],
   ] satisfies [string, Answer, string][])('reports %s', async (_what, answer, words) => {
     const { deps } = setUp()
@@ -268,7 +268,7 @@ describe('C20 polling', () => {
     [
       'a redirect',
       () => new HttpResponse(null, { status: 307, headers: { location: 'https://evil.example/' } }),
-      { kind: 'failed', detail: expect.stringContaining('not followed') },
+      { kind: 'failed', detail: expect.stringContaining('answered with a redirect') },
     ],
   ] satisfies [string, Answer, unknown][])('ends at %s', async (_what, answer, outcome) => {
     const { deps, pausesMs, code } = setUp()

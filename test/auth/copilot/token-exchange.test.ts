@@ -210,7 +210,7 @@ describe('no answer of GitHub’s', () => {
       answer(text, { status, headers: { 'content-type': type } })
       expect(await exchange()).toMatchObject({
         kind: 'transient',
-        detail: `A web page came back instead of GitHub’s answer (status ${status}): the sign-in page of a network, a company proxy or firewall may be in the way`,
+        detail: `Got a web page instead of GitHub’s answer (status ${status}). Possible causes: a sign-in page of this network, a company proxy, a firewall`,
       })
     }
   })
@@ -279,7 +279,7 @@ test.each([301, 302, 303, 307, 308])('E30 a redirect with %i is not followed', a
   })
   expect(await exchangeCopilotToken({ ...deps, apiBaseUrl: github.url }, 'ghu_example', never)).toEqual({
     kind: 'redirected',
-    detail: `The answer of ${new URL(github.url).host} is a redirect to ${new URL(elsewhere.url).host}, which is not followed: the sign-in page of a network, a company proxy or firewall may be in the way`,
+    detail: `${new URL(github.url).host} answered with a redirect to ${new URL(elsewhere.url).host}. Possible causes: a sign-in page of this network, a company proxy, a firewall`,
   })
   expect(hits).toBe(0)
   await Promise.all([elsewhere.close(), github.close()])

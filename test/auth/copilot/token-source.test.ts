@@ -378,7 +378,9 @@ describe('an exchange that does not work', () => {
 
   test('a redirect gives no token', async () => {
     answerExchanges(() => new HttpResponse(null, { status: 302, headers: { location: 'https://evil.example/' } }))
-    expect(await faultOf(start(memory()).get(never))).toMatchObject({ detail: expect.stringContaining('not followed') })
+    expect(await faultOf(start(memory()).get(never))).toMatchObject({
+      detail: expect.stringContaining('answered with a redirect'),
+    })
   })
 })
 
@@ -553,7 +555,7 @@ const slowToRead = (
   }
 }
 
-describe('a token that upstream answered with 402 or 403', () => {
+describe('a token that the provider answered with 402 or 403', () => {
   test('is replaced before the next request, and not before somebody asks', async () => {
     const exchanges = answerExchanges(granted)
     const source = start(memory())

@@ -190,7 +190,10 @@ test('a redirect of the token endpoint is not followed', async () => {
   )
   const flow = await start()
   await visit(back(flow, { code: 'x' }))
-  expect(await flow.outcome).toMatchObject({ kind: 'failed', detail: expect.stringContaining('not followed') })
+  expect(await flow.outcome).toMatchObject({
+    kind: 'failed',
+    detail: expect.stringContaining('answered with a redirect'),
+  })
 })
 
 test('nobody comes: it ends after the time limit', async () => {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
-import { findProcessStart } from '../../../src/commands/background/background-daemon.ts'
+import { findProcessStart } from '../../../src/auth/records/process-start.ts'
 import { stopDaemon } from '../../../src/commands/background/stop.ts'
 import { createUser } from '../harness.ts'
 

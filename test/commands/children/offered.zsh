@@ -1,14 +1,17 @@
-# Prints what zsh offers for the unfinished line $3, with the script $1, in the folder $2. Completion works in an
-# interactive shell only: this script starts one on a pseudo-terminal and has it read this same file, where a widget
-# completes the line and compadd tells what fits.
-if [[ $4 != inside ]]; then
+# Prints what zsh offers for each of the unfinished lines $3 and later, with the script $1, in the folder $2. Completion
+# works in an interactive shell only: this script starts one on a pseudo-terminal and has it read this same file, where a
+# widget completes the line and compadd prints the words that match.
+if [[ $3 != inside ]]; then
   zmodload zsh/zpty
   zpty shell zsh -f -i
-  zpty -w shell "source ${(q)0:A} ${(q)1} ${(q)2} '' inside"
+  zpty -w shell "source ${(q)0:A} ${(q)1} ${(q)2} inside"
   zpty -r shell text '*can be asked*'
-  zpty -w -n shell "$3"$'\C-T'
-  zpty -r shell text '*has answered*'
-  print -r -- "$text"
+  for line in $argv[3,-1]; do
+    zpty -w -n shell "$line"$'\C-T'
+    zpty -r shell text '*has answered*'
+    print -r -- "$text"
+    zpty -w -n shell $'\C-U'
+  done
   zpty -d shell
   exit
 fi

@@ -84,7 +84,7 @@ describe('the targets of aliases', () => {
 
   test('are not checked without a model list, and config check says so', async () => {
     const user = await userWith(yaml)
-    user.env['COPILOT_PROXY_SERVER_PORT'] = '1'
+    user.env['COPILOT_PROXY_SERVER_PORT'] = '2'
     const { code, stderr } = await user.run('config check')
     expect(code).toBe(0)
     expect(stderr).toMatch(/^Note: the models in models\.aliases were not checked/)

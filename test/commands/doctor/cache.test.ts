@@ -57,7 +57,7 @@ test('says what to switch on, and what to start', async () => {
     code: 0,
     stdout: expect.stringContaining('Set log.cache-diagnostics to true'),
   })
-  const nobody = await userOf(1)
+  const nobody = await userOf(2)
   expect(await nobody.run('doctor --cache')).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('copilot-proxy start'),

@@ -418,14 +418,14 @@ describe('network', () => {
 
 test('what is set for the clients is judged by the address in force', async () => {
   const { user } = await copilotUser()
-  Object.assign(user.env, { COPILOT_PROXY_SERVER_PORT: '1', ANTHROPIC_BASE_URL: 'http://127.0.0.1:1/v1' })
+  Object.assign(user.env, { COPILOT_PROXY_SERVER_PORT: '2', ANTHROPIC_BASE_URL: 'http://127.0.0.1:2/v1' })
   await mkdir(join(user.home, '.codex'))
   await writeFile(
     join(user.home, '.codex', 'config.toml'),
     'model_provider="o"\n[model_providers.o]\nbase_url="https://o.example"',
   )
   expect((await ask(user)).of('clients')).toMatchObject([
-    { status: 'warning', fix: 'Set ANTHROPIC_BASE_URL=http://127.0.0.1:1' },
+    { status: 'warning', fix: 'Set ANTHROPIC_BASE_URL=http://127.0.0.1:2' },
     { status: 'warning', detail: expect.stringContaining('sends Codex CLI to o.example') },
   ])
 })

@@ -460,7 +460,7 @@ describe('setup --print', () => {
     const [address] = networkAddresses('0.0.0.0', networkInterfaces())
     const { code, stdout, stderr } = await user.run('setup --print openai-sdk')
     expect(code).toBe(0)
-    expect(stdout).toContain(`OPENAI_BASE_URL=http://${address ?? '127.0.0.1'}:1/v1`)
+    expect(stdout).toContain(`OPENAI_BASE_URL=http://${address ?? '127.0.0.1'}:2/v1`)
     expect(stderr.includes('listens on all networks')).toBe(address !== undefined)
   })
 
@@ -481,7 +481,7 @@ describe('setup --print', () => {
     const user = await createUser()
     const { code, stdout, stderr } = await user.run('setup --print claude')
     expect(code).toBe(0)
-    expect(JSON.parse(stdout).env.ANTHROPIC_BASE_URL).toBe('http://127.0.0.1:1')
+    expect(JSON.parse(stdout).env.ANTHROPIC_BASE_URL).toBe('http://127.0.0.1:2')
     expect(stderr).toContain('built-in list')
   })
 

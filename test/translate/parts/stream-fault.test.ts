@@ -34,8 +34,8 @@ test.each([
     { message: 'm', code: 'toString' },
   ],
   ['plain words', { message: 'plain words' }],
-  [{ message: { not: 'text' } }, { message: 'Upstream reported a failure without a message.' }],
-  [undefined, { message: 'Upstream reported a failure without a message.' }],
+  [{ message: { not: 'text' } }, { message: 'The provider reported a failure without a message.' }],
+  [undefined, { message: 'The provider reported a failure without a message.' }],
 ])('%j is a failure of no known status', (error, expected) => {
   expect(toStreamFault(error, asIs).error).toEqual({ kind: 'upstream_failed', ...expected })
 })

@@ -1,5 +1,6 @@
 import { noSums } from '../../../src/usage/tally.ts'
-import { openUsageStore, UsageStoreError } from '../../../src/usage/store.ts'
+import { DatabaseError } from '../../../src/sqlite/database.ts'
+import { openUsageStore } from '../../../src/usage/store.ts'
 
 // Adds one request at a time to the file it is given, and says each time how many it has stored; for ever, unless told
 // how many. A write that another process keeps waiting is tried again.
@@ -14,7 +15,7 @@ for (let stored = 0; stored < Number(most);) {
       { ...one, provider: 'codex', model: 'gpt-5.5' },
     ])
   } catch (error) {
-    if (!(error instanceof UsageStoreError) || error.problem !== 'busy') throw error
+    if (!(error instanceof DatabaseError) || error.problem !== 'busy') throw error
     continue
   }
   stored += 1

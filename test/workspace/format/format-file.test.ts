@@ -2,9 +2,8 @@ import { access, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { formatFile } from '../../../src/workspace/format/format-file.ts'
 import { ToolError } from '../../../src/workspace/tool-error.ts'
-import { createRewriting } from '../rewriting.ts'
+import { createRewriting, formatFile } from '../rewriting.ts'
 import { failureOf } from '../tree.ts'
 
 const prettier = dirname(fileURLToPath(import.meta.resolve('prettier')))
@@ -29,7 +28,11 @@ const refuse = () => Promise.reject(new ToolError({ kind: 'denied', detail: 'No.
 describe('formatFile', () => {
   it('formats by the bundled prettier when the workspace names no formatter', async () => {
     const { folder, context, intents, runs, read } = await createRewriting({ 'src/a.ts': 'const a   = {b:1}\n' })
-    expect(await formatFile(folder, { path: 'src/a.ts' }, context)).toEqual({ ok: true, changed: true })
+    expect(await formatFile(folder, { path: 'src/a.ts' }, context)).toEqual({
+      ok: true,
+      changed: true,
+      id: expect.any(String),
+    })
     expect(await read('src/a.ts')).toBe('const a = { b: 1 };\n')
     expect(runs).toEqual([])
     expect(intents).toEqual([{ writes: ['src/a.ts'], diff: expect.stringContaining('+const a = { b: 1 };') }])

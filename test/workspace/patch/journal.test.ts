@@ -6,7 +6,7 @@ import { build } from 'rolldown'
 import { describe, expect, it } from 'vitest'
 import { diffOf } from '../../../src/workspace/patch/render-diff.ts'
 import { ToolError } from '../../../src/workspace/tool-error.ts'
-import { failureOf, openWorkspace, type Tree } from './support.ts'
+import { allow, failureOf, openWorkspace, type Tree } from './support.ts'
 
 const patchOf = (path: string, old: string, added: string): string =>
   `--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@\n-${old}\n+${added}\n`
@@ -224,10 +224,9 @@ describe('the journal', () => {
     const workspace = await openWorkspace({ x: 'a\n', y: 'a\n' })
     const other = { ...workspace.deps, journal: await workspace.openAgain() }
     const { applyPatch } = await import('../../../src/workspace/patch/apply-patch.ts')
-    const context = { authorize: async () => {}, signal: new AbortController().signal }
     await Promise.all([
       workspace.apply(patchOf('x', 'a', 'b')),
-      applyPatch(other, { unifiedDiff: patchOf('y', 'a', 'b') }, context),
+      applyPatch(other, { unifiedDiff: patchOf('y', 'a', 'b') }, allow),
     ])
     expect(await workspace.deps.journal.entries()).toHaveLength(2)
   })

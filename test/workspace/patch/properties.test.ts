@@ -122,7 +122,7 @@ describe('a diff of two files, applied to the first', () => {
 })
 
 describe('any patch', () => {
-  it('changes all of its files or none, whatever is cut out of it', async () => {
+  it('changes all of its files or none, whatever is cut out of it', { timeout: 180_000 }, async () => {
     const deps = await openDeps()
     await fc.assert(
       fc.asyncProperty(pair, pair, fc.nat(600), fc.nat(40), fc.boolean(), async (x, y, at, count, isSabotaged) => {

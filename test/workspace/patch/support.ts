@@ -4,14 +4,24 @@ import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Folder } from '../../../src/workspace/folder.ts'
 import { openFolder } from '../../../src/workspace/open-folder.ts'
-import { applyPatch, undoPatch, type PatchContext, type PatchDeps } from '../../../src/workspace/patch/apply-patch.ts'
+import {
+  applyPatch,
+  undoPatch,
+  type ApplyPatchContext,
+  type PatchContext,
+  type PatchDeps,
+} from '../../../src/workspace/patch/apply-patch.ts'
 import { openJournal, type JournalLimits } from '../../../src/workspace/patch/journal.ts'
 import { ToolError, type ToolFailure } from '../../../src/workspace/tool-error.ts'
 
 /** `bytes`: text is written as UTF-8. */
 export type Tree = Readonly<Record<string, string | Buffer>>
 
-export const allow: PatchContext = { authorize: async () => {}, signal: new AbortController().signal }
+export const allow: ApplyPatchContext = {
+  authorize: async () => {},
+  signal: new AbortController().signal,
+  format: async (_path, text) => text,
+}
 
 /** A workspace in a temporary folder, with a journal beside it. */
 export async function openWorkspace(
@@ -36,9 +46,9 @@ export async function openWorkspace(
     journalDir,
     deps,
     openAgain,
-    apply: (unifiedDiff: string, args: Partial<Parameters<typeof applyPatch>[1]> = {}, context = allow) =>
-      applyPatch(deps, { unifiedDiff, ...args }, context),
-    undo: (args: Parameters<typeof undoPatch>[1] = {}, context = allow) => undoPatch(deps, args, context),
+    apply: (unifiedDiff: string, args: Partial<Parameters<typeof applyPatch>[1]> = {}, context: PatchContext = allow) =>
+      applyPatch(deps, { unifiedDiff, ...args }, { ...allow, ...context }),
+    undo: (args: Parameters<typeof undoPatch>[1] = {}, context: PatchContext = allow) => undoPatch(deps, args, context),
     tree: () => readTree(root),
     text: (path: string) => readFile(join(root, path), 'utf8'),
     write: (path: string, bytes: string | Buffer) => writeFile(join(root, path), bytes),

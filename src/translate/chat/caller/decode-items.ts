@@ -29,7 +29,7 @@ export function decodeItems(messages: readonly ChatMessage[], positions: readonl
   })
   if (named !== undefined) {
     const field = `messages.${named}.name`
-    warnings.push({ code: 'dropped', field, detail: 'the upstream API does not support names of participants' })
+    warnings.push({ code: 'dropped', field, detail: 'the API of the provider does not support names of participants' })
   }
   return { items, warnings }
 }

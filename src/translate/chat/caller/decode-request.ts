@@ -1,8 +1,8 @@
 import type { CallerHeaders, CallerRequest } from '../../dialect.ts'
-import { formatPath, refuseType, refuseValue } from '../../parts/invalid.ts'
+import { refuseType, refuseValue } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
+import { createMemberCheck } from '../../parts/check-members.ts'
 import { parseBody } from '../../parts/json-body.ts'
-import { valueAt } from '../../../json/value-at.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
 import {
   ChatBody,
@@ -59,15 +59,14 @@ export function decodeChatRequest(
   }
 }
 
+const checkRequestMembers = createMemberCheck(chatRequest)
+
 function checkRequest(value: unknown): asserts value is ChatRequest {
   if (!isObject(value)) refuseType('', 'a JSON object', value)
   checkToolCount(value)
-  // Only zod's verdict is used: its copy of the object reorders the keys.
-  const { data, error } = chatRequest.safeParse(value)
-  const issue = error?.issues[0]
-  if (issue) refuseType(formatPath(issue.path), issue.message, valueAt(value, issue.path))
-  checkMessages(data?.messages)
-  const n = data?.n ?? 1
+  checkRequestMembers(value)
+  checkMessages(value['messages'])
+  const n = value['n'] ?? 1
   if (n !== 1) {
     refuseValue('n', `only n=1 is supported`, 'unsupported_value')
   }
@@ -104,14 +103,11 @@ export function recallChatReasoning(
   recall: (callId: string) => string | undefined,
 ): CallerRequest {
   const body = chatBodyOf(request)
-  let recalled = false
+  if (!body.value.messages.some((message) => recalledFor(message, recall) !== undefined)) return request
   const messages = body.value.messages.map((message) => {
     const opaque = recalledFor(message, recall)
-    if (opaque === undefined) return message
-    recalled = true
-    return { ...message, reasoning_opaque: opaque }
+    return opaque === undefined ? message : { ...message, reasoning_opaque: opaque }
   })
-  if (!recalled) return request
   // Splices the text: serialising the whole request would round a 64-bit seed.
   const bytes = spliceMembers(body, new Map([['messages', messages]]))
   return { ...decodeChatRequest(bytes.toString(), bytes, {}, body.options), sessionId: request.sessionId }

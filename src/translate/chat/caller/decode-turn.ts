@@ -176,7 +176,7 @@ function memberWarnings(body: ChatRequest): Warning[] {
   const hasOtherCap = typeof older === 'number' && typeof newer === 'number' && older !== newer
   return [
     ...(hasOtherCap ? [dropped('max_tokens', 'max_completion_tokens is set too')] : []),
-    ...lost.map((member) => dropped(member, 'the upstream API does not have this field')),
+    ...lost.map((member) => dropped(member, 'the API of the provider does not have this field')),
   ]
 }
 

@@ -73,7 +73,7 @@ export function encodeItems(items: readonly TurnItem[], family: ModelFamily): En
         warnings.push({
           code: 'dropped',
           field: item.path,
-          detail: 'a web search of another upstream cannot be sent back',
+          detail: 'a web search of another provider cannot be sent back',
         })
         break
       case 'compaction':
@@ -155,7 +155,7 @@ function encodeReasoning(
   for (const item of run) {
     if (item.type !== 'reasoning' || item.opaque === undefined || item === chosen) continue
     const detail = fits(item)
-      ? 'upstream accepts only one reasoning block per message'
+      ? 'the provider accepts only one reasoning block per message'
       : 'reasoning of another model dropped'
     warnings.push({ code: 'thinking_dropped', field: item.path, detail })
   }

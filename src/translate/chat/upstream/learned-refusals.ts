@@ -45,7 +45,7 @@ const rows: readonly RefusalRow[] = [
         {
           code: 'thinking_dropped',
           field: 'reasoning_opaque',
-          detail: 'upstream could not read the reasoning of earlier turns',
+          detail: 'the provider could not read the reasoning of earlier turns',
         },
       ],
     },
@@ -61,7 +61,7 @@ const rows: readonly RefusalRow[] = [
         {
           code: 'adapted',
           field: 'tool_calls',
-          detail: 'upstream only accepts calls that the model made itself; other calls are sent as text',
+          detail: 'the provider only accepts calls that the model made itself; other calls are sent as text',
         },
       ],
     },
@@ -85,7 +85,7 @@ const rows: readonly RefusalRow[] = [
     source: 'parameters, refusals by name',
     pattern: /./,
     remedy: (_match, refused) =>
-      withoutField(namedMember(refused), isEssential, 'upstream refused it; retried without it'),
+      withoutField(namedMember(refused), isEssential, 'the provider refused it; retried without it'),
   },
 ]
 

@@ -1,10 +1,10 @@
 import { Fault } from '../../../errors.ts'
 import type { CallerHeaders, CallerRequest } from '../../dialect.ts'
-import { formatPath, refuseType } from '../../parts/invalid.ts'
+import { refuseType } from '../../parts/invalid.ts'
 import { isObject, parseObject } from '../../../json/json.ts'
 import type { JsonObject } from '../../../json/json.ts'
+import { createMemberCheck } from '../../parts/check-members.ts'
 import { parseBody } from '../../parts/json-body.ts'
-import { valueAt } from '../../../json/value-at.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
 import { isUserPrompt } from '../content.ts'
 import { MessagesBody, isBlock, messagesRequest } from '../wire.ts'
@@ -63,12 +63,12 @@ export function decodeCountRequest(
   }
 }
 
+const checkRequestMembers = createMemberCheck(messagesRequest)
+
 function checkRequest(value: unknown): asserts value is MessagesRequest {
   if (!isObject(value)) refuseType('', 'a JSON object', value)
   refuseThread(value)
-  // Only zod's verdict is used: its copy puts known keys first.
-  const issue = messagesRequest.safeParse(value).error?.issues[0]
-  if (issue) refuseType(formatPath(issue.path), issue.message, valueAt(value, issue.path))
+  checkRequestMembers(value)
   checkMessages(value['messages'])
   checkSystem(value['system'])
   checkTools(value['tools'])

@@ -54,11 +54,11 @@ export function encodeItems(items: readonly TurnItem[], target: Target, warnings
       case 'web_search':
         // The search is dropped: its results are another vendor's ciphertext, and upstream refuses a search without
         // results.
-        warnings.push({ code: 'dropped', field: item.path, detail: 'web searches of another upstream dropped' })
+        warnings.push({ code: 'dropped', field: item.path, detail: 'web searches of another provider dropped' })
         break
       case 'compaction':
         if (item.opaque !== undefined) {
-          const detail = 'history compacted by another upstream cannot be read; dropped'
+          const detail = 'history compacted by another provider cannot be read; dropped'
           warnings.push({ code: 'compaction_dropped', field: item.path, detail })
         }
         if (!isBlank(item.text)) add('user', [{ type: 'text', text: item.text }])

@@ -158,7 +158,7 @@ function encodeFormat({ format, fieldNames }: Turn, target: Target, warnings: Wa
   }
   const fitted = toFormatSchema(schema)
   for (const keyword of fitted.removed) {
-    const detail = `upstream does not accept ${keyword} in the schema of an answer`
+    const detail = `the provider does not accept ${keyword} in the schema of an answer`
     warnings.push({ code: 'schema_simplified', field: `${fieldNames.format}.${keyword}`, detail })
   }
   return { system: [], output_config: { format: { type: 'json_schema', schema: fitted.schema } } }
@@ -212,7 +212,7 @@ function allowedTools({ tools, toolChoice }: Turn): readonly FunctionTool[] {
 function encodeTool(tool: FunctionTool, warnings: Warning[]): MessagesTool {
   const { name, description, parameters, strict, cache, path } = tool
   if (strict === true) {
-    const detail = 'not every upstream backend enforces the schema; the model still gets it'
+    const detail = 'not every backend of the provider enforces the schema; the model still gets it'
     warnings.push({ code: 'dropped', field: `${path}.strict`, detail })
   }
   // `prepareTurn` has made every schema an object schema.

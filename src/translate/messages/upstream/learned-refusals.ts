@@ -251,7 +251,7 @@ function encode(edited: JsonObject, learned: readonly string[], refused: Refused
 }
 
 function sentWithout(field: string): readonly Warning[] {
-  return [{ code: 'refused_upstream', field, detail: 'upstream refused it; retried without it' }]
+  return [{ code: 'refused_upstream', field, detail: 'the provider refused it; retried without it' }]
 }
 
 function withoutThinking(body: JsonObject): JsonObject {

@@ -60,7 +60,7 @@ const TOOL_LISTS = new Set(['additional_tools', 'tool_search_output'])
 function dropReason(type: string): string {
   return type === 'configuration_update'
     ? 'this model cannot change settings during a conversation'
-    : 'only the upstream that created this item accepts it'
+    : 'only the provider that created this item accepts it'
 }
 
 type Decode = (item: JsonObject, path: string, warnings: Warning[]) => TurnItem | undefined

@@ -19,7 +19,7 @@ export function decodeParts(content: unknown, path: string, warnings: Warning[])
     warnings.push({
       code: 'dropped',
       field: `${path}.${at}`,
-      detail: 'only the upstream that created this content accepts it',
+      detail: 'only the provider that created this content accepts it',
     })
     return []
   })

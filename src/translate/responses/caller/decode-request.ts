@@ -1,9 +1,9 @@
 import type { CallerHeaders, CallerRequest } from '../../dialect.ts'
-import { formatPath, refuseType, refuseValue } from '../../parts/invalid.ts'
+import { refuseType, refuseValue } from '../../parts/invalid.ts'
 import { type JsonObject, isObject } from '../../../json/json.ts'
+import { createMemberCheck } from '../../parts/check-members.ts'
 import { parseBody } from '../../parts/json-body.ts'
 import type { ScanLimits } from '../../../json/json-members.ts'
-import { valueAt } from '../../../json/value-at.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
 import { conversationOf, holdsImage, isFromAgent, isUserMessage, itemTypeOf } from '../items.ts'
 import { type ChainLink, ResponsesBody, type ResponsesItem, type ResponsesRequest, responsesRequest } from '../wire.ts'
@@ -36,11 +36,11 @@ export function decodeResponsesRequest(
   return sessionId === undefined ? request : { ...request, sessionId }
 }
 
+const checkRequestMembers = createMemberCheck(responsesRequest)
+
 function checkRequest(value: unknown): asserts value is ResponsesRequest {
   if (!isObject(value)) refuseType('', 'a JSON object', value)
-  const { error } = responsesRequest.safeParse(value)
-  const issue = error?.issues[0]
-  if (issue) refuseType(formatPath(issue.path), issue.message, valueAt(value, issue.path))
+  checkRequestMembers(value)
   checkPresence(value)
   if (isGiven(value['input'])) checkInput(value['input'])
   if (isGiven(value['tools'])) checkTools(value['tools'], () => 'tools')

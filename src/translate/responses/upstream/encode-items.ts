@@ -80,7 +80,7 @@ function encodeItem(item: TurnItem, scope: Scope): JsonObject[] {
       // Upstream cannot check readable text without its ciphertext.
       if (opaque === undefined) return []
       if (isReplayable(opaque, model)) return [{ type: 'reasoning', summary: [], encrypted_content: opaque.value }]
-      warnings.push({ code: 'thinking_dropped', field: item.path, detail: 'it comes from another vendor or upstream' })
+      warnings.push({ code: 'thinking_dropped', field: item.path, detail: 'it comes from another vendor or provider' })
       return []
     }
     case 'tool_call':
@@ -125,7 +125,7 @@ function isReplayable(opaque: Opaque, model: ModelTraits): boolean {
 function encodeCompaction({ opaque, text, path }: CompactionItem, { model, warnings }: Scope): JsonObject[] {
   if (opaque !== undefined) {
     if (isReplayable(opaque, model)) return [{ type: 'compaction', encrypted_content: opaque.value }]
-    warnings.push({ code: 'compaction_dropped', field: path, detail: 'it comes from another vendor or upstream' })
+    warnings.push({ code: 'compaction_dropped', field: path, detail: 'it comes from another vendor or provider' })
   }
   // The summary replaces the history, so it becomes a message to the model.
   return text === '' ? [] : [{ type: 'message', role: 'user', content: [{ type: 'input_text', text }] }]

@@ -63,7 +63,7 @@ function encodeCap(turn: Turn, context: EncodeContext, warnings: Warning[]): Jso
   if (wanted === undefined) return {}
   const field = turn.fieldNames.maxOutputTokens
   if (isChatgpt(context)) {
-    warnings.push({ code: 'dropped', field, detail: 'this upstream does not accept a limit' })
+    warnings.push({ code: 'dropped', field, detail: 'this provider does not accept a limit' })
     return {}
   }
   const { model } = context
@@ -190,7 +190,7 @@ function encodeFormat(format: OutputFormat, { fieldNames }: Turn, warnings: Warn
 function encodeLogprobs({ logprobs, fieldNames }: Turn, context: EncodeContext): JsonObject {
   if (logprobs === undefined) return {}
   if (isChatgpt(context)) {
-    refuseValue(fieldNames.logprobs, 'log probabilities are not available from this upstream', 'unsupported_value')
+    refuseValue(fieldNames.logprobs, 'log probabilities are not available from this provider', 'unsupported_value')
   }
   return logprobs.top === undefined ? {} : { top_logprobs: logprobs.top }
 }

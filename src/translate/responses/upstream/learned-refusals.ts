@@ -197,15 +197,15 @@ function withoutOpaque(_match: RegExpExecArray, { body }: Refused): Remedy {
   const lost = new Map<Warning['code'], string>()
   const withoutItem = (item: unknown): unknown => {
     const type = isObject(item) ? itemTypeOf(item) : undefined
-    if (type === 'reasoning') lost.set('thinking_dropped', 'upstream could not read the reasoning of earlier turns')
+    if (type === 'reasoning') lost.set('thinking_dropped', 'the provider could not read the reasoning of earlier turns')
     else if (type === 'compaction' || type === 'compaction_summary') {
-      lost.set('compaction_dropped', 'upstream could not read the compacted history')
+      lost.set('compaction_dropped', 'the provider could not read the compacted history')
     } else return item
     return undefined
   }
   const withoutPart = (part: unknown): unknown => {
     if (!isObject(part) || !Object.hasOwn(part, 'encrypted_content')) return part
-    lost.set('refused_upstream', 'upstream could not read the output of a tool')
+    lost.set('refused_upstream', 'the provider could not read the output of a tool')
     return undefined
   }
   const readable = editAt(editAt(body, 'input[]', withoutItem), 'input[].output[]', withoutPart)
@@ -262,7 +262,7 @@ function withoutToolKind(_match: RegExpExecArray, { body, refusal }: Refused): R
   return {
     edit: (whole) => withoutTools(whole, kind),
     learned: [`tool:${kind}`],
-    warnings: [{ code: 'refused_upstream', field: 'tools', detail: `upstream has no ${kind} tool` }],
+    warnings: [{ code: 'refused_upstream', field: 'tools', detail: `the provider has no ${kind} tool` }],
   }
 }
 

@@ -73,7 +73,7 @@ const droppedByChatgpt: readonly DroppedMember[] = [
   { member: 'top_p', isIdle: isOne },
   { member: 'frequency_penalty', isIdle: isZero },
   { member: 'presence_penalty', isIdle: isZero },
-  { member: 'top_logprobs', isIdle: isZero, refusal: 'log probabilities are not available from this upstream' },
+  { member: 'top_logprobs', isIdle: isZero, refusal: 'log probabilities are not available from this provider' },
   { member: 'metadata', isIdle: isEmptyObject },
   { member: 'truncation', isIdle: (value) => value === 'disabled' },
   { member: 'context_management', isIdle: isEmptyList },
@@ -84,7 +84,7 @@ const droppedByChatgpt: readonly DroppedMember[] = [
     isIdle: (value) => value === false,
     refusal: 'background responses are not supported',
   },
-  { member: 'moderation', refusal: 'this upstream does not support moderation' },
+  { member: 'moderation', refusal: 'this provider does not support moderation' },
   // `join-history.ts` has resolved it.
   { member: 'previous_response_id', isIdle: always },
   // Codex CLI's own telemetry.
@@ -186,7 +186,7 @@ export const LOGPROBS = 'message.output_text.logprobs'
 export function fitInclude(include: unknown, context: EncodeContext, warnings: Warning[]): unknown {
   const asked: readonly unknown[] = Array.isArray(include) ? include : []
   if (isChatgpt(context) && asked.includes(LOGPROBS)) {
-    refuseValue('include', 'log probabilities are not available from this upstream', 'unsupported_value')
+    refuseValue('include', 'log probabilities are not available from this provider', 'unsupported_value')
   }
   const taken = isChatgpt(context) ? asked.filter((value) => value === ENCRYPTED) : asked
   if (taken.length < asked.length) warnings.push({ code: 'dropped', field: 'include', detail: NOT_TAKEN })

@@ -115,7 +115,7 @@ function fitOpaque(item: JsonObject, lost: WarningCode, { path, context, warning
   const value = item['encrypted_content']
   const type = itemTypeOf(item)
   const drop = (): undefined => {
-    warnings.push({ code: lost, field: path, detail: 'it comes from another vendor or upstream' })
+    warnings.push({ code: lost, field: path, detail: 'it comes from another vendor or provider' })
   }
   const takesIds = !isChatgpt(context) && !context.learnedRefusals.has(NO_ITEM_IDS)
   if (typeof value !== 'string' || !isSealed(value)) {

@@ -76,7 +76,7 @@ function withSchema(tool: JsonObject, path: string, warnings: Warning[]): JsonOb
   if (type !== 'function') return tool
   const { schema, removed } = normaliseSchema(parameters)
   for (const keyword of removed) {
-    const detail = `upstream does not accept ${keyword} at the top of a tool's parameters`
+    const detail = `the provider does not accept ${keyword} at the top of a tool's parameters`
     warnings.push({ code: 'schema_simplified', field: `${path}.parameters.${keyword}`, detail })
   }
   return isTakenAsParameters(parameters) && removed.length === 0 ? tool : { ...tool, parameters: schema }
@@ -134,7 +134,7 @@ export function fitChatgptTools(
     if (isTakenByChatgpt(tool)) return [fitTool(tool, toolPath, warnings)]
     const type = String(tool['type'])
     if (!hasCallable || choice === 'required' || !isOfferedAnyway(type)) {
-      refuseValue(`${toFieldPath(toolPath)}.type`, 'this upstream does not run tools of this type', 'unsupported_tool')
+      refuseValue(`${toFieldPath(toolPath)}.type`, 'this provider does not run tools of this type', 'unsupported_tool')
     }
     warnings.push({ code: 'dropped', field: toolPath, detail: 'the tool is not available for this model' })
     return []

@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest'
+import { expect, test, onTestFinished, vi } from 'vitest'
 import { decodeChatRequest } from '../../../../src/translate/chat/caller/decode-request.ts'
 import { chatRequest } from '../../../../src/translate/chat/wire.ts'
 import { errorOf, hello } from '../request-helpers.ts'
+import { cpuMs } from '../../../cpu-time.ts'
 
 const decode = (body: unknown) => decodeChatRequest(JSON.stringify(body))
 const refused = (body: unknown) => errorOf(() => decode(body))
@@ -284,12 +285,13 @@ test.each([
 test.each([
   ['tools', '"tools":[', 'tools', 'expected at most 10000 tools, got 500000'],
   ['functions', '"functions":[', 'functions', 'expected at most 10000 tools, got 500000'],
-])('refuses half a million wrong %s at the first', (_, open, path, detail) => {
+])('refuses half a million wrong %s by their number alone', (_, open, path, detail) => {
   const text = filled('{}', 500_000, open, ']')
-  const started = performance.now()
+  // The schema would report on every element, which takes seconds.
+  const schema = vi.spyOn(chatRequest, 'safeParse')
+  onTestFinished(() => schema.mockRestore())
   expect(errorOf(() => decodeChatRequest(text))).toMatchObject({ kind: 'invalid_request', path, detail })
-  // Around 0.1 s on a slow machine; a report on every element takes seconds.
-  expect(performance.now() - started).toBeLessThan(1000)
+  expect(schema).not.toHaveBeenCalled()
 })
 
 test('reports invalid stop texts once for all of them', () => {
@@ -328,7 +330,7 @@ test('reads a body that is not ASCII, from text alone and with its bytes', () =>
   expect(decodeChatRequest(text).body).toEqual(decodeChatRequest(text, bytes).body)
 })
 
-test('takes 100,000 messages', () => {
+test('takes 100,000 messages', { timeout: 180_000 }, () => {
   const messages = Array.from({ length: 100_000 }, (_, at) =>
     at % 2 === 0
       ? { role: 'user', content: [{ type: 'text', text: 'x' }, image] }
@@ -338,10 +340,10 @@ test('takes 100,000 messages', () => {
           tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
         },
   )
-  const started = performance.now()
+  const started = cpuMs()
   expect(decode({ model: 'm', messages }).hasAgentHistory).toBe(true)
   // Around 0.1 s on a slow machine; a check that is not linear takes minutes.
-  expect(performance.now() - started).toBeLessThan(5000)
+  expect(cpuMs() - started).toBeLessThan(5000)
   expect(refused({ model: 'm', messages: [...messages, {}] })).toMatchObject({ path: 'messages[100000].role' })
 })
 

@@ -113,7 +113,7 @@ describe('messages', () => {
       { ...result('c', 'r'), name: 'f' },
     ]
     expect(decode({ messages }).warnings).toEqual([
-      'dropped;messages.1.name: the upstream API does not support names of participants',
+      'dropped;messages.1.name: the API of the provider does not support names of participants',
     ])
   })
 
@@ -451,7 +451,7 @@ describe('parameters', () => {
     })
     expect(warnings).toEqual(
       ['store', 'metadata', 'audio', 'service_tier', 'prediction', 'x_unknown'].map(
-        (name) => `dropped;${name}: the upstream API does not have this field`,
+        (name) => `dropped;${name}: the API of the provider does not have this field`,
       ),
     )
     expect(decode({ service_tier: 'auto', store: false, metadata: null }).warnings).toEqual([])

@@ -156,7 +156,7 @@ describe('messages', () => {
     expect(warnings).toEqual([
       'compaction_dropped;input.0: only the text of the summary was sent',
       'compaction_dropped;input.1: only the text of the summary was sent',
-      'dropped;input.2: a web search of another upstream cannot be sent back',
+      'dropped;input.2: a web search of another provider cannot be sent back',
     ])
   })
 
@@ -317,8 +317,8 @@ describe('reasoning', () => {
       text: 'T',
       raw: 'RAW',
       warnings: [
-        'thinking_dropped;messages.0: upstream accepts only one reasoning block per message',
-        'thinking_dropped;messages.2: upstream accepts only one reasoning block per message',
+        'thinking_dropped;messages.0: the provider accepts only one reasoning block per message',
+        'thinking_dropped;messages.2: the provider accepts only one reasoning block per message',
       ],
     })
   })
@@ -452,7 +452,7 @@ describe('parameters', () => {
     ])
     expect(
       encode({ fieldNames, sampling: { temperature: 0 } }, { learnedRefusals: ['field:temperature'] }).warnings,
-    ).toEqual(['refused_upstream;sampling.temperature: upstream refused this field for the model before'])
+    ).toEqual(['refused_upstream;sampling.temperature: the provider refused this field for the model before'])
   })
 
   test('for tools are left out where there are none', () => {
@@ -526,7 +526,7 @@ describe('parameters', () => {
       )
       expect(value).not.toHaveProperty('reasoning_effort')
       expect(warnings).toEqual([
-        'refused_upstream;output_config.effort: upstream refused this field for the model before',
+        'refused_upstream;output_config.effort: the provider refused this field for the model before',
       ])
     })
   })

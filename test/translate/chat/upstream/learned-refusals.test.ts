@@ -53,7 +53,7 @@ describe('leaves out what upstream names', () => {
     expect(recovered?.request?.headers).toEqual({ 'x-test': '1' })
     expect(told(recovered?.request?.warnings ?? [])).toEqual([
       'adapted;x: y',
-      `refused_upstream;${member}: upstream refused it; retried without it`,
+      `refused_upstream;${member}: the provider refused it; retried without it`,
     ])
   })
 
@@ -193,7 +193,7 @@ test('what was learned is honoured by both coders of requests', () => {
   const model = traits('gpt-4.1')
   const learnedRefusal = recover(refusal("Unsupported parameter: 'temperature'"))?.learnedRefusal ?? ''
   const messages = [{ role: 'user', content: 'hi' }]
-  const warning = 'refused_upstream;temperature: upstream refused this field for the model before'
+  const warning = 'refused_upstream;temperature: the provider refused this field for the model before'
   const passed = pass({ model: 'm', messages, temperature: 0 }, { model, learnedRefusals: [learnedRefusal] })
   expect(passed.value).not.toHaveProperty('temperature')
   expect(passed.warnings).toEqual([warning])

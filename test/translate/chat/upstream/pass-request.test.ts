@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { decodeChatRequest } from '../../../../src/translate/chat/caller/decode-request.ts'
 import { passChatRequest } from '../../../../src/translate/chat/upstream/pass-request.ts'
 import { callOf, contextOf, hello, pass, traits } from '../request-helpers.ts'
+import { cpuMs } from '../../../cpu-time.ts'
 
 const toolCall = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
 const includeUsage = '"stream_options":{"include_usage":true}'
@@ -72,15 +73,15 @@ test('adapts 100,000 messages', () => {
   expect(value['messages']).toHaveLength(100_001)
 })
 
-test('merges a run of 100,000 assistant messages in reasonable time', () => {
+test('merges a run of 100,000 assistant messages in reasonable time', { timeout: 180_000 }, () => {
   const message = { role: 'assistant', content: [{ type: 'text', text: 'x' }], tool_calls: [toolCall] }
   const messages = [...hello, ...Array.from({ length: 100_000 }, () => message), ...hello]
-  const started = performance.now()
+  const started = cpuMs()
   const { value } = pass({ model: 'm', messages }, { model: traits('claude-sonnet-4.5') })
   // One message with all the calls, and a result put in place for each.
   expect(value['messages']).toHaveLength(100_003)
   // Around 0.5 s on a slow machine; copying the run for each message takes half a minute and more.
-  expect(performance.now() - started).toBeLessThan(10_000)
+  expect(cpuMs() - started).toBeLessThan(10_000)
 })
 
 test('refuses a request that another dialect decoded', () => {

@@ -23,7 +23,11 @@ const folder: Folder = {
 const unifiedDiff = await readFile(patchFile, 'utf8')
 const limits = { maxEntries: 5, maxBytes: 1_000_000 }
 const deps = { folder, journal: await openJournal({ folder, dir, now: Date.now }, limits), maxFileBytes: 1_000_000 }
-const context = { authorize: async () => {}, signal: new AbortController().signal }
+const context = {
+  authorize: async () => {},
+  signal: new AbortController().signal,
+  format: async (_path: string, text: string) => text,
+}
 for (;;) {
   await applyPatch(deps, { unifiedDiff }, context)
   await undoPatch(deps, {}, context)

@@ -159,7 +159,7 @@ function normaliseWrapping(state: NormaliserState, chunk: WireChunk, choice: Wir
 function takeReason(state: NormaliserState, { finish_reason: reason }: WireChoice, choiceIndex: number): void {
   if (!isFilled(reason)) return
   if (reason === 'error') {
-    throw new Fault({ kind: 'upstream_failed', message: 'Upstream ended the answer with an error.' })
+    throw new Fault({ kind: 'upstream_failed', message: 'The provider ended the answer with an error.' })
   }
   noteReason(state, choiceIndex, reason)
 }

@@ -107,7 +107,8 @@ export const blockRows: readonly BlockRow[] = [
       const query = name === 'web_search' && isObject(input) ? textOf(input['query']) : ''
       droppedCalls.set(textOf(id), query)
       if (query !== '') notes.add('adapted', field(), 'web searches of earlier answers sent as text')
-      else notes.add('dropped', field(), 'calls and results of a server tool dropped: upstream does not have the tool')
+      else
+        notes.add('dropped', field(), 'calls and results of a server tool dropped: the provider does not have the tool')
       return NONE
     },
   },
@@ -253,7 +254,7 @@ function adaptBlocks(blocks: readonly MessagesBlock[], walk: Walk): readonly Mes
 
 function adaptBlock(block: MessagesBlock, walk: Walk): MessagesBlock | readonly MessagesBlock[] {
   if (walk.refused.has(block.type)) {
-    walk.notes.add('refused_upstream', walk.field(), 'upstream refused blocks of this type before')
+    walk.notes.add('refused_upstream', walk.field(), 'the provider refused blocks of this type before')
     return NONE
   }
   let current = adaptResultContent(block, walk)

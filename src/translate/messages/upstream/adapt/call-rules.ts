@@ -41,7 +41,7 @@ export const callIdsRule: Rule = {
       return named
     })
     if (first === undefined) return undefined
-    const detail = 'changed tool call ids that upstream refuses or that repeat'
+    const detail = 'changed tool call ids that the provider refuses or that repeat'
     return { patch: { messages: out }, warnings: [{ code: 'adapted', field: `messages.${first}`, detail }] }
   },
 }

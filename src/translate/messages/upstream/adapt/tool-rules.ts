@@ -35,7 +35,7 @@ const rows: readonly ToolRow[] = [
     source: 'messages, server tools',
     adapt: (tool) => (isServerTool(tool) ? undefined : tool),
     code: 'dropped',
-    detail: 'upstream does not have this server tool',
+    detail: 'the provider does not have this server tool',
     perTool: true,
   },
   {
@@ -43,7 +43,7 @@ const rows: readonly ToolRow[] = [
     source: 'messages, tool types',
     adapt: (tool, _draft, { refusedTools }) => (refusedTools.has(tool.type ?? 'custom') ? undefined : tool),
     code: 'refused_upstream',
-    detail: 'upstream refused tools of this type before',
+    detail: 'the provider refused tools of this type before',
     perTool: true,
   },
   {
@@ -128,7 +128,7 @@ export const toolRules: readonly Rule[] = [
     adapt: ({ body: { tools, tool_choice: choice } }) => {
       if (tools || choice === undefined) return undefined
       if (choice?.type === 'any' || choice?.type === 'tool') {
-        refuseValue('tool_choice', 'it requires a tool, but upstream accepts none of the tools', 'unsupported_tool')
+        refuseValue('tool_choice', 'it requires a tool, but the provider accepts none of the tools', 'unsupported_tool')
       }
       return { patch: { tool_choice: undefined }, warnings: [] }
     },

@@ -101,7 +101,7 @@ function readTyped(state: NormaliserState, type: string, event: WireEvent): void
       state.failedText = event === state.event && !state.isChanged ? state.rawText : undefined
       throw toStreamFault(isObject(event.response) ? event.response['error'] : undefined, state.seed.redact)
     case 'response.cancelled':
-      throw new Fault({ kind: 'upstream_failed', message: 'Upstream cancelled the response.', code: 'cancelled' })
+      throw new Fault({ kind: 'upstream_failed', message: 'The provider cancelled the response.', code: 'cancelled' })
     case 'response.created':
     case 'response.queued':
     case 'response.in_progress':

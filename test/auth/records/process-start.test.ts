@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { findProcessStart } from '../../../src/commands/background/background-daemon.ts'
+import { findProcessStart } from '../../../src/auth/records/process-start.ts'
 import process from 'node:process'
 
 const here = { platform: process.platform, env: process.env }

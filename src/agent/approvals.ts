@@ -1,0 +1,64 @@
+import type { ApprovalDecision } from './agent-event.ts'
+import type { ApprovalRequest } from './agent-task.ts'
+import type { Grants, LoopState, LoopStep } from './loop-state.ts'
+
+/** What is about to happen may need a person's word. */
+export function wantApproval(state: LoopState, request: ApprovalRequest): LoopStep {
+  const { mode, requireApproval } = state.settings
+  if (mode === 'chat' || state.stopping !== undefined) return settle(state, false)
+  if (!requireApproval || isGranted(state.grants, request)) return settle(state, true)
+  const { approvalId, callId, tool, paths, diff, argv, cwd, args } = request
+  const shown = {
+    ...(paths !== undefined && { paths }),
+    ...(diff !== undefined && { diff }),
+    ...(argv !== undefined && { argv }),
+    ...(cwd !== undefined && { cwd }),
+    ...(args !== undefined && { args }),
+  }
+  return {
+    state: { ...state, pending: request },
+    commands: [
+      // The person's answer may come as soon as the event is out, so the question is there first.
+      { type: 'ask_person', request },
+      { type: 'tell', event: { type: 'approval', approvalId, callId, tool, state: 'pending', ...shown } },
+    ],
+  }
+}
+
+export function decideApproval(state: LoopState, decision: ApprovalDecision | 'expired'): LoopStep {
+  const request = state.pending
+  if (request === undefined) return { state, commands: [] }
+  const { approvalId, callId, tool } = request
+  const isAllowed = (decision === 'once' || decision === 'run') && state.stopping === undefined
+  const decided: LoopState = {
+    ...state,
+    pending: undefined,
+    grants: decision === 'run' ? addGrant(state.grants, request) : state.grants,
+    refusals: decision === 'refuse' ? state.refusals + 1 : decision === 'expired' ? state.refusals : 0,
+  }
+  const { commands } = settle(decided, isAllowed)
+  return {
+    state: decided,
+    commands: [{ type: 'tell', event: { type: 'approval', approvalId, callId, tool, state: decision } }, ...commands],
+  }
+}
+
+function settle(state: LoopState, isAllowed: boolean): LoopStep {
+  return { state, commands: [{ type: 'settle_approval', isAllowed }] }
+}
+
+function isGranted({ writes, commands, tools }: Grants, request: ApprovalRequest): boolean {
+  if (request.argv !== undefined) return commands.has(commandKey(request))
+  if (request.paths !== undefined) return writes
+  return tools.has(request.tool)
+}
+
+function addGrant(grants: Grants, request: ApprovalRequest): Grants {
+  if (request.argv !== undefined) return { ...grants, commands: new Set(grants.commands).add(commandKey(request)) }
+  if (request.paths !== undefined) return { ...grants, writes: true }
+  return { ...grants, tools: new Set(grants.tools).add(request.tool) }
+}
+
+function commandKey({ argv, cwd = '' }: ApprovalRequest): string {
+  return JSON.stringify([cwd, argv])
+}

@@ -1,0 +1,96 @@
+import { statusOf, toFault } from '../errors.ts'
+import { addToDraft, draftedItems, type DraftPart } from '../translate/fold-turn.ts'
+import { isPromptTooLong, wordError } from '../translate/parts/error-wording.ts'
+import type { Turn, TurnEvent, TurnItem, TurnStop, Usage } from '../translate/turn.ts'
+import type { FragmentEvent } from './agent-event.ts'
+import type { Answer, AskFailure } from './loop-state.ts'
+
+/** As the pipeline has it. @throws Fault; the signal's reason on abort */
+export type RunTurn = (call: {
+  readonly id: string
+  readonly turn: Turn
+  readonly model: string
+  readonly signal: AbortSignal
+  readonly keyName?: string | undefined
+  readonly initiator?: 'user' | 'agent' | undefined
+}) => Promise<{
+  readonly model: { readonly id: string }
+  readonly events: AsyncIterable<{ readonly event: TurnEvent }>
+}>
+
+export type Asked =
+  | { readonly ok: true; readonly answer: Answer }
+  | { readonly ok: false; readonly failure: AskFailure }
+
+/** One request to a model. `tell` gets its text while it comes. */
+export async function askModel(
+  runTurn: RunTurn,
+  call: Parameters<RunTurn>[0],
+  tell: (event: TurnEvent, model: string) => void,
+): Promise<Asked> {
+  const parts = new Map<number, DraftPart>()
+  let stop: TurnStop = 'end'
+  let usage: Usage | undefined
+  try {
+    const { model, events } = await runTurn(call)
+    for await (const { event } of events) {
+      addToDraft(parts, event)
+      if (event.type === 'usage') ({ usage } = event)
+      else if (event.type === 'stop') stop = event.reason
+      tell(event, model.id)
+    }
+    const items = draftedItems(parts)
+    return { ok: true, answer: { items, text: textOf(items), stop, usage, model: model.id } }
+  } catch (error) {
+    const fault = toFault(error)
+    const { kind } = fault.error
+    const failure = {
+      message: wordError(fault.error, call.id).message,
+      status: statusOf(fault.error),
+      isModelMissing: kind === 'model_not_found',
+      isTooLong: (kind === 'upstream_status' || kind === 'upstream_failed') && isPromptTooLong(fault.error),
+      isBeforeAnswer: parts.size === 0,
+    }
+    return { ok: false, failure }
+  }
+}
+
+function textOf(items: readonly TurnItem[]): string {
+  return items
+    .flatMap((item) => (item.type === 'message' ? item.parts : []))
+    .map((part) => (part.type === 'text' || part.type === 'refusal' ? part.text : ''))
+    .join('')
+}
+
+/** Text of an agent's step is held so long: until then it may be a word before a tool call. Characters. */
+const maxHeld = 300
+
+/** Makes fragments of an answer's events. */
+export function createTeller(how: {
+  readonly mode: 'chat' | 'agent'
+  /** False: the text is JSON for this program. */
+  readonly isNative: boolean
+  readonly step: number
+  readonly emit: (event: FragmentEvent) => void
+}): (event: TurnEvent, model: string) => void {
+  const { mode, isNative, step, emit } = how
+  let held = ''
+  let isHolding = mode === 'agent'
+  const tell = (kind: FragmentEvent['kind'], text: string, model: string): void => {
+    if (text !== '') emit({ type: 'fragment', kind, text, step, model })
+  }
+  const release = (kind: FragmentEvent['kind'], model: string): void => {
+    tell(kind, held, model)
+    held = ''
+  }
+  return (event, model) => {
+    if (event.type === 'think.delta') tell('thinking', event.text, model)
+    if (!isNative && mode === 'agent') return
+    if (event.type === 'text.delta' || event.type === 'refusal.delta') {
+      held += event.text
+      if (held.length > maxHeld) isHolding = false
+      if (!isHolding) release('answer', model)
+    } else if (event.type === 'tool.open') release(isHolding ? 'commentary' : 'answer', model)
+    else if (event.type === 'stop') release('answer', model)
+  }
+}

@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto'
+import type { Folder } from '../workspace/folder.ts'
+import { readIfThere } from '../workspace/patch/journal.ts'
+import { diffOf } from '../workspace/patch/render-diff.ts'
+import type { FileCount } from './agent-event.ts'
+import type { FileChange } from './agent-task.ts'
+
+/** Of all bytes that a run keeps in memory to compare them at its end. */
+const maxKeptBytes = 64 * 1024 * 1024
+
+/** One file as the journal has it; hashes, null for no file. */
+export interface JournalFile {
+  readonly path: string
+  readonly before: string | null
+  readonly after: string | null
+}
+
+/** What a run has changed. */
+export interface ChangeRecord {
+  /** Takes the bytes of files that are about to be written. Called while the journal holds the files. */
+  readonly before: (paths: readonly string[]) => Promise<Snapshot>
+  /** Notes a change that was made. Returns it file by file. */
+  readonly made: (snapshot: Snapshot, files: readonly JournalFile[], diff: string) => Promise<readonly FileChange[]>
+  /** Notes a change that no journal has: the files as they are now. */
+  readonly madeWithoutJournal: (snapshot: Snapshot, diff: string) => Promise<readonly FileChange[]>
+  /** The net change of each file, in the order of their first change. */
+  readonly net: () => Promise<readonly FileChange[]>
+}
+
+type Snapshot = ReadonlyMap<string, Buffer | null>
+
+/** Changes by this run with no other's in between. `undefined`: the bytes are not known any more. */
+interface Stretch {
+  readonly before: Buffer | null | undefined
+  readonly after: Buffer | null | undefined
+  /** Of changes whose bytes are not known. */
+  readonly diff: string
+}
+
+export function createChangeRecord(folder: Folder, maxFileBytes: number): ChangeRecord {
+  const files = new Map<string, readonly Stretch[]>()
+  let keptBytes = 0
+
+  async function read(path: string): Promise<Buffer | null> {
+    return (await readIfThere(folder, path, { maxBytes: maxFileBytes }))?.bytes ?? null
+  }
+
+  async function note(path: string, before: Buffer | null, after: Buffer | null | undefined, diff: string) {
+    keptBytes += (before?.length ?? 0) + (after?.length ?? 0)
+    const isKept = keptBytes <= maxKeptBytes && after !== undefined
+    const made: Stretch = isKept ? { before, after, diff: '' } : { before: undefined, after: undefined, diff }
+    const known = files.get(path) ?? []
+    const last = known.at(-1)
+    const isNext = isKept && last?.after !== undefined && isSame(last.after, before)
+    files.set(path, isNext ? [...known.slice(0, -1), { ...last, after }] : [...known, made])
+    return changeOf(path, before, after, after === undefined ? diff : await diffOf(before, after, path))
+  }
+
+  return {
+    async before(paths) {
+      const snapshot = new Map<string, Buffer | null>()
+      for (const path of paths) snapshot.set(path, await read(path))
+      return snapshot
+    },
+    async made(snapshot, changed, diff) {
+      const made: FileChange[] = []
+      for (const { path, after } of changed) {
+        const found = await read(path)
+        // Another program may have written the file since.
+        const isOurs = (found === null ? null : sha256Of(found)) === after
+        const exists = after === null ? null : undefined
+        made.push(await note(path, snapshot.get(path) ?? null, isOurs ? found : exists, diff))
+      }
+      return made
+    },
+    async madeWithoutJournal(snapshot, diff) {
+      const made: FileChange[] = []
+      for (const [path, before] of snapshot) made.push(await note(path, before, await read(path), diff))
+      return made
+    },
+    async net() {
+      const changes: FileChange[] = []
+      for (const [path, stretches] of files) {
+        const diffs: string[] = []
+        for (const { before, after, diff } of stretches) {
+          const isKnown = before !== undefined && after !== undefined
+          diffs.push(isKnown ? await diffBetween(before, after, path) : diff)
+        }
+        const diff = diffs.join('')
+        if (diff !== '') changes.push(changeOf(path, stretches[0]?.before, stretches.at(-1)?.after, diff))
+      }
+      return changes
+    },
+  }
+}
+
+function changeOf(
+  path: string,
+  before: Buffer | null | undefined,
+  after: Buffer | null | undefined,
+  diff: string,
+): FileChange {
+  const change: FileCount['change'] = before === null ? 'created' : after === null ? 'deleted' : 'modified'
+  return { path, change, ...countLines(diff), diff }
+}
+
+async function diffBetween(before: Buffer | null, after: Buffer | null, path: string): Promise<string> {
+  // A file that was created and removed again.
+  return isSame(before, after) ? '' : diffOf(before, after, path)
+}
+
+function isSame(a: Buffer | null, b: Buffer | null): boolean {
+  return a === null || b === null ? a === b : a.equals(b)
+}
+
+function sha256Of(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
+/** The lines that a unified diff adds and removes. A line of a file may look like a header; the counts of its hunk tell. */
+function countLines(diff: string): { readonly added: number; readonly removed: number } {
+  let [added, removed, oldLeft, newLeft] = [0, 0, 0, 0]
+  for (const line of diff.split('\n')) {
+    if (oldLeft <= 0 && newLeft <= 0) {
+      const header = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line)
+      if (header === null) continue
+      oldLeft = Number(header[1] ?? 1)
+      newLeft = Number(header[2] ?? 1)
+    } else if (line.startsWith('+')) {
+      added += 1
+      newLeft -= 1
+    } else if (line.startsWith('-')) {
+      removed += 1
+      oldLeft -= 1
+    } else if (!line.startsWith('\\')) {
+      oldLeft -= 1
+      newLeft -= 1
+    }
+  }
+  return { added, removed }
+}

@@ -1,0 +1,76 @@
+import { userMessage } from '../translate/turn-request.ts'
+import type { MessageItem, TurnItem, TurnPart } from '../translate/turn.ts'
+import type { AgentTask } from './agent-task.ts'
+import { capText } from './describe-result.ts'
+import { frame } from './prompts.ts'
+
+/** The user's message with what is attached to it. */
+export function goalOf({ text, attachments }: Pick<AgentTask, 'text' | 'attachments'>): MessageItem {
+  const parts: readonly TurnPart[] = attachments.map((attachment) =>
+    'text' in attachment
+      ? { type: 'text', text: `Attached file ${JSON.stringify(attachment.name)}:\n${attachment.text}` }
+      : { type: 'image', source: { type: 'base64', mediaType: attachment.mediaType, data: attachment.base64 } },
+  )
+  return { type: 'message', role: 'user', parts: [...parts, { type: 'text', text }], path: '' }
+}
+
+/**
+ * The items of a request. Marks the system prompt and the end for Anthropic's prompt cache: each step repeats all before
+ * it. @param isNative false: calls and results become text
+ */
+export function requestItems(system: string, items: readonly TurnItem[], isNative: boolean): readonly TurnItem[] {
+  const sent = items.map((item) => (isNative ? plain(item) : asText(item)))
+  return [
+    { type: 'message', role: 'system', parts: [{ type: 'text', text: system, cache: {} }], path: '' },
+    ...sent.slice(0, -1),
+    ...sent.slice(-1).map(marked),
+  ]
+}
+
+/** A summary of this program goes to every upstream as a message. */
+function plain(item: TurnItem): TurnItem {
+  return item.type === 'compaction' && item.opaque === undefined ? userMessage(item.text) : item
+}
+
+function asText(item: TurnItem): TurnItem {
+  if (item.type === 'tool_call') {
+    const text = `[called ${item.name} ${item.arguments}]`
+    return { type: 'message', role: 'assistant', parts: [{ type: 'text', text }], path: '' }
+  }
+  return item.type === 'tool_result' ? userMessage(contentOf(item.content)) : plain(item)
+}
+
+function marked(item: TurnItem): TurnItem {
+  if (item.type === 'tool_result') return { ...item, cache: {} }
+  if (item.type !== 'message') return item
+  const last = item.parts.at(-1)
+  return last?.type === 'text' ? { ...item, parts: [...item.parts.slice(0, -1), { ...last, cache: {} }] } : item
+}
+
+function contentOf(content: string | readonly TurnPart[]): string {
+  if (typeof content === 'string') return content
+  return content.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`)).join('\n')
+}
+
+/** Of one item in the record that is summarised. Characters. */
+const maxRecorded = 3000
+
+/** The items as a text to be summarised, within `maxLength` characters. */
+export function recordOf(items: readonly TurnItem[], boundary: string, maxLength: number): string {
+  const texts = items.map((item) => {
+    switch (item.type) {
+      case 'message':
+        return `${item.role}: ${capText(contentOf(item.parts), maxRecorded).text}`
+      case 'tool_call':
+        return `call: ${item.name} ${capText(item.arguments, maxRecorded).text}`
+      case 'tool_result':
+        return `result: ${capText(contentOf(item.content), maxRecorded).text}`
+      case 'compaction':
+        return item.text
+      case 'reasoning':
+      case 'web_search':
+        return ''
+    }
+  })
+  return frame(boundary, 'record', capText(texts.filter((text) => text !== '').join('\n\n'), maxLength).text)
+}

@@ -1,0 +1,74 @@
+import { isObject, objectsOf } from '../json/json.ts'
+import type { ToolResult } from '../tools/tool.ts'
+
+export interface DescribedResult {
+  /** Text for the model and for people. */
+  readonly text: string
+  /** One line for people. */
+  readonly message: string
+}
+
+/** A result as text. Files and output come as they are: JSON would double their quotes and hide their lines. */
+export function describeResult(tool: string, result: ToolResult): DescribedResult {
+  const { content, files, hits, exitCode } = result
+  if (tool === 'mcp.fs.read' && typeof content === 'string') {
+    const rest = result['truncated'] === true ? '\n(The file is longer. Read the rest with a range.)' : ''
+    return { text: content + rest, message: count(lineCount(content), 'line') }
+  }
+  if (tool === 'mcp.fs.list' && Array.isArray(files)) {
+    const text = files.length === 0 ? 'No file matches.' : files.join('\n')
+    return { text: text + more(result), message: count(files.length, 'file') }
+  }
+  if (tool === 'mcp.search.code') {
+    const found = objectsOf(hits)
+    const texts = found.map(({ file, line, snippet }) => `${String(file)}:${String(line)}\n${String(snippet)}`)
+    const text = texts.length === 0 ? 'Nothing was found.' : texts.join('\n\n')
+    return { text: text + more(result), message: count(found.length, 'hit') }
+  }
+  if (typeof exitCode === 'number') return describeRun(exitCode, result)
+  if (tool === 'mcp.edit.applyPatch' || tool === 'mcp.edit.undo') {
+    const paths = objectsOf(files).map(({ path }) => String(path))
+    const { id } = result
+    const text =
+      typeof id === 'string'
+        ? `Done. The id of the change is ${id}. Files: ${paths.join(', ')}`
+        : 'Nothing was changed.'
+    return { text, message: typeof id === 'string' ? `changed ${paths.join(', ')}` : 'nothing to change' }
+  }
+  return {
+    text: JSON.stringify(result, undefined, 1),
+    message: isObject(result) && result['changed'] === false ? 'unchanged' : 'done',
+  }
+}
+
+function describeRun(exitCode: number, { stdout, stderr, timedOut, truncated }: ToolResult): DescribedResult {
+  const parts = [
+    `exit code ${exitCode}${timedOut === true ? ', stopped at the time limit' : ''}`,
+    ...(typeof stdout === 'string' && stdout !== '' ? [`stdout:\n${stdout}`] : []),
+    ...(typeof stderr === 'string' && stderr !== '' ? [`stderr:\n${stderr}`] : []),
+    ...(truncated === true ? ['(A part of the output was left out.)'] : []),
+  ]
+  return { text: parts.join('\n'), message: parts[0] ?? '' }
+}
+
+function more({ truncated }: ToolResult): string {
+  return truncated === true ? '\n(There are more.)' : ''
+}
+
+function lineCount(text: string): number {
+  return text === '' ? 0 : text.split('\n').length - (text.endsWith('\n') ? 1 : 0)
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}
+
+/** A text of at most `max` characters: its start, and its end, which holds what matters of a program's output. */
+export function capText(text: string, max: number): { readonly text: string; readonly isCut: boolean } {
+  if (text.length <= max) return { text, isCut: false }
+  const head = Math.floor(max * 0.7)
+  const tail = max - head
+  const left = text.length - head - tail
+  const start = text.slice(0, head).toWellFormed()
+  return { text: `${start}\n[… ${left} characters left out …]\n${text.slice(-tail).toWellFormed()}`, isCut: true }
+}

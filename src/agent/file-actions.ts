@@ -1,0 +1,111 @@
+import { z } from 'zod'
+import type { ParametersSchema } from '../tools/tool.ts'
+import type { Folder } from '../workspace/folder.ts'
+import { diffOf } from '../workspace/patch/render-diff.ts'
+import { ToolError } from '../workspace/tool-error.ts'
+
+/** A call of a tool of the bus. */
+export interface BusCall {
+  readonly tool: string
+  readonly args: unknown
+}
+
+interface ActionContext {
+  readonly folder: Folder
+  /** Hashes of the files that the model has read whole, as they were. */
+  readonly hashes: ReadonlyMap<string, string>
+  readonly maxFileBytes: number
+}
+
+/** A tool of copilot-anywhere, made of tools of the bus. */
+export interface FileAction {
+  readonly name: string
+  /** The tool that it calls. */
+  readonly tool: string
+  readonly description: string
+  readonly parameters: ParametersSchema
+  /** @throws ToolError */
+  readonly toCalls: (args: unknown, context: ActionContext) => Promise<readonly BusCall[]>
+}
+
+function defineAction<Schema extends z.ZodObject>(
+  schema: Schema,
+  action: Omit<FileAction, 'parameters' | 'toCalls'> & {
+    readonly toCalls: (args: z.output<Schema>, context: ActionContext) => Promise<readonly BusCall[]>
+  },
+): FileAction {
+  const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input' })
+  return {
+    ...action,
+    parameters,
+    async toCalls(args, context) {
+      const parsed = schema.safeParse(args)
+      if (parsed.success) return action.toCalls(parsed.data, context)
+      const [issue] = parsed.error.issues
+      const path = issue?.path.join('.') ?? ''
+      throw new ToolError({ kind: 'invalid_arguments', path, detail: issue?.message ?? 'The arguments are invalid.' })
+    },
+  }
+}
+
+const path = z.string().min(1).describe('Path relative to the workspace, with /.')
+
+/** Of one `readFiles`. */
+const maxFiles = 20
+
+export const fileActions: readonly FileAction[] = [
+  defineAction(z.strictObject({ glob: z.string().optional(), max: z.int().min(1).max(10_000).optional() }), {
+    name: 'listFiles',
+    tool: 'mcp.fs.list',
+    description: 'Lists files.',
+    toCalls: async ({ glob, max }) => [
+      {
+        tool: 'mcp.fs.list',
+        args: { ...(glob !== undefined && { glob }), ...(max !== undefined && { limit: max }) },
+      },
+    ],
+  }),
+  defineAction(z.strictObject({ files: z.array(path).min(1).max(maxFiles) }), {
+    name: 'readFiles',
+    tool: 'mcp.fs.read',
+    description: 'Reads files.',
+    toCalls: async ({ files }) => files.map((file) => ({ tool: 'mcp.fs.read', args: { path: file } })),
+  }),
+  defineAction(z.strictObject({ path, content: z.string().describe('The whole text of the new file.') }), {
+    name: 'createFile',
+    tool: 'mcp.edit.applyPatch',
+    description: 'Creates a file that does not exist yet.',
+    async toCalls({ path: given, content }, { folder }) {
+      const file = folder.relativePath(given)
+      const unifiedDiff = await diffOf(null, Buffer.from(content), file)
+      return [{ tool: 'mcp.edit.applyPatch', args: { unifiedDiff, baseSha256: { [file]: null } } }]
+    },
+  }),
+  defineAction(z.strictObject({ path, content: z.string().describe('The whole new text of the file.') }), {
+    name: 'editFile',
+    tool: 'mcp.edit.applyPatch',
+    description:
+      'Replaces the whole text of a file that you have read. For small changes of large files use edit_applyPatch.',
+    async toCalls({ path: given, content }, { folder, hashes, maxFileBytes }) {
+      const file = folder.relativePath(given)
+      const hash = hashes.get(file)
+      if (hash === undefined) throw refused(`Read the whole file ${JSON.stringify(file)} before you replace it.`)
+      const { bytes, sha256 } = await folder.readFile(file, { maxBytes: maxFileBytes })
+      if (sha256 !== hash) throw refused(`${JSON.stringify(file)} has changed since you read it. Read it again.`)
+      const unifiedDiff = await diffOf(bytes, likeBefore(bytes.toString(), content), file)
+      if (unifiedDiff === '') throw refused(`${JSON.stringify(file)} has this text already.`)
+      return [{ tool: 'mcp.edit.applyPatch', args: { unifiedDiff, baseSha256: { [file]: hash } } }]
+    },
+  }),
+]
+
+/** Models write plain line ends and no byte order mark, whatever they have read. */
+function likeBefore(before: string, content: string): Buffer {
+  const isCrlf = before.includes('\r\n') && !/[^\r]\n/.test(before) && !content.includes('\r')
+  const text = isCrlf ? content.replaceAll('\n', '\r\n') : content
+  return Buffer.from(before.startsWith('\uFEFF') && !text.startsWith('\uFEFF') ? `\uFEFF${text}` : text)
+}
+
+function refused(detail: string): ToolError {
+  return new ToolError({ kind: 'conflict', detail, conflicts: [] })
+}

@@ -1,0 +1,241 @@
+import type { Logger } from '../logging/logger.ts'
+import type { Tools } from '../tools/tool.ts'
+import { createTurn, userMessage } from '../translate/turn-request.ts'
+import type { TurnItem } from '../translate/turn.ts'
+import type { AgentOutcome, AgentTask, ApprovalRequest } from './agent-task.ts'
+import { askModel, createTeller, type RunTurn } from './ask-model.ts'
+import { createChangeRecord } from './change-record.ts'
+import { estimateItems, promptBudget } from './context-size.ts'
+import { goalOf, recordOf, requestItems } from './conversation.ts'
+import type { Ending, LoopCommand, LoopEvent, LoopSettings, ModelChoice } from './loop-state.ts'
+import { agentPrompt, chatPrompt, jsonRules, summaryPrompt } from './prompts.ts'
+import { createToolRunner, type ToolRunner } from './run-tool.ts'
+import { createScope } from './scope.ts'
+import { newItems, startLoop, stepLoop } from './step-loop.ts'
+import { createStopwatch } from './stopwatch.ts'
+import { summariseRun } from './summarise-run.ts'
+import { createToolSet, type ToolSet } from './tool-set.ts'
+
+export interface AgentDeps {
+  readonly runTurn: RunTurn
+  readonly tools: Tools
+  /** What the loop must know of a model; undefined: there is no such model. */
+  readonly modelFacts: (name: string) => ModelFacts | undefined
+  /** Monotonic. Ms. */
+  readonly now: () => number
+  /** Returns a function that ends the timer. */
+  readonly setTimer: (run: () => void, delayMs: number) => () => void
+  readonly randomId: () => string
+  readonly log: Logger
+}
+
+interface ModelFacts {
+  readonly contextTokens: number | undefined
+  readonly hasToolCalls: boolean
+}
+
+/** Copilot chooses the model. */
+const defaultModel = 'auto'
+
+/** A patch needs the bytes before and after; larger files than the workspace's own limit are never written. Bytes. */
+const maxFileBytes = 64 * 1024 * 1024
+
+/** Of one tool result. Characters. */
+const maxResult = 32_000
+const minResult = 4000
+
+/** Characters per token, roughly. */
+const charactersPerToken = 4
+
+/**
+ * Runs a task to its end: asks the model, runs the tools that it calls, asks a person for approvals. `step-loop.ts` decides;
+ * this does what it decides, one thing at a time. Never rejects: failures are outcomes.
+ */
+export async function runAgent(deps: AgentDeps, task: AgentTask): Promise<AgentOutcome> {
+  try {
+    return await drive(deps, task)
+  } catch (error) {
+    deps.log.error({ err: error, run: task.id }, 'a run failed unexpectedly')
+    const reason = error instanceof Error ? error.message : 'The run failed.'
+    const usage = { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 }
+    const none = { answer: '', files: [], steps: 0, requests: 0, usage, model: undefined }
+    return { outcome: 'failed', reason, summary: reason, ...none, items: [goalOf(task)] }
+  }
+}
+
+async function drive(deps: AgentDeps, task: AgentTask): Promise<AgentOutcome> {
+  const { session, mode, settings, keyName } = task
+  const boundary = `data-${deps.randomId().replaceAll('-', '').slice(0, 12)}`
+  const toolSet = (): ToolSet => createToolSet(deps.tools, session, mode)
+  const models = modelsOf(deps, task)
+  const loopSettings: LoopSettings = {
+    mode,
+    models,
+    maxSteps: settings.maxSteps,
+    maxMinutes: settings.maxMinutes,
+    requireApproval: settings.requireApproval,
+    initiator: task.initiator,
+    overheadTokens: overheadOf(toolSet(), systemPrompt(models[0])),
+  }
+  let state = startLoop(loopSettings, task.history, goalOf(task))
+  const events: LoopEvent[] = []
+  let wake: (() => void) | undefined
+  const push = (event: LoopEvent): void => {
+    events.push(event)
+    wake?.()
+  }
+
+  const aborted = new AbortController()
+  const signal = AbortSignal.any([aborted.signal, task.signal, session.signal])
+  const stop = (ending: Ending): void => push({ type: 'stop', ending })
+  const cancel = (): void =>
+    stop({
+      outcome: 'cancelled',
+      reason: task.signal.aborted ? 'The run was cancelled.' : 'The workspace was closed.',
+    })
+  if (signal.aborted) cancel()
+  else signal.addEventListener('abort', cancel, { once: true })
+  const limit: Ending = {
+    outcome: 'max_minutes',
+    reason: `The run reached its limit of ${settings.maxMinutes} minutes.`,
+  }
+  const clock = createStopwatch(deps, settings.maxMinutes * 60_000, () => stop(limit))
+
+  let settleApproval: ((isAllowed: boolean) => void) | undefined
+  const record = createChangeRecord(session.folder, maxFileBytes)
+  const runner = createToolRunner({
+    ...deps,
+    session,
+    caller: task.caller,
+    scope: createScope(settings.allowedRoots, session.folder),
+    record,
+    maxFileBytes,
+    maxResult: maxResultOf(models),
+    boundary,
+    emit: task.emit,
+    find: (name) => toolSet().find(name),
+    isApproved(request) {
+      const { promise, resolve } = Promise.withResolvers<boolean>()
+      settleApproval = resolve
+      push({ type: 'approval_wanted', request })
+      return promise
+    },
+  })
+
+  function systemPrompt(model: ModelChoice): string {
+    const parts = { session, boundary, allowedRoots: settings.allowedRoots }
+    if (mode === 'chat') return chatPrompt(parts)
+    return model.isNative ? agentPrompt(parts) : `${agentPrompt(parts)}\n\n${jsonRules(toolSet().described)}`
+  }
+
+  async function ask({ model, items, initiator, step }: Extract<LoopCommand, { type: 'ask' }>): Promise<void> {
+    const { isNative } = model
+    const turn = createTurn(requestItems(systemPrompt(model), items, isNative), {
+      tools: isNative ? toolSet().offered : [],
+      sessionId: session.id,
+    })
+    const teller = createTeller({ mode, isNative, step, emit: task.emit })
+    const call = { id: deps.randomId(), turn, model: model.name, signal, keyName, initiator }
+    const asked = await askModel(deps.runTurn, call, teller)
+    push(asked.ok ? { type: 'answered', answer: asked.answer } : { type: 'ask_failed', failure: asked.failure })
+  }
+
+  async function summarise(model: ModelChoice, items: readonly TurnItem[]): Promise<void> {
+    const maxLength = promptBudget(model.contextTokens) * charactersPerToken * 0.7
+    const request = userMessage(recordOf(items, boundary, maxLength))
+    const turn = createTurn(requestItems(summaryPrompt(boundary), [request], false), { sessionId: session.id })
+    const call = { id: deps.randomId(), turn, model: model.name, signal, keyName, initiator: 'agent' as const }
+    const asked = await askModel(deps.runTurn, call, () => {})
+    const answer = asked.ok ? asked.answer : undefined
+    const text = answer?.text.trim() === '' ? undefined : answer?.text.trim()
+    push({ type: 'summarised', text, usage: answer?.usage })
+  }
+
+  async function askPerson(request: ApprovalRequest): Promise<void> {
+    clock.pause()
+    try {
+      const decision = await task.approve(request, signal)
+      push({ type: 'approval_decided', decision })
+    } catch {
+      push({ type: 'approval_decided', decision: 'expired' })
+    } finally {
+      clock.resume()
+    }
+  }
+
+  function perform(command: Exclude<LoopCommand, { type: 'end' }>): void {
+    switch (command.type) {
+      case 'tell':
+        task.emit(command.event)
+        return
+      case 'ask':
+        void ask(command)
+        return
+      case 'summarise':
+        void summarise(command.model, command.items)
+        return
+      case 'call':
+        void runner.run(command.call, command.step, signal).then((end) => push({ type: 'tool_ended', end }))
+        return
+      case 'ask_person':
+        void askPerson(command.request)
+        return
+      case 'settle_approval':
+        settleApproval?.(command.isAllowed)
+        return
+      case 'abort':
+        aborted.abort()
+    }
+  }
+
+  push({ type: 'begin' })
+  try {
+    for (;;) {
+      const event = events.shift()
+      if (event === undefined) {
+        await new Promise<void>((resolve) => (wake = resolve))
+        continue
+      }
+      const step = stepLoop(state, event)
+      ;({ state } = step)
+      for (const command of step.commands) {
+        if (command.type === 'end') return await outcomeOf(command)
+        perform(command)
+      }
+    }
+  } finally {
+    clock.end()
+    signal.removeEventListener('abort', cancel)
+    aborted.abort()
+  }
+
+  async function outcomeOf({ ending, answer }: Extract<LoopCommand, { type: 'end' }>): Promise<AgentOutcome> {
+    const files = await record.net()
+    const { commands, patchIds }: ToolRunner = runner
+    const { step: steps, requests, usage, model } = state
+    const summary =
+      mode === 'chat' && files.length === 0 ? answer : summariseRun({ ending, files, patchIds, commands, answer })
+    return { ...ending, summary, answer, files, steps, requests, usage, model, items: newItems(state) }
+  }
+}
+
+function modelsOf({ modelFacts }: AgentDeps, { settings }: AgentTask): LoopSettings['models'] {
+  const choose = (name: string): ModelChoice => {
+    const { contextTokens, hasToolCalls = true } = modelFacts(name) ?? {}
+    const isNative = settings.protocol === 'auto' ? hasToolCalls : settings.protocol === 'native'
+    return { name, contextTokens, isNative }
+  }
+  const first = settings.model === '' ? defaultModel : settings.model
+  return [choose(first), ...settings.fallbackModels.filter((name) => name !== first).map(choose)]
+}
+
+function overheadOf({ offered }: ToolSet, prompt: string): number {
+  const tools = offered.map((tool) => userMessage(JSON.stringify(tool)))
+  return estimateItems([userMessage(prompt), ...tools])
+}
+
+/** Several results must fit into the smallest context of the chain. */
+function maxResultOf(models: LoopSettings['models']): number {
+  const smallest = Math.min(...models.map(({ contextTokens }) => promptBudget(contextTokens)))
+  return Math.min(Math.max((smallest * charactersPerToken) / 8, minResult), maxResult)
+}

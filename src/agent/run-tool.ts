@@ -1,0 +1,243 @@
+import type { Session } from '../tools/session.ts'
+import type { Intent, Tool, ToolResult, Tools } from '../tools/tool.ts'
+import { ToolError } from '../workspace/tool-error.ts'
+import type { AgentEvent, ToolOutcome } from './agent-event.ts'
+import type { ApprovalRequest, FileChange } from './agent-task.ts'
+import type { ChangeRecord, JournalFile } from './change-record.ts'
+import { capText, describeResult } from './describe-result.ts'
+import type { BusCall, FileAction } from './file-actions.ts'
+import type { Call, ToolEnd } from './loop-state.ts'
+import { frame } from './prompts.ts'
+import type { Scope } from './scope.ts'
+import { z } from 'zod'
+
+/** Of a result that people see. Characters. */
+const maxShown = 8 * 1024
+
+/** Of the arguments that people see. Characters of JSON. */
+const maxShownArgs = 4 * 1024
+
+export interface ToolRunnerDeps {
+  readonly tools: Tools
+  readonly session: Session
+  readonly caller: string
+  readonly scope: Scope
+  readonly record: ChangeRecord
+  readonly maxFileBytes: number
+  /** Of one result that the model gets. Characters. */
+  readonly maxResult: number
+  readonly boundary: string
+  readonly now: () => number
+  readonly randomId: () => string
+  readonly emit: (event: AgentEvent) => void
+  /** Whether a person, or a setting, allows it. */
+  readonly isApproved: (request: ApprovalRequest) => Promise<boolean>
+  readonly find: (name: string) => Tool | FileAction | undefined
+}
+
+/** A command that was run. */
+export interface CommandRecord {
+  readonly argv: readonly string[]
+  readonly exitCode: number
+}
+
+export interface ToolRunner {
+  /** Never rejects: a failure is a result for the model. */
+  readonly run: (call: Call, step: number, signal: AbortSignal) => Promise<ToolEnd>
+  readonly commands: readonly CommandRecord[]
+  /** Ids of the journal's entries. */
+  readonly patchIds: readonly string[]
+}
+
+const journalFiles = z.array(
+  z.object({ path: z.string(), before: z.string().nullable(), after: z.string().nullable() }),
+)
+
+/** Runs what a model asks for: finds the tool, keeps to the allowed folders, asks, and notes what was changed. */
+export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
+  const { tools, session, scope, record, emit, now } = deps
+  const hashes = new Map<string, string>()
+  const commands: CommandRecord[] = []
+  const patchIds: string[] = []
+
+  async function run(call: Call, step: number, signal: AbortSignal): Promise<ToolEnd> {
+    const startedMs = now()
+    const found = deps.find(call.name)
+    const tool = found === undefined ? call.name.slice(0, 100) : 'tool' in found ? found.tool : found.name
+    const { id: callId } = call
+    emit({ type: 'tool', state: 'started', callId, tool, step, args: shownArgs(call.args) })
+    const texts: string[] = []
+    const messages: string[] = []
+    const outcomes: ToolOutcome[] = []
+    let isCut = false
+    let isEffect = false
+    const add = (outcome: ToolOutcome, message: string, text: string): void => {
+      const capped = capText(text, deps.maxResult)
+      isCut ||= capped.isCut
+      outcomes.push(outcome)
+      messages.push(message)
+      texts.push(capped.text)
+    }
+    try {
+      for (const busCall of await toBusCalls(call, found)) {
+        if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
+        try {
+          const done = await runBusCall(busCall, { callId, step, signal })
+          isEffect ||= done.isEffect
+          const { text, message } = describeResult(busCall.tool, done.result)
+          noteHash(busCall, done.result, text)
+          add('ok', message, text)
+        } catch (error) {
+          // The other files of a `readFiles` can still be read.
+          const failure = toToolError(error)
+          add(failure.failure.kind, failure.message, errorText(failure))
+        }
+      }
+    } catch (error) {
+      const failure = toToolError(error)
+      add(failure.failure.kind, failure.message, errorText(failure))
+    }
+    const outcome = outcomes.includes('ok') ? 'ok' : (outcomes[0] ?? 'ok')
+    const text = texts.join('\n\n')
+    const shown = capText(text, maxShown)
+    return {
+      callId,
+      tool,
+      outcome,
+      message: oneLine(messages.join(', ')),
+      content: frame(deps.boundary, `result of ${call.name.slice(0, 100)}${outcome === 'ok' ? '' : ', failed'}`, text),
+      result: shown.text,
+      truncated: isCut || shown.isCut,
+      durationMs: Math.round(now() - startedMs),
+      isEffect,
+    }
+  }
+
+  async function toBusCalls(call: Call, found: Tool | FileAction | undefined): Promise<readonly BusCall[]> {
+    const { args, problem } = call
+    if (problem !== undefined) throw new ToolError({ kind: 'invalid_arguments', path: '', detail: problem })
+    if (found === undefined) {
+      throw new ToolError({ kind: 'failed', detail: `There is no tool ${JSON.stringify(call.name.slice(0, 100))}.` })
+    }
+    if (!('toCalls' in found)) return [{ tool: found.name, args }]
+    // The rule for folders comes first: an error of the next step may show what a file holds.
+    await scope.narrow(found.tool, args, new AbortController().signal)
+    return found.toCalls(args, { folder: session.folder, hashes, maxFileBytes: deps.maxFileBytes })
+  }
+
+  interface CallPlace {
+    readonly callId: string
+    readonly step: number
+    readonly signal: AbortSignal
+  }
+
+  async function runBusCall(
+    { tool, args }: BusCall,
+    { callId, step, signal }: CallPlace,
+  ): Promise<{ readonly result: ToolResult; readonly isEffect: boolean }> {
+    let intended: Intent = {}
+    let snapshot: Awaited<ReturnType<ChangeRecord['before']>> = new Map()
+    const result = await tools.call({
+      session,
+      name: tool,
+      args: await scope.narrow(tool, args, signal),
+      signal,
+      caller: deps.caller,
+      progress: (part) => emit({ type: 'tool', state: 'progress', callId, tool, step, ...part }),
+      async approve(intent) {
+        scope.check(intent)
+        intended = { ...intended, ...intent }
+        if (intent.writes !== undefined) snapshot = await record.before(intent.writes)
+        return deps.isApproved(toRequest(intent, { approvalId: deps.randomId(), tool, callId, step, args }))
+      },
+    })
+    const changed = await noteChange({ tool, callId, result, intended, snapshot })
+    const { exitCode } = result
+    if (intended.argv !== undefined && typeof exitCode === 'number') commands.push({ argv: intended.argv, exitCode })
+    const isEffect = changed.length > 0 || intended.argv !== undefined
+    return { result: scope.filter(tool, result), isEffect }
+  }
+
+  async function noteChange(done: {
+    readonly tool: string
+    readonly callId: string
+    readonly result: ToolResult
+    readonly intended: Intent
+    readonly snapshot: Awaited<ReturnType<ChangeRecord['before']>>
+  }): Promise<readonly FileChange[]> {
+    const { result, intended, snapshot, callId } = done
+    const { writes, diff = '' } = intended
+    if (writes === undefined) return []
+    const files = journalFiles.safeParse(result['files'])
+    const { id } = result
+    const patchId = typeof id === 'string' ? id : ''
+    const changes =
+      files.success && patchId !== ''
+        ? await record.made(snapshot, files.data, diff)
+        : await record.madeWithoutJournal(snapshot, diff)
+    if (patchId !== '') patchIds.push(patchId)
+    for (const file of files.success ? files.data : []) noteWritten(file)
+    const counts = changes.map(({ path, change, added, removed }) => ({ path, change, added, removed }))
+    emit({ type: 'diff', callId, patchId, diff: changes.map((change) => change.diff).join(''), files: counts })
+    return changes
+  }
+
+  /** The model knows the text of a file that it has written whole or read before. */
+  function noteWritten({ path, before, after }: JournalFile): void {
+    const isKnown = before === null || hashes.get(path) === before
+    if (after !== null && isKnown) hashes.set(path, after)
+    else hashes.delete(path)
+  }
+
+  function noteHash({ tool, args }: BusCall, { sha256, truncated }: ToolResult, text: string): void {
+    if (tool !== 'mcp.fs.read' || typeof sha256 !== 'string' || truncated === true) return
+    const read = z.object({ path: z.string(), range: z.undefined().optional() }).safeParse(args)
+    if (!read.success || text.length > deps.maxResult) return
+    hashes.set(session.folder.relativePath(read.data.path), sha256)
+  }
+
+  return { run, commands, patchIds }
+}
+
+function toRequest(
+  { writes, argv, cwd, diff }: Intent,
+  call: Pick<ApprovalRequest, 'approvalId' | 'tool' | 'callId' | 'step'> & { readonly args: unknown },
+): ApprovalRequest {
+  const { args, ...named } = call
+  return {
+    ...named,
+    ...(writes !== undefined && { paths: writes }),
+    ...(diff !== undefined && { diff }),
+    ...(argv !== undefined && { argv, cwd: cwd ?? '' }),
+    ...(writes === undefined && argv === undefined && { args }),
+  }
+}
+
+/** The registry throws nothing else; a defect of this module is told to the model in general words. */
+function toToolError(error: unknown): ToolError {
+  return error instanceof ToolError
+    ? error
+    : new ToolError({ kind: 'failed', detail: 'The tool failed.' }, { cause: error })
+}
+
+function errorText({ message, failure }: ToolError): string {
+  if (failure.kind !== 'conflict' || failure.conflicts.length === 0) return `Error (${failure.kind}): ${message}`
+  return `Error (conflict): ${message}\n${JSON.stringify(failure.conflicts, undefined, 1)}`
+}
+
+function oneLine(text: string): string {
+  return capLine(text.replaceAll(/\s+/g, ' ').trim())
+}
+
+function capLine(line: string): string {
+  return line.length <= 300 ? line : `${line.slice(0, 299)}…`
+}
+
+/** Long texts of the arguments are shown as diffs, not here. */
+function shownArgs(args: unknown): unknown {
+  if (JSON.stringify(args).length <= maxShownArgs) return args
+  if (typeof args !== 'object' || args === null) return {}
+  return Object.fromEntries(
+    Object.entries(args).map(([key, value]) => [key, typeof value === 'string' ? capText(value, 200).text : value]),
+  )
+}

@@ -1,0 +1,80 @@
+import { realpath } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
+import type { Intent } from '../tools/tool.ts'
+import type { Folder } from '../workspace/folder.ts'
+import { createPace } from '../workspace/patch/pace.ts'
+import { parsePatch } from '../workspace/patch/parse-patch.ts'
+import { ToolError } from '../workspace/tool-error.ts'
+
+/** What `agent.allowed-roots` lets an agent use. */
+export interface Scope {
+  /** The arguments to call a tool with, which may be narrower. @throws ToolError `denied`, and as `parsePatch` */
+  readonly narrow: (tool: string, args: unknown, signal: AbortSignal) => Promise<unknown>
+  /** A result without what lies outside. */
+  readonly filter: (tool: string, result: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
+  /** @throws ToolError `denied` */
+  readonly check: (intent: Intent) => void
+}
+
+export function createScope(allowedRoots: readonly string[], folder: Folder): Scope {
+  const roots = allowedRoots.map((root) => (root === '*' ? '' : folder.relativePath(root)))
+  if (roots.includes('')) return { narrow: async (_tool, args) => args, filter: (_tool, result) => result, check() {} }
+  const isInside = (path: string): boolean => roots.some((root) => path === root || path.startsWith(`${root}/`))
+
+  function require(given: string): string {
+    const path = folder.relativePath(given)
+    if (isInside(path)) return path
+    const detail = `${path === '' ? 'The root of the workspace' : JSON.stringify(path)} is outside the folders that the agent may use (agent.allowed-roots: ${roots.join(', ')}).`
+    throw new ToolError({ kind: 'denied', detail })
+  }
+
+  /** A link inside a folder may lead out of it. */
+  async function requireFile(given: string): Promise<void> {
+    const path = require(given)
+    const real = await realpath(join(folder.root, path)).catch(() => undefined)
+    if (real !== undefined) require(relative(folder.root, real).split(sep).join('/'))
+  }
+
+  return {
+    async narrow(tool, args, signal) {
+      if (typeof args !== 'object' || args === null) return args
+      if ('path' in args && typeof args.path === 'string' && tool.startsWith('mcp.')) await requireFile(args.path)
+      if (tool === 'mcp.edit.applyPatch' && 'unifiedDiff' in args && typeof args.unifiedDiff === 'string') {
+        for (const { from, to } of await parsePatch(args.unifiedDiff, createPace(signal))) {
+          await requireFile(from)
+          await requireFile(to)
+        }
+      }
+      if (!hasGlob(tool)) return args
+      const glob = 'glob' in args && typeof args.glob === 'string' ? args.glob : ''
+      return { ...args, glob: narrowGlob(glob, roots) }
+    },
+    filter(tool, result) {
+      const key = tool === 'mcp.fs.list' ? 'files' : tool === 'mcp.search.code' ? 'hits' : ''
+      const list = result[key]
+      if (!Array.isArray(list)) return result
+      const kept: unknown[] = list.filter((each: unknown) => {
+        const path = typeof each === 'object' && each !== null && 'file' in each ? each.file : each
+        return typeof path === 'string' && isInside(path)
+      })
+      return { ...result, [key]: kept }
+    },
+    check({ writes = [], argv, cwd = '' }) {
+      for (const path of writes) require(path)
+      if (argv !== undefined) require(cwd)
+    },
+  }
+}
+
+function hasGlob(tool: string): boolean {
+  return tool === 'mcp.fs.list' || tool === 'mcp.search.code'
+}
+
+/** So that a limit on the number of results is not used up by what is filtered out. */
+function narrowGlob(glob: string, roots: readonly string[]): string {
+  const isAnchored = glob.includes('/') && !glob.startsWith('**/')
+  if (isAnchored) return glob
+  const below = glob === '' ? '**' : glob.startsWith('**/') ? glob : `**/${glob}`
+  const [root = ''] = roots
+  return roots.length === 1 ? `${root}/${below}` : `{${roots.join(',')}}/${below}`
+}

@@ -1,0 +1,394 @@
+import { parseObject } from '../json/json.ts'
+import { userMessage } from '../translate/turn-request.ts'
+import type { ToolCallItem, ToolResultItem, TurnItem, TurnStop, Usage } from '../translate/turn.ts'
+import { decideApproval, wantApproval } from './approvals.ts'
+import { cutAt, estimateItems, promptBudget } from './context-size.ts'
+import { parseJsonReply } from './json-protocol.ts'
+import type {
+  Answer,
+  AskFailure,
+  Call,
+  Ending,
+  LoopCommand,
+  LoopEvent,
+  LoopSettings,
+  LoopState,
+  LoopStep,
+  ModelChoice,
+  ToolEnd,
+} from './loop-state.ts'
+import { correction, emptyCorrection, summaryText } from './prompts.ts'
+
+/** The same call is asked for so often: the run ends instead of running it once more. */
+const maxRepeats = 5
+
+/** A person's refusals in a row that end a run. */
+const maxRefusals = 3
+
+/** @param history of earlier runs, oldest first; what comes before its last summary is left out */
+export function startLoop(settings: LoopSettings, history: readonly TurnItem[], goal: TurnItem): LoopState {
+  const summaryAt = history.findLastIndex(({ type }) => type === 'compaction')
+  const earlier = history.slice(Math.max(summaryAt, 0))
+  return {
+    settings,
+    phase: 'new',
+    items: [...earlier, goal],
+    earlierCount: earlier.length,
+    goalAt: earlier.length,
+    step: 0,
+    modelAt: 0,
+    queue: [],
+    results: [],
+    isCorrecting: false,
+    counts: new Map(),
+    refusals: 0,
+    grants: { writes: false, commands: new Set(), tools: new Set() },
+    pending: undefined,
+    stopping: undefined,
+    shortenedAt: 0,
+    isWindowed: false,
+    hasAnswered: false,
+    requests: 0,
+    usage: { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 },
+    model: undefined,
+    asked: 0,
+    scale: 1,
+  }
+}
+
+/** The items of this run, for the session's history. */
+export function newItems({ items, earlierCount }: LoopState): readonly TurnItem[] {
+  return items.slice(earlierCount)
+}
+
+/** One step of a run: what has happened, to what is to be done. Pure. */
+export function stepLoop(state: LoopState, event: LoopEvent): LoopStep {
+  if (state.phase === 'ended') return { state, commands: [] }
+  switch (event.type) {
+    case 'begin':
+      return nextStep(state)
+    case 'answered':
+      return answered(state, event.answer)
+    case 'ask_failed':
+      return askFailed(state, event.failure)
+    case 'summarised':
+      return summarised(state, event.text, event.usage)
+    case 'approval_wanted':
+      return wantApproval(state, event.request)
+    case 'approval_decided':
+      return decideApproval(state, event.decision)
+    case 'tool_ended':
+      return toolEnded(state, event.end)
+    case 'stop':
+      return stop(state, event.ending)
+  }
+}
+
+function modelOf({ settings, modelAt }: LoopState): ModelChoice {
+  return settings.models[modelAt] ?? settings.models[0]
+}
+
+function stop(state: LoopState, ending: Ending): LoopStep {
+  if (state.phase === 'new') return finish(state, ending)
+  if (state.stopping !== undefined) return { state, commands: [] }
+  return { state: { ...state, stopping: ending }, commands: [{ type: 'abort' }] }
+}
+
+// Requests to the model.
+
+function nextStep(state: LoopState): LoopStep {
+  const { maxSteps, mode } = state.settings
+  if (state.step >= maxSteps) {
+    return finish(state, { outcome: 'max_steps', reason: `The run reached its limit of ${maxSteps} steps.` })
+  }
+  const step = state.step + 1
+  const header = { type: 'fragment', kind: 'step', text: `Step ${step} of ${maxSteps}`, step } as const
+  return withFirst(mode === 'agent' ? [{ type: 'tell', event: header }] : [], ask({ ...state, step }))
+}
+
+/** Asks the model; first for a summary if the conversation is too long for it. */
+function ask(state: LoopState): LoopStep {
+  const model = modelOf(state)
+  const { mode, overheadTokens, initiator } = state.settings
+  const budget = promptBudget(model.contextTokens) - overheadTokens
+  const isTooLong = estimateItems(state.items) * state.scale > budget
+  if (isTooLong && mode === 'agent' && state.shortenedAt < state.step && canShorten(state)) return shorten(state)
+  const windowed = isTooLong && mode === 'chat' ? windowOf(state, budget) : state.items
+  const isWindowed = windowed.length < state.items.length
+  const text = 'The conversation is too long for the model: its oldest messages are left out.'
+  const isNews = isWindowed && !state.isWindowed
+  return {
+    state: {
+      ...state,
+      phase: 'asking',
+      requests: state.requests + 1,
+      asked: estimateItems(windowed) + overheadTokens,
+      isWindowed,
+    },
+    commands: [
+      ...(isNews ? [notice(state, text)] : []),
+      { type: 'ask', model, items: windowed, initiator: state.hasAnswered ? 'agent' : initiator, step: state.step },
+    ],
+  }
+}
+
+function windowOf({ items, scale, goalAt }: LoopState, budget: number): readonly TurnItem[] {
+  // A smaller share than all of the budget, so that the next message does not move the window again.
+  const at = Math.min(cutAt(items, budget / scale), goalAt)
+  return items.slice(at)
+}
+
+function shortenAt(state: LoopState): number {
+  const { overheadTokens } = state.settings
+  return cutAt(state.items, (promptBudget(modelOf(state).contextTokens) - overheadTokens) / state.scale)
+}
+
+function canShorten(state: LoopState): boolean {
+  const at = shortenAt(state)
+  // The user's message stays in any case.
+  return at > 1 || (at === 1 && state.goalAt > 0)
+}
+
+function shorten(state: LoopState): LoopStep {
+  const text = 'The conversation is too long for the model. Its older part is replaced by a summary.'
+  return {
+    state: { ...state, phase: 'summarising', requests: state.requests + 1, shortenedAt: state.step },
+    commands: [
+      notice(state, text),
+      { type: 'summarise', model: modelOf(state), items: state.items.slice(0, shortenAt(state)) },
+    ],
+  }
+}
+
+function summarised(state: LoopState, text: string | undefined, usage: Usage | undefined): LoopStep {
+  const counted = { ...state, usage: addUsage(state.usage, usage) }
+  if (state.stopping !== undefined) return finish(counted, state.stopping)
+  const at = shortenAt(state)
+  const goal = state.items[state.goalAt]
+  const keepsGoal = goal !== undefined && state.goalAt < at
+  const summary = text ?? 'There is no summary: the earlier part was left out. Look again at what you need.'
+  const items: readonly TurnItem[] = [
+    { type: 'compaction', text: summaryText(summary), path: '' },
+    ...(keepsGoal ? [goal] : []),
+    ...state.items.slice(at),
+  ]
+  const goalAt = keepsGoal ? 1 : state.goalAt - at + 1
+  const told = text ?? 'The model gave no summary; the older part was left out.'
+  return withFirst([notice(state, told)], ask({ ...counted, items, earlierCount: 0, goalAt }))
+}
+
+function askFailed(state: LoopState, failure: AskFailure): LoopStep {
+  if (state.stopping !== undefined) return finish(state, state.stopping)
+  if (failure.isTooLong && state.shortenedAt < state.step) {
+    // The estimate was too low, or the limit is another one than the model states.
+    const scale = Math.max(state.scale, promptBudget(modelOf(state).contextTokens) / Math.max(state.asked, 1))
+    if (canShorten({ ...state, scale })) return shorten({ ...state, scale })
+  }
+  const next = state.settings.models[state.modelAt + 1]
+  if (failure.isBeforeAnswer && next !== undefined && mayPass(failure)) {
+    const text = `${modelOf(state).name} did not answer: ${failure.message} ${next.name} takes over.`
+    return withFirst([notice(state, text)], ask({ ...state, modelAt: state.modelAt + 1 }))
+  }
+  return finish(state, { outcome: 'failed', reason: failure.message })
+}
+
+/** Whether another model may answer. */
+function mayPass({ status, isModelMissing }: AskFailure): boolean {
+  return isModelMissing || status === 402 || status === 429 || status >= 500
+}
+
+// Answers.
+
+function answered(before: LoopState, answer: Answer): LoopStep {
+  const { usage, model, items } = answer
+  // The estimate of a text that the rules know badly, such as hashes, is too low.
+  const scale = usage === undefined || before.asked === 0 ? before.scale : clamp(usage.inputTokens / before.asked, 1, 3)
+  const state: LoopState = {
+    ...before,
+    items: [...before.items, ...items],
+    usage: addUsage(before.usage, usage),
+    hasAnswered: true,
+    model,
+    scale,
+  }
+  if (state.stopping !== undefined) return finish(state, state.stopping)
+  return modelOf(state).isNative || state.settings.mode === 'chat'
+    ? nativeAnswer(state, answer)
+    : jsonAnswer(state, answer)
+}
+
+function nativeAnswer(state: LoopState, { items, text, stop: stopReason }: Answer): LoopStep {
+  const isCut = cutStops.has(stopReason)
+  const calls = items.filter((item) => item.type === 'tool_call').map((item) => toCall(item, isCut))
+  if (calls.length > 0) return nextCall({ ...state, queue: calls, isCorrecting: false })
+  if (text.trim() === '') return correct(state, emptyCorrection, emptyReason(stopReason))
+  const note = isCut ? [notice(state, 'The answer was cut off at the output limit of the model.')] : []
+  return withFirst(note, finish(state, completed, text))
+}
+
+/** An answer that ended so may lack something, and its last call may be a part of what was meant. */
+const cutStops: ReadonlySet<TurnStop> = new Set(['max_tokens', 'context_full', 'content_filter'])
+
+const completed: Ending = { outcome: 'completed', reason: 'The model gave its final answer.' }
+
+function emptyReason(stopReason: TurnStop): string {
+  return stopReason === 'content_filter'
+    ? 'A content filter stopped the answer of the model.'
+    : 'The model gave an empty answer twice.'
+}
+
+function toCall({ id, name, arguments: text }: ToolCallItem, isCut: boolean): Call {
+  const args = parseObject(text)
+  const problem = isCut
+    ? 'The answer was cut off at the output limit, so that none of its calls was run. Make smaller calls.'
+    : args === undefined
+      ? 'The arguments are no JSON object. Nothing was run.'
+      : undefined
+  return { id, name, args: args ?? text, problem }
+}
+
+function jsonAnswer(state: LoopState, { text }: Answer): LoopStep {
+  const reply = parseJsonReply(text)
+  switch (reply.kind) {
+    case 'invalid':
+      return correct(
+        state,
+        correction(reply.problem),
+        `The model twice gave an answer that cannot be used. ${reply.problem}`,
+      )
+    case 'final': {
+      const event = { type: 'fragment', kind: 'answer', text: reply.answer, step: state.step } as const
+      return withFirst([{ type: 'tell', event }], finish(state, completed, reply.answer))
+    }
+    case 'actions': {
+      const { step } = state
+      const queue = reply.actions.map(({ tool, args }, at): Call => ({
+        id: `step-${step}-${at + 1}`,
+        name: tool,
+        args,
+        problem: undefined,
+      }))
+      const event = { type: 'fragment', kind: 'commentary', text: reply.commentary, step } as const
+      const told: readonly LoopCommand[] = reply.commentary === '' ? [] : [{ type: 'tell', event }]
+      return withFirst(told, nextCall({ ...state, queue, results: [], isCorrecting: false }))
+    }
+  }
+}
+
+/** Asks for the answer once more. */
+function correct(state: LoopState, text: string, reason: string): LoopStep {
+  if (state.isCorrecting) return finish(state, { outcome: 'failed', reason })
+  const note = notice(state, 'The answer of the model cannot be used. It is asked once more.')
+  return withFirst([note], ask({ ...state, isCorrecting: true, items: [...state.items, userMessage(text)] }))
+}
+
+// Tools.
+
+function nextCall(state: LoopState): LoopStep {
+  const [call] = state.queue
+  if (call === undefined) return nextStep(withResults(state))
+  const key = `${call.name} ${JSON.stringify(call.args)}`
+  const count = (state.counts.get(key) ?? 0) + 1
+  if (count >= maxRepeats) {
+    const reason = `The model asked for the same call ${count} times: ${key.slice(0, 200)}`
+    return finish(state, { outcome: 'repeated_call', reason })
+  }
+  const counted = { ...state, phase: 'calling', counts: new Map(state.counts).set(key, count) } as const
+  return { state: counted, commands: [{ type: 'call', call, step: state.step }] }
+}
+
+function toolEnded(before: LoopState, end: ToolEnd): LoopStep {
+  const { tool, callId, outcome, message, result, truncated, durationMs } = end
+  const event = { type: 'tool', state: 'ended', step: before.step, callId, tool, outcome, message, durationMs } as const
+  const told: LoopCommand = {
+    type: 'tell',
+    event: { ...event, ...(result !== '' && { result }), ...(truncated && { truncated }) },
+  }
+  const state = {
+    ...addResult(before, end.content, outcome !== 'ok'),
+    queue: before.queue.slice(1),
+    pending: undefined,
+    counts: end.isEffect ? writesOf(before.counts, before.queue[0]) : before.counts,
+  }
+  const tells = [...expired(before), told]
+  if (state.stopping !== undefined) return withFirst(tells, finish(state, state.stopping))
+  if (state.refusals >= maxRefusals) {
+    const reason = `You refused ${state.refusals} approvals in a row.`
+    return withFirst(tells, finish(state, { outcome: 'refused', reason }))
+  }
+  return withFirst(tells, nextCall(state))
+}
+
+/** A call may end while a person still thinks about it. */
+function expired({ pending }: LoopState): readonly LoopCommand[] {
+  if (pending === undefined) return []
+  const { approvalId, callId, tool } = pending
+  return [{ type: 'tell', event: { type: 'approval', approvalId, callId, tool, state: 'expired' } }]
+}
+
+/** After an effect, files may read otherwise and tests may end otherwise. Only the call with the effect counts on. */
+function writesOf(counts: LoopState['counts'], call: Call | undefined): LoopState['counts'] {
+  const key = `${call?.name} ${JSON.stringify(call?.args)}`
+  return new Map([...counts].filter(([each]) => each === key))
+}
+
+function addResult(state: LoopState, content: string, isError: boolean): LoopState {
+  const [call] = state.queue
+  if (call === undefined) return state
+  if (!isNativeCall(state, call)) return { ...state, results: [...state.results, content] }
+  return { ...state, items: [...state.items, toolResult(call.id, content, isError)] }
+}
+
+function isNativeCall({ items }: LoopState, { id }: Call): boolean {
+  return items.some((item) => item.type === 'tool_call' && item.id === id)
+}
+
+function toolResult(callId: string, content: string, isError: boolean): ToolResultItem {
+  return { type: 'tool_result', callId, content, isError, path: '' }
+}
+
+/** JSON protocol: the results as the next message. */
+function withResults(state: LoopState): LoopState {
+  if (state.results.length === 0) return state
+  return { ...state, items: [...state.items, userMessage(state.results.join('\n\n'))], results: [] }
+}
+
+// The end.
+
+function finish(state: LoopState, ending: Ending, answer = ''): LoopStep {
+  const text = 'This was not run: the run had ended.'
+  let settled = state
+  for (const call of state.queue) settled = addResult({ ...settled, queue: [call] }, text, true)
+  return {
+    state: { ...withResults(settled), phase: 'ended', queue: [], pending: undefined, stopping: undefined },
+    commands: [
+      ...(ending.outcome === 'completed' ? [] : [notice(state, ending.reason)]),
+      { type: 'end', ending, answer },
+    ],
+  }
+}
+
+// Parts.
+
+function notice({ step }: LoopState, text: string): LoopCommand {
+  return { type: 'tell', event: { type: 'fragment', kind: 'notice', text, ...(step > 0 && { step }) } }
+}
+
+function withFirst(commands: readonly LoopCommand[], { state, commands: others }: LoopStep): LoopStep {
+  return { state, commands: [...commands, ...others] }
+}
+
+function addUsage(sum: LoopState['usage'], usage: Usage | undefined): LoopState['usage'] {
+  if (usage === undefined) return sum
+  const nanoAiu = (sum.nanoAiu ?? 0) + (usage.nanoAiu ?? 0)
+  return {
+    inputTokens: sum.inputTokens + usage.inputTokens,
+    outputTokens: sum.outputTokens + usage.outputTokens,
+    cachedInputTokens: sum.cachedInputTokens + usage.cachedInputTokens,
+    ...((sum.nanoAiu !== undefined || usage.nanoAiu !== undefined) && { nanoAiu }),
+  }
+}
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.min(Math.max(value, least), most)
+}

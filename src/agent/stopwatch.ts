@@ -1,0 +1,31 @@
+export interface StopwatchDeps {
+  /** Monotonic. Ms. */
+  readonly now: () => number
+  readonly setTimer: (run: () => void, delayMs: number) => () => void
+}
+
+/** Calls `onEnd` when it has run for `limitMs`, without its pauses. */
+export function createStopwatch({ now, setTimer }: StopwatchDeps, limitMs: number, onEnd: () => void) {
+  let leftMs = limitMs
+  let sinceMs = now()
+  let endTimer: (() => void) | undefined = setTimer(onEnd, leftMs)
+  let isOver = false
+  return {
+    pause(): void {
+      if (endTimer === undefined) return
+      endTimer()
+      endTimer = undefined
+      leftMs -= now() - sinceMs
+    },
+    resume(): void {
+      if (isOver || endTimer !== undefined) return
+      sinceMs = now()
+      endTimer = setTimer(onEnd, Math.max(leftMs, 0))
+    },
+    end(): void {
+      isOver = true
+      endTimer?.()
+      endTimer = undefined
+    },
+  }
+}

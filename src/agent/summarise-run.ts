@@ -1,0 +1,40 @@
+import type { FileChange } from './agent-task.ts'
+import type { Ending } from './loop-state.ts'
+import type { CommandRecord } from './run-tool.ts'
+
+/** Commands that a summary lists. */
+const maxCommands = 20
+
+/** What really happened, from the journal and the results of tools; then the model's words, as a quotation. */
+export function summariseRun(run: {
+  readonly ending: Ending
+  readonly files: readonly FileChange[]
+  readonly patchIds: readonly string[]
+  readonly commands: readonly CommandRecord[]
+  readonly answer: string
+}): string {
+  const { ending, files, patchIds, commands, answer } = run
+  const lines: string[] = []
+  if (ending.outcome !== 'completed') lines.push(ending.reason)
+  if (files.length === 0) lines.push('No file was changed.')
+  else {
+    lines.push(files.length === 1 ? 'Changed 1 file:' : `Changed ${files.length} files:`)
+    for (const { path, change, added, removed } of files) lines.push(`  ${change} ${path} (+${added} −${removed})`)
+    if (patchIds.length > 0) lines.push(`To undo: ${patchIds.toReversed().join(', ')}.`)
+  }
+  if (commands.length > 0) {
+    lines.push('Commands that were run, which may have changed more files:')
+    const shown = commands.slice(-maxCommands)
+    if (shown.length < commands.length) lines.push(`  (${commands.length - shown.length} earlier ones)`)
+    for (const { argv, exitCode } of shown) lines.push(`  ${argv.join(' ')} → exit code ${exitCode}`)
+  }
+  if (answer.trim() !== '')
+    lines.push(
+      'The model says:',
+      ...answer
+        .trim()
+        .split('\n')
+        .map((line) => `> ${line}`),
+    )
+  return lines.join('\n')
+}

@@ -1,0 +1,169 @@
+import { visibleLines } from '../../terminal/visible.ts'
+import { CommandFailure, exitCode } from '../shared/command.ts'
+import type { AgentFlags, CommandContext, ExitCode } from '../shared/command.ts'
+import { createRunClient, runEvent } from './client.ts'
+import type { ApprovalEvent, Decision, DoneEvent, RunClient } from './client.ts'
+import { connect } from './connect.ts'
+import type { Connection } from './connect.ts'
+import { createRunScreen } from './render-run.ts'
+import type { RunScreen } from './render-run.ts'
+
+/** A cancelled run tells what it has changed; a second signal waits for nothing. */
+interface Interrupt {
+  /** Aborted by the first signal. */
+  readonly first: AbortSignal
+  /** Aborted by the second. */
+  readonly second: AbortSignal
+  readonly press: () => void
+}
+
+/** Runs an agent in a folder and shows what it does. */
+export async function agent(context: CommandContext, flags: AgentFlags): Promise<ExitCode> {
+  const { maxSteps } = flags
+  if (maxSteps !== undefined && !/^[1-9]\d{0,4}$/.test(maxSteps)) {
+    throw new CommandFailure(exitCode.usage, `--max-steps must be a number from 1: ${maxSteps}`)
+  }
+  const connection = await connect(context, flags)
+  const interrupt = createInterrupt()
+  const giveBack = context.takeSignals?.(interrupt.press)
+  // Before the signals were taken.
+  if (context.signal.aborted) interrupt.press()
+  const onAbort = (): void => interrupt.press()
+  context.signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await follow(context, flags, connection, interrupt)
+  } catch (error) {
+    if (interrupt.first.aborted && !(error instanceof CommandFailure)) return exitCode.interrupted
+    throw error
+  } finally {
+    context.signal.removeEventListener('abort', onAbort)
+    giveBack?.()
+    const closed = connection.close()
+    if (!interrupt.second.aborted) await closed
+  }
+}
+
+async function follow(
+  context: CommandContext,
+  flags: AgentFlags,
+  connection: Connection,
+  interrupt: Interrupt,
+): Promise<ExitCode> {
+  const out = flags.json ? context.stderr : context.stdout
+  const screen = createRunScreen(out)
+  const { root, isDemo, isReadOnly } = connection
+  const simulated = isDemo ? ' All answers are simulated.' : ''
+  out.write(visibleLines(`Working in ${root}.${simulated}\n`))
+  if (isReadOnly === true) screen.note(readOnlyNote)
+  const client = createRunClient(context, connection)
+  const events = await client.events(interrupt.second)
+  const message = {
+    text: flags.goal,
+    mode: 'agent',
+    ...(flags.model !== undefined && { model: flags.model }),
+    ...(flags.maxSteps !== undefined && { maxSteps: Number(flags.maxSteps) }),
+  }
+  const id = await client.start(message, interrupt.first)
+  const cancel = (): void => {
+    screen.note('\nCancelling the run. Press Ctrl-C again to leave at once.')
+    // A run that has just ended cannot be cancelled, and tells its end.
+    client.cancel(id).catch(() => {})
+  }
+  if (interrupt.first.aborted) cancel()
+  else interrupt.first.addEventListener('abort', cancel, { once: true })
+
+  for await (const given of events) {
+    const event = runEvent.safeParse(given).data
+    if (event?.id !== id) continue
+    if (flags.json) context.stdout.write(`${JSON.stringify(given)}\n`)
+    screen.show(event)
+    if (event.type === 'done') return exitCodeOf(event, interrupt)
+    if (event.type !== 'approval' || event.state !== 'pending') continue
+    const decision = await decide(context, flags, { screen, approval: event, interrupt })
+    if (decision !== undefined) await answer(client, event, decision)
+  }
+  throw new CommandFailure(exitCode.failed, 'copilot-proxy has ended. The run was interrupted.')
+}
+
+const readOnlyNote =
+  'Workspaces are read-only, so nothing will be changed or run. To allow it:\n' +
+  'copilot-proxy config set workspace.read-only false'
+
+/** Another listener may have decided. */
+async function answer(client: RunClient, { approvalId }: ApprovalEvent, decision: Decision): Promise<void> {
+  try {
+    await client.decide(approvalId, decision)
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error
+  }
+}
+
+interface Question {
+  readonly screen: RunScreen
+  readonly approval: ApprovalEvent
+  readonly interrupt: Interrupt
+}
+
+/** Undefined: the run is being cancelled. */
+async function decide(
+  context: CommandContext,
+  { yes, json }: AgentFlags,
+  { screen, approval, interrupt }: Question,
+): Promise<Decision | undefined> {
+  if (yes) return 'once'
+  const out = json ? context.stderr : context.stdout
+  const { readKey } = context
+  screen.ask(approval)
+  if (readKey === undefined || !out.isTerminal) {
+    screen.note('  Refused, because nobody can be asked here. --yes approves what the policy allows.')
+    return 'refuse'
+  }
+  for (;;) {
+    const prompt = (): void => out.write(out.style.bold('  y once, a for the run, n refuse, d whole diff, ? help: '))
+    const key = await readKey(interrupt.first, prompt).catch(() => '')
+    const decision = decisions.get(key.toLowerCase())
+    out.write(`${decision ?? ''}\n`)
+    if (interrupt.first.aborted) return undefined
+    if (decision !== undefined) return decision
+    if (key === ctrlC) {
+      interrupt.press()
+      return undefined
+    }
+    if (key === 'd' && approval.diff !== undefined) screen.wholeDiff(approval)
+    else if (key !== 'd') screen.note(keyHelp)
+  }
+}
+
+const ctrlC = '\u0003'
+
+const decisions: ReadonlyMap<string, Decision> = new Map([
+  ['y', 'once'],
+  ['a', 'run'],
+  ['n', 'refuse'],
+])
+
+const keyHelp = [
+  '  y       allow this once',
+  '  a       allow for the rest of the run: every change of files, or this very command',
+  '  n       refuse; after three refusals in a row the run ends',
+  '  d       show the whole diff',
+  '  Ctrl-C  cancel the run',
+].join('\n')
+
+function exitCodeOf({ outcome }: DoneEvent, { first }: Interrupt): ExitCode {
+  if (outcome === 'completed') return exitCode.done
+  return outcome === 'cancelled' && first.aborted ? exitCode.interrupted : exitCode.failed
+}
+
+function createInterrupt(): Interrupt {
+  const first = new AbortController()
+  const second = new AbortController()
+  return {
+    first: first.signal,
+    second: second.signal,
+    press() {
+      if (first.signal.aborted) second.abort()
+      first.abort()
+    },
+  }
+}

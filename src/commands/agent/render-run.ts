@@ -1,0 +1,207 @@
+import { isObject } from '../../json/json.ts'
+import type { Output } from '../../terminal/output.ts'
+import { wrapText } from '../../terminal/table.ts'
+import { shortCount, shortCredits, shortMs } from '../../terminal/format.ts'
+import { visible } from '../../terminal/visible.ts'
+import type { ApprovalEvent, DoneEvent, RunEvent } from './client.ts'
+
+/** Lines of a result, of a diff and of a diff in a question that are shown. */
+const shownResult = 4
+const shownDiff = 40
+
+/** Shows a run on a terminal. Everything that comes from the model, from files and from programs is escaped. */
+export interface RunScreen {
+  readonly show: (event: RunEvent) => void
+  readonly ask: (approval: ApprovalEvent) => void
+  readonly wholeDiff: (approval: ApprovalEvent) => void
+  readonly note: (text: string) => void
+  /** Ends an open line. */
+  readonly newLine: () => void
+}
+
+export function createRunScreen(output: Output): RunScreen {
+  const { style } = output
+  const columns = Math.min(Number.isFinite(output.columns) ? output.columns : 80, 100)
+  const diffsShown = new Set<string>()
+  const flow = createFlow(output.write, columns)
+  /** The last text was of this kind. */
+  let flowing = ''
+  let lastNotice = ''
+
+  function newLine(): void {
+    flow.end()
+    flowing = ''
+  }
+
+  /** A line of any length. */
+  function line(text: string, paint: (text: string) => string = style.plain): void {
+    newLine()
+    output.write(`${paint(text)}\n`)
+  }
+
+  /** A line whose end may be left out. */
+  function shortLine(text: string, paint: (text: string) => string = style.plain): void {
+    line(text.length <= columns ? text : `${text.slice(0, columns - 3).toWellFormed()}...`, paint)
+  }
+
+  /** Sentences. */
+  function wrapped(text: string, paint: (text: string) => string = style.plain): void {
+    const indent = /^ */.exec(text)?.[0] ?? ''
+    for (const each of wrapText(text, columns, indent).slice(0, -1).split('\n')) line(each, paint)
+  }
+
+  /** Lines of foreign text, indented; those in the middle are left out. */
+  function fold(text: string, most: number): void {
+    const lines = text.replace(/\s+$/, '').split('\n')
+    // The end of a program's output tells how it went.
+    const shown = lines.length <= most + 1 ? lines : lines.slice(-most)
+    if (shown.length < lines.length) line(`    ... ${lines.length - shown.length} lines above`, style.dim)
+    for (const each of shown) shortLine(`    ${escaped(each)}`, style.dim)
+  }
+
+  function diff(text: string, most: number): void {
+    const lines = text
+      .replace(/\n$/, '')
+      .split('\n')
+      .filter((each) => !/^(?:diff --git|index|new file mode|deleted file mode) /.test(each))
+    const shown = lines.length <= most + 1 ? lines : lines.slice(0, most)
+    for (const each of shown) line(`    ${escaped(each)}`, paintOf(each))
+    if (shown.length < lines.length) line(`    ... ${lines.length - shown.length} more lines`, style.dim)
+  }
+
+  function paintOf(text: string): (text: string) => string {
+    if (/^(?:\+\+\+|---) /.test(text)) return style.bold
+    if (text.startsWith('+')) return style.green
+    if (text.startsWith('-')) return style.red
+    return text.startsWith('@@') ? style.dim : style.plain
+  }
+
+  function fragment({ kind, text }: Extract<RunEvent, { readonly type: 'fragment' }>): void {
+    if (kind === 'step') {
+      line('')
+      line(`-- ${escaped(text)} ${'-'.repeat(Math.max(0, columns - text.length - 5))}`, style.dim)
+    } else if (kind === 'notice') {
+      lastNotice = text
+      for (const each of text.split('\n')) wrapped(escaped(each), style.yellow)
+    } else if (kind !== 'thinking') {
+      if (flowing !== kind) newLine()
+      flowing = kind
+      flow.add(text.split('\n').map(escaped).join('\n'))
+    }
+  }
+
+  function tool(event: Extract<RunEvent, { readonly type: 'tool' }>): void {
+    if (event.state === 'started') shortLine(`> ${describeCall(event.tool, event.args)}`, style.bold)
+    if (event.state !== 'ended') return
+    const { outcome = 'ok', message = '', durationMs = 0, result = '' } = event
+    if (outcome === 'ok') {
+      if (foldedTools.has(event.tool)) fold(result.replace(/^exit code \d+.*\n?/, ''), shownResult)
+      const isFailedRun = /^exit code (?!0\b)/.test(message)
+      shortLine(`  ${escaped(message)} (${shortMs(durationMs)})`, isFailedRun ? style.yellow : style.green)
+    } else if (outcome === 'approval_refused') line('  refused', style.red)
+    else wrapped(`  ${escaped(outcome)}: ${escaped(message)}`, style.red)
+  }
+
+  return {
+    newLine,
+    note: (text) => {
+      for (const each of text.split('\n')) wrapped(each, style.yellow)
+    },
+    show(event) {
+      if (event.type === 'fragment') fragment(event)
+      else if (event.type === 'tool') tool(event)
+      else if (event.type === 'diff' && !diffsShown.has(event.callId)) diff(event.diff, shownDiff)
+      else if (event.type === 'approval' && event.state === 'expired') line('  Nobody decided.', style.yellow)
+      else if (event.type === 'done') showEnd(event)
+    },
+    ask(approval) {
+      const { argv, cwd = '', paths, args } = approval
+      if (approval.diff !== undefined) {
+        diffsShown.add(approval.callId)
+        diff(approval.diff, shownDiff)
+      }
+      const place = cwd === '' ? '' : ` in ${escaped(cwd)}`
+      if (argv !== undefined) line(`  Run ${wordsOf(argv)}${place}?`, style.bold)
+      else if (paths !== undefined) line(`  Change ${escaped(paths.join(', '))}?`, style.bold)
+      else line(`  Call ${escaped(approval.tool)} ${escaped(JSON.stringify(args ?? {}))}?`, style.bold)
+    },
+    wholeDiff: ({ diff: text = '' }) => diff(text, Infinity),
+  }
+
+  function showEnd({ outcome, reason, summary, model, steps, requests, usage }: DoneEvent): void {
+    line('')
+    if (reason !== lastNotice) wrapped(escaped(reason), outcome === 'completed' ? style.green : style.red)
+    // The model's words were shown as they came.
+    const [facts = ''] = summary.split(/^The model says:$/m)
+    for (const each of facts.trim().split('\n')) if (each !== reason) wrapped(escaped(each))
+    const credits = usage.credits === undefined ? '' : `, ${shortCredits(usage.credits, false)} credits`
+    const tokens = `${shortCount(usage.inputTokens)} tokens in, ${shortCount(usage.outputTokens)} out`
+    const by = model === undefined ? '' : ` by ${escaped(model)}`
+    wrapped(`${count(steps, 'step')}, ${count(requests, 'request')}${by}, ${tokens}${credits}`, style.dim)
+  }
+}
+
+/** Their results are worth a look; those of others are files, which are long. */
+const foldedTools: ReadonlySet<string> = new Set(['mcp.shell.run', 'mcp.task.run', 'mcp.fs.list'])
+
+/** One line: the tool without `mcp.`, and what it works on. */
+function describeCall(tool: string, args: unknown): string {
+  const name = escaped(tool.replace(/^mcp\./, ''))
+  if (!isObject(args)) return name
+  const { argv, path, files, cmd, query, glob } = args
+  if (Array.isArray(argv)) return `${name} ${wordsOf(argv.map(String))}`
+  const subject = [path, cmd, query, glob, ...(Array.isArray(files) ? files : []), args['name']]
+  const words = subject.filter((each) => typeof each === 'string')
+  return words.length === 0 ? name : `${name} ${escaped(words.join(' '))}`
+}
+
+/** With quotes where a word would read as several. */
+function wordsOf(argv: readonly string[]): string {
+  return argv.map((word) => escaped(/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word))).join(' ')
+}
+
+/** One line of foreign text: control characters cannot move the cursor or colour anything. */
+function escaped(text: string): string {
+  return visible(text.replace(/\r$/, '').replaceAll('\t', '    '))
+}
+
+/** Writes text that comes in pieces, and breaks its lines between words. */
+function createFlow(write: (text: string) => void, columns: number) {
+  let column = 0
+  let space = ''
+  /** May go on with the next piece. */
+  let word = ''
+  const put = (): void => {
+    if (word === '') return
+    const isTooLong = column > 0 && column + space.length + word.length > columns
+    write(isTooLong ? `\n${word}` : space + word)
+    column = (isTooLong ? 0 : column + space.length) + word.length
+    space = ''
+    word = ''
+  }
+  return {
+    add(text: string): void {
+      for (const part of text.match(/\n|[^\S\n]+|\S+/g) ?? []) {
+        if (/\S/.test(part)) word += part
+        else {
+          put()
+          space = part === '\n' ? '' : space + part
+          if (part !== '\n') continue
+          write('\n')
+          column = 0
+        }
+      }
+    },
+    /** Ends an open line. */
+    end(): void {
+      put()
+      if (column > 0) write('\n')
+      column = 0
+      space = ''
+    },
+  }
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}

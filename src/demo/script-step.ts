@@ -1,0 +1,24 @@
+import type { Conversation } from './conversation.ts'
+import { parseMarkers } from './markers.ts'
+import { parseScript } from './script.ts'
+import type { ScriptStep } from './script.ts'
+
+/** How an agent's data begins: results of tools as a message, or a record to be summarised. A model is told not to obey it. */
+const data = /^\[data-\w+ begin: /
+
+/**
+ * The step that a script in the conversation has come to: the model's answers after the script count. Undefined without a
+ * script, and after its last step.
+ */
+export function scriptStep({ history }: Conversation): ScriptStep | undefined {
+  const at = history.findLastIndex(
+    (each) => each.by === 'user' && 'text' in each && each.text.includes('[demo:script') && !data.test(each.text),
+  )
+  const prompt = history[at]
+  if (prompt?.by !== 'user' || !('text' in prompt)) return undefined
+  const steps = parseScript(parseMarkers(prompt.text).asked.get('script')?.at(-1) ?? '')
+  // One answer may have several entries: thinking, text, calls.
+  const answers = history.slice(at + 1).filter(({ by }, index, all) => by === 'assistant' && all[index - 1]?.by !== by)
+  const last = steps?.at(-1)
+  return steps?.[answers.length] ?? (last?.forever === true ? last : undefined)
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { fixTest } from './fix-test.ts'
+
+/** What a scripted model does in one answer. */
+const scriptStepSchema = z.strictObject({
+  text: z.string().optional(),
+  calls: z
+    .array(
+      z.strictObject({
+        tool: z.string(),
+        args: z.unknown().optional(),
+        /** The arguments as they are, e.g. broken JSON. */
+        raw: z.string().optional(),
+      }),
+    )
+    .optional(),
+  /** The request fails, for all models or those named. */
+  error: z
+    .strictObject({
+      status: z.int().min(400).max(599),
+      code: z.string().optional(),
+      models: z.array(z.string()).optional(),
+    })
+    .optional(),
+  /** The answer ends at the output limit. */
+  cut: z.boolean().optional(),
+  /** The step is repeated without end. */
+  forever: z.boolean().optional(),
+})
+export type ScriptStep = z.infer<typeof scriptStepSchema>
+
+const scriptSchema = z.array(scriptStepSchema).min(1)
+
+/** @param given JSON, or the name of the built-in script */
+export function parseScript(given: string): readonly ScriptStep[] | undefined {
+  if (given === 'fix-test') return fixTest
+  try {
+    return scriptSchema.parse(JSON.parse(given))
+  } catch {
+    return undefined
+  }
+}

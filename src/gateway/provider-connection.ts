@@ -1,0 +1,264 @@
+import type { Logger } from '../logging/logger.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Connection } from '../websocket/connection.ts'
+import { ToolError } from '../workspace/tool-error.ts'
+import { charge, fullAllowance } from './allowance.ts'
+import { decodeMessage, encodeMessage, maxMessageBytes, tooLarge, type Decoded, type PushLevel } from './messages.ts'
+import {
+  callId,
+  maxPending,
+  startState,
+  step,
+  type Action,
+  type CallOutcome,
+  type ConnectionState,
+  type Input,
+  type Surroundings,
+} from './protocol.ts'
+import type { BoundProvider, ProviderTools } from './provider-tools.ts'
+import type { ToolDefinition } from './tool-definitions.ts'
+
+/** What a provider has pushed. */
+export interface ProviderPush {
+  readonly sessionId: string
+  readonly provider: string
+  /** Default: the provider's name. */
+  readonly stream: string
+  readonly level: PushLevel
+  readonly text: string
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined
+}
+
+export interface ProviderConnectionDeps {
+  readonly connection: Connection
+  readonly world: Surroundings
+  readonly providers: ProviderTools
+  readonly push: (push: ProviderPush) => void
+  /** For a tool that states none. Ms. */
+  readonly defaultTimeoutMs: () => number
+  readonly log: Logger
+  /** Monotonic. Ms. */
+  readonly now: () => number
+  readonly setTimer: (run: () => void, delayMs: number) => () => void
+}
+
+/** Numbers since the connection was opened. */
+export interface CallCounts {
+  pending: number
+  ended: number
+  failed: number
+  /** Results that nobody waited for. */
+  dropped: number
+}
+
+/** One connection of a provider: drives the state machine of protocol.ts. */
+export interface ProviderConnection {
+  readonly receive: (text: string) => void
+  /** A message that is too large to be read. */
+  readonly receiveOversized: () => void
+  readonly tell: (input: Extract<Input, { readonly type: 'lifecycle' | 'shutdown' | 'end' | 'closed' }>) => void
+  /** Undefined unless the provider is bound. */
+  readonly bound: () => BoundProvider | undefined
+  readonly counts: () => CallCounts
+}
+
+/** For the first message. Ms. */
+const authMs = 5000
+
+export function createProviderConnection(deps: ProviderConnectionDeps): ProviderConnection {
+  const { connection, world, providers, log, now } = deps
+  const { providerId } = world
+  let state: ConnectionState = startState
+  let bound: BoundProvider | undefined
+  let tools: readonly Tool[] = []
+  let allowance = fullAllowance(now())
+  let issued = 0
+  const counts: CallCounts = { pending: 0, ended: 0, failed: 0, dropped: 0 }
+  const waiting = new Map<string, (outcome: CallOutcome) => void>()
+  const cancelAuth = deps.setTimer(() => apply({ type: 'auth_overdue' }), authMs)
+
+  /** Inputs that arrive while the actions of another one are performed wait for them. */
+  const inputs: Input[] = []
+  let isApplying = false
+
+  function apply(input: Input): void {
+    inputs.push(input)
+    if (isApplying) return
+    isApplying = true
+    try {
+      for (let next = inputs.shift(); next !== undefined; next = inputs.shift()) {
+        const taken = step(state, next, world)
+        state = taken.state
+        for (const action of taken.actions) perform(action)
+        if (state.at !== 'await_auth') cancelAuth()
+      }
+    } finally {
+      isApplying = false
+    }
+  }
+
+  function perform(action: Action): void {
+    switch (action.do) {
+      case 'send':
+        if (action.message.type === 'error') note(action.message.code, action.message.message)
+        connection.send(encodeMessage(action.message))
+        return
+      case 'settle':
+        waiting.get(action.id)?.(action.outcome)
+        return
+      case 'bind':
+        return bind(action)
+      case 'replace_tools':
+        tools = action.tools.map(toTool)
+        if (bound !== undefined) providers.changed(bound.sessionId)
+        return
+      case 'unbind':
+        if (bound === undefined) return
+        providers.unbind(bound)
+        log.info({ provider: bound.name, provider_id: providerId, session: bound.sessionId }, 'provider disconnected')
+        bound = undefined
+        return
+      case 'push':
+        return push(action)
+      case 'drop':
+        counts.dropped += 1
+        return
+      case 'close':
+        connection.close(action.code, action.reason)
+    }
+  }
+
+  function note(code: string, message: string): void {
+    log.debug({ provider: bound?.name, provider_id: providerId, code }, `refused a message of a provider: ${message}`)
+  }
+
+  function bind({ sessionId, provider, tools: given }: Extract<Action, { readonly do: 'bind' }>): void {
+    tools = given.map(toTool)
+    const replace = (): void => {
+      log.warn({ provider, provider_id: providerId, session: sessionId }, 'a new connection replaces this provider')
+      apply({ type: 'end', code: replacedCode, reason: 'another connection of this provider' })
+    }
+    bound = { id: providerId, name: provider, sessionId, tools: () => tools, replace }
+    providers.bind(bound)
+    log.info({ provider, provider_id: providerId, session: sessionId, tools: tools.length }, 'provider connected')
+  }
+
+  function push({ push: pushed, sessionId, provider }: Extract<Action, { readonly do: 'push' }>): void {
+    const { level, event: text, stream = provider, metadata } = pushed
+    try {
+      deps.push({ sessionId, provider, stream, level, text, ...(metadata && { metadata }) })
+    } catch (error) {
+      log.error({ err: error, provider, session: sessionId }, 'an event of a provider could not be stored')
+    }
+  }
+
+  function toTool(definition: ToolDefinition): Tool {
+    const { name, description, parameters, isReadOnly, timeoutMs } = definition
+    return {
+      name,
+      description,
+      parameters,
+      effect: isReadOnly ? 'read' : 'run',
+      provider: bound?.name ?? providerName(),
+      get timeoutMs() {
+        return timeoutMs ?? deps.defaultTimeoutMs()
+      },
+      async run(args: unknown, { signal, authorize }) {
+        if (!isReadOnly) await authorize({ args })
+        return { data: await call(name, args, signal) }
+      },
+    }
+  }
+
+  function providerName(): string {
+    return state.at === 'bound' ? state.provider : ''
+  }
+
+  /**
+   * Calls a tool of the provider. Rejects as soon as the signal is aborted.
+   * @throws ToolError
+   */
+  function call(tool: string, args: unknown, signal: AbortSignal): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    if (state.at !== 'bound') throw toToolError(providerName(), disconnected)
+    if (waiting.size >= maxPending) {
+      throw new ToolError({
+        kind: 'failed',
+        detail: `The provider has ${maxPending} calls in progress. Try again later.`,
+      })
+    }
+    if (Buffer.byteLength(JSON.stringify(args)) > maxMessageBytes - envelopeBytes) {
+      throw new ToolError({ kind: 'too_large', detail: `The arguments have more than ${maxMessageBytes} bytes.` })
+    }
+    const { provider } = state
+    issued += 1
+    const id = callId(providerId, issued)
+    const abort = (): void => {
+      const isTimeout = signal.reason instanceof ToolError && signal.reason.failure.kind === 'timed_out'
+      finish(false)
+      apply({ type: 'cancel', id, reason: isTimeout ? 'timeout' : 'cancelled' })
+      reject(new ToolError({ kind: 'cancelled' }))
+    }
+    function finish(isOk: boolean): void {
+      waiting.delete(id)
+      signal.removeEventListener('abort', abort)
+      counts.ended += 1
+      if (!isOk) counts.failed += 1
+    }
+    waiting.set(id, (outcome) => {
+      finish(outcome.ok)
+      if (outcome.ok) resolve(outcome.data)
+      else reject(toToolError(provider, outcome))
+    })
+    signal.addEventListener('abort', abort, { once: true })
+    apply({ type: 'call', id, tool, args })
+    return promise
+  }
+
+  /** A result that is waited for costs nothing: the gateway asked for it. */
+  function isAwaited(decoded: Decoded): boolean {
+    if (state.at !== 'bound' || state.pending.size === 0) return false
+    if (!decoded.ok) return decoded.isAmbiguous || (decoded.id !== undefined && state.pending.has(decoded.id))
+    return decoded.message.type === 'tool.result' && state.pending.has(decoded.message.id)
+  }
+
+  function receiveDecoded(decoded: Decoded, sizeBytes: number): void {
+    if (isAwaited(decoded)) return apply({ type: 'received', decoded })
+    const charged = charge(allowance, sizeBytes, now())
+    allowance = charged.allowance
+    const { verdict } = charged
+    if (verdict === 'ok') apply({ type: 'received', decoded })
+    else apply({ type: 'limited', decoded, isFlood: verdict === 'flood' })
+    if (verdict === 'flood')
+      log.warn({ provider_id: providerId }, 'a provider was closed because it sent too many messages')
+  }
+
+  return {
+    receive: (text) => receiveDecoded(decodeMessage(text), text.length),
+    receiveOversized: () => receiveDecoded(tooLarge(), maxMessageBytes),
+    tell(input) {
+      if (input.type === 'closed') cancelAuth()
+      apply(input)
+    },
+    bound: () => bound,
+    counts: () => ({ ...counts, pending: waiting.size }),
+  }
+}
+
+/** `id`, names and braces around the arguments. Bytes. */
+const envelopeBytes = 1024
+
+/** In the range for applications (RFC 6455, section 7.4.2). */
+const replacedCode = 4001
+
+const disconnected: CallOutcome & { readonly ok: false } = {
+  ok: false,
+  errorCode: 'DISCONNECTED',
+  message: 'The provider is not connected.',
+}
+
+function toToolError(provider: string, { errorCode, message }: CallOutcome & { readonly ok: false }): ToolError {
+  const detail = `${provider}: ${message}`
+  if (errorCode === 'PAYLOAD_TOO_LARGE') return new ToolError({ kind: 'too_large', detail })
+  return new ToolError({ kind: 'failed', detail, errorCode })
+}

@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import { isObject } from '../json/json.ts'
+import { isSchema } from '../tools/check-arguments.ts'
+import type { ParametersSchema } from '../tools/tool.ts'
+import type { ErrorCode } from './messages.ts'
+
+/** A tool as a provider declares it. */
+export interface ToolDefinition {
+  readonly name: string
+  readonly description: string
+  readonly parameters: ParametersSchema
+  /** The provider says that it changes nothing. */
+  readonly isReadOnly: boolean
+  readonly timeoutMs: number | undefined
+}
+
+export type ReadTools =
+  | { readonly ok: true; readonly tools: readonly ToolDefinition[] }
+  | { readonly ok: false; readonly code: ErrorCode; readonly detail: string }
+
+const maxTools = 100
+
+/** As models' APIs have it, and the dot of the bus's own names. */
+const namePattern = /^[A-Za-z0-9_.-]{1,64}$/
+
+/** Names of the bus, and those that JSON-RPC reserves. */
+const reservedPattern = /^(?:mcp|rpc)\./
+
+/** Timers overflow after 24 days. A longer timeout counts as this one. Ms. */
+const maxTimeoutMs = 60 * 60 * 1000
+
+/** Compiling a schema takes up to 0.3 ms for each of its objects. */
+const schemaLimits = { characters: 64 * 1024, objects: 500, depth: 64 } as const
+
+const definition = z.looseObject({
+  name: z.string(),
+  description: z.string(),
+  parameters: z.custom<ParametersSchema>(isObject, 'must be a JSON Schema'),
+  timeout: z.number().positive().optional(),
+  annotations: z.looseObject({ readOnlyHint: z.boolean().optional() }).optional(),
+})
+
+/**
+ * Reads the tools of `hello` or `tools.update`. All are taken or none.
+ * @param ownerOf names who has a tool whose name a model could not tell from this one; undefined: nobody
+ */
+export function readTools(given: readonly unknown[], ownerOf: (name: string) => string | undefined): ReadTools {
+  if (given.length > maxTools) {
+    return refuse('PAYLOAD_TOO_LARGE', `A provider may have ${maxTools} tools; these are ${given.length}.`)
+  }
+  const tools: ToolDefinition[] = []
+  const seen = new Set<string>()
+  for (const [index, value] of given.entries()) {
+    const parsed = definition.safeParse(value)
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues
+      const path = ['tools', index, ...(issue?.path ?? [])].join('.')
+      return refuse('INVALID_JSON', `${path}: ${issue?.message ?? 'is invalid'}.`)
+    }
+    const { name, description, timeout, annotations, parameters } = parsed.data
+    if (!namePattern.test(name) || name in {}) {
+      const detail =
+        'A name has 1 to 64 of the characters A-Z a-z 0-9 _ . - and is no name that JavaScript gives a meaning'
+      return refuse('INVALID_JSON', `tools.${index}.name: ${detail}.`)
+    }
+    if (reservedPattern.test(name)) {
+      return refuse('TOOL_CONFLICT', `The name "${name}" begins with a word that is reserved. Rename the tool.`)
+    }
+    const owner = seen.has(modelName(name)) ? 'another tool of this provider' : ownerOf(name)
+    if (owner !== undefined) {
+      return refuse('TOOL_CONFLICT', `The name "${name}" is taken by ${owner}. Rename the tool.`)
+    }
+    seen.add(modelName(name))
+    const schema = readSchema(parameters)
+    if (typeof schema === 'string') return refuse('INVALID_JSON', `tools.${index}.parameters (${name}): ${schema}.`)
+    tools.push({
+      name,
+      description,
+      parameters: schema,
+      isReadOnly: annotations?.readOnlyHint === true,
+      timeoutMs: timeout === undefined ? undefined : Math.min(timeout, maxTimeoutMs),
+    })
+  }
+  return { ok: true, tools }
+}
+
+function refuse(code: ErrorCode, detail: string): ReadTools {
+  return { ok: false, code, detail }
+}
+
+/** What a model sees of a name: tools whose names differ only in this cannot be told apart. */
+export function modelName(name: string): string {
+  return name.replace(/^mcp\./, '').replaceAll('.', '_')
+}
+
+/** A schema of an object that can be checked in a short time, or why there is none. */
+function readSchema(given: ParametersSchema): ParametersSchema | string {
+  if (given['type'] !== undefined && given['type'] !== 'object') return 'the type must be "object"'
+  // Many schemas name an older version of JSON Schema and work all the same.
+  const { $schema: _version, ...others } = given
+  const schema = { ...others, type: 'object' }
+  const cost = { objects: 0 }
+  const problem = findProblem(schema, cost, 0)
+  if (problem !== undefined) return problem
+  if (JSON.stringify(schema).length > schemaLimits.characters) {
+    return `it has more than ${schemaLimits.characters} characters`
+  }
+  return isSchema(schema) ? schema : 'it is no valid JSON Schema'
+}
+
+function findProblem(value: unknown, cost: { objects: number }, depth: number): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  cost.objects += 1
+  if (depth > schemaLimits.depth) return `it has more than ${schemaLimits.depth} levels`
+  if (cost.objects > schemaLimits.objects) return `it has more than ${schemaLimits.objects} objects and arrays`
+  for (const [key, inner] of Object.entries(value)) {
+    const isReference = key === '$ref' || key === '$dynamicRef'
+    if (isReference && typeof inner === 'string' && !inner.startsWith('#')) {
+      return 'a reference may lead to a part of the same schema only ("#/…")'
+    }
+    const problem = findProblem(inner, cost, depth + 1)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}

@@ -1,0 +1,27 @@
+import { hash } from 'node:crypto'
+import { extname } from 'node:path'
+import { pageSources } from './page-sources.ts'
+
+export interface PageFile {
+  readonly bytes: Buffer
+  /** Content-Type. */
+  readonly type: string
+  /** Of the content, in quotes. */
+  readonly etag: string
+}
+
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+/** The files of the page by name. Names without a type in the table are not served. */
+export const pageFiles: ReadonlyMap<string, PageFile> = new Map(
+  [...pageSources].flatMap(([name, text]) => {
+    const type = types[extname(name)]
+    if (type === undefined) return []
+    return [[name, { bytes: Buffer.from(text), type, etag: `"${hash('sha256', text, 'base64url').slice(0, 22)}"` }]]
+  }),
+)

@@ -1,0 +1,57 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+/**
+ * The page runs scripts, styles and requests of this origin only. `require-trusted-types-for` makes the browser refuse
+ * HTML from a string, so that a text of a model cannot become markup by a mistake of ours.
+ */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join('; ')
+
+const headers = {
+  'content-security-policy': policy,
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  // The browser asks each time whether its copy is current: a new version of the program brings a new page.
+  'cache-control': 'no-cache',
+  vary: 'Origin',
+}
+
+/**
+ * `GET /page/{name}`: scripts and styles of the page, while a workspace is configured. Like the page itself they need no
+ * key: they hold no data, and a browser cannot send a key with them.
+ */
+export function registerPageFiles(app: FastifyInstance, hasPage: () => boolean): void {
+  app.get('/page/:name', { config: { public: true, always: true } }, (request: FileRequest, reply) =>
+    hasPage() ? sendPageFile(request, reply, request.params.name) : reply.callNotFound(),
+  )
+}
+
+type FileRequest = FastifyRequest<{ Params: { name: string } }>
+
+/** Sends a file of the page, or 304 if the browser has it. The files are read at the first call. */
+export async function sendPageFile(request: FastifyRequest, reply: FastifyReply, name: string): Promise<FastifyReply> {
+  const { pageFiles } = await import('./page-files.ts')
+  const file = pageFiles.get(name)
+  if (file === undefined) {
+    reply.callNotFound()
+    return reply
+  }
+  reply.headers(headers).header('etag', file.etag)
+  if (isKnown(request.headers['if-none-match'], file.etag)) return reply.code(304).send()
+  return reply.type(file.type).send(file.bytes)
+}
+
+/** If-None-Match lists tags, which a proxy in between may have made weak (RFC 9110 §13.1.2). */
+function isKnown(tags: string | undefined, etag: string): boolean {
+  return (tags ?? '').split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
+}

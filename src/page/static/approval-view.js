@@ -1,0 +1,132 @@
+/** @import { ApprovalPart } from '../wire.ts' */
+/** @import { View } from './dom.js' */
+import { ApiError, ask } from './api.js'
+import { diffView } from './diff-view.js'
+import { element } from './dom.js'
+import { toVisible } from './visible-text.js'
+
+const decisions = /** @type {const} */ ([
+  { decision: 'once', letter: 'y', label: 'Allow once' },
+  { decision: 'run', letter: 'a', label: 'Allow for this run' },
+  { decision: 'refuse', letter: 'n', label: 'Refuse' },
+])
+
+const decided = {
+  pending: '',
+  once: 'Allowed once',
+  run: 'Allowed for this run',
+  refuse: 'Refused',
+  expired: 'No longer asked: the run ended',
+}
+
+/**
+ * A question of the agent with all that it wants to do. While the focus is in it, y, a and n answer it too.
+ * @param {ApprovalPart} first
+ * @returns {View<ApprovalPart>}
+ */
+export function approvalView(first) {
+  const title = element('h4', { id: `${first.key.replaceAll(/\W/g, '-')}-title` }, titleOf(first))
+  const failure = element('p', { class: 'failure', role: 'alert', hidden: true })
+  const verdict = element('p', { class: 'verdict', hidden: true })
+  const buttons = decisions.map(({ decision, letter, label }) =>
+    element(
+      'button',
+      {
+        type: 'button',
+        class: decision === 'refuse' ? 'danger' : decision === 'once' ? 'primary' : '',
+        'aria-keyshortcuts': letter,
+        click: () => void decide(decision),
+      },
+      label,
+      element('kbd', { 'aria-hidden': 'true' }, letter),
+    ),
+  )
+  const row = element('div', { class: 'buttons' }, ...buttons)
+  const subject = element(
+    'details',
+    { class: 'approval-subject', open: true },
+    element('summary', {}, 'What it wants to do'),
+    ...subjectOf(first),
+  )
+  const node = element(
+    'section',
+    { class: 'approval', 'aria-labelledby': title.id, tabindex: -1, keydown: onKey },
+    title,
+    subject,
+    row,
+    verdict,
+    failure,
+  )
+  node.dataset['approval'] = first.approvalId
+
+  /** @param {KeyboardEvent} event */
+  function onKey({ key, ctrlKey, metaKey, altKey, repeat }) {
+    if (ctrlKey || metaKey || altKey || repeat || row.hidden) return
+    const found = decisions.find(({ letter }) => letter === key.toLowerCase())
+    if (found !== undefined) void decide(found.decision)
+  }
+
+  /** @param {'once' | 'run' | 'refuse'} decision */
+  async function decide(decision) {
+    if (buttons.some((button) => button.disabled)) return
+    failure.hidden = true
+    for (const button of buttons) button.disabled = true
+    try {
+      await ask(`approvals/${encodeURIComponent(first.approvalId)}`, { method: 'POST', body: { decision } })
+      show(decision)
+    } catch (error) {
+      // Decided elsewhere: the event that says how is on its way.
+      if (error instanceof ApiError && error.code === 'approval_decided') return
+      failure.textContent = error instanceof Error ? error.message : String(error)
+      failure.hidden = false
+      for (const button of buttons) button.disabled = false
+    }
+  }
+
+  /** @param {ApprovalPart['state']} state */
+  function show(state) {
+    const isPending = state === 'pending'
+    const hadFocus = node.contains(document.activeElement)
+    node.dataset['state'] = state
+    row.hidden = !isPending
+    verdict.hidden = isPending
+    verdict.textContent = decided[state]
+    if (isPending) return
+    subject.open = false
+    // The buttons are gone: a keyboard goes on from here.
+    if (hadFocus) node.focus({ preventScroll: true })
+  }
+  show(first.state)
+  return { node, update: ({ state }) => show(state) }
+}
+
+/** @param {ApprovalPart} approval */
+function titleOf({ tool, argv, diff, paths }) {
+  if (argv !== undefined) return 'Run this command?'
+  if (diff !== undefined) return paths?.length === 1 ? `Change ${toVisible(paths[0] ?? '')}?` : 'Change these files?'
+  return `Call ${toVisible(tool)}?`
+}
+
+/** @param {ApprovalPart} approval */
+function subjectOf({ argv, cwd, diff, paths, args }) {
+  return [
+    ...(argv === undefined
+      ? []
+      : [
+          // Each argument by itself: what a space separates is no secret.
+          element(
+            'pre',
+            { class: 'command' },
+            ...argv.flatMap((word) => [element('span', { class: 'word' }, toVisible(word)), ' ']),
+          ),
+          element('p', { class: 'muted' }, 'in ', element('code', {}, toVisible(cwd ?? '.'))),
+        ]),
+    ...(diff === undefined ? [] : [diffView(diff)]),
+    ...(diff === undefined && argv === undefined && paths !== undefined
+      ? [element('ul', {}, ...paths.map((path) => element('li', {}, element('code', {}, toVisible(path)))))]
+      : []),
+    ...(args === undefined || diff !== undefined || argv !== undefined
+      ? []
+      : [element('pre', { class: 'output' }, toVisible(JSON.stringify(args, undefined, 2)))]),
+  ]
+}

@@ -1,0 +1,27 @@
+import { announce } from './announce.js'
+import { element } from './dom.js'
+
+/**
+ * @param {() => string} text
+ * @param {string} label for screen readers
+ */
+export function copyButton(text, label) {
+  const button = element(
+    'button',
+    { type: 'button', class: 'copy', 'aria-label': label, click: () => void copy() },
+    'Copy',
+  )
+  async function copy() {
+    try {
+      await navigator.clipboard.writeText(text())
+      button.textContent = 'Copied'
+      announce('Copied.')
+    } catch {
+      // Browsers allow it on HTTPS and loopback only.
+      button.textContent = 'Not allowed'
+      announce('The browser did not allow the copy.')
+    }
+    setTimeout(() => (button.textContent = 'Copy'), 1500)
+  }
+  return button
+}

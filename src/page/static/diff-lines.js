@@ -1,0 +1,100 @@
+/**
+ * @typedef {'added' | 'removed' | 'context' | 'note'} LineKind
+ * @typedef {{ readonly kind: LineKind, readonly oldLine?: number, readonly newLine?: number, readonly text: string }} DiffLine
+ * @typedef {object} DiffFile
+ * @property {string} path
+ * @property {'created' | 'deleted' | 'modified'} change
+ * @property {number} added
+ * @property {number} removed
+ * @property {{ readonly header: string, readonly lines: readonly DiffLine[] }[]} hunks
+ */
+
+const hunkHeader = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/
+/** Lines of git and other tools before the first hunk of a file. */
+const preamble =
+  /^(?:diff |index |Index: |old mode |new mode |new file mode |deleted file mode |similarity index |={3,}$|$)/
+
+/**
+ * Reads a unified diff. A hunk ends where its header says, so that a removed line `-- a` is not read as a file header.
+ * @param {string} text
+ * @returns {DiffFile[]}
+ */
+export function parseDiff(text) {
+  /** @type {DiffFile[]} */
+  const files = []
+  /** @type {DiffFile | undefined} */
+  let file
+  let from = ''
+  let oldLine = 0
+  let newLine = 0
+  let oldLeft = 0
+  let newLeft = 0
+  /** @type {DiffLine[] | undefined} */
+  let lines
+
+  for (const line of text.replace(/\n$/, '').split('\n')) {
+    if (lines !== undefined && (oldLeft > 0 || newLeft > 0)) {
+      const rest = line.slice(1)
+      if (line.startsWith('+')) {
+        lines.push({ kind: 'added', newLine, text: rest })
+        newLine += 1
+        newLeft -= 1
+        if (file !== undefined) file.added += 1
+      } else if (line.startsWith('-')) {
+        lines.push({ kind: 'removed', oldLine, text: rest })
+        oldLine += 1
+        oldLeft -= 1
+        if (file !== undefined) file.removed += 1
+      } else if (line.startsWith('\\')) {
+        lines.push({ kind: 'note', text: rest.trim() })
+      } else {
+        lines.push({ kind: 'context', oldLine, newLine, text: rest })
+        oldLine += 1
+        newLine += 1
+        oldLeft -= 1
+        newLeft -= 1
+      }
+      continue
+    }
+    const hunk = hunkHeader.exec(line)
+    if (hunk !== null) {
+      const [, oldStart = '0', oldCount = '1', newStart = '0', newCount = '1'] = hunk
+      oldLine = Number(oldStart)
+      newLine = Number(newStart)
+      oldLeft = Number(oldCount)
+      newLeft = Number(newCount)
+      lines = []
+      if (file === undefined) files.push((file = newFile('', '')))
+      file.hunks.push({ header: line, lines })
+    } else if (line.startsWith('--- ')) {
+      from = pathOf(line)
+    } else if (line.startsWith('+++ ')) {
+      files.push((file = newFile(from, pathOf(line))))
+      lines = undefined
+    } else if (line.startsWith('\\')) {
+      lines?.push({ kind: 'note', text: line.slice(1).trim() })
+    } else if (!preamble.test(line)) {
+      // Nothing of a text that a person approves may stay out of sight.
+      if (file === undefined) files.push((file = newFile('', '')))
+      if (lines === undefined) file.hunks.push({ header: '', lines: (lines = []) })
+      lines.push({ kind: 'note', text: line })
+    }
+  }
+  return files
+}
+
+/**
+ * @param {string} from
+ * @param {string} to
+ * @returns {DiffFile}
+ */
+function newFile(from, to) {
+  const change = from === '/dev/null' ? 'created' : to === '/dev/null' ? 'deleted' : 'modified'
+  return { path: to === '/dev/null' ? from : to, change, added: 0, removed: 0, hunks: [] }
+}
+
+/** @param {string} header */
+function pathOf(header) {
+  const path = header.slice(4).replace(/\t.*$/, '')
+  return path === '/dev/null' ? path : path.replace(/^[ab]\//, '')
+}

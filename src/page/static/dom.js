@@ -1,0 +1,99 @@
+/**
+ * @typedef {Node | string | undefined | false} Child
+ * @typedef {Readonly<Record<string, string | number | boolean | undefined | ((event: any) => void)>>} Attributes
+ */
+
+/**
+ * Makes an element. Strings become text nodes: no text is ever parsed as HTML.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Attributes} [attributes] functions become listeners: `{ click: … }`; `true` sets an attribute without a value,
+ *   `false` and undefined leave it out
+ * @param {...Child} children
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag)
+  setAttributes(made, attributes)
+  append(made, children)
+  return made
+}
+
+/**
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Attributes} [attributes]
+ * @param {...Child} children
+ * @returns {SVGElementTagNameMap[Tag]}
+ */
+export function svgElement(tag, attributes = {}, ...children) {
+  const made = document.createElementNS('http://www.w3.org/2000/svg', tag)
+  setAttributes(made, attributes)
+  append(made, children)
+  return made
+}
+
+/**
+ * @param {Element} target
+ * @param {Attributes} attributes
+ */
+function setAttributes(target, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === 'function') target.addEventListener(name, value)
+    else if (value !== undefined && value !== false) target.setAttribute(name, value === true ? '' : String(value))
+  }
+}
+
+/**
+ * @param {Element} target
+ * @param {readonly Child[]} children
+ */
+function append(target, children) {
+  for (const child of children) if (child !== undefined && child !== false) target.append(child)
+}
+
+/**
+ * @template Item
+ * @typedef {object} View
+ * @property {HTMLElement} node
+ * @property {(item: Item) => void} [update] absent: the item never changes
+ */
+
+/**
+ * Shows a list of items, and later only what changed: nodes of unchanged items stay, with their focus, selection and folds.
+ * @template {{ readonly key: string }} Item
+ * @param {HTMLElement} parent holds nothing else
+ * @param {(item: Item) => View<Item>} create
+ * @returns {(items: readonly Item[]) => void}
+ */
+export function createList(parent, create) {
+  /** @type {Map<string, { view: View<Item>, item: Item }>} */
+  let shown = new Map()
+  return (items) => {
+    /** @type {typeof shown} */
+    const next = new Map()
+    let at = 0
+    for (const item of items) {
+      if (next.has(item.key)) continue
+      const entry = shown.get(item.key) ?? { view: create(item), item }
+      if (entry.item !== item) entry.view.update?.(item)
+      entry.item = item
+      next.set(item.key, entry)
+      const { node } = entry.view
+      if (parent.children[at] !== node) parent.insertBefore(node, parent.children[at] ?? null)
+      at += 1
+    }
+    while (parent.children.length > at) parent.lastElementChild?.remove()
+    shown = next
+  }
+}
+
+/**
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
+export function byId(id) {
+  const found = document.getElementById(id)
+  if (found === null) throw new Error(`The page has no element "${id}".`)
+  return found
+}

@@ -1,0 +1,335 @@
+/** @import { ApprovalPart, InboundEvent, MessageEntry, NoteItem, PageEvent, RunEvent, RunItem, RunPart, RunReport, Timeline, TimelineItem, ToolEvent, ToolPart } from '../wire.ts' */
+
+/** @type {Timeline} */
+export const emptyTimeline = { items: [] }
+
+/** Older items leave the page; the daemon keeps them. */
+const maxItems = 300
+/** Parts of one run. */
+const maxParts = 2000
+/** Characters of one text, and of what one tool has printed. */
+const maxText = 400_000
+const maxProgress = 20_000
+
+/**
+ * @param {Timeline} timeline
+ * @param {PageEvent} event
+ * @param {string} key unique: notes have no id of their own
+ * @returns {Timeline} shares with the old one what did not change, so that a view finds quickly what to draw again
+ */
+export function foldEvent(timeline, event, key) {
+  switch (event.type) {
+    case 'inbound':
+      return withRun(timeline, event, (run) => ({ ...run, ...toHead(event) }))
+    case 'fragment':
+    case 'tool':
+    case 'approval':
+    case 'diff':
+      return withRun(timeline, event, (run) => ({ ...run, parts: foldPart(run.parts, event, key).slice(-maxParts) }))
+    case 'done':
+      return withRun(timeline, event, (run) => endRun(run, event))
+    default:
+      return withItem(timeline, toNote(event, key))
+  }
+}
+
+/**
+ * Adds the messages that the daemon keeps to what the events have shown.
+ * @param {Timeline} timeline
+ * @param {readonly MessageEntry[]} messages
+ * @returns {Timeline}
+ */
+export function foldHistory(timeline, messages) {
+  const known = new Set(timeline.items.map(({ key }) => key))
+  const older = messages.filter(({ id }) => !known.has(id)).map(toRecalledRun)
+  const dated = timeline.items.map((item) => {
+    const message = item.kind === 'run' && item.time === '' ? messages.find(({ id }) => id === item.key) : undefined
+    return message === undefined || item.kind !== 'run' ? item : { ...item, text: message.text, time: message.time }
+  })
+  const items = [...older, ...dated].toSorted((one, other) =>
+    one.time < other.time ? -1 : one.time > other.time ? 1 : 0,
+  )
+  return { items: items.slice(-maxItems) }
+}
+
+/**
+ * Completes a run from the daemon's report on it: one that ended before the page was opened, or during a gap.
+ * @param {Timeline} timeline
+ * @param {RunReport} report
+ * @returns {Timeline}
+ */
+export function foldReport(timeline, report) {
+  return {
+    items: timeline.items.map((item) => (item.kind === 'run' && item.key === report.id ? recall(item, report) : item)),
+  }
+}
+
+/**
+ * @param {Timeline} timeline
+ * @returns {readonly { readonly run: RunItem, readonly approval: ApprovalPart }[]} the approvals that wait, oldest first
+ */
+export function pendingApprovals(timeline) {
+  return timeline.items.flatMap((run) =>
+    run.kind !== 'run' || run.end !== undefined
+      ? []
+      : run.parts.flatMap((part) =>
+          part.kind === 'approval' && part.state === 'pending' ? [{ run, approval: part }] : [],
+        ),
+  )
+}
+
+/**
+ * @param {Timeline} timeline
+ * @param {RunEvent} event
+ * @param {(run: RunItem) => RunItem} change
+ * @returns {Timeline}
+ */
+function withRun(timeline, { id, time }, change) {
+  const at = timeline.items.findLastIndex(({ key }) => key === id)
+  const found = timeline.items[at]
+  if (found?.kind === 'run') return { items: timeline.items.with(at, change(found)) }
+  // The page was opened, or events were lost, after the message.
+  return withItem(timeline, change({ ...emptyRun, key: id, time }))
+}
+
+/**
+ * @param {Timeline} timeline
+ * @param {TimelineItem} item
+ * @returns {Timeline}
+ */
+function withItem(timeline, item) {
+  return { items: [...timeline.items, item].slice(-maxItems) }
+}
+
+/** @type {Omit<RunItem, 'key' | 'time'>} */
+const emptyRun = { kind: 'run', mode: 'chat', text: '', attachments: [], parts: [], isRecalled: false }
+
+/**
+ * @param {InboundEvent} event
+ * @returns {Partial<RunItem>}
+ */
+function toHead({ text, mode, time, origin, provider, attachments }) {
+  return {
+    text,
+    mode,
+    time,
+    attachments: (attachments ?? []).map(({ name }) => name),
+    ...(origin === 'provider' && { provider: provider ?? 'a provider' }),
+  }
+}
+
+/**
+ * @param {readonly RunPart[]} parts
+ * @param {Exclude<RunEvent, { type: 'inbound' | 'done' }>} event
+ * @param {string} key
+ * @returns {readonly RunPart[]}
+ */
+function foldPart(parts, event, key) {
+  switch (event.type) {
+    case 'fragment': {
+      const last = parts.at(-1)
+      const isSame =
+        last?.kind === 'text' && last.fragment === event.kind && event.kind !== 'step' && event.kind !== 'notice'
+      if (!isSame) return [...parts, { kind: 'text', key, fragment: event.kind, text: event.text }]
+      return parts.with(parts.length - 1, { ...last, text: (last.text + event.text).slice(0, maxText) })
+    }
+    case 'tool':
+      return withTool(parts, event, (tool) => foldTool(tool, event))
+    case 'diff':
+      return withTool(parts, { ...event, tool: 'patch' }, (tool) => ({ ...tool, diff: event.diff }))
+    case 'approval': {
+      const { approvalId, state, tool, diff, argv, cwd, paths, args } = event
+      const at = parts.findLastIndex((part) => part.kind === 'approval' && part.approvalId === approvalId)
+      const found = parts[at]
+      if (found?.kind === 'approval') return parts.with(at, { ...found, state })
+      /** @type {ApprovalPart} */
+      const part = {
+        kind: 'approval',
+        key: `approval ${approvalId}`,
+        approvalId,
+        tool: tool ?? '',
+        state,
+        ...(diff !== undefined && { diff }),
+        ...(argv !== undefined && { argv }),
+        ...(cwd !== undefined && { cwd }),
+        ...(paths !== undefined && { paths }),
+        ...(args !== undefined && { args }),
+      }
+      return [...parts, part]
+    }
+  }
+}
+
+/**
+ * @param {readonly RunPart[]} parts
+ * @param {{ readonly callId: string, readonly tool: string }} call
+ * @param {(tool: ToolPart) => ToolPart} change
+ * @returns {readonly RunPart[]}
+ */
+function withTool(parts, { callId, tool }, change) {
+  const key = `call ${callId}`
+  const at = parts.findLastIndex((part) => part.key === key)
+  const found = parts[at]
+  if (found?.kind === 'tool') return parts.with(at, change(found))
+  return [...parts, change({ kind: 'tool', key, tool, progress: '' })]
+}
+
+/**
+ * @param {ToolPart} tool
+ * @param {ToolEvent} event
+ * @returns {ToolPart}
+ */
+function foldTool(tool, { state, args, text, outcome, message, result, truncated, durationMs }) {
+  if (state === 'started') return { ...tool, args }
+  if (state === 'progress') return { ...tool, progress: (tool.progress + (text ?? '')).slice(-maxProgress) }
+  return {
+    ...tool,
+    outcome: outcome ?? 'ok',
+    ...(message !== undefined && { message }),
+    ...(result !== undefined && { result }),
+    ...(truncated !== undefined && { truncated }),
+    ...(durationMs !== undefined && { durationMs }),
+  }
+}
+
+/**
+ * @param {RunItem} run
+ * @param {Extract<RunEvent, { type: 'done' }>} event
+ * @returns {RunItem}
+ */
+function endRun(run, { outcome, reason = '', summary = '', answer = '', files = [], model, steps, requests, usage }) {
+  const hasAnswer = run.parts.some((part) => part.kind === 'text' && part.fragment === 'answer')
+  /** @type {readonly RunPart[]} */
+  const answered =
+    answer === '' || hasAnswer ? [] : [{ kind: 'text', key: `answer ${run.key}`, fragment: 'answer', text: answer }]
+  return {
+    ...run,
+    parts: [...run.parts, ...answered],
+    end: {
+      outcome,
+      reason,
+      summary,
+      files,
+      ...(model !== undefined && { model }),
+      ...(steps !== undefined && { steps }),
+      ...(requests !== undefined && { requests }),
+      ...(usage !== undefined && { usage }),
+    },
+  }
+}
+
+/**
+ * @param {MessageEntry} message
+ * @returns {RunItem}
+ */
+function toRecalledRun({ id, text, mode, time, origin, model, outcome, answer, summary }) {
+  return {
+    ...emptyRun,
+    key: id,
+    time,
+    text,
+    mode,
+    isRecalled: true,
+    ...(origin !== undefined && origin !== 'user' && { provider: origin }),
+    parts: answer ? [{ kind: 'text', key: `answer ${id}`, fragment: 'answer', text: answer }] : [],
+    ...(outcome && {
+      end: { outcome, reason: '', summary: summary ?? '', files: [], ...(model && { model }) },
+    }),
+  }
+}
+
+/**
+ * @param {RunItem} run
+ * @param {RunReport} report
+ * @returns {RunItem}
+ */
+function recall(
+  run,
+  { id, state, outcome, reason, summary, answer, model, steps = [], approvals = [], files = [], requests, usage },
+) {
+  /** @type {readonly RunPart[]} */
+  const parts = [
+    ...steps.flatMap(({ step, calls }) => [
+      /** @type {const} */ ({ kind: 'text', key: `step ${step}`, fragment: 'step', text: `Step ${step}` }),
+      ...calls.map((call) => toToolPart(call)),
+    ]),
+    ...approvals.map((approval) => toApprovalPart(approval)),
+    ...(answer
+      ? [/** @type {RunPart} */ ({ kind: 'text', key: `answer ${id}`, fragment: 'answer', text: answer })]
+      : []),
+  ]
+  const ended =
+    state !== 'ended'
+      ? undefined
+      : { outcome: outcome ?? 'interrupted', reason: reason ?? '', summary: summary ?? '', files }
+  return {
+    ...run,
+    isRecalled: false,
+    parts,
+    ...(ended !== undefined && {
+      end: {
+        ...ended,
+        ...(model && { model }),
+        steps: steps.length,
+        ...(requests !== undefined && { requests }),
+        ...(usage && { usage }),
+      },
+    }),
+  }
+}
+
+/**
+ * @param {NonNullable<RunReport['steps']>[number]['calls'][number]} call
+ * @returns {ToolPart}
+ */
+function toToolPart({ callId, tool, outcome, message, durationMs }) {
+  return {
+    kind: 'tool',
+    key: `call ${callId}`,
+    tool,
+    progress: '',
+    ...(outcome && { outcome }),
+    ...(message && { message }),
+    ...(typeof durationMs === 'number' && { durationMs }),
+  }
+}
+
+/**
+ * @param {NonNullable<RunReport['approvals']>[number]} approval
+ * @returns {ApprovalPart}
+ */
+function toApprovalPart({ approvalId, tool, ...rest }) {
+  return { ...rest, kind: 'approval', key: `approval ${approvalId}`, approvalId, tool: tool ?? '' }
+}
+
+/**
+ * @param {Exclude<PageEvent, RunEvent>} event
+ * @param {string} key
+ * @returns {NoteItem}
+ */
+function toNote(event, key) {
+  const time = event.time ?? ''
+  switch (event.type) {
+    case 'push':
+      return { kind: 'note', key, time, tone: 'push', title: `${event.provider}, ${event.stream}`, text: event.text }
+    case 'error':
+      return { kind: 'note', key, time, tone: 'error', title: 'Error', text: event.message }
+    case 'lifecycle':
+      return { kind: 'note', key, time, tone: 'info', title: 'Session', text: lifecycleText(event.state) }
+    case 'gap': {
+      const text = 'Some events were lost while this page was behind. The history below them is complete.'
+      return { kind: 'note', key, time, tone: 'gap', title: `Gap of ${event.to - event.from + 1} events`, text }
+    }
+  }
+}
+
+/** @param {string} state */
+function lifecycleText(state) {
+  /** @type {Readonly<Record<string, string>>} */
+  const texts = {
+    added: 'The workspace was added.',
+    removed: 'The workspace was removed.',
+    shutdown: 'copilot-proxy is shutting down.',
+  }
+  return texts[state] ?? state
+}

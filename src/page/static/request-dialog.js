@@ -1,0 +1,181 @@
+/** @import { RequestDetail } from '../wire.ts' */
+import { ask, key } from './api.js'
+import { copyButton } from './copy-button.js'
+import { curlCommand } from './curl-command.js'
+import { element } from './dom.js'
+import { toCount, toCredits, toDateTime, toDuration } from './format.js'
+import { toVisible } from './visible-text.js'
+
+/**
+ * One request in full, above the list.
+ * @param {() => void} onClose
+ */
+export function createRequestDialog(onClose) {
+  const title = element('h2', { id: 'request-title' }, 'Request')
+  const body = element('div', { class: 'request-body', tabindex: 0, role: 'region', 'aria-label': 'Details' })
+  const close = element('button', { type: 'button', class: 'quiet', click: () => node.close() }, 'Close')
+  const node = element(
+    'dialog',
+    { class: 'request', 'aria-labelledby': 'request-title', close: onClose },
+    element('header', {}, title, close),
+    body,
+  )
+  // A press beside the dialog closes it.
+  node.addEventListener('click', ({ target }) => {
+    if (target === node) node.close()
+  })
+
+  return {
+    node,
+    /** @param {string} id */
+    async show(id) {
+      title.textContent = `Request ${id.slice(0, 8)}`
+      body.replaceChildren(element('p', { class: 'muted' }, 'Loading …'))
+      if (!node.open) node.showModal()
+      try {
+        body.replaceChildren(...contentOf(await ask(`requests/${encodeURIComponent(id)}`)))
+      } catch (error) {
+        body.replaceChildren(
+          element('p', { class: 'failure', role: 'alert' }, error instanceof Error ? error.message : String(error)),
+        )
+      }
+    },
+    hide() {
+      if (node.open) node.close()
+    },
+  }
+}
+
+/** @param {RequestDetail} request */
+function contentOf(request) {
+  const { request_headers: headers } = request
+  const curl = curlCommand(request, { url: location.origin, isKeyAsked: key.get() !== '' })
+  return [
+    element(
+      'dl',
+      { class: 'facts' },
+      ...factsOf(request).flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, toVisible(value))]),
+    ),
+    ...notesOf('Warnings: what the request lost', request.warnings),
+    ...notesOf('Adapted: what was changed without a loss', request.adapted),
+    element(
+      'div',
+      { class: 'heading-row' },
+      element('h3', {}, 'Repeat it with curl'),
+      copyButton(() => curl, 'Copy the curl command'),
+    ),
+    ...(request.request_body === null || request.request_body_truncated
+      ? [element('p', { class: 'muted' }, 'The body was not kept whole: the command sends a short message instead.')]
+      : []),
+    element('pre', { class: 'output' }, curl),
+    ...(headers
+      ? [
+          element('h3', {}, 'Request headers'),
+          element(
+            'dl',
+            { class: 'facts' },
+            ...Object.entries(headers).flatMap(([name, value]) => [
+              element('dt', {}, name),
+              element('dd', {}, toVisible(value)),
+            ]),
+          ),
+        ]
+      : []),
+    ...bodiesOf(request),
+  ]
+}
+
+/**
+ * @param {RequestDetail} request
+ * @returns {(readonly [string, string])[]}
+ */
+function factsOf(request) {
+  const { client, user_agent: agent, asked_model: asked, model, status, http_status: sent } = request
+  const { input_tokens: input, output_tokens: output, cached_input_tokens: cached, credits } = request
+  const cost = credits === null ? '' : `${toCredits(credits)}${request.estimated ? ', estimated' : ''}`
+  const all = /** @type {(readonly [string, string])[]} */ ([
+    ['Id', request.id],
+    ['Time', toDateTime(request.time)],
+    ['Client', client === null ? '' : agent === null || agent === client ? client : `${client} (${agent})`],
+    ['Key', request.key ?? ''],
+    [
+      'Endpoint',
+      request.method === null
+        ? ''
+        : `${request.method} ${request.path ?? ''}${request.stream === true ? ', streamed' : ''}`,
+    ],
+    [
+      'Model',
+      asked !== null && model !== null && asked !== model ? `${model}, requested as ${asked}` : (model ?? asked ?? ''),
+    ],
+    ['Route', request.route ?? ''],
+    ['Status', status === sent ? String(status) : `${status}, after the answer had started with ${sent}`],
+    ['Error', request.error ?? ''],
+    [
+      'Tokens',
+      input === null ? '' : `${toCount(input)} in (${toCount(cached ?? 0)} cached), ${toCount(output ?? 0)} out`,
+    ],
+    ['Credits', cost],
+    ['First byte', request.first_byte_ms === null ? '' : toDuration(request.first_byte_ms)],
+    ['Duration', request.duration_ms === null ? '' : toDuration(request.duration_ms)],
+    ['Upstream id', request.upstream_request_id ?? ''],
+  ])
+  return all.filter(([, value]) => value !== '')
+}
+
+/**
+ * @param {string} title
+ * @param {readonly string[]} notes
+ */
+function notesOf(title, notes) {
+  if (notes.length === 0) return []
+  return [
+    element('h3', {}, title),
+    element('ul', { class: 'notes' }, ...notes.map((note) => element('li', {}, toVisible(note)))),
+  ]
+}
+
+/** @param {RequestDetail} request */
+function bodiesOf({
+  bodies,
+  request_body: sent,
+  request_body_truncated: isSentCut,
+  answer_body: answer,
+  answer_body_truncated: isAnswerCut,
+}) {
+  if (bodies === 'not_kept') return [element('p', { class: 'muted' }, 'Bodies are kept only while log.bodies is on.')]
+  if (bodies === 'other_key')
+    return [element('p', { class: 'muted' }, 'Only the key of this request may read its bodies.')]
+  return [...bodyOf('Request body', sent, isSentCut), ...bodyOf('Answer', answer, isAnswerCut)]
+}
+
+/**
+ * @param {string} title
+ * @param {string | null} text
+ * @param {boolean} isCut
+ */
+function bodyOf(title, text, isCut) {
+  if (text === null) return []
+  return [
+    element(
+      'div',
+      { class: 'heading-row' },
+      element('h3', {}, isCut ? `${title}, the first part` : title),
+      copyButton(() => text, `Copy: ${title}`),
+    ),
+    element(
+      'pre',
+      { class: 'output tall', tabindex: 0, role: 'region', 'aria-label': title },
+      toVisible(indented(text)),
+    ),
+  ]
+}
+
+/** @param {string} text */
+function indented(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), undefined, 2)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,229 @@
+/** @import { NoteItem, RunEnd, RunItem, RunPart, TextPart, TimelineItem } from '../wire.ts' */
+/** @import { View } from './dom.js' */
+import { approvalView } from './approval-view.js'
+import { countsView, diffView } from './diff-view.js'
+import { createList, element } from './dom.js'
+import { plural, toClock, toCount, toCredits, toDateTime } from './format.js'
+import { createMarkdownView } from './markdown-view.js'
+import { toolView } from './tool-view.js'
+import { toVisible } from './visible-text.js'
+
+/**
+ * @typedef {object} RunActions
+ * @property {(runId: string) => Promise<void>} cancel
+ * @property {(runId: string) => Promise<void>} recall reads the steps of a run that ended before the page was opened
+ */
+
+/** @type {Readonly<Record<string, string>>} */
+const outcomes = {
+  completed: 'Completed',
+  max_steps: 'Stopped: step limit',
+  max_minutes: 'Stopped: time limit',
+  cancelled: 'Cancelled',
+  repeated_call: 'Stopped: repeated call',
+  refused: 'Stopped: refused three times',
+  failed: 'Failed',
+  interrupted: 'Interrupted',
+}
+
+/** @param {string} outcome */
+export function toOutcomeText(outcome) {
+  return outcomes[outcome] ?? outcome
+}
+
+/**
+ * @param {RunActions} actions
+ * @returns {(item: TimelineItem) => View<TimelineItem>}
+ */
+export function createItemView(actions) {
+  return (item) => (item.kind === 'run' ? runView(item, actions) : { node: noteView(item) })
+}
+
+/** @param {NoteItem} note */
+function noteView({ tone, title, text, time }) {
+  return element(
+    'article',
+    { class: `note ${tone}` },
+    element('h3', {}, toVisible(title), timeView(time)),
+    element('p', {}, toVisible(text)),
+  )
+}
+
+/** @param {string} time */
+function timeView(time) {
+  return time === '' ? undefined : element('time', { datetime: time, title: toDateTime(time) }, toClock(time))
+}
+
+/**
+ * A message, with the answer to it.
+ * @param {RunItem} first
+ * @param {RunActions} actions
+ * @returns {View<TimelineItem>}
+ */
+function runView(first, actions) {
+  const head = element('header', { class: 'message' })
+  const parts = element('div', { class: 'parts' })
+  const footer = element('footer', { class: 'run-end' })
+  const working = element('p', { class: 'working', 'aria-hidden': 'true' }, 'working')
+  const failure = element('p', { class: 'failure', role: 'alert', hidden: true })
+  const cancel = actionButton('Cancel', 'danger', () => actions.cancel(first.key))
+  const recall = actionButton('Show the steps', 'quiet', () => actions.recall(first.key))
+  const node = element('article', { class: 'run' }, head, parts, footer, failure)
+  const updateParts = createList(parts, partView)
+
+  /**
+   * @param {string} label
+   * @param {string} style
+   * @param {() => Promise<void>} act
+   */
+  function actionButton(label, style, act) {
+    const button = element('button', { type: 'button', class: style, click: () => void run() }, label)
+    async function run() {
+      button.disabled = true
+      failure.hidden = true
+      try {
+        await act()
+      } catch (error) {
+        failure.textContent = error instanceof Error ? error.message : String(error)
+        failure.hidden = false
+      } finally {
+        button.disabled = false
+      }
+    }
+    return button
+  }
+
+  /** @param {TimelineItem} run */
+  function update(run) {
+    if (run.kind !== 'run') return
+    node.dataset['mode'] = run.mode
+    head.replaceChildren(...headOf(run))
+    updateParts(run.parts)
+    const waits = run.parts.some((part) => part.kind === 'approval' && part.state === 'pending')
+    working.textContent = waits ? 'waits for you' : 'working'
+    footer.replaceChildren(
+      ...(run.end === undefined ? [working, cancel] : endOf(run.end, run.mode)),
+      ...(run.isRecalled && run.end !== undefined ? [recall] : []),
+    )
+    node.toggleAttribute('aria-busy', run.end === undefined)
+  }
+  update(first)
+  return { node, update }
+}
+
+/** @param {RunItem} run */
+function headOf({ text, mode, provider, time, attachments }) {
+  return [
+    element(
+      'h3',
+      {},
+      provider === undefined ? 'You' : toVisible(provider),
+      element('span', { class: 'tag' }, mode),
+      timeView(time),
+    ),
+    element('p', { class: 'message-text' }, text === '' ? 'The message was sent before this page was opened.' : text),
+    attachments.length > 0 &&
+      element(
+        'ul',
+        { class: 'chips', 'aria-label': 'Attachments' },
+        ...attachments.map((name) => element('li', {}, toVisible(name))),
+      ),
+  ].filter((node) => node !== false)
+}
+
+/**
+ * A key belongs to one kind of part for good.
+ * @param {RunPart} part
+ * @returns {View<RunPart>}
+ */
+function partView(part) {
+  switch (part.kind) {
+    case 'tool': {
+      const { node, update } = toolView(part)
+      return { node, update: (next) => next.kind === 'tool' && update?.(next) }
+    }
+    case 'approval': {
+      const { node, update } = approvalView(part)
+      return { node, update: (next) => next.kind === 'approval' && update?.(next) }
+    }
+    case 'text': {
+      const { node, update } = textView(part)
+      return { node, update: (next) => next.kind === 'text' && update?.(next) }
+    }
+  }
+}
+
+/**
+ * @param {TextPart} part
+ * @returns {View<TextPart>}
+ */
+function textView(part) {
+  switch (part.fragment) {
+    case 'step':
+      return { node: element('p', { class: 'step' }, part.text) }
+    case 'notice':
+      return { node: element('p', { class: 'notice' }, toVisible(part.text)) }
+    case 'thinking': {
+      const text = element('p', { class: 'thinking-text' }, part.text)
+      const node = element('details', { class: 'thinking' }, element('summary', {}, 'Thinking'), text)
+      return { node, update: (next) => (text.textContent = next.text) }
+    }
+    case 'answer':
+    case 'commentary': {
+      const view = createMarkdownView()
+      view.node.classList.add(part.fragment)
+      view.update(part.text)
+      return { node: view.node, update: ({ text }) => view.update(text) }
+    }
+  }
+}
+
+/**
+ * @param {RunEnd} end
+ * @param {RunItem['mode']} mode
+ */
+function endOf({ outcome, reason, summary, files, model, steps, requests, usage }, mode) {
+  const isGood = outcome === 'completed'
+  const facts = [
+    model,
+    steps === undefined || mode === 'chat' ? undefined : plural(steps, 'step'),
+    requests === undefined ? undefined : plural(requests, 'request'),
+    usage === undefined
+      ? undefined
+      : `${toCount(usage.inputTokens)} in${usage.cachedInputTokens ? ` (${toCount(usage.cachedInputTokens)} cached)` : ''}, ${toCount(usage.outputTokens)} out`,
+    usage?.credits === undefined ? undefined : `${toCredits(usage.credits)} credits`,
+  ].filter((fact) => fact !== undefined)
+  return [
+    ...(isGood && mode === 'chat'
+      ? []
+      : [element('p', { class: `outcome ${isGood ? 'good' : 'bad'}` }, toOutcomeText(outcome))]),
+    ...(isGood || reason === '' ? [] : [element('p', { class: 'reason' }, toVisible(reason))]),
+    ...(mode === 'agent' && files.length > 0 ? [filesView(files)] : []),
+    ...(mode === 'agent' && summary !== '' ? [summaryView(summary)] : []),
+    ...(facts.length > 0 ? [element('p', { class: 'usage' }, facts.join(' · '))] : []),
+  ]
+}
+
+/** @param {RunEnd['files']} files */
+function filesView(files) {
+  return element(
+    'ul',
+    { class: 'files', 'aria-label': 'Changed files' },
+    ...files.map(({ path, change, added, removed, diff }) => {
+      const name = [
+        element('code', {}, toVisible(path)),
+        element('span', { class: 'tag' }, change),
+        countsView(added, removed),
+      ]
+      if (diff === undefined) return element('li', {}, ...name)
+      return element('li', {}, element('details', {}, element('summary', {}, ...name), diffView(diff)))
+    }),
+  )
+}
+
+/** @param {string} summary */
+function summaryView(summary) {
+  const view = createMarkdownView()
+  view.update(summary)
+  return element('details', { class: 'summary' }, element('summary', {}, 'Summary'), view.node)
+}

@@ -1,0 +1,123 @@
+/** @import { MessageEntry, PageEvent, RunReport, SessionEntry, Timeline } from '../wire.ts' */
+/** @import { StreamEvent } from './event-parser.js' */
+import { ask } from './api.js'
+import { emptyTimeline, foldEvent, foldHistory, foldReport } from './fold-events.js'
+
+/** Messages of a session that are read when it is opened. */
+const historyLength = 50
+
+/**
+ * What the page knows of the sessions: their list, and a timeline for each, filled by the events of all of them.
+ * @param {object} options
+ * @param {() => void} options.onChange many times a second while a model writes
+ * @param {(event: PageEvent) => void} options.onEvent
+ */
+export function createSessionStore({ onChange, onEvent }) {
+  /** @type {readonly SessionEntry[]} */
+  let sessions = []
+  /** @type {Map<string, Timeline>} */
+  const timelines = new Map()
+  /** Sessions whose history has been read. @type {Set<string>} */
+  const read = new Set()
+
+  /** @param {string} id */
+  const timelineOf = (id) => timelines.get(id) ?? emptyTimeline
+
+  /**
+   * @param {string} id
+   * @param {(timeline: Timeline) => Timeline} toNext
+   */
+  function change(id, toNext) {
+    timelines.set(id, toNext(timelineOf(id)))
+    onChange()
+  }
+
+  async function readSessions() {
+    sessions = (await ask('sessions')).sessions
+    onChange()
+  }
+
+  /** Reads what the runs have done that began before the page followed the events. */
+  async function readRunning() {
+    for (const { id, runs } of sessions) {
+      if (runs.length === 0) continue
+      await readHistory(id)
+      for (const run of runs) await readRun(run.id, id)
+    }
+  }
+
+  /** @param {string} id */
+  async function readHistory(id) {
+    read.add(id)
+    try {
+      /** @type {{ messages: readonly MessageEntry[] }} */
+      const { messages } = await ask(`sessions/${encodeURIComponent(id)}/messages?limit=${historyLength}`)
+      change(id, (timeline) => foldHistory(timeline, messages))
+    } catch (error) {
+      read.delete(id)
+      throw error
+    }
+  }
+
+  /** @param {string} runId @param {string} sessionId */
+  async function readRun(runId, sessionId) {
+    /** @type {RunReport} */
+    const report = await ask(`runs/${encodeURIComponent(runId)}`)
+    change(sessionId, (timeline) => foldReport(timeline, report))
+  }
+
+  /** Events were lost: reads again what the page shows of every session. */
+  async function recover() {
+    for (const id of read) {
+      await readHistory(id)
+      const running = timelineOf(id).items.filter((item) => item.kind === 'run' && item.end === undefined)
+      for (const { key } of running) await readRun(key, id)
+    }
+  }
+
+  return {
+    sessions: () => sessions,
+    timelineOf,
+    readSessions,
+    readRunning,
+    readRun,
+    /** @param {string} id */
+    async openHistory(id) {
+      if (!read.has(id)) await readHistory(id)
+    },
+    /** @param {string} id */
+    forgetHistory(id) {
+      change(id, ({ items }) => ({ items: items.filter((item) => item.kind === 'run' && item.end === undefined) }))
+    },
+    /** @param {StreamEvent} received */
+    receive({ id, event: type, data }) {
+      const event = toEvent(type, data)
+      if (event === undefined) return
+      if (event.type === 'gap') {
+        for (const each of read) change(each, (timeline) => foldEvent(timeline, event, `event ${event.to} ${each}`))
+        void recover().catch(() => undefined)
+        return
+      }
+      if (event.type === 'lifecycle') {
+        if (event.state === 'added' || event.state === 'removed') void readSessions().catch(() => undefined)
+        if (event.state === 'started' || event.state === 'idle') return
+      }
+      change(event.sessionId, (timeline) => foldEvent(timeline, event, `event ${id}`))
+      onEvent(event)
+    },
+  }
+}
+
+const types = new Set(['inbound', 'fragment', 'tool', 'approval', 'diff', 'done', 'push', 'lifecycle', 'error', 'gap'])
+
+/**
+ * @param {string} type
+ * @param {string} data
+ * @returns {PageEvent | undefined} undefined for events of a newer daemon
+ */
+function toEvent(type, data) {
+  if (!types.has(type)) return undefined
+  const fields = JSON.parse(data)
+  // The daemon that serves this page made the event: both have the same version.
+  return { ...fields, type }
+}

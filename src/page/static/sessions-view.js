@@ -1,0 +1,249 @@
+/** @import { RunItem, SessionEntry } from '../wire.ts' */
+/** @import { Message } from './composer.js' */
+import { ask } from './api.js'
+import { announce } from './announce.js'
+import { createComposer } from './composer.js'
+import { createList, element } from './dom.js'
+import { pendingApprovals } from './fold-events.js'
+import { plural, toCount, toCredits } from './format.js'
+import { createItemView } from './run-view.js'
+
+/** Pixels from the end within which the stream follows what is added. */
+const nearEnd = 80
+
+/**
+ * @typedef {ReturnType<typeof import('./session-store.js').createSessionStore>} SessionStore
+ */
+
+/**
+ * The sessions at the left, the stream of one of them, and the form for a message.
+ * @param {SessionStore} store
+ */
+export function createSessionsView(store) {
+  const list = element('ul', { class: 'session-list' })
+  const updateList = createList(list, sessionLink)
+  const title = element('h2', { tabindex: -1 })
+  const path = element('p', { class: 'muted path' })
+  const clear = element('button', { type: 'button', class: 'quiet', click: () => dialog.showModal() }, 'Clear history')
+  const stream = element('div', { class: 'stream' })
+  const empty = element('p', { class: 'empty' })
+  const scroller = element(
+    'section',
+    { class: 'scroller', 'aria-label': 'Messages', tabindex: 0, scroll: onScroll },
+    empty,
+    stream,
+  )
+  const toEnd = element(
+    'button',
+    { type: 'button', class: 'to-end', hidden: true, click: scrollToEnd },
+    'New messages ↓',
+  )
+  const review = element('button', { type: 'button', class: 'primary', click: () => focusApproval() }, 'Review')
+  const waitingText = element('span')
+  const waiting = element('div', { class: 'waiting', hidden: true }, waitingText, review)
+  const usage = element('p', { class: 'usage-line' })
+  const failure = element('p', { class: 'failure', role: 'alert', hidden: true })
+  const composer = createComposer(sendMessage)
+  const dialog = confirmDialog()
+  const content = element(
+    'div',
+    { class: 'session' },
+    element('header', { class: 'session-head' }, element('div', {}, title, path), clear),
+    failure,
+    scroller,
+    element('div', { class: 'stream-end' }, toEnd),
+    waiting,
+    composer.node,
+    usage,
+    dialog,
+  )
+  const node = element(
+    'div',
+    { class: 'sessions' },
+    element('nav', { class: 'side', 'aria-label': 'Sessions' }, element('h2', { class: 'label' }, 'Sessions'), list),
+    content,
+  )
+
+  let current = ''
+  let updateStream = newStream()
+
+  function newStream() {
+    stream.replaceChildren()
+    return createList(
+      stream,
+      createItemView({
+        cancel: async (id) => {
+          await ask(`runs/${encodeURIComponent(id)}/cancel`, { method: 'POST' })
+        },
+        recall: (id) => store.readRun(id, current),
+      }),
+    )
+  }
+
+  /** @param {Message} message */
+  async function sendMessage(message) {
+    await ask('message', { method: 'POST', body: { ...message, sessionId: current } })
+    scrollToEnd()
+  }
+
+  function confirmDialog() {
+    const made = element(
+      'dialog',
+      { class: 'confirm', 'aria-labelledby': 'clear-title' },
+      element('h3', { id: 'clear-title' }, 'Clear the history of this session?'),
+      element('p', {}, 'The daemon deletes its messages, runs and streams. Files stay as they are.'),
+      element(
+        'div',
+        { class: 'buttons' },
+        element('button', { type: 'button', class: 'danger', click: () => void clearHistory() }, 'Delete'),
+        element('button', { type: 'button', click: () => made.close() }, 'Keep'),
+      ),
+    )
+    return made
+  }
+
+  async function clearHistory() {
+    dialog.close()
+    try {
+      await ask(`sessions/${encodeURIComponent(current)}/history`, { method: 'DELETE' })
+      store.forgetHistory(current)
+      fail('')
+    } catch (error) {
+      fail(error)
+    }
+  }
+
+  /** @param {unknown} error '' hides the last one */
+  function fail(error) {
+    failure.hidden = error === ''
+    failure.textContent = error instanceof Error ? error.message : String(error)
+  }
+
+  function isAtEnd() {
+    return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < nearEnd
+  }
+
+  function onScroll() {
+    if (isAtEnd()) toEnd.hidden = true
+  }
+
+  function scrollToEnd() {
+    scroller.scrollTop = scroller.scrollHeight
+    toEnd.hidden = true
+  }
+
+  function focusApproval() {
+    const [next] = pendingApprovals(store.timelineOf(current))
+    if (next === undefined) return
+    const target = stream.querySelector(`[data-approval="${CSS.escape(next.approval.approvalId)}"]`)
+    if (!(target instanceof HTMLElement)) return
+    target.scrollIntoView({ block: 'nearest' })
+    target.focus({ preventScroll: true })
+  }
+
+  function render() {
+    const sessions = store.sessions()
+    updateList(sessions.map((session) => toLink(session, store, current)))
+    const session = sessions.find(({ id }) => id === current)
+    content.hidden = session === undefined
+    if (session === undefined) return
+    title.textContent = session.name
+    path.textContent = session.path
+    path.title = plural(session.tools.length, 'tool')
+    const { items } = store.timelineOf(current)
+    const follows = isAtEnd()
+    updateStream(items)
+    empty.hidden = items.length > 0
+    empty.textContent =
+      'No messages yet. A chat reads the workspace; the agent may also change it, and asks before it does.'
+    clear.hidden = items.length === 0
+    if (follows) scrollToEnd()
+    else if (items.some((item) => item.kind === 'run' && item.end === undefined)) toEnd.hidden = false
+    const pending = pendingApprovals({ items })
+    waiting.hidden = pending.length === 0
+    waitingText.textContent = `${plural(pending.length, 'approval')} waiting`
+    usage.textContent = toUsageLine(items.filter((item) => item.kind === 'run'))
+  }
+
+  return {
+    node,
+    render,
+    focus: () => title.focus(),
+    composer,
+    /**
+     * @param {string} id
+     * @returns {boolean} whether there is such a session
+     */
+    open(id) {
+      const found = store.sessions().find((session) => session.id === id)
+      if (found === undefined) return false
+      if (current !== id) {
+        current = id
+        fail('')
+        updateStream = newStream()
+        void store.openHistory(id).catch(fail)
+        announce(`Session ${found.name}`)
+      }
+      render()
+      scrollToEnd()
+      return true
+    },
+  }
+}
+
+/**
+ * @typedef {{ readonly key: string, readonly name: string, readonly state: string, readonly tone: string, readonly isCurrent: boolean }} SessionLink
+ */
+
+/**
+ * @param {SessionEntry} session
+ * @param {SessionStore} store
+ * @param {string} current
+ * @returns {SessionLink}
+ */
+function toLink({ id, name }, store, current) {
+  const timeline = store.timelineOf(id)
+  const waiting = pendingApprovals(timeline).length
+  const running = timeline.items.filter((item) => item.kind === 'run' && item.end === undefined)
+  const step = running
+    .flatMap((run) => (run.kind === 'run' ? run.parts : []))
+    .findLast((part) => part.kind === 'text' && part.fragment === 'step')
+  const stepText = step?.kind === 'text' ? step.text.toLowerCase() : 'running'
+  const [state, tone] =
+    waiting > 0 ? ['waits for you', 'waiting'] : running.length > 0 ? [stepText, 'running'] : ['idle', 'idle']
+  return { key: id, name, state, tone, isCurrent: id === current }
+}
+
+/** @param {SessionLink} first */
+function sessionLink(first) {
+  const name = element('span', { class: 'session-name' })
+  const state = element('span', { class: 'session-state' })
+  const link = element('a', { href: `#/sessions/${encodeURIComponent(first.key)}` }, name, state)
+  /** @param {SessionLink} session */
+  function update(session) {
+    name.textContent = session.name
+    state.textContent = session.state
+    link.dataset['tone'] = session.tone
+    if (session.isCurrent) link.setAttribute('aria-current', 'page')
+    else link.removeAttribute('aria-current')
+  }
+  update(first)
+  return { node: element('li', {}, link), update }
+}
+
+/** @param {readonly RunItem[]} runs */
+function toUsageLine(runs) {
+  let requests = 0
+  let input = 0
+  let output = 0
+  let credits = 0
+  for (const { end } of runs) {
+    requests += end?.requests ?? 0
+    input += end?.usage?.inputTokens ?? 0
+    output += end?.usage?.outputTokens ?? 0
+    credits += end?.usage?.credits ?? 0
+  }
+  if (requests === 0 && input === 0) return 'Enter sends, Shift+Enter starts a new line.'
+  const cost = credits > 0 ? ` · ${toCredits(credits)} credits` : ''
+  return `Shown here: ${plural(requests, 'request')} · ${toCount(input)} tokens in, ${toCount(output)} out${cost}`
+}

@@ -1,0 +1,63 @@
+import { ask, key } from './api.js'
+import { element } from './dom.js'
+
+/**
+ * Asks for a key of the daemon. Resolves when one was right; it stays in this tab.
+ * @param {HTMLElement} parent
+ * @param {string} [reason]
+ * @returns {Promise<void>}
+ */
+export function signIn(parent, reason = '') {
+  return new Promise((resolve) => {
+    const input = element('input', {
+      id: 'key',
+      type: 'password',
+      autocomplete: 'off',
+      required: true,
+      spellcheck: 'false',
+    })
+    const failure = element('p', { class: 'failure', role: 'alert', hidden: reason === '' }, reason)
+    const button = element('button', { type: 'submit', class: 'primary' }, 'Continue')
+    const form = element(
+      'form',
+      { class: 'sign-in', submit: (/** @type {SubmitEvent} */ event) => void onSubmit(event) },
+      element('h2', {}, 'Key needed'),
+      element(
+        'p',
+        {},
+        'This copilot-proxy asks for one of its keys (server.api-keys, or ',
+        element('code', {}, 'copilot-proxy key add'),
+        ').',
+      ),
+      element('label', { for: 'key' }, 'Key'),
+      input,
+      failure,
+      button,
+      element(
+        'p',
+        { class: 'muted' },
+        'The key stays in this tab until you close it, and is sent to this copilot-proxy only.',
+      ),
+    )
+    parent.replaceChildren(form)
+    input.focus()
+
+    /** @param {SubmitEvent} event */
+    async function onSubmit(event) {
+      event.preventDefault()
+      button.disabled = true
+      key.set(input.value.trim())
+      try {
+        await ask('sessions')
+        resolve()
+      } catch (error) {
+        key.forget()
+        failure.textContent = error instanceof Error ? error.message : String(error)
+        failure.hidden = false
+        input.select()
+      } finally {
+        button.disabled = false
+      }
+    }
+  })
+}

@@ -1,0 +1,82 @@
+/** @import { ToolPart } from '../wire.ts' */
+/** @import { View } from './dom.js' */
+import { parseDiff } from './diff-lines.js'
+import { diffView } from './diff-view.js'
+import { element } from './dom.js'
+import { toDuration } from './format.js'
+import { toVisible } from './visible-text.js'
+
+/**
+ * A call of a tool, folded: name, what it works on, and how it ended. Its arguments and output are inside.
+ * @param {ToolPart} first
+ * @returns {View<ToolPart>}
+ */
+export function toolView(first) {
+  const state = element('span', { class: 'tool-state' })
+  const subject = element('code', { class: 'tool-subject' })
+  const outcome = element('span', { class: 'tool-outcome' })
+  const body = element('div', { class: 'tool-body' })
+  const node = element(
+    'details',
+    { class: 'tool' },
+    element('summary', {}, state, element('span', { class: 'tool-name' }, toVisible(first.tool)), subject, outcome),
+    body,
+  )
+  let shown = first
+  // The inside is made when it is first opened: a run may have a hundred calls.
+  node.addEventListener('toggle', () => {
+    if (node.open) body.replaceChildren(...bodyOf(shown))
+  })
+
+  /** @param {ToolPart} tool */
+  function update(tool) {
+    shown = tool
+    const kind = tool.outcome === undefined ? 'working' : tool.outcome === 'ok' ? 'ok' : 'failed'
+    node.dataset['state'] = kind
+    state.textContent = { working: 'running', ok: 'done', failed: 'failed' }[kind]
+    subject.textContent = toVisible(subjectOf(tool.args))
+    const duration = tool.durationMs === undefined ? '' : toDuration(tool.durationMs)
+    const failure = kind === 'failed' ? (tool.message ?? tool.outcome ?? '') : ''
+    outcome.textContent = [failure, duration].filter((text) => text !== '').join(' · ')
+    if (node.open) body.replaceChildren(...bodyOf(tool))
+  }
+  update(first)
+  return { node, update }
+}
+
+/**
+ * What a call works on, in a few words.
+ * @param {unknown} args
+ * @returns {string}
+ */
+function subjectOf(args) {
+  if (typeof args !== 'object' || args === null) return ''
+  /** @type {Record<string, unknown>} */
+  const { path, argv, cmd, name, query, glob, unifiedDiff } = { ...args }
+  if (Array.isArray(argv)) return argv.join(' ')
+  if (typeof unifiedDiff === 'string')
+    return parseDiff(unifiedDiff)
+      .map((file) => file.path)
+      .join(', ')
+  return [query, path ?? glob ?? cmd ?? name].filter((value) => typeof value === 'string').join(' in ')
+}
+
+/** @param {ToolPart} tool */
+function bodyOf({ args, progress, message, result, truncated, diff }) {
+  const output = result ?? progress
+  return [
+    ...section('Arguments', args === undefined ? '' : JSON.stringify(args, undefined, 2)),
+    ...section('Message', message ?? ''),
+    ...(diff === undefined ? [] : [element('p', { class: 'label' }, 'Changes'), diffView(diff)]),
+    ...section(truncated === true ? 'Output, cut' : 'Output', output),
+  ]
+}
+
+/**
+ * @param {string} label
+ * @param {string} text
+ */
+function section(label, text) {
+  if (text === '') return []
+  return [element('p', { class: 'label' }, label), element('pre', { class: 'output' }, toVisible(text))]
+}

@@ -1,0 +1,39 @@
+/** @import { DayUsage } from '../wire.ts' */
+
+/**
+ * @typedef {{ readonly day: string, readonly requests: number, readonly errors: number, readonly tokens: number, readonly credits: number | null }} Day
+ */
+
+/**
+ * The last days up to the latest known or today, those without requests included.
+ * @param {readonly DayUsage[]} usage in any order
+ * @param {number} count
+ * @param {Date} today
+ * @returns {Day[]} oldest first
+ */
+export function toDays(usage, count, today) {
+  const known = new Map(usage.map((day) => [day.day, day]))
+  return Array.from({ length: count }, (_, at) => {
+    // Noon: a day that is an hour shorter stays the day it is.
+    const date = new Date(today.getFullYear(), today.getMonth(), today.getDate() - (count - 1 - at), 12)
+    const day = toDay(date)
+    const found = known.get(day)
+    return {
+      day,
+      requests: found?.requests ?? 0,
+      errors: found?.errors ?? 0,
+      tokens: (found?.input_tokens ?? 0) + (found?.output_tokens ?? 0),
+      credits: found?.credits ?? null,
+    }
+  })
+}
+
+/** @param {Date} date */
+function toDay(date) {
+  return `${date.getFullYear()}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`
+}
+
+/** @param {number} value */
+function twoDigits(value) {
+  return String(value).padStart(2, '0')
+}

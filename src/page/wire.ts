@@ -1,0 +1,320 @@
+/*
+ * What the daemon sends to the page, as far as the page reads it. Types only: the modules in static/ run in a browser as they
+ * are, and name these types in their comments.
+ */
+
+/** Of `GET /sessions`. */
+export interface SessionEntry {
+  readonly id: string
+  readonly name: string
+  readonly path: string
+  readonly tools: readonly string[]
+  readonly runs: readonly { readonly id: string; readonly mode: Mode; readonly step?: number }[]
+}
+
+type Mode = 'chat' | 'agent'
+
+/** Of `GET /sessions/{id}/messages`. */
+export interface MessageEntry {
+  readonly id: string
+  readonly text: string
+  readonly mode: Mode
+  readonly model?: string | null
+  readonly time: string
+  readonly origin?: string
+  readonly outcome?: string | null
+  readonly answer?: string | null
+  readonly summary?: string | null
+}
+
+interface ChangedFile {
+  readonly path: string
+  readonly change: 'created' | 'modified' | 'deleted'
+  readonly added: number
+  readonly removed: number
+  readonly diff?: string
+}
+
+interface RunUsage {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cachedInputTokens?: number
+  readonly credits?: number
+}
+
+/** What every event has. */
+interface EventBase {
+  readonly sessionId: string
+  /** ISO 8601. */
+  readonly time: string
+}
+
+/** What every event of a run has. */
+interface RunEventBase extends EventBase {
+  /** Of the message and its run. */
+  readonly id: string
+}
+
+export interface InboundEvent extends RunEventBase {
+  readonly type: 'inbound'
+  readonly text: string
+  readonly mode: Mode
+  readonly model?: string
+  readonly origin: 'user' | 'provider'
+  readonly provider?: string
+  readonly attachments?: readonly { readonly name: string; readonly mediaType: string }[]
+}
+
+type FragmentKind = 'answer' | 'thinking' | 'commentary' | 'step' | 'notice'
+
+interface FragmentEvent extends RunEventBase {
+  readonly type: 'fragment'
+  readonly text: string
+  readonly kind: FragmentKind
+  readonly step?: number
+  readonly model?: string
+}
+
+export interface ToolEvent extends RunEventBase {
+  readonly type: 'tool'
+  readonly callId: string
+  readonly tool: string
+  readonly step?: number
+  readonly state: 'started' | 'progress' | 'ended'
+  readonly args?: unknown
+  /** Of progress. */
+  readonly text?: string
+  /** `ok`, or what kind of failure it was. */
+  readonly outcome?: string
+  readonly message?: string
+  readonly result?: string
+  readonly truncated?: boolean
+  readonly durationMs?: number
+}
+
+type ApprovalState = 'pending' | 'once' | 'run' | 'refuse' | 'expired'
+
+interface ApprovalEvent extends RunEventBase {
+  readonly type: 'approval'
+  readonly approvalId: string
+  readonly callId?: string
+  readonly tool?: string
+  readonly state: ApprovalState
+  readonly diff?: string
+  readonly argv?: readonly string[]
+  readonly cwd?: string
+  readonly paths?: readonly string[]
+  readonly args?: unknown
+}
+
+interface DiffEvent extends RunEventBase {
+  readonly type: 'diff'
+  readonly callId: string
+  readonly diff: string
+  readonly files?: readonly ChangedFile[]
+}
+
+interface DoneEvent extends RunEventBase {
+  readonly type: 'done'
+  readonly outcome: string
+  readonly reason?: string
+  readonly summary?: string
+  readonly answer?: string
+  readonly model?: string
+  readonly steps?: number
+  readonly requests?: number
+  readonly files?: readonly ChangedFile[]
+  readonly usage?: RunUsage
+}
+
+interface PushEvent extends EventBase {
+  readonly type: 'push'
+  readonly provider: string
+  readonly stream: string
+  readonly level: string
+  readonly text: string
+}
+
+interface LifecycleEvent extends EventBase {
+  readonly type: 'lifecycle'
+  readonly state: string
+  readonly name?: string
+}
+
+interface ErrorEvent extends EventBase {
+  readonly type: 'error'
+  readonly code: string
+  readonly message: string
+}
+
+/** Events from `from` to `to` are no longer kept. */
+interface GapEvent {
+  readonly type: 'gap'
+  readonly from: number
+  readonly to: number
+  readonly sessionId?: string
+  readonly time?: string
+}
+
+export type RunEvent = InboundEvent | FragmentEvent | ToolEvent | ApprovalEvent | DiffEvent | DoneEvent
+export type PageEvent = RunEvent | PushEvent | LifecycleEvent | ErrorEvent | GapEvent
+
+/** Of `GET /runs/{id}`. */
+export interface RunReport {
+  readonly id: string
+  readonly state: 'queued' | 'running' | 'waiting' | 'ended'
+  readonly outcome?: string | null
+  readonly reason?: string | null
+  readonly summary?: string | null
+  readonly answer?: string | null
+  readonly model?: string | null
+  readonly steps?: readonly {
+    readonly step: number
+    readonly calls: readonly {
+      readonly callId: string
+      readonly tool: string
+      readonly outcome?: string | null
+      readonly message?: string | null
+      readonly durationMs?: number | null
+    }[]
+  }[]
+  readonly approvals?: readonly (Omit<ApprovalEvent, 'type' | 'id' | 'sessionId' | 'time'> & { readonly id?: string })[]
+  readonly files?: readonly ChangedFile[]
+  readonly requests?: number
+  readonly usage?: RunUsage | null
+}
+
+/** A text from the model, or a note to the person. */
+export interface TextPart {
+  readonly kind: 'text'
+  readonly key: string
+  readonly fragment: FragmentKind
+  readonly text: string
+}
+
+export interface ToolPart {
+  readonly kind: 'tool'
+  readonly key: string
+  readonly tool: string
+  readonly args?: unknown
+  /** What it has printed so far: the end of it, if it is long. */
+  readonly progress: string
+  /** Undefined while the tool works. */
+  readonly outcome?: string
+  readonly message?: string
+  readonly result?: string
+  readonly truncated?: boolean
+  readonly durationMs?: number
+  readonly diff?: string
+}
+
+export interface ApprovalPart {
+  readonly kind: 'approval'
+  readonly key: string
+  readonly approvalId: string
+  readonly tool: string
+  readonly state: ApprovalState
+  readonly diff?: string
+  readonly argv?: readonly string[]
+  readonly cwd?: string
+  readonly paths?: readonly string[]
+  readonly args?: unknown
+}
+
+export type RunPart = TextPart | ToolPart | ApprovalPart
+
+export interface RunEnd {
+  readonly outcome: string
+  readonly reason: string
+  readonly summary: string
+  readonly model?: string
+  readonly steps?: number
+  readonly requests?: number
+  readonly files: readonly ChangedFile[]
+  readonly usage?: RunUsage
+}
+
+/** A message with all that followed. */
+export interface RunItem {
+  readonly kind: 'run'
+  readonly key: string
+  /** ISO 8601; '' if it is not known. */
+  readonly time: string
+  readonly mode: Mode
+  readonly text: string
+  /** The provider that wrote the message; undefined: the person. */
+  readonly provider?: string
+  readonly attachments: readonly string[]
+  readonly parts: readonly RunPart[]
+  /** Undefined while it runs. */
+  readonly end?: RunEnd
+  /** Its steps were not seen, but the daemon can be asked for them. */
+  readonly isRecalled: boolean
+}
+
+/** What no run said: a provider's push, a failure, lost events. */
+export interface NoteItem {
+  readonly kind: 'note'
+  readonly key: string
+  readonly time: string
+  readonly tone: 'push' | 'error' | 'gap' | 'info'
+  readonly title: string
+  readonly text: string
+}
+
+export type TimelineItem = RunItem | NoteItem
+
+export interface Timeline {
+  /** Oldest first. */
+  readonly items: readonly TimelineItem[]
+}
+
+/** Of `GET /requests`. */
+export interface RequestRow {
+  readonly id: string
+  readonly time: string
+  readonly client: string | null
+  readonly user_agent: string | null
+  readonly key: string | null
+  readonly api: string | null
+  readonly method: string | null
+  readonly path: string | null
+  readonly asked_model: string | null
+  readonly model: string | null
+  readonly route: string | null
+  readonly status: number
+  readonly http_status: number
+  readonly failed: boolean
+  readonly stream: boolean | null
+  readonly input_tokens: number | null
+  readonly output_tokens: number | null
+  readonly cached_input_tokens: number | null
+  readonly credits: number | null
+  readonly estimated: boolean
+  readonly first_byte_ms: number | null
+  readonly duration_ms: number | null
+  readonly warnings: readonly string[]
+  readonly adapted: readonly string[]
+  readonly error: string | null
+  readonly upstream_request_id: string | null
+}
+
+/** Of `GET /requests/{id}`. */
+export interface RequestDetail extends RequestRow {
+  readonly bodies: 'kept' | 'not_kept' | 'other_key'
+  readonly request_headers?: Readonly<Record<string, string>> | null
+  readonly request_body: string | null
+  readonly request_body_truncated: boolean
+  readonly answer_body: string | null
+  readonly answer_body_truncated: boolean
+}
+
+/** Of `by_day` in `GET /usage`. */
+export interface DayUsage {
+  readonly day: string
+  readonly requests: number
+  readonly errors: number
+  readonly input_tokens: number
+  readonly output_tokens: number
+  readonly credits: number | null
+}

@@ -1,0 +1,55 @@
+import type { RunEvent } from './session-event.ts'
+
+/** Of one text of an event. Characters. */
+const maxText = 256 * 1024
+
+/** An approval shows the whole of what is approved. Characters. */
+const maxApproved = 2 * 1024 * 1024
+
+/** Of the arguments of a call, as JSON. Characters. */
+const maxArguments = 32 * 1024
+
+/** The event without what is too long to be kept and sent to everybody; `truncated` says so. */
+export function capEvent(event: RunEvent): RunEvent {
+  let isCut = false
+  const cut = (text: string, most = maxText): string => {
+    if (text.length <= most) return text
+    isCut = true
+    return `${text.slice(0, most)}…`
+  }
+  const capped = cutEvent(event, cut, (args, most) => {
+    if (args === undefined || JSON.stringify(args).length <= most) return args
+    isCut = true
+    return {}
+  })
+  return isCut ? { ...capped, truncated: true } : event
+}
+
+function cutEvent(
+  event: RunEvent,
+  cut: (text: string, most?: number) => string,
+  cutArguments: (args: unknown, most: number) => unknown,
+): RunEvent {
+  switch (event.type) {
+    case 'inbound':
+      return event
+    case 'fragment':
+      return { ...event, text: cut(event.text) }
+    case 'tool':
+      if (event.state === 'started') return { ...event, args: cutArguments(event.args, maxArguments) }
+      if (event.state === 'progress') return { ...event, text: cut(event.text) }
+      return event.result === undefined ? event : { ...event, result: cut(event.result) }
+    case 'approval': {
+      const { diff, args } = event
+      return {
+        ...event,
+        ...(diff !== undefined && { diff: cut(diff, maxApproved) }),
+        ...(args !== undefined && { args: cutArguments(args, maxApproved) }),
+      }
+    }
+    case 'diff':
+      return { ...event, diff: cut(event.diff) }
+    case 'done':
+      return { ...event, summary: cut(event.summary), answer: cut(event.answer) }
+  }
+}

@@ -1,0 +1,305 @@
+import { deflateRawSync, constants } from 'node:zlib'
+import type { SessionEvent } from './session-event.ts'
+import type { EventRow } from './session-store.ts'
+
+/** Server-sent events as bytes, made once for all listeners. */
+export interface Payload {
+  readonly bytes: Buffer
+  /** Blocks of a raw deflate stream that refer to nothing before them (RFC 1951), and end on a byte. */
+  readonly deflated: () => Buffer
+}
+
+/** A connection. Returns false if it is full: it gets nothing more until `Listening.drained` is called. */
+type Sink = (payload: Payload) => boolean
+
+interface Listening {
+  /** The sink takes more. */
+  readonly drained: () => void
+  readonly end: () => void
+}
+
+export interface EventHubDeps {
+  /** Stores events; false: they could not be stored now. */
+  readonly save: (events: readonly EventRow[]) => boolean
+  /** The stored events after this one; undefined: they cannot be read. */
+  readonly read: (after: number, session: string | undefined, limit: number) => readonly EventRow[] | undefined
+  /** Stored events up to this id may have been deleted. */
+  readonly prunedTo: () => number
+  /** The id of the first event of this process. */
+  readonly firstId: () => number
+  /** Ms since epoch. */
+  readonly now: () => number
+  /** Returns a function that ends the timer. Must not keep the process alive. */
+  readonly setTimer: (run: () => void, delayMs: number) => () => void
+}
+
+/** Tells listeners what happens in sessions, in order, and lets them resume. */
+export interface EventHub {
+  readonly publish: (sessionId: string, event: SessionEvent) => void
+  /** Stores and sends now what was published. */
+  readonly flush: () => void
+  /**
+   * @param options `session`: only its events. `after`: also what has happened since the event with this id; a `gap` event
+   * stands for those that are gone.
+   */
+  readonly listen: (
+    sink: Sink,
+    options: { readonly session?: string | undefined; readonly after?: number | undefined },
+  ) => Listening
+  /** Drops what is kept in memory of a session. */
+  readonly forget: (sessionId: string) => void
+  /** The id of the newest event; undefined before the first. */
+  readonly newest: () => number | undefined
+  /** Stores and sends what was published, and ends the timers. */
+  readonly close: () => void
+}
+
+/** Events of this time are stored and sent together; consecutive pieces of a text become one. Ms. */
+const gatherMs = 10
+
+/** For connections that would be closed as idle. Ms. */
+const heartbeatMs = 15_000
+
+/** Kept in memory: for listeners that are a little behind, and while the disk is full. Characters and events. */
+const keptLength = 2 * 1024 * 1024
+const keptEvents = 5000
+
+/** Of events that are not sent yet. Characters. */
+const maxGathered = 256 * 1024
+
+/** Of one fragment that several became. Characters. */
+const maxFragment = 8 * 1024
+
+/** Until what could not be stored is tried again. Ms. */
+const retryMs = 1000
+
+/** What a listener that is behind gets at once. */
+const pageEvents = 200
+const pageLength = 64 * 1024
+
+interface Listener {
+  readonly sink: Sink
+  readonly session: string | undefined
+  /** Of the last event that was sent or left out. */
+  cursor: number
+  isBehind: boolean
+}
+
+interface Gathered {
+  readonly id: number
+  readonly session: string
+  readonly timeMs: number
+  event: SessionEvent
+}
+
+export function createEventHub(deps: EventHubDeps): EventHub {
+  const { save, read, prunedTo, now, setTimer } = deps
+  const listeners = new Set<Listener>()
+  let gathered: Gathered[] = []
+  let gatheredLength = 0
+  /** The newest events, oldest first. */
+  let kept: EventRow[] = []
+  let keptSum = 0
+  /** Of the newest event that is stored. */
+  let savedTo: number | undefined
+  /** Events that were never stored and are no longer in memory. */
+  let lost: { readonly from: number; readonly to: number } | undefined
+  let lastId: number | undefined
+  let endGather: (() => void) | undefined
+  let endRetry: (() => void) | undefined
+  let endHeartbeat: (() => void) | undefined
+
+  function newestId(): number {
+    if (lastId === undefined) {
+      lastId = deps.firstId() - 1
+      savedTo = lastId
+    }
+    return lastId
+  }
+
+  function gather(): void {
+    endGather ??= setTimer(flush, gatherMs)
+  }
+
+  function retry(): void {
+    endRetry ??= setTimer(() => {
+      endRetry = undefined
+      flush()
+    }, retryMs)
+  }
+
+  /** Where the events after this one begin in `kept`. */
+  function indexAfter(id: number): number {
+    let [from, to] = [0, kept.length]
+    while (from < to) {
+      const middle = (from + to) >> 1
+      if ((kept[middle]?.id ?? 0) > id) to = middle
+      else from = middle + 1
+    }
+    return from
+  }
+
+  function flush(): void {
+    endGather?.()
+    endGather = undefined
+    const rows = gathered.map(toRow)
+    gathered = []
+    gatheredLength = 0
+    kept.push(...rows)
+    for (const { data } of rows) keptSum += data.length
+    // Stored before they are sent: after a crash, no listener knows an event that is not there.
+    if (save(kept.slice(indexAfter(savedTo ?? 0)))) savedTo = lastId
+    else retry()
+    forgetOld()
+    if (rows.length > 0) send(rows)
+  }
+
+  function forgetOld(): void {
+    let from = 0
+    while (kept.length - from > keptEvents || (keptSum > keptLength && from < kept.length)) {
+      const { id, data } = kept[from] ?? { id: 0, data: '' }
+      keptSum -= data.length
+      if (id > (savedTo ?? 0)) lost = { from: lost?.from ?? id, to: id }
+      from += 1
+    }
+    if (from > 0) kept = kept.slice(from)
+  }
+
+  function send(rows: readonly EventRow[]): void {
+    const payloads = new Map<string | undefined, Payload | undefined>()
+    const last = rows.at(-1)?.id ?? 0
+    for (const listener of listeners) {
+      if (listener.isBehind) continue
+      const { session, sink } = listener
+      if (!payloads.has(session)) {
+        const own = session === undefined ? rows : rows.filter((row) => row.session === session)
+        payloads.set(session, own.length === 0 ? undefined : toPayload(own.map(toText).join('')))
+      }
+      const payload = payloads.get(session)
+      listener.cursor = last
+      if (payload !== undefined) listener.isBehind = !sink(payload)
+    }
+  }
+
+  /** The gap behind the cursor that nothing can fill. */
+  function gapAfter(cursor: number): { readonly from: number; readonly to: number } | undefined {
+    const pruned = prunedTo()
+    if (cursor < pruned) return { from: cursor + 1, to: pruned }
+    if (lost !== undefined && cursor >= lost.from - 1 && cursor < lost.to) return { from: cursor + 1, to: lost.to }
+    return undefined
+  }
+
+  /** The next events of a listener, from memory if they are there; `last` is that of the last one, also of other sessions. */
+  function page({ cursor, session }: Listener): { readonly text: string; readonly last: number } {
+    const gap = gapAfter(cursor)
+    if (gap !== undefined) return { text: toGap(gap), last: gap.to }
+    // The events behind a loss come after its `gap`.
+    const end = lost !== undefined && cursor < lost.from ? lost.from - 1 : newestId()
+    const firstKept = kept[0]?.id ?? newestId() + 1
+    const isInMemory = firstKept <= cursor + 1
+    const rows = isInMemory ? kept.slice(indexAfter(cursor)) : read(cursor, session, pageEvents)
+    if (rows === undefined) return { text: toGap({ from: cursor + 1, to: firstKept - 1 }), last: firstKept - 1 }
+    let text = ''
+    let last = cursor
+    for (const row of rows) {
+      if (row.id > end) break
+      if (text.length > pageLength) return { text, last }
+      if (session === undefined || row.session === session) text += toText(row)
+      last = row.id
+    }
+    if (isInMemory) return { text, last: end }
+    // After its last row, the file has nothing before the events in memory.
+    return { text, last: rows.length < pageEvents ? Math.max(last, Math.min(end, firstKept - 1)) : last }
+  }
+
+  function catchUp(listener: Listener): void {
+    while (listener.cursor < newestId()) {
+      const { text, last } = page(listener)
+      listener.cursor = last
+      if (text !== '' && !listener.sink(toPayload(text))) return
+    }
+    listener.isBehind = false
+  }
+
+  function beat(): void {
+    const payload = toPayload(':\n\n')
+    for (const listener of listeners) if (!listener.isBehind) listener.isBehind = !listener.sink(payload)
+    endHeartbeat = listeners.size === 0 ? undefined : setTimer(beat, heartbeatMs)
+  }
+
+  return {
+    publish(sessionId, event) {
+      const last = gathered.at(-1)
+      const merged = last?.session === sessionId ? mergeFragments(last.event, event) : undefined
+      if (last !== undefined && merged !== undefined) last.event = merged
+      else {
+        lastId = newestId() + 1
+        gathered.push({ id: lastId, session: sessionId, timeMs: now(), event })
+      }
+      gatheredLength += event.type === 'fragment' ? event.text.length : 1024
+      if (gatheredLength > maxGathered) flush()
+      else gather()
+    },
+    flush,
+    listen(sink, { session, after }) {
+      flush()
+      const newest = newestId()
+      const listener: Listener = { sink, session, cursor: Math.min(after ?? newest, newest), isBehind: true }
+      listeners.add(listener)
+      // A client that loses its connection before the first event can resume too.
+      if (sink(toPayload(`retry: 2000\nid: ${listener.cursor}\n\n`))) catchUp(listener)
+      endHeartbeat ??= setTimer(beat, heartbeatMs)
+      return {
+        drained() {
+          if (listeners.has(listener)) catchUp(listener)
+        },
+        end: () => listeners.delete(listener),
+      }
+    },
+    forget(sessionId) {
+      kept = kept.filter(({ session }) => session !== sessionId)
+      keptSum = 0
+      for (const { data } of kept) keptSum += data.length
+    },
+    newest: () => lastId,
+    close() {
+      flush()
+      endRetry?.()
+      endHeartbeat?.()
+      listeners.clear()
+    },
+  }
+}
+
+function toRow({ id, session, timeMs, event }: Gathered): EventRow {
+  const { type, ...rest } = event
+  const data = JSON.stringify({ ...rest, sessionId: session, time: new Date(timeMs).toISOString() })
+  return { id, session, type, timeMs, data }
+}
+
+function toGap(gap: { readonly from: number; readonly to: number }): string {
+  return `id: ${gap.to}\nevent: gap\ndata: ${JSON.stringify(gap)}\n\n`
+}
+
+function toText({ id, type, data }: EventRow): string {
+  return `id: ${id}\nevent: ${type}\ndata: ${data}\n\n`
+}
+
+function toPayload(text: string): Payload {
+  const bytes = Buffer.from(text)
+  let deflated: Buffer | undefined
+  return {
+    bytes,
+    deflated: () => (deflated ??= deflateRawSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH })),
+  }
+}
+
+/** A fragment that continues the one before. */
+function mergeFragments(before: SessionEvent, added: SessionEvent): SessionEvent | undefined {
+  if (before.type !== 'fragment' || added.type !== 'fragment') return undefined
+  const isSame =
+    before.id === added.id && before.kind === added.kind && before.step === added.step && before.model === added.model
+  const isText = added.kind === 'answer' || added.kind === 'thinking'
+  if (!isSame || !isText || before.text.length + added.text.length > maxFragment) return undefined
+  return { ...before, text: before.text + added.text }
+}

@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import type { FileChange } from '../agent/agent-task.ts'
+import { filesOfDiffs, runData, toDone, type Part, type RunEnd } from './run-record.ts'
+import type { RunEvent } from './session-event.ts'
+import type { PartRow, RunRow } from './session-store.ts'
+
+export interface InterruptedRunsDeps {
+  readonly partsOf: (run: string) => readonly Part[]
+  /** Changes of the session's journal since then, except those with these ids. Undefined: the session is not open. */
+  readonly changes: (
+    sessionId: string,
+    since: { readonly fromMs: number; readonly exceptIds: ReadonlySet<string> },
+  ) => Promise<readonly FileChange[] | undefined>
+  readonly saveRun: (run: RunRow) => void
+  readonly savePart: (run: string, part: Part) => void
+  readonly publish: (sessionId: string, event: RunEvent) => void
+  /** Ms since epoch. */
+  readonly now: () => number
+}
+
+/** Ends the runs that an earlier process has left, and says what they have changed. */
+export async function endInterruptedRuns(rows: readonly RunRow[], deps: InterruptedRunsDeps): Promise<void> {
+  for (const row of rows) {
+    const data = parseRunData(row)
+    if (data === undefined) continue
+    const parts = deps.partsOf(row.id)
+    for (const part of parts) {
+      if (part.kind !== 'approval' || part.data['state'] !== 'pending') continue
+      deps.savePart(row.id, { ...part, data: { ...part.data, state: 'expired' } })
+    }
+    const files = await changedFiles(row, parts, deps)
+    const end: RunEnd = {
+      outcome: 'interrupted',
+      reason:
+        row.state === 'queued'
+          ? 'copilot-proxy ended before the run began.'
+          : 'copilot-proxy ended in the middle of the run.',
+      summary: summarise(files),
+      answer: '',
+      requests: 0,
+      files: [...files],
+      usage: { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 },
+    }
+    const step = Math.max(
+      data.step,
+      ...parts.map((part) => (typeof part.data['step'] === 'number' ? part.data['step'] : 0)),
+    )
+    deps.saveRun({ ...row, state: 'ended', endedMs: deps.now(), data: JSON.stringify({ ...data, step, end }) })
+    deps.publish(row.session, toDone(row.id, step, end))
+  }
+}
+
+/** The recorded diffs, and what the journal has besides: the process may have ended between a change and its record. */
+async function changedFiles(
+  { session, startedMs, state }: RunRow,
+  parts: readonly Part[],
+  { changes }: InterruptedRunsDeps,
+): Promise<readonly FileChange[]> {
+  const recorded = filesOfDiffs(parts)
+  const writes = parts.filter(({ kind, data }) => kind === 'call' && data['outcome'] === undefined)
+  // Without a call in progress, later changes of the journal are somebody else's.
+  if (state === 'queued' || writes.length === 0) return recorded
+  const exceptIds = new Set(parts.flatMap(({ kind, key }) => (kind === 'diff' ? key : [])))
+  const unrecorded = (await changes(session, { fromMs: startedMs, exceptIds })) ?? []
+  const known = new Set(recorded.map(({ path }) => path))
+  return [...recorded, ...unrecorded.filter(({ path }) => !known.has(path))]
+}
+
+function summarise(files: readonly FileChange[]): string {
+  if (files.length === 0) return 'No file was changed.'
+  const lines = files.map(({ path, change, added, removed }) => `- ${path}: ${change}, +${added} −${removed}`)
+  return `Changed before the end:\n${lines.join('\n')}`
+}
+
+export function parseRunData({ data }: Pick<RunRow, 'data'>) {
+  return runData.safeParse(parseJson(data)).data
+}
+
+const partData = z.record(z.string(), z.unknown())
+
+export function parsePart({ kind, key, data }: PartRow): Part | undefined {
+  const parsed = partData.safeParse(parseJson(data)).data
+  return parsed && { kind, key, data: parsed }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

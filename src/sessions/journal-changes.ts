@@ -1,0 +1,34 @@
+import type { FileChange } from '../agent/agent-task.ts'
+import type { Folder } from '../workspace/folder.ts'
+import { readIfThere, type Journal } from '../workspace/patch/journal.ts'
+import { diffOf } from '../workspace/patch/render-diff.ts'
+
+/** What the entries of a journal have changed since then, in their order. A file that has changed again since has no diff. */
+export async function journalChanges(
+  journal: Journal,
+  folder: Folder,
+  { fromMs, exceptIds }: { readonly fromMs: number; readonly exceptIds: ReadonlySet<string> },
+): Promise<readonly FileChange[]> {
+  const changes: FileChange[] = []
+  for (const entry of await journal.entries(fromMs)) {
+    if (exceptIds.has(entry.id)) continue
+    const oldBytes = await journal.oldBytes(entry).catch(() => [])
+    for (const [index, { path, before, after }] of entry.files.entries()) {
+      const change = before === null ? 'created' : after === null ? 'deleted' : 'modified'
+      const now = after === null ? null : await readIfThere(folder, path, { maxBytes: after.size })
+      const isKnown = now?.sha256 === after?.sha256 && oldBytes[index] !== undefined
+      const diff = isKnown ? await diffOf(oldBytes[index] ?? null, now?.bytes ?? null, path) : ''
+      changes.push({ path, change, ...countLines(diff), diff })
+    }
+  }
+  return changes
+}
+
+function countLines(diff: string): { readonly added: number; readonly removed: number } {
+  let [added, removed] = [0, 0]
+  for (const line of diff.split('\n')) {
+    if (line.startsWith('+') && !line.startsWith('+++')) added += 1
+    else if (line.startsWith('-') && !line.startsWith('---')) removed += 1
+  }
+  return { added, removed }
+}

@@ -1,0 +1,57 @@
+import { join } from 'node:path'
+import type { AgentDeps } from '../agent/run-agent.ts'
+import { inMemory } from '../sqlite/database.ts'
+import type { OpenWorkspaces, WorkspacesDeps } from './open-workspaces.ts'
+import { openWorkspaces } from './open-workspaces.ts'
+import { openSessions } from './open-sessions.ts'
+import type { Sessions } from './sessions.ts'
+
+export interface CompanionDeps
+  extends WorkspacesDeps, Pick<AgentDeps, 'runTurn' | 'modelFacts' | 'setTimer' | 'randomId'> {
+  /** False: messages and runs are in memory only. */
+  readonly keepsSessions: boolean
+  /** For messages that name none, if the configuration names none. */
+  readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
+}
+
+/** Everything that exists while a workspace is configured. */
+export interface Companion {
+  readonly workspaces: OpenWorkspaces
+  readonly sessions: Sessions
+  readonly close: () => void
+}
+
+function monotonicMs(): number {
+  return performance.now()
+}
+
+/** Opens the configured workspaces and their sessions. */
+export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
+  const { config, dataDir, keepsSessions, log, runTurn, modelFacts, setTimer, randomId, defaultModel } = deps
+  const workspaces = await openWorkspaces(deps)
+  const sessions = openSessions({
+    config,
+    workspaces,
+    file: dataDir === undefined || !keepsSessions ? inMemory : join(dataDir, 'sessions.db'),
+    async runAgent(task) {
+      // Loaded with the first message.
+      const { runAgent } = await import('../agent/run-agent.ts')
+      return runAgent({ runTurn, tools: workspaces.tools, modelFacts, now: monotonicMs, setTimer, randomId, log }, task)
+    },
+    defaultModel,
+    changes: workspaces.changes,
+    randomId,
+    now: Date.now,
+    monotonicMs,
+    setTimer,
+    log,
+  })
+  return {
+    workspaces,
+    sessions,
+    close() {
+      workspaces.close()
+      sessions.close()
+    },
+  }
+}

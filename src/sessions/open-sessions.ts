@@ -1,0 +1,272 @@
+import { z } from 'zod'
+import type { AgentOutcome, AgentTask, FileChange } from '../agent/agent-task.ts'
+import type { Config } from '../config/schema.ts'
+import type { Logger } from '../logging/logger.ts'
+import { DatabaseError } from '../sqlite/database.ts'
+import { createEventHub } from './event-hub.ts'
+import { endInterruptedRuns, parsePart, parseRunData } from './interrupted-runs.ts'
+import { createPushes } from './pushes.ts'
+import { reportMessage, reportRun, type Part } from './run-record.ts'
+import { createRuns, refused } from './runs.ts'
+import { createSessionFile } from './session-file.ts'
+import type { EntryRow, RunRow, SessionStore } from './session-store.ts'
+import { createSessionWriter } from './session-writer.ts'
+import type { Sessions } from './sessions.ts'
+import type { Workspaces } from './workspaces.ts'
+
+export interface SessionsDeps {
+  readonly config: () => Config
+  readonly workspaces: Pick<Workspaces, 'sessions' | 'find' | 'onChange'>
+  /** `:memory:` for one that is not kept. */
+  readonly file: string
+  /** The largest size of the file. Default: that of the store. */
+  readonly maxBytes?: number | undefined
+  readonly runAgent: (task: AgentTask) => Promise<AgentOutcome>
+  readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
+  /** What the journal of a session has since then; undefined if it is not open. */
+  readonly changes: (
+    sessionId: string,
+    since: { readonly fromMs: number; readonly exceptIds: ReadonlySet<string> },
+  ) => Promise<readonly FileChange[] | undefined>
+  readonly randomId: () => string
+  /** Ms since epoch. */
+  readonly now: () => number
+  /** Monotonic. Ms. */
+  readonly monotonicMs: () => number
+  /** Returns a function that ends the timer. Must not keep the process alive. */
+  readonly setTimer: (run: () => void, delayMs: number) => () => void
+  readonly log: Logger
+}
+
+/** Of earlier items that a run gets: more than any model reads. Characters. */
+const maxHistory = 8 * 1024 * 1024
+
+/** Between two searches for what is too old. Ms. */
+const pruneEveryMs = 60 * 60 * 1000
+
+/** Between two parts of a large deletion. Ms. */
+const pruneAgainMs = 200
+
+const keptEvents = 50_000
+const keptEntries = 5000
+const dayMs = 24 * 60 * 60 * 1000
+
+/** Messages, runs and events of the open workspaces. The file is opened when something is stored or read. */
+export function openSessions(deps: SessionsDeps): Sessions {
+  const { config, workspaces, now, monotonicMs, setTimer, log } = deps
+  const openedAt = { ms: now(), monotonicMs: monotonicMs() }
+  let endPrune: (() => void) | undefined
+  let entryCount = 0
+
+  const file = createSessionFile({ file: deps.file, maxBytes: deps.maxBytes, log }, onOpen)
+  const writer = createSessionWriter({ file, now: monotonicMs, log, onFailure: tellFailure })
+  const saveRun = (run: RunRow): void => writer.put(`run/${run.id}`, run.data.length, (store) => store.putRun(run))
+  const savePart = (run: string, { kind, key, data }: Part): void => {
+    const text = JSON.stringify(data)
+    writer.put(`${kind}/${run}/${key}`, text.length, (store) => store.putPart({ run, kind, key, data: text }))
+  }
+  const hub = createEventHub({
+    save: (events) => writer.flush(events),
+    read: (after, session, limit) => attempt((store) => store.eventsAfter(after, session, limit)),
+    prunedTo: () => attempt((store) => store.prunedTo()) ?? 0,
+    // Larger than every id of an earlier process, even if its last ones were not stored or the file is a new one.
+    firstId: () => Math.max(use((store) => store.lastEventId()) + 1, now()),
+    now,
+    setTimer,
+  })
+  const runs = createRuns({
+    config,
+    find: (id) => workspaces.sessions().find((session) => session.id === id),
+    runAgent: deps.runAgent,
+    defaultModel: deps.defaultModel,
+    history: (sessionId) => read((store) => store.itemsOf(sessionId, maxHistory)).flatMap(parseItems),
+    publish: hub.publish,
+    flush: hub.flush,
+    saveRun,
+    savePart,
+    saveItems(session, run, items) {
+      const text = JSON.stringify(items)
+      writer.put(`items/${run}`, text.length, (store) => store.putItems(session, run, text))
+    },
+    randomId: deps.randomId,
+    now,
+    log,
+  })
+  const push = createPushes({
+    config,
+    runs,
+    saveEntry(entry) {
+      entryCount += 1
+      writer.put(`entry/${entryCount}`, entry.data.length, (store) => store.putEntry(entry))
+    },
+    publish: hub.publish,
+    now,
+    log,
+  })
+
+  /** @throws Fault `sessions_unavailable` */
+  function use<Result>(act: (store: SessionStore) => Result): Result {
+    try {
+      return file.use(act)
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) throw error
+      log.error({ problem: error.problem }, error.message)
+      throw refused(
+        'sessions_unavailable',
+        error.problem === 'newer' || error.problem === 'busy' ? error.message : undefined,
+      )
+    }
+  }
+
+  /** Undefined if the file cannot be used. */
+  function attempt<Result>(act: (store: SessionStore) => Result): Result | undefined {
+    try {
+      return file.use(act)
+    } catch (error) {
+      if (error instanceof DatabaseError) return undefined
+      throw error
+    }
+  }
+
+  /** Reads what was stored and what was about to be. */
+  function read<Result>(act: (store: SessionStore) => Result): Result {
+    hub.flush()
+    return use(act)
+  }
+
+  function onOpen(store: SessionStore): void {
+    // A client with an id from another file learns that it has missed something.
+    if (store.lastEventId() === 0) store.setPrunedTo(hub.newest() ?? Math.max(now() - 1, 0))
+    const unfinished = store.unfinished().filter(({ id }) => runs.find(id) === undefined)
+    endPrune ??= setTimer(prune, pruneAgainMs)
+    if (unfinished.length > 0) void endRunsOfEarlierProcess(unfinished)
+  }
+
+  async function endRunsOfEarlierProcess(rows: readonly RunRow[]): Promise<void> {
+    log.warn({ runs: rows.map(({ id }) => id) }, 'these runs were interrupted')
+    try {
+      await endInterruptedRuns(rows, {
+        partsOf: (run) => use((store) => store.partsOf(run)).flatMap((part) => parsePart(part) ?? []),
+        changes: deps.changes,
+        saveRun,
+        savePart,
+        publish: hub.publish,
+        now,
+      })
+      hub.flush()
+    } catch (error) {
+      log.error({ err: error }, 'the record of interrupted runs cannot be completed')
+    }
+  }
+
+  function tellFailure({ problem, message }: DatabaseError): void {
+    const event = { type: 'error', code: problem === 'full' ? 'disk_full' : 'sessions_not_stored', message } as const
+    for (const { id } of workspaces.sessions()) hub.publish(id, event)
+  }
+
+  function prune(): void {
+    const { keepDays, keepRuns } = config().sessions
+    // A clock that jumps ahead deletes nothing; while the machine sleeps, the other clock may stand still.
+    const time = Math.min(now(), openedAt.ms + monotonicMs() - openedAt.monotonicMs)
+    const hasMore = attempt((store) =>
+      store.prune({
+        sinceMs: time - keepDays * dayMs,
+        runsPerSession: keepRuns,
+        events: keptEvents,
+        entriesPerSession: keptEntries,
+      }),
+    )
+    endPrune = setTimer(prune, hasMore === true ? pruneAgainMs : pruneEveryMs)
+  }
+
+  let known = new Map(workspaces.sessions().map(({ id, name }) => [id, name]))
+  const endOnChange = workspaces.onChange(() => {
+    const before = known
+    known = new Map(workspaces.sessions().map(({ id, name }) => [id, name]))
+    // Without a listener and a file, there is nobody to tell.
+    if (!file.isOpen()) return
+    for (const [id, name] of before) if (!known.has(id)) hub.publish(id, { type: 'lifecycle', state: 'removed', name })
+    for (const [id, name] of known) if (!before.has(id)) hub.publish(id, { type: 'lifecycle', state: 'added', name })
+  })
+
+  return {
+    start(message) {
+      use(() => {})
+      const id = runs.start(message)
+      hub.flush()
+      return id
+    },
+    cancel(id) {
+      const state = runs.cancel(id, 'The run was cancelled.')
+      if (state !== undefined) return state
+      throw refused(read((store) => store.run(id)) === undefined ? 'run_not_found' : 'run_ended')
+    },
+    decide(approvalId, decision) {
+      const decided = runs.decide(approvalId, decision)
+      if (decided !== undefined) return decided
+      const part = read((store) => store.approval(approvalId))
+      throw refused(part === undefined ? 'approval_not_found' : 'approval_decided')
+    },
+    run(id) {
+      const running = runs.find(id)
+      if (running !== undefined) return reportRun(running.row, running.data, running.parts)
+      const row = read((store) => store.run(id))
+      const data = row && parseRunData(row)
+      if (row === undefined || data === undefined) throw refused('run_not_found')
+      return reportRun(
+        row,
+        data,
+        use((store) => store.partsOf(id)).flatMap((part) => parsePart(part) ?? []),
+      )
+    },
+    messages: (sessionId, page) =>
+      read((store) => store.runsOf(sessionId, page)).flatMap((row) => {
+        const data = parseRunData(row)
+        return data === undefined ? [] : [reportMessage(row, data)]
+      }),
+    openRuns: runs.open,
+    forget(sessionId) {
+      if (runs.open(sessionId).length > 0) throw refused('run_in_progress')
+      read((store) => store.forget(sessionId))
+      hub.forget(sessionId)
+    },
+    streams: (sessionId) =>
+      read((store) => store.streamsOf(sessionId)).map(({ name, entries, lastMs }) => ({
+        name,
+        entries,
+        lastTime: new Date(lastMs).toISOString(),
+      })),
+    entries: (sessionId, stream, page) => read((store) => store.entriesOf(sessionId, stream, page)).map(reportEntry),
+    listen(sink, options) {
+      use(() => {})
+      return hub.listen(sink, options)
+    },
+    push(given) {
+      use(() => {})
+      push(given)
+    },
+    lifecycle: runs.onLifecycle,
+    async stop(graceMs) {
+      endOnChange()
+      if (!file.isOpen()) return
+      for (const { id, name } of workspaces.sessions()) hub.publish(id, { type: 'lifecycle', state: 'shutdown', name })
+      await runs.stop(graceMs)
+      hub.flush()
+    },
+    close() {
+      endPrune?.()
+      hub.close()
+      file.close()
+    },
+  }
+}
+
+function reportEntry({ id, timeMs, data }: EntryRow): Readonly<Record<string, unknown>> {
+  const facts = entryData.parse(JSON.parse(data))
+  return { id: String(id), ...facts, time: new Date(timeMs).toISOString() }
+}
+
+const entryData = z.record(z.string(), z.unknown())
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the column holds what `saveItems` was given
+const parseItems = (text: string): AgentTask['history'] => JSON.parse(text) as AgentTask['history']

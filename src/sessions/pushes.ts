@@ -1,0 +1,88 @@
+import type { Config } from '../config/schema.ts'
+import { Fault } from '../errors.ts'
+import type { Logger } from '../logging/logger.ts'
+import type { Runs } from './runs.ts'
+import type { SessionEvent } from './session-event.ts'
+import type { EntryRow } from './session-store.ts'
+import type { Push } from './sessions.ts'
+
+export interface PushesDeps {
+  readonly config: () => Config
+  readonly runs: Pick<Runs, 'start' | 'onEnd'>
+  readonly saveEntry: (entry: Omit<EntryRow, 'id'>) => void
+  readonly publish: (sessionId: string, event: SessionEvent) => void
+  /** Ms since epoch. */
+  readonly now: () => number
+  readonly log: Pick<Logger, 'warn'>
+}
+
+/** Texts that wait for the run before to end; beyond, the oldest are left out of the next message. */
+const maxWaiting = 50
+
+/** Characters. */
+const maxText = 64 * 1024
+
+/**
+ * Takes what providers say. Injected texts start one run at a time in each session; those that arrive meanwhile become one
+ * message of the next run.
+ */
+export function createPushes({ config, runs, saveEntry, publish, now, log }: PushesDeps): (push: Push) => void {
+  /** By session: what waits for the end of its injected run. */
+  const waiting = new Map<string, { readonly pushes: Push[]; dropped: number }>()
+
+  function inject(sessionId: string, pushes: readonly Push[], dropped: number): void {
+    const { enabled, requireApproval } = config().agent
+    // A provider is not the user: where nobody would be asked, what it says changes nothing.
+    const mode = enabled && requireApproval ? 'agent' : 'chat'
+    const left = dropped === 0 ? '' : `(${dropped} earlier events were left out.)\n\n`
+    const text = left + pushes.map(toMessage).join('\n\n')
+    const queue = { pushes: [], dropped: 0 }
+    waiting.set(sessionId, queue)
+    try {
+      const provider = pushes[0]?.provider
+      const id = runs.start({
+        sessionId,
+        text,
+        mode,
+        attachments: [],
+        origin: 'provider',
+        provider,
+        keyName: undefined,
+      })
+      runs.onEnd(id, () => next(sessionId))
+    } catch (error) {
+      waiting.delete(sessionId)
+      if (!(error instanceof Fault)) throw error
+      log.warn({ session: sessionId, reason: error.error }, 'a text of a provider starts no run')
+    }
+  }
+
+  function next(sessionId: string): void {
+    const queue = waiting.get(sessionId)
+    waiting.delete(sessionId)
+    if (queue !== undefined && queue.pushes.length > 0) inject(sessionId, queue.pushes, queue.dropped)
+  }
+
+  return (push) => {
+    const { sessionId, provider, stream, level, metadata } = push
+    const text = push.text.slice(0, maxText)
+    const data = { provider, level, text, ...(metadata !== undefined && { metadata }) }
+    saveEntry({ session: sessionId, stream, timeMs: now(), data: JSON.stringify(data) })
+    if (level === 'keep') return
+    publish(sessionId, { type: 'push', stream, ...data, level })
+    if (level !== 'inject') return
+    const queue = waiting.get(sessionId)
+    if (queue === undefined) return inject(sessionId, [push], 0)
+    queue.pushes.push(push)
+    let length = 0
+    for (const each of queue.pushes) length += each.text.length
+    while (queue.pushes.length > maxWaiting || (length > maxText && queue.pushes.length > 1)) {
+      length -= queue.pushes.shift()?.text.length ?? 0
+      queue.dropped += 1
+    }
+  }
+}
+
+function toMessage({ provider, stream, text }: Push): string {
+  return `Event from the provider ${JSON.stringify(provider)} (stream ${JSON.stringify(stream)}), not from the user:\n\n${text.slice(0, maxText)}`
+}

@@ -1,0 +1,200 @@
+import { z } from 'zod'
+import type { FileCount } from '../agent/agent-event.ts'
+import type { FileChange } from '../agent/agent-task.ts'
+import { reportUsage, type DoneEvent, type RunEvent } from './session-event.ts'
+import type { PartRow, RunRow } from './session-store.ts'
+
+/** `waiting`: for an approval. */
+export type RunState = 'queued' | 'running' | 'waiting' | 'ended'
+
+const count = z.object({
+  path: z.string(),
+  change: z.enum(['created', 'modified', 'deleted']),
+  added: z.number(),
+  removed: z.number(),
+})
+
+/** What is stored of a run besides its parts. */
+export const runData = z.object({
+  mode: z.enum(['chat', 'agent']),
+  text: z.string(),
+  /** As the message names it. */
+  model: z.string().optional(),
+  origin: z.enum(['user', 'provider']),
+  provider: z.string().optional(),
+  attachments: z.array(z.object({ name: z.string(), mediaType: z.string() })).optional(),
+  step: z.number(),
+  end: z
+    .object({
+      outcome: z.enum([
+        'completed',
+        'max_steps',
+        'max_minutes',
+        'cancelled',
+        'repeated_call',
+        'refused',
+        'failed',
+        'interrupted',
+      ]),
+      reason: z.string(),
+      summary: z.string(),
+      answer: z.string(),
+      model: z.string().optional(),
+      requests: z.number(),
+      files: z.array(count.extend({ diff: z.string() })),
+      usage: z.object({
+        inputTokens: z.number(),
+        outputTokens: z.number(),
+        cachedInputTokens: z.number(),
+        nanoAiu: z.number().optional(),
+      }),
+    })
+    .optional(),
+})
+export type RunData = z.infer<typeof runData>
+export type RunEnd = NonNullable<RunData['end']>
+
+const call = z.looseObject({ callId: z.string(), tool: z.string(), step: z.number() })
+const approval = z.looseObject({ approvalId: z.string(), state: z.string() })
+const diff = z.object({ patchId: z.string(), diff: z.string(), files: z.array(count) })
+
+/** A part of a run, parsed. */
+export type Part = Pick<PartRow, 'kind' | 'key'> & { readonly data: Readonly<Record<string, unknown>> }
+
+/** What an event adds to the record of its run; undefined: nothing. @param known the part so far */
+export function partOf(
+  event: RunEvent,
+  known: (kind: Part['kind'], key: string) => Part | undefined,
+): Part | undefined {
+  switch (event.type) {
+    case 'tool': {
+      if (event.state === 'progress') return undefined
+      const { type: _type, id: _id, state: _state, ...facts } = event
+      const key = `${event.step}/${event.callId}`
+      return { kind: 'call', key, data: { ...known('call', key)?.data, ...facts } }
+    }
+    case 'approval': {
+      const { type: _type, id: _id, ...facts } = event
+      const key = event.approvalId
+      return { kind: 'approval', key, data: { ...known('approval', key)?.data, ...facts } }
+    }
+    case 'diff': {
+      const { type: _type, id: _id, ...facts } = event
+      return { kind: 'diff', key: event.patchId, data: facts }
+    }
+    case 'inbound':
+    case 'fragment':
+    case 'done':
+      return undefined
+  }
+}
+
+/** The net change of several diffs, as far as it can be told from them: the text of all, and the sums of their lines. */
+export function filesOfDiffs(parts: readonly Part[]): readonly FileChange[] {
+  const byPath = new Map<string, FileChange>()
+  for (const { kind, data } of parts) {
+    const parsed = kind === 'diff' ? diff.safeParse(data) : undefined
+    if (parsed?.success !== true) continue
+    for (const file of parsed.data.files) byPath.set(file.path, joined(byPath.get(file.path), file, parsed.data.diff))
+  }
+  return [...byPath.values()]
+}
+
+function joined(before: FileChange | undefined, file: FileCount, text: string): FileChange {
+  const change = before?.change === 'created' && file.change === 'modified' ? 'created' : file.change
+  return {
+    path: file.path,
+    change,
+    added: (before?.added ?? 0) + file.added,
+    removed: (before?.removed ?? 0) + file.removed,
+    diff: (before?.diff ?? '') + text,
+  }
+}
+
+function countsOf(files: readonly FileChange[]): readonly FileCount[] {
+  return files.map(({ path, change, added, removed }) => ({ path, change, added, removed }))
+}
+
+/** The last event of a run. */
+export function toDone(id: string, steps: number, end: RunEnd): DoneEvent & { readonly id: string } {
+  const { outcome, reason, summary, answer, model, requests, files } = end
+  return {
+    id,
+    type: 'done',
+    outcome,
+    reason,
+    summary,
+    answer,
+    ...modelField(model),
+    steps,
+    requests,
+    files: countsOf(files),
+    usage: reportUsage(usageOf(end)),
+  }
+}
+
+/** `GET /runs/{id}` */
+export function reportRun(
+  { id, session, state, startedMs, endedMs }: Omit<RunRow, 'data'>,
+  data: RunData,
+  parts: readonly Part[],
+) {
+  const steps = new Map<number, Readonly<Record<string, unknown>>[]>()
+  const approvals: Readonly<Record<string, unknown>>[] = []
+  for (const part of parts) {
+    if (part.kind === 'approval') {
+      const parsed = approval.safeParse(part.data)
+      if (parsed.success) approvals.push(parsed.data)
+    }
+    const parsed = part.kind === 'call' ? call.safeParse(part.data) : undefined
+    if (parsed?.success !== true) continue
+    const { step, ...facts } = parsed.data
+    steps.set(step, [...(steps.get(step) ?? []), facts])
+  }
+  const { mode, text, model: asked, origin, provider, attachments, step, end } = data
+  return {
+    id,
+    sessionId: session,
+    mode,
+    text,
+    origin,
+    ...(provider !== undefined && { provider }),
+    ...(attachments !== undefined && { attachments }),
+    state,
+    step,
+    ...modelField(end?.model ?? asked),
+    ...(end !== undefined && { outcome: end.outcome, reason: end.reason, summary: end.summary, answer: end.answer }),
+    startedAt: new Date(startedMs).toISOString(),
+    ...(endedMs !== null && { endedAt: new Date(endedMs).toISOString() }),
+    steps: [...steps].map(([number, calls]) => ({ step: number, calls })),
+    approvals,
+    files: end?.files ?? filesOfDiffs(parts),
+    requests: end?.requests ?? 0,
+    ...(end !== undefined && { usage: reportUsage(usageOf(end)) }),
+  }
+}
+
+/** One of `GET /sessions/{id}/messages` */
+export function reportMessage({ id, state, startedMs }: RunRow, data: RunData) {
+  const { mode, text, model, origin, provider, attachments, end } = data
+  return {
+    id,
+    text,
+    mode,
+    ...modelField(end?.model ?? model),
+    time: new Date(startedMs).toISOString(),
+    origin,
+    ...(provider !== undefined && { provider }),
+    ...(attachments !== undefined && { attachments }),
+    state,
+    ...(end !== undefined && { outcome: end.outcome, reason: end.reason, answer: end.answer, summary: end.summary }),
+  }
+}
+
+function modelField(model: string | undefined) {
+  return model === undefined ? {} : { model }
+}
+
+function usageOf({ usage: { nanoAiu, ...tokens } }: RunEnd) {
+  return nanoAiu === undefined ? tokens : { ...tokens, nanoAiu }
+}

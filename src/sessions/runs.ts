@@ -1,0 +1,331 @@
+import type { AgentEvent, ApprovalDecision } from '../agent/agent-event.ts'
+import type { AgentOutcome, AgentTask, RunOutcome } from '../agent/agent-task.ts'
+import type { Config } from '../config/schema.ts'
+import { Fault } from '../errors.ts'
+import type { Logger } from '../logging/logger.ts'
+import type { Session } from '../tools/session.ts'
+import { wordError } from '../translate/parts/error-wording.ts'
+import { capEvent } from './cap-event.ts'
+import { filesOfDiffs, partOf, toDone } from './run-record.ts'
+import type { Part, RunData, RunEnd, RunState } from './run-record.ts'
+import type { RunEvent, SessionEvent } from './session-event.ts'
+import type { RunRow } from './session-store.ts'
+import type { NewMessage, OpenRun } from './sessions.ts'
+
+export interface RunsDeps {
+  readonly config: () => Config
+  readonly find: (sessionId: string) => Session | undefined
+  /** Never rejects. */
+  readonly runAgent: (task: AgentTask) => Promise<AgentOutcome>
+  /** For messages that name none, if the configuration names none. */
+  readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
+  /** The items of earlier runs. */
+  readonly history: (sessionId: string) => AgentTask['history']
+  readonly publish: (sessionId: string, event: SessionEvent) => void
+  /** Stores and sends what was published. */
+  readonly flush: () => void
+  readonly saveRun: (run: RunRow) => void
+  readonly savePart: (run: string, part: Part) => void
+  readonly saveItems: (sessionId: string, run: string, items: AgentOutcome['items']) => void
+  readonly randomId: () => string
+  /** Ms since epoch. */
+  readonly now: () => number
+  readonly log: Logger
+}
+
+/** Runs from their message to their end. */
+export interface Runs {
+  readonly start: (message: NewMessage) => string
+  /** Undefined: not in progress. */
+  readonly cancel: (id: string, reason: string) => RunState | undefined
+  /** Undefined: no approval with this id waits. */
+  readonly decide: (approvalId: string, decision: ApprovalDecision) => ApprovalDecision | undefined
+  /** A run in progress. */
+  readonly find: (
+    id: string,
+  ) => { readonly row: RunRow; readonly data: RunData; readonly parts: readonly Part[] } | undefined
+  readonly open: (sessionId: string) => readonly OpenRun[]
+  readonly onLifecycle: (listener: (sessionId: string, state: 'started' | 'idle') => void) => () => void
+  /** Calls `then` when the run has ended. */
+  readonly onEnd: (id: string, then: () => void) => void
+  /** Cancels all runs and resolves when they have ended, at the latest after `graceMs`. Further messages are refused. */
+  readonly stop: (graceMs: number) => Promise<void>
+}
+
+/** Runs of an agent that wait behind another one of the same session. */
+const maxQueued = 20
+
+/** Chats of a session at once. */
+const maxChats = 8
+
+interface Run {
+  readonly id: string
+  readonly session: Session
+  readonly message: NewMessage
+  readonly data: RunData
+  readonly startedMs: number
+  readonly controller: AbortController
+  readonly parts: Map<string, Part>
+  /** By id: what the agent waits for. */
+  readonly approvals: Map<string, (decision: ApprovalDecision) => void>
+  readonly ended: PromiseWithResolvers<void>
+  state: RunState
+  /** Why it was cancelled. */
+  cancelReason: string | undefined
+}
+
+export function createRuns(deps: RunsDeps): Runs {
+  const { config, publish, flush, log, now } = deps
+  const runs = new Map<string, Run>()
+  const listeners = new Set<(sessionId: string, state: 'started' | 'idle') => void>()
+  let isStopping = false
+
+  const runsOf = (sessionId: string): readonly Run[] =>
+    [...runs.values()].filter(({ session }) => session.id === sessionId)
+
+  function tellLifecycle({ session: { id, name } }: Run, state: 'started' | 'idle'): void {
+    publish(id, { type: 'lifecycle', state, name })
+    for (const listener of listeners) listener(id, state)
+  }
+
+  function save({ id, session, state, startedMs, data }: Run): void {
+    const endedMs = state === 'ended' ? now() : null
+    deps.saveRun({ id, session: session.id, state, startedMs, endedMs, data: JSON.stringify(data) })
+  }
+
+  function setState(run: Run, state: RunState): void {
+    if (run.state === state || run.state === 'ended') return
+    run.state = state
+    save(run)
+  }
+
+  function start(message: NewMessage): string {
+    const { agent } = config()
+    const session = deps.find(message.sessionId)
+    if (session === undefined) throw refused('session_not_found')
+    if (isStopping) throw new Fault({ kind: 'shutting_down' })
+    if (message.mode === 'agent' && !agent.enabled) throw refused('agent_disabled')
+    const sameMode = runsOf(session.id).filter(({ data }) => data.mode === message.mode)
+    const most = message.mode === 'agent' ? maxQueued + 1 : maxChats
+    if (sameMode.length >= most) throw refused('too_many_runs')
+
+    const { text, mode, model, origin, provider } = message
+    const attachments = message.attachments.map(({ name, mediaType }) => ({ name, mediaType }))
+    const facts = {
+      mode,
+      text,
+      origin,
+      ...(model !== undefined && { model }),
+      ...(provider !== undefined && { provider }),
+      ...(attachments.length > 0 && { attachments }),
+    }
+    const run: Run = {
+      id: deps.randomId(),
+      session,
+      message,
+      data: { ...facts, step: 0 },
+      startedMs: now(),
+      controller: new AbortController(),
+      parts: new Map(),
+      approvals: new Map(),
+      ended: Promise.withResolvers(),
+      state: 'queued',
+      cancelReason: undefined,
+    }
+    runs.set(run.id, run)
+    save(run)
+    publish(session.id, { id: run.id, type: 'inbound', ...facts })
+    const onRemoved = (): void => cancelRun(run, 'The workspace was removed from the configuration.')
+    session.signal.addEventListener('abort', onRemoved, { once: true })
+    void run.ended.promise.then(() => session.signal.removeEventListener('abort', onRemoved))
+    if (mode === 'chat' || sameMode.length === 0) void execute(run)
+    return run.id
+  }
+
+  async function execute(run: Run): Promise<void> {
+    const { message, session, controller } = run
+    const { signal } = controller
+    const { enabled: _enabled, prefix: _prefix, ...settings } = config().agent
+    setState(run, 'running')
+    tellLifecycle(run, 'started')
+    try {
+      const model = message.model ?? (settings.model || (await deps.defaultModel(message.keyName, signal)))
+      const outcome = await deps.runAgent({
+        id: run.id,
+        session,
+        mode: message.mode,
+        text: message.text,
+        attachments: message.attachments,
+        history: deps.history(session.id),
+        settings: { ...settings, model, maxSteps: message.maxSteps ?? settings.maxSteps },
+        initiator: message.origin === 'user' ? 'user' : 'agent',
+        caller: `agent:${message.keyName ?? 'local'}`,
+        keyName: message.keyName,
+        signal,
+        emit: (event) => note(run, event),
+        approve: (request, stop) => approve(run, request.approvalId, stop),
+      })
+      const reason =
+        outcome.outcome === 'cancelled' && run.cancelReason !== undefined ? run.cancelReason : outcome.reason
+      finish(run, { ...outcome, reason, files: [...outcome.files] }, outcome.items)
+    } catch (error) {
+      if (signal.aborted) return finish(run, emptyEnd(run, 'cancelled', run.cancelReason ?? 'The run was cancelled.'))
+      if (error instanceof Fault) return finish(run, emptyEnd(run, 'failed', wordError(error.error, run.id).message))
+      log.error({ err: error, run: run.id }, 'a run failed unexpectedly')
+      finish(run, emptyEnd(run, 'failed', 'The run failed. The log of copilot-proxy says why.'))
+    }
+  }
+
+  /** What an agent says of its run. */
+  function note(run: Run, given: AgentEvent): void {
+    if (run.state === 'ended') return
+    const event: RunEvent = capEvent({ ...given, id: run.id })
+    if ('step' in event && event.step !== undefined) run.data.step = event.step
+    const part = partOf(event, (kind, key) => run.parts.get(`${kind}/${key}`))
+    if (part !== undefined) {
+      run.parts.set(`${part.kind}/${part.key}`, part)
+      deps.savePart(run.id, part)
+    }
+    publish(run.session.id, event)
+  }
+
+  async function approve(run: Run, approvalId: string, signal: AbortSignal): Promise<ApprovalDecision> {
+    signal.throwIfAborted()
+    const decided = Promise.withResolvers<ApprovalDecision>()
+    const onAbort = (): void => decided.reject(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    run.approvals.set(approvalId, decided.resolve)
+    setState(run, 'waiting')
+    try {
+      return await decided.promise
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+      run.approvals.delete(approvalId)
+      if (run.approvals.size === 0) setState(run, 'running')
+    }
+  }
+
+  function cancelRun(run: Run, reason: string): void {
+    if (run.state === 'ended' || run.controller.signal.aborted) return
+    run.cancelReason = reason
+    const isQueued = run.state === 'queued'
+    run.controller.abort()
+    if (isQueued) finish(run, emptyEnd(run, 'cancelled', reason))
+  }
+
+  function emptyEnd(run: Run, outcome: RunOutcome, reason: string): RunEnd {
+    const usage = { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 }
+    const files = [...filesOfDiffs([...run.parts.values()])]
+    return { outcome, reason, summary: reason, answer: '', requests: 0, files, usage }
+  }
+
+  function finish(
+    run: Run,
+    given: Omit<RunEnd, 'model'> & { readonly model?: string | undefined; readonly steps?: number },
+    items: AgentOutcome['items'] = [],
+  ): void {
+    if (run.state === 'ended') return
+    for (const { kind, data } of run.parts.values()) {
+      if (kind !== 'approval' || data['state'] !== 'pending') continue
+      const { approvalId, callId, tool } = data
+      if (typeof approvalId !== 'string' || typeof callId !== 'string' || typeof tool !== 'string') continue
+      note(run, { type: 'approval', approvalId, callId, tool, state: 'expired' })
+    }
+    const { outcome, reason, summary, answer, requests, files, usage, model } = given
+    const end: RunEnd = {
+      outcome,
+      reason,
+      summary,
+      answer,
+      requests,
+      files,
+      usage,
+      ...(model !== undefined && { model }),
+    }
+    run.data.end = end
+    run.data.step = given.steps ?? run.data.step
+    run.state = 'ended'
+    publish(run.session.id, capEvent(toDone(run.id, run.data.step, end)))
+    save(run)
+    if (items.length > 0) deps.saveItems(run.session.id, run.id, items)
+    runs.delete(run.id)
+    if (runsOf(run.session.id).length === 0) tellLifecycle(run, 'idle')
+    flush()
+    run.ended.resolve()
+    const next = runsOf(run.session.id).find(({ state, data }) => state === 'queued' && data.mode === 'agent')
+    const isAgentFree = !runsOf(run.session.id).some(({ state, data }) => state !== 'queued' && data.mode === 'agent')
+    if (next !== undefined && isAgentFree) void execute(next)
+  }
+
+  return {
+    start,
+    cancel(id, reason) {
+      const run = runs.get(id)
+      if (run === undefined) return undefined
+      cancelRun(run, reason)
+      return run.state
+    },
+    decide(approvalId, decision) {
+      for (const run of runs.values()) {
+        const resolve = run.approvals.get(approvalId)
+        if (resolve === undefined) continue
+        // The first decision wins, before the agent has heard of it.
+        run.approvals.delete(approvalId)
+        const part = run.parts.get(`approval/${approvalId}`)
+        if (part !== undefined) {
+          const decided: Part = { ...part, data: { ...part.data, state: decision } }
+          run.parts.set(`approval/${approvalId}`, decided)
+          deps.savePart(run.id, decided)
+          flush()
+        }
+        resolve(decision)
+        return decision
+      }
+      return undefined
+    },
+    find(id) {
+      const run = runs.get(id)
+      if (run === undefined) return undefined
+      const { session, state, startedMs, data } = run
+      const row = { id, session: session.id, state, startedMs, endedMs: null, data: '' }
+      return { row, data, parts: [...run.parts.values()] }
+    },
+    open: (sessionId) =>
+      runsOf(sessionId).map(({ id, data: { mode, step }, state, startedMs }) => ({
+        id,
+        mode,
+        step,
+        state,
+        startedAt: new Date(startedMs).toISOString(),
+      })),
+    onLifecycle(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    onEnd(id, then) {
+      const run = runs.get(id)
+      if (run === undefined) then()
+      else void run.ended.promise.then(then)
+    },
+    async stop(graceMs) {
+      isStopping = true
+      const ends = Array.from(runs.values(), ({ ended }) => ended.promise)
+      // Those that wait go first, so that none of them starts.
+      for (const run of [...runs.values()].toReversed()) cancelRun(run, 'copilot-proxy was stopped.')
+      const late = Promise.withResolvers<void>()
+      const timer = setTimeout(late.resolve, graceMs)
+      await Promise.race([Promise.all(ends), late.promise])
+      clearTimeout(timer)
+      for (const run of runs.values()) {
+        finish(run, emptyEnd(run, 'interrupted', 'copilot-proxy was stopped before the run had ended.'))
+      }
+    },
+  }
+}
+
+export function refused(
+  problem: Extract<Fault['error'], { kind: 'session_refused' }>['problem'],
+  detail?: string,
+): Fault {
+  return new Fault({ kind: 'session_refused', problem, ...(detail !== undefined && { detail }) })
+}

@@ -1,0 +1,79 @@
+import type { Logger } from '../logging/logger.ts'
+import { DatabaseError, identify, setAside } from '../sqlite/database.ts'
+import { openSessionStore, type SessionStore } from './session-store.ts'
+
+export interface SessionFileDeps {
+  /** `:memory:` for one that is not kept. */
+  readonly file: string
+  /** Default: that of the store. */
+  readonly maxBytes?: number | undefined
+  readonly log: Pick<Logger, 'error' | 'warn'>
+}
+
+/** The file of the sessions, opened or created when it is first used. */
+export interface SessionFile {
+  readonly isOpen: () => boolean
+  /**
+   * Calls `act` with the store. A damaged file is set aside, and `act` gets a new one.
+   * @throws DatabaseError
+   */
+  readonly use: <Result>(act: (store: SessionStore) => Result) => Result
+  readonly close: () => void
+}
+
+/** @param onOpen called with each store that is opened, before anything else uses it */
+export function createSessionFile(
+  { file, maxBytes, log }: SessionFileDeps,
+  onOpen: (store: SessionStore) => void,
+): SessionFile {
+  let store: SessionStore | undefined
+
+  function open(): SessionStore {
+    if (store !== undefined) return store
+    const opened = openSessionStore(file, maxBytes)
+    store = opened
+    try {
+      onOpen(opened)
+    } catch (error) {
+      opened.close()
+      store = undefined
+      throw error
+    }
+    return opened
+  }
+
+  function replace(cause: DatabaseError): void {
+    const found = identify(file)
+    store?.close()
+    store = undefined
+    const aside = found === undefined ? undefined : setAside(file, found)
+    if (aside === undefined) throw cause
+    log.error(
+      { file: aside, reason: cause.message },
+      'the file of the sessions was damaged; moved it aside and began a new one',
+    )
+  }
+
+  return {
+    isOpen: () => store !== undefined,
+    use(act) {
+      try {
+        return act(open())
+      } catch (error) {
+        if (!(error instanceof DatabaseError) || error.problem !== 'damaged') throw error
+        try {
+          replace(error)
+        } catch (failure) {
+          throw failure instanceof DatabaseError
+            ? failure
+            : new DatabaseError('damaged', error.message, { cause: failure })
+        }
+        return act(open())
+      }
+    },
+    close() {
+      store?.close()
+      store = undefined
+    },
+  }
+}

@@ -1,0 +1,84 @@
+import type { Logger } from '../logging/logger.ts'
+import { DatabaseError } from '../sqlite/database.ts'
+import type { SessionFile } from './session-file.ts'
+import type { EventRow, SessionStore } from './session-store.ts'
+
+export interface SessionWriterDeps {
+  readonly file: Pick<SessionFile, 'use'>
+  /** Monotonic. Ms. */
+  readonly now: () => number
+  readonly log: Pick<Logger, 'error' | 'info' | 'warn'>
+  /** Called when nothing can be stored any more, once until that has changed. */
+  readonly onFailure: (error: DatabaseError) => void
+}
+
+/** Gathers writes for one transaction. Nothing here throws: what cannot be stored is tried again. */
+export interface SessionWriter {
+  /** @param key a later write with the same key takes its place @param length of its text, in characters */
+  readonly put: (key: string, length: number, write: (store: SessionStore) => void) => void
+  /** Stores what was put, and these events. Returns false if nothing could be stored. */
+  readonly flush: (events: readonly EventRow[]) => boolean
+}
+
+/** Of writes that cannot be stored; beyond, the oldest are lost. Characters. */
+const maxWaiting = 8 * 1024 * 1024
+
+/** Between two attempts to write. Ms. */
+const retryMs = 1000
+
+export function createSessionWriter({ file, now, log, onFailure }: SessionWriterDeps): SessionWriter {
+  const waiting = new Map<string, { readonly length: number; readonly write: (store: SessionStore) => void }>()
+  let length = 0
+  let failure: { lastMs: number; lost: number } | undefined
+
+  function remove(key: string): void {
+    length -= waiting.get(key)?.length ?? 0
+    waiting.delete(key)
+  }
+
+  function fail(error: DatabaseError): void {
+    const isNew = failure === undefined
+    failure = { lastMs: now(), lost: failure?.lost ?? 0 }
+    if (!isNew) return
+    log.error({ problem: error.problem }, `sessions cannot be stored: ${error.message}`)
+    onFailure(error)
+  }
+
+  function succeed(): void {
+    if (failure !== undefined) log.info({ lost: failure.lost }, 'sessions are stored again')
+    failure = undefined
+  }
+
+  return {
+    put(key, added, write) {
+      remove(key)
+      waiting.set(key, { length: added, write })
+      length += added
+      for (const oldest of waiting.keys()) {
+        if (length <= maxWaiting || oldest === key) break
+        remove(oldest)
+        if (failure !== undefined) failure.lost += 1
+      }
+    },
+    flush(events) {
+      if (waiting.size === 0 && events.length === 0) return true
+      if (failure !== undefined && now() - failure.lastMs < retryMs) return false
+      try {
+        file.use((store) =>
+          store.write(() => {
+            for (const { write } of waiting.values()) write(store)
+            store.putEvents(events)
+          }),
+        )
+      } catch (error) {
+        if (!(error instanceof DatabaseError)) throw error
+        fail(error)
+        return false
+      }
+      waiting.clear()
+      length = 0
+      succeed()
+      return true
+    },
+  }
+}

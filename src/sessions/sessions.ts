@@ -1,0 +1,67 @@
+import type { ApprovalDecision } from '../agent/agent-event.ts'
+import type { Attachment } from '../agent/agent-task.ts'
+import type { EventHub } from './event-hub.ts'
+import type { reportMessage, reportRun, RunState } from './run-record.ts'
+import type { RunMode } from './session-event.ts'
+import type { Page } from './session-store.ts'
+
+/** A message to a session. */
+export interface NewMessage {
+  readonly sessionId: string
+  /** Without the agent prefix. */
+  readonly text: string
+  readonly mode: RunMode
+  readonly model?: string | undefined
+  readonly maxSteps?: number | undefined
+  readonly attachments: readonly Attachment[]
+  readonly origin: 'user' | 'provider'
+  readonly provider?: string | undefined
+  readonly keyName: string | undefined
+}
+
+/** What a provider says, unasked. `keep`: for the stream. `surface`: for people too. `inject`: for the model too. */
+export interface Push {
+  readonly sessionId: string
+  readonly provider: string
+  readonly stream: string
+  readonly level: 'keep' | 'surface' | 'inject'
+  readonly text: string
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** A run that has not ended. */
+export interface OpenRun {
+  readonly id: string
+  readonly mode: RunMode
+  readonly step: number
+  readonly state: RunState
+  readonly startedAt: string
+}
+
+/** The messages, runs, approvals, streams and events of all sessions. Every function throws Faults `session_refused`. */
+export interface Sessions {
+  /** Returns the id of the message and its run. @throws Fault `too_many_runs`, `agent_disabled`, `session_not_found` */
+  readonly start: (message: NewMessage) => string
+  readonly cancel: (runId: string) => RunState
+  readonly decide: (approvalId: string, decision: ApprovalDecision) => ApprovalDecision
+  readonly run: (runId: string) => ReturnType<typeof reportRun>
+  readonly messages: (sessionId: string, page: Page) => readonly ReturnType<typeof reportMessage>[]
+  readonly openRuns: (sessionId: string) => readonly OpenRun[]
+  /** Deletes everything that is kept of a session. @throws Fault `run_in_progress` */
+  readonly forget: (sessionId: string) => void
+  readonly streams: (sessionId: string) => readonly StreamReport[]
+  readonly entries: (sessionId: string, stream: string, page: Page) => readonly Readonly<Record<string, unknown>>[]
+  readonly listen: EventHub['listen']
+  readonly push: (push: Push) => void
+  /** Calls `listener` when a run of a session starts and when its last one has ended. Returns a function that ends this. */
+  readonly lifecycle: (listener: (sessionId: string, state: 'started' | 'idle') => void) => () => void
+  /** Cancels all runs, and resolves when they have ended and their last events were sent, at the latest after `graceMs`. */
+  readonly stop: (graceMs: number) => Promise<void>
+  readonly close: () => void
+}
+
+interface StreamReport {
+  readonly name: string
+  readonly entries: number
+  readonly lastTime: string
+}

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest'
+import { parseJsonReply } from '../../src/agent/json-protocol.ts'
+
+const action = '{"actions":[{"tool":"readFiles","files":["a"]}],"commentary":"Look","done":false}'
+const read = { kind: 'actions', actions: [{ tool: 'readFiles', args: { files: ['a'] } }], commentary: 'Look' }
+const final = '{"finalSummary":"All done","done":true}'
+
+describe('a reply is found', () => {
+  test.each([
+    ['alone', action, read],
+    ['in a code fence', `\`\`\`json\n${action}\n\`\`\``, read],
+    ['in a fence without a language', `\`\`\`\n${action}\n\`\`\``, read],
+    ['in a fence that never closes', `\`\`\`json\n${action}`, read],
+    ['with prose around it', `I will read. ${action} That is all.`, read],
+    ['after a brace in prose', `Use { here. ${action}`, read],
+    ['after an object that is no reply', `{"thought":"hm"} ${action}`, read],
+    ['after a fence with other JSON', `\`\`\`json\n{"a":1}\n\`\`\`\n${action}`, read],
+    ['of several the first', `${action}\n${final}`, read],
+    ['at the end of the work', final, { kind: 'final', answer: 'All done' }],
+    ['with its done left out', '{"finalSummary":"All done"}', { kind: 'final', answer: 'All done' }],
+    ['with commentary for a summary', '{"done":true,"commentary":"All done"}', { kind: 'final', answer: 'All done' }],
+    [
+      'with arguments in an object of their own',
+      '{"actions":[{"tool":"shell_run","args":{"argv":["npm"]}}]}',
+      { kind: 'actions', actions: [{ tool: 'shell_run', args: { argv: ['npm'] } }], commentary: '' },
+    ],
+    [
+      'with braces and fences inside a text',
+      '{"actions":[{"tool":"createFile","path":"a.md","content":"```js\\nif (x) { }\\n```"}]}',
+      {
+        kind: 'actions',
+        actions: [{ tool: 'createFile', args: { path: 'a.md', content: '```js\nif (x) { }\n```' } }],
+        commentary: '',
+      },
+    ],
+    [
+      'that claims to be the end with actions still to run',
+      '{"actions":[{"tool":"listFiles"}],"done":true,"finalSummary":"Did it"}',
+      { kind: 'actions', actions: [{ tool: 'listFiles', args: {} }], commentary: '' },
+    ],
+  ])('%s', (_, text, expected) => expect(parseJsonReply(text)).toEqual(expected))
+})
+
+describe('a reply is refused', () => {
+  test.each([
+    ['without JSON', 'I have fixed it.', 'no whole JSON object'],
+    ['cut off', action.slice(0, -10), 'no whole JSON object'],
+    ['without actions', '{"actions":[],"commentary":"hm","done":false}', 'at least one action'],
+    ['with nothing to do or say', '{"commentary":"hm"}', 'no whole JSON object'],
+    ['that ends without a summary', '{"done":true}', 'needs a finalSummary'],
+    ['with an action without a tool', '{"actions":[{"path":"a"}]}', 'actions.0.tool'],
+  ])('%s', (_, text, problem) =>
+    expect(parseJsonReply(text)).toEqual({ kind: 'invalid', problem: expect.stringContaining(problem) }),
+  )
+})
+
+test('a commentary is one line of at most 160 characters', () => {
+  const long = `a\n${'b'.repeat(300)}`
+  const reply = parseJsonReply(JSON.stringify({ actions: [{ tool: 'listFiles' }], commentary: long }))
+  expect(reply).toMatchObject({ commentary: `a ${'b'.repeat(157)}…` })
+})
+
+test('a text full of braces takes little time', () => {
+  const startedMs = performance.now()
+  expect(parseJsonReply('{'.repeat(500_000)).kind).toBe('invalid')
+  expect(performance.now() - startedMs).toBeLessThan(1500)
+})

@@ -1,0 +1,200 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { runAgent } from '../../src/agent/run-agent.ts'
+import { openAgent, scriptOf } from './support.ts'
+import { shopFiles } from './shop.ts'
+
+test('a chat is answered by the model, and its text is told as it comes', async () => {
+  const { deps, task, events } = await openAgent({ mode: 'chat', text: 'Hello' })
+  const outcome = await runAgent(deps, task)
+  expect(outcome).toMatchObject({ outcome: 'completed', model: 'gpt-5-mini' })
+  expect(outcome.answer).toContain('You said: Hello')
+  expect(events.map((event) => ('text' in event ? event.text : '')).join('')).toBe(outcome.answer)
+})
+
+/** A model of each upstream dialect. */
+const models = [
+  ['chat', 'gpt-4.1'],
+  ['responses', 'gpt-5.4'],
+  ['messages', 'claude-opus-4.7'],
+] as const
+
+describe.each(models)('a model of %s', (dialect, model) => {
+  test('reads, runs the failing test, patches after an approval, runs the test again and reports', async () => {
+    const asked: unknown[] = []
+    const { deps, task, events, root, demo } = await openAgent({
+      files: shopFiles,
+      text: 'The test fails. Fix it. [demo:script fix-test]',
+      settings: { model },
+      approve: async ({ tool, argv, paths, diff }) => {
+        asked.push(argv ?? [tool, paths, diff?.includes('+  return items.reduce')])
+        return 'run'
+      },
+    })
+    const outcome = await runAgent(deps, task)
+    expect(outcome).toMatchObject({ outcome: 'completed', steps: 5, requests: 5, model })
+    expect(outcome.answer).toBe(
+      'The total of an order left out the quantities. It counts them now, and all tests pass.',
+    )
+    expect(asked).toEqual([
+      ['npm', 'test'],
+      ['mcp.edit.applyPatch', ['src/total.js'], true],
+    ])
+    expect(await readFile(join(root, 'src/total.js'), 'utf8')).toContain('item.price * item.quantity')
+    expect(outcome.files).toMatchObject([{ path: 'src/total.js', change: 'modified', added: 1, removed: 1 }])
+    expect(outcome.summary).toContain('npm test → exit code 1')
+    expect(outcome.summary).toContain('npm test → exit code 0')
+    const ended = events.filter((event) => event.type === 'tool' && event.state === 'ended')
+    expect(ended.map(({ tool, outcome: how, step }) => [tool, how, step])).toEqual([
+      ['mcp.shell.run', 'ok', 1],
+      ['mcp.fs.read', 'ok', 2],
+      ['mcp.fs.read', 'ok', 2],
+      ['mcp.edit.applyPatch', 'ok', 3],
+      ['mcp.shell.run', 'ok', 4],
+    ])
+    const path = { chat: '/chat/completions', responses: '/responses', messages: '/v1/messages' }[dialect]
+    const requests = demo.log.filter(({ route }) => route === path)
+    expect(requests.map(({ headers }) => headers['x-initiator'])).toEqual(['user', 'agent', 'agent', 'agent', 'agent'])
+  })
+
+  test('works by the JSON protocol, too', async () => {
+    const { deps, task, root, events } = await openAgent({
+      files: shopFiles,
+      text: scriptOf(
+        { text: '{"actions":[{"tool":"readFiles","files":["src/total.js"]}],"commentary":"Look","done":false}' },
+        {
+          text: '{"actions":[{"tool":"editFile","path":"src/total.js","content":"export const total = 1\\n"}],"done":false}',
+        },
+        { text: '{"finalSummary":"Replaced it","done":true}' },
+      ),
+      settings: { model, protocol: 'json' },
+    })
+    const outcome = await runAgent(deps, task)
+    expect(outcome).toMatchObject({ outcome: 'completed', answer: 'Replaced it', steps: 3 })
+    expect(
+      events.filter((event) => event.type === 'tool' && event.state === 'ended').map(({ message }) => message),
+    ).toEqual(['4 lines', 'changed src/total.js'])
+    expect(await readFile(join(root, 'src/total.js'), 'utf8')).toBe('export const total = 1\n')
+    const texts = events.filter((event) => event.type === 'fragment')
+    expect(texts.map(({ kind, text }) => [kind, text])).toEqual([
+      ['step', 'Step 1 of 30'],
+      ['commentary', 'Look'],
+      ['step', 'Step 2 of 30'],
+      ['step', 'Step 3 of 30'],
+      ['answer', 'Replaced it'],
+    ])
+  })
+})
+
+test('text before a tool call is commentary, and text at the end is the answer', async () => {
+  const { deps, task, events } = await openAgent({
+    files: { 'a.txt': 'a' },
+    text: scriptOf(
+      { text: 'I look.', calls: [{ tool: 'fs_read', args: { path: 'a.txt' } }] },
+      { text: 'It is short.' },
+    ),
+  })
+  await runAgent(deps, task)
+  const texts = events.filter((event) => event.type === 'fragment')
+  expect(texts.filter(({ kind }) => kind !== 'step').map(({ kind, text, step }) => [kind, text, step])).toEqual([
+    ['commentary', 'I look.', 1],
+    ['answer', 'It is short.', 2],
+  ])
+})
+
+test('a chat reads, and has no tool that changes anything', async () => {
+  const { deps, task, events } = await openAgent({
+    mode: 'chat',
+    files: { 'a.txt': 'the content', '.agent-policy.yaml': 'writes:\n  allow: ["**"]\n' },
+    text: scriptOf(
+      { calls: [{ tool: 'fs_read', args: { path: 'a.txt' } }] },
+      { calls: [{ tool: 'createFile', args: { path: 'b.txt', content: 'x' } }] },
+      { calls: [{ tool: 'mcp.edit.applyPatch', args: { unifiedDiff: '' } }] },
+      { text: 'Read.' },
+    ),
+  })
+  const outcome = await runAgent(deps, task)
+  expect(outcome).toMatchObject({ outcome: 'completed', answer: 'Read.', summary: 'Read.' })
+  const ended = events.flatMap((event) => (event.type === 'tool' && event.state === 'ended' ? [event.outcome] : []))
+  expect(ended).toEqual(['ok', 'failed', 'failed'])
+  expect(events.some((event) => event.type === 'approval')).toBe(false)
+})
+
+test('a model that does not answer is followed by the next one, which is told', async () => {
+  const { deps, task, events, demo } = await openAgent({
+    text: scriptOf({ error: { status: 429, models: ['gpt-4.1'] }, text: 'Hello' }),
+    settings: { model: 'no-such-model', fallbackModels: ['gpt-4.1', 'gpt-5-mini'] },
+  })
+  const outcome = await runAgent(deps, task)
+  expect(outcome).toMatchObject({ outcome: 'completed', model: 'gpt-5-mini', answer: 'Hello', steps: 1 })
+  const notices = events.flatMap((event) => (event.type === 'fragment' && event.kind === 'notice' ? [event.text] : []))
+  expect(notices).toEqual([
+    expect.stringMatching(/^no-such-model did not answer: .* gpt-4\.1 takes over\.$/),
+    expect.stringMatching(/^gpt-4\.1 did not answer: .* gpt-5-mini takes over\.$/),
+  ])
+  const chats = demo.log.filter(({ route }) => route === '/chat/completions')
+  expect(chats.map(({ headers }) => headers['x-initiator'])).toEqual(['user', 'user'])
+})
+
+test('a failure of every model ends the run with the message of upstream', async () => {
+  const { deps, task } = await openAgent({ text: scriptOf({ error: { status: 500 } }) })
+  const outcome = await runAgent(deps, task)
+  expect(outcome).toMatchObject({ outcome: 'failed', answer: '', steps: 1 })
+  expect(outcome.summary).toBe(`${outcome.reason}\nNo file was changed.`)
+})
+
+function read(number: number) {
+  return { calls: [{ tool: 'fs_read', args: { path: `${number}.txt` } }] }
+}
+
+test('a conversation that outgrows the model goes on from a summary', async () => {
+  const files = Object.fromEntries([1, 2, 3, 4].map((number) => [`${number}.txt`, `${number} word `.repeat(600)]))
+  const { deps, task, events, demo } = await openAgent({
+    files,
+    text: scriptOf(read(1), read(2), read(3), read(4)),
+    settings: { maxSteps: 5 },
+    deps: { modelFacts: () => ({ contextTokens: 8000, hasToolCalls: true }) },
+  })
+  const outcome = await runAgent(deps, task)
+  expect(outcome.outcome).toBe('max_steps')
+  expect(outcome.items[0]?.type).toBe('compaction')
+  expect(outcome.items[1]).toMatchObject({ role: 'user', parts: [{ text: task.text }] })
+  expect(outcome.requests).toBeGreaterThan(5)
+  expect(JSON.stringify(events)).toContain('Its older part is replaced by a summary.')
+  const chats = demo.log.filter(({ route }) => route === '/chat/completions')
+  expect(JSON.stringify(chats.at(-1))).toContain('Summary of the earlier part of this conversation')
+})
+
+test('a later run knows the earlier one', async () => {
+  const first = await openAgent({ mode: 'chat', text: 'My name is Ada.' })
+  const { items } = await runAgent(first.deps, first.task)
+  const { deps, task, demo } = await openAgent({ mode: 'chat', text: 'Who am I?', history: items })
+  await runAgent(deps, task)
+  expect(JSON.stringify(demo.log)).toContain('My name is Ada.')
+})
+
+test('what is attached goes with the message', async () => {
+  const { deps, task } = await openAgent({ mode: 'chat', text: '[demo:echo]' })
+  const outcome = await runAgent(deps, {
+    ...task,
+    attachments: [
+      { name: 'note.txt', mediaType: 'text/plain', text: 'a note' },
+      { name: 'dot.png', mediaType: 'image/png', base64: 'iVBORw0KGgo=' },
+    ],
+  })
+  expect(outcome.answer).toContain('a note')
+  expect(outcome.answer).toContain('data:image/png;base64,iVBORw0KGgo=')
+})
+
+test('the end of the workspace ends the run', async () => {
+  const { deps, task } = await openAgent({ text: 'Hello' })
+  const closed = AbortSignal.abort()
+  const outcome = await runAgent(deps, { ...task, session: { ...task.session, signal: closed } })
+  expect(outcome).toMatchObject({ outcome: 'cancelled', reason: 'The workspace was closed.', requests: 0 })
+})
+
+test('folders that lie outside the workspace are no folders to be allowed', async () => {
+  const { deps, task } = await openAgent({ text: 'Hello', settings: { allowedRoots: ['../x'] } })
+  expect(await runAgent(deps, task)).toMatchObject({ outcome: 'failed', items: [{ role: 'user' }] })
+})

@@ -1,0 +1,372 @@
+import { describe, expect, test } from 'vitest'
+import type { ApprovalRequest } from '../../src/agent/agent-task.ts'
+import type { Answer, LoopEvent, LoopSettings, LoopState, ModelChoice, ToolEnd } from '../../src/agent/loop-state.ts'
+import { newItems, startLoop, stepLoop } from '../../src/agent/step-loop.ts'
+import { userMessage } from '../../src/translate/turn-request.ts'
+import type { TurnItem } from '../../src/translate/turn.ts'
+
+const native: ModelChoice = { name: 'first', contextTokens: 100_000, isNative: true }
+const json: ModelChoice = { ...native, isNative: false }
+
+const settings: LoopSettings = {
+  mode: 'agent',
+  models: [native, { ...native, name: 'second' }],
+  maxSteps: 10,
+  maxMinutes: 20,
+  requireApproval: true,
+  initiator: 'user',
+  overheadTokens: 100,
+}
+
+/** Feeds events to the loop. Commands are shown by their type, with what tells them apart. */
+function loop(changes: Partial<LoopSettings> = {}, history: readonly TurnItem[] = []) {
+  let state = startLoop({ ...settings, ...changes }, history, userMessage('Fix it'))
+  return {
+    state: (): LoopState => state,
+    feed: (...events: readonly LoopEvent[]): readonly string[] => {
+      const shown: string[] = []
+      for (const event of events) {
+        const step = stepLoop(state, event)
+        ;({ state } = step)
+        for (const command of step.commands) {
+          if (command.type === 'tell') {
+            const { event: told } = command
+            if (told.type === 'fragment') shown.push(`${told.kind}: ${told.text}`)
+            if (told.type === 'approval') shown.push(`approval ${told.state}`)
+          } else if (command.type === 'ask') shown.push(`ask ${command.model.name} as ${command.initiator}`)
+          else if (command.type === 'call') shown.push(`call ${command.call.name}`)
+          else if (command.type === 'settle_approval') shown.push(command.isAllowed ? 'allow' : 'deny')
+          else if (command.type === 'end') shown.push(`end ${command.ending.outcome}`)
+          else shown.push(command.type)
+        }
+      }
+      return shown
+    },
+  }
+}
+
+const begin: LoopEvent = { type: 'begin' }
+
+function calls(...names: readonly string[]): LoopEvent {
+  const items = names.map((name, at): TurnItem => {
+    const [tool = '', args = '{}'] = name.split(' ')
+    return { type: 'tool_call', kind: 'function', id: `${name}-${at}`, name: tool, arguments: args, path: '' }
+  })
+  return answered({ items })
+}
+
+function says(text: string, more: Partial<Answer> = {}): LoopEvent {
+  const item: TurnItem = { type: 'message', role: 'assistant', parts: [{ type: 'text', text }], path: '' }
+  return answered({ items: [item], text, ...more })
+}
+
+function answered(answer: Partial<Answer>): LoopEvent {
+  return { type: 'answered', answer: { items: [], text: '', stop: 'end', usage: undefined, model: 'first', ...answer } }
+}
+
+function ended(end: Partial<ToolEnd> = {}): LoopEvent {
+  const base = { callId: 'x', tool: 'mcp.fs.read', message: 'ok', content: 'content', result: 'content' }
+  return {
+    type: 'tool_ended',
+    end: { ...base, outcome: 'ok', truncated: false, durationMs: 1, isEffect: false, ...end },
+  }
+}
+
+function wanted(more: Partial<ApprovalRequest>): LoopEvent {
+  return { type: 'approval_wanted', request: { approvalId: 'a', tool: 't', callId: 'x', step: 1, ...more } }
+}
+
+const write = wanted({ paths: ['a.ts'], diff: 'd' })
+const command = wanted({ argv: ['npm', 'test'], cwd: '' })
+const decide = (decision: 'once' | 'run' | 'refuse' | 'expired'): LoopEvent => ({ type: 'approval_decided', decision })
+
+function failed(more: Partial<Extract<LoopEvent, { type: 'ask_failed' }>['failure']> = {}): LoopEvent {
+  const base = { message: 'Too many.', status: 429, isModelMissing: false, isTooLong: false, isBeforeAnswer: true }
+  return { type: 'ask_failed', failure: { ...base, ...more } }
+}
+
+describe('steps', () => {
+  test('a call is run, and its result goes to the model, which ends the run with its text', () => {
+    const { feed, state } = loop()
+    expect(feed(begin)).toEqual(['step: Step 1 of 10', 'ask first as user'])
+    expect(feed(calls('fs_read'))).toEqual(['call fs_read'])
+    expect(feed(ended())).toEqual(['step: Step 2 of 10', 'ask first as agent'])
+    expect(feed(says('Done'))).toEqual(['end completed'])
+    expect(newItems(state()).map(({ type }) => type)).toEqual(['message', 'tool_call', 'tool_result', 'message'])
+  })
+
+  test('calls of one answer run one after the other', () => {
+    const { feed } = loop()
+    expect(feed(begin, calls('a', 'b')).at(-1)).toBe('call a')
+    expect(feed(ended())).toEqual(['call b'])
+  })
+
+  test('the run ends at its last step, after its calls', () => {
+    const { feed } = loop({ maxSteps: 1 })
+    expect(feed(begin, calls('a'), ended())).toEqual([
+      'step: Step 1 of 1',
+      'ask first as user',
+      'call a',
+      'notice: The run reached its limit of 1 steps.',
+      'end max_steps',
+    ])
+  })
+
+  test('a chat has no steps to tell', () => {
+    expect(loop({ mode: 'chat' }).feed(begin, says('Hi'))).toEqual(['ask first as user', 'end completed'])
+  })
+
+  test('an empty answer is asked for once more, then the run fails', () => {
+    const { feed } = loop()
+    expect(feed(begin, says(' ')).slice(2)).toEqual([
+      'notice: The answer of the model cannot be used. It is asked once more.',
+      'ask first as agent',
+    ])
+    expect(feed(says('')).at(-1)).toBe('end failed')
+  })
+
+  test('broken arguments and calls that were cut off go to the tools with their problem', () => {
+    for (const event of [calls('a {"x":'), answered({ ...answerOf(calls('a')), stop: 'max_tokens' })]) {
+      const { state, feed } = loop()
+      feed(begin, event)
+      expect(state().queue[0]?.problem).toBeDefined()
+    }
+  })
+})
+
+function answerOf(event: LoopEvent): Partial<Answer> {
+  return event.type === 'answered' ? event.answer : {}
+}
+
+describe('the same call', () => {
+  test('ends the run when it is asked for the fifth time', () => {
+    const { feed } = loop()
+    feed(begin)
+    for (let count = 1; count < 5; count += 1) expect(feed(calls('a'), ended())).toContain('call a')
+    expect(feed(calls('a')).at(-1)).toBe('end repeated_call')
+  })
+
+  test('counts also with others in between, and several in one answer', () => {
+    expect(
+      loop()
+        .feed(begin, calls('a', 'b', 'a', 'b', 'a', 'a', 'a'), ...Array.from({ length: 6 }, () => ended()))
+        .at(-1),
+    ).toBe('end repeated_call')
+  })
+
+  test('is another call after a change, but the change itself counts on', () => {
+    const { feed } = loop({ maxSteps: 100 })
+    feed(begin)
+    for (let count = 1; count < 5; count += 1) {
+      expect(feed(calls('test'), ended({ outcome: 'ok' }), calls('edit'), ended({ isEffect: true }))).toContain(
+        'call edit',
+      )
+    }
+    expect(feed(calls('test'), ended())).toContain('call test')
+    expect(feed(calls('edit')).at(-1)).toBe('end repeated_call')
+  })
+})
+
+/** A run whose call is under way. */
+function asking(changes: Partial<LoopSettings> = {}) {
+  const running = loop(changes)
+  running.feed(begin, calls('edit'))
+  return running
+}
+
+describe('approvals', () => {
+  test('once allows once', () => {
+    const { feed } = asking()
+    expect(feed(write)).toEqual(['ask_person', 'approval pending'])
+    expect(feed(decide('once'))).toEqual(['approval once', 'allow'])
+    expect(feed(ended({ isEffect: true }), calls('edit'), write).slice(-2)).toEqual(['ask_person', 'approval pending'])
+  })
+
+  test.each([
+    ['writes', write, wanted({ paths: ['b.ts'], diff: 'e' }), command],
+    ['the same command', command, command, wanted({ argv: ['npm', 'test'], cwd: 'sub' })],
+    [
+      'the same tool of a provider',
+      wanted({ args: {} }),
+      wanted({ args: { x: 1 } }),
+      wanted({ tool: 'other', args: {} }),
+    ],
+  ])('run allows %s for the rest of the run, and nothing else', (_, first, same, other) => {
+    const { feed } = asking()
+    feed(first, decide('run'))
+    expect(feed(same)).toEqual(['allow'])
+    expect(feed(other)).toEqual(['ask_person', 'approval pending'])
+  })
+
+  test('nobody is asked if approvals are switched off', () => {
+    expect(asking({ requireApproval: false }).feed(write)).toEqual(['allow'])
+  })
+
+  test('three refusals in a row end the run', () => {
+    const { feed } = asking()
+    const refusal = [write, decide('refuse'), ended({ outcome: 'approval_refused' })]
+    expect(feed(...refusal)).toContain('deny')
+    feed(calls('edit'), ...refusal)
+    expect(feed(calls('other'), ...refusal).slice(-2)).toEqual([
+      'notice: You refused 3 approvals in a row.',
+      'end refused',
+    ])
+  })
+
+  test('an approval in between makes refusals no row', () => {
+    const { feed } = asking()
+    const refusal = [write, decide('refuse'), ended({ outcome: 'approval_refused' })]
+    feed(...refusal, calls('b'), ...refusal, calls('c'), write, decide('once'), ended({ isEffect: true }), calls('d'))
+    expect(feed(...refusal)).not.toContain('end refused')
+  })
+
+  test('expires with a call that ends first, and with the run', () => {
+    expect(asking().feed(write, ended({ outcome: 'timed_out' }))).toContain('approval expired')
+    const cancelled = asking()
+    cancelled.feed(write, { type: 'stop', ending: { outcome: 'cancelled', reason: 'Cancelled.' } })
+    expect(cancelled.feed(decide('once'))).toEqual(['approval once', 'deny'])
+  })
+})
+
+describe('a stop', () => {
+  const stop: LoopEvent = { type: 'stop', ending: { outcome: 'cancelled', reason: 'Cancelled.' } }
+
+  test('aborts what is under way and ends the run when that has ended', () => {
+    const { feed, state } = loop()
+    feed(begin, calls('a', 'b'))
+    expect(feed(stop)).toEqual(['abort'])
+    expect(feed(ended({ outcome: 'cancelled' }))).toEqual(['notice: Cancelled.', 'end cancelled'])
+    // Each call has a result, so that the history can go on.
+    expect(newItems(state()).filter(({ type }) => type === 'tool_result')).toHaveLength(2)
+    expect(feed(begin, says('x'))).toEqual([])
+  })
+
+  test('wins over an answer that comes with it, and over a later stop', () => {
+    const { feed } = loop()
+    feed(begin, stop, { type: 'stop', ending: { outcome: 'max_minutes', reason: 'Time.' } })
+    expect(feed(calls('a')).at(-1)).toBe('end cancelled')
+  })
+
+  test('before the first request ends at once', () => {
+    expect(loop().feed(stop)).toEqual(['notice: Cancelled.', 'end cancelled'])
+  })
+})
+
+describe('a failed request', () => {
+  test.each([
+    ['429', failed()],
+    ['402', failed({ status: 402 })],
+    ['500', failed({ status: 502 })],
+    ['a missing model', failed({ status: 404, isModelMissing: true })],
+  ])('with %s goes to the next model, which is told, and keeps the initiator', (_, failure) => {
+    const { feed } = loop()
+    expect(feed(begin, failure).slice(2)).toEqual([
+      'notice: first did not answer: Too many. second takes over.',
+      'ask second as user',
+    ])
+    expect(feed(calls('a'), ended()).at(-1)).toBe('ask second as agent')
+    expect(feed(failure).at(-1)).toBe('end failed')
+  })
+
+  test.each([
+    ['another status', failed({ status: 400 })],
+    ['text already said', failed({ isBeforeAnswer: false })],
+  ])('with %s ends the run', (_, failure) => {
+    expect(loop().feed(begin, failure).at(-1)).toBe('end failed')
+  })
+})
+
+describe('the JSON protocol', () => {
+  const action = '{"actions":[{"tool":"listFiles"},{"tool":"readFiles","files":["a"]}],"commentary":"Look"}'
+
+  test('runs actions in order and returns their results in one message', () => {
+    const { feed, state } = loop({ models: [json] })
+    expect(feed(begin, says(action)).slice(2)).toEqual(['commentary: Look', 'call listFiles'])
+    expect(feed(ended({ content: 'one' }), ended({ content: 'two' }))).toEqual([
+      'call readFiles',
+      'step: Step 2 of 10',
+      'ask first as agent',
+    ])
+    expect(newItems(state()).at(-1)).toEqual(userMessage('one\n\ntwo'))
+    expect(feed(says('{"finalSummary":"Yes","done":true}'))).toEqual(['answer: Yes', 'end completed'])
+  })
+
+  test('asks once more for an answer that cannot be used, with the forms', () => {
+    const { feed, state } = loop({ models: [json] })
+    feed(begin, says('I did it.'))
+    expect(JSON.stringify(newItems(state()).at(-1))).toContain('finalSummary')
+    expect(feed(says(action))).toContain('call listFiles')
+    feed(ended(), ended())
+    expect(feed(says('{"actions":[],"done":false}')).at(-1)).toBe('ask first as agent')
+    expect(feed(says('{')).at(-1)).toBe('end failed')
+  })
+})
+
+function saying(text: string): TurnItem {
+  return { type: 'message', role: 'assistant', parts: [{ type: 'text', text }], path: '' }
+}
+
+function long(word: string): TurnItem[] {
+  return [userMessage(`${word} `.repeat(20_000)), saying(word)]
+}
+
+describe('a conversation that is too long', () => {
+  const history = [...long('one'), ...long('two'), ...long('three'), ...long('four'), ...long('five')]
+
+  test('is summarised before the request, and the summary takes the place of what it tells', () => {
+    const { feed, state } = loop({}, history)
+    expect(feed(begin).slice(1)).toEqual([
+      'notice: The conversation is too long for the model. Its older part is replaced by a summary.',
+      'summarise',
+    ])
+    expect(feed({ type: 'summarised', text: 'They counted.', usage: undefined })).toEqual([
+      'notice: They counted.',
+      'ask first as user',
+    ])
+    const [summary, ...others] = newItems(state())
+    expect(summary).toMatchObject({ type: 'compaction', text: expect.stringContaining('They counted.') })
+    expect(others.at(-1)).toEqual(userMessage('Fix it'))
+    // A later run begins at the summary.
+    const later = startLoop(settings, [...history, ...newItems(state())], userMessage('More'))
+    expect(later.items[0]).toBe(summary)
+  })
+
+  test('goes on without a summary if the model gives none', () => {
+    const { feed } = loop({}, history)
+    feed(begin)
+    expect(feed({ type: 'summarised', text: undefined, usage: undefined }).at(-1)).toBe('ask first as user')
+  })
+
+  test('is summarised after upstream has found it too long', () => {
+    const { feed } = loop({}, long('one'))
+    feed(begin)
+    expect(feed(failed({ status: 400, isTooLong: true })).at(-1)).toBe('summarise')
+    feed({ type: 'summarised', text: 'x', usage: undefined })
+    expect(feed(failed({ status: 400, isTooLong: true })).at(-1)).toBe('end failed')
+  })
+
+  test('keeps the message of the user, also when it is among the oldest', () => {
+    const { feed, state } = loop()
+    feed(begin)
+    for (let step = 0; step < 5 && state().phase !== 'summarising'; step += 1) {
+      feed(calls(`a {"n":${step}}`), ended({ content: 'word '.repeat(20_000) }))
+    }
+    expect(state().phase).toBe('summarising')
+    feed({ type: 'summarised', text: 'x', usage: undefined })
+    expect(state().items[1]).toEqual(userMessage('Fix it'))
+    // No call lost its result.
+    const types = state().items.map(({ type }) => type)
+    expect(types.filter((type) => type === 'tool_call')).toHaveLength(
+      types.filter((type) => type === 'tool_result').length,
+    )
+  })
+
+  test('in a chat loses its oldest messages for the request, and none in the history', () => {
+    const { feed, state } = loop({ mode: 'chat' }, history)
+    expect(feed(begin)).toEqual([
+      'notice: The conversation is too long for the model: its oldest messages are left out.',
+      'ask first as user',
+    ])
+    expect(state().items).toHaveLength(history.length + 1)
+  })
+})

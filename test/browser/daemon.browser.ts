@@ -1,0 +1,96 @@
+import { spawn } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Browser } from 'playwright-core'
+import { expectAccessible, launch, openTab } from './browser.ts'
+
+const root = join(import.meta.dirname, '../..')
+const key = 'sk-local-0123456789abcdef0123456789'
+
+let browser: Browser
+let dir = ''
+let url = ''
+let daemon: ReturnType<typeof spawn>
+
+/** The repository of docs/agent.md: one function, whose test fails. */
+beforeAll(async () => {
+  browser = await launch()
+  dir = await mkdtemp(join(tmpdir(), 'copilot-proxy-page-'))
+  const files = {
+    'package.json': '{ "name": "shop", "type": "module", "scripts": { "test": "node --test" } }\n',
+    'src/total.js':
+      '/** The price of an order. */\nexport function total(items) {\n  return items.reduce((sum, item) => sum + item.price, 0)\n}\n',
+    'test/total.test.js':
+      "import assert from 'node:assert/strict'\nimport { test } from 'node:test'\nimport { total } from '../src/total.js'\n\n" +
+      "test('counts each item as often as it is ordered', () => {\n  assert.equal(total([{ price: 2, quantity: 3 }, { price: 5, quantity: 1 }]), 11)\n})\n",
+    '.agent-policy.yaml': 'writes:\n  allow: ["src/**"]\nshell:\n  allow: ["npm test"]\n',
+  }
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(join(dir, 'shop', path, '..'), { recursive: true })
+    await writeFile(join(dir, 'shop', path), text)
+  }
+  daemon = spawn(
+    process.execPath,
+    ['src/main.ts', 'serve', '--demo', '--port', '0', '--workspace', join(dir, 'shop')],
+    {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'ignore'],
+      env: {
+        ...process.env,
+        COPILOT_PROXY_HOME: join(dir, 'home'),
+        COPILOT_PROXY_WORKSPACE_READ_ONLY: 'false',
+        COPILOT_PROXY_SERVER_API_KEYS: key,
+      },
+    },
+  )
+  if (daemon.stdout === null) throw new Error('no output')
+  for await (const line of createInterface(daemon.stdout)) {
+    url = /listening on (\S+)/.exec(line)?.[1] ?? ''
+    if (url !== '') break
+  }
+})
+
+afterAll(async () => {
+  const ended = new Promise((resolve) => daemon.once('exit', resolve))
+  daemon.kill('SIGTERM')
+  await ended
+  await browser.close()
+  await rm(dir, { recursive: true })
+})
+
+test('a person has a failing test fixed by the agent of a real daemon, and finds its requests and its history', async () => {
+  const { page, complaints, close } = await openTab(browser, url)
+  await page.getByLabel('Key', { exact: true }).fill(key)
+  await page.keyboard.press('Enter')
+  await page.getByText('Live', { exact: true }).waitFor()
+
+  await page.getByRole('radio', { name: 'Agent' }).check()
+  await page.locator('#message-text').fill('The test fails. Fix it. [demo:script fix-test]')
+  await page.keyboard.press('Enter')
+
+  const command = page.getByRole('region', { name: 'Run this command?' })
+  await command.getByRole('button', { name: 'Allow for this run' }).click()
+  const change = page.getByRole('region', { name: 'Change src/total.js?' })
+  await change.getByText('sum + item.price * item.quantity').waitFor()
+  await expectAccessible(page)
+  await change.getByRole('button', { name: 'Allow once' }).click()
+  await page.getByText('Completed', { exact: true }).waitFor()
+  expect(await readFile(join(dir, 'shop/src/total.js'), 'utf8')).toContain('item.price * item.quantity')
+
+  // A new load knows the run from the history, and its steps on request.
+  await page.reload()
+  await page.getByText('Completed', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Show the steps' }).click()
+  await page.getByText('src/total.js').first().waitFor()
+
+  await page.getByRole('link', { name: 'Requests' }).click()
+  await page.locator('table.requests tbody tr').first().waitFor()
+  await page.locator('table.requests tbody tr a').first().click()
+  await page.getByText('Repeat it with curl').waitFor()
+  await expectAccessible(page)
+  expect(complaints).toEqual([])
+  await close()
+})

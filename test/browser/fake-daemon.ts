@@ -1,0 +1,156 @@
+import { once } from 'node:events'
+import Fastify from 'fastify'
+import type { ServerResponse } from 'node:http'
+import { registerPageFiles, sendPageFile } from '../../src/page/page-routes.ts'
+import type {
+  MessageEntry,
+  PageEvent,
+  RequestDetail,
+  RequestRow,
+  RunReport,
+  SessionEntry,
+} from '../../src/page/wire.ts'
+
+/** What a request of the page was, as the fake saw it. */
+interface Seen {
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly body: unknown
+}
+
+/**
+ * The routes that the page uses, with answers that a test sets. Like the daemon it numbers events over all sessions, replays
+ * them after Last-Event-ID, and tells of a gap; unlike the daemon it does nothing by itself.
+ */
+export interface FakeDaemon {
+  readonly url: string
+  readonly seen: readonly Seen[]
+  /** Sends an event to every page that follows, and keeps it. */
+  readonly emit: (event: Sent) => void
+  readonly emitAll: (events: readonly Sent[]) => void
+  /** Ends all event streams, as a daemon that stops does. */
+  readonly dropStreams: () => void
+  /** Forgets kept events up to this id, so that a page that resumes before it is told of a gap. */
+  readonly forgetEvents: (upTo: number) => void
+  readonly listeners: () => number
+  readonly state: FakeState
+  readonly close: () => Promise<void>
+}
+
+export interface FakeState {
+  key: string | undefined
+  sessions: SessionEntry[]
+  messages: Record<string, readonly MessageEntry[]>
+  runs: Record<string, RunReport>
+  requests: RequestRow[]
+  details: Record<string, RequestDetail>
+  days: readonly object[]
+  models: readonly string[]
+  /** Called for POST and DELETE; the answer is sent as JSON. */
+  act: (seen: Seen) => { readonly status: number; readonly body: object }
+}
+
+type Without<Event> = Event extends { readonly type: 'gap' } ? never : Omit<Event, 'time'>
+type Sent = Without<PageEvent> & { readonly time?: string }
+
+export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<FakeDaemon> {
+  const state: FakeState = {
+    key: undefined,
+    sessions: [],
+    messages: {},
+    runs: {},
+    requests: [],
+    details: {},
+    days: [],
+    models: ['gpt-5-mini', 'claude-sonnet-4.6'],
+    act: () => ({ status: 202, body: { id: 'run-new', sessionId: 'session' } }),
+    ...change,
+  }
+  const seen: Seen[] = []
+  const kept: { readonly id: number; readonly text: string }[] = []
+  const streams = new Set<ServerResponse>()
+  let nextId = 1
+
+  const app = Fastify({ forceCloseConnections: true })
+  app.addHook('onRequest', async (request, reply) => {
+    const isPublic = request.url === '/' || request.url.startsWith('/page/')
+    if (isPublic || state.key === undefined || request.headers.authorization === `Bearer ${state.key}`) return
+    return reply.code(401).send({ error: { message: 'A key is required.', code: 'key_required' } })
+  })
+  app.addHook('preHandler', async ({ method, url, headers, body }) => {
+    seen.push({ method, url, headers, body })
+  })
+  app.get('/', (request, reply) => sendPageFile(request, reply, 'index.html'))
+  registerPageFiles(app, () => true)
+  app.get('/sessions', () => ({ sessions: state.sessions }))
+  app.get<{ Params: { id: string } }>('/sessions/:id/messages', ({ params }) => ({
+    messages: state.messages[params.id] ?? [],
+  }))
+  app.get<{ Params: { id: string } }>('/runs/:id', ({ params }) => state.runs[params.id] ?? {})
+  app.get('/v1/models', () => ({ object: 'list', data: state.models.map((id) => ({ id })) }))
+  app.get<{ Querystring: { after?: string } }>('/requests', ({ query }) => {
+    const at = state.requests.findIndex(({ id }) => id === query.after)
+    return { requests: at === -1 ? state.requests : state.requests.slice(0, at) }
+  })
+  app.get<{ Params: { id: string } }>('/requests/:id', ({ params }) => state.details[params.id] ?? {})
+  app.get('/usage', () => ({ totals: { by_day: state.days } }))
+  app.get('/events', (request, reply) => {
+    const after = Number(request.headers['last-event-id'] ?? nextId - 1)
+    reply.hijack()
+    const { raw } = reply
+    raw.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
+    const oldest = kept[0]?.id ?? nextId
+    if (oldest > after + 1) raw.write(`event: gap\ndata: ${JSON.stringify({ from: after + 1, to: oldest - 1 })}\n\n`)
+    raw.write(`retry: 2000\nid: ${after}\n\n`)
+    for (const { id, text } of kept) if (id > after) raw.write(text)
+    streams.add(raw)
+    raw.on('close', () => streams.delete(raw))
+  })
+  for (const path of ['/message', '/runs/:id/cancel', '/approvals/:id', '/sessions/:id/history']) {
+    app.route({
+      method: ['POST', 'DELETE'],
+      url: path,
+      handler({ method, url, headers, body }, reply) {
+        const answer = state.act({ method, url, headers, body })
+        return reply.code(answer.status).send(answer.body)
+      },
+    })
+  }
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+
+  function emit({ type, ...rest }: Sent): void {
+    const data = JSON.stringify({ time: new Date().toISOString(), ...rest })
+    const id = nextId
+    nextId += 1
+    const text = `id: ${id}\nevent: ${type}\ndata: ${data}\n\n`
+    kept.push({ id, text })
+    for (const stream of streams) stream.write(text)
+  }
+
+  return {
+    url,
+    seen,
+    state,
+    emit,
+    emitAll(events) {
+      for (const event of events) emit(event)
+    },
+    listeners: () => streams.size,
+    dropStreams() {
+      for (const stream of streams) stream.destroy()
+    },
+    forgetEvents(upTo) {
+      const at = kept.findIndex(({ id }) => id > upTo)
+      kept.splice(0, at === -1 ? kept.length : at)
+    },
+    async close() {
+      for (const stream of streams) {
+        const closed = once(stream, 'close')
+        stream.destroy()
+        await closed
+      }
+      await app.close()
+    },
+  }
+}

@@ -1,0 +1,102 @@
+import { fileURLToPath } from 'node:url'
+import { mkdir } from 'node:fs/promises'
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+
+/** What must be on the screen in full, where it is there at all. */
+const landmarks = [
+  '.top',
+  '.side',
+  '.session-head',
+  '.scroller',
+  '.composer',
+  '.waiting',
+  '.requests-view',
+  'dialog[open]',
+  '.sign-in',
+]
+
+interface Box {
+  readonly name: string
+  readonly left: number
+  readonly right: number
+  readonly top: number
+  readonly bottom: number
+}
+
+/**
+ * Compares the layout with its rules, not with pixels of another machine, whose fonts are others: nothing is wider than the
+ * window, landmarks do not overlap, no text of a control is cut, and what can be pressed is at least 24 pixels each way
+ * (WCAG 2.2, 2.5.8) or text in a line.
+ */
+export async function expectLayout(page: Page, name: string): Promise<void> {
+  await picture(page, name)
+  const { width, height, scrollWidth } = await page.evaluate(() => ({
+    width: innerWidth,
+    height: innerHeight,
+    scrollWidth: document.documentElement.scrollWidth,
+  }))
+  expect(scrollWidth, 'the page scrolls sideways').toBeLessThanOrEqual(width)
+
+  const boxes = await page.evaluate(boxesOf, landmarks)
+  for (const { name: box, left, right, top, bottom } of boxes) {
+    const isInside = left >= 0 && right <= width && top >= 0 && (bottom <= height || box === '.requests-view')
+    expect(isInside, `${box} leaves the window: ${left}–${right} × ${top}–${bottom}`).toBe(true)
+  }
+  if (!boxes.some(({ name: box }) => box === 'dialog[open]')) {
+    for (const one of boxes) {
+      for (const other of boxes)
+        if (one !== other) expect(overlaps(one, other), `${one.name} covers ${other.name}`).toBe(false)
+    }
+  }
+
+  const faults = await page.evaluate(() => {
+    const found: string[] = []
+    const root = document.querySelector('dialog[open]') ?? document.body
+    for (const node of root.querySelectorAll<HTMLElement>('button, select, textarea, summary, a, label.button')) {
+      const { width: wide, height: high } = node.getBoundingClientRect()
+      if (wide === 0 || node.matches('.skip-link')) continue
+      const isInText = node.matches('a') && getComputedStyle(node).display === 'inline'
+      const text = node.textContent?.slice(0, 30) ?? ''
+      if (!isInText && !node.matches('summary') && (wide < 24 || high < 24))
+        found.push(`small: ${text} ${wide}×${high}`)
+      if (node.matches('button') && node.scrollWidth > node.clientWidth + 1) found.push(`cut: ${text}`)
+    }
+    return found
+  })
+  expect(faults).toEqual([])
+}
+
+function boxesOf(selectors: readonly string[]): readonly Box[] {
+  return selectors.flatMap((name) => {
+    const node = document.querySelector(name)
+    if (node === null) return []
+    const { left, right, top, bottom, width } = node.getBoundingClientRect()
+    return width === 0 ? [] : [{ name, left, right, top, bottom }]
+  })
+}
+
+function overlaps(one: Box, other: Box): boolean {
+  const across = Math.min(one.right, other.right) - Math.max(one.left, other.left)
+  const down = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top)
+  return across > 1 && down > 1
+}
+
+const images = fileURLToPath(new URL('../../docs/images/', import.meta.url))
+
+/** The pictures of docs/page.md, written with `npm run test:browser -- --pictures`. */
+const pictures: Readonly<Record<string, string>> = {
+  'approval, desktop, light': 'page-approval-light',
+  'session, desktop, dark': 'page-session-dark',
+  'requests, desktop, light': 'page-requests-light',
+  'requests, desktop, dark': 'page-requests-dark',
+  'approval, 360 pixels, light': 'page-approval-360-light',
+  'session, 360 pixels, dark': 'page-session-360-dark',
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  const file = pictures[name]
+  if (file === undefined || process.env['PAGE_PICTURES'] !== '1') return
+  await mkdir(images, { recursive: true })
+  await page.screenshot({ path: `${images}${file}.png` })
+}

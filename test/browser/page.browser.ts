@@ -1,0 +1,417 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { Browser, Page } from 'playwright-core'
+import { expectAccessible, launch, openTab } from './browser.ts'
+import type { Look, Tab } from './browser.ts'
+import { startFakeDaemon } from './fake-daemon.ts'
+import type { FakeDaemon, FakeState } from './fake-daemon.ts'
+import { expectLayout } from './layout.ts'
+import { days, detail, history, hostile, requests, shop, site, untilApproval, untilDone } from './scenes.ts'
+
+let browser: Browser
+const opened: { close: () => Promise<void> }[] = []
+
+beforeAll(async () => {
+  browser = await launch()
+})
+afterAll(() => browser.close())
+afterEach(async () => {
+  for (const each of opened.splice(0).toReversed()) await each.close()
+})
+
+async function startDaemon(change: Partial<FakeState> = {}): Promise<FakeDaemon> {
+  const daemon = await startFakeDaemon({
+    sessions: [shop, site],
+    messages: { [shop.id]: history },
+    requests: [...requests],
+    details: { [detail.id]: detail },
+    days: days(new Date()),
+    ...change,
+  })
+  opened.push(daemon)
+  return daemon
+}
+
+async function open({ url }: FakeDaemon, hash = '', look: Look = {}): Promise<Tab> {
+  const tab = await openTab(browser, `${url}/${hash}`, look)
+  opened.push(tab)
+  return tab
+}
+
+/** A tab that shows the session of the scenes, with all events so far. */
+async function openSession(daemon: FakeDaemon, look: Look = {}): Promise<Tab> {
+  const tab = await open(daemon, '', look)
+  await tab.page.getByText('Live', { exact: true }).waitFor()
+  return tab
+}
+
+const approval = (page: Page) => page.getByRole('region', { name: 'Change src/total.ts?' })
+
+const looks: readonly (readonly [string, Look])[] = [
+  ['desktop, light', {}],
+  ['desktop, dark', { scheme: 'dark' }],
+  ['360 pixels, light', { width: 360, height: 740 }],
+  ['360 pixels, dark', { width: 360, height: 740, scheme: 'dark' }],
+  ['forced colours', { forcedColors: 'active' }],
+]
+
+describe.each(looks)('%s', (name, look) => {
+  const scenes: readonly (readonly [string, (daemon: FakeDaemon) => Promise<Tab>])[] = [
+    [
+      'approval',
+      async (daemon) => {
+        const tab = await openSession(daemon, look)
+        untilApproval(daemon)
+        await approval(tab.page).waitFor()
+        return tab
+      },
+    ],
+    [
+      'session',
+      async (daemon) => {
+        const tab = await openSession(daemon, look)
+        untilApproval(daemon)
+        untilDone(daemon)
+        await tab.page.getByText('Completed', { exact: true }).waitFor()
+        await tab.page.getByText('shell_run').first().click()
+        await tab.page.getByText('edit_applyPatch').click()
+        await tab.page.getByText('edit_applyPatch').scrollIntoViewIfNeeded()
+        return tab
+      },
+    ],
+    [
+      'requests',
+      async (daemon) => {
+        const tab = await open(daemon, '#/requests', look)
+        await tab.page.getByRole('link', { name: '14:03:24' }).waitFor()
+        await tab.page.getByText('Requests by day').waitFor()
+        return tab
+      },
+    ],
+    [
+      'request',
+      async (daemon) => {
+        const tab = await open(daemon, `#/requests/${detail.id}`, look)
+        await tab.page.getByText('Repeat it with curl').waitFor()
+        return tab
+      },
+    ],
+    [
+      'key',
+      async (daemon) => {
+        daemon.state.key = 'right-key'
+        const tab = await open(daemon, '', look)
+        await tab.page.getByLabel('Key', { exact: true }).waitFor()
+        return tab
+      },
+    ],
+  ]
+
+  test.each(scenes)('%s: axe-core finds nothing, and the layout holds', async (scene, show) => {
+    const { page, complaints } = await show(await startDaemon())
+    await expectAccessible(page)
+    if (look.forcedColors === undefined) await expectLayout(page, `${scene}, ${name}`)
+    expect(complaints).toEqual([])
+  })
+})
+
+describe('a session', () => {
+  test('shows what arrives while it is open, and the history before it', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    await page.getByText('Where is the price of an order computed?').waitFor()
+    untilApproval(daemon)
+    await approval(page).waitFor()
+    await page.getByRole('link', { name: /^shop.*waits for you/ }).waitFor()
+    untilDone(daemon)
+    await page
+      .getByText('gpt-5-mini · 4 steps · 4 requests · 18,240 in (14,080 cached), 912 out · 0.41 credits')
+      .waitFor()
+    await page.getByRole('link', { name: /^shop.*idle/ }).waitFor()
+  })
+
+  test('a text of a model stays text, whatever it contains', async () => {
+    const daemon = await startDaemon()
+    const { page, complaints } = await openSession(daemon)
+    const run = { id: 'evil', sessionId: shop.id }
+    daemon.emitAll([
+      { ...run, type: 'inbound', text: hostile, mode: 'agent', origin: 'provider', provider: hostile },
+      { ...run, type: 'fragment', kind: 'answer', text: hostile },
+      { ...run, type: 'fragment', kind: 'thinking', text: hostile },
+      { ...run, type: 'fragment', kind: 'step', text: hostile },
+      { ...run, type: 'tool', callId: hostile, tool: hostile, state: 'started', args: { path: hostile } },
+      {
+        ...run,
+        type: 'tool',
+        callId: hostile,
+        tool: hostile,
+        state: 'ended',
+        outcome: hostile,
+        message: hostile,
+        result: hostile,
+      },
+      {
+        ...run,
+        type: 'approval',
+        approvalId: 'x',
+        tool: hostile,
+        state: 'pending',
+        argv: [hostile, '\u202E'],
+        cwd: hostile,
+        diff: hostile,
+      },
+      { sessionId: shop.id, type: 'push', provider: hostile, stream: hostile, level: 'surface', text: hostile },
+    ])
+    await page.getByRole('button', { name: 'Allow once' }).waitFor()
+    for (const details of await page.locator('main details').all())
+      await details.evaluate((node) => node.setAttribute('open', ''))
+    await page.getByText('\\u{202e}').waitFor()
+    expect(await page.locator('main img, main script, main style, main [onerror], main iframe').count()).toBe(0)
+    const targets = await page
+      .locator('main a[href]')
+      .evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''))
+    expect(targets.filter((href) => !href.startsWith('#/') && !href.startsWith('https://evil.example/p.png'))).toEqual(
+      [],
+    )
+    expect(await page.title()).toBe('shop – copilot-proxy')
+    expect(complaints).toEqual([])
+  })
+
+  test('resumes after a lost connection where it was', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    untilApproval(daemon)
+    await approval(page).waitFor()
+    daemon.dropStreams()
+    await page.getByText('Connection lost').waitFor()
+    untilDone(daemon)
+    await page.getByText('Completed', { exact: true }).waitFor()
+    expect(await page.getByText(/^Gap of/).count()).toBe(0)
+    // Each event once.
+    expect(await page.getByText('Step 4 of 30').count()).toBe(1)
+  })
+
+  test('tells of lost events and reads again what ended meanwhile', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    untilApproval(daemon)
+    await approval(page).waitFor()
+    expect(daemon.listeners()).toBe(1)
+    daemon.state.runs['run-fix'] = {
+      id: 'run-fix',
+      state: 'ended',
+      outcome: 'cancelled',
+      reason: 'The person cancelled the run.',
+      steps: [{ step: 1, calls: [{ callId: 'c1', tool: 'shell_run', outcome: 'ok' }] }],
+    }
+    daemon.dropStreams()
+    await page.getByText('Connection lost').waitFor()
+    untilDone(daemon)
+    daemon.forgetEvents(30)
+    await page.getByText(/^Gap of \d+ events/).waitFor()
+    await page.getByText('The person cancelled the run.').waitFor()
+    expect(await page.getByRole('button', { name: 'Allow once' }).count()).toBe(0)
+  })
+
+  test('says what failed when a message is refused, and keeps its text', async () => {
+    const daemon = await startDaemon({
+      act: () => ({ status: 429, body: { error: { message: 'Too many runs wait.', code: 'too_many_runs' } } }),
+    })
+    const { page } = await openSession(daemon)
+    await page.getByLabel('Message', { exact: true }).last().fill('Fix it')
+    await page.keyboard.press('Enter')
+    await page.getByText('Too many runs wait.').waitFor()
+    expect(await page.locator('#message-text').inputValue()).toBe('Fix it')
+  })
+
+  test('sends mode, model, steps and attachments', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    await page.getByRole('radio', { name: 'Agent' }).check()
+    await page.getByLabel('Model').selectOption('claude-sonnet-4.6')
+    await page.getByLabel('Max steps').fill('7')
+    await page.locator('#message-files').setInputFiles([
+      { name: 'log.txt', mimeType: 'text/plain', buffer: Buffer.from('red') },
+      { name: 'shot.png', mimeType: 'image/png', buffer: Buffer.from([1, 2, 255]) },
+    ])
+    await page.getByText('shot.png').waitFor()
+    await page.locator('#message-text').fill('Fix it')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await expect
+      .poll(() => daemon.seen.find(({ url }) => url === '/message')?.body)
+      .toEqual({
+        text: 'Fix it',
+        sessionId: shop.id,
+        mode: 'agent',
+        model: 'claude-sonnet-4.6',
+        maxSteps: 7,
+        attachments: [
+          { name: 'log.txt', mediaType: 'text/plain', text: 'red' },
+          { name: 'shot.png', mediaType: 'image/png', base64: 'AQL/' },
+        ],
+      })
+  })
+
+  test('another session that waits is told of in the page, and leads there', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    const run = { id: 'other', sessionId: site.id }
+    daemon.emitAll([
+      { ...run, type: 'inbound', text: 'Build it', mode: 'agent', origin: 'user' },
+      {
+        ...run,
+        type: 'approval',
+        approvalId: 'b',
+        tool: 'shell_run',
+        state: 'pending',
+        argv: ['npm', 'run', 'build'],
+        cwd: '.',
+      },
+    ])
+    await page.getByText('site waits for you').waitFor()
+    await page.getByRole('link', { name: 'The agent asks for an approval.' }).click()
+    await page.getByText('Run this command?').waitFor()
+    expect(page.url()).toContain(`#/sessions/${site.id}`)
+  })
+
+  test('cancels a run, and clears the history after a question', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    untilApproval(daemon)
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await expect.poll(() => daemon.seen.some(({ url }) => url === '/runs/run-fix/cancel')).toBe(true)
+    untilDone(daemon)
+    await page.getByRole('button', { name: 'Clear history' }).click()
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('No messages yet.').waitFor()
+    expect(daemon.seen.at(-1)).toMatchObject({ method: 'DELETE', url: `/sessions/${shop.id}/history` })
+  })
+})
+
+/** Presses Tab until the focus is on what has this name. */
+async function tabTo(page: Page, name: RegExp): Promise<void> {
+  for (let presses = 0; presses < 60; presses += 1) {
+    await page.keyboard.press('Tab')
+    const focused = await page.evaluate(
+      () => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent ?? '',
+    )
+    if (name.test(focused)) return
+  }
+  throw new Error(`Tab does not reach ${name}`)
+}
+
+describe('by keyboard alone', () => {
+  test('a person reviews and decides an approval', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    untilApproval(daemon)
+    await approval(page).waitFor()
+    await tabTo(page, /^Review$/)
+    await page.keyboard.press('Enter')
+    expect(await approval(page).evaluate((node) => node === document.activeElement)).toBe(true)
+    await page.keyboard.press('a')
+    await approval(page).getByText('Allowed for this run').waitFor()
+    expect(daemon.seen.find(({ url }) => url === '/approvals/a2')?.body).toEqual({ decision: 'run' })
+    expect(await approval(page).evaluate((node) => node === document.activeElement)).toBe(true)
+  })
+
+  test('letters decide nothing while the focus is elsewhere', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    untilApproval(daemon)
+    await approval(page).waitFor()
+    await page.locator('#message-text').focus()
+    await page.keyboard.type('yan')
+    await page.getByRole('link', { name: 'Requests' }).focus()
+    await page.keyboard.type('yan')
+    expect(daemon.seen.filter(({ url }) => url.startsWith('/approvals/'))).toEqual([])
+  })
+
+  test('the first Tab offers to skip to the content, and every focus is visible', async () => {
+    const { page } = await openSession(await startDaemon())
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the content')
+    for (let presses = 0; presses < 14; presses += 1) {
+      const outline = await page.evaluate(() => {
+        const node = document.activeElement
+        const next = node?.nextElementSibling
+        const widths = [node, next].map((each) =>
+          each === null || each === undefined ? '0px' : getComputedStyle(each).outlineStyle,
+        )
+        return node === document.body || widths.some((style) => style !== 'none' && style !== '0px')
+      })
+      expect(outline, await page.evaluate(() => document.activeElement?.outerHTML)).toBe(true)
+      await page.keyboard.press('Tab')
+    }
+  })
+
+  test('a request opens above the list, closes with Escape, and the focus returns', async () => {
+    const { page } = await open(await startDaemon(), '#/requests')
+    const link = page.getByRole('link', { name: '14:03:24' })
+    await link.focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Request 6f1c2a9b' }).waitFor()
+    await page.keyboard.press('Escape')
+    await expect.poll(() => page.url()).toMatch(/#\/requests$/)
+    expect(await link.evaluate((node) => node === document.activeElement)).toBe(true)
+  })
+})
+
+describe('requests', () => {
+  test('are filtered by client, model and failure', async () => {
+    const { page } = await open(await startDaemon(), '#/requests')
+    const rows = page.locator('table.requests tbody tr')
+    await expect.poll(() => rows.count()).toBe(4)
+    await page.getByLabel('Client').selectOption('opencode')
+    await expect.poll(() => rows.count()).toBe(1)
+    await page.getByText('1 of 4 requests').waitFor()
+    await page.getByLabel('Client').selectOption('')
+    await page.getByLabel('Failed only').check()
+    await expect.poll(() => rows.allTextContents()).toEqual([expect.stringContaining('gpt-6')])
+    await page.getByLabel('Model').selectOption('gpt-5-mini')
+    await page.getByText('No request matches the filter.').waitFor()
+  })
+
+  test('appear while the view is open, and keep the focus where it is', async () => {
+    const daemon = await startDaemon()
+    const { page } = await open(daemon, '#/requests')
+    const link = page.getByRole('link', { name: '14:03:24' })
+    await link.focus()
+    const [first] = requests
+    if (first === undefined) throw new Error('no request')
+    daemon.state.requests = [{ ...first, id: 'ffffffff-1', client: 'newcomer' }, ...requests]
+    await page.getByRole('cell', { name: 'newcomer' }).waitFor()
+    expect(
+      await page
+        .getByRole('link', { name: '14:03:24' })
+        .last()
+        .evaluate((node) => node === document.activeElement),
+    ).toBe(true)
+  })
+
+  test('are copied as a curl command', async () => {
+    const { page } = await open(await startDaemon(), `#/requests/${detail.id}`)
+    await page.getByRole('button', { name: 'Copy the curl command' }).click()
+    const copied = await page.evaluate(() => navigator.clipboard.readText())
+    expect(copied).toMatch(/^curl 'http:\/\/127\.0\.0\.1:\d+\/v1\/messages' \\\n/)
+    expect(copied).toContain(String.raw`"It'\''s <b>me</b>"`)
+  })
+})
+
+test('A13 the key is asked for, kept in the tab, sent in a header only, and forgotten on request', async () => {
+  const daemon = await startDaemon({ key: 'right-key-0123456789' })
+  const { page, complaints } = await open(daemon)
+  await page.getByLabel('Key', { exact: true }).fill('wrong')
+  await page.keyboard.press('Enter')
+  await page.getByText('A key is required.').waitFor()
+  await page.getByLabel('Key', { exact: true }).fill('right-key-0123456789')
+  await page.keyboard.press('Enter')
+  await page.getByText('Live', { exact: true }).waitFor()
+  await page.reload()
+  await page.getByText('Live', { exact: true }).waitFor()
+  expect(daemon.seen.filter(({ url }) => url.includes('right-key'))).toEqual([])
+  expect([await page.evaluate(() => document.cookie), await page.evaluate(() => localStorage.length)]).toEqual(['', 0])
+  expect(page.url()).not.toContain('right-key')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByLabel('Key', { exact: true }).waitFor()
+  expect(complaints).toEqual([])
+})

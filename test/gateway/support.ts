@@ -1,0 +1,207 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { WebSocket } from 'ws'
+import type { Config } from '../../src/config/schema.ts'
+import { openGateway, type GatewayDeps, type LifecycleListener } from '../../src/gateway/open-gateway.ts'
+import type { ProviderPush } from '../../src/gateway/provider-connection.ts'
+import { createProviderTools } from '../../src/gateway/provider-tools.ts'
+import { openWorkspaces } from '../../src/sessions/open-workspaces.ts'
+import type { ToolCall, ToolResult } from '../../src/tools/tool.ts'
+import { loaded } from '../config/loading.ts'
+import { recordingLog } from '../recording-log.ts'
+import { makeFolder } from '../tools/session.ts'
+
+export interface GatewayOptions {
+  /** Workspaces: one by default. */
+  readonly names?: readonly string[]
+  readonly settings?: Readonly<Record<string, unknown>>
+  readonly pingMs?: number
+  readonly deps?: Partial<GatewayDeps>
+}
+
+/** A gateway with real workspaces, on a free port. Pushes and lifecycle come from the test. */
+export async function openTestGateway({
+  names = ['foo'],
+  settings = {},
+  pingMs = 30_000,
+  deps = {},
+}: GatewayOptions = {}) {
+  const folders = await Promise.all(names.map(async (name) => ({ name, path: await makeFolder({ 'a.txt': 'one\n' }) })))
+  const configOf = (workspaces: readonly object[], changed: object = {}): Config =>
+    loaded({ file: JSON.stringify({ workspaces, gateway: { enabled: true, port: 0 }, ...settings, ...changed }) })
+      .config
+  let config = configOf(folders)
+  const log = recordingLog()
+  const dataDir = await makeFolder()
+  const copilotHome = await makeFolder()
+  const discoveryDir = join(copilotHome, 'extensions', 'tap')
+  const providers = createProviderTools(setTimer)
+  const workspaces = await openWorkspaces({
+    config: () => config,
+    dataDir: join(dataDir, 'workspaces'),
+    homeDir: () => '/nowhere',
+    sources: [providers],
+    log,
+  })
+  onTestFinished(workspaces.close)
+  const pushes: ProviderPush[] = []
+  const listeners = new Set<LifecycleListener>()
+  const secrets: string[] = []
+  const gateway = await openGateway({
+    config: () => config,
+    workspaces,
+    providers,
+    push: (push) => pushes.push(push),
+    lifecycle(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    dataDir: join(dataDir, 'gateway'),
+    discoveryDir,
+    pid: process.pid,
+    processStart: async (pid) => (pid === process.pid ? 'own start' : undefined),
+    portHolder: async () => 'another program',
+    holdSecrets: (...values) => secrets.push(...values),
+    log,
+    now: () => performance.now(),
+    setTimer,
+    randomHex: (bytes) => randomBytes(bytes).toString('hex'),
+    pingMs,
+    ...deps,
+  })
+  onTestFinished(() => gateway.close(0))
+  const [first] = workspaces.sessions()
+  if (first === undefined) throw new Error('no session')
+  return {
+    gateway,
+    url: gateway.url ?? '',
+    token: gateway.token,
+    workspaces,
+    providers,
+    session: first,
+    log,
+    pushes,
+    secrets,
+    dataDir: join(dataDir, 'gateway'),
+    discoveryDir,
+    discoveryFile: join(discoveryDir, '.provider-token'),
+    /** As a run of the session starts or ends. */
+    lifecycle: (state: 'started' | 'idle', sessionId = first.id) => {
+      for (const listener of listeners) listener(sessionId, state)
+    },
+    removeWorkspaces: () => {
+      config = configOf([])
+      return workspaces.reconfigure()
+    },
+    call: (name: string, args: unknown = {}, more: Partial<ToolCall> = {}): Promise<ToolResult> =>
+      workspaces.tools.call({
+        session: first,
+        name,
+        args,
+        caller: 'test',
+        signal: new AbortController().signal,
+        ...more,
+      }),
+    toolNames: () =>
+      workspaces.tools
+        .list(first)
+        .filter((tool) => tool.provider !== undefined)
+        .map((tool) => tool.name),
+  }
+}
+export type TestGateway = Awaited<ReturnType<typeof openTestGateway>>
+
+export function setTimer(run: () => void, delayMs: number): () => void {
+  const timer = setTimeout(run, delayMs).unref()
+  return () => clearTimeout(timer)
+}
+
+type Message = Readonly<Record<string, unknown>>
+
+/** A provider that speaks raw messages. */
+export interface RawProvider {
+  readonly socket: WebSocket
+  readonly send: (message: Message) => void
+  readonly sendText: (text: string) => void
+  /** The next message. */
+  readonly next: () => Promise<Message>
+  /** Messages that nobody has taken. */
+  readonly waiting: () => readonly Message[]
+  /** The close code. */
+  readonly closed: Promise<number>
+}
+
+/** ws gives a text message as one buffer. */
+export function readMessage(data: unknown): Message {
+  return JSON.parse(data instanceof Buffer ? data.toString() : '') as Message
+}
+
+export async function connectRaw(url: string): Promise<RawProvider> {
+  const socket = new WebSocket(url)
+  onTestFinished(() => socket.terminate())
+  const arrived: Message[] = []
+  const wanted: ((message: Message) => void)[] = []
+  socket.on('message', (data) => {
+    const message = readMessage(data)
+    const take = wanted.shift()
+    if (take === undefined) arrived.push(message)
+    else take(message)
+  })
+  const closed = new Promise<number>((resolve) => socket.once('close', resolve))
+  await once(socket, 'open')
+  return {
+    socket,
+    closed,
+    send: (message) => socket.send(JSON.stringify(message)),
+    sendText: (text) => socket.send(text),
+    next() {
+      const first = arrived.shift()
+      if (first !== undefined) return Promise.resolve(first)
+      return new Promise((resolve, reject) => {
+        wanted.push(resolve)
+        void closed.then((code) => reject(new Error(`closed with ${code} before the next message`)))
+      })
+    },
+    waiting: () => arrived,
+  }
+}
+
+export const greet = {
+  name: 'greet',
+  description: 'Say hello',
+  parameters: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+} as const
+
+/** The smallest tool of this name, which says that it changes nothing. */
+export function toolOf(name: string, more: object = {}) {
+  return { name, description: name, parameters: { type: 'object' }, ...more }
+}
+
+export interface BindOptions {
+  readonly name?: string
+  readonly tools?: readonly unknown[]
+  readonly session?: string
+}
+
+/** A provider that has authenticated. */
+export async function authenticate(of: TestGateway): Promise<RawProvider> {
+  const provider = await connectRaw(of.url)
+  provider.send({ type: 'auth', token: of.token() })
+  await provider.next()
+  return provider
+}
+
+/** A provider that is bound; `hello.ack` and `started` have been read. */
+export async function bind(
+  of: TestGateway,
+  { name = 'my-provider', tools = [greet], session = of.session.id }: BindOptions = {},
+): Promise<RawProvider & { readonly id: string }> {
+  const provider = await authenticate(of)
+  provider.send({ type: 'hello', name, protocolVersion: 2, session, tools })
+  const ack = await provider.next()
+  if (ack['type'] !== 'hello.ack') throw new Error(`no hello.ack: ${JSON.stringify(ack)}`)
+  await provider.next()
+  return { ...provider, id: String(ack['providerId']) }
+}

@@ -1,0 +1,150 @@
+import { expect, test } from 'vitest'
+import { makeFolder } from '../tools/session.ts'
+import { openProxy } from './harness.ts'
+import type { Proxy } from './harness.ts'
+import { eventsUntil, listen, postMessage } from './session-client.ts'
+
+const key = 'key-of-this-test'
+const asKey = { authorization: `Bearer ${key}` }
+
+async function openWorkspace(file = ''): Promise<Proxy> {
+  return openProxy({ file: `workspaces: [{ path: ${await makeFolder()}, name: app }]\n${file}` })
+}
+
+test('a message that begins with the prefix is for the agent', async () => {
+  const proxy = await openWorkspace('agent: { prefix: "do:", max-steps: 2 }')
+  const listener = await listen(proxy)
+  for (const body of [
+    { text: 'do: say hello' },
+    { text: 'say hello', mode: 'agent' },
+    { text: 'do say hello', mode: 'chat' },
+  ]) {
+    await postMessage(proxy, { ...body, model: 'gpt-5-mini' })
+    const events = await eventsUntil(listener, 'done')
+    const inbound = events.find(({ event }) => event === 'inbound')
+    expect(inbound?.data).toMatchObject(body.mode === 'chat' ? { mode: 'chat' } : { mode: 'agent', text: 'say hello' })
+  }
+})
+
+test.each([
+  ['no text', {}, 400, 'text'],
+  ['an empty text', { text: ' ' }, 400, 'text'],
+  ['only a prefix', { text: 'agent: ' }, 400, 'text'],
+  ['an unknown mode', { text: 'x', mode: 'edit' }, 400, 'mode'],
+  ['too many steps', { text: 'x', maxSteps: 31 }, 400, 'maxSteps'],
+  ['an unknown member', { text: 'x', session: 'app' }, 400, null],
+  ['an unknown session', { text: 'x', sessionId: 'unknown' }, 404, null],
+  [
+    'a binary attachment',
+    { text: 'x', attachments: [{ name: 'a', mediaType: 'application/pdf', base64: 'AA==' }] },
+    400,
+    'attachments.0.mediaType',
+  ],
+])('a message with %s is refused', async (_what, body, status, param) => {
+  const proxy = await openWorkspace()
+  const reply = await postMessage(proxy, body)
+  expect(reply.status).toBe(status)
+  expect(reply.json()).toEqual({
+    error: { message: expect.any(String), type: 'invalid_request_error', code: expect.any(String), param },
+  })
+})
+
+test('with several workspaces, a message names its session', async () => {
+  const proxy = await openProxy({
+    file: `workspaces: [${await makeFolder()}, { path: ${await makeFolder()}, name: app }]`,
+  })
+  expect((await postMessage(proxy, { text: 'x' })).json()).toMatchObject({ error: { param: 'sessionId' } })
+  expect((await postMessage(proxy, { text: 'x', sessionId: 'app' })).status).toBe(202)
+})
+
+test('without a workspace, every route says so, and none is suggested', async () => {
+  const proxy = await openProxy()
+  const replies = await Promise.all([
+    postMessage(proxy, { text: 'x' }),
+    proxy.send('/runs/x'),
+    proxy.send('/runs/x/cancel', { method: 'POST' }),
+    proxy.send('/sessions/x/messages'),
+    proxy.send('/sessions/x/history', { method: 'DELETE' }),
+    proxy.send('/sessions/x/streams'),
+    proxy.send('/sessions/x/streams/y'),
+    proxy.send('/approvals/x', { body: '{"decision":"once"}' }),
+  ])
+  for (const reply of replies)
+    expect([reply.status, reply.json()]).toMatchObject([404, { error: { code: 'no_workspace' } }])
+  expect((await proxy.send('/v1/message', { body: '{}' })).json()).toMatchObject({
+    error: { message: expect.stringContaining('POST /v1/messages') },
+  })
+})
+
+test('every route needs a key where there are keys, and messages count for its limits', async () => {
+  const proxy = await openWorkspace(
+    `server: { api-keys: [${key}], key-limits: { plain-1: { requests-per-minute: 2 } } }`,
+  )
+  const unkeyed = await Promise.all([
+    postMessage(proxy, { text: 'x' }),
+    proxy.send('/events'),
+    proxy.send('/runs/x'),
+    proxy.send('/sessions/app/messages'),
+    proxy.send('/approvals/x', { body: '{"decision":"once"}' }),
+  ])
+  expect(unkeyed.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401])
+  const statuses: number[] = []
+  for (let sent = 0; sent < 3; sent += 1)
+    statuses.push((await postMessage(proxy, { text: 'hello', model: 'gpt-5-mini' }, asKey)).status)
+  expect(statuses).toEqual([202, 202, 429])
+})
+
+test('pages of other origins are refused', async () => {
+  const proxy = await openWorkspace()
+  const foreign = { origin: 'https://evil.example' }
+  expect((await postMessage(proxy, { text: 'x' }, foreign)).status).toBe(403)
+  expect((await proxy.send('/events', { headers: foreign })).status).toBe(403)
+  const simple = await proxy.send('/message', { body: '{"text":"x"}', headers: { 'content-type': 'text/plain' } })
+  expect(simple.status).toBe(415)
+})
+
+test('a run is cancelled once, and an approval needs to exist', async () => {
+  const proxy = await openWorkspace()
+  const listener = await listen(proxy)
+  const { id } = (await postMessage(proxy, { text: '[demo:stall] wait', model: 'gpt-5-mini' })).json() as { id: string }
+  await eventsUntil(listener, 'lifecycle')
+  expect((await proxy.send('/sessions')).json()).toMatchObject({
+    sessions: [{ runs: [{ id, mode: 'chat', state: 'running' }] }],
+  })
+  expect((await proxy.send('/sessions/app/history', { method: 'DELETE' })).json()).toMatchObject({
+    error: { code: 'run_in_progress' },
+  })
+  const cancelled = await proxy.send(`/runs/${id}/cancel`, { method: 'POST' })
+  expect([cancelled.status, cancelled.json()]).toMatchObject([202, { id }])
+  expect((await eventsUntil(listener, 'done')).at(-1)?.data).toMatchObject({ outcome: 'cancelled' })
+  const again = await proxy.send(`/runs/${id}/cancel`, { method: 'POST' })
+  expect([again.status, again.json()]).toMatchObject([409, { error: { code: 'run_ended' } }])
+  const decision = await proxy.send('/approvals/unknown', { body: '{"decision":"once"}' })
+  expect([decision.status, decision.json()]).toMatchObject([404, { error: { code: 'approval_not_found' } }])
+  expect((await proxy.send('/approvals/unknown', { body: '{"decision":"maybe"}' })).status).toBe(400)
+  expect((await proxy.send('/sessions/app/messages?limit=1')).json()).toMatchObject({
+    messages: [{ id, outcome: 'cancelled' }],
+  })
+  expect((await proxy.send('/sessions/app/messages?limit=0')).status).toBe(400)
+  expect((await proxy.send('/sessions/app/history', { method: 'DELETE' })).status).toBe(204)
+  expect((await proxy.send(`/runs/${id}`)).status).toBe(404)
+})
+
+test('a key that may use only some models gets one of them by default', async () => {
+  const proxy = await openWorkspace(`server: { api-keys: [${key}], key-limits: { plain-1: { models: [gpt-5-mini] } } }`)
+  const listener = await listen(proxy, '/events', asKey)
+  await postMessage(proxy, { text: 'Say hello' }, asKey)
+  expect((await eventsUntil(listener, 'done')).at(-1)?.data).toMatchObject({
+    outcome: 'completed',
+    model: 'gpt-5-mini',
+  })
+})
+
+test('without a model in message and configuration, the newest Claude Sonnet answers, as for launch opencode', async () => {
+  const proxy = await openWorkspace()
+  const listener = await listen(proxy)
+  await postMessage(proxy, { text: 'Say hello' })
+  expect((await eventsUntil(listener, 'done')).at(-1)?.data).toMatchObject({
+    model: expect.stringMatching(/^claude-sonnet-/),
+  })
+})

@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest'
+import type { PageEvent, Timeline } from '../../src/page/wire.ts'
+import {
+  emptyTimeline,
+  foldEvent,
+  foldHistory,
+  foldReport,
+  pendingApprovals,
+} from '../../src/page/static/fold-events.js'
+
+const run = { id: 'r1', sessionId: 's1', time: '2026-11-24T10:00:00.000Z' }
+const inbound = { ...run, type: 'inbound', text: 'Fix it', mode: 'agent', origin: 'user' } as const
+const fragment = (text: string, kind: 'answer' | 'commentary' | 'notice' = 'answer') =>
+  ({ ...run, type: 'fragment', text, kind }) as const
+const tool = { ...run, type: 'tool', callId: 'c1', tool: 'fs_read' } as const
+const approval = { ...run, type: 'approval', approvalId: 'a1', callId: 'c1', tool: 'shell_run' } as const
+
+const fold = (events: readonly PageEvent[], from: Timeline = emptyTimeline): Timeline =>
+  events.reduce((timeline, event, at) => foldEvent(timeline, event, `event ${at}`), from)
+
+function onlyRun({ items }: Timeline) {
+  const [item, ...others] = items
+  expect(others).toEqual([])
+  if (item?.kind !== 'run') throw new Error('no run')
+  return item
+}
+
+const texts = (events: readonly PageEvent[]) =>
+  onlyRun(fold(events)).parts.map((part) => part.kind === 'text' && part.text)
+
+test('joins the fragments of a text, and begins anew where another part came between', () => {
+  const { parts, text, end } = onlyRun(
+    fold([inbound, fragment('He'), fragment('llo'), fragment('why', 'commentary'), fragment('!')]),
+  )
+  expect(parts.map((part) => part.kind === 'text' && part.text)).toEqual(['Hello', 'why', '!'])
+  expect([text, end]).toEqual(['Fix it', undefined])
+})
+
+test('follows a call from its start to its end', () => {
+  const started = { ...tool, state: 'started', args: { path: 'a' } } as const
+  const timeline = fold([
+    inbound,
+    started,
+    { ...tool, state: 'progress', text: 'ab' },
+    { ...tool, state: 'progress', text: 'c' },
+  ])
+  expect(onlyRun(timeline).parts).toMatchObject([
+    { kind: 'tool', tool: 'fs_read', args: { path: 'a' }, progress: 'abc' },
+  ])
+  const ended = fold(
+    [{ ...tool, state: 'ended', outcome: 'denied', message: 'The policy forbids it.', durationMs: 3 }],
+    timeline,
+  )
+  expect(onlyRun(ended).parts).toMatchObject([
+    { outcome: 'denied', message: 'The policy forbids it.', args: { path: 'a' } },
+  ])
+})
+
+test('shares what an event did not change, so that a view draws only the rest', () => {
+  const before = fold([inbound, { ...tool, state: 'started' }, fragment('a')])
+  const after = fold([fragment('b')], before)
+  expect(onlyRun(after).parts[0]).toBe(onlyRun(before).parts[0])
+  expect(onlyRun(after).parts[1]).not.toBe(onlyRun(before).parts[1])
+})
+
+test('an approval waits until it is decided or its run ends', () => {
+  const asked = fold([inbound, { ...approval, state: 'pending', argv: ['npm', 'test'] }])
+  expect(pendingApprovals(asked)).toMatchObject([
+    { run: { key: 'r1' }, approval: { approvalId: 'a1', argv: ['npm', 'test'] } },
+  ])
+  expect(pendingApprovals(fold([{ ...approval, state: 'refuse' }], asked))).toEqual([])
+  expect(pendingApprovals(fold([{ ...run, type: 'done', outcome: 'cancelled' }], asked))).toEqual([])
+})
+
+test('a diff belongs to the call that made it', () => {
+  const timeline = fold([inbound, { ...tool, state: 'started' }, { ...run, type: 'diff', callId: 'c1', diff: '--- a' }])
+  expect(onlyRun(timeline).parts).toMatchObject([{ tool: 'fs_read', diff: '--- a' }])
+})
+
+test('the end shows an answer that no fragment brought, and does not repeat one that came', () => {
+  const done = { ...run, type: 'done', outcome: 'completed', answer: 'Hello' } as const
+  expect(texts([inbound, done])).toEqual(['Hello'])
+  expect(texts([inbound, fragment('Hello'), done])).toEqual(['Hello'])
+})
+
+test('a run whose message was not seen is shown all the same', () => {
+  expect(onlyRun(fold([fragment('late')]))).toMatchObject({ key: 'r1', text: '', parts: [{ text: 'late' }] })
+})
+
+describe('history', () => {
+  const message = {
+    id: 'r0',
+    text: 'Before',
+    mode: 'chat',
+    time: '2026-11-24T09:00:00.000Z',
+    outcome: 'completed',
+    answer: 'Yes',
+  } as const
+
+  test('comes before the events, once, and completes messages that were not seen', () => {
+    const timeline = fold([{ ...fragment('late'), time: '' }])
+    const messages = [message, { ...message, id: 'r1', text: 'Fix it', time: run.time, outcome: null, answer: null }]
+    const merged = foldHistory(foldHistory(timeline, messages), messages)
+    expect(merged.items).toMatchObject([
+      { key: 'r0', text: 'Before', isRecalled: true, end: { outcome: 'completed' }, parts: [{ text: 'Yes' }] },
+      { key: 'r1', text: 'Fix it', time: run.time, parts: [{ text: 'late' }] },
+    ])
+  })
+
+  test("a report brings a run's steps, approvals and end", () => {
+    const timeline = foldHistory(emptyTimeline, [message])
+    const reported = foldReport(timeline, {
+      id: 'r0',
+      state: 'ended',
+      outcome: 'max_steps',
+      reason: 'The limit of 2 steps is reached.',
+      answer: 'Yes',
+      steps: [{ step: 1, calls: [{ callId: 'c', tool: 'fs_read', outcome: 'ok', durationMs: 2 }] }],
+      approvals: [{ approvalId: 'a', tool: 'shell_run', state: 'once' }],
+    })
+    expect(onlyRun(reported)).toMatchObject({
+      isRecalled: false,
+      end: { outcome: 'max_steps', steps: 1 },
+      parts: [{ text: 'Step 1' }, { tool: 'fs_read' }, { approvalId: 'a', state: 'once' }, { text: 'Yes' }],
+    })
+  })
+})
+
+test('notes tell of pushes, errors and gaps', () => {
+  const common = { sessionId: 's1', time: run.time }
+  const { items } = fold([
+    { ...common, type: 'push', provider: 'ci', stream: 'builds', level: 'surface', text: 'red' },
+    { ...common, type: 'error', code: 'disk_full', message: 'The disk is full.' },
+    { type: 'gap', from: 4, to: 9 },
+  ])
+  expect(items).toMatchObject([
+    { tone: 'push', title: 'ci, builds', text: 'red' },
+    { tone: 'error', text: 'The disk is full.' },
+    { tone: 'gap', title: 'Gap of 6 events' },
+  ])
+})
+
+test('keeps a bounded number of items and characters', () => {
+  const many = fold(Array.from({ length: 400 }, (_, at) => ({ ...inbound, id: `r${at}` })))
+  expect(many.items).toHaveLength(300)
+  expect(many.items.at(-1)).toMatchObject({ key: 'r399' })
+  const long = fold([
+    inbound,
+    ...Array.from({ length: 10 }, () => ({ ...tool, state: 'progress', text: 'x'.repeat(5000) }) as const),
+  ])
+  expect(onlyRun(long).parts).toMatchObject([{ progress: 'x'.repeat(20_000) }])
+})

@@ -1,0 +1,111 @@
+import { readdirSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { openProxy } from '../http/harness.ts'
+import { makeFolder } from '../tools/session.ts'
+
+const files = readdirSync(new URL('../../src/page/static/', import.meta.url)).filter((name) => name !== 'tsconfig.json')
+
+test('without a workspace, / answers as ever and no file of the page exists', async () => {
+  const { send } = await openProxy()
+  expect((await send('/')).json()).toEqual({ ok: true, name: 'copilot-proxy' })
+  for (const method of ['GET', 'POST']) expect((await send('/page/main.js', { method })).status).toBe(404)
+})
+
+test('A12 the page and its files let nothing in from elsewhere', async () => {
+  const { send } = await openProxy({
+    file: `{ server: { api-keys: [example-key] }, workspaces: [${await makeFolder()}] }`,
+  })
+  for (const path of ['/', ...files.map((name) => `/page/${name}`)]) {
+    const { status, headers } = await send(path)
+    expect([path, status]).toEqual([path, 200])
+    expect(headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'cache-control': 'no-cache',
+    })
+    const policy = String(headers['content-security-policy'])
+    expect(policy).toMatch(
+      /^default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; /,
+    )
+    expect(policy).toContain("base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+    expect(policy).not.toMatch(/unsafe|\*|http/)
+  }
+})
+
+test('A13 the page needs no key and holds none, the data behind it does', async () => {
+  const { send } = await openProxy({
+    file: `{ server: { api-keys: [example-key] }, workspaces: [${await makeFolder()}] }`,
+  })
+  const page = await send('/')
+  expect(page.headers['content-type']).toBe('text/html; charset=utf-8')
+  expect(page.text).not.toContain('example-key')
+  expect((await send('/sessions')).status).toBe(401)
+  expect((await send('/requests')).status).toBe(401)
+})
+
+test('the page has no inline script or style, and no address of another origin', async () => {
+  const { send } = await openProxy({ file: `workspaces: [${await makeFolder()}]` })
+  const { text } = await send('/')
+  expect(text).not.toMatch(/<style|\sstyle=|\son\w+=|javascript:/i)
+  expect(text).not.toMatch(/<script(?![^>]*\ssrc="page\/)/)
+  expect(text.match(/(?:src|href)="[^"]*"/g)?.filter((address) => address.includes('//'))).toEqual([])
+})
+
+test('a browser gets each file once, with the right type, and is told when it has the current one', async () => {
+  const { send } = await openProxy({ file: `workspaces: [${await makeFolder()}]` })
+  const first = await send('/page/main.js')
+  const etag = String(first.headers['etag'])
+  expect([first.status, first.headers['content-type']]).toEqual([200, 'text/javascript; charset=utf-8'])
+  for (const known of [etag, `W/${etag}`, `"other", ${etag}`]) {
+    const again = await send('/page/main.js', { headers: { 'if-none-match': known } })
+    expect([again.status, again.text, again.headers['etag']]).toEqual([304, '', etag])
+  }
+  expect((await send('/page/main.js', { headers: { 'if-none-match': '"other"' } })).status).toBe(200)
+  const head = await send('/page/page.css', { method: 'HEAD' })
+  expect([head.status, head.text, head.headers['content-type']]).toEqual([200, '', 'text/css; charset=utf-8'])
+  expect(Number(head.headers['content-length'])).toBeGreaterThan(1000)
+})
+
+test.each([
+  '/page/',
+  '/page/tsconfig.json',
+  '/page/..%2fwire.ts',
+  '/page/%2e%2e',
+  '/page/main.ts',
+  '/page/__proto__',
+  '/page/a/b',
+])('%s is no file of the page', async (path) => {
+  const { send } = await openProxy({ file: `workspaces: [${await makeFolder()}]` })
+  expect((await send(path)).status).toBe(404)
+})
+
+test('the page comes and goes with the workspaces of the configuration', async () => {
+  const folder = await makeFolder()
+  const proxy = await openProxy({ file: `workspaces: [${folder}]` })
+  expect((await proxy.send('/')).text).toContain('<!doctype html>')
+  proxy.daemon.reconfigure(proxy.configure('workspaces: []'))
+  expect((await proxy.send('/')).json()).toEqual({ ok: true, name: 'copilot-proxy' })
+  expect((await proxy.send('/page/main.js')).status).toBe(404)
+})
+
+test('A06 serves its own page under a forwarded port, and behind a TLS proxy', async () => {
+  const { send } = await openProxy({
+    file: `{ server: { allowed-hosts: ["proxy.example:80"] }, workspaces: [${await makeFolder()}] }`,
+  })
+  const statusOf = async (headers: Readonly<Record<string, string>>) => (await send('/v1/models', { headers })).status
+  const site = { 'sec-fetch-site': 'same-origin' }
+  expect(await statusOf({ host: 'localhost:8080', origin: 'http://localhost:8080', ...site })).toBe(200)
+  expect(await statusOf({ host: 'proxy.example', origin: 'http://proxy.example' })).toBe(200)
+  expect(await statusOf({ host: 'proxy.example', origin: 'https://proxy.example', ...site })).toBe(200)
+  // A page of the same name that is not this one: another scheme, another port, another site.
+  expect(await statusOf({ host: 'proxy.example', origin: 'https://proxy.example' })).toBe(403)
+  expect(
+    await statusOf({ host: 'proxy.example', origin: 'http://proxy.example', 'sec-fetch-site': 'cross-site' }),
+  ).toBe(403)
+  expect(
+    await statusOf({ host: 'localhost:8080', origin: 'http://localhost:5173', 'sec-fetch-site': 'same-site' }),
+  ).toBe(403)
+  expect(await statusOf({ host: 'evil.example', origin: 'http://evil.example', ...site })).toBe(403)
+})

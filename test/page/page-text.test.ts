@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest'
+import type { RequestDetail } from '../../src/page/wire.ts'
+import { curlCommand } from '../../src/page/static/curl-command.js'
+import { createEventParser } from '../../src/page/static/event-parser.js'
+import { toDays } from '../../src/page/static/usage-days.js'
+import { toVisible } from '../../src/page/static/visible-text.js'
+
+describe('event parser', () => {
+  const source = ': hello\n\nid: 7\nevent: fragment\ndata: {"a":\ndata: 1}\n\r\nid: 8\r\ndata:x\r\n\r\n'
+  const events = [
+    { id: '7', event: 'fragment', data: '{"a":\n1}' },
+    { id: '8', event: 'message', data: 'x' },
+  ]
+
+  test('reads events however the text is cut', () => {
+    expect(createEventParser().push(source)).toEqual(events)
+    for (let cut = 0; cut < source.length; cut += 1) {
+      const { push } = createEventParser()
+      expect([...push(source.slice(0, cut)), ...push(source.slice(cut))]).toEqual(events)
+    }
+  })
+
+  test('knows where to resume, also from an id that comes without an event', () => {
+    const { push, lastId } = createEventParser()
+    expect([push('retry: 2000\nid: 41\n\n'), lastId()]).toEqual([[], '41'])
+  })
+
+  test('holds back an event that is not complete', () => {
+    const { push } = createEventParser()
+    expect(push('data: 1\n')).toEqual([])
+    expect(push('\n')).toEqual([{ id: '', event: 'message', data: '1' }])
+  })
+})
+
+test('spells characters that hide or reorder text, and no others', () => {
+  expect(toVisible('rm \u202Etxt.exe\u200B\u001B[2K\r')).toBe('rm \\u{202e}txt.exe\\u{200b}\\u{1b}[2K\\u{d}')
+  expect(toVisible('\u{E0041}')).toBe('\\u{e0041}')
+  expect(toVisible('a\tb\nGrüße 日本 👩‍💻')).toBe('a\tb\nGrüße 日本 👩\\u{200d}💻')
+})
+
+describe('curl', () => {
+  const request: RequestDetail = {
+    id: 'id',
+    time: '',
+    client: null,
+    user_agent: null,
+    key: null,
+    api: 'chat',
+    method: 'POST',
+    path: '/v1/chat/completions',
+    asked_model: 'gpt-5-mini',
+    model: 'gpt-5-mini',
+    route: null,
+    status: 200,
+    http_status: 200,
+    failed: false,
+    stream: true,
+    input_tokens: null,
+    output_tokens: null,
+    cached_input_tokens: null,
+    credits: null,
+    estimated: false,
+    first_byte_ms: null,
+    duration_ms: null,
+    warnings: [],
+    adapted: [],
+    error: null,
+    upstream_request_id: null,
+    bodies: 'kept',
+    request_body: '{\n "a": "it\'s \u202E" }',
+    request_body_truncated: false,
+    answer_body: null,
+    answer_body_truncated: false,
+  }
+  const place = { url: 'http://127.0.0.1:4141', isKeyAsked: false }
+
+  test('repeats a kept body and its headers, quoted for a shell', () => {
+    const headers = { 'x-test': "it's", host: 'x', authorization: 'Bearer secret', 'user-agent': 'x' }
+    expect(curlCommand({ ...request, request_headers: headers }, place)).toBe(
+      [
+        "curl 'http://127.0.0.1:4141/v1/chat/completions'",
+        '--no-buffer',
+        String.raw`-H 'x-test: it'\''s'`,
+        "-H 'content-type: application/json'",
+        String.raw`--data-raw '{"a":"it'\''s \u{202e}"}'`,
+      ].join(' \\\n  '),
+    )
+  })
+
+  test('sends a short message in place of a body that was not kept, and names the key only by its variable', () => {
+    const command = curlCommand(
+      { ...request, api: 'messages', path: '/v1/messages', request_body: null },
+      { ...place, isKeyAsked: true },
+    )
+    expect(command).toContain('-H "Authorization: Bearer $COPILOT_PROXY_API_KEY"')
+    expect(command).toContain("-H 'anthropic-version: 2023-06-01'")
+    expect(command).toContain('"model":"gpt-5-mini","stream":true,"max_tokens":100')
+  })
+})
+
+test('the chart has a bar for each day up to today, used or not', () => {
+  const usage = { day: '2026-03-01', requests: 3, errors: 1, input_tokens: 10, output_tokens: 2, credits: null }
+  expect(toDays([usage], 3, new Date(2026, 2, 2, 0, 30))).toEqual([
+    { day: '2026-02-28', requests: 0, errors: 0, tokens: 0, credits: null },
+    { day: '2026-03-01', requests: 3, errors: 1, tokens: 12, credits: null },
+    { day: '2026-03-02', requests: 0, errors: 0, tokens: 0, credits: null },
+  ])
+})

@@ -1,0 +1,183 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { expect, test } from 'vitest'
+import type { FileChange } from '../../src/agent/agent-task.ts'
+import { openSessionStore } from '../../src/sessions/session-store.ts'
+import { listenTo, newFile, openTestSessions, problemOf, waitingAgent } from './support.ts'
+
+const patch = '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n'
+const change = { path: 'a.txt', change: 'modified', added: 1, removed: 1 } as const
+const call = { type: 'tool', callId: 'call-1', tool: 'mcp.edit.applyPatch', step: 2 } as const
+
+/** What a process that was killed has left: a run with a patch, another one that it was about to record, and an approval. */
+async function leaveRun(): Promise<string> {
+  const file = await newFile()
+  mkdirSync(dirname(file))
+  const copy = await newFile()
+  const sessions = await openTestSessions({
+    file,
+    agent: async ({ emit, approve, signal }) => {
+      emit({ ...call, state: 'started', args: {} })
+      emit({ type: 'diff', callId: 'call-1', patchId: 'entry-1', diff: patch, files: [change] })
+      emit({ ...call, state: 'ended', outcome: 'ok', message: 'Patched.', durationMs: 1 })
+      emit({ ...call, callId: 'call-2', step: 3, state: 'started', args: {} })
+      const asked = { approvalId: 'approval-1', callId: 'call-2', tool: call.tool, step: 3 }
+      emit({ type: 'approval', ...asked, state: 'pending' })
+      await approve(asked, signal)
+      return {}
+    },
+  })
+  const ear = listenTo(sessions)
+  sessions.send('change it', { mode: 'agent' })
+  sessions.send('later', { mode: 'agent' })
+  await ear.heard('approval')
+  // Copied as it is: the process that has it open lives on, and its end would be no crash.
+  mkdirSync(dirname(copy))
+  for (const suffix of ['', '-wal']) writeFileSync(copy + suffix, readFileSync(file + suffix))
+  return copy
+}
+
+test('a run that was interrupted is told so, with what was changed', async () => {
+  const asked: object[] = []
+  const unrecorded: FileChange = { path: 'b.txt', change: 'created', added: 3, removed: 0, diff: '+b' }
+  const sessions = await openTestSessions({
+    file: await leaveRun(),
+    randomId: () => 'new-run',
+    changes: async (sessionId, { exceptIds }) => {
+      asked.push({ sessionId, exceptIds: [...exceptIds] })
+      return [unrecorded, { ...change, diff: 'of the same file' }]
+    },
+  })
+  const ear = listenTo(sessions, { after: 0 })
+  const done = await ear.heard('done', ({ data }) => data['id'] === 'run-1')
+  expect(done.data).toMatchObject({
+    outcome: 'interrupted',
+    steps: 3,
+    files: [change, { path: 'b.txt', change: 'created', added: 3, removed: 0 }],
+    summary: 'Changed before the end:\n- a.txt: modified, +1 −1\n- b.txt: created, +3 −0',
+  })
+  expect(asked).toEqual([{ sessionId: 'id-of-app', exceptIds: ['entry-1'] }])
+  const late = await ear.heard('done', ({ data }) => data['id'] === 'run-2')
+  expect(late.data).toMatchObject({
+    outcome: 'interrupted',
+    reason: 'copilot-proxy ended before the run began.',
+    files: [],
+  })
+  expect(sessions.run('run-1')).toMatchObject({
+    state: 'ended',
+    outcome: 'interrupted',
+    approvals: [{ approvalId: 'approval-1', state: 'expired' }],
+    files: [{ ...change, diff: patch }, unrecorded],
+  })
+  expect(problemOf(() => sessions.decide('approval-1', 'once'))).toBe('approval_decided')
+  expect(problemOf(() => sessions.cancel('run-1'))).toBe('run_ended')
+  const ids = ear.events.map(({ id }) => id)
+  expect(ids).toEqual(ids.toSorted((one, other) => one - other))
+  expect(ear.events.filter(({ type }) => type === 'done')).toHaveLength(2)
+})
+
+test('a run that was interrupted is told once', async () => {
+  const file = await leaveRun()
+  for (let start = 1; start <= 2; start += 1) {
+    const sessions = await openTestSessions({ file })
+    const ear = listenTo(sessions, { after: 0 })
+    await ear.heard('done', ({ data }) => data['id'] === 'run-2')
+    await sessions.stop(0)
+    sessions.close()
+    expect(ear.events.filter(({ type, data }) => type === 'done' && data['id'] === 'run-1')).toHaveLength(1)
+  }
+})
+
+test('events go on behind those of the process before, and a client resumes over the restart', async () => {
+  const file = await newFile()
+  const first = await openTestSessions({ file })
+  const ear = listenTo(first)
+  first.send('one')
+  const done = await ear.heard('done')
+  await first.stop(1000)
+  first.close()
+  const second = await openTestSessions({ file, now: () => 1000, randomId: () => 'second' })
+  const later = listenTo(second, { after: done.id - 1 })
+  second.send('two')
+  await later.heard('done', ({ data }) => data['id'] === 'second')
+  expect(later.events[0]).toEqual(done)
+  expect(later.events.map(({ type, data }) => data['state'] ?? type)).toEqual([
+    'done',
+    'idle',
+    'shutdown',
+    'inbound',
+    'started',
+    'done',
+    'idle',
+  ])
+  const ids = later.events.map(({ id }) => id)
+  expect(ids).toEqual(ids.toSorted((a, b) => a - b))
+})
+
+test('a damaged file is moved aside, and clients that knew it are told of the gap', async () => {
+  const file = await newFile()
+  mkdirSync(dirname(file))
+  writeFileSync(file, 'no database'.repeat(1000))
+  const sessions = await openTestSessions({ file })
+  const ear = listenTo(sessions, { after: 5 })
+  expect(ear.events).toMatchObject([{ type: 'gap', data: { from: 6, to: expect.any(Number) } }])
+  sessions.send('hello')
+  const done = await ear.heard('done')
+  expect(done.id).toBeGreaterThan(Number(ear.events[0]?.data['to']))
+  expect(readFileSync(`${file}.damaged`, 'latin1')).toContain('no database')
+  expect(sessions.log.lines).toContainEqual(
+    expect.objectContaining({ level: 'error', fields: expect.objectContaining({ file: `${file}.damaged` }) }),
+  )
+})
+
+test('a file of a newer version is refused, and stays as it is', async () => {
+  const file = await newFile()
+  openSessionStore(file).close()
+  const { DatabaseSync } = await import('node:sqlite')
+  const newer = new DatabaseSync(file)
+  newer.exec('PRAGMA user_version = 99')
+  newer.close()
+  const before = readFileSync(file)
+  const sessions = await openTestSessions({ file })
+  expect(problemOf(() => sessions.send('hello'))).toBe('sessions_unavailable')
+  expect(problemOf(() => listenTo(sessions))).toBe('sessions_unavailable')
+  expect(problemOf(() => sessions.messages('id-of-app', { limit: 1 }))).toBe('sessions_unavailable')
+  expect(readFileSync(file).equals(before)).toBe(true)
+})
+
+test('the file is created with the first message or listener, and not before', async () => {
+  const file = await newFile()
+  const sessions = await openTestSessions({ file })
+  expect(sessions.openRuns('id-of-app')).toEqual([])
+  sessions.remove('app')
+  await sessions.stop(0)
+  expect(existsSync(file)).toBe(false)
+  listenTo(sessions)
+  expect(existsSync(file)).toBe(true)
+})
+
+test('a full disk ends no run: it is told and logged once, and what was kept in memory is stored when there is room', async () => {
+  const file = await newFile()
+  const settings = 'agent: { max-steps: 30 }'
+  const sessions = await openTestSessions({
+    file,
+    settings,
+    maxBytes: 600 * 1024,
+    agent: async (task) => {
+      const { emit, text } = task
+      for (let number = 0; number < 40; number += 1) {
+        emit({ type: 'fragment', kind: 'commentary', text: `${number} ${text.slice(0, 1).repeat(20_000)}` })
+      }
+      return text === 'wait' ? waitingAgent(task) : {}
+    },
+  })
+  const ear = listenTo(sessions)
+  const id = sessions.send('fill')
+  expect((await ear.heard('error')).data).toMatchObject({ code: 'disk_full', sessionId: 'id-of-app' })
+  expect((await ear.heard('done')).data).toMatchObject({ id, outcome: 'completed' })
+  expect(ear.events.filter(({ type }) => type === 'fragment')).toHaveLength(40)
+  const second = sessions.send('x')
+  await ear.heard('done', ({ data }) => data['id'] === second)
+  expect(ear.events.filter(({ type }) => type === 'error')).toHaveLength(1)
+  expect(sessions.log.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
+})

@@ -1,0 +1,287 @@
+import { expect, test, vi } from 'vitest'
+import type { AgentTask } from '../../src/agent/agent-task.ts'
+import { Fault } from '../../src/errors.ts'
+import { listenTo, openTestSessions, problemOf, waitingAgent } from './support.ts'
+import type { TestAgent } from './support.ts'
+
+const writes = { callId: 'call-1', tool: 'mcp.edit.applyPatch', step: 1 } as const
+const patch = '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n'
+
+/** Asks for one approval and says what it got. */
+const askingAgent: TestAgent = async ({ emit, approve, signal }) => {
+  const request = { ...writes, approvalId: 'approval-1', diff: patch, paths: ['a.txt'] }
+  emit({ type: 'tool', ...writes, state: 'started', args: { unifiedDiff: patch } })
+  emit({ type: 'approval', ...request, state: 'pending' })
+  const decision = await approve(request, signal)
+  emit({ type: 'approval', ...writes, approvalId: 'approval-1', state: decision })
+  emit({ type: 'tool', ...writes, state: 'ended', outcome: 'ok', message: 'Patched a.txt.', durationMs: 5 })
+  const file = { path: 'a.txt', change: 'modified', added: 1, removed: 1 } as const
+  emit({ type: 'diff', callId: 'call-1', patchId: 'entry-1', diff: patch, files: [file] })
+  return { answer: decision, files: [{ ...file, diff: patch }] }
+}
+
+test('a run is told from its message to its end, and kept', async () => {
+  const sessions = await openTestSessions({
+    agent: async ({ emit }) => {
+      emit({ type: 'fragment', kind: 'answer', text: 'Hel' })
+      emit({ type: 'fragment', kind: 'answer', text: 'lo' })
+      return { usage: { inputTokens: 3, outputTokens: 2, cachedInputTokens: 1, nanoAiu: 5e8 } }
+    },
+  })
+  const ear = listenTo(sessions)
+  const id = sessions.send('Hi', { model: 'gpt-5-mini' })
+  await ear.heard('done')
+  expect(ear.events.map(({ type }) => type)).toEqual(['inbound', 'lifecycle', 'fragment', 'done', 'lifecycle'])
+  expect(ear.events[2]?.data).toEqual({
+    id,
+    sessionId: 'id-of-app',
+    kind: 'answer',
+    text: 'Hello',
+    time: expect.any(String),
+  })
+  expect(ear.events[3]?.data).toMatchObject({
+    usage: { inputTokens: 3, outputTokens: 2, cachedInputTokens: 1, credits: 0.5 },
+    steps: 1,
+  })
+  expect(sessions.run(id)).toMatchObject({
+    id,
+    state: 'ended',
+    text: 'Hi',
+    model: 'test-model',
+    answer: 'Hello',
+    requests: 1,
+  })
+  expect(sessions.messages('id-of-app', { limit: 5 })).toMatchObject([
+    { id, text: 'Hi', answer: 'Hello', outcome: 'completed' },
+  ])
+  expect(sessions.openRuns('id-of-app')).toEqual([])
+})
+
+test('the model is that of the message, else of the configuration, else the default', async () => {
+  const tasks: AgentTask[] = []
+  const sessions = await openTestSessions({
+    agent: async (task) => {
+      tasks.push(task)
+      return {}
+    },
+  })
+  const ear = listenTo(sessions)
+  const first = sessions.send('one', { model: 'given' })
+  await ear.heard('done', ({ data }) => data['id'] === first)
+  const second = sessions.send('two', { keyName: 'laptop' })
+  await ear.heard('done', ({ data }) => data['id'] === second)
+  sessions.configure('agent: { model: configured, max-steps: 7, fallback-models: [other] }')
+  const third = sessions.send('three', { origin: 'provider', maxSteps: 3 })
+  await ear.heard('done', ({ data }) => data['id'] === third)
+  expect(tasks.map(({ settings }) => settings.model)).toEqual(['given', 'default-model', 'configured'])
+  expect(tasks.map(({ settings }) => settings.maxSteps)).toEqual([30, 30, 3])
+  expect(tasks.map(({ initiator }) => initiator)).toEqual(['user', 'user', 'agent'])
+  expect(tasks.map(({ caller }) => caller)).toEqual(['agent:local', 'agent:laptop', 'agent:local'])
+  expect(tasks[2]?.settings.fallbackModels).toEqual(['other'])
+})
+
+const item = (text: string) => ({ type: 'message', role: 'user', parts: [{ type: 'text', text }], path: '' }) as const
+
+test('a run gets what earlier runs of its session have left, and nothing of other sessions', async () => {
+  const histories: AgentTask['history'][] = []
+  const sessions = await openTestSessions({
+    names: ['app', 'other'],
+    agent: async ({ history, text }) => {
+      histories.push(history)
+      return { items: [item(text)] }
+    },
+  })
+  const ear = listenTo(sessions)
+  for (const [text, sessionId] of [
+    ['one', 'id-of-app'],
+    ['else', 'id-of-other'],
+    ['two', 'id-of-app'],
+    ['three', 'id-of-app'],
+  ] as const) {
+    const id = sessions.send(text, { sessionId })
+    await ear.heard('done', ({ data }) => data['id'] === id)
+  }
+  expect(histories).toEqual([[], [], [item('one')], [item('one'), item('two')]])
+})
+
+test('the agent runs once at a time in a session, others wait in order, and chats run beside it', async () => {
+  const started: string[] = []
+  const ends = new Map<string, () => void>()
+  const sessions = await openTestSessions({
+    names: ['app', 'other'],
+    agent: async ({ text }) => {
+      started.push(text)
+      await new Promise<void>((resolve) => ends.set(text, resolve))
+      return {}
+    },
+  })
+  const ear = listenTo(sessions)
+  const [, two] = ['one', 'two', 'three'].map((text) => sessions.send(text, { mode: 'agent' }))
+  sessions.send('chat')
+  sessions.send('elsewhere', { mode: 'agent', sessionId: 'id-of-other' })
+  await vi.waitFor(() => expect(started).toEqual(['one', 'chat', 'elsewhere']))
+  expect(sessions.openRuns('id-of-app').map(({ state }) => state)).toEqual(['running', 'queued', 'queued', 'running'])
+  expect(sessions.cancel(two ?? '')).toBe('ended')
+  ends.get('one')?.()
+  await vi.waitFor(() => expect(started).toContain('three'))
+  for (const end of ends.values()) end()
+  await ear.heard('lifecycle', ({ data }) => data['state'] === 'idle' && data['sessionId'] === 'id-of-app')
+  expect(started).toEqual(['one', 'chat', 'elsewhere', 'three'])
+})
+
+test('more runs than a session may have are refused', async () => {
+  const sessions = await openTestSessions({ agent: waitingAgent })
+  for (let sent = 0; sent < 21; sent += 1) sessions.send('again', { mode: 'agent' })
+  expect(problemOf(() => sessions.send('again', { mode: 'agent' }))).toBe('too_many_runs')
+  for (let sent = 0; sent < 8; sent += 1) sessions.send('again')
+  expect(problemOf(() => sessions.send('again'))).toBe('too_many_runs')
+})
+
+test('a message for the agent is refused while it is switched off, and a chat is not', async () => {
+  const sessions = await openTestSessions({ settings: 'agent: { enabled: false }' })
+  expect(problemOf(() => sessions.send('go', { mode: 'agent' }))).toBe('agent_disabled')
+  expect(sessions.send('hello')).toBe('run-1')
+  expect(problemOf(() => sessions.send('hello', { sessionId: 'unknown' }))).toBe('session_not_found')
+})
+
+test('a cancelled run ends once, and says so', async () => {
+  const sessions = await openTestSessions({ agent: waitingAgent })
+  const ear = listenTo(sessions)
+  const id = sessions.send('wait')
+  await ear.heard('lifecycle')
+  expect(sessions.cancel(id)).toBe('running')
+  sessions.cancel(id)
+  expect((await ear.heard('done')).data).toMatchObject({ outcome: 'cancelled' })
+  expect(problemOf(() => sessions.cancel(id))).toBe('run_ended')
+  expect(problemOf(() => sessions.cancel('unknown'))).toBe('run_not_found')
+  expect(ear.events.filter(({ type }) => type === 'done')).toHaveLength(1)
+})
+
+test('a failure before the agent ends the run with its message', async () => {
+  const sessions = await openTestSessions({
+    defaultModel: () =>
+      Promise.reject(new Fault({ kind: 'copilot_unavailable', detail: 'Nobody is logged in', fix: 'Log in.' })),
+  })
+  const ear = listenTo(sessions)
+  sessions.send('hello')
+  expect((await ear.heard('done')).data).toMatchObject({ outcome: 'failed', reason: 'Nobody is logged in. Log in.' })
+})
+
+test('the first of two decisions wins', async () => {
+  const sessions = await openTestSessions({ agent: askingAgent })
+  const ear = listenTo(sessions)
+  const id = sessions.send('change it', { mode: 'agent' })
+  const asked = await ear.heard('approval')
+  expect(asked.data).toMatchObject({ id, approvalId: 'approval-1', state: 'pending', diff: patch, paths: ['a.txt'] })
+  expect(sessions.openRuns('id-of-app')).toMatchObject([{ id, state: 'waiting', step: 1 }])
+  expect(sessions.run(id)).toMatchObject({
+    state: 'waiting',
+    approvals: [{ approvalId: 'approval-1', state: 'pending' }],
+  })
+  expect(sessions.decide('approval-1', 'once')).toBe('once')
+  expect(problemOf(() => sessions.decide('approval-1', 'refuse'))).toBe('approval_decided')
+  expect(problemOf(() => sessions.decide('unknown', 'once'))).toBe('approval_not_found')
+  await ear.heard('done')
+  expect(problemOf(() => sessions.decide('approval-1', 'refuse'))).toBe('approval_decided')
+  expect(sessions.run(id)).toMatchObject({
+    answer: 'once',
+    approvals: [{ approvalId: 'approval-1', state: 'once', diff: patch }],
+    steps: [{ step: 1, calls: [{ callId: 'call-1', outcome: 'ok', durationMs: 5, args: { unifiedDiff: patch } }] }],
+    files: [{ path: 'a.txt', change: 'modified', added: 1, removed: 1, diff: patch }],
+  })
+  expect(ear.events.filter(({ type }) => type === 'approval').map(({ data }) => data['state'])).toEqual([
+    'pending',
+    'once',
+  ])
+})
+
+test('an approval expires with its run', async () => {
+  const sessions = await openTestSessions({ agent: askingAgent })
+  const ear = listenTo(sessions)
+  const id = sessions.send('change it', { mode: 'agent' })
+  await ear.heard('approval')
+  sessions.cancel(id)
+  await ear.heard('done')
+  expect(ear.events.filter(({ type }) => type === 'approval').map(({ data }) => data['state'])).toEqual([
+    'pending',
+    'expired',
+  ])
+  expect(problemOf(() => sessions.decide('approval-1', 'once'))).toBe('approval_decided')
+})
+
+test('a workspace that is removed takes its runs with it, those that wait included', async () => {
+  const sessions = await openTestSessions({ agent: waitingAgent, names: ['app', 'other'] })
+  const ear = listenTo(sessions)
+  const ids = [sessions.send('one', { mode: 'agent' }), sessions.send('two', { mode: 'agent' })]
+  const other = sessions.send('other', { sessionId: 'id-of-other' })
+  sessions.remove('app')
+  for (const id of ids) {
+    const done = await ear.heard('done', ({ data }) => data['id'] === id)
+    expect(done.data).toMatchObject({
+      outcome: 'cancelled',
+      reason: 'The workspace was removed from the configuration.',
+    })
+  }
+  expect((await ear.heard('lifecycle', ({ data }) => data['state'] === 'removed')).data).toMatchObject({ name: 'app' })
+  expect(sessions.run(other)).toMatchObject({ state: 'running' })
+})
+
+test('a stop ends every run with an event, and accepts no more', async () => {
+  const sessions = await openTestSessions({ agent: waitingAgent })
+  const ear = listenTo(sessions)
+  const ids = [sessions.send('one', { mode: 'agent' }), sessions.send('two', { mode: 'agent' }), sessions.send('three')]
+  await sessions.stop(1000)
+  const done = ear.events.filter(({ type }) => type === 'done')
+  expect(done.map(({ data }) => String(data['id'])).toSorted()).toEqual(ids.toSorted())
+  expect(done.map(({ data }) => data['reason'])).toEqual(Array(3).fill('copilot-proxy was stopped.'))
+  expect(ear.events.map(({ data }) => data['state'])).toContain('shutdown')
+  expect(() => sessions.send('more')).toThrow(Fault)
+})
+
+test('a run that does not end in time is told as interrupted', async () => {
+  const sessions = await openTestSessions({ agent: () => new Promise(() => {}) })
+  const ear = listenTo(sessions)
+  sessions.send('one')
+  await sessions.stop(10)
+  expect((await ear.heard('done')).data).toMatchObject({ outcome: 'interrupted' })
+})
+
+test('programs hear when runs start and when a session is idle', async () => {
+  const sessions = await openTestSessions()
+  const heard = vi.fn<(sessionId: string, state: string) => void>()
+  const end = sessions.lifecycle(heard)
+  const ear = listenTo(sessions)
+  sessions.send('one')
+  await ear.heard('lifecycle', ({ data }) => data['state'] === 'idle')
+  expect(heard.mock.calls).toEqual([
+    ['id-of-app', 'started'],
+    ['id-of-app', 'idle'],
+  ])
+  end()
+  const second = sessions.send('two')
+  await ear.heard('done', ({ data }) => data['id'] === second)
+  expect(heard).toHaveBeenCalledTimes(2)
+})
+
+test('history can be deleted, but not during a run', async () => {
+  const sessions = await openTestSessions({
+    names: ['app', 'other'],
+    agent: (task) => (task.text === 'wait' ? waitingAgent(task) : Promise.resolve({})),
+  })
+  const ear = listenTo(sessions)
+  const id = sessions.send('secret words')
+  await ear.heard('done')
+  const other = sessions.send('kept', { sessionId: 'id-of-other' })
+  await ear.heard('done', ({ data }) => data['id'] === other)
+  const waiting = sessions.send('wait')
+  expect(problemOf(() => sessions.forget('id-of-app'))).toBe('run_in_progress')
+  sessions.cancel(waiting)
+  await ear.heard('done', ({ data }) => data['id'] === waiting)
+  sessions.forget('id-of-app')
+  expect(sessions.messages('id-of-app', { limit: 5 })).toEqual([])
+  expect(problemOf(() => sessions.run(id))).toBe('run_not_found')
+  expect(sessions.messages('id-of-other', { limit: 5 })).toHaveLength(1)
+  const late = listenTo(sessions, { after: 0 })
+  expect(late.events.filter(({ data }) => data['sessionId'] === 'id-of-app')).toEqual([])
+  expect(late.events.some(({ data }) => data['sessionId'] === 'id-of-other')).toBe(true)
+})

@@ -1,0 +1,305 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import { expect, onTestFinished, test } from 'vitest'
+import { openSessionStore, type SessionStore } from '../../src/sessions/session-store.ts'
+import { newFile } from './support.ts'
+
+function open(file = ':memory:'): SessionStore {
+  const store = openSessionStore(file)
+  onTestFinished(() => {
+    try {
+      store.close()
+    } catch {
+      // The test has closed it.
+    }
+  })
+  return store
+}
+
+const run = { id: 'run-1', session: 'app', state: 'running', startedMs: 1000, endedMs: null, data: '{}' }
+const event = (id: number, session = 'app', timeMs = id) => ({
+  id,
+  session,
+  type: 'fragment',
+  timeMs,
+  data: `{"n":${id}}`,
+})
+const limits = { sinceMs: 0, runsPerSession: 100, events: 100, entriesPerSession: 100 }
+
+/** Prunes to the end. */
+function prune(store: SessionStore, change: Partial<typeof limits>): void {
+  while (store.prune({ ...limits, ...change }));
+}
+
+test('file, companions and folder are this user’s alone, whatever the umask', async () => {
+  const file = await newFile()
+  const umask = process.umask(0)
+  onTestFinished(() => void process.umask(umask))
+  const store = open(file)
+  store.write(() => store.putRun(run))
+  const names = readdirSync(dirname(file))
+  expect(names).toContain('sessions.db-wal')
+  expect(names.map((name) => statSync(`${dirname(file)}/${name}`).mode & 0o777)).toEqual(names.map(() => 0o600))
+  expect(statSync(dirname(file)).mode & 0o777).toBe(0o700)
+})
+
+test('keeps what was written, and the last form of it', async () => {
+  const file = await newFile()
+  const store = open(file)
+  store.write(() => {
+    store.putRun(run)
+    store.putPart({ run: 'run-1', kind: 'approval', key: 'a', data: '1' })
+    store.putPart({ run: 'run-1', kind: 'call', key: 'a', data: '2' })
+    store.putPart({ run: 'run-1', kind: 'approval', key: 'a', data: '3' })
+    store.putEvents([event(5), event(6, 'other'), event(7)])
+  })
+  store.write(() => store.putRun({ ...run, state: 'ended', endedMs: 2000, data: '{"end":1}' }))
+  store.close()
+  const again = open(file)
+  expect(again.run('run-1')).toEqual({ ...run, state: 'ended', endedMs: 2000, data: '{"end":1}' })
+  expect(again.unfinished()).toEqual([])
+  expect(again.partsOf('run-1').map(({ kind, data }) => [kind, data])).toEqual([
+    ['approval', '3'],
+    ['call', '2'],
+  ])
+  expect(again.approval('a')).toMatchObject({ run: 'run-1', data: '3' })
+  expect(again.eventsAfter(5, undefined, 10).map(({ id }) => id)).toEqual([6, 7])
+  expect(again.eventsAfter(0, 'app', 1)).toEqual([event(5)])
+  expect(again.lastEventId()).toBe(7)
+})
+
+test('pages go back from the newest', () => {
+  const store = open()
+  store.write(() => {
+    for (let number = 1; number <= 5; number += 1) {
+      store.putRun({ ...run, id: `run-${number}` })
+      store.putEntry({ session: 'app', stream: 'log', timeMs: number, data: `"${number}"` })
+    }
+    store.putEntry({ session: 'app', stream: 'other', timeMs: 9, data: '""' })
+  })
+  const ids = (before?: string) => store.runsOf('app', { limit: 2, before }).map(({ id }) => id)
+  expect(ids()).toEqual(['run-4', 'run-5'])
+  expect(ids('run-4')).toEqual(['run-2', 'run-3'])
+  expect(ids('run-1')).toEqual([])
+  expect(ids('unknown')).toEqual([])
+  expect(store.streamsOf('app')).toEqual([
+    { name: 'log', entries: 5, lastMs: 5 },
+    { name: 'other', entries: 1, lastMs: 9 },
+  ])
+  const [first, second] = store.entriesOf('app', 'log', { limit: 2 })
+  expect([first?.data, second?.data]).toEqual(['"4"', '"5"'])
+  expect(store.entriesOf('app', 'log', { limit: 9, before: String(first?.id) }).map(({ data }) => data)).toEqual([
+    '"1"',
+    '"2"',
+    '"3"',
+  ])
+})
+
+test('of the items of a session, gives the newest that fit, oldest first', () => {
+  const store = open()
+  store.write(() => {
+    for (const name of ['aaaa', 'bbbb', 'cccc']) store.putItems('app', name, name)
+    store.putItems('other', 'x', 'x')
+  })
+  expect(store.itemsOf('app', 100)).toEqual(['aaaa', 'bbbb', 'cccc'])
+  expect(store.itemsOf('app', 11)).toEqual(['bbbb', 'cccc'])
+  expect(store.itemsOf('app', 3)).toEqual([])
+})
+
+test('old runs go with all their parts, by age and by number, and running ones stay', () => {
+  const store = open()
+  store.write(() => {
+    for (let number = 1; number <= 1200; number += 1) {
+      const id = `run-${number}`
+      store.putRun({ ...run, id, state: number === 1 ? 'running' : 'ended', startedMs: number })
+      store.putPart({ run: id, kind: 'call', key: 'a', data: '' })
+      store.putItems('app', id, id)
+    }
+    store.putRun({ ...run, id: 'other', session: 'other', state: 'ended', startedMs: 1190 })
+  })
+  expect(store.prune({ ...limits, runsPerSession: 20 })).toBe(true)
+  prune(store, { runsPerSession: 20 })
+  expect(store.runsOf('app', { limit: 500 }).map(({ id }) => id)).toEqual([
+    'run-1',
+    ...Array.from({ length: 20 }, (_, at) => `run-${at + 1181}`),
+  ])
+  expect(store.partsOf('run-5')).toEqual([])
+  expect(store.itemsOf('app', 1e6)).toHaveLength(21)
+  prune(store, { sinceMs: 1195 })
+  expect(store.runsOf('app', { limit: 500 })).toHaveLength(7)
+  expect(store.run('other')).toBeUndefined()
+})
+
+test('old events go, and it is known that they did', () => {
+  const store = open()
+  store.write(() => store.putEvents(Array.from({ length: 1300 }, (_, at) => event(at + 1))))
+  prune(store, { events: 50 })
+  expect(store.prunedTo()).toBe(1250)
+  expect(store.eventsAfter(0, undefined, 9999).map(({ id }) => id)).toEqual(
+    Array.from({ length: 50 }, (_, at) => at + 1251),
+  )
+  prune(store, { sinceMs: 1299 })
+  expect(store.eventsAfter(0, undefined, 9999).map(({ id }) => id)).toEqual([1299, 1300])
+  prune(store, { sinceMs: 9999 })
+  expect([store.prunedTo(), store.lastEventId()]).toEqual([1300, 1300])
+})
+
+test('what is forgotten is nowhere in the file', async () => {
+  const file = await newFile()
+  const store = open(file)
+  store.write(() => {
+    store.putRun({ ...run, data: 'a-secret-of-app' })
+    store.putItems('app', 'run-1', 'a-secret-of-app')
+    store.putEvents([{ ...event(1), data: 'a-secret-of-app' }])
+    store.putEntry({ session: 'app', stream: 's', timeMs: 1, data: 'a-secret-of-app' })
+    store.putRun({ ...run, id: 'run-2', session: 'other', data: 'kept-of-other' })
+  })
+  store.forget('app')
+  const bytes = readdirSync(dirname(file))
+    .map((name) => readFileSync(`${dirname(file)}/${name}`, 'latin1'))
+    .join('')
+  expect(bytes).toContain('kept-of-other')
+  expect(bytes).not.toContain('a-secret-of-app')
+})
+
+test('all of a write or nothing', () => {
+  const store = open()
+  expect(() =>
+    store.write(() => {
+      store.putRun(run)
+      store.putEvents([{ ...event(1), data: Symbol('no text') as unknown as string }])
+    }),
+  ).toThrow()
+  expect(store.run('run-1')).toBeUndefined()
+})
+
+test('a file belongs to one process at a time', async () => {
+  const file = await newFile()
+  const first = open(file)
+  expect(() => open(file)).toThrow(
+    expect.objectContaining({ problem: 'busy', message: expect.stringContaining('Another copilot-proxy') }),
+  )
+  first.close()
+  open(file).close()
+  const again = open(file)
+  expect(() => open(file)).toThrow(expect.objectContaining({ problem: 'busy' }))
+  again.close()
+})
+
+test('what a newer version wrote is refused and left alone', async () => {
+  const file = await newFile()
+  open(file).close()
+  const newer = new DatabaseSync(file)
+  newer.exec('PRAGMA user_version = 99')
+  newer.close()
+  expect(() => open(file)).toThrow(
+    expect.objectContaining({ problem: 'newer', message: expect.stringContaining('newer copilot-proxy') }),
+  )
+})
+
+test.each([
+  ['text', (file: string) => writeFileSync(file, 'not a database at all, and longer than its header'.repeat(90))],
+  [
+    'half of a file',
+    (file: string) => {
+      open(file).close()
+      truncateSync(file, statSync(file).size / 2)
+    },
+  ],
+  [
+    'a database of somebody else',
+    (file: string) => {
+      const other = new DatabaseSync(file)
+      other.exec('CREATE TABLE runs (other TEXT); PRAGMA user_version = 1')
+      other.close()
+    },
+  ],
+])('%s in place of the file is damaged', async (_what, make) => {
+  const file = await newFile()
+  mkdirSync(dirname(file))
+  make(file)
+  const use = () => {
+    const store = open(file)
+    store.write(() => store.putRun(run))
+  }
+  expect(use).toThrow(expect.objectContaining({ problem: 'damaged' }))
+})
+
+test('a link is not followed', async () => {
+  const file = await newFile()
+  mkdirSync(dirname(file))
+  writeFileSync(`${file}.other`, '')
+  symlinkSync(`${file}.other`, file)
+  expect(() => open(file)).toThrow(expect.objectContaining({ problem: 'unusable' }))
+})
+
+type Step = { readonly run: number; readonly ends: boolean; readonly events: number }
+
+test('a file that is copied in the middle of any sequence of writes holds whole writes in their order', async () => {
+  const step: fc.Arbitrary<Step> = fc.record({ run: fc.nat(3), ends: fc.boolean(), events: fc.nat(3) })
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), fc.nat(), async (steps, cut) => {
+      const file = await newFile()
+      const store = openSessionStore(file)
+      const crashAt = cut % steps.length
+      const copy = await newFile()
+      let id = 0
+      for (const [at, { run: number, ends, events }] of steps.entries()) {
+        store.write(() => {
+          store.putRun({ ...run, id: `run-${number}`, state: ends ? 'ended' : 'running', data: String(at) })
+          store.putEvents(Array.from({ length: events }, () => event((id += 1), `step-${at}`)))
+        })
+        if (at !== crashAt) continue
+        // What a process leaves that is killed here: the file, and a log that nobody has moved into it.
+        mkdirSync(dirname(copy), { recursive: true })
+        for (const name of readdirSync(dirname(file))) {
+          if (!name.endsWith('-shm'))
+            writeFileSync(`${dirname(copy)}/${name}`, readFileSync(`${dirname(file)}/${name}`))
+        }
+      }
+      store.close()
+      const after = openSessionStore(copy)
+      const kept = steps.slice(0, crashAt + 1)
+      for (const number of new Set(kept.map((each) => each.run))) {
+        const last = kept.findLastIndex((each) => each.run === number)
+        expect(after.run(`run-${number}`)).toMatchObject({
+          data: String(last),
+          state: kept[last]?.ends === true ? 'ended' : 'running',
+        })
+      }
+      const total = kept.reduce((sum, { events }) => sum + events, 0)
+      expect(after.eventsAfter(0, undefined, 1000).map((each) => each.id)).toEqual(
+        Array.from({ length: total }, (_, at) => at + 1),
+      )
+      after.close()
+    }),
+    { numRuns: 40 },
+  )
+})
+
+test('a process that is killed in the midst of writing costs nothing that it had stored', async () => {
+  const file = await newFile()
+  const program = fileURLToPath(new URL('children/write.ts', import.meta.url))
+  const child = spawn(process.execPath, [program, file], { stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let told = 0
+  const ended = once(child, 'close')
+  for await (const line of createInterface(child.stdout)) {
+    told = Number(line)
+    if (told === 200) child.kill('SIGKILL')
+  }
+  await ended
+  const store = open(file)
+  const stored = Number(store.run('run')?.data)
+  // What was told is stored; one more may have been, whole.
+  expect([told, told + 1]).toContain(stored)
+  expect(store.lastEventId()).toBe(stored * 3)
+  expect(store.eventsAfter(0, undefined, 1e6)).toHaveLength(stored * 3)
+  expect(store.unfinished()).toHaveLength(1)
+})

@@ -1,0 +1,183 @@
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import type { AgentOutcome, AgentTask } from '../../src/agent/agent-task.ts'
+import type { Config } from '../../src/config/schema.ts'
+import { openSessions, type SessionsDeps } from '../../src/sessions/open-sessions.ts'
+import type { NewMessage, Sessions } from '../../src/sessions/sessions.ts'
+import type { Session } from '../../src/tools/session.ts'
+import { openFolder } from '../../src/workspace/open-folder.ts'
+import { loaded } from '../config/loading.ts'
+import { recordingLog } from '../recording-log.ts'
+import { makeFolder, policyOf } from '../tools/session.ts'
+
+export interface HeardEvent {
+  readonly id: number
+  readonly type: string
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** What an agent of a test gives: the parts that differ from a run that has done nothing. */
+export type TestAgent = (task: AgentTask) => Promise<Partial<AgentOutcome>>
+
+const nothingDone: AgentOutcome = {
+  outcome: 'completed',
+  reason: 'Done.',
+  summary: 'No file was changed.',
+  answer: 'Hello',
+  files: [],
+  steps: 1,
+  requests: 1,
+  usage: { inputTokens: 3, outputTokens: 2, cachedInputTokens: 0 },
+  model: 'test-model',
+  items: [],
+}
+
+/** An agent that ends when its run is cancelled, and not before. */
+export const waitingAgent: TestAgent = async ({ signal }) => {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+  return { outcome: 'cancelled', reason: 'The run was cancelled.' }
+}
+
+export function parseEvents(text: string): readonly HeardEvent[] {
+  return text.split('\n\n').flatMap((block) => {
+    const found = /^id: (\d+)\nevent: (\w+)\ndata: (.*)$/.exec(block)
+    return found === null ? [] : [{ id: Number(found[1]), type: found[2] ?? '', data: JSON.parse(found[3] ?? '') }]
+  })
+}
+
+export interface Ear {
+  readonly events: HeardEvent[]
+  /** Resolves when an event of this type has been heard, or was. */
+  readonly heard: (type: string, matches?: (event: HeardEvent) => boolean) => Promise<HeardEvent>
+  readonly end: () => void
+}
+
+/** Listens and keeps what it hears. */
+export function listenTo(sessions: Pick<Sessions, 'listen'>, options: Parameters<Sessions['listen']>[1] = {}): Ear {
+  const events: HeardEvent[] = []
+  let waiting: (() => void)[] = []
+  const listening = sessions.listen(({ bytes }) => {
+    events.push(...parseEvents(bytes.toString()))
+    const woken = waiting
+    waiting = []
+    for (const wake of woken) wake()
+    return true
+  }, options)
+  return {
+    events,
+    end: listening.end,
+    async heard(type, matches = () => true) {
+      for (;;) {
+        const found = events.find((event) => event.type === type && matches(event))
+        if (found !== undefined) return found
+        await new Promise<void>((resolve) => waiting.push(resolve))
+      }
+    },
+  }
+}
+
+export interface TestSessionsOptions extends Partial<SessionsDeps> {
+  readonly agent?: TestAgent
+  /** The configuration file. */
+  readonly settings?: string
+  readonly names?: readonly string[]
+}
+
+/** A file in a folder of its own. */
+export async function newFile(): Promise<string> {
+  return join(await makeFolder(), 'data', 'sessions.db')
+}
+
+/** The sessions of some workspaces, with an agent of the test in place of the real one. */
+export async function openTestSessions({
+  agent = async () => ({}),
+  settings = '',
+  names = ['app'],
+  ...deps
+}: TestSessionsOptions = {}) {
+  let config: Config = loaded({ file: settings }).config
+  const log = recordingLog()
+  let open: (Session & { readonly controller: AbortController })[] = []
+  const listeners = new Set<() => void>()
+  for (const name of names) {
+    const controller = new AbortController()
+    const folder = await openFolder(await makeFolder())
+    open.push({
+      id: `id-of-${name}`,
+      name,
+      folder,
+      policy: policyOf(() => true),
+      signal: controller.signal,
+      controller,
+    })
+  }
+  let runs = 0
+  const sessions = openSessions({
+    config: () => config,
+    workspaces: {
+      sessions: () => open,
+      find: (name) => open.find((session) => session.id === name || session.name === name) ?? open[0],
+      onChange(listener) {
+        listeners.add(listener)
+        return () => listeners.delete(listener)
+      },
+    },
+    file: ':memory:',
+    runAgent: async (task) => ({ ...nothingDone, ...(await agent(task)) }),
+    defaultModel: async () => 'default-model',
+    changes: async () => [],
+    randomId: () => `run-${(runs += 1)}`,
+    now: Date.now,
+    monotonicMs: () => performance.now(),
+    setTimer(run, delayMs) {
+      const timer = setTimeout(run, delayMs).unref()
+      return () => clearTimeout(timer)
+    },
+    log,
+    ...deps,
+  })
+  let isClosed = false
+  const close = (): void => {
+    if (!isClosed) sessions.close()
+    isClosed = true
+  }
+  onTestFinished(async () => {
+    if (!isClosed) await sessions.stop(1000)
+    close()
+  })
+  return {
+    ...sessions,
+    log,
+    close,
+    send: (text: string, change: Partial<NewMessage> = {}): string =>
+      sessions.start({
+        sessionId: 'id-of-app',
+        text,
+        mode: 'chat',
+        attachments: [],
+        origin: 'user',
+        keyName: undefined,
+        ...change,
+      }),
+    configure(text: string): void {
+      config = loaded({ file: text }).config
+    },
+    /** Removes a workspace from the configuration. */
+    remove(name: string): void {
+      const removed = open.filter((session) => session.name === name)
+      open = open.filter((session) => session.name !== name)
+      for (const { controller } of removed) controller.abort()
+      for (const listener of listeners) listener()
+    },
+  }
+}
+
+/** The problem that a call is refused with. */
+export function problemOf(act: () => unknown): unknown {
+  try {
+    act()
+  } catch (error) {
+    return error instanceof Error && 'error' in error ? (error.error as { problem?: unknown }).problem : error
+  }
+  throw new Error('not refused')
+}
