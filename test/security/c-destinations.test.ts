@@ -289,7 +289,7 @@ test('C22 a GitHub token that was revoked is tried a few times at most, and ever
 /** Each has tests of what it gives the process: `keychain`, `background`, `run-client`, `desktop`, `service`. */
 const starters = [
   'auth/records/keychain.ts',
-  'commands/background/background-daemon.ts',
+  'auth/records/process-start.ts',
   'commands/background/start-daemon.ts',
   'commands/launch/launch.ts',
   'commands/login/desktop.ts',
