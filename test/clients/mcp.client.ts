@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { openProxy } from '../http/harness.ts'
 import { claudeCode } from './claude-code.ts'
 import { askClient } from './client.ts'
-import type { Client, Place } from './client.ts'
+import type { Client, Place, Settings } from './client.ts'
 import { codex } from './codex.ts'
 import { baseEnvironment, openPlace } from './place.ts'
 import { startClient } from './run-client.ts'
@@ -18,6 +18,8 @@ interface Case {
   readonly model: string
   /** A prompt that makes the model call a tool of the server. */
   readonly call: (tool: string, args: object) => string
+  /** A prompt that makes the model find such tools first. */
+  readonly find?: (tool: string) => string
   /** Adds the server by its URL. Returns what the client's own configuration needs. */
   readonly addUrl: (place: Place, url: string) => Promise<string>
 }
@@ -28,6 +30,8 @@ const cases: readonly Case[] = [
     id: 'claude',
     model: 'claude-sonnet-4.5',
     call: (tool, args) => `[demo:tool mcp__copilot-proxy__${tool} ${JSON.stringify(args)}]`,
+    // It holds back the tools of servers until the model asks for them.
+    find: (tool) => `[demo:tool ToolSearch ${JSON.stringify({ query: `select:mcp__copilot-proxy__${tool}` })}]`,
     async addUrl({ home }, url) {
       const server = { type: 'http', url, headers: { Authorization: `Bearer ${key}` } }
       await writeFile(join(home, '.claude.json'), JSON.stringify({ mcpServers: { 'copilot-proxy': server } }))
@@ -57,14 +61,21 @@ async function setUp(place: Place, id: Case['id']): Promise<string> {
   return id === 'codex' ? await readFile(join(place.home, '.codex/config.toml'), 'utf8') : ''
 }
 
-describe.each(cases)('$client.name', ({ client, id, model, call, addUrl }) => {
+/** Calls a tool of the server in a conversation of its own. */
+async function use({ client, call, find }: Case, place: Place, settings: Settings, tool: string, args: object) {
+  if (find !== undefined) await askClient(client, place, settings, { prompt: find(tool) })
+  return await askClient(client, place, settings, { prompt: call(tool, args), isResumed: find !== undefined })
+}
+
+describe.each(cases)('$client.name', (each) => {
+  const { id, model, addUrl } = each
+
   test('reads a file with the tool of copilot-proxy mcp that setup added', async () => {
     const proxy = await openProxy()
     const place = await openPlace()
     const more = await setUp(place, id)
     const settings = { url: proxy.url, model, isThinking: false, key, more }
-    const prompt = call('fs_read', { path: 'heron.txt' })
-    const { text, exitCode, finished } = await askClient(client, place, settings, { prompt })
+    const { text, exitCode, finished } = await use(each, place, settings, 'fs_read', { path: 'heron.txt' })
     expect(text, finished.stderr).toMatch(/^The tool answered: [^]*The first note is about a heron\./)
     expect(text).toContain('sha256')
     expect(exitCode).toBe(0)
@@ -75,10 +86,10 @@ describe.each(cases)('$client.name', ({ client, id, model, call, addUrl }) => {
     const proxy = await openProxy({ file: `workspaces: ['${place.workspace}']\nserver: { api-keys: [${key}] }` })
     const more = await addUrl(place, `${proxy.url}/mcp`)
     const settings = { url: proxy.url, model, isThinking: false, key, more }
-    const found = await askClient(client, place, settings, { prompt: call('search_code', { query: 'otter' }) })
+    const found = await use(each, place, settings, 'search_code', { query: 'otter' })
     expect(found.text, found.finished.stderr).toMatch(/^The tool answered: [^]*otter\.txt/)
     const unifiedDiff = '--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+text\n'
-    const refused = await askClient(client, place, settings, { prompt: call('edit_applyPatch', { unifiedDiff }) })
+    const refused = await use(each, place, settings, 'edit_applyPatch', { unifiedDiff })
     expect(refused.text).toMatch(/Workspaces are read-only/)
     const audit = proxy.log.flatMap(({ fields, message }) =>
       message === 'tool call' ? [[fields['tool'], fields['caller'], fields['outcome']]] : [],

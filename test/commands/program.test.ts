@@ -41,6 +41,7 @@ const commands = [
   'policy',
   'policy check',
   'policy init',
+  'mcp',
   'agent',
 ]
 

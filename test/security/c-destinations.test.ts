@@ -289,11 +289,12 @@ test('C22 a GitHub token that was revoked is tried a few times at most, and ever
 /** Each has tests of what it gives the process: `keychain`, `background`, `run-client`, `desktop`, `service`. */
 const starters = [
   'auth/records/keychain.ts',
-  'commands/background/background-daemon.ts',
+  'auth/records/process-start.ts',
   'commands/background/start-daemon.ts',
   'commands/launch/launch.ts',
   'commands/login/desktop.ts',
   'commands/service/service.ts',
+  'commands/setup/try-mcp.ts',
   'workspace/code-worker.ts',
   'workspace/ripgrep.ts',
   'workspace/run-code-task.ts',
