@@ -108,7 +108,7 @@ describe('start', () => {
   test('does not take a simulated daemon for a real one, or one at another port for the one asked for', async () => {
     const user = await createBackgroundUser()
     const { url } = await user.detach('--demo')
-    for (const args of [[], ['--demo', '--port', '1']]) {
+    for (const args of [[], ['--demo', '--port', '2']]) {
       const { code, stdout, stderr } = await user.cli('serve', '--detach', ...args).ended
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
       expect(stderr).toContain(`is already running at ${url}`)
