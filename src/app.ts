@@ -41,6 +41,8 @@ import type { ModelRegistry } from './models/registry.ts'
 import type { UsageRecorder } from './usage/recorder.ts'
 import type { RequestList } from './usage/requests.ts'
 import { registerMcpRoute } from './mcp/server/route.ts'
+import { registerServersRoute } from './mcp/servers/route.ts'
+import type { ServersRouteDeps } from './mcp/servers/route.ts'
 import { registerPageFiles, sendPageFile } from './page/page-routes.ts'
 import { registerRpcRoute, rpcPath } from './rpc/route.ts'
 import type { Caller } from './rpc/route.ts'
@@ -51,7 +53,8 @@ export interface AppDeps
   extends
     Omit<ModelRouteDeps, 'rateLimit' | 'creditLimit' | 'uploadIdleMs' | 'lifetimes'>,
     Omit<StateDeps, 'admission' | 'cacheWatch' | 'lifetimes' | 'sendPage'>,
-    SessionRouteDeps {
+    SessionRouteDeps,
+    Partial<Pick<ServersRouteDeps, 'mcpServers'>> {
   readonly registry: ModelRegistry
   readonly metrics: Metrics
   readonly totals: UsageRecorder
@@ -259,6 +262,7 @@ export function buildApp(deps: AppDeps): App {
   registerStateRoutes(fastify, routeDeps)
   registerRequestRoutes(fastify, { ...deps, hasPage })
   registerSessionRoutes(fastify, sessionParts)
+  registerServersRoute(fastify, { companion, mcpServers: deps.mcpServers ?? (() => []) })
   const mcp = registerMcpRoute(fastify, {
     config: deps.config,
     workspaces: () => deps.workspaces?.(),

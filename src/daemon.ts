@@ -42,6 +42,7 @@ import { createPipeline } from './pipeline/pipeline.ts'
 import type { Pipeline } from './pipeline/pipeline.ts'
 import { keyRefusal } from './pipeline/route-model.ts'
 import type { GatewaySwitch } from './gateway/gateway-switch.ts'
+import type { McpServers } from './mcp/servers/mcp-servers.ts'
 import type { Companion } from './sessions/open-companion.ts'
 import { createUsageRecorder } from './usage/recorder.ts'
 import { createRequestList } from './usage/requests.ts'
@@ -297,11 +298,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let companion: Promise<Companion> | undefined
   let openNow: Companion | undefined
   let gateway: GatewaySwitch | undefined
+  let mcpServers: McpServers | undefined
   /** Opens workspaces when the first one is configured: until then, nothing of them is loaded. */
   async function openCompanion(): Promise<Companion> {
-    const [opened, { createGatewaySwitch }] = await Promise.all([
+    const [opened, { createGatewaySwitch }, { createMcpServers }] = await Promise.all([
       import('./sessions/open-companion.ts'),
       import('./gateway/gateway-switch.ts'),
+      import('./mcp/servers/mcp-servers.ts'),
     ])
     gateway ??= createGatewaySwitch({
       config: () => config,
@@ -311,6 +314,16 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       portHolder: options.portHolder ?? (async () => 'another program'),
       holdSecrets: (...values) => secrets.hold('gateway', ...values),
       log,
+      setTimer,
+    })
+    mcpServers ??= createMcpServers({
+      settings: () => config.mcpServers,
+      providerToken: () => gateway?.token(),
+      homeDir: options.homeDir ?? noHome,
+      env,
+      version,
+      log,
+      now: () => performance.now(),
       setTimer,
     })
     return opened.openCompanion({
@@ -323,7 +336,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       defaultModel,
       setTimer,
       randomId: randomUUID,
-      sources: [gateway.tools],
+      sources: [mcpServers, gateway.tools],
       log,
     })
   }
@@ -383,6 +396,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const app = buildApp({
     ...common,
     workspaces: () => (config.workspaces.length > 0 ? openNow?.workspaces : undefined),
+    mcpServers: (session) => mcpServers?.listing(session) ?? [],
     companion: async () => (config.workspaces.length > 0 ? companion : undefined),
     pipeline,
     isConfigRefused: () => isConfigRefused,
@@ -412,7 +426,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   async function closeAll(graceMs: number): Promise<void> {
     await app.close(graceMs)
     await gateway?.close(Math.min(graceMs, goodbyeMs))
-    await closeWorkspaces()
+    await Promise.all([closeWorkspaces(), mcpServers?.close()])
     totals.close()
     await closeUpstream()
   }
@@ -459,6 +473,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       app.reconfigured()
       if (!isDeepStrictEqual(config.workspaces, before.workspaces)) void updateWorkspaces().then(updateGateway)
       else if (!isDeepStrictEqual(config.gateway, before.gateway)) void updateGateway()
+      if (!isDeepStrictEqual(config.mcpServers, before.mcpServers)) mcpServers?.reconfigure()
       if (
         !isDeepStrictEqual(config.copilot, before.copilot) ||
         !isDeepStrictEqual(config.copilotOauth, before.copilotOauth)

@@ -65,6 +65,7 @@ export async function runAgent(deps: AgentDeps, task: AgentTask): Promise<AgentO
 
 async function drive(deps: AgentDeps, task: AgentTask): Promise<AgentOutcome> {
   const { session, mode, settings, keyName } = task
+  await deps.tools.prepare?.(session)
   const boundary = `data-${deps.randomId().replaceAll('-', '').slice(0, 12)}`
   const toolSet = (): ToolSet => createToolSet(deps.tools, session, mode)
   const models = modelsOf(deps, task)

@@ -39,10 +39,14 @@ const headerName = z
 /** RFC 9110 §5.5: visible characters, with spaces and tabs between them only. */
 const legalValue = /^(?:[!-~\u{80}-\u{ff}](?:[\t -~\u{80}-\u{ff}]*[!-~\u{80}-\u{ff}])?)?$/u
 
+export function legalHeaderValue(value: string): boolean {
+  return legalValue.test(value)
+}
+
 const headerValue = z
   .string({ error: textPhrase })
   // Not repeated in the message: a header may carry a key.
-  .refine((value) => legalValue.test(value), 'expected a valid header value: one line of plain characters')
+  .refine(legalHeaderValue, 'expected a valid header value: one line of plain characters')
   .nullable()
 
 /** A table of request headers over `defaults`; an empty or null entry removes a default. Expects names in lower case. */

@@ -3,6 +3,7 @@ import type { CamelKeys } from './settings-tree.ts'
 import { namedApiKeys } from './api-keys.ts'
 import { headerTable } from './header-table.ts'
 import { isLoopbackHost } from './loopback.ts'
+import { mcpServerTable } from './mcp-servers.ts'
 import {
   aliasTable,
   apiKeyList,
@@ -367,6 +368,9 @@ export const configSchema = section({
   agent: agent.prefault({}),
   sessions: sessions.prefault({}),
   gateway: gateway.prefault({}),
+  'mcp-servers': mcpServerTable
+    .default({})
+    .describe('MCP servers whose tools are added to the workspaces, by name: a table with command or url.'),
 }).refine(
   ({ copilot: { 'base-url': url }, 'copilot-oauth': oauth }) =>
     url === '' ||

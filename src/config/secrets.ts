@@ -15,6 +15,7 @@ const leaves = settingLeaves(configSchema)
 const secretHeader = /key|token|secret|auth|cookie|password/
 
 function isSecretEntry({ key }: SettingLeaf, name: string): boolean {
+  if (key === 'mcp-servers') return /\.(?:env|headers)(?:\.|$)/.test(name)
   return key === 'copilot.headers' && secretHeader.test(name)
 }
 
@@ -30,8 +31,28 @@ export function secretValues(config: Config): readonly string[] {
     const value = valueAt(config, leaf.path.map(camelKey))
     if (leaf.secret) return textsIn(value)
     if (leaf.kind !== 'table' || !isObject(value)) return []
+    if (leaf.key === 'mcp-servers')
+      return Object.values(value).flatMap((server) => secretTables(server).flatMap(textsIn))
     return Object.entries(value).flatMap(([name, entry]) => (isSecretEntry(leaf, name) ? textsIn(entry) : []))
   })
+}
+
+/** The values of the variables and headers of an MCP server. */
+function secretTables(server: unknown): readonly unknown[] {
+  if (!isObject(server)) return []
+  return ['env', 'headers'].flatMap((key) => (isObject(server[key]) ? Object.values(server[key]) : []))
+}
+
+function maskServer(server: unknown): unknown {
+  if (!isObject(server)) return server
+  return Object.fromEntries(
+    Object.entries(server).map(([key, value]) => [
+      key,
+      (key === 'env' || key === 'headers') && isObject(value)
+        ? Object.fromEntries(Object.entries(value).map(([name, text]) => [name, maskSecret(text)]))
+        : value,
+    ]),
+  )
 }
 
 function textsIn(value: unknown): readonly string[] {
@@ -53,6 +74,8 @@ export function maskSecret(secret: unknown): unknown {
 function masked(leaf: SettingLeaf, value: unknown): unknown {
   if (leaf.secret) return Array.isArray(value) ? value.map(maskSecret) : maskSecret(value)
   if (leaf.kind !== 'table' || !isObject(value)) return value
+  if (leaf.key === 'mcp-servers')
+    return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, maskServer(entry)]))
   return Object.fromEntries(
     Object.entries(value).map(([name, entry]) => [name, isSecretEntry(leaf, name) ? maskSecret(entry) : entry]),
   )

@@ -29,6 +29,8 @@ export interface GatewaySwitch {
    * Calls run one after the other.
    */
   readonly update: (host: GatewayHost | undefined) => Promise<void>
+  /** For programs that the daemon starts as providers; undefined while the gateway is closed. */
+  readonly token: () => string | undefined
   readonly close: (deadlineMs: number) => Promise<void>
 }
 
@@ -79,6 +81,7 @@ export function createGatewaySwitch(deps: GatewaySwitchDeps): GatewaySwitch {
 
   return {
     tools,
+    token: () => gateway?.token(),
     update: (host) => queue(() => apply(host)),
     close: (deadlineMs) => queue(() => closeNow(deadlineMs)),
   }

@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { Workspaces } from '../sessions/workspaces.ts'
+import { modelName } from '../tools/foreign-tools.ts'
 import type { Connection, ConnectionEvents } from '../websocket/connection.ts'
 import { gatewayCommands } from './commands.ts'
 import { isSameSecret, listenForProviders, type CommandReply, type Listener } from './listen.ts'
@@ -14,7 +15,6 @@ import {
 } from './provider-connection.ts'
 import type { ProviderTools } from './provider-tools.ts'
 import { createTokenFiles } from './token-files.ts'
-import { modelName } from './tool-definitions.ts'
 
 export type LifecycleListener = (sessionId: string, state: 'started' | 'idle') => void
 

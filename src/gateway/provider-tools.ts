@@ -12,7 +12,7 @@ export interface BoundProvider {
 }
 
 /** The tools of all bound providers: where the registry finds them. */
-export interface ProviderTools extends Required<ToolSource> {
+export interface ProviderTools extends Required<Omit<ToolSource, 'prepare'>> {
   /** A provider of the same name in the same session is replaced. */
   readonly bind: (provider: BoundProvider) => void
   readonly unbind: (provider: BoundProvider) => void

@@ -126,7 +126,9 @@ export function createPeer(deps: PeerDeps): Peer {
     const open = workspaces()
     const session = sessionOf(open, named, method)
     const asked = method === 'mcp.tools.call' ? toolIn(args) : { name: method, args }
-    if (open === undefined || !open.tools.list(session).some((tool) => tool.name === asked.name)) {
+    const isListed = (): boolean => open?.tools.list(session).some((tool) => tool.name === asked.name) === true
+    if (!isListed()) await open?.tools.prepare?.(session)
+    if (open === undefined || !isListed()) {
       if (method === 'mcp.tools.call') throw invalidParams('name', `This session has no tool "${asked.name}".`)
       throw new Refusal(codes.methodNotFound, `There is no method "${method}".`)
     }

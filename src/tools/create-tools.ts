@@ -3,12 +3,14 @@ import type { Session } from './session.ts'
 import { ToolError, type ToolFailure } from '../workspace/tool-error.ts'
 import { capResult } from './cap-result.ts'
 import { checkArguments } from './check-arguments.ts'
-import { callArguments, callToolName } from './registry-tools.ts'
+import { callArguments, callToolName, listToolName } from './registry-tools.ts'
 import type { Intent, Tool, ToolCall, ToolLimits, ToolResult, Tools } from './tool.ts'
 
 /** Where tools come from: the workspace's own, a provider, another server. */
 export interface ToolSource {
   readonly tools: (session: Session) => readonly Tool[]
+  /** Starts what provides the tools, if that happens on demand. Resolves within seconds; never rejects. */
+  readonly prepare?: (session: Session) => Promise<void>
   /** Calls `listener` with a session's id after its tools of this source have changed. */
   readonly onChange?: (listener: (sessionId: string) => void) => () => void
 }
@@ -51,8 +53,17 @@ export function createTools(deps: ToolsDeps): Tools {
     return [...byName.values()]
   }
 
-  function find(session: Session, name: string): Tool {
-    const tool = list(session).find((each) => each.name === name)
+  async function prepare(session: Session): Promise<void> {
+    await Promise.all(sources.map(async (source) => source.prepare?.(session)))
+  }
+
+  async function find(session: Session, name: string): Promise<Tool> {
+    const listed = (): Tool | undefined => list(session).find((each) => each.name === name)
+    let tool = listed()
+    if (tool === undefined || name === listToolName) {
+      await prepare(session)
+      tool = listed()
+    }
     if (tool !== undefined) return tool
     const detail = `There is no tool ${JSON.stringify(name.slice(0, 100))}. mcp.tools.list lists the tools.`
     throw new ToolError({ kind: 'failed', detail })
@@ -87,11 +98,11 @@ export function createTools(deps: ToolsDeps): Tools {
 
   async function runCall(given: ToolCall, audit: Audit): Promise<ToolResult> {
     let { args } = given
-    let tool = find(given.session, given.name)
+    let tool = await find(given.session, given.name)
     if (tool.name === callToolName) {
       checkArguments(tool.parameters, args)
       const inner = callArguments.parse(args)
-      tool = find(given.session, inner.name)
+      tool = await find(given.session, inner.name)
       audit.tool = tool.name
       args = inner.args
       if (tool.name === callToolName) {
@@ -191,6 +202,7 @@ export function createTools(deps: ToolsDeps): Tools {
 
   return {
     list,
+    prepare,
     call,
     onListChanged(listener) {
       const ends = sources.map(({ onChange }) => onChange?.(listener))

@@ -8,6 +8,8 @@ import type { Tool } from './tool.ts'
 /** The registry itself runs it: the tool that it names gets the call's own approval, signal and audit line. */
 export const callToolName = 'mcp.tools.call'
 
+export const listToolName = 'mcp.tools.list'
+
 export const callArguments = z.strictObject({
   name: z.string().describe('Name of the tool.'),
   args: z.record(z.string(), z.unknown()).default({}).describe('Its arguments.'),
@@ -39,7 +41,7 @@ const nothing = z.strictObject({})
 export function createRegistryTools({ sessions, list, isReadOnly }: RegistryToolsDeps): ToolSource {
   const tools: readonly Tool[] = [
     defineTool(nothing, {
-      name: 'mcp.tools.list',
+      name: listToolName,
       description: 'Lists the tools of the workspace with their parameters.',
       effect: 'read',
       run: async (_args, { session }) => ({

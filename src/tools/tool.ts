@@ -91,6 +91,11 @@ export interface ToolCall {
 export interface Tools {
   readonly list: (session: Session) => readonly Tool[]
   /**
+   * Starts what provides tools on demand, and resolves once their tools are listed or that has taken too long. Never rejects.
+   * Absent: nothing starts on demand.
+   */
+  readonly prepare?: (session: Session) => Promise<void>
+  /**
    * Checks the arguments, runs the tool within its time, caps the result and writes one audit line.
    * @throws ToolError and nothing else
    */

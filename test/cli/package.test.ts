@@ -28,7 +28,9 @@ const cyclonedx = z.object({
       version: z.string(),
       purl: z.string(),
       // Another licence is to be looked at before it ships.
-      licenses: z.tuple([z.object({ license: z.object({ id: z.enum(['MIT', 'ISC', 'BSD-3-Clause', 'Apache-2.0']) }) })]),
+      licenses: z.tuple([
+        z.object({ license: z.object({ id: z.enum(['MIT', 'ISC', 'BSD-3-Clause', 'Apache-2.0']) }) }),
+      ]),
       hashes: z.tuple([z.object({ alg: z.literal('SHA-512'), content: z.string() })]),
     }),
   ),

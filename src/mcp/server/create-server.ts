@@ -62,11 +62,13 @@ export function createMcpServer(deps: McpServerDeps): Server {
   const named = (): ReadonlyMap<string, Tool> =>
     nameForModels(tools.list(session()).filter(({ name }) => !replacedByProtocol.has(name)))
 
-  server.setRequestHandler('tools/list', () => ({
-    tools: Array.from(named(), ([name, tool]) => describeTool(name, tool)),
-  }))
+  server.setRequestHandler('tools/list', async () => {
+    await tools.prepare?.(session())
+    return { tools: Array.from(named(), ([name, tool]) => describeTool(name, tool)) }
+  })
 
   server.setRequestHandler('tools/call', async ({ params }, context): Promise<CallToolResult> => {
+    if (!named().has(params.name)) await tools.prepare?.(session())
     const tool = named().get(params.name)
     if (tool === undefined) {
       const message = `There is no tool ${JSON.stringify(params.name.slice(0, 100))}. tools/list lists the tools.`

@@ -1,0 +1,138 @@
+import { delimiter, isAbsolute } from 'node:path'
+import { platform } from 'node:process'
+import { isDeepStrictEqual } from 'node:util'
+import type { McpServerSettings } from '../../config/mcp-servers.ts'
+import type { ToolSource } from '../../tools/create-tools.ts'
+import type { Session } from '../../tools/session.ts'
+import { commandEnvironment } from '../../workspace/run-command.ts'
+import {
+  createServerConnection,
+  type ServerConnection,
+  type ServerConnectionDeps,
+  type ServerListing,
+} from './server-connection.ts'
+
+export interface McpServersDeps extends Pick<ServerConnectionDeps, 'version' | 'log' | 'now' | 'setTimer'> {
+  /** `mcp-servers` */
+  readonly settings: () => Readonly<Record<string, McpServerSettings>>
+  /** The gateway's token; undefined while it is closed. */
+  readonly providerToken: () => string | undefined
+  /** For paths that begin with `~`. May throw. */
+  readonly homeDir: () => string
+  /** The daemon's own. Servers get PATH, and what Windows needs. */
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** The tools of the configured MCP servers. Each session has its own connection to each server. */
+export interface McpServers extends Required<ToolSource> {
+  readonly listing: (session: Session) => readonly ServerListing[]
+  /** Ends servers that were removed or changed; starts those of sessions in use. */
+  readonly reconfigure: () => void
+  /** Ends all servers, and resolves when their programs are gone. */
+  readonly close: () => Promise<void>
+}
+
+/** Used if the daemon has no PATH. */
+const systemPath = '/usr/local/bin:/usr/bin:/bin'
+
+export function createMcpServers(deps: McpServersDeps): McpServers {
+  /** Sessions whose tools somebody has asked for. */
+  const used = new Map<Session, Map<string, ServerConnection>>()
+  const listeners = new Set<(sessionId: string) => void>()
+  const closing = new Set<Promise<void>>()
+  let isClosed = false
+
+  const announce = ({ id }: Session): void => {
+    for (const listener of listeners) listener(id)
+  }
+
+  function end(connection: ServerConnection): void {
+    const ended = connection
+      .close()
+      .catch((error: unknown) => deps.log.warn({ err: error }, 'an MCP server did not close'))
+      .finally(() => closing.delete(ended))
+    closing.add(ended)
+  }
+
+  function endAll(session: Session): void {
+    for (const connection of used.get(session)?.values() ?? []) end(connection)
+    used.delete(session)
+  }
+
+  function connectionsOf(session: Session): Map<string, ServerConnection> {
+    const known = used.get(session)
+    if (known !== undefined) return known
+    const made = new Map<string, ServerConnection>()
+    used.set(session, made)
+    session.signal.addEventListener('abort', () => endAll(session), { once: true })
+    return made
+  }
+
+  function connect(session: Session, name: string, settings: McpServerSettings): ServerConnection {
+    const programOf = () => toProgram(settings, session, deps)
+    return createServerConnection({ ...deps, name, settings, session, programOf, changed: () => announce(session) })
+  }
+
+  async function prepare(session: Session): Promise<void> {
+    const settings = Object.entries(deps.settings())
+    if (isClosed || session.signal.aborted || settings.length === 0) return
+    const connections = connectionsOf(session)
+    for (const [name, each] of settings) {
+      if (!connections.has(name)) connections.set(name, connect(session, name, each))
+    }
+    await Promise.all([...connections.values()].map((connection) => connection.prepare()))
+  }
+
+  return {
+    tools: (session) => [...(used.get(session)?.values() ?? [])].flatMap((connection) => connection.tools()),
+    prepare,
+    onChange(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    listing: (session) =>
+      Object.keys(deps.settings()).map(
+        (name) =>
+          used.get(session)?.get(name)?.listing() ?? { name, state: 'stopped', tools: [], resources: [], prompts: [] },
+      ),
+    reconfigure() {
+      const wanted = deps.settings()
+      for (const [session, connections] of used) {
+        for (const [name, connection] of connections) {
+          if (isDeepStrictEqual(connection.settings, wanted[name])) continue
+          end(connection)
+          connections.delete(name)
+        }
+        announce(session)
+        void prepare(session)
+      }
+    },
+    async close() {
+      isClosed = true
+      for (const session of used.keys()) endAll(session)
+      await Promise.all(closing)
+    },
+  }
+}
+
+/**
+ * The program of a server. It starts in the user's folder: in that of the workspace, `npx` would run programs that a stranger
+ * has put there. `${workspace}` stands for the root of the workspace.
+ */
+function toProgram({ command = [], cwd, env = {} }: McpServerSettings, session: Session, deps: McpServersDeps) {
+  const fill = (text: string): string => text.replaceAll('${workspace}', () => session.folder.root)
+  const fillPath = (path: string): string => fill(path.replace(/^~(?=[/\\])/, deps.homeDir))
+  const [program = '', ...args] = command
+  const path = (deps.env['PATH'] ?? systemPath).split(delimiter).filter((folder) => isAbsolute(folder))
+  const base = commandEnvironment(path, deps.env, platform)
+  const token = deps.providerToken()
+  return {
+    command: [fillPath(program), ...args.map(fill)],
+    cwd: cwd === undefined ? (base['HOME'] ?? '/') : fillPath(cwd),
+    env: {
+      ...base,
+      ...(token !== undefined && { TAP_PROVIDER_TOKEN: token }),
+      ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, fill(value)])),
+    },
+  }
+}

@@ -1,0 +1,183 @@
+import { pathToFileURL } from 'node:url'
+import {
+  Client,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from '@modelcontextprotocol/client'
+import { z } from 'zod'
+import type { Session } from '../../tools/session.ts'
+import type { ToolProgress } from '../../tools/tool.ts'
+import { serverResult } from './call-result.ts'
+import { limitFetch } from './limited-fetch.ts'
+import { createStdioTransport, type StdioProgram } from './stdio-transport.ts'
+
+export type Place =
+  | { readonly kind: 'program'; readonly program: StdioProgram }
+  | { readonly kind: 'address'; readonly url: string; readonly headers: Readonly<Record<string, string>> }
+
+export interface ClientDeps {
+  readonly place: Place
+  readonly session: Session
+  readonly version: string
+  /** Ends the start. */
+  readonly signal: AbortSignal
+  readonly onClose: () => void
+  readonly onListChanged: () => void
+  readonly onError: (error: Error) => void
+}
+
+/** A resource or a prompt, as the page shows it. */
+const entry = z.looseObject({ name: z.string(), uri: z.string().nullish(), description: z.string().nullish() })
+interface ServerEntry {
+  readonly name: string
+  readonly uri?: string
+  readonly description?: string
+}
+
+export interface ServerLists {
+  readonly tools: readonly unknown[]
+  readonly resources: readonly ServerEntry[]
+  readonly prompts: readonly ServerEntry[]
+}
+
+export interface OpenClient {
+  readonly lists: () => Promise<ServerLists>
+  readonly call: (
+    name: string,
+    args: unknown,
+    how: { readonly signal: AbortSignal; readonly progress: (part: ToolProgress) => void },
+  ) => Promise<z.infer<typeof serverResult>>
+  readonly close: () => Promise<void>
+}
+
+/** From the start of a program to the end of the handshake: `npx` and `uvx` may load packages. Ms. */
+const connectMs = 60_000
+const listMs = 30_000
+const maxPages = 20
+const maxEntries = 200
+const maxText = 1000
+/** The registry has the time limit of a call, which stops while a person reads an approval. Ms. */
+const callMs = 24 * 60 * 60 * 1000
+/** Reports of one call; a server may send any number. */
+const maxReports = 500
+
+/** Structured results are not checked: their schema comes from the server, and its patterns may take exponential time. */
+const noValidator = {
+  getValidator(): never {
+    throw new Error('results are asked for with a schema of ours')
+  },
+}
+
+/** Connects to a server. Loads the SDK: import this when a server starts. */
+export async function openClient(deps: ClientDeps): Promise<OpenClient> {
+  const { session } = deps
+  // Only roots are offered. The SDK answers sampling and elicitation with "method not found": a server must not spend a
+  // person's quota with prompts of its own, and nobody is there to answer its questions.
+  const client = new Client(
+    { name: 'copilot-proxy', version: deps.version },
+    { capabilities: { roots: {} }, jsonSchemaValidator: noValidator },
+  )
+  client.setRequestHandler('roots/list', () => ({
+    roots: [{ uri: pathToFileURL(session.folder.root).href, name: session.name }],
+  }))
+  client.setNotificationHandler('notifications/tools/list_changed', deps.onListChanged)
+  client.setNotificationHandler('notifications/resources/list_changed', deps.onListChanged)
+  client.setNotificationHandler('notifications/prompts/list_changed', deps.onListChanged)
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK's class is no EventTarget
+  client.onclose = deps.onClose
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK's class is no EventTarget
+  client.onerror = deps.onError
+  const transport = createTransport(deps.place)
+  try {
+    await client.connect(transport, { timeout: connectMs, signal: deps.signal })
+  } catch (error) {
+    await transport.close()
+    throw error
+  }
+
+  async function list(method: string, key: string, max: number): Promise<readonly unknown[]> {
+    const page = z.looseObject({ [key]: z.array(z.unknown()), nextCursor: z.string().nullish() })
+    const found: unknown[] = []
+    let cursor: string | undefined
+    for (let pages = 0; pages < maxPages && found.length < max; pages += 1) {
+      const params = cursor === undefined ? {} : { cursor }
+      const answer = await client.request({ method, params }, page, { timeout: listMs, signal: deps.signal })
+      const items = answer[key]
+      if (Array.isArray(items)) found.push(...items)
+      const next = answer['nextCursor']
+      if (typeof next !== 'string') break
+      cursor = next
+    }
+    return found.slice(0, max)
+  }
+
+  async function entries(method: string, key: string): Promise<readonly ServerEntry[]> {
+    const found = await list(method, key, maxEntries).catch(() => [])
+    return found.flatMap((value) => {
+      const parsed = entry.safeParse(value)
+      if (!parsed.success) return []
+      const { name, uri, description } = parsed.data
+      return [
+        { name: short(name), ...(uri && { uri: short(uri) }), ...(description && { description: short(description) }) },
+      ]
+    })
+  }
+
+  return {
+    async lists() {
+      const has = client.getServerCapabilities()
+      const [tools, resources, prompts] = await Promise.all([
+        has?.tools === undefined ? [] : list('tools/list', 'tools', maxListed),
+        has?.resources === undefined ? [] : entries('resources/list', 'resources'),
+        has?.prompts === undefined ? [] : entries('prompts/list', 'prompts'),
+      ])
+      return { tools, resources, prompts }
+    },
+    call(name, args, { signal, progress }) {
+      let reports = 0
+      return client.request({ method: 'tools/call', params: { name, arguments: args } }, serverResult, {
+        signal,
+        timeout: callMs,
+        onprogress({ progress: done, total, message }) {
+          reports += 1
+          if (reports > maxReports) return
+          progress({ text: (message ?? `${done}${total === undefined ? '' : ` of ${total}`}`).slice(0, maxText) })
+        },
+      })
+    },
+    close: () => client.close(),
+  }
+}
+
+/** One more than are used, so that the list says that it was cut. */
+const maxListed = 201
+
+function short(text: string): string {
+  return text.slice(0, maxText)
+}
+
+/** Whether the server itself has answered with an error: the connection works. */
+export function isAnswer(error: unknown): boolean {
+  return error instanceof ProtocolError || (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)
+}
+
+/** A sentence's part about a failure of the SDK or the network, without an address. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof SdkError && error.message.includes('timed out')) return 'it did not answer in time'
+  if (!(error instanceof Error)) return 'the connection failed'
+  const { cause } = error
+  if (cause instanceof Error && 'code' in cause) return `the connection failed (${String(cause.code)})`
+  if ('code' in error && error.code === 'ENOENT') return 'its program or its folder does not exist'
+  return error.message.slice(0, maxText)
+}
+
+function createTransport(place: Place): Transport {
+  if (place.kind === 'program') return createStdioTransport(place.program)
+  return new StreamableHTTPClientTransport(new URL(place.url), {
+    requestInit: { headers: { ...place.headers } },
+    fetch: limitFetch(globalThis.fetch),
+  })
+}

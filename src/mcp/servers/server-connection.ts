@@ -1,0 +1,262 @@
+import type { McpServerSettings } from '../../config/mcp-servers.ts'
+import type { Logger } from '../../logging/logger.ts'
+import type { Session } from '../../tools/session.ts'
+import type { Tool, ToolContext, ToolResult } from '../../tools/tool.ts'
+import { ToolError } from '../../workspace/tool-error.ts'
+import { toToolResult } from './call-result.ts'
+import { createLogLines } from './log-lines.ts'
+import type { OpenClient, Place, ServerLists } from './open-client.ts'
+import { readTools, type ServerTool } from './read-tools.ts'
+
+export interface ServerConnectionDeps {
+  readonly name: string
+  readonly settings: McpServerSettings
+  readonly session: Session
+  /** The program that its settings name. */
+  readonly programOf: () => {
+    readonly command: readonly string[]
+    readonly cwd: string
+    readonly env: Record<string, string>
+  }
+  /** Called after its tools have changed. */
+  readonly changed: () => void
+  readonly version: string
+  readonly log: Logger
+  /** Monotonic. Ms. */
+  readonly now: () => number
+  readonly setTimer: (run: () => void, delayMs: number) => () => void
+}
+
+/** `failed`: it starts again when it is needed, after a pause. */
+type ServerState = 'stopped' | 'starting' | 'running' | 'failed'
+
+export interface ServerListing extends Pick<ServerLists, 'resources' | 'prompts'> {
+  readonly name: string
+  readonly state: ServerState
+  /** Why it failed. */
+  readonly error?: string
+  /** Their names. */
+  readonly tools: readonly string[]
+}
+
+/** One server for one session. */
+export interface ServerConnection {
+  readonly settings: McpServerSettings
+  readonly tools: () => readonly Tool[]
+  /** Starts it unless it runs or has to pause. Resolves when it runs or has failed, at the latest after some seconds. */
+  readonly prepare: () => Promise<void>
+  readonly listing: () => ServerListing
+  readonly close: () => Promise<void>
+}
+
+/** A list of tools waits this long for a server to start; its tools are announced when they come. Ms. */
+const patienceMs = 10_000
+
+/** Before a failed server starts again: doubled with each failure. Ms. */
+const firstPauseMs = 1000
+const longestPauseMs = 60_000
+
+/** A server that ran this long has recovered. Ms. */
+const recoveredMs = 60_000
+
+/** Changes of lists within this time are read together. Ms. */
+const batchMs = 200
+
+export function createServerConnection(deps: ServerConnectionDeps): ServerConnection {
+  const { name, settings, session, log, now, setTimer } = deps
+  const about = { server: name, session: session.id }
+  let state: ServerState = 'stopped'
+  let client: OpenClient | undefined
+  let starting: Promise<void> | undefined
+  /** Resolves with `starting`, or earlier. */
+  let patient: Promise<void> | undefined
+  let problem: string | undefined
+  /** Why its program has ended. */
+  let endReason: string | undefined
+  let failures = 0
+  let startedAt = 0
+  let retryAt = 0
+  let isClosed = false
+  const closed = new AbortController()
+  let refreshTimer: (() => void) | undefined
+  /** Those of the last start stay listed while it does not run, so that lists do not flicker. */
+  let tools: readonly Tool[] = []
+  let lists: Pick<ServerLists, 'resources' | 'prompts'> = { resources: [], prompts: [] }
+
+  function fail(reason: string): void {
+    if (isClosed || state === 'failed') return
+    if (state === 'running' && now() - startedAt > recoveredMs) failures = 0
+    failures += 1
+    retryAt = now() + Math.min(firstPauseMs * 2 ** (failures - 1), longestPauseMs)
+    state = 'failed'
+    problem = reason
+    client = undefined
+    log.warn({ ...about, reason }, 'an MCP server failed')
+  }
+
+  function onEnd(reason: string): void {
+    endReason = reason
+  }
+
+  function place(): Place {
+    const { url, headers = {} } = settings
+    if (url !== undefined) return { kind: 'address', url, headers }
+    const onStderr = createLogLines((line) => log.info({ ...about, line }, 'an MCP server wrote to stderr'), now)
+    return { kind: 'program', program: { ...deps.programOf(), onStderr, onEnd } }
+  }
+
+  async function start(): Promise<void> {
+    state = 'starting'
+    endReason = undefined
+    const { openClient, reasonOf } = await import('./open-client.ts')
+    let opened: OpenClient | undefined
+    let isOver = false
+    try {
+      opened = await openClient({
+        place: place(),
+        session,
+        version: deps.version,
+        signal: closed.signal,
+        onClose() {
+          isOver = true
+          // Until it runs, the failure of its start says more.
+          if (state === 'running') fail(endReason ?? 'the connection was closed')
+        },
+        onListChanged: () => {
+          refreshTimer ??= setTimer(() => void refresh(), batchMs)
+        },
+        onError: (error) => log.debug({ err: error, ...about }, 'MCP'),
+      })
+      const found = await opened.lists()
+      if (isClosed || isOver) throw new Error('the connection was closed')
+      client = opened
+      state = 'running'
+      startedAt = now()
+      problem = undefined
+      log.info({ ...about, tools: found.tools.length }, 'an MCP server is running')
+      take(found)
+    } catch (error) {
+      fail(endReason ?? reasonOf(error))
+      await opened?.close().catch(() => {})
+    } finally {
+      starting = undefined
+    }
+  }
+
+  function take(found: ServerLists): void {
+    const read = readTools(found.tools, settings.prefix ?? name)
+    for (const reason of read.problems.slice(0, maxProblems))
+      log.warn({ ...about, reason }, 'a tool of an MCP server is left out')
+    tools = read.tools.map(toTool)
+    lists = found
+    deps.changed()
+  }
+
+  async function refresh(): Promise<void> {
+    const asked = client
+    try {
+      const found = await asked?.lists()
+      if (found !== undefined && asked === client) take(found)
+    } catch (error) {
+      log.warn({ err: error, ...about }, 'the tools of an MCP server could not be read again')
+    } finally {
+      refreshTimer = undefined
+    }
+  }
+
+  function begin(): void {
+    if (isClosed || state === 'starting' || state === 'running' || now() < retryAt) return
+    starting = start()
+    const late = Promise.withResolvers<void>()
+    const cancel = setTimer(late.resolve, patienceMs)
+    patient = Promise.race([starting.finally(cancel), late.promise])
+  }
+
+  function toTool({ given, name: toolName, description, parameters, isReadOnly }: ServerTool): Tool {
+    const timeoutSeconds = settings['timeout-seconds']
+    return {
+      name: toolName,
+      description,
+      parameters,
+      effect: isReadOnly ? 'read' : 'run',
+      provider: name,
+      ...(timeoutSeconds !== undefined && { timeoutMs: timeoutSeconds * 1000 }),
+      async run(args: unknown, context) {
+        if (!isReadOnly) await context.authorize({ args })
+        return await call(given, args, context)
+      },
+    }
+  }
+
+  async function call(tool: string, args: unknown, { signal, progress }: ToolContext): Promise<ToolResult> {
+    begin()
+    await untilAborted(starting, signal)
+    const used = client
+    if (used === undefined)
+      throw failed(`The MCP server "${name}" is not running: ${problem ?? 'it is closed'}.${pauseText()}`)
+    let result: Awaited<ReturnType<OpenClient['call']>>
+    try {
+      result = await used.call(tool, args, { signal, progress })
+    } catch (error) {
+      if (signal.aborted) throw new ToolError({ kind: 'cancelled' }, { cause: error })
+      const { isAnswer, reasonOf } = await import('./open-client.ts')
+      if (isAnswer(error)) throw failed(`The MCP server "${name}" refused the call: ${reasonOf(error)}`, error)
+      const reason = endReason ?? reasonOf(error)
+      // The next call connects anew.
+      if (used === client) {
+        fail(reason)
+        void used.close().catch(() => {})
+      }
+      throw failed(`The MCP server "${name}" failed during the call: ${reason}.`, error)
+    }
+    return toToolResult(name, result)
+  }
+
+  function pauseText(): string {
+    const seconds = Math.ceil((retryAt - now()) / 1000)
+    return seconds > 0 ? ` A call starts it again in ${seconds} s.` : ''
+  }
+
+  return {
+    settings,
+    tools: () => tools,
+    async prepare() {
+      begin()
+      if (state === 'starting') await patient
+    },
+    listing: () => ({
+      name,
+      state,
+      ...(state === 'failed' && problem !== undefined && { error: problem }),
+      tools: tools.map((tool) => tool.name),
+      resources: lists.resources,
+      prompts: lists.prompts,
+    }),
+    async close() {
+      isClosed = true
+      closed.abort()
+      refreshTimer?.()
+      const closing = client
+      client = undefined
+      state = 'stopped'
+      await Promise.all([closing?.close(), starting])
+    },
+  }
+}
+
+/** In the log, for each list. */
+const maxProblems = 10
+
+async function untilAborted(work: Promise<void> | undefined, signal: AbortSignal): Promise<void> {
+  if (work === undefined) return
+  const aborted = Promise.withResolvers<void>()
+  const stop = (): void => aborted.resolve()
+  signal.addEventListener('abort', stop, { once: true })
+  await Promise.race([work, aborted.promise])
+  signal.removeEventListener('abort', stop)
+  if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
+}
+
+function failed(detail: string, cause?: unknown): ToolError {
+  return new ToolError({ kind: 'failed', detail }, { cause })
+}

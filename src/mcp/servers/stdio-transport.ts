@@ -1,0 +1,132 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { kill, platform } from 'node:process'
+import { deserializeMessage, serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
+
+export interface StdioProgram {
+  /** The program and its arguments. */
+  readonly command: readonly string[]
+  readonly cwd: string
+  /** The whole environment. */
+  readonly env: Readonly<Record<string, string>>
+  /** Gets what the program writes to stderr. */
+  readonly onStderr: (chunk: Buffer) => void
+  /** Gets why the program has ended, before `onclose`. */
+  readonly onEnd: (reason: string) => void
+}
+
+/** Of one message. Bytes. */
+const maxMessageBytes = 10 * 1024 * 1024
+
+/** From SIGTERM to SIGKILL. Ms. */
+const graceMs = 2000
+
+/** For what a program wrote last, if another process holds its pipes open. Ms. */
+const drainMs = 500
+
+/**
+ * A program as the other end of MCP. The SDK's own transport starts no process group, so that what `npx` or `uvx` starts would
+ * outlive it, and it adds variables of the daemon to the environment.
+ */
+export function createStdioTransport({ command, cwd, env, onStderr, onEnd }: StdioProgram): Transport {
+  const [program = '', ...args] = command
+  let parts: Buffer[] = []
+  let partBytes = 0
+  const gone = Promise.withResolvers<void>()
+  let child: ChildProcess | undefined
+  let reason: string | undefined
+
+  /** Keeps the parts of a line until its end: joining them for each chunk would take quadratic time. */
+  function read(chunk: Buffer): void {
+    let from = 0
+    for (let end = chunk.indexOf('\n'); end !== -1; end = chunk.indexOf('\n', from)) {
+      const line = Buffer.concat([...parts, chunk.subarray(from, end)]).toString('utf8')
+      parts = []
+      partBytes = 0
+      from = end + 1
+      if (line.trim() !== '') receive(line)
+    }
+    if (reason !== undefined) return
+    parts.push(chunk.subarray(from))
+    partBytes += chunk.length - from
+    if (partBytes <= maxMessageBytes) return
+    reason = `it sent a message of more than ${maxMessageBytes / 1024 / 1024} MB`
+    parts = []
+    void transport.close()
+  }
+
+  function receive(line: string): void {
+    try {
+      transport.onmessage?.(deserializeMessage(line))
+    } catch (error) {
+      // The line is no message of JSON-RPC. The next one may be.
+      transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
+    }
+  }
+
+  const transport: Transport = {
+    start() {
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const started = spawn(program, args, {
+        cwd,
+        env,
+        stdio: ['pipe', 'pipe', 'pipe'],
+        // Its own process group. On Windows it would open a window.
+        detached: platform !== 'win32',
+        windowsHide: true,
+      })
+      child = started
+      started.once('spawn', resolve)
+      started.once('error', (error) => {
+        reject(error)
+        if (started.pid === undefined) gone.resolve()
+      })
+      started.stdin.on('error', (error) => transport.onerror?.(error))
+      started.stdout.on('data', read)
+      started.stderr.on('data', onStderr)
+      started.once('exit', (code, signal) => {
+        // What it started ends with it.
+        signalGroup(started, 'SIGKILL')
+        reason ??= code === null ? `it was ended by ${signal}` : `it ended with exit code ${code}`
+        setTimeout(() => {
+          started.stdout.destroy()
+          started.stderr.destroy()
+        }, drainMs).unref()
+      })
+      started.once('close', () => {
+        gone.resolve()
+        if (started.pid === undefined) return
+        onEnd(reason ?? 'it ended')
+        transport.onclose?.()
+      })
+      return promise
+    },
+    send(message: JSONRPCMessage) {
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const stdin = child?.stdin
+      if (stdin?.writable !== true) throw new Error('The program has ended.')
+      stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()))
+      return promise
+    },
+    async close() {
+      if (child === undefined) return
+      child.stdin?.end()
+      signalGroup(child, 'SIGTERM')
+      const running = child
+      const timer = setTimeout(() => signalGroup(running, 'SIGKILL'), graceMs)
+      await gone.promise
+      clearTimeout(timer)
+    },
+  }
+  return transport
+}
+
+/** The group outlives its first process. */
+function signalGroup(child: ChildProcess, name: 'SIGTERM' | 'SIGKILL'): void {
+  if (child.pid === undefined) return
+  try {
+    if (platform === 'win32') child.kill(name)
+    else kill(-child.pid, name)
+  } catch {
+    // ESRCH: the group has ended.
+  }
+}

@@ -1,0 +1,100 @@
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { execPath } from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { openProxy } from '../../http/harness.ts'
+import { connect } from '../../rpc/support.ts'
+import { makeFolder } from '../../tools/session.ts'
+import { connectMcp, openMcpApp } from '../server/support.ts'
+
+const script = fileURLToPath(new URL('server.mjs', import.meta.url))
+const secret = 'secret-of-the-server-0123456789'
+
+async function openDaemon(servers: object) {
+  const workspaces = [await makeFolder({ 'a.txt': 'one\n' })]
+  const fileOf = (given: object): string => JSON.stringify({ workspaces, 'mcp-servers': given })
+  const proxy = await openProxy({ file: fileOf(servers), proxies: { PATH: process.env['PATH'] ?? '' } })
+  const { sessions } = (await proxy.send('/sessions')).json() as { sessions: { id: string }[] }
+  const path = `/sessions/${sessions[0]?.id ?? ''}/servers`
+  return {
+    ...proxy,
+    fileOf,
+    servers: async () => (await proxy.send(path)).json() as { servers: readonly object[] },
+    rpc: () => connect(`${proxy.daemon.url.replace('http', 'ws')}/rpc`),
+  }
+}
+
+const program = { command: [execPath, script, 'secret'], env: { SECRET: secret } }
+
+test('/rpc and an MCP client call tools of a server, which the first of them starts', async () => {
+  const { rpc, servers, daemon } = await openDaemon({ it: program })
+  expect(await servers()).toMatchObject({ servers: [{ name: 'it', state: 'stopped' }] })
+  const client = await rpc()
+  expect(await client.ask('mcp.tools.call', { name: 'it_echo', args: { a: 1 } })).toMatchObject({
+    result: { text: '{"a":1}', structuredContent: { a: 1 } },
+  })
+  expect(await servers()).toMatchObject({ servers: [{ state: 'running', prompts: [{ name: 'greet' }] }] })
+  const { client: mcp } = await connectMcp(`${daemon.url}/mcp`)
+  expect((await mcp.listTools()).tools.map(({ name }) => name)).toContain('it_echo')
+  expect(await mcp.callTool({ name: 'it_echo', arguments: { b: 2 } })).toMatchObject({
+    structuredContent: { text: '{"b":2}' },
+  })
+})
+
+test('an MCP client that comes first waits for the tools of a server', async () => {
+  const { daemon } = await openDaemon({ it: program })
+  const { client } = await connectMcp(`${daemon.url}/mcp`)
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('it_echo')
+})
+
+test('a server that is added to the configuration of a running daemon is used', async () => {
+  const { rpc, servers, daemon, configure, fileOf } = await openDaemon({ it: program })
+  const client = await rpc()
+  await client.ask('mcp.tools.list')
+  daemon.reconfigure(configure(fileOf({ more: program })))
+  await vi.waitFor(
+    async () => expect(await servers()).toMatchObject({ servers: [{ name: 'more', state: 'running' }] }),
+    5000,
+  )
+  expect(await client.ask('more_echo')).toMatchObject({ result: { text: '{}' } })
+})
+
+test('a server over HTTP gets the headers, and fails with a reason once it is away', async () => {
+  const remote = await openMcpApp(['remote'], 'server: { api-keys: [key-of-the-remote-server] }')
+  const headers = { authorization: 'Bearer key-of-the-remote-server' }
+  const { rpc, servers } = await openDaemon({ far: { url: remote.url, headers } })
+  const client = await rpc()
+  expect(await client.ask('mcp.tools.call', { name: 'far_echo', args: { a: 1 } })).toMatchObject({
+    result: { structuredContent: { session: 'remote', args: { a: 1 } } },
+  })
+  expect(await servers()).toMatchObject({ servers: [{ name: 'far', state: 'running' }] })
+  await remote.app.close(0)
+  expect(await client.ask('far_echo')).toMatchObject({
+    error: { message: expect.stringContaining('The MCP server "far" failed during the call: ') },
+  })
+  expect(await servers()).toMatchObject({ servers: [{ state: 'failed' }] })
+})
+
+test('a server over HTTP that answers without end is stopped', async () => {
+  const flood = createServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    const write = (): void => {
+      while (!response.destroyed && response.write('x'.repeat(65_536)));
+    }
+    response.on('drain', write)
+    write()
+  }).listen(0, '127.0.0.1')
+  await once(flood, 'listening')
+  onTestFinished(() => {
+    flood.closeAllConnections()
+    flood.close()
+  })
+  const { port } = flood.address() as AddressInfo
+  const { rpc, servers } = await openDaemon({ flood: { url: `http://127.0.0.1:${port}/mcp` } })
+  await (await rpc()).ask('mcp.tools.list')
+  expect(await servers()).toMatchObject({
+    servers: [{ state: 'failed', error: expect.stringContaining('longer than 10 MB') }],
+  })
+})

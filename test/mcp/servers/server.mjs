@@ -1,0 +1,140 @@
+// A small MCP server without an SDK, which does what its first argument says. One JSON message a line.
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+
+const [mode = 'plain'] = process.argv.slice(2)
+let isChanged = false
+let nextId = 100
+const waiting = new Map()
+
+function send(message) {
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+}
+
+function tool(name, more = {}) {
+  return { name, description: name, inputSchema: { type: 'object' }, ...more }
+}
+
+function tools() {
+  if (mode === 'hostile') {
+    return [
+      tool('fs.read'),
+      tool('same.name'),
+      tool('same name'),
+      tool('remote', { inputSchema: { type: 'object', $ref: 'https://example.invalid/schema' } }),
+      { name: 'shapeless' },
+      tool('slow', { inputSchema: { type: 'object', properties: { text: { type: 'string', pattern: '^(a+)+$' } } } }),
+    ]
+  }
+  if (mode === 'many') return Array.from({ length: 1000 }, (_, index) => tool(`t${index}`))
+  const readOnly = { annotations: { readOnlyHint: true } }
+  const names = [
+    'echo',
+    'env',
+    'roots',
+    'sampling',
+    'report',
+    'hang',
+    'image',
+    'fail',
+    'refuse',
+    'crash',
+    'change',
+    'huge',
+  ]
+  return [
+    ...names.map((name) => tool(name, name === 'change' ? {} : readOnly)),
+    ...(isChanged ? [tool('added', readOnly)] : []),
+  ]
+}
+
+function ask(method, params) {
+  const id = nextId++
+  send({ id, method, params })
+  return new Promise((resolve) => waiting.set(id, resolve))
+}
+
+const text = (value) => ({
+  content: [{ type: 'text', text: typeof value === 'string' ? value : JSON.stringify(value) }],
+})
+
+async function call({ name, arguments: args, _meta }) {
+  switch (name) {
+    case 'echo':
+      return { ...text(args), structuredContent: args }
+    case 'env':
+      return text({ env: process.env, cwd: process.cwd(), argv: process.argv.slice(3), pid: process.pid })
+    case 'roots':
+      return text((await ask('roots/list', {})).result)
+    case 'sampling':
+      return text((await ask('sampling/createMessage', { messages: [], maxTokens: 1 })).error)
+    case 'report':
+      for (let progress = 1; progress <= 1000; progress += 1) {
+        send({
+          method: 'notifications/progress',
+          params: { progressToken: _meta.progressToken, progress, message: `step ${progress}` },
+        })
+      }
+      return text('reported')
+    case 'image':
+      return {
+        content: [
+          { type: 'text', text: 'a picture' },
+          { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+        ],
+      }
+    case 'fail':
+      return { ...text('there is no such thing'), isError: true }
+    case 'crash':
+      return process.exit(3)
+    case 'huge':
+      return text('x'.repeat(11 * 1024 * 1024))
+    case 'change':
+      isChanged = true
+      for (let count = 0; count < 100; count += 1) send({ method: 'notifications/tools/list_changed' })
+      return text('changed')
+    default:
+      return text('slow')
+  }
+}
+
+if (mode === 'noise')
+  for (let line = 0; line < 5000; line += 1) process.stderr.write(`line ${line} ${'x'.repeat(2000)}\n`)
+if (mode === 'secret') process.stderr.write(`the key is ${process.env.SECRET}\n`)
+if (mode === 'exit') process.exit(7)
+// Ignores SIGTERM and leaves a child behind.
+if (mode === 'stubborn') {
+  process.on('SIGTERM', () => {})
+  setInterval(() => {}, 1000)
+  const child = spawn(process.execPath, ['-e', 'process.on("SIGTERM", () => {}); setInterval(() => {}, 1000)'], {
+    stdio: 'ignore',
+  })
+  process.stderr.write(`child ${child.pid}\n`)
+}
+if (mode === 'garbage') process.stdout.write('this is no JSON\n{"jsonrpc": "2.0"}\n[1, 2\n\n')
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params, ...answer } = JSON.parse(line)
+  if (method === undefined) {
+    waiting.get(id)?.(answer)
+    continue
+  }
+  if (method === 'notifications/cancelled') process.stderr.write(`cancelled ${params.reason ?? ''}\n`)
+  if (id === undefined) continue
+  if (mode === 'silent') continue
+  if (method === 'initialize') {
+    const capabilities = { tools: { listChanged: true }, resources: {}, prompts: {} }
+    send({
+      id,
+      result: { protocolVersion: params.protocolVersion, capabilities, serverInfo: { name: mode, version: '1' } },
+    })
+  } else if (method === 'tools/list') send({ id, result: { tools: tools() } })
+  else if (method === 'resources/list')
+    send({ id, result: { resources: [{ uri: 'note://1', name: 'one', description: 'A note' }] } })
+  else if (method === 'prompts/list') send({ id, result: { prompts: [{ name: 'greet', description: 'Says hello' }] } })
+  else if (method === 'tools/call' && params.name === 'refuse')
+    send({ id, error: { code: -32602, message: 'not like this' } })
+  else if (method === 'tools/call' && params.name === 'hang') process.stderr.write('hanging\n')
+  else if (method === 'tools/call') void call(params).then((result) => send({ id, result }))
+  else send({ id, error: { code: -32601, message: 'no such method' } })
+}

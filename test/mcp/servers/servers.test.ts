@@ -1,0 +1,264 @@
+import { execPath, kill } from 'node:process'
+import { homedir } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createMcpServers } from '../../../src/mcp/servers/mcp-servers.ts'
+import { openWorkspaces } from '../../../src/sessions/open-workspaces.ts'
+import type { ToolCall, ToolResult } from '../../../src/tools/tool.ts'
+import { loaded } from '../../config/loading.ts'
+import { recordingLog } from '../../recording-log.ts'
+import { makeFolder } from '../../tools/session.ts'
+
+const script = fileURLToPath(new URL('server.mjs', import.meta.url))
+
+function serverOf(mode = 'plain', more: object = {}): object {
+  return { command: [execPath, script, mode, '${workspace}'], ...more }
+}
+
+/** A workspace with real tools and servers as real processes. */
+async function openServers(servers: Readonly<Record<string, object>>, settings: object = {}) {
+  const path = await makeFolder({ 'a.txt': 'one\n' })
+  const configOf = (given: object) =>
+    loaded({ file: JSON.stringify({ workspaces: [path], 'mcp-servers': given, ...settings }) }).config
+  let config = configOf(servers)
+  let nowMs = 1_000_000
+  const log = recordingLog()
+  const mcp = createMcpServers({
+    settings: () => config.mcpServers,
+    providerToken: () => 'ptk-of-this-run',
+    homeDir: () => '/nowhere',
+    env: { PATH: process.env['PATH'], SECRET_OF_DAEMON: 'hidden' },
+    version: '1',
+    log,
+    now: () => nowMs,
+    setTimer(run, delayMs) {
+      const timer = setTimeout(run, delayMs)
+      return () => clearTimeout(timer)
+    },
+  })
+  const workspaces = await openWorkspaces({
+    config: () => config,
+    dataDir: undefined,
+    homeDir: () => '/nowhere',
+    sources: [mcp],
+    log,
+  })
+  onTestFinished(async () => {
+    workspaces.close()
+    await mcp.close()
+  })
+  const session = workspaces.sessions()[0]
+  if (session === undefined) throw new Error('no session')
+  const { tools } = workspaces
+  return {
+    mcp,
+    log,
+    session,
+    tools,
+    workspaces,
+    prepare: () => mcp.prepare(session),
+    call: (name: string, args: unknown = {}, more: Partial<ToolCall> = {}): Promise<ToolResult> =>
+      tools.call({ session, name, args, caller: 'test', signal: new AbortController().signal, ...more }),
+    names: () => tools.list(session).flatMap(({ name, provider }) => (provider === undefined ? [] : [name])),
+    listing: () => mcp.listing(session),
+    stderr: () => log.lines.flatMap(({ fields: { line } }) => (typeof line === 'string' ? [line] : [])),
+    later: (ms: number) => {
+      nowMs += ms
+    },
+    configure: (given: object) => {
+      config = configOf(given)
+      mcp.reconfigure()
+    },
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+test('starts a server when its session is first used, and never before', async () => {
+  const { names, listing, call } = await openServers({ it: serverOf() })
+  expect(names()).toEqual([])
+  expect(listing()).toMatchObject([{ name: 'it', state: 'stopped' }])
+  const { tools } = await call('mcp.tools.list')
+  expect(tools).toEqual(expect.arrayContaining([expect.objectContaining({ name: 'it_echo', effect: 'read' })]))
+  expect(tools).toEqual(expect.arrayContaining([expect.objectContaining({ name: 'it_change', effect: 'run' })]))
+  expect(listing()).toMatchObject([
+    {
+      state: 'running',
+      tools: expect.arrayContaining(['it_echo']),
+      resources: [{ uri: 'note://1', name: 'one', description: 'A note' }],
+      prompts: [{ name: 'greet', description: 'Says hello' }],
+    },
+  ])
+})
+
+test('a call maps text, structured content, pictures and failures', async () => {
+  const { call } = await openServers({ it: serverOf() })
+  expect(await call('it_echo', { a: 1 })).toEqual({ text: '{"a":1}', structuredContent: { a: 1 } })
+  expect(await call('mcp.tools.call', { name: 'it_echo', args: { b: 2 } })).toMatchObject({ text: '{"b":2}' })
+  expect(await call('it_image')).toEqual({
+    text: 'a picture',
+    parts: [{ type: 'image', mediaType: 'image/png', base64: 'AAAA' }],
+  })
+  await expect(call('it_fail')).rejects.toMatchObject({ failure: { kind: 'failed', detail: 'there is no such thing' } })
+  await expect(call('it_refuse')).rejects.toMatchObject({
+    failure: { kind: 'failed', detail: expect.stringContaining('not like this') },
+  })
+})
+
+test('a program gets the environment that its settings state, the root, and the token of the gateway', async () => {
+  const { call, session } = await openServers({ it: serverOf('plain', { env: { A: 'at ${workspace}' } }) })
+  const { env, cwd, argv } = JSON.parse(String((await call('it_env'))['text'])) as Record<string, unknown>
+  expect(Object.keys(env as object).toSorted()).toEqual(['A', 'HOME', 'LANG', 'PATH', 'TAP_PROVIDER_TOKEN', 'TERM'])
+  expect(env).toMatchObject({ A: `at ${session.folder.root}`, TAP_PROVIDER_TOKEN: 'ptk-of-this-run' })
+  expect(cwd).toBe(homedir())
+  expect(argv).toEqual([session.folder.root])
+  expect(JSON.parse(String((await call('it_roots'))['text']))).toEqual({
+    roots: [{ uri: `file://${session.folder.root}`, name: session.name }],
+  })
+})
+
+test('a server that asks for a model is refused', async () => {
+  const { call } = await openServers({ it: serverOf() })
+  expect(JSON.parse(String((await call('it_sampling'))['text']))).toMatchObject({ code: -32601 })
+})
+
+test('a tool that may change something asks for an approval, one that only reads does not', async () => {
+  const { call } = await openServers({ it: serverOf() })
+  const approve = vi.fn(async () => false)
+  await call('it_echo', {}, { approve })
+  expect(approve).not.toHaveBeenCalled()
+  await expect(call('it_change', { a: 1 }, { approve })).rejects.toMatchObject({
+    failure: { kind: 'approval_refused' },
+  })
+  expect(approve).toHaveBeenCalledWith({ args: { a: 1 } }, expect.anything(), expect.anything())
+})
+
+test('changed tools are announced, a flood of changes is read together', async () => {
+  const { call, names, tools, session } = await openServers({ it: serverOf() })
+  await call('it_echo')
+  const changed = vi.fn()
+  onTestFinished(tools.onListChanged(changed))
+  await call('it_change')
+  await vi.waitFor(() => expect(names()).toContain('it_added'), 5000)
+  expect(changed.mock.calls.length).toBeLessThan(5)
+  expect(changed).toHaveBeenCalledWith(session.id)
+})
+
+test('progress is passed on within bounds', async () => {
+  const { call } = await openServers({ it: serverOf() })
+  const progress = vi.fn()
+  await call('it_report', {}, { progress })
+  expect(progress).toHaveBeenNthCalledWith(1, { text: 'step 1' })
+  expect(progress.mock.calls.length).toBe(500)
+})
+
+test('a cancelled call and one beyond its time limit tell the server', async () => {
+  const { call, stderr } = await openServers({ it: serverOf('plain', { 'timeout-seconds': 1 }) })
+  const controller = new AbortController()
+  await call('it_echo')
+  const cancelled = call('it_hang', {}, { signal: controller.signal })
+  await vi.waitFor(() => expect(stderr()).toContain('hanging'), 5000)
+  controller.abort()
+  await expect(cancelled).rejects.toMatchObject({ failure: { kind: 'cancelled' } })
+  await vi.waitFor(() => expect(stderr().filter((line) => line.startsWith('cancelled'))).toHaveLength(1), 5000)
+  await expect(call('it_hang')).rejects.toMatchObject({ failure: { kind: 'timed_out', afterMs: 1000 } })
+  expect(await call('it_echo')).toMatchObject({ text: '{}' })
+})
+
+test('a crash in a call is one clear failure, and the server starts again after a pause', async () => {
+  const { call, listing, names, later } = await openServers({ it: serverOf() })
+  await call('it_echo')
+  await expect(call('it_crash')).rejects.toMatchObject({
+    failure: { kind: 'failed', detail: 'The MCP server "it" failed during the call: it ended with exit code 3.' },
+  })
+  expect(listing()).toMatchObject([{ state: 'failed', error: 'it ended with exit code 3' }])
+  expect(names()).toContain('it_echo')
+  await expect(call('it_echo')).rejects.toMatchObject({
+    failure: { detail: expect.stringContaining('A call starts it again in 1 s.') },
+  })
+  later(1001)
+  expect(await call('it_echo')).toMatchObject({ text: '{}' })
+  await expect(call('it_crash')).rejects.toThrow('exit code 3')
+  later(1001)
+  await expect(call('it_echo')).rejects.toThrow('starts it again in 1 s')
+  later(1000)
+  expect(await call('it_echo')).toMatchObject({ text: '{}' })
+})
+
+test('a server that cannot start is reported, and the others work', async () => {
+  const { prepare, listing, names } = await openServers({
+    gone: { command: ['/nowhere/program'] },
+    exits: serverOf('exit'),
+    good: serverOf('garbage'),
+  })
+  await prepare()
+  expect(listing()).toMatchObject([
+    { name: 'gone', state: 'failed', error: 'its program or its folder does not exist' },
+    { name: 'exits', state: 'failed', error: 'it ended with exit code 7' },
+    { name: 'good', state: 'running' },
+  ])
+  expect(names()).toContain('good_echo')
+})
+
+test('a message that is too long ends the server', async () => {
+  const { call } = await openServers({ it: serverOf() })
+  await expect(call('it_huge')).rejects.toThrow('it sent a message of more than 10 MB')
+})
+
+test('stderr goes into the log within bounds', async () => {
+  const { prepare, stderr } = await openServers({ it: serverOf('noise') })
+  await prepare()
+  await vi.waitFor(() => expect(stderr()).toHaveLength(50), 5000)
+  expect(Math.max(...stderr().map(({ length }) => length))).toBeLessThan(1100)
+})
+
+test('hostile names and schemas harm nobody', async () => {
+  const { prepare, names, call, log, tools, session } = await openServers({
+    it: serverOf('hostile'),
+    many: serverOf('many'),
+  })
+  await prepare()
+  expect(names().filter((name) => name.startsWith('it_'))).toEqual(['it_fs_read', 'it_same_name', 'it_slow'])
+  expect(names().filter((name) => name.startsWith('many_'))).toHaveLength(200)
+  expect(tools.list(session).find(({ name }) => name === 'mcp.fs.read')?.provider).toBeUndefined()
+  expect(log.lines.filter(({ message }) => message === 'a tool of an MCP server is left out')).toHaveLength(4)
+  await expect(call('it_slow', { text: `${'a'.repeat(40)}!` })).rejects.toMatchObject({
+    failure: { kind: 'invalid_arguments' },
+  })
+})
+
+test('a changed configuration ends, starts and replaces servers', async () => {
+  const { call, configure, names } = await openServers({ one: serverOf(), two: serverOf() })
+  await call('one_echo')
+  const { pid } = JSON.parse(String((await call('two_env'))['text'])) as { pid: number }
+  configure({ one: serverOf(), three: serverOf() })
+  expect(names()).not.toContain('two_echo')
+  await vi.waitFor(() => expect(names()).toContain('three_echo'), 5000)
+  await vi.waitFor(() => expect(isAlive(pid)).toBe(false), 5000)
+  expect(names()).toContain('one_echo')
+})
+
+test('closing kills a server that ignores SIGTERM, and what it has started', async () => {
+  const { call, mcp, stderr } = await openServers({ it: serverOf('stubborn') })
+  const { pid } = JSON.parse(String((await call('it_env'))['text'])) as { pid: number }
+  await vi.waitFor(() => expect(stderr()).toHaveLength(1), 5000)
+  const child = Number(/^child (\d+)$/.exec(stderr()[0] ?? '')?.[1])
+  expect([isAlive(pid), isAlive(child)]).toEqual([true, true])
+  await mcp.close()
+  await vi.waitFor(() => expect([isAlive(pid), isAlive(child)]).toEqual([false, false]), 5000)
+})
+
+test('closing ends a server that is still starting', async () => {
+  const { prepare, mcp, listing } = await openServers({ it: serverOf('silent') })
+  void prepare()
+  await vi.waitFor(() => expect(listing()).toMatchObject([{ state: 'starting' }]))
+  await mcp.close()
+  expect(listing()).toMatchObject([{ state: 'stopped' }])
+})
