@@ -73,7 +73,7 @@ describe('listSymbols', async () => {
     expect(await failureOf(symbolsOf('a.ts', 'a\0b'))).toMatchObject({ kind: 'failed' })
   })
 
-  // The thread's own time does not depend on what else the machine does.
+  // The thread's own time between two turns of a timer does not depend on what else the machine does.
   it.each([
     ['4 MB of classes', 'class A { b(x: number) { return x + 1 }\n}\n'.repeat(99_000), 5000],
     ['brackets without end', '('.repeat(2_000_000), 0],
@@ -81,11 +81,17 @@ describe('listSymbols', async () => {
   ])('leaves the event loop free: %s', { timeout: 120_000 }, async (_what, text, length) => {
     const language = languageOf('a.ts')
     if (language === undefined) throw new Error('TypeScript is missing.')
-    const before = threadCpuUsage()
+    let longestMs = 0
+    let before = threadCpuUsage()
+    const measure = setInterval(() => {
+      const { user, system } = threadCpuUsage(before)
+      longestMs = Math.max(longestMs, (user + system) / 1000)
+      before = threadCpuUsage()
+    }, 5)
     const answer = await runInWorker({ do: 'symbols', text, language, limit: 5000 }, new AbortController().signal)
-    const { user, system } = threadCpuUsage(before)
+    clearInterval(measure)
     expect(answer).toMatchObject({ is: 'symbols', list: { symbols: { length } } })
-    expect((user + system) / 1000).toBeLessThan(100)
+    expect(longestMs).toBeLessThan(100)
   })
 
   it('stops when the call is cancelled', async () => {
