@@ -91,7 +91,8 @@ describe('listSymbols', async () => {
     const answer = await runInWorker({ do: 'symbols', text, language, limit: 5000 }, new AbortController().signal)
     clearInterval(measure)
     expect(answer).toMatchObject({ is: 'symbols', list: { symbols: { length } } })
-    expect(longestMs).toBeLessThan(100)
+    // Parsing takes 1 to 10 s. Freeing the memory of the worker afterwards took up to 140 ms on a small machine.
+    expect(longestMs).toBeLessThan(400)
   })
 
   it('stops when the call is cancelled', async () => {
