@@ -105,7 +105,7 @@ it('G13: an expression that backtracking engines choke on is answered', async ()
   expect(await search(folder, { query: '(a+)+$', regex: true })).toEqual({ hits: [], truncated: false })
 })
 
-it.each(['(a', '\\1', '(?=a)', 'a{1000}{1000}{10}'])('names the fault of the expression %s', async (query) => {
+it.each(['(a', '\\1', '(?=a)', 'a{1000}{1000}{10}', '(a{1000}){1000}'])('names the fault of the expression %s', async (query) => {
   const folder = await folderWith({ a: 'a' })
   const failure = await failureOf(search(folder, { query, regex: true }))
   expect(failure).toMatchObject({ kind: 'invalid_arguments', path: 'query' })
