@@ -295,6 +295,7 @@ const starters = [
   'commands/login/desktop.ts',
   'commands/service/service.ts',
   'commands/setup/try-mcp.ts',
+  'mcp/servers/stdio-transport.ts',
   'workspace/code-worker.ts',
   'workspace/ripgrep.ts',
   'workspace/run-code-task.ts',
