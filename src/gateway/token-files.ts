@@ -67,7 +67,7 @@ const lockTimes = { ...LOCK_TIMES, waitLimitMs: 5000 }
 
 export function createTokenFiles({ ownDir, discoveryDir, pid, processStart, log }: TokenFilesDeps): TokenFiles {
   let ownStart: string | undefined
-  /** The token in the discovery file, if it is ours. */
+  /** The token in the discovery file, if this daemon wrote it. */
   let published: string | undefined
   const ownFile = ownDir === undefined ? undefined : join(ownDir, `${pid}.json`)
 

@@ -7,7 +7,7 @@ import { errnoOf, isForeign, isLoose } from '../auth/records/record-fs.ts'
 export type DatabaseProblem =
   /** Another process is writing. */
   | 'busy'
-  /** The file is no database, or not one of ours. */
+  /** The file is not a database, or not a database of copilot-proxy. */
   | 'damaged'
   /** A newer version of this program made it. */
   | 'newer'
