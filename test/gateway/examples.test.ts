@@ -8,10 +8,12 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { openProxy } from '../http/harness.ts'
+import { connectMcp } from '../mcp/server/support.ts'
 import { connect } from '../rpc/support.ts'
 import { makeFolder } from '../tools/session.ts'
 
-// The examples of the document as they are, but for the port.
+// The examples of the document as they are, but for the port. The page in test/fixtures is the document byte for byte;
+// requirements.test.ts compares each of its sentences.
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const page = join(root, 'test/fixtures/gateway/provider-interface-core-profile.md')
@@ -63,7 +65,7 @@ async function folder(): Promise<string> {
 
 async function runExample(language: 'js' | 'python', command: readonly [string, ...string[]], file: string) {
   const proxy = await openProxy({
-    file: `workspaces: [${await makeFolder()}]\ngateway: { enabled: true, port: 0 }`,
+    file: `workspaces: [${await makeFolder()}]\ngateway: { enabled: true, port: 0 }\nagent: { require-approval: false }`,
     proxies: { COPILOT_HOME: await makeFolder() },
   })
   const gatewayDir = join(proxy.codexHome, '..', 'gateway')
@@ -91,12 +93,33 @@ async function runExample(language: 'js' | 'python', command: readonly [string, 
 
   await registered(1)
   const client = await connect(`${proxy.daemon.url.replace('http', 'ws')}/rpc`)
-  const greeted = { result: { data: 'Hello, Alice!' } }
-  expect(await client.ask('greet', { name: 'Alice' })).toMatchObject(greeted)
-  expect(await client.ask('mcp.tools.call', { name: 'greet', args: { name: 'Alice' } })).toMatchObject(greeted)
+  const { client: mcp } = await connectMcp(`${proxy.daemon.url}/mcp`)
+  /** Each way to a tool: /rpc, an MCP client, the agent. */
+  async function callEachWay(): Promise<void> {
+    const greeted = { result: { data: 'Hello, Alice!' } }
+    expect(await client.ask('greet', { name: 'Alice' })).toMatchObject(greeted)
+    expect(await client.ask('mcp.tools.call', { name: 'greet', args: { name: 'Alice' } })).toMatchObject(greeted)
+    expect((await mcp.listTools()).tools.map(({ name }) => name)).toContain('greet')
+    expect(await mcp.callTool({ name: 'greet', arguments: { name: 'Alice' } })).toMatchObject({
+      structuredContent: { data: 'Hello, Alice!' },
+    })
+    const text = 'agent: [demo:tool greet {"name":"Alice"}]'
+    const { id } = (await proxy.send('/message', { body: JSON.stringify({ text }) })).json() as { id: string }
+    await vi.waitFor(
+      async () =>
+        expect((await proxy.send(`/runs/${id}`)).json()).toMatchObject({
+          outcome: 'completed',
+          steps: expect.arrayContaining([
+            expect.objectContaining({ calls: [expect.objectContaining({ tool: 'greet', outcome: 'ok' })] }),
+          ]),
+        }),
+      { timeout: 20_000, interval: 50 },
+    )
+  }
+  await callEachWay()
   wire.cut()
   await registered(2)
-  expect(await client.ask('greet', { name: 'Alice' })).toMatchObject(greeted)
+  await callEachWay()
   client.socket.close()
   const startedMs = performance.now()
   await proxy.daemon.close(10_000)
