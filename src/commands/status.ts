@@ -23,6 +23,8 @@ import type { CallerKeyState, DaemonHealth, PortHolder } from './shared/find-dae
 import { planNameOfSku } from './shared/plan-name.ts'
 import { readSettings } from './shared/settings.ts'
 import type { LoadedSettings, UserFiles } from './shared/settings.ts'
+import { findToolFailures } from './shared/tool-failures.ts'
+import type { ToolFailure } from './shared/tool-failures.ts'
 
 /** The stored Copilot token, from local files only. */
 type TokenState =
@@ -50,8 +52,21 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
   const holder = health === undefined ? await findPortHolder(context.fetch, serverOf(url)) : undefined
   const token = tokenState(stored.login?.record, settings, context.now())
   const callerKey = health === undefined ? undefined : await checkCallerKey(context, url, settings.config)
+  const toolFailures = health === undefined ? [] : await findToolFailures(context, settings, url)
   const { logFile } = files
-  const findings = { ...stored, callerKey, token, codex, url, health, holder, background, logFile, problems }
+  const findings = {
+    ...stored,
+    callerKey,
+    token,
+    codex,
+    url,
+    health,
+    holder,
+    background,
+    logFile,
+    problems,
+    toolFailures,
+  }
   if (flags.json) writeJson(context, statusDocument(context, settings, findings))
   else context.stdout.write(statusText(context, settings, findings))
   if (!read.ok) return exitCode.usage
@@ -97,6 +112,8 @@ interface Findings extends StoredLogin {
   readonly problems: readonly Problem[]
   /** Undefined if no daemon runs, or it requires no key. */
   readonly callerKey: CallerKeyState | undefined
+  /** Of the running daemon. */
+  readonly toolFailures: readonly ToolFailure[]
 }
 
 async function readLogin(context: CommandContext, settings: LoadedSettings): Promise<StoredLogin> {
@@ -121,7 +138,7 @@ function tokenState(record: CopilotRecord | undefined, settings: LoadedSettings,
 }
 
 function statusText(context: CommandContext, settings: LoadedSettings, findings: Findings): string {
-  const { login, token, codex, problems } = findings
+  const { login, token, codex, problems, toolFailures } = findings
   const { style } = context.stdout
   const location = login?.record && openRecords(context, settings).locationOf(login.record.id)
   const file = settings.hasFile ? settings.configFile : `${settings.configFile} (does not exist; using the defaults)`
@@ -133,6 +150,10 @@ function statusText(context: CommandContext, settings: LoadedSettings, findings:
       ...codexLines(codex, style, context.now()),
       ['Daemon', describeDaemon(findings)],
       ['Key', style.red(describeCallerKey(findings))],
+      ...toolFailures.map(
+        ({ source, reason }, index) =>
+          [index === 0 ? 'Tools' : '', style.red(visible(`${source}: ${reason}`))] as const,
+      ),
       ['Background', describeBackground(findings)],
       ['Config', problems.length === 0 ? file : style.red(invalidConfig(problems))],
       ...problems.map((problem) => ['', style.red(visible(formatConfigError({ problems: [problem] })))] as const),
@@ -207,7 +228,7 @@ function describeBackground({ background, url, logFile }: Findings): string {
 }
 
 function statusDocument(context: CommandContext, settings: LoadedSettings, findings: Findings): object {
-  const { login, problem, token, codex, url, health, background, logFile, callerKey, problems } = findings
+  const { login, problem, token, codex, url, health, background, logFile, callerKey, problems, toolFailures } = findings
   const metadata = login?.record?.metadata
   return {
     version: context.version,
@@ -239,6 +260,7 @@ function statusDocument(context: CommandContext, settings: LoadedSettings, findi
       caller_key: callerKey === 'outdated' ? 'wrong' : (callerKey ?? null),
       config: health === undefined ? null : health.isConfigRefused ? 'invalid' : 'ok',
     },
+    tool_failures: toolFailures.map(({ source, reason }) => ({ source, reason })),
     background: background === undefined ? null : { ...daemonDocument(background), log: logFile },
     config: {
       path: settings.configFile,

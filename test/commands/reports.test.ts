@@ -95,6 +95,7 @@ describe('status', () => {
           caller_key: null,
           config: null,
         },
+        tool_failures: [],
         background: null,
         config: { path: join(user.home, 'config.yaml'), exists: false, valid: true, problems: [] },
       },

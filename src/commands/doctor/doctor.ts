@@ -16,7 +16,7 @@ import {
   planRefusal,
 } from './account-checks.ts'
 import type { ListingOutcome } from './account-checks.ts'
-import { runChecks, skipped } from './check.ts'
+import { findingsOr, ok, runChecks, skipped } from './check.ts'
 import type { Check, Finding, Findings, Report } from './check.ts'
 import { createScreen } from './screen.ts'
 import { openFacts } from './facts.ts'
@@ -143,6 +143,15 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
   const ofCopilot = { provider: 'copilot', needs: [copilotLogin] } as const
   const ofCodex = { provider: 'codex', needs: [codexLogin] } as const
 
+  const tools = settled({ id: 'tools', title: 'Tools of other programs' }, async ({ toolFailures }) => {
+    const failures = await toolFailures()
+    if (failures === undefined) return skipped('Needs a running daemon')
+    const findings = failures.map(({ source, reason, fix }): Finding => {
+      return { status: 'warning', detail: `${source}: ${reason}`, fix }
+    })
+    return findingsOr(findings, ok('The daemon reports no failure'))
+  })
+
   return [
     config,
     {
@@ -196,6 +205,7 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
       const found = await port()
       return [...judgePort(found), ...judgeCallerKey(found.callerKey)]
     }),
+    ...(facts.settled?.hasForeignTools === true ? [tools] : []),
     {
       id: 'clients',
       title: 'Clients',

@@ -22,9 +22,10 @@ import { githubApi, silentLog } from '../shared/accounts.ts'
 import { openCodexConnection } from '../models/fetch-models.ts'
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { daemonUrl, findPortHolder, checkCallerKey } from '../shared/find-daemon.ts'
+import { daemonUrl, findDaemon, findPortHolder, checkCallerKey } from '../shared/find-daemon.ts'
 import { readSettings } from '../shared/settings.ts'
 import type { UserFiles, LoadedSettings } from '../shared/settings.ts'
+import { findToolFailures } from '../shared/tool-failures.ts'
 import type { LoginState, ListingOutcome } from './account-checks.ts'
 import type { ConfigState, FileFacts, TrustSettings } from './machine-checks.ts'
 import { tryPort } from './machine-checks.ts'
@@ -209,6 +210,14 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
       return { host, port, code, holder, callerKey, backgroundUrl, version: context.version }
     },
     daemonUrl: daemonUrl(config.server),
+    /** Tools of other programs are configured. */
+    hasForeignTools:
+      config.workspaces.length > 0 && (config.gateway.enabled || Object.keys(config.mcpServers).length > 0),
+    /** Undefined if no daemon runs. */
+    toolFailures: async () => {
+      const { url, health } = await findDaemon(context, settings)
+      return health && (await findToolFailures(context, settings, url))
+    },
     /** Waits for a running renewal: its tokens exist nowhere else. */
     close: async () => opened?.close(),
   }

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { findProcessStart } from '../../auth/records/process-start.ts'
+import { readRunningGateways } from '../../gateway/token-files.ts'
+import type { CommandContext } from './command.ts'
+import { findCallerKey, getFromDaemon } from './find-daemon.ts'
+import type { LoadedSettings } from './settings.ts'
+
+/** A source of tools that does not work, and why. */
+export interface ToolFailure {
+  /** E.g. `MCP server "git" in foo`. */
+  readonly source: string
+  readonly reason: string
+  /** What to do: one line. */
+  readonly fix: string
+}
+
+const sessionList = z.object({ sessions: z.array(z.object({ id: z.string(), name: z.string() })) })
+const serverList = z.object({
+  servers: z.array(z.object({ name: z.string(), state: z.string(), error: z.string().optional() })),
+})
+
+const gatewayFix = 'End the other program, or run: copilot-proxy config set gateway.port PORT'
+const serverFix =
+  'See what the server wrote: copilot-proxy logs. Its settings are in mcp-servers: copilot-proxy config edit'
+
+/** For each answer of the daemon. Ms. */
+const answerMs = 1000
+
+/**
+ * Why a running daemon lacks tools: a gateway that is not open, MCP servers that failed. Never throws: a daemon that refuses
+ * the key is reported elsewhere.
+ * @param url of the daemon
+ */
+export async function findToolFailures(
+  context: CommandContext,
+  settings: LoadedSettings,
+  url: string,
+): Promise<readonly ToolFailure[]> {
+  const { workspaces, gateway, mcpServers } = settings.config
+  if (workspaces.length === 0) return []
+  const [ofGateway, ofServers] = await Promise.all([
+    gateway.enabled ? gatewayFailures(context, settings).catch(() => []) : [],
+    Object.keys(mcpServers).length === 0 ? [] : serverFailures(context, settings, url).catch(() => []),
+  ])
+  return [...ofGateway, ...ofServers]
+}
+
+async function gatewayFailures(
+  context: CommandContext,
+  { gatewayDir }: LoadedSettings,
+): Promise<readonly ToolFailure[]> {
+  const running = await readRunningGateways(gatewayDir, (pid) => findProcessStart(pid, context))
+  if (running.some(({ url }) => url !== null)) return []
+  return running.flatMap(({ problem }) =>
+    problem === null ? [] : [{ source: 'Gateway', reason: problem, fix: gatewayFix }],
+  )
+}
+
+async function serverFailures(
+  context: CommandContext,
+  { config }: LoadedSettings,
+  url: string,
+): Promise<readonly ToolFailure[]> {
+  const daemon = { url, key: findCallerKey(context, config)?.key }
+  const { body } = await getFromDaemon(context, daemon, '/sessions', answerMs)
+  const { sessions } = sessionList.parse(body)
+  const failures = sessions.map(async ({ id, name: workspace }) => {
+    const path = `/sessions/${encodeURIComponent(id)}/servers`
+    const { servers } = serverList.parse((await getFromDaemon(context, daemon, path, answerMs)).body)
+    return servers.flatMap(({ name, state, error = 'unknown reason' }) =>
+      state === 'failed' ? [{ source: `MCP server "${name}" in ${workspace}`, reason: error, fix: serverFix }] : [],
+    )
+  })
+  return (await Promise.all(failures)).flat()
+}
