@@ -78,7 +78,7 @@ const address = bare.address() as { port: number }
 const connected = once(bare, 'connection')
 const echo = await startNode([provider, `ws://127.0.0.1:${address.port}`])
 const [socket] = (await connected) as [WebSocket]
-const answering = await startNode([provider, gateway.url ?? '', gateway.token(), session.id])
+const answering = await startNode([provider, gateway.url() ?? '', gateway.token(), session.id])
 await untilBound(1)
 
 const request = JSON.stringify({ type: 'tool.call', id: 'call-1', sessionId: 'bench', tool: 'echo0', args: {} })
@@ -110,7 +110,7 @@ async function collected() {
 }
 
 const before = await collected()
-const idle = await startNode([provider, gateway.url ?? '', gateway.token(), session.id, String(idleProviders)])
+const idle = await startNode([provider, gateway.url() ?? '', gateway.token(), session.id, String(idleProviders)])
 await untilBound(idleProviders)
 const after = await collected()
 // Resident memory may have been free before, and sockets are not JavaScript's: the larger figure counts.

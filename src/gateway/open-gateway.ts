@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.ts'
+import { createFailedKeys } from '../http/failed-keys.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { Workspaces } from '../sessions/workspaces.ts'
 import { modelName } from '../tools/foreign-tools.ts'
@@ -45,8 +46,8 @@ export interface GatewayDeps {
 }
 
 export interface Gateway {
-  /** Undefined: it could not listen. */
-  readonly url: string | undefined
+  /** Undefined: it could not listen yet. */
+  readonly url: () => string | undefined
   /** `TAP_PROVIDER_TOKEN` of programs that the daemon starts as providers; of no other program. */
   readonly token: () => string
   /** Makes a new token and closes the connections of all providers. */
@@ -69,9 +70,16 @@ const removedSessionMs = 5000
 /** Between two log lines about refused tokens: a provider with an old one tries again every few seconds. Ms. */
 const refusedTokenLogMs = 60_000
 
+/** Before the gateway tries again to listen: doubled with each failure. Ms. */
+const firstRetryMs = 2000
+const longestRetryMs = 60_000
+
+/** All providers are programs of this machine, so wrong tokens count together. */
+const loopback = 'loopback'
+
 /**
- * Opens the gateway for tool providers. If its port is in use, that is logged and the daemon goes on without it: `url` is
- * undefined then.
+ * Opens the gateway for tool providers. If it cannot listen, because its port is in use for example, that is logged once, the
+ * daemon goes on without it, and the gateway opens as soon as it can.
  */
 export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   const { config, workspaces, providers, log, now, setTimer } = deps
@@ -89,7 +97,13 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   const controlKey = deps.randomHex(32)
   let token = newToken()
   let tokenRefusedAt = -Infinity
+  const failedKeys = createFailedKeys(now)
   let listener: Listener | undefined
+  let retryMs = firstRetryMs
+  let cancelRetry: (() => void) | undefined
+  /** The attempt to listen that is in progress. */
+  let retrying: Promise<void> | undefined
+  let isClosed = false
   let problem: string | undefined
 
   function newToken(): string {
@@ -136,6 +150,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
       providers,
       push: deps.push,
       defaultTimeoutMs: () => config().workspace.toolTimeoutSeconds * 1000,
+      countWrongToken: () => failedKeys.count(loopback),
       log,
       now,
       setTimer,
@@ -167,7 +182,12 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   async function onCommand(command: string, key: string): Promise<CommandReply | undefined> {
     const { providers: list, rotate: makeToken } = gatewayCommands
     if (command !== list && command !== makeToken) return undefined
-    if (!isSameSecret(key, controlKey)) return { status: 401, body: { error: 'the key is not that of this daemon' } }
+    if (!isSameSecret(key, controlKey)) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      setTimer(resolve, failedKeys.count(loopback))
+      await promise
+      return { status: 401, body: { error: 'the key is not that of this daemon' } }
+    }
     if (command === makeToken) await rotate()
     return { status: 200, body: { providers: listProviders() } }
   }
@@ -221,15 +241,28 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
         onCommand,
         pingMs: deps.pingMs,
       })
+      problem = undefined
       log.info({ url: listener.url }, 'the gateway for tool providers is open')
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-      problem =
-        code === 'EADDRINUSE'
-          ? `Port ${port} is in use by ${await deps.portHolder({ host, port })}. Choose another port with the setting gateway.port.`
-          : `The gateway cannot listen on ${host}, port ${port}: ${code}.`
-      log.error(`Tool providers cannot connect. ${problem}`)
+      if (problem === undefined) {
+        problem = await describe(error)
+        log.error(`Tool providers cannot connect. ${problem}`)
+      }
+      cancelRetry = setTimer(() => void (retrying = retry()), retryMs)
+      retryMs = Math.min(retryMs * 2, longestRetryMs)
     }
+  }
+
+  async function describe(error: unknown): Promise<string> {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    if (code !== 'EADDRINUSE') return `The gateway cannot listen on ${host}, port ${port}: ${code}.`
+    const holder = await deps.portHolder({ host, port })
+    return `Port ${port} is in use by ${holder}. The gateway opens when the port is free, or set gateway.port to another one.`
+  }
+
+  async function retry(): Promise<void> {
+    await listen()
+    if (listener !== undefined && !isClosed) await publish()
   }
 
   await listen()
@@ -242,12 +275,16 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   const endChanges = workspaces.onChange(endRemovedSessions)
 
   return {
-    url: listener?.url,
+    url: () => listener?.url,
     token: () => token,
     rotate,
     async close(deadlineMs) {
+      isClosed = true
       endLifecycle()
       endChanges()
+      cancelRetry?.()
+      await retrying
+      cancelRetry?.()
       await shutDown([...open.keys()], deadlineMs)
       await listener?.close()
       await files.withdraw()

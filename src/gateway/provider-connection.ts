@@ -36,6 +36,8 @@ export interface ProviderConnectionDeps {
   readonly push: (push: ProviderPush) => void
   /** For a tool that states none. Ms. */
   readonly defaultTimeoutMs: () => number
+  /** Counts a wrong token. Returns the delay for its answer. Ms. */
+  readonly countWrongToken: () => number
   readonly log: Logger
   /** Monotonic. Ms. */
   readonly now: () => number
@@ -73,6 +75,8 @@ export function createProviderConnection(deps: ProviderConnectionDeps): Provider
   let tools: readonly Tool[] = []
   let allowance = fullAllowance(now())
   let issued = 0
+  /** A wrong token waits for its answer, which ends the connection. */
+  let isRefused = false
   const counts: CallCounts = { pending: 0, ended: 0, failed: 0, dropped: 0 }
   const waiting = new Map<string, (outcome: CallOutcome) => void>()
   const cancelAuth = deps.setTimer(() => apply({ type: 'auth_overdue' }), authMs)
@@ -222,7 +226,19 @@ export function createProviderConnection(deps: ProviderConnectionDeps): Provider
     return decoded.message.type === 'tool.result' && state.pending.has(decoded.message.id)
   }
 
+  /** Slows down programs that guess the token. Returns whether the answer comes later. */
+  function delayRefusal(decoded: Decoded): boolean {
+    if (state.at !== 'await_auth' || !decoded.ok || decoded.message.type !== 'auth') return false
+    if (world.isToken(decoded.message.token)) return false
+    const delayMs = deps.countWrongToken()
+    if (delayMs === 0) return false
+    isRefused = true
+    deps.setTimer(() => apply({ type: 'received', decoded }), delayMs)
+    return true
+  }
+
   function receiveDecoded(decoded: Decoded, sizeBytes: number): void {
+    if (isRefused || delayRefusal(decoded)) return
     if (isAwaited(decoded)) return apply({ type: 'received', decoded })
     const charged = charge(allowance, sizeBytes, now())
     allowance = charged.allowance

@@ -61,7 +61,7 @@ describe('gateway status', () => {
     const { run } = await userOf(of)
     expect(await run('gateway status')).toMatchObject({
       code: 1,
-      stdout: `Port ${port} is in use by another program. Choose another port with the setting gateway.port.\n`,
+      stdout: `Port ${port} is in use by another program. The gateway opens when the port is free, or set gateway.port to another one.\n`,
     })
   })
 

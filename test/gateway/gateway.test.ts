@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs'
 import { describe, expect, it, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { failureOf } from '../tools/session.ts'
-import { authenticate, bind, connectRaw, openTestGateway, toolOf } from './support.ts'
+import { authenticate, bind, connectRaw, openTestGateway, setTimer, toolOf } from './support.ts'
 
 describe('a provider', () => {
   it('is shown the sessions after the right token', async () => {
@@ -417,14 +418,69 @@ it('the token reaches no log', async () => {
   expect(of.secrets).toContain(of.token())
 })
 
-it('a port in use is told with who holds it', async () => {
+it('a port in use is told once with who holds it, and the gateway opens when the port is free', async () => {
+  const first = await openTestGateway()
+  const { port } = new URL(first.url)
+  const retries: { readonly run: () => void; readonly delayMs: number }[] = []
+  const second = await openTestGateway({
+    settings: { gateway: { enabled: true, port: Number(port) } },
+    deps: {
+      setTimer(run, delayMs) {
+        if (delayMs < 2000 || delayMs === 5000) return setTimer(run, delayMs)
+        retries.push({ run, delayMs })
+        return () => {}
+      },
+    },
+  })
+  expect(second.gateway.url()).toBeUndefined()
+  const errors = () => second.log.lines.filter(({ level }) => level === 'error')
+  const told = {
+    level: 'error',
+    message: `Tool providers cannot connect. Port ${port} is in use by another program. The gateway opens when the port is free, or set gateway.port to another one.`,
+    fields: {},
+  }
+  expect(errors()).toEqual([told])
+  retries[0]?.run()
+  await vi.waitFor(() => expect(retries.map(({ delayMs }) => delayMs)).toEqual([2000, 4000]))
+  await first.gateway.close(0)
+  expect(existsSync(second.discoveryFile)).toBe(false)
+  retries[1]?.run()
+  await vi.waitFor(() => expect(existsSync(second.discoveryFile)).toBe(true))
+  expect(second.gateway.url()).toBe(`ws://127.0.0.1:${port}`)
+  expect(errors()).toEqual([told])
+  await bind({ ...second, url: second.gateway.url() ?? '' })
+})
+
+it('a gateway that waits for its port ends at once', async () => {
   const first = await openTestGateway()
   const { port } = new URL(first.url)
   const second = await openTestGateway({ settings: { gateway: { enabled: true, port: Number(port) } } })
-  expect(second.gateway.url).toBeUndefined()
-  expect(second.log.lines).toContainEqual({
-    level: 'error',
-    message: `Tool providers cannot connect. Port ${port} is in use by another program. Choose another port with the setting gateway.port.`,
-    fields: {},
+  await second.gateway.close(0)
+  expect(second.gateway.url()).toBeUndefined()
+})
+
+it('A11 wrong tokens are closed at once, later ones after a growing delay, and the right one is never slowed', async () => {
+  const delays: number[] = []
+  const of = await openTestGateway({
+    deps: {
+      now: () => 0,
+      setTimer(run, delayMs) {
+        if (delayMs < 5000) delays.push(delayMs)
+        return setTimer(run, delayMs)
+      },
+    },
   })
+  for (let count = 0; count < 12; count += 1) {
+    const provider = await connectRaw(of.url)
+    provider.send({ type: 'auth', token: `ptk-wrong-${count}` })
+    // Nothing else is answered meanwhile, least of all a second guess.
+    provider.send({ type: 'auth', token: of.token() })
+    expect(await provider.next()).toMatchObject({ type: 'error', code: 'AUTH_FAILED' })
+    expect(await provider.closed).toBe(1008)
+    expect(provider.waiting()).toEqual([])
+  }
+  expect(delays).toEqual([100, 200])
+  const provider = await connectRaw(of.url)
+  provider.send({ type: 'auth', token: of.token() })
+  expect(await provider.next()).toMatchObject({ type: 'sessions' })
 })

@@ -76,7 +76,7 @@ export async function openTestGateway({
   if (first === undefined) throw new Error('no session')
   return {
     gateway,
-    url: gateway.url ?? '',
+    url: gateway.url() ?? '',
     token: gateway.token,
     workspaces,
     providers,
