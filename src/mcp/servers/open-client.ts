@@ -4,6 +4,7 @@ import {
   ProtocolError,
   SdkError,
   SdkErrorCode,
+  SdkHttpError,
   StreamableHTTPClientTransport,
   type Transport,
 } from '@modelcontextprotocol/client'
@@ -50,6 +51,13 @@ export interface OpenClient {
     args: unknown,
     how: { readonly signal: AbortSignal; readonly progress: (part: ToolProgress) => void },
   ) => Promise<z.infer<typeof serverResult>>
+  /**
+   * Whether the server no longer knows the session, so that it has not read the request (MCP 2025-11-25, transports, session
+   * management: 404). Such a server wants a new session.
+   */
+  readonly isSessionLost: (error: unknown) => boolean
+  /** Closes when the calls in progress have ended. */
+  readonly retire: () => void
   readonly close: () => Promise<void>
 }
 
@@ -126,6 +134,12 @@ export async function openClient(deps: ClientDeps): Promise<OpenClient> {
     })
   }
 
+  let pending = 0
+  let isRetired = false
+  function closeIfRetired(): void {
+    if (isRetired && pending === 0) client.close().catch(deps.onError)
+  }
+
   return {
     async lists() {
       const has = client.getServerCapabilities()
@@ -136,17 +150,29 @@ export async function openClient(deps: ClientDeps): Promise<OpenClient> {
       ])
       return { tools, resources, prompts }
     },
-    call(name, args, { signal, progress }) {
+    async call(name, args, { signal, progress }) {
       let reports = 0
-      return client.request({ method: 'tools/call', params: { name, arguments: args } }, serverResult, {
-        signal,
-        timeout: callMs,
-        onprogress({ progress: done, total, message }) {
-          reports += 1
-          if (reports > maxReports) return
-          progress({ text: (message ?? `${done}${total === undefined ? '' : ` of ${total}`}`).slice(0, maxText) })
-        },
-      })
+      pending += 1
+      try {
+        return await client.request({ method: 'tools/call', params: { name, arguments: args } }, serverResult, {
+          signal,
+          timeout: callMs,
+          onprogress({ progress: done, total, message }) {
+            reports += 1
+            if (reports > maxReports) return
+            progress({ text: (message ?? `${done}${total === undefined ? '' : ` of ${total}`}`).slice(0, maxText) })
+          },
+        })
+      } finally {
+        pending -= 1
+        closeIfRetired()
+      }
+    },
+    isSessionLost: (error) =>
+      error instanceof SdkHttpError && error.status === 404 && transport.sessionId !== undefined,
+    retire() {
+      isRetired = true
+      closeIfRetired()
     },
     close: () => client.close(),
   }

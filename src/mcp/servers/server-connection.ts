@@ -120,7 +120,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
         onClose() {
           isOver = true
           // Until it runs, the failure of its start says more.
-          if (state === 'running') fail(endReason ?? 'the connection was closed')
+          if (opened !== undefined && opened === client) fail(endReason ?? 'the connection was closed')
         },
         onListChanged: () => {
           refreshTimer ??= setTimer(() => void refresh(), batchMs)
@@ -188,7 +188,8 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
     }
   }
 
-  async function call(tool: string, args: unknown, { signal, progress }: ToolContext): Promise<ToolResult> {
+  async function call(tool: string, args: unknown, context: ToolContext, isSecond = false): Promise<ToolResult> {
+    const { signal, progress } = context
     begin()
     await untilAborted(starting, signal)
     const used = client
@@ -199,6 +200,10 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
       result = await used.call(tool, args, { signal, progress })
     } catch (error) {
       if (signal.aborted) throw new ToolError({ kind: 'cancelled' }, { cause: error })
+      if (used.isSessionLost(error) && !isSecond) {
+        forget(used)
+        return await call(tool, args, context, true)
+      }
       const { isAnswer, reasonOf } = await import('./open-client.ts')
       if (isAnswer(error)) throw failed(`The MCP server "${name}" refused the call: ${reasonOf(error)}`, error)
       const reason = endReason ?? reasonOf(error)
@@ -210,6 +215,14 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
       throw failed(`The MCP server "${name}" failed during the call: ${reason}.`, error)
     }
     return toToolResult(name, result)
+  }
+
+  /** Makes the next call begin a new session at once, unless another call has done so. */
+  function forget(lost: OpenClient): void {
+    if (lost !== client) return
+    client = undefined
+    state = 'stopped'
+    lost.retire()
   }
 
   function pauseText(): string {

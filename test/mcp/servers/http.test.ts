@@ -1,0 +1,54 @@
+import { expect, test, vi } from 'vitest'
+import { openHttpServer } from './http-server.ts'
+import { openServers } from './support.ts'
+
+test('a server that has lost the session, by a restart for example, gets a new one, and the call is made once', async () => {
+  const remote = await openHttpServer()
+  const { call, listing, log } = await openServers({ far: { url: remote.url } })
+  await call('far_echo')
+  remote.forgetSessions()
+  const results = await Promise.all([call('far_echo', { a: 1 }), call('far_echo', { a: 2 })])
+  expect(results).toMatchObject([
+    { text: expect.stringContaining('"a":1') },
+    { text: expect.stringContaining('"a":2') },
+  ])
+  expect([remote.begun(), remote.calls()]).toEqual([2, 3])
+  expect(listing()).toMatchObject([{ state: 'running' }])
+  expect(log.lines.filter(({ level }) => level === 'warn')).toEqual([])
+})
+
+test('a server that loses every session fails the call instead of beginning without end', async () => {
+  const remote = await openHttpServer()
+  const { call, listing } = await openServers({ far: { url: remote.url } })
+  await call('far_echo')
+  remote.forgetSessions()
+  remote.loseCalls()
+  await expect(call('far_echo')).rejects.toThrow('The MCP server "far" failed during the call')
+  expect(remote.begun()).toBe(2)
+  expect(listing()).toMatchObject([{ state: 'failed' }])
+})
+
+test('a server that goes away fails with a reason, and is used again when it is back', async () => {
+  const remote = await openHttpServer()
+  const { call, listing, later } = await openServers({ far: { url: remote.url } })
+  await call('far_echo')
+  await remote.close()
+  await expect(call('far_echo')).rejects.toThrow('The MCP server "far" failed during the call: the connection failed (')
+  expect(listing()).toMatchObject([{ state: 'failed', tools: ['far_echo'] }])
+  later(1001)
+  await expect(call('far_echo')).rejects.toThrow('The MCP server "far" is not running: the connection failed (')
+  await remote.open()
+  await expect(call('far_echo')).rejects.toThrow('A call starts it again in 2 s.')
+  later(2001)
+  expect(await call('far_echo', { a: 1 })).toMatchObject({ text: expect.stringContaining('"a":1') })
+  expect(listing()).toMatchObject([{ state: 'running' }])
+})
+
+test('tools that a server adds are announced', async () => {
+  const remote = await openHttpServer()
+  const { call, names } = await openServers({ far: { url: remote.url } })
+  await call('far_echo')
+  await vi.waitFor(() => expect(remote.streams()).toBe(1))
+  remote.add('more')
+  await vi.waitFor(() => expect(names()).toEqual(['far_echo', 'far_more']))
+})
