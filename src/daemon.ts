@@ -322,6 +322,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       homeDir: options.homeDir ?? noHome,
       env,
       version,
+      redact: secrets.redact,
       log,
       now: () => performance.now(),
       setTimer,

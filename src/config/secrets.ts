@@ -37,21 +37,37 @@ export function secretValues(config: Config): readonly string[] {
   })
 }
 
-/** The values of the variables and headers of an MCP server. */
+/** The values of the variables and headers of an MCP server, and the arguments of its program that look like a secret. */
 function secretTables(server: unknown): readonly unknown[] {
   if (!isObject(server)) return []
-  return ['env', 'headers'].flatMap((key) => (isObject(server[key]) ? Object.values(server[key]) : []))
+  const inTables = ['env', 'headers'].flatMap((key) => (isObject(server[key]) ? Object.values(server[key]) : []))
+  return [...inTables, ...splitArguments(server['command']).map(({ secret }) => secret)]
+}
+
+/** The name of an option whose value is a secret, unless the value says where the secret is. */
+const secretOption =
+  /^-{0,2}[\w.-]*(?:key|token|secret|auth|cookie|password)(?![\w.-]*(?:file|path|dir|url|name|mode|type)$)[\w.-]*$/i
+
+/** Each argument as the part that may be shown and the secret after it: `--token=` and `abc`, or '' and `abc` after `--token`. */
+function splitArguments(command: unknown): readonly { readonly shown: string; readonly secret: string }[] {
+  return textsIn(command).map((text, index, all) => {
+    const [, name = '', value = ''] = /^([^=\s]+)=(.*)$/s.exec(text) ?? []
+    if (secretOption.test(name)) return { shown: `${name}=`, secret: value }
+    const before = all[index - 1] ?? ''
+    const isValue = before.startsWith('-') && secretOption.test(before) && !text.startsWith('-')
+    return isValue ? { shown: '', secret: text } : { shown: text, secret: '' }
+  })
 }
 
 function maskServer(server: unknown): unknown {
   if (!isObject(server)) return server
   return Object.fromEntries(
-    Object.entries(server).map(([key, value]) => [
-      key,
-      (key === 'env' || key === 'headers') && isObject(value)
-        ? Object.fromEntries(Object.entries(value).map(([name, text]) => [name, maskSecret(text)]))
-        : value,
-    ]),
+    Object.entries(server).map(([key, value]) => {
+      if (key === 'command')
+        return [key, splitArguments(value).map(({ shown, secret }) => `${shown}${String(maskSecret(secret))}`)]
+      if ((key !== 'env' && key !== 'headers') || !isObject(value)) return [key, value]
+      return [key, Object.fromEntries(Object.entries(value).map(([name, text]) => [name, maskSecret(text)]))]
+    }),
   )
 }
 

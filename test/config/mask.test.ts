@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { maskConfig, showConfig } from '../../src/config/secrets.ts'
+import { maskConfig, secretValues, showConfig } from '../../src/config/secrets.ts'
 import { loaded } from './loading.ts'
 
 const secrets = {
@@ -22,6 +22,27 @@ describe('maskConfig', () => {
       codex: { 'api-key': '…abcd' },
       copilot: { headers: { 'x-gateway-token': '…6789', 'x-plain': 'shown' } },
     })
+  })
+
+  test('masks arguments of MCP servers that look like a secret', () => {
+    const plain = ['npx', '-y', 'server', '--key-file', '/k.pem', '--auth-mode=none', 'a=b', '--key', '-x']
+    const command = [
+      ...plain,
+      '--api-key=example-0123456789',
+      '--token',
+      'example-abcdefghij',
+      'PASSWORD=short',
+      '--key',
+    ]
+    const { config } = loaded({ file: JSON.stringify({ 'mcp-servers': { it: { command } } }) })
+    expect(maskConfig(config)).toMatchObject({
+      'mcp-servers': { it: { command: [...plain, '--api-key=…6789', '--token', '…ghij', 'PASSWORD=…', '--key'] } },
+    })
+    expect(secretValues(config).filter((text) => text !== '')).toEqual([
+      'example-0123456789',
+      'example-abcdefghij',
+      'short',
+    ])
   })
 
   test('leaves a secret that is not set empty', () => {

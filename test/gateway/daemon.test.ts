@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
+import { chmod, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
 import { openProxy } from '../http/harness.ts'
@@ -102,6 +102,27 @@ it('what a provider keeps and surfaces is in the streams of the session, what it
   expect((await send(`/sessions/${sessionId}/messages`)).json()).toMatchObject({
     messages: [{ origin: 'provider', text: expect.stringContaining('Page asks for help') }],
   })
+})
+
+it('a formatter of a workspace does not get the token', async () => {
+  const { rpc, found, send } = await openDaemon(
+    {
+      '.agent-policy.yaml':
+        'writes: { allow: ["a.py"] }\nshell: { allow: [".venv/bin/ruff format - --stdin-filename"] }\n',
+      'ruff.toml': '',
+      '.venv/bin/ruff': '#!/bin/sh\nenv\n',
+      'a.py': 'a = 1\n',
+    },
+    'workspace: { read-only: false }\n',
+  )
+  const { sessions } = (await send('/sessions')).json() as { sessions: { path: string }[] }
+  const root = sessions[0]?.path ?? ''
+  await chmod(join(root, '.venv/bin/ruff'), 0o755)
+  expect(await (await rpc()).ask('mcp.format.apply', { path: 'a.py' })).toMatchObject({ result: { changed: true } })
+  const environment = await readFile(join(root, 'a.py'), 'utf8')
+  expect(environment).toContain('PATH=')
+  expect(environment).not.toContain('TAP_PROVIDER_TOKEN')
+  expect(environment).not.toContain((await found()).token)
 })
 
 it('commands and tasks of a workspace do not get the token', async () => {

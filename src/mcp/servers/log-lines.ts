@@ -3,19 +3,30 @@ import { StringDecoder } from 'node:string_decoder'
 /** Characters of a line; the remainder is left out. */
 const maxLine = 1000
 
+/** Characters of a line that are read: a credential must be found before the line is cut in the middle of it. */
+const maxRead = 4 * maxLine
+
 /** Lines in `windowMs`; further ones are counted. */
 const maxLines = 50
 const windowMs = 10_000
 
 /** Cuts what a program writes into lines, and passes on a bounded number of them. */
-export function createLogLines(write: (line: string) => void, now: () => number): (chunk: Buffer) => void {
+export function createLogLines({
+  write,
+  redact,
+  now,
+}: {
+  readonly write: (line: string) => void
+  readonly redact: (text: string) => string
+  readonly now: () => number
+}): (chunk: Buffer) => void {
   const decoder = new StringDecoder('utf8')
   let partial = ''
   let windowFrom = now()
   let written = 0
   let leftOut = 0
 
-  function writeLine(line: string): void {
+  function writeLine(raw: string): void {
     if (now() - windowFrom > windowMs) {
       if (leftOut > 0) write(`(${leftOut} lines were left out)`)
       windowFrom = now()
@@ -23,14 +34,17 @@ export function createLogLines(write: (line: string) => void, now: () => number)
       leftOut = 0
     }
     written += 1
-    if (written <= maxLines) write(line.length > maxLine ? `${line.slice(0, maxLine)}…` : line)
-    else leftOut += 1
+    if (written > maxLines) {
+      leftOut += 1
+      return
+    }
+    const line = redact(raw.slice(0, maxRead))
+    write(line.length > maxLine ? `${line.slice(0, maxLine)}…` : line)
   }
 
   return (chunk) => {
     const lines = (partial + decoder.write(chunk)).split('\n')
-    // One character more shows that the line was cut.
-    partial = (lines.pop() ?? '').slice(0, maxLine + 1)
+    partial = (lines.pop() ?? '').slice(0, maxRead)
     for (const line of lines) if (line.trim() !== '') writeLine(line.trimEnd())
   }
 }

@@ -12,7 +12,7 @@ import {
   type ServerListing,
 } from './server-connection.ts'
 
-export interface McpServersDeps extends Pick<ServerConnectionDeps, 'version' | 'log' | 'now' | 'setTimer'> {
+export interface McpServersDeps extends Pick<ServerConnectionDeps, 'version' | 'redact' | 'log' | 'now' | 'setTimer'> {
   /** `mcp-servers` */
   readonly settings: () => Readonly<Record<string, McpServerSettings>>
   /** The gateway's token; undefined while it is closed. */

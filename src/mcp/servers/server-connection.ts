@@ -21,6 +21,8 @@ export interface ServerConnectionDeps {
   /** Called after its tools have changed. */
   readonly changed: () => void
   readonly version: string
+  /** Removes known credentials from what a server says. */
+  readonly redact: (text: string) => string
   readonly log: Logger
   /** Monotonic. Ms. */
   readonly now: () => number
@@ -83,12 +85,13 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
   let tools: readonly Tool[] = []
   let lists: Pick<ServerLists, 'resources' | 'prompts'> = { resources: [], prompts: [] }
 
-  function fail(reason: string): void {
+  function fail(given: string): void {
     if (isClosed || state === 'failed') return
     if (state === 'running' && now() - startedAt > recoveredMs) failures = 0
     failures += 1
     retryAt = now() + Math.min(firstPauseMs * 2 ** (failures - 1), longestPauseMs)
     state = 'failed'
+    const reason = deps.redact(given)
     problem = reason
     client = undefined
     log.warn({ ...about, reason }, 'an MCP server failed')
@@ -101,7 +104,8 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
   function place(): Place {
     const { url, headers = {} } = settings
     if (url !== undefined) return { kind: 'address', url, headers }
-    const onStderr = createLogLines((line) => log.info({ ...about, line }, 'an MCP server wrote to stderr'), now)
+    const write = (line: string): void => log.info({ ...about, line }, 'an MCP server wrote to stderr')
+    const onStderr = createLogLines({ write, redact: deps.redact, now })
     return { kind: 'program', program: { ...deps.programOf(), onStderr, onEnd } }
   }
 

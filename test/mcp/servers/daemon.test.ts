@@ -43,6 +43,38 @@ test('/rpc and an MCP client call tools of a server, which the first of them sta
   })
 })
 
+test('secrets that a server writes to stderr are not in the log', async () => {
+  const { rpc, log } = await openDaemon({ it: program })
+  await (await rpc()).ask('mcp.tools.list')
+  await vi.waitFor(() => expect(JSON.stringify(log)).toContain('the key is [redacted]'))
+  await vi.waitFor(() => expect(JSON.stringify(log)).toContain(`${'x'.repeat(980)} [redacted]`))
+  expect(JSON.stringify(log)).not.toContain(secret.slice(0, 16))
+})
+
+test('the agent uses a tool of a server after an approval that shows the arguments', async () => {
+  const { send } = await openDaemon({ it: program })
+  const text = 'agent: [demo:tool it_change {"a":1}]'
+  const { id } = (await send('/message', { body: JSON.stringify({ text }) })).json() as { id: string }
+  interface Run {
+    readonly outcome?: string
+    readonly approvals: readonly { readonly approvalId: string; readonly tool: string; readonly args: unknown }[]
+  }
+  const run = async () => (await send(`/runs/${id}`)).json() as Run
+  const approval = await vi.waitFor(async () => {
+    const [first] = (await run()).approvals
+    if (first === undefined) throw new Error('no approval yet')
+    return first
+  }, 20_000)
+  expect(approval).toMatchObject({ tool: 'it_change', args: { a: 1 } })
+  await send(`/approvals/${approval.approvalId}`, { body: JSON.stringify({ decision: 'once' }) })
+  await vi.waitFor(async () => expect((await run()).outcome).toBe('completed'), 20_000)
+  expect(await run()).toMatchObject({
+    steps: expect.arrayContaining([
+      expect.objectContaining({ calls: [expect.objectContaining({ tool: 'it_change', outcome: 'ok' })] }),
+    ]),
+  })
+})
+
 test('an MCP client that comes first waits for the tools of a server', async () => {
   const { daemon } = await openDaemon({ it: program })
   const { client } = await connectMcp(`${daemon.url}/mcp`)

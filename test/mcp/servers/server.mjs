@@ -100,7 +100,11 @@ async function call({ name, arguments: args, _meta }) {
 
 if (mode === 'noise')
   for (let line = 0; line < 5000; line += 1) process.stderr.write(`line ${line} ${'x'.repeat(2000)}\n`)
-if (mode === 'secret') process.stderr.write(`the key is ${process.env.SECRET}\n`)
+if (mode === 'secret') {
+  process.stderr.write(`the key is ${process.env.SECRET}\n`)
+  // The log cuts the line in the middle of the key.
+  process.stderr.write(`${'x'.repeat(980)} ${process.env.SECRET}\n`)
+}
 if (mode === 'exit') process.exit(7)
 // Ignores SIGTERM and leaves a child behind.
 if (mode === 'stubborn') {

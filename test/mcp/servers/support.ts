@@ -1,7 +1,9 @@
 import { execPath } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { secretValues } from '../../../src/config/secrets.ts'
 import { createMcpServers } from '../../../src/mcp/servers/mcp-servers.ts'
+import { createKnownSecrets } from '../../../src/redaction/known-secrets.ts'
 import { openWorkspaces } from '../../../src/sessions/open-workspaces.ts'
 import type { ToolCall, ToolResult } from '../../../src/tools/tool.ts'
 import { loaded } from '../../config/loading.ts'
@@ -22,12 +24,16 @@ export async function openServers(servers: Readonly<Record<string, object>>, set
   let config = configOf(servers)
   let nowMs = 1_000_000
   const log = recordingLog()
+  // As the daemon holds them.
+  const secrets = createKnownSecrets()
+  secrets.hold('daemon', ...secretValues(config))
   const mcp = createMcpServers({
     settings: () => config.mcpServers,
     providerToken: () => 'ptk-of-this-run',
     homeDir: () => '/nowhere',
     env: { PATH: process.env['PATH'], SECRET_OF_DAEMON: 'hidden' },
     version: '1',
+    redact: secrets.redact,
     log,
     now: () => nowMs,
     setTimer(run, delayMs) {
