@@ -1,3 +1,4 @@
+import { fileActions } from '../agent/file-actions.ts'
 import type { Config } from '../config/schema.ts'
 import { createFailedKeys } from '../http/failed-keys.ts'
 import type { Logger } from '../logging/logger.ts'
@@ -127,7 +128,8 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
 
   const ownerOf: Surroundings['ownerOf'] = (sessionId, provider) => {
     const session = workspaces.sessions().find(({ id }) => id === sessionId)
-    const owners = new Map<string, string>()
+    // The agent has these beside the tools of the session.
+    const owners = new Map(fileActions.map(({ name }) => [name, 'copilot-proxy']))
     // Its own earlier connection is replaced.
     const own = new Set(
       providers

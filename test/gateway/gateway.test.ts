@@ -250,7 +250,9 @@ describe('names', () => {
       session: of.session.id,
       tools: [toolOf('fine'), toolOf(name)],
     })
-    for (const name of ['mcp.fs.read', 'fs_read', 'fs.read', 'mcp.anything', 'open_page', 'open.page', 'fine']) {
+    const ofAgent = ['createFile', 'editFile', 'readFiles', 'listFiles']
+    const ofOthers = ['mcp.fs.read', 'fs_read', 'fs.read', 'mcp.anything', 'open_page', 'open.page', 'fine']
+    for (const name of [...ofAgent, ...ofOthers]) {
       provider.send(hello(name))
       expect(await provider.next()).toMatchObject({ code: 'TOOL_CONFLICT', replyTo: 'hello' })
     }

@@ -168,8 +168,11 @@ export async function openClient(deps: ClientDeps): Promise<OpenClient> {
         closeIfRetired()
       }
     },
+    // The reference servers answer 400 instead: "No valid session ID provided" (server-everything 2026.8.31).
     isSessionLost: (error) =>
-      error instanceof SdkHttpError && error.status === 404 && transport.sessionId !== undefined,
+      error instanceof SdkHttpError &&
+      transport.sessionId !== undefined &&
+      (error.status === 404 || (error.status === 400 && /session/i.test(error.message))),
     retire() {
       isRetired = true
       closeIfRetired()

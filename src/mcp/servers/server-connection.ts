@@ -101,11 +101,14 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
     endReason = reason
   }
 
+  function writeLine(line: string): void {
+    log.info({ ...about, line }, 'an MCP server wrote to stderr')
+  }
+
   function place(): Place {
     const { url, headers = {} } = settings
     if (url !== undefined) return { kind: 'address', url, headers }
-    const write = (line: string): void => log.info({ ...about, line }, 'an MCP server wrote to stderr')
-    const onStderr = createLogLines({ write, redact: deps.redact, now })
+    const onStderr = createLogLines({ write: writeLine, redact: deps.redact, now })
     return { kind: 'program', program: { ...deps.programOf(), onStderr, onEnd } }
   }
 

@@ -15,6 +15,7 @@ export async function openHttpServer() {
   let begun = 0
   let calls = 0
   let losesCalls = false
+  let lostStatus = 404
   let port = 0
   let server = createServer()
 
@@ -46,7 +47,7 @@ export async function openHttpServer() {
     }
     const { id, method, params } = JSON.parse(await text(request)) as { id?: number; method: string; params: object }
     const isLost = !sessions.has(session) || (losesCalls && method === 'tools/call')
-    if (method !== 'initialize' && isLost) return void response.writeHead(404).end('no such session')
+    if (method !== 'initialize' && isLost) return void response.writeHead(lostStatus).end('no such session')
     if (id === undefined) return void response.writeHead(202).end()
     const named = method === 'initialize' ? `session-${(begun += 1)}` : session
     sessions.add(named)
@@ -70,13 +71,16 @@ export async function openHttpServer() {
   }
 
   await open()
-  onTestFinished(() => void server.close().closeAllConnections())
+  onTestFinished(() => server.close().closeAllConnections())
   return {
     url: `http://127.0.0.1:${port}/mcp`,
     /** At the same port as before. */
     open,
     close,
-    forgetSessions: () => sessions.clear(),
+    forgetSessions(status = 404) {
+      lostStatus = status
+      sessions.clear()
+    },
     /** Answers calls as if their session were not known. */
     loseCalls() {
       losesCalls = true

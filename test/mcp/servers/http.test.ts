@@ -2,20 +2,23 @@ import { expect, test, vi } from 'vitest'
 import { openHttpServer } from './http-server.ts'
 import { openServers } from './support.ts'
 
-test('a server that has lost the session, by a restart for example, gets a new one, and the call is made once', async () => {
-  const remote = await openHttpServer()
-  const { call, listing, log } = await openServers({ far: { url: remote.url } })
-  await call('far_echo')
-  remote.forgetSessions()
-  const results = await Promise.all([call('far_echo', { a: 1 }), call('far_echo', { a: 2 })])
-  expect(results).toMatchObject([
-    { text: expect.stringContaining('"a":1') },
-    { text: expect.stringContaining('"a":2') },
-  ])
-  expect([remote.begun(), remote.calls()]).toEqual([2, 3])
-  expect(listing()).toMatchObject([{ state: 'running' }])
-  expect(log.lines.filter(({ level }) => level === 'warn')).toEqual([])
-})
+test.each([404, 400])(
+  'a server that answers %i because it has lost the session gets a new one, and each call is made once',
+  async (status) => {
+    const remote = await openHttpServer()
+    const { call, listing, log } = await openServers({ far: { url: remote.url } })
+    await call('far_echo')
+    remote.forgetSessions(status)
+    const results = await Promise.all([call('far_echo', { a: 1 }), call('far_echo', { a: 2 })])
+    expect(results).toMatchObject([
+      { text: expect.stringContaining('"a":1') },
+      { text: expect.stringContaining('"a":2') },
+    ])
+    expect([remote.begun(), remote.calls()]).toEqual([2, 3])
+    expect(listing()).toMatchObject([{ state: 'running' }])
+    expect(log.lines.filter(({ level }) => level === 'warn')).toEqual([])
+  },
+)
 
 test('a server that loses every session fails the call instead of beginning without end', async () => {
   const remote = await openHttpServer()
