@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { AddressInfo } from 'node:net'
 import { fetchAccountInUse } from './auth/copilot/account-in-use.ts'
@@ -348,6 +349,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await gateway?.update(host && { ...host.sessions, workspaces: host.workspaces })
   }
 
+  /** A daemon that was killed has left its token where providers look; this one may open no gateway that replaces it. */
+  async function removeStaleTokens(): Promise<void> {
+    const dir = options.gatewayDir
+    const files = dir === undefined ? [] : await readdir(dir).catch(() => [])
+    if (dir === undefined || files.length === 0) return
+    const { removeStaleRecords } = await import('./gateway/gateway-switch.ts')
+    await removeStaleRecords(dir, log)
+  }
+
   /** As `pipeline.runTurn`, within the credits of the key. */
   async function runWithinCredits(call: Parameters<typeof pipeline.runTurn>[0]): Promise<ModelAnswer> {
     const leave = app.creditLimit.enter(call.keyName)
@@ -459,6 +469,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   for (const tell of announcements) tell()
 
   await updateGateway()
+  await removeStaleTokens()
 
   return {
     url: urlOf(config.server.host, app.address()),

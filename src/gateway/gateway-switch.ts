@@ -66,7 +66,7 @@ export function createGatewaySwitch(deps: GatewaySwitchDeps): GatewaySwitch {
       providers: tools,
       discoveryDir: findDiscoveryDir(deps),
       pid,
-      processStart: (of) => findProcessStart(of, { platform, env: ownEnv }),
+      processStart,
       now: () => performance.now(),
       randomHex: (bytes) => randomBytes(bytes).toString('hex'),
       pingMs,
@@ -85,6 +85,20 @@ export function createGatewaySwitch(deps: GatewaySwitchDeps): GatewaySwitch {
     update: (host) => queue(() => apply(host)),
     close: (deadlineMs) => queue(() => closeNow(deadlineMs)),
   }
+}
+
+/** Removes what gateways of killed daemons have left: their records in this folder, and their tokens. */
+export async function removeStaleRecords(dataDir: string, log: GatewaySwitchDeps['log']): Promise<void> {
+  try {
+    const { removeStaleTokens } = await import('./token-files.ts')
+    await removeStaleTokens(dataDir, { pid, processStart })
+  } catch (error) {
+    log.warn({ err: error }, 'the token of an ended gateway could not be removed')
+  }
+}
+
+function processStart(of: number): Promise<string | undefined> {
+  return findProcessStart(of, { platform, env: ownEnv })
 }
 
 /** The folder in which providers look for the token; undefined: there is none. */

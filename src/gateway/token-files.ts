@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as nodeFs from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { parseJson } from '../auth/http-json.ts'
 import { isAlive, removeIfThere, replaceFile, temporaryName } from '../auth/records/atomic-file.ts'
@@ -104,13 +104,7 @@ export function createTokenFiles({ ownDir, discoveryDir, pid, processStart, log 
     const note = await readNote(dir)
     if (note === undefined || note.token_sha256 !== sha256(found) || note.host !== hostname()) return false
     // A container gives each of its daemons the same pid.
-    return note.pid === pid || !(await isRunning(note))
-  }
-
-  async function isRunning(of: { readonly pid: number; readonly process_start: string }): Promise<boolean> {
-    if (!isAlive(of.pid)) return false
-    const started = await processStart(of.pid)
-    return started === undefined || of.process_start === '' || started === of.process_start
+    return note.pid === pid || !(await isRunning(note, processStart))
   }
 
   async function makePrivateFolder(dir: string): Promise<boolean> {
@@ -122,15 +116,6 @@ export function createTokenFiles({ ownDir, discoveryDir, pid, processStart, log 
     }
     if (isLoose(mode)) await nodeFs.chmod(dir, 0o700)
     return true
-  }
-
-  async function sweep(dir: string): Promise<void> {
-    for (const name of await nodeFs.readdir(dir)) {
-      const record = await readRecord(join(dir, name))
-      if (record !== undefined && record.pid !== pid && !(await isRunning(record))) {
-        await removeIfThere(nodeFs, join(dir, name))
-      }
-    }
   }
 
   return {
@@ -149,7 +134,7 @@ export function createTokenFiles({ ownDir, discoveryDir, pid, processStart, log 
       if (ownDir === undefined || ownFile === undefined) return
       try {
         await nodeFs.mkdir(ownDir, { recursive: true, mode: 0o700 })
-        await sweep(ownDir)
+        await removeStaleTokens(ownDir, { pid, processStart })
         const complete = { ...record, pid, process_start: ownStart, discovery_file: discoveryFile ?? null }
         await replaceFile(nodeFs, ownFile, `${JSON.stringify(complete, null, 2)}\n`)
       } catch (error) {
@@ -160,12 +145,7 @@ export function createTokenFiles({ ownDir, discoveryDir, pid, processStart, log 
       try {
         if (ownFile !== undefined) await removeIfThere(nodeFs, ownFile)
         if (discoveryDir === undefined || published === undefined) return
-        await withLock(discoveryDir, async () => {
-          const file = join(discoveryDir, discoveryName)
-          if ((await readToken(file)) !== published) return
-          await removeIfThere(nodeFs, file)
-          await removeIfThere(nodeFs, join(discoveryDir, noteName))
-        })
+        await removeToken(join(discoveryDir, discoveryName), published)
       } catch (error) {
         log.warn({ reason: reasonOf(error) }, 'the token of the gateway could not be removed')
       }
@@ -174,23 +154,62 @@ export function createTokenFiles({ ownDir, discoveryDir, pid, processStart, log 
   }
 }
 
+async function isRunning(
+  of: { readonly pid: number; readonly process_start: string },
+  processStart: TokenFilesDeps['processStart'],
+): Promise<boolean> {
+  if (!isAlive(of.pid)) return false
+  const started = await processStart(of.pid)
+  return started === undefined || of.process_start === '' || started === of.process_start
+}
+
+/**
+ * Removes the records of daemons that were killed, and their tokens from where providers look.
+ * @param ownDir the folder of the records; it need not exist
+ */
+export async function removeStaleTokens(
+  ownDir: string,
+  { pid, processStart }: Pick<TokenFilesDeps, 'pid' | 'processStart'>,
+): Promise<void> {
+  for (const path of await recordPaths(ownDir)) {
+    const record = await readRecord(path)
+    if (record === undefined || record.pid === pid || (await isRunning(record, processStart))) continue
+    const { discovery_file: file, token } = record
+    // The folder may be gone, or closed to this user by now.
+    if (file !== null) await removeToken(file, token).catch(() => {})
+    await removeIfThere(nodeFs, path)
+  }
+}
+
+async function removeToken(file: string, token: string): Promise<void> {
+  if ((await readToken(file)) !== token) return
+  const dir = dirname(file)
+  await withLock(dir, async () => {
+    if ((await readToken(file)) !== token) return
+    await removeIfThere(nodeFs, file)
+    await removeIfThere(nodeFs, join(dir, noteName))
+  })
+}
+
 /** The records of gateways whose daemon runs. */
 export async function readRunningGateways(
   ownDir: string,
   processStart: TokenFilesDeps['processStart'],
 ): Promise<readonly GatewayRecord[]> {
+  const found: GatewayRecord[] = []
+  for (const path of await recordPaths(ownDir)) {
+    const record = await readRecord(path)
+    if (record !== undefined && (await isRunning(record, processStart))) found.push(record)
+  }
+  return found
+}
+
+async function recordPaths(ownDir: string): Promise<readonly string[]> {
   const names = await nodeFs.readdir(ownDir).catch((error: unknown) => {
     if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) return []
     throw error
   })
-  const found: GatewayRecord[] = []
-  for (const name of names) {
-    const record = await readRecord(join(ownDir, name))
-    if (record === undefined || !isAlive(record.pid)) continue
-    const started = await processStart(record.pid)
-    if (started === undefined || record.process_start === '' || started === record.process_start) found.push(record)
-  }
-  return found
+  return names.map((name) => join(ownDir, name))
 }
 
 async function readRecord(path: string): Promise<GatewayRecord | undefined> {

@@ -7,7 +7,7 @@ import { execPath } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { findProcessStart } from '../../src/auth/records/process-start.ts'
-import { createTokenFiles, readRunningGateways } from '../../src/gateway/token-files.ts'
+import { createTokenFiles, readRunningGateways, removeStaleTokens } from '../../src/gateway/token-files.ts'
 import { recordingLog } from '../recording-log.ts'
 import { makeFolder } from '../tools/session.ts'
 import { bind, openTestGateway } from './support.ts'
@@ -124,6 +124,17 @@ it('the token of a running daemon stays; that of a killed one is replaced, with 
   await publish('ptk-one')
   expect(await readFile(file, 'utf8')).toBe('ptk-one')
   expect(await readdir(dirs.ownDir)).toEqual([`${process.pid}.json`])
+})
+
+it('the next start of a daemon without a gateway removes the token of a killed one, and no other', async () => {
+  const dirs = await folders()
+  const other = await otherDaemon(dirs, 'ptk-other')
+  const { file } = open(dirs)
+  await removeStaleTokens(dirs.ownDir, { pid: process.pid, processStart })
+  expect(await readFile(file, 'utf8')).toBe('ptk-other')
+  await other.kill()
+  await removeStaleTokens(dirs.ownDir, { pid: process.pid, processStart })
+  expect([existsSync(file), existsSync(`${file}.owner`), await readdir(dirs.ownDir)]).toEqual([false, false, []])
 })
 
 it('a token that does not match the note beside it is taken for that of another program', async () => {

@@ -106,11 +106,12 @@ if (mode === 'secret') {
   process.stderr.write(`${'x'.repeat(980)} ${process.env.SECRET}\n`)
 }
 if (mode === 'exit') process.exit(7)
-// Ignores SIGTERM and leaves a child behind.
+// Ignores SIGTERM and the end of stdin, and leaves a child behind. Both end by themselves later, because nobody ends them if
+// the test run is killed.
 if (mode === 'stubborn') {
   process.on('SIGTERM', () => {})
-  setInterval(() => {}, 1000)
-  const child = spawn(process.execPath, ['-e', 'process.on("SIGTERM", () => {}); setInterval(() => {}, 1000)'], {
+  setTimeout(() => process.exit(), 60_000)
+  const child = spawn(process.execPath, ['-e', 'process.on("SIGTERM", () => {}); setTimeout(() => process.exit(), 60_000)'], {
     stdio: 'ignore',
   })
   process.stderr.write(`child ${child.pid}\n`)
