@@ -111,9 +111,13 @@ if (mode === 'exit') process.exit(7)
 if (mode === 'stubborn') {
   process.on('SIGTERM', () => {})
   setTimeout(() => process.exit(), 60_000)
-  const child = spawn(process.execPath, ['-e', 'process.on("SIGTERM", () => {}); setTimeout(() => process.exit(), 60_000)'], {
-    stdio: 'ignore',
-  })
+  const child = spawn(
+    process.execPath,
+    ['-e', 'process.on("SIGTERM", () => {}); setTimeout(() => process.exit(), 60_000)'],
+    {
+      stdio: 'ignore',
+    },
+  )
   process.stderr.write(`child ${child.pid}\n`)
 }
 if (mode === 'garbage') process.stdout.write('this is no JSON\n{"jsonrpc": "2.0"}\n[1, 2\n\n')
