@@ -47,6 +47,7 @@ export function readTools(given: readonly unknown[], ownerOf: (name: string) => 
   }
   const tools: ToolDefinition[] = []
   const seen = new Set<string>()
+  const cost = { objects: 0 }
   for (const [index, value] of given.entries()) {
     const parsed = definition.safeParse(value)
     if (!parsed.success) {
@@ -68,7 +69,7 @@ export function readTools(given: readonly unknown[], ownerOf: (name: string) => 
       return refuse('TOOL_CONFLICT', `The name "${name}" is taken by ${owner}. Rename the tool.`)
     }
     seen.add(modelName(name))
-    const schema = readSchema(parameters)
+    const schema = readSchema(parameters, cost)
     if (typeof schema === 'string') return refuse('INVALID_JSON', `tools.${index}.parameters (${name}): ${schema}.`)
     tools.push({
       name,

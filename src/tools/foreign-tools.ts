@@ -9,8 +9,19 @@ export function modelName(name: string): string {
   return name.replace(/^mcp\./, '').replaceAll('.', '_')
 }
 
-/** A schema of an object that can be checked in a short time, or why there is none. */
-export function readSchema(given: ParametersSchema): ParametersSchema | string {
+/** Of all schemas of a list, which is read at once: 60 ms. */
+const maxListObjects = 5000
+
+/** What the schemas of a list have cost so far. */
+export interface SchemaCost {
+  objects: number
+}
+
+/**
+ * A schema of an object that can be checked in a short time, or why there is none.
+ * @param total of the list of the schema, if the list comes in one message
+ */
+export function readSchema(given: ParametersSchema, total: SchemaCost = { objects: 0 }): ParametersSchema | string {
   if (given['type'] !== undefined && given['type'] !== 'object') return 'the type must be "object"'
   // Many schemas name an older version of JSON Schema and work all the same.
   const { $schema: _version, ...others } = given
@@ -18,6 +29,8 @@ export function readSchema(given: ParametersSchema): ParametersSchema | string {
   const cost = { objects: 0 }
   const problem = findProblem(schema, cost, 0)
   if (problem !== undefined) return problem
+  total.objects += cost.objects
+  if (total.objects > maxListObjects) return `all schemas together have more than ${maxListObjects} objects and arrays`
   if (JSON.stringify(schema).length > schemaLimits.characters) {
     return `it has more than ${schemaLimits.characters} characters`
   }

@@ -153,6 +153,16 @@ it('H05 hostile schemas are refused, or bounded when they are used, and nothing 
   expect(connections).toBe(0)
 })
 
+it('H05 100 tools whose schemas are at their limits are refused together', () => {
+  const properties = Object.fromEntries(Array.from({ length: 240 }, (_, index) => [`p${index}`, { type: 'string' }]))
+  const tools = Array.from({ length: 100 }, (_, index) => toolOf(`t${index}`, { parameters: { properties } }))
+  expect(readTools(tools, () => undefined)).toMatchObject({
+    ok: false,
+    detail: expect.stringContaining('all schemas together have more than 5000 objects'),
+  })
+  expect(readTools(tools.slice(0, 10), () => undefined)).toMatchObject({ ok: true })
+})
+
 it('a schema may name an older version of JSON Schema', () => {
   const parameters = { $schema: 'http://json-schema.org/draft-07/schema#', properties: { a: { type: 'string' } } }
   expect(readTools([{ name: 't', description: '', parameters }], () => undefined)).toMatchObject({
