@@ -46,6 +46,7 @@ export function startLoop(settings: LoopSettings, history: readonly TurnItem[], 
     pending: undefined,
     stopping: undefined,
     shortenedAt: 0,
+    repeatedAt: 0,
     isWindowed: false,
     hasAnswered: false,
     requests: 0,
@@ -184,12 +185,20 @@ function askFailed(state: LoopState, failure: AskFailure): LoopStep {
     const scale = Math.max(state.scale, promptBudget(modelOf(state).contextTokens) / Math.max(state.asked, 1))
     if (canShorten({ ...state, scale })) return shorten({ ...state, scale })
   }
+  const { message, isBeforeAnswer } = failure
+  const broke = isBeforeAnswer ? 'did not answer' : 'broke off its answer'
+  // The calls of an answer run when it is whole, so nothing of a broken one has been done.
+  if (!isBeforeAnswer && mayPass(failure) && state.repeatedAt < state.step) {
+    const text = `${modelOf(state).name} ${broke}: ${message} It is asked once more.`
+    return withFirst([notice(state, text)], ask({ ...state, repeatedAt: state.step }))
+  }
   const next = state.settings.models[state.modelAt + 1]
-  if (failure.isBeforeAnswer && next !== undefined && mayPass(failure)) {
-    const text = `${modelOf(state).name} did not answer: ${failure.message} ${next.name} takes over.`
+  if (next !== undefined && mayPass(failure)) {
+    const text = `${modelOf(state).name} ${broke}: ${message} ${next.name} takes over.`
     return withFirst([notice(state, text)], ask({ ...state, modelAt: state.modelAt + 1 }))
   }
-  return finish(state, { outcome: 'failed', reason: failure.message })
+  const isRepeated = !isBeforeAnswer && state.repeatedAt === state.step
+  return finish(state, { outcome: 'failed', reason: isRepeated ? `The answer broke off twice. ${message}` : message })
 }
 
 /** Whether another model may answer. */
@@ -313,7 +322,7 @@ function toolEnded(before: LoopState, end: ToolEnd): LoopStep {
   const tells = [...expired(before), told]
   if (state.stopping !== undefined) return withFirst(tells, finish(state, state.stopping))
   if (state.refusals >= maxRefusals) {
-    const reason = `You refused ${state.refusals} approvals in a row.`
+    const reason = `${state.refusals} approvals in a row were refused.`
     return withFirst(tells, finish(state, { outcome: 'refused', reason }))
   }
   return withFirst(tells, nextCall(state))

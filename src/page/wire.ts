@@ -170,11 +170,15 @@ export interface RunReport {
   readonly model?: string | null
   readonly steps?: readonly {
     readonly step: number
+    readonly texts: readonly { readonly kind: 'commentary' | 'notice'; readonly text: string }[]
     readonly calls: readonly {
       readonly callId: string
       readonly tool: string
+      readonly args?: unknown
       readonly outcome?: string | null
       readonly message?: string | null
+      readonly result?: string | null
+      readonly truncated?: boolean | null
       readonly durationMs?: number | null
     }[]
   }[]

@@ -13,10 +13,10 @@ export interface RunRow {
   readonly data: string
 }
 
-/** A call, an approval or a diff of a run. `key` is unique among the parts of one kind of the run. */
+/** A call, an approval, a diff or a text of a run. `key` is unique among the parts of one kind of the run. */
 export interface PartRow {
   readonly run: string
-  readonly kind: 'call' | 'approval' | 'diff'
+  readonly kind: 'call' | 'approval' | 'diff' | 'text'
   readonly key: string
   readonly data: string
 }
@@ -152,7 +152,7 @@ const runRow = z.object({
 }) satisfies z.ZodType<RunRow>
 const partRow = z.object({
   run: z.string(),
-  kind: z.enum(['call', 'approval', 'diff']),
+  kind: z.enum(['call', 'approval', 'diff', 'text']),
   key: z.string(),
   data: z.string(),
 }) satisfies z.ZodType<PartRow>

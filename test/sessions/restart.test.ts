@@ -16,7 +16,10 @@ async function leaveRun(): Promise<string> {
   const copy = await newFile()
   const sessions = await openTestSessions({
     file,
-    agent: async ({ emit, approve, signal }) => {
+    agent: async ({ emit, onProgress, approve, signal }) => {
+      const usage = { inputTokens: 30, outputTokens: 4, cachedInputTokens: 0 }
+      onProgress?.({ requests: 2, usage, model: 'test-model' })
+      emit({ type: 'fragment', kind: 'commentary', text: 'I patch it.', step: 2 })
       emit({ ...call, state: 'started', args: {} })
       emit({ type: 'diff', callId: 'call-1', patchId: 'entry-1', diff: patch, files: [change] })
       emit({ ...call, state: 'ended', outcome: 'ok', message: 'Patched.', durationMs: 1 })
@@ -53,6 +56,9 @@ test('a run that was interrupted is told so, with what was changed', async () =>
   expect(done.data).toMatchObject({
     outcome: 'interrupted',
     steps: 3,
+    requests: 2,
+    usage: { inputTokens: 30, outputTokens: 4, cachedInputTokens: 0 },
+    model: 'test-model',
     files: [change, { path: 'b.txt', change: 'created', added: 3, removed: 0 }],
     summary: 'Changed before the end:\n- a.txt: modified, +1 −1\n- b.txt: created, +3 −0',
   })
@@ -68,6 +74,10 @@ test('a run that was interrupted is told so, with what was changed', async () =>
     outcome: 'interrupted',
     approvals: [{ approvalId: 'approval-1', state: 'expired' }],
     files: [{ ...change, diff: patch }, unrecorded],
+    steps: [
+      { step: 2, texts: [{ kind: 'commentary', text: 'I patch it.' }], calls: [{ callId: 'call-1' }] },
+      { step: 3 },
+    ],
   })
   expect(problemOf(() => sessions.decide('approval-1', 'once'))).toBe('approval_decided')
   expect(problemOf(() => sessions.cancel('run-1'))).toBe('run_ended')
