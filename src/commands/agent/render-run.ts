@@ -27,8 +27,16 @@ export function createRunScreen(output: Output): RunScreen {
   /** The last text was of this kind. */
   let flowing = ''
   let lastNotice = ''
+  /** What a command has printed last, on a line that the next text replaces. */
+  let live = ''
+
+  function clearLive(): void {
+    if (live !== '') output.write('\r\u001b[K')
+    live = ''
+  }
 
   function newLine(): void {
+    clearLive()
     flow.end()
     flowing = ''
   }
@@ -84,6 +92,7 @@ export function createRunScreen(output: Output): RunScreen {
       lastNotice = text
       for (const each of text.split('\n')) wrapped(escaped(each), style.yellow)
     } else if (kind !== 'thinking') {
+      clearLive()
       if (flowing !== kind) newLine()
       flowing = kind
       flow.add(text.split('\n').map(escaped).join('\n'))
@@ -92,6 +101,7 @@ export function createRunScreen(output: Output): RunScreen {
 
   function tool(event: Extract<RunEvent, { readonly type: 'tool' }>): void {
     if (event.state === 'started') shortLine(`> ${describeCall(event.tool, event.args)}`, style.bold)
+    if (event.state === 'progress') showProgress(event.text)
     if (event.state !== 'ended') return
     const { outcome = 'ok', message = '', durationMs = 0, result = '' } = event
     if (outcome === 'ok') {
@@ -100,6 +110,16 @@ export function createRunScreen(output: Output): RunScreen {
       shortLine(`  ${escaped(message)} (${shortMs(durationMs)})`, isFailedRun ? style.yellow : style.green)
     } else if (outcome === 'approval_refused') line('  refused', style.red)
     else wrapped(`  ${escaped(outcome)}: ${escaped(message)}`, style.red)
+  }
+
+  function showProgress(text = ''): void {
+    // Files and pipes get the output at the end only.
+    if (!output.isTerminal) return
+    const last = text.split('\n').findLast((each) => each.trim() !== '')
+    if (last === undefined) return
+    newLine()
+    live = `    ${escaped(last)}`.slice(0, columns - 1).toWellFormed()
+    output.write(style.dim(live))
   }
 
   return {
@@ -112,6 +132,7 @@ export function createRunScreen(output: Output): RunScreen {
       else if (event.type === 'tool') tool(event)
       else if (event.type === 'diff' && !diffsShown.has(event.callId)) diff(event.diff, shownDiff)
       else if (event.type === 'approval' && event.state === 'expired') line('  Nobody decided.', style.yellow)
+      else if (event.type === 'error') wrapped(escaped(event.message), style.yellow)
       else if (event.type === 'done') showEnd(event)
     },
     ask(approval) {
