@@ -68,7 +68,7 @@ const maxStepText = 16 * 1024
 
 const call = z.looseObject({ callId: z.string(), tool: z.string(), step: z.number() })
 const approval = z.looseObject({ approvalId: z.string(), state: z.string() })
-const text = z.object({ step: z.number(), kind: z.enum(['commentary', 'notice']), text: z.string() })
+const stepText = z.object({ step: z.number(), kind: z.enum(['commentary', 'notice']), text: z.string() })
 const diff = z.object({ patchId: z.string(), diff: z.string(), files: z.array(count) })
 
 /** A part of a run, parsed. */
@@ -99,7 +99,7 @@ export function partOf(
       const { kind, step = 0 } = event
       if (kind !== 'commentary' && kind !== 'notice') return undefined
       const key = `${step}/${kind}`
-      const before = text.safeParse(known('text', key)?.data).data?.text
+      const before = stepText.safeParse(known('text', key)?.data).data?.text
       // A commentary comes in pieces, a notice is whole.
       const joined = before === undefined ? event.text : before + (kind === 'notice' ? '\n' : '') + event.text
       return { kind: 'text', key, data: { step, kind, text: joined.slice(0, maxStepText) } }
@@ -180,7 +180,7 @@ export function reportRun(
       if (parsed.success) approvals.push(parsed.data)
     }
     if (part.kind === 'text') {
-      const parsed = text.safeParse(part.data)
+      const parsed = stepText.safeParse(part.data)
       if (parsed.success) stepOf(parsed.data.step).texts.push({ kind: parsed.data.kind, text: parsed.data.text })
     }
     const parsed = part.kind === 'call' ? call.safeParse(part.data) : undefined
