@@ -203,11 +203,14 @@ async function measurePages(target: Target, rounds: number, stream: WorkspaceBen
   const seen: { readonly without: number; readonly open: number }[] = []
   // The first round pays for compilation.
   for (let round = -1; round < rounds; round += 1) {
-    const without = await cpuOf(target, stream)
-    const closePages = await openPages(target.url, 5)
-    const open = await cpuOf(target, stream)
-    await closePages()
-    if (round >= 0) seen.push({ without, open })
+    const figures = { without: 0, open: 0 }
+    // Each goes first as often as the other.
+    for (const which of round % 2 === 0 ? (['without', 'open'] as const) : (['open', 'without'] as const)) {
+      const closePages = await openPages(target.url, which === 'open' ? 5 : 0)
+      figures[which] = await cpuOf(target, stream)
+      await closePages()
+    }
+    if (round >= 0) seen.push(figures)
   }
   return { without: median(seen.map((each) => each.without)), open: median(seen.map((each) => each.open)) }
 }

@@ -6,7 +6,7 @@ import { visible } from '../../terminal/visible.ts'
 import type { ApprovalEvent, DoneEvent, RunEvent } from './client.ts'
 
 /** Lines of a result, of a diff and of a diff in a question that are shown. */
-const shownResult = 4
+const shownResult = 8
 const shownDiff = 40
 
 /** Shows a run on a terminal. Everything that comes from the model, from files and from programs is escaped. */
@@ -23,6 +23,8 @@ export function createRunScreen(output: Output): RunScreen {
   const { style } = output
   const columns = Math.min(Number.isFinite(output.columns) ? output.columns : 80, 100)
   const diffsShown = new Set<string>()
+  /** Calls whose approval nobody decided. */
+  const undecided = new Set<string>()
   const flow = createFlow(output.write, columns)
   /** The last text was of this kind. */
   let flowing = ''
@@ -108,8 +110,9 @@ export function createRunScreen(output: Output): RunScreen {
       if (foldedTools.has(event.tool)) fold(result.replace(/^exit code \d+.*\n?/, ''), shownResult)
       const isFailedRun = /^exit code (?!0\b)/.test(message)
       shortLine(`  ${escaped(message)} (${shortMs(durationMs)})`, isFailedRun ? style.yellow : style.green)
-    } else if (outcome === 'approval_refused') line('  refused', style.red)
-    else wrapped(`  ${escaped(outcome)}: ${escaped(message)}`, style.red)
+    } else if (outcome === 'approval_refused') {
+      if (!undecided.has(event.callId)) line('  refused', style.red)
+    } else wrapped(`  ${escaped(outcome)}: ${escaped(message)}`, style.red)
   }
 
   function showProgress(text = ''): void {
@@ -131,8 +134,10 @@ export function createRunScreen(output: Output): RunScreen {
       if (event.type === 'fragment') fragment(event)
       else if (event.type === 'tool') tool(event)
       else if (event.type === 'diff' && !diffsShown.has(event.callId)) diff(event.diff, shownDiff)
-      else if (event.type === 'approval' && event.state === 'expired') line('  Nobody decided.', style.yellow)
-      else if (event.type === 'error') wrapped(escaped(event.message), style.yellow)
+      else if (event.type === 'approval' && event.state === 'expired') {
+        undecided.add(event.callId)
+        line('  Nobody decided.', style.yellow)
+      } else if (event.type === 'error') wrapped(escaped(event.message), style.yellow)
       else if (event.type === 'done') showEnd(event)
     },
     ask(approval) {
