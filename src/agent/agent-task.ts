@@ -100,7 +100,7 @@ export interface FileChange extends FileCount {
 }
 
 /** What a run has used so far. */
-export interface RunProgress {
+interface RunProgress {
   /** To the model. */
   readonly requests: number
   readonly usage: RunUsage

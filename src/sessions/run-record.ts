@@ -101,8 +101,8 @@ export function partOf(
       const key = `${step}/${kind}`
       const before = stepText.safeParse(known('text', key)?.data).data?.text
       // A commentary comes in pieces, a notice is whole.
-      const joined = before === undefined ? event.text : before + (kind === 'notice' ? '\n' : '') + event.text
-      return { kind: 'text', key, data: { step, kind, text: joined.slice(0, maxStepText) } }
+      const whole = before === undefined ? event.text : before + (kind === 'notice' ? '\n' : '') + event.text
+      return { kind: 'text', key, data: { step, kind, text: whole.slice(0, maxStepText) } }
     }
     case 'inbound':
     case 'done':
