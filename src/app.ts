@@ -2,6 +2,7 @@ import Fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Config } from './config/schema.ts'
 import { Fault } from './errors.ts'
 import {
   acceptAlso,
@@ -33,7 +34,7 @@ import { registerDialectRoutes } from './http/dialect-routes.ts'
 import { collectRoutes, unknownRoute } from './http/routes.ts'
 import { registerRequestRoutes } from './http/request-routes.ts'
 import { registerSessionEvents } from './http/session-events.ts'
-import { registerMessageRoute, registerSessionRoutes } from './http/session-routes.ts'
+import { registerSessionRoutes } from './http/session-routes.ts'
 import type { SessionRouteDeps } from './http/session-routes.ts'
 import { registerStateRoutes } from './http/state-routes.ts'
 import type { StateDeps } from './http/state-routes.ts'
@@ -74,6 +75,11 @@ export interface App {
   readonly address: () => AddressInfo
   /** Shared by model requests of callers and of runs. */
   readonly creditLimit: CreditLimit
+  /**
+   * Counts a request that a run makes by itself as one of its key, as soon as the rate limit allows it: a run cannot repeat
+   * a refused request later, as a client can. @throws Fault `rate_limited` if too many wait; the signal's reason
+   */
+  readonly admitTurn: (keyName: string | undefined, signal: AbortSignal) => Promise<void>
   /** Call after the configuration has changed. */
   readonly reconfigured: () => void
   /** Resolves when every request that runs or waits at the call has ended. */
@@ -172,9 +178,8 @@ export function buildApp(deps: AppDeps): App {
       admitCall({ keyName, address: raw.socket.remoteAddress }, signal),
     uploadIdleMs: deadlines.uploadIdleMs,
   }
-  registerMessageRoute(fastify, sessionParts)
-  const sessionEvents = registerSessionEvents(fastify, { companion })
   const routes = collectRoutes(fastify)
+  const sessionEvents = registerSessionEvents(fastify, { companion })
   const unused = watchUnusedConnections(fastify.server)
   limitConnections(fastify.server, () => deps.config().server.maxConnections, deps.log, monotonicMs)
   answerHalfClosed(fastify.server)
@@ -225,12 +230,16 @@ export function buildApp(deps: AppDeps): App {
   fastify.addHook('onRequest', receive)
 
   /** Counts a call of a tool as a model request is counted. */
-  async function admitCall({ keyName, address }: Caller, signal: AbortSignal): Promise<void> {
+  async function admitCall(
+    { keyName, address }: Caller,
+    signal: AbortSignal,
+    how: Config['server']['rateLimit'] = deps.config().server.rateLimit,
+  ): Promise<void> {
     const { server } = deps.config()
     const rule = rateRuleOf(server, keyName)
     if (rule === undefined) return
     const caller = identityOf(keyName, address)
-    if (server.rateLimit === 'refuse') return rateLimit.count(caller, rule)
+    if (how === 'refuse') return rateLimit.count(caller, rule)
     const maxWaiting = server.maxQueuedRequests - pipeline.admission.queued()
     await rateLimit.wait(caller, rule, { maxWaiting, signal })
   }
@@ -289,6 +298,7 @@ export function buildApp(deps: AppDeps): App {
     },
     address: () => addressOf(fastify),
     creditLimit: routeDeps.creditLimit,
+    admitTurn: (keyName, signal) => admitCall({ keyName, address: undefined }, signal, 'wait'),
     reconfigured() {
       pipeline.admission.limitsChanged()
       endRevoked()

@@ -57,8 +57,11 @@ export interface DaemonOptions {
   readonly clientIdsFile?: string | undefined
   /** The folder for the journals of workspaces; undefined: tools write nothing. */
   readonly workspacesDir?: string | undefined
-  /** False: messages and runs are in memory only, because another process may have the file of `workspacesDir`. */
-  readonly keepsSessions?: boolean | undefined
+  /**
+   * False: messages and runs are in memory only, because another process has the file of `workspacesDir`. `if-free`: unless
+   * another process has it. Default: true.
+   */
+  readonly keepsSessions?: boolean | 'if-free' | undefined
   /** The folder for the record of the gateway for tool providers; undefined: it has none. */
   readonly gatewayDir?: string | undefined
   /** Who listens on a port in use, e.g. `node (process 17)`. Default: another program. */
@@ -333,7 +336,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       dataDir: options.workspacesDir,
       keepsSessions: options.keepsSessions ?? true,
       homeDir: options.homeDir ?? noHome,
-      runTurn: (call) => runWithinCredits(call),
+      runTurn: (call) => runWithinLimits(call),
       modelFacts,
       defaultModel,
       setTimer,
@@ -358,8 +361,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await removeStaleRecords(dir, log)
   }
 
-  /** As `pipeline.runTurn`, within the credits of the key. */
-  async function runWithinCredits(call: Parameters<typeof pipeline.runTurn>[0]): Promise<ModelAnswer> {
+  /** As `pipeline.runTurn`, within the limits of the key. */
+  async function runWithinLimits(call: Parameters<typeof pipeline.runTurn>[0]): Promise<ModelAnswer> {
+    // The message that began a run was counted when it came.
+    if (call.initiator === 'agent') await app.admitTurn(call.keyName, call.signal)
     const leave = app.creditLimit.enter(call.keyName)
     try {
       const answer = await pipeline.runTurn(call)

@@ -5,7 +5,7 @@ import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { rgPath } from '@vscode/ripgrep'
 import { connect } from '../../docs/rpc-client.ts'
-import { askProbe, median, stop } from './process.ts'
+import { cpuMicros, askProbe, median, stop } from './process.ts'
 import type { Running } from './process.ts'
 
 // The tools of a workspace over /rpc, against the same work done directly.
@@ -167,6 +167,7 @@ export async function workspaceRows({ rounds, home, idleBytes, start, stream }: 
     const stallMs = await askProbe(target, 'stall')
     if (round >= 0) stalls.push(stallMs)
   }
+  const pages = await measurePages(target, rounds, stream)
   await stop(target)
   const [none, one] = [median(bytes.map((round) => round.none)), median(bytes.map((round) => round.one))]
   return [
@@ -181,6 +182,13 @@ export async function workspaceRows({ rounds, home, idleBytes, start, stream }: 
       '≤ 100 ms',
     ],
     [
+      'CPU of 16 agents streaming, with the page open in 5 tabs, against none',
+      `${(pages.without / 1000).toFixed(0)} ms`,
+      `${(pages.open / 1000).toFixed(0)} ms`,
+      `${(pages.open / pages.without).toFixed(2)} ×`,
+      '≤ 1.05 ×',
+    ],
+    [
       'memory idle with a workspace',
       '',
       `${(one / 1e6).toFixed(0)} MB`,
@@ -188,6 +196,44 @@ export async function workspaceRows({ rounds, home, idleBytes, start, stream }: 
       '≤ + 15 MB',
     ],
   ]
+}
+
+/** CPU time of the streams of 16 agents, without and with open pages, in turns. Microseconds, medians. */
+async function measurePages(target: Target, rounds: number, stream: WorkspaceBench['stream']) {
+  const seen: { readonly without: number; readonly open: number }[] = []
+  // The first round pays for compilation.
+  for (let round = -1; round < rounds; round += 1) {
+    const figures = { without: 0, open: 0 }
+    // Each goes first as often as the other.
+    for (const which of round % 2 === 0 ? (['without', 'open'] as const) : (['open', 'without'] as const)) {
+      const closePages = await openPages(target.url, which === 'open' ? 5 : 0)
+      figures[which] = await cpuOf(target, stream)
+      await closePages()
+    }
+    if (round >= 0) seen.push(figures)
+  }
+  return { without: median(seen.map((each) => each.without)), open: median(seen.map((each) => each.open)) }
+}
+
+async function cpuOf(target: Target, stream: WorkspaceBench['stream']): Promise<number> {
+  const before = cpuMicros(target.pid)
+  await stream(target)
+  return cpuMicros(target.pid) - before
+}
+
+/** What a browser does with the page: loads it and follows the events. Returns a function that closes the pages. */
+async function openPages(url: string, count: number): Promise<() => Promise<void>> {
+  const left = new AbortController()
+  const reading: Promise<unknown>[] = []
+  for (let page = 0; page < count; page += 1) {
+    for (const path of ['/', '/page/main.js', '/page/page.css', '/sessions']) await (await fetch(url + path)).text()
+    const events = await fetch(`${url}/events`, { signal: left.signal })
+    reading.push(events.text().catch(() => undefined))
+  }
+  return async () => {
+    left.abort()
+    await Promise.all(reading)
+  }
 }
 
 function pairRow(label: string, { direct, tool }: Pair): readonly string[] {

@@ -23,6 +23,8 @@ export interface AgentTask {
   readonly signal: AbortSignal
   /** Synchronous and cheap. */
   readonly emit: (event: AgentEvent) => void
+  /** Told with each request and each answer. Synchronous and cheap. */
+  readonly onProgress?: (progress: RunProgress) => void
   /** Asks a person. The run emits the `approval` events itself. @throws the reason of the signal when it aborts */
   readonly approve: (request: ApprovalRequest, signal: AbortSignal) => Promise<ApprovalDecision>
 }
@@ -95,6 +97,15 @@ export interface AgentOutcome {
 export interface FileChange extends FileCount {
   /** Unified. */
   readonly diff: string
+}
+
+/** What a run has used so far. */
+interface RunProgress {
+  /** To the model. */
+  readonly requests: number
+  readonly usage: RunUsage
+  /** The model that answered last. */
+  readonly model: string | undefined
 }
 
 export interface RunUsage {

@@ -62,6 +62,8 @@ export interface LoopState {
   readonly stopping: Ending | undefined
   /** The step in which the conversation was shortened last. */
   readonly shortenedAt: number
+  /** The step whose request was sent again last, because the answer broke off. */
+  readonly repeatedAt: number
   /** Chat: whether the listeners know that older messages are left out. */
   readonly isWindowed: boolean
   readonly hasAnswered: boolean

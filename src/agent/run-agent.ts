@@ -198,6 +198,8 @@ async function drive(deps: AgentDeps, task: AgentTask): Promise<AgentOutcome> {
         continue
       }
       const step = stepLoop(state, event)
+      const { requests, usage, model } = step.state
+      if (requests !== state.requests || usage !== state.usage) task.onProgress?.({ requests, usage, model })
       ;({ state } = step)
       for (const command of step.commands) {
         if (command.type === 'end') return await outcomeOf(command)

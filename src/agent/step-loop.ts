@@ -1,9 +1,7 @@
-import { parseObject } from '../json/json.ts'
 import { userMessage } from '../translate/turn-request.ts'
-import type { ToolCallItem, ToolResultItem, TurnItem, TurnStop, Usage } from '../translate/turn.ts'
+import type { ToolResultItem, TurnItem, Usage } from '../translate/turn.ts'
 import { decideApproval, wantApproval } from './approvals.ts'
 import { cutAt, estimateItems, promptBudget } from './context-size.ts'
-import { parseJsonReply } from './json-protocol.ts'
 import type {
   Answer,
   AskFailure,
@@ -17,7 +15,8 @@ import type {
   ModelChoice,
   ToolEnd,
 } from './loop-state.ts'
-import { correction, emptyCorrection, summaryText } from './prompts.ts'
+import { summaryText } from './prompts.ts'
+import { readAnswer } from './read-answer.ts'
 
 /** The same call is asked for so often: the run ends instead of running it once more. */
 const maxRepeats = 5
@@ -46,6 +45,7 @@ export function startLoop(settings: LoopSettings, history: readonly TurnItem[], 
     pending: undefined,
     stopping: undefined,
     shortenedAt: 0,
+    repeatedAt: 0,
     isWindowed: false,
     hasAnswered: false,
     requests: 0,
@@ -184,12 +184,20 @@ function askFailed(state: LoopState, failure: AskFailure): LoopStep {
     const scale = Math.max(state.scale, promptBudget(modelOf(state).contextTokens) / Math.max(state.asked, 1))
     if (canShorten({ ...state, scale })) return shorten({ ...state, scale })
   }
+  const { message, isBeforeAnswer } = failure
+  const broke = isBeforeAnswer ? 'did not answer' : 'broke off its answer'
+  // The calls of an answer run when it is whole, so nothing of a broken one has been done.
+  if (!isBeforeAnswer && mayPass(failure) && state.repeatedAt < state.step) {
+    const text = `${modelOf(state).name} ${broke}: ${message} It is asked once more.`
+    return withFirst([notice(state, text)], ask({ ...state, repeatedAt: state.step }))
+  }
   const next = state.settings.models[state.modelAt + 1]
-  if (failure.isBeforeAnswer && next !== undefined && mayPass(failure)) {
-    const text = `${modelOf(state).name} did not answer: ${failure.message} ${next.name} takes over.`
+  if (next !== undefined && mayPass(failure)) {
+    const text = `${modelOf(state).name} ${broke}: ${message} ${next.name} takes over.`
     return withFirst([notice(state, text)], ask({ ...state, modelAt: state.modelAt + 1 }))
   }
-  return finish(state, { outcome: 'failed', reason: failure.message })
+  const isRepeated = !isBeforeAnswer && state.repeatedAt === state.step
+  return finish(state, { outcome: 'failed', reason: isRepeated ? `The answer broke off twice. ${message}` : message })
 }
 
 /** Whether another model may answer. */
@@ -212,68 +220,28 @@ function answered(before: LoopState, answer: Answer): LoopStep {
     scale,
   }
   if (state.stopping !== undefined) return finish(state, state.stopping)
-  return modelOf(state).isNative || state.settings.mode === 'chat'
-    ? nativeAnswer(state, answer)
-    : jsonAnswer(state, answer)
-}
-
-function nativeAnswer(state: LoopState, { items, text, stop: stopReason }: Answer): LoopStep {
-  const isCut = cutStops.has(stopReason)
-  const calls = items.filter((item) => item.type === 'tool_call').map((item) => toCall(item, isCut))
-  if (calls.length > 0) return nextCall({ ...state, queue: calls, isCorrecting: false })
-  if (text.trim() === '') return correct(state, emptyCorrection, emptyReason(stopReason))
-  const note = isCut ? [notice(state, 'The answer was cut off at the output limit of the model.')] : []
-  return withFirst(note, finish(state, completed, text))
-}
-
-/** An answer that ended so may lack something, and its last call may be a part of what was meant. */
-const cutStops: ReadonlySet<TurnStop> = new Set(['max_tokens', 'context_full', 'content_filter'])
-
-const completed: Ending = { outcome: 'completed', reason: 'The model gave its final answer.' }
-
-function emptyReason(stopReason: TurnStop): string {
-  return stopReason === 'content_filter'
-    ? 'A content filter stopped the answer of the model.'
-    : 'The model gave an empty answer twice.'
-}
-
-function toCall({ id, name, arguments: text }: ToolCallItem, isCut: boolean): Call {
-  const args = parseObject(text)
-  const problem = isCut
-    ? 'The answer was cut off at the output limit, so that none of its calls was run. Make smaller calls.'
-    : args === undefined
-      ? 'The arguments are no JSON object. Nothing was run.'
-      : undefined
-  return { id, name, args: args ?? text, problem }
-}
-
-function jsonAnswer(state: LoopState, { text }: Answer): LoopStep {
-  const reply = parseJsonReply(text)
-  switch (reply.kind) {
-    case 'invalid':
-      return correct(
-        state,
-        correction(reply.problem),
-        `The model twice gave an answer that cannot be used. ${reply.problem}`,
-      )
-    case 'final': {
-      const event = { type: 'fragment', kind: 'answer', text: reply.answer, step: state.step } as const
-      return withFirst([{ type: 'tell', event }], finish(state, completed, reply.answer))
+  const isNative = modelOf(state).isNative || state.settings.mode === 'chat'
+  const { step } = state
+  const reading = readAnswer(answer, step, isNative)
+  switch (reading.kind) {
+    case 'unusable':
+      return correct(state, reading.correction, reading.reason)
+    case 'calls': {
+      const event = { type: 'fragment', kind: 'commentary', text: reading.commentary, step } as const
+      const told: readonly LoopCommand[] = reading.commentary === '' ? [] : [{ type: 'tell', event }]
+      return withFirst(told, nextCall({ ...state, queue: reading.calls, results: [], isCorrecting: false }))
     }
-    case 'actions': {
-      const { step } = state
-      const queue = reply.actions.map(({ tool, args }, at): Call => ({
-        id: `step-${step}-${at + 1}`,
-        name: tool,
-        args,
-        problem: undefined,
-      }))
-      const event = { type: 'fragment', kind: 'commentary', text: reply.commentary, step } as const
-      const told: readonly LoopCommand[] = reply.commentary === '' ? [] : [{ type: 'tell', event }]
-      return withFirst(told, nextCall({ ...state, queue, results: [], isCorrecting: false }))
+    case 'final': {
+      const event = { type: 'fragment', kind: 'answer', text: reading.text, step } as const
+      // The text of a native answer was told as it came.
+      const told: readonly LoopCommand[] = isNative ? [] : [{ type: 'tell', event }]
+      const note = reading.isCut ? [notice(state, 'The answer was cut off at the output limit of the model.')] : []
+      return withFirst([...told, ...note], finish(state, completed, reading.text))
     }
   }
 }
+
+const completed: Ending = { outcome: 'completed', reason: 'The model gave its final answer.' }
 
 /** Asks for the answer once more. */
 function correct(state: LoopState, text: string, reason: string): LoopStep {
@@ -313,7 +281,7 @@ function toolEnded(before: LoopState, end: ToolEnd): LoopStep {
   const tells = [...expired(before), told]
   if (state.stopping !== undefined) return withFirst(tells, finish(state, state.stopping))
   if (state.refusals >= maxRefusals) {
-    const reason = `You refused ${state.refusals} approvals in a row.`
+    const reason = `${state.refusals} approvals in a row were refused.`
     return withFirst(tells, finish(state, { outcome: 'refused', reason }))
   }
   return withFirst(tells, nextCall(state))

@@ -56,6 +56,9 @@ const foreignPaths: ReadonlyMap<string, string> = new Map([
   ['api/tags', '/v1/models'],
 ])
 
+/** `/v1/message` means `/v1/messages`, and not the route of sessions. */
+const unsuggested: ReadonlySet<string> = new Set(['/message', '/events'])
+
 /** Longer paths are not compared: the cost grows with the product of the lengths. Characters. */
 const longestCompared = 100
 
@@ -72,6 +75,7 @@ function nearPath(table: RouteTable, path: string): string | undefined {
   // Routes with `/v1` are registered before their twins without.
   const byName = new Map<string, string>()
   for (const pattern of table.keys()) {
+    if (unsuggested.has(pattern)) continue
     const name = pattern.replace(/^\/(?:v1\/)?/, '')
     if (name !== '' && !/[:*]/.test(name) && !byName.has(name)) byName.set(name, pattern)
   }

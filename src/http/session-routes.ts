@@ -56,7 +56,7 @@ const decisionRequest = z.strictObject({ decision: z.enum(['once', 'run', 'refus
 const config = { dialect: 'chat' } as const
 
 /**
- * The routes of sessions, except that for messages. They exist always, because routes cannot be added to a running server;
+ * The routes of sessions. They exist always, because routes cannot be added to a running server;
  * without a workspace they answer 404.
  */
 export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteParts): void {
@@ -113,10 +113,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
       return reply.send({ approvalId: id, state: sessions.decide(id, decision) })
     }),
   )
-}
 
-/** `POST /message`. Register it before the routes that answers suggest: `/v1/message` means another one. */
-export function registerMessageRoute(app: FastifyInstance, parts: SessionRouteParts): void {
   app.post('/message', { config }, (request, reply) =>
     receive(parts, request, reply, messageRequest, ({ workspaces, sessions }, body) => {
       const { agent } = parts.config()

@@ -27,6 +27,32 @@ export interface MessageEntry {
   readonly summary?: string | null
 }
 
+/** Of `GET /sessions/{id}/streams`. */
+export interface StreamSummary {
+  readonly name: string
+  readonly entries: number
+  readonly lastTime: string
+}
+
+/** Of `GET /sessions/{id}/streams/{name}`. */
+export interface StreamEntry {
+  readonly id: string
+  readonly provider: string
+  readonly level: string
+  readonly text: string
+  readonly time: string
+}
+
+/** Of `GET /sessions/{id}/servers`. */
+export interface ServerEntry {
+  readonly name: string
+  readonly state: string
+  readonly error?: string
+  readonly tools: readonly string[]
+  readonly resources: readonly { readonly name: string; readonly description?: string | undefined }[]
+  readonly prompts: readonly { readonly name: string; readonly description?: string | undefined }[]
+}
+
 interface ChangedFile {
   readonly path: string
   readonly change: 'created' | 'modified' | 'deleted'
@@ -170,11 +196,15 @@ export interface RunReport {
   readonly model?: string | null
   readonly steps?: readonly {
     readonly step: number
+    readonly texts: readonly { readonly kind: 'commentary' | 'notice'; readonly text: string }[]
     readonly calls: readonly {
       readonly callId: string
       readonly tool: string
+      readonly args?: unknown
       readonly outcome?: string | null
       readonly message?: string | null
+      readonly result?: string | null
+      readonly truncated?: boolean | null
       readonly durationMs?: number | null
     }[]
   }[]

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { FileChange } from '../agent/agent-task.ts'
-import { filesOfDiffs, runData, toDone, type Part, type RunEnd } from './run-record.ts'
+import { filesOfDiffs, runData, toDone, usedBy, type Part, type RunEnd } from './run-record.ts'
 import type { RunEvent } from './session-event.ts'
 import type { PartRow, RunRow } from './session-store.ts'
 
@@ -37,9 +37,8 @@ export async function endInterruptedRuns(rows: readonly RunRow[], deps: Interrup
           : 'copilot-proxy ended in the middle of the run.',
       summary: summarise(files),
       answer: '',
-      requests: 0,
+      ...usedBy(data),
       files: [...files],
-      usage: { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 },
     }
     const step = Math.max(
       data.step,

@@ -8,8 +8,8 @@ import type { Sessions } from './sessions.ts'
 
 export interface CompanionDeps
   extends WorkspacesDeps, Pick<AgentDeps, 'runTurn' | 'modelFacts' | 'setTimer' | 'randomId'> {
-  /** False: messages and runs are in memory only. */
-  readonly keepsSessions: boolean
+  /** False: messages and runs are in memory only. `if-free`: unless no other process has the file. */
+  readonly keepsSessions: boolean | 'if-free'
   /** For messages that name none, if the configuration names none. */
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
 }
@@ -32,7 +32,8 @@ export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
   const sessions = openSessions({
     config,
     workspaces,
-    file: dataDir === undefined || !keepsSessions ? inMemory : join(dataDir, 'sessions.db'),
+    file: dataDir === undefined || keepsSessions === false ? inMemory : join(dataDir, 'sessions.db'),
+    isOptional: keepsSessions === 'if-free',
     async runAgent(task) {
       // Loaded with the first message.
       const { runAgent } = await import('../agent/run-agent.ts')

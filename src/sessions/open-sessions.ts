@@ -19,6 +19,8 @@ export interface SessionsDeps {
   readonly workspaces: Pick<Workspaces, 'sessions' | 'find' | 'onChange'>
   /** `:memory:` for one that is not kept. */
   readonly file: string
+  /** Whether sessions are in memory only while another process has the file; otherwise they are unavailable. */
+  readonly isOptional?: boolean | undefined
   /** The largest size of the file. Default: that of the store. */
   readonly maxBytes?: number | undefined
   readonly runAgent: (task: AgentTask) => Promise<AgentOutcome>
@@ -58,7 +60,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
   let endPrune: (() => void) | undefined
   let entryCount = 0
 
-  const file = createSessionFile({ file: deps.file, maxBytes: deps.maxBytes, log }, onOpen)
+  const file = createSessionFile({ file: deps.file, isOptional: deps.isOptional, maxBytes: deps.maxBytes, log }, onOpen)
   const writer = createSessionWriter({ file, now: monotonicMs, log, onFailure: tellFailure })
   const saveRun = (run: RunRow): void => writer.put(`run/${run.id}`, run.data.length, (store) => store.putRun(run))
   const savePart = (run: string, { kind, key, data }: Part): void => {
@@ -193,6 +195,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
     start(message) {
       use(() => {})
       const id = runs.start(message)
+      if (file.isReplaced()) hub.publish(message.sessionId, notKept)
       hub.flush()
       return id
     },
@@ -260,6 +263,12 @@ export function openSessions(deps: SessionsDeps): Sessions {
     },
   }
 }
+
+const notKept = {
+  type: 'error',
+  code: 'sessions_not_stored',
+  message: 'Another copilot-proxy is using the record of sessions, so this run is not kept in it.',
+} as const
 
 function reportEntry({ id, timeMs, data }: EntryRow): Readonly<Record<string, unknown>> {
   const facts = entryData.parse(JSON.parse(data))

@@ -14,6 +14,13 @@ const count = z.object({
   removed: z.number(),
 })
 
+const usage = z.object({
+  inputTokens: z.number(),
+  outputTokens: z.number(),
+  cachedInputTokens: z.number(),
+  nanoAiu: z.number().optional(),
+})
+
 /** What is stored of a run besides its parts. */
 export const runData = z.object({
   mode: z.enum(['chat', 'agent']),
@@ -24,6 +31,8 @@ export const runData = z.object({
   provider: z.string().optional(),
   attachments: z.array(z.object({ name: z.string(), mediaType: z.string() })).optional(),
   step: z.number(),
+  /** What the run has used so far. */
+  progress: z.object({ requests: z.number(), usage, model: z.string().optional() }).optional(),
   end: z
     .object({
       outcome: z.enum([
@@ -42,20 +51,24 @@ export const runData = z.object({
       model: z.string().optional(),
       requests: z.number(),
       files: z.array(count.extend({ diff: z.string() })),
-      usage: z.object({
-        inputTokens: z.number(),
-        outputTokens: z.number(),
-        cachedInputTokens: z.number(),
-        nanoAiu: z.number().optional(),
-      }),
+      usage,
     })
     .optional(),
 })
 export type RunData = z.infer<typeof runData>
 export type RunEnd = NonNullable<RunData['end']>
 
+/** What a run that ends without an outcome of the agent has used. */
+export function usedBy({ progress }: RunData): Pick<RunEnd, 'requests' | 'usage' | 'model'> {
+  return progress ?? { requests: 0, usage: { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 } }
+}
+
+/** Of the texts of one kind in a step. Characters. */
+const maxStepText = 16 * 1024
+
 const call = z.looseObject({ callId: z.string(), tool: z.string(), step: z.number() })
 const approval = z.looseObject({ approvalId: z.string(), state: z.string() })
+const stepText = z.object({ step: z.number(), kind: z.enum(['commentary', 'notice']), text: z.string() })
 const diff = z.object({ patchId: z.string(), diff: z.string(), files: z.array(count) })
 
 /** A part of a run, parsed. */
@@ -82,8 +95,16 @@ export function partOf(
       const { type: _type, id: _id, ...facts } = event
       return { kind: 'diff', key: event.patchId, data: facts }
     }
+    case 'fragment': {
+      const { kind, step = 0 } = event
+      if (kind !== 'commentary' && kind !== 'notice') return undefined
+      const key = `${step}/${kind}`
+      const before = stepText.safeParse(known('text', key)?.data).data?.text
+      // A commentary comes in pieces, a notice is whole.
+      const whole = before === undefined ? event.text : before + (kind === 'notice' ? '\n' : '') + event.text
+      return { kind: 'text', key, data: { step, kind, text: whole.slice(0, maxStepText) } }
+    }
     case 'inbound':
-    case 'fragment':
     case 'done':
       return undefined
   }
@@ -133,44 +154,61 @@ export function toDone(id: string, steps: number, end: RunEnd): DoneEvent & { re
   }
 }
 
+interface ReportedStep {
+  readonly step: number
+  /** What the model said before it acted, and what the run had to tell. */
+  readonly texts: { readonly kind: 'commentary' | 'notice'; readonly text: string }[]
+  readonly calls: Readonly<Record<string, unknown>>[]
+}
+
 /** `GET /runs/{id}` */
 export function reportRun(
   { id, session, state, startedMs, endedMs }: Omit<RunRow, 'data'>,
   data: RunData,
   parts: readonly Part[],
 ) {
-  const steps = new Map<number, Readonly<Record<string, unknown>>[]>()
+  const steps = new Map<number, ReportedStep>()
+  const stepOf = (number: number): ReportedStep => {
+    const found = steps.get(number) ?? { step: number, texts: [], calls: [] }
+    steps.set(number, found)
+    return found
+  }
   const approvals: Readonly<Record<string, unknown>>[] = []
   for (const part of parts) {
     if (part.kind === 'approval') {
       const parsed = approval.safeParse(part.data)
       if (parsed.success) approvals.push(parsed.data)
     }
+    if (part.kind === 'text') {
+      const parsed = stepText.safeParse(part.data)
+      if (parsed.success) stepOf(parsed.data.step).texts.push({ kind: parsed.data.kind, text: parsed.data.text })
+    }
     const parsed = part.kind === 'call' ? call.safeParse(part.data) : undefined
     if (parsed?.success !== true) continue
     const { step, ...facts } = parsed.data
-    steps.set(step, [...(steps.get(step) ?? []), facts])
+    stepOf(step).calls.push(facts)
   }
-  const { mode, text, model: asked, origin, provider, attachments, step, end } = data
+  const { mode, text: message, model: asked, origin, provider, attachments, step, end } = data
+  const used = end ?? usedBy(data)
   return {
     id,
     sessionId: session,
     mode,
-    text,
+    text: message,
     origin,
     ...(provider !== undefined && { provider }),
     ...(attachments !== undefined && { attachments }),
     state,
     step,
-    ...modelField(end?.model ?? asked),
+    ...modelField(used.model ?? asked),
     ...(end !== undefined && { outcome: end.outcome, reason: end.reason, summary: end.summary, answer: end.answer }),
     startedAt: new Date(startedMs).toISOString(),
     ...(endedMs !== null && { endedAt: new Date(endedMs).toISOString() }),
-    steps: [...steps].map(([number, calls]) => ({ step: number, calls })),
+    steps: [...steps.values()].toSorted((one, other) => one.step - other.step),
     approvals,
     files: end?.files ?? filesOfDiffs(parts),
-    requests: end?.requests ?? 0,
-    ...(end !== undefined && { usage: reportUsage(usageOf(end)) }),
+    requests: used.requests,
+    usage: reportUsage(usageOf(used)),
   }
 }
 
@@ -195,6 +233,6 @@ function modelField(model: string | undefined) {
   return model === undefined ? {} : { model }
 }
 
-function usageOf({ usage: { nanoAiu, ...tokens } }: RunEnd) {
+function usageOf({ usage: { nanoAiu, ...tokens } }: Pick<RunEnd, 'usage'>) {
   return nanoAiu === undefined ? tokens : { ...tokens, nanoAiu }
 }

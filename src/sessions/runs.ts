@@ -6,7 +6,7 @@ import type { Logger } from '../logging/logger.ts'
 import type { Session } from '../tools/session.ts'
 import { wordError } from '../translate/parts/error-wording.ts'
 import { capEvent } from './cap-event.ts'
-import { filesOfDiffs, partOf, toDone } from './run-record.ts'
+import { filesOfDiffs, partOf, toDone, usedBy } from './run-record.ts'
 import type { Part, RunData, RunEnd, RunState } from './run-record.ts'
 import type { RunEvent, SessionEvent } from './session-event.ts'
 import type { RunRow } from './session-store.ts'
@@ -163,6 +163,10 @@ export function createRuns(deps: RunsDeps): Runs {
         keyName: message.keyName,
         signal,
         emit: (event) => note(run, event),
+        onProgress({ requests, usage, model: answered }) {
+          run.data.progress = { requests, usage, ...(answered !== undefined && { model: answered }) }
+          save(run)
+        },
         approve: (request, stop) => approve(run, request.approvalId, stop),
       })
       const reason =
@@ -214,9 +218,8 @@ export function createRuns(deps: RunsDeps): Runs {
   }
 
   function emptyEnd(run: Run, outcome: RunOutcome, reason: string): RunEnd {
-    const usage = { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 }
     const files = [...filesOfDiffs([...run.parts.values()])]
-    return { outcome, reason, summary: reason, answer: '', requests: 0, files, usage }
+    return { outcome, reason, summary: reason, answer: '', files, ...usedBy(run.data) }
   }
 
   function finish(

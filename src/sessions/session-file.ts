@@ -1,10 +1,12 @@
 import type { Logger } from '../logging/logger.ts'
-import { DatabaseError, identify, setAside } from '../sqlite/database.ts'
+import { DatabaseError, identify, inMemory, setAside } from '../sqlite/database.ts'
 import { openSessionStore, type SessionStore } from './session-store.ts'
 
 export interface SessionFileDeps {
   /** `:memory:` for one that is not kept. */
   readonly file: string
+  /** Whether there is a store in memory while another process has the file. */
+  readonly isOptional?: boolean | undefined
   /** Default: that of the store. */
   readonly maxBytes?: number | undefined
   readonly log: Pick<Logger, 'error' | 'warn'>
@@ -13,6 +15,8 @@ export interface SessionFileDeps {
 /** The file of the sessions, opened or created when it is first used. */
 export interface SessionFile {
   readonly isOpen: () => boolean
+  /** Whether the store is in memory because another process has the file. */
+  readonly isReplaced: () => boolean
   /**
    * Calls `act` with the store. A damaged file is set aside, and `act` gets a new one.
    * @throws DatabaseError
@@ -23,14 +27,25 @@ export interface SessionFile {
 
 /** @param onOpen called with each store that is opened, before anything else uses it */
 export function createSessionFile(
-  { file, maxBytes, log }: SessionFileDeps,
+  { file, isOptional, maxBytes, log }: SessionFileDeps,
   onOpen: (store: SessionStore) => void,
 ): SessionFile {
   let store: SessionStore | undefined
+  let isReplaced = false
+
+  function openStore(): SessionStore {
+    try {
+      return openSessionStore(file, maxBytes)
+    } catch (error) {
+      if (isOptional !== true || !(error instanceof DatabaseError) || error.problem !== 'busy') throw error
+      isReplaced = true
+      return openSessionStore(inMemory, maxBytes)
+    }
+  }
 
   function open(): SessionStore {
     if (store !== undefined) return store
-    const opened = openSessionStore(file, maxBytes)
+    const opened = openStore()
     store = opened
     try {
       onOpen(opened)
@@ -56,6 +71,7 @@ export function createSessionFile(
 
   return {
     isOpen: () => store !== undefined,
+    isReplaced: () => isReplaced,
     use(act) {
       try {
         return act(open())

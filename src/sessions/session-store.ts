@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
-import { DatabaseError, inMemory, inTransaction, openDatabase, withDatabaseErrors } from '../sqlite/database.ts'
+import { DatabaseError, inTransaction, openDatabase, withDatabaseErrors } from '../sqlite/database.ts'
+import { prepareSessions } from './prepare-sessions.ts'
 
 /** The head of a run. `data` is JSON. */
 export interface RunRow {
@@ -13,10 +14,10 @@ export interface RunRow {
   readonly data: string
 }
 
-/** A call, an approval or a diff of a run. `key` is unique among the parts of one kind of the run. */
+/** A call, an approval, a diff or a text of a run. `key` is unique among the parts of one kind of the run. */
 export interface PartRow {
   readonly run: string
-  readonly kind: 'call' | 'approval' | 'diff'
+  readonly kind: 'call' | 'approval' | 'diff' | 'text'
   readonly key: string
   readonly data: string
 }
@@ -89,58 +90,6 @@ export interface SessionStore {
   readonly close: () => void
 }
 
-/**
- * The statements that make a file of each version from the one before. `PRAGMA user_version` counts those that a file has.
- * Lists are JSON, because they are read as a whole.
- */
-const migrations: readonly string[] = [
-  `
-  CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-  CREATE TABLE runs (
-    seq INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    session TEXT NOT NULL,
-    state TEXT NOT NULL,
-    started_ms INTEGER NOT NULL,
-    ended_ms INTEGER,
-    data TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX runs_by_session ON runs (session, seq);
-  CREATE TABLE parts (
-    seq INTEGER PRIMARY KEY,
-    run TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    key TEXT NOT NULL,
-    data TEXT NOT NULL,
-    UNIQUE (run, kind, key)
-  ) STRICT;
-  CREATE INDEX approvals ON parts (key) WHERE kind = 'approval';
-  CREATE TABLE items (
-    seq INTEGER PRIMARY KEY,
-    session TEXT NOT NULL,
-    run TEXT NOT NULL UNIQUE,
-    data TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX items_by_session ON items (session, seq);
-  CREATE TABLE events (
-    id INTEGER PRIMARY KEY,
-    session TEXT NOT NULL,
-    type TEXT NOT NULL,
-    time_ms INTEGER NOT NULL,
-    data TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX events_by_session ON events (session, id);
-  CREATE TABLE entries (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    session TEXT NOT NULL,
-    stream TEXT NOT NULL,
-    time_ms INTEGER NOT NULL,
-    data TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX entries_by_stream ON entries (session, stream, id);
-  `,
-]
-
 const runColumns = 'id, session, state, started_ms AS startedMs, ended_ms AS endedMs, data'
 const runRow = z.object({
   id: z.string(),
@@ -152,7 +101,7 @@ const runRow = z.object({
 }) satisfies z.ZodType<RunRow>
 const partRow = z.object({
   run: z.string(),
-  kind: z.enum(['call', 'approval', 'diff']),
+  kind: z.enum(['call', 'approval', 'diff', 'text']),
   key: z.string(),
   data: z.string(),
 }) satisfies z.ZodType<PartRow>
@@ -195,7 +144,7 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
   const guarded = <Result>(act: () => Result): Result => withDatabaseErrors(file, 'the sessions', act)
   const database = guarded(() => openDatabase(file, { waitMs }))
   try {
-    guarded(() => prepare(database, file, maxBytes))
+    guarded(() => prepareSessions(database, file, maxBytes))
   } catch (error) {
     database.close()
     if (!(error instanceof DatabaseError) || error.problem !== 'busy') throw error
@@ -381,32 +330,4 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
     },
     close: () => database.close(),
   }
-}
-
-function prepare(database: DatabaseSync, file: string, maxBytes: number): void {
-  const version = database.prepare('PRAGMA user_version').get()?.['user_version']
-  if (typeof version !== 'number') throw new DatabaseError('damaged', `Cannot read the sessions in ${file}.`)
-  if (version > migrations.length) {
-    throw new DatabaseError(
-      'newer',
-      `${file} was written by a newer copilot-proxy. Update copilot-proxy, or move the file.`,
-    )
-  }
-  // Before the first table is created.
-  if (version === 0) database.exec('PRAGMA auto_vacuum = INCREMENTAL')
-  // WAL: no write waits for the disk, except those that move the log into the file. NORMAL: a power cut may cost the last
-  // writes, a crash of this process costs none.
-  database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON')
-  if (file !== inMemory) database.prepare('PRAGMA journal_mode = WAL').get()
-  const pageSize = database.prepare('PRAGMA page_size').get()?.['page_size']
-  if (typeof pageSize === 'number') database.prepare(`PRAGMA max_page_count = ${Math.ceil(maxBytes / pageSize)}`).get()
-  if (version === migrations.length) {
-    // Takes the lock. A file that was cut off is found now and not in the middle of a run.
-    inTransaction(database, () => database.prepare('SELECT count(*) FROM runs').get())
-    return
-  }
-  inTransaction(database, () => {
-    for (const migration of migrations.slice(version)) database.exec(migration)
-    database.exec(`PRAGMA user_version = ${migrations.length}`)
-  })
 }

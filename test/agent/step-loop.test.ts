@@ -134,6 +134,33 @@ describe('steps', () => {
   })
 })
 
+describe('an answer that breaks off', () => {
+  const broken = failed({ message: 'Cut.', status: 502, isBeforeAnswer: false })
+
+  test('is asked for once more in its step, as none of its calls has run, and then of the next model', () => {
+    const { feed } = loop()
+    expect(feed(begin, broken).slice(2)).toEqual([
+      'notice: first broke off its answer: Cut. It is asked once more.',
+      'ask first as user',
+    ])
+    expect(feed(broken).at(-1)).toBe('ask second as user')
+    expect(feed(broken)).toEqual(['notice: The answer broke off twice. Cut.', 'end failed'])
+  })
+
+  test('is asked for again in a later step too', () => {
+    const { feed } = loop()
+    expect(feed(begin, broken, calls('a'), ended(), broken).at(-1)).toBe('ask first as agent')
+  })
+
+  test('ends the run if asking again would not help', () => {
+    expect(
+      loop()
+        .feed(begin, failed({ status: 400, isBeforeAnswer: false }))
+        .at(-1),
+    ).toBe('end failed')
+  })
+})
+
 function answerOf(event: LoopEvent): Partial<Answer> {
   return event.type === 'answered' ? event.answer : {}
 }
@@ -208,7 +235,7 @@ describe('approvals', () => {
     expect(feed(...refusal)).toContain('deny')
     feed(calls('edit'), ...refusal)
     expect(feed(calls('other'), ...refusal).slice(-2)).toEqual([
-      'notice: You refused 3 approvals in a row.',
+      'notice: 3 approvals in a row were refused.',
       'end refused',
     ])
   })
@@ -268,10 +295,7 @@ describe('a failed request', () => {
     expect(feed(failure).at(-1)).toBe('end failed')
   })
 
-  test.each([
-    ['another status', failed({ status: 400 })],
-    ['text already said', failed({ isBeforeAnswer: false })],
-  ])('with %s ends the run', (_, failure) => {
+  test.each([['another status', failed({ status: 400 })]])('with %s ends the run', (_, failure) => {
     expect(loop().feed(begin, failure).at(-1)).toBe('end failed')
   })
 })

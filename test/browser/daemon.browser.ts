@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
 import { expectAccessible, launch, openTab } from './browser.ts'
+import { picture } from './layout.ts'
 
 const root = join(import.meta.dirname, '../..')
 const key = 'sk-local-0123456789abcdef0123456789'
@@ -76,8 +77,10 @@ test('a person has a failing test fixed by the agent of a real daemon, and finds
   const change = page.getByRole('region', { name: 'Change src/total.js?' })
   await change.getByText('sum + item.price * item.quantity').waitFor()
   await expectAccessible(page)
+  await picture(page, 'guide, approval')
   await change.getByRole('button', { name: 'Allow once' }).click()
   await page.getByText('Completed', { exact: true }).waitFor()
+  await picture(page, 'guide, end')
   expect(await readFile(join(dir, 'shop/src/total.js'), 'utf8')).toContain('item.price * item.quantity')
 
   // A new load knows the run from the history, and its steps on request.
@@ -85,6 +88,7 @@ test('a person has a failing test fixed by the agent of a real daemon, and finds
   await page.getByText('Completed', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Show the steps' }).click()
   await page.getByText('src/total.js').first().waitFor()
+  await page.getByText('The code ignores the quantity. I multiply by it.').waitFor()
 
   await page.getByRole('link', { name: 'Requests' }).click()
   await page.locator('table.requests tbody tr').first().waitFor()

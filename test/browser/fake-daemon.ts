@@ -8,7 +8,10 @@ import type {
   RequestDetail,
   RequestRow,
   RunReport,
+  ServerEntry,
   SessionEntry,
+  StreamEntry,
+  StreamSummary,
 } from '../../src/page/wire.ts'
 
 /** What a request of the page was, as the fake saw it. */
@@ -43,6 +46,9 @@ export interface FakeState {
   sessions: SessionEntry[]
   messages: Record<string, readonly MessageEntry[]>
   runs: Record<string, RunReport>
+  servers: readonly ServerEntry[]
+  streams: readonly StreamSummary[]
+  entries: readonly StreamEntry[]
   requests: RequestRow[]
   details: Record<string, RequestDetail>
   days: readonly object[]
@@ -60,6 +66,9 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     sessions: [],
     messages: {},
     runs: {},
+    servers: [],
+    streams: [],
+    entries: [],
     requests: [],
     details: {},
     days: [],
@@ -87,6 +96,9 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
   app.get<{ Params: { id: string } }>('/sessions/:id/messages', ({ params }) => ({
     messages: state.messages[params.id] ?? [],
   }))
+  app.get('/sessions/:id/servers', () => ({ servers: state.servers }))
+  app.get('/sessions/:id/streams', () => ({ streams: state.streams }))
+  app.get('/sessions/:id/streams/:name', () => ({ entries: state.entries }))
   app.get<{ Params: { id: string } }>('/runs/:id', ({ params }) => state.runs[params.id] ?? {})
   app.get('/v1/models', () => ({ object: 'list', data: state.models.map((id) => ({ id })) }))
   app.get<{ Querystring: { after?: string } }>('/requests', ({ query }) => {

@@ -1,7 +1,9 @@
 import { fileURLToPath } from 'node:url'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { z } from 'zod'
 
 /** What must be on the screen in full, where it is there at all. */
 const landmarks = [
@@ -50,6 +52,8 @@ export async function expectLayout(page: Page, name: string): Promise<void> {
     }
   }
 
+  compareBoxes(name, boxes)
+
   const faults = await page.evaluate(() => {
     const found: string[] = []
     const root = document.querySelector('dialog[open]') ?? document.body
@@ -65,6 +69,35 @@ export async function expectLayout(page: Page, name: string): Promise<void> {
     return found
   })
   expect(faults).toEqual([])
+}
+
+const goldenFile = fileURLToPath(new URL('layout.golden.json', import.meta.url))
+const goldenBoxes = z.record(z.string(), z.record(z.string(), z.array(z.number()).length(4)))
+
+/** Fonts of other machines have other heights and break lines elsewhere. Pixels. */
+const tolerance = 40
+
+/**
+ * Compares where the landmarks are with a stored reference. Pixels of a picture would differ on every machine with other fonts;
+ * places and sizes differ little, and show a layout that has moved.
+ */
+function compareBoxes(name: string, boxes: readonly Box[]): void {
+  const golden = goldenBoxes.parse(JSON.parse(readFileSync(goldenFile, 'utf8')))
+  const found = Object.fromEntries(
+    boxes.map(({ name: box, left, right, top, bottom }) => [box, [left, top, right, bottom].map(Math.round)]),
+  )
+  if (process.env['PAGE_PICTURES'] === '1') {
+    writeFileSync(goldenFile, `${JSON.stringify({ ...golden, [name]: found }, undefined, 2)}\n`)
+    return
+  }
+  const wanted = golden[name] ?? {}
+  expect(Object.keys(found).toSorted(), `landmarks of ${name}`).toEqual(Object.keys(wanted).toSorted())
+  const moved = Object.entries(found).flatMap(([box, sides]) =>
+    sides.every((side, at) => Math.abs(side - (wanted[box]?.[at] ?? Infinity)) <= tolerance)
+      ? []
+      : [`${box} is at ${sides.join(' ')}, was at ${wanted[box]?.join(' ')}`],
+  )
+  expect(moved, `the layout of ${name}`).toEqual([])
 }
 
 function boxesOf(selectors: readonly string[]): readonly Box[] {
@@ -84,7 +117,7 @@ function overlaps(one: Box, other: Box): boolean {
 
 const images = fileURLToPath(new URL('../../docs/images/', import.meta.url))
 
-/** The pictures of docs/page.md, written with `npm run test:browser -- --pictures`. */
+/** The pictures of docs/page.md and docs/agent.md, written with `npm run test:browser -- --pictures`. */
 const pictures: Readonly<Record<string, string>> = {
   'approval, desktop, light': 'page-approval-light',
   'session, desktop, dark': 'page-session-dark',
@@ -92,9 +125,12 @@ const pictures: Readonly<Record<string, string>> = {
   'requests, desktop, dark': 'page-requests-dark',
   'approval, 360 pixels, light': 'page-approval-360-light',
   'session, 360 pixels, dark': 'page-session-360-dark',
+  'guide, approval': 'agent-approval',
+  'guide, end': 'agent-end',
 }
 
-async function picture(page: Page, name: string): Promise<void> {
+/** Writes the picture of this name, if pictures are asked for. */
+export async function picture(page: Page, name: string): Promise<void> {
   const file = pictures[name]
   if (file === undefined || process.env['PAGE_PICTURES'] !== '1') return
   await mkdir(images, { recursive: true })

@@ -5,7 +5,18 @@ import type { Look, Tab } from './browser.ts'
 import { startFakeDaemon } from './fake-daemon.ts'
 import type { FakeDaemon, FakeState } from './fake-daemon.ts'
 import { expectLayout } from './layout.ts'
-import { days, detail, history, hostile, requests, shop, site, untilApproval, untilDone } from './scenes.ts'
+import {
+  days,
+  detail,
+  history,
+  hostile,
+  requests,
+  sessionDetails,
+  shop,
+  site,
+  untilApproval,
+  untilDone,
+} from './scenes.ts'
 
 let browser: Browser
 const opened: { close: () => Promise<void> }[] = []
@@ -75,6 +86,18 @@ describe.each(looks)('%s', (name, look) => {
         await tab.page.getByText('shell_run').first().click()
         await tab.page.getByText('edit_applyPatch').click()
         await tab.page.getByText('edit_applyPatch').scrollIntoViewIfNeeded()
+        return tab
+      },
+    ],
+    [
+      'details',
+      async (daemon) => {
+        Object.assign(daemon.state, sessionDetails)
+        const tab = await openSession(daemon, look)
+        await tab.page.getByRole('button', { name: 'Details' }).click()
+        await tab.page.getByText('issues', { exact: true }).click()
+        await tab.page.getByText('builds', { exact: true }).click()
+        await tab.page.getByText('Build 41 failed.').waitFor()
         return tab
       },
     ],
@@ -201,7 +224,7 @@ describe('a session', () => {
       state: 'ended',
       outcome: 'cancelled',
       reason: 'The person cancelled the run.',
-      steps: [{ step: 1, calls: [{ callId: 'c1', tool: 'shell_run', outcome: 'ok' }] }],
+      steps: [{ step: 1, texts: [], calls: [{ callId: 'c1', tool: 'shell_run', outcome: 'ok' }] }],
     }
     daemon.dropStreams()
     await page.getByText('Connection lost').waitFor()

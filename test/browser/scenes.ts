@@ -1,5 +1,5 @@
 import type { DayUsage, MessageEntry, RequestDetail, RequestRow, SessionEntry } from '../../src/page/wire.ts'
-import type { FakeDaemon } from './fake-daemon.ts'
+import type { FakeDaemon, FakeState } from './fake-daemon.ts'
 
 /*
  * What the fake daemon shows. Times are fixed, so that pictures stay the same.
@@ -35,6 +35,32 @@ export const history: readonly MessageEntry[] = [
     summary: '',
   },
 ]
+
+/** The MCP servers and streams of the session. */
+export const sessionDetails: Pick<FakeState, 'servers' | 'streams' | 'entries'> = {
+  servers: [
+    {
+      name: 'issues',
+      state: 'running',
+      tools: ['issues_list', 'issues_read'],
+      resources: [{ name: 'labels', description: 'The labels of the repository' }],
+      prompts: [{ name: 'triage' }],
+    },
+    {
+      name: 'search',
+      state: 'failed',
+      error: 'The program ended with exit code 1.',
+      tools: [],
+      resources: [],
+      prompts: [],
+    },
+  ],
+  streams: [{ name: 'builds', entries: 2, lastTime: at(40) }],
+  entries: [
+    { id: '1', provider: 'ci', level: 'keep', text: 'Build 40 passed.', time: at(2) },
+    { id: '2', provider: 'ci', level: 'surface', text: 'Build 41 failed.', time: at(40) },
+  ],
+}
 
 const patch = `--- a/src/total.ts
 +++ b/src/total.ts

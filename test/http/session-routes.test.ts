@@ -94,6 +94,41 @@ test('every route needs a key where there are keys, and messages count for its l
   expect(statuses).toEqual([202, 202, 429])
 })
 
+test('another method is refused with those that a route has', async () => {
+  const proxy = await openWorkspace()
+  const replies = await Promise.all([
+    proxy.send('/message'),
+    proxy.send('/events', { method: 'POST' }),
+    proxy.send('/sessions', { method: 'DELETE' }),
+  ])
+  expect(replies.map(({ status, headers }) => [status, headers['allow']])).toEqual([
+    [405, 'POST'],
+    [405, 'GET'],
+    [405, 'GET, HEAD'],
+  ])
+})
+
+test('requests that a run makes count for the limits of its key, and wait for them', async () => {
+  const proxy = await openWorkspace(
+    `server: { api-keys: [${key}], rate-limit: refuse, key-limits: { plain-1: { requests-per-minute: 2 } } }`,
+  )
+  const listener = await listen(proxy, '/events', asKey)
+  const script = [
+    { calls: [{ tool: 'fs_list', args: {} }] },
+    { calls: [{ tool: 'fs_list', args: { limit: 5 } }] },
+    { text: 'Done.' },
+  ]
+  const text = `Look. [demo:script ${JSON.stringify(script)}]`
+  const sent = await postMessage(proxy, { text, mode: 'agent', model: 'gpt-5-mini' }, asKey)
+  const { id } = sent.json() as { id: string }
+  await eventsUntil(listener, 'tool', ({ data }) => data['state'] === 'ended' && data['step'] === 2)
+  // The message and the second request were the two of this minute.
+  expect((await postMessage(proxy, { text: 'x' }, asKey)).status).toBe(429)
+  expect((await proxy.send(`/runs/${id}`, { headers: asKey })).json()).toMatchObject({ state: 'running', step: 3 })
+  await proxy.send(`/runs/${id}/cancel`, { method: 'POST', headers: asKey })
+  expect((await eventsUntil(listener, 'done')).at(-1)?.data).toMatchObject({ outcome: 'cancelled', requests: 3 })
+})
+
 test('pages of other origins are refused', async () => {
   const proxy = await openWorkspace()
   const foreign = { origin: 'https://evil.example' }

@@ -115,13 +115,25 @@ describe('history', () => {
       outcome: 'max_steps',
       reason: 'The limit of 2 steps is reached.',
       answer: 'Yes',
-      steps: [{ step: 1, calls: [{ callId: 'c', tool: 'fs_read', outcome: 'ok', durationMs: 2 }] }],
+      steps: [
+        {
+          step: 1,
+          texts: [{ kind: 'commentary', text: 'I read it.' }],
+          calls: [{ callId: 'c', tool: 'fs_read', args: { path: 'a' }, outcome: 'ok', result: 'text', durationMs: 2 }],
+        },
+      ],
       approvals: [{ approvalId: 'a', tool: 'shell_run', state: 'once' }],
     })
     expect(onlyRun(reported)).toMatchObject({
       isRecalled: false,
       end: { outcome: 'max_steps', steps: 1 },
-      parts: [{ text: 'Step 1' }, { tool: 'fs_read' }, { approvalId: 'a', state: 'once' }, { text: 'Yes' }],
+      parts: [
+        { text: 'Step 1' },
+        { fragment: 'commentary', text: 'I read it.' },
+        { tool: 'fs_read', args: { path: 'a' }, result: 'text' },
+        { approvalId: 'a', state: 'once' },
+        { text: 'Yes' },
+      ],
     })
   })
 })

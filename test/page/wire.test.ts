@@ -1,6 +1,8 @@
 import { expectTypeOf, test } from 'vitest'
-import type { PageEvent, RequestDetail } from '../../src/page/wire.ts'
+import type { ServerListing } from '../../src/mcp/servers/server-connection.ts'
+import type { PageEvent, RequestDetail, ServerEntry, StreamSummary } from '../../src/page/wire.ts'
 import type { SessionEvent } from '../../src/sessions/session-event.ts'
+import type { Sessions } from '../../src/sessions/sessions.ts'
 import type { RequestDetail as SentDetail } from '../../src/usage/requests.ts'
 
 /** As the event stream sends it. */
@@ -9,4 +11,6 @@ type SentEvent = SessionEvent & { readonly sessionId: string; readonly time: str
 test('the page reads what the daemon sends', () => {
   expectTypeOf<SentEvent>().toExtend<PageEvent>()
   expectTypeOf<SentDetail>().toExtend<RequestDetail>()
+  expectTypeOf<ServerListing>().toExtend<ServerEntry>()
+  expectTypeOf<ReturnType<Sessions['streams']>[number]>().toExtend<StreamSummary>()
 })

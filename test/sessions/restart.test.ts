@@ -16,7 +16,10 @@ async function leaveRun(): Promise<string> {
   const copy = await newFile()
   const sessions = await openTestSessions({
     file,
-    agent: async ({ emit, approve, signal }) => {
+    agent: async ({ emit, onProgress, approve, signal }) => {
+      const usage = { inputTokens: 30, outputTokens: 4, cachedInputTokens: 0 }
+      onProgress?.({ requests: 2, usage, model: 'test-model' })
+      emit({ type: 'fragment', kind: 'commentary', text: 'I patch it.', step: 2 })
       emit({ ...call, state: 'started', args: {} })
       emit({ type: 'diff', callId: 'call-1', patchId: 'entry-1', diff: patch, files: [change] })
       emit({ ...call, state: 'ended', outcome: 'ok', message: 'Patched.', durationMs: 1 })
@@ -53,6 +56,9 @@ test('a run that was interrupted is told so, with what was changed', async () =>
   expect(done.data).toMatchObject({
     outcome: 'interrupted',
     steps: 3,
+    requests: 2,
+    usage: { inputTokens: 30, outputTokens: 4, cachedInputTokens: 0 },
+    model: 'test-model',
     files: [change, { path: 'b.txt', change: 'created', added: 3, removed: 0 }],
     summary: 'Changed before the end:\n- a.txt: modified, +1 −1\n- b.txt: created, +3 −0',
   })
@@ -68,6 +74,10 @@ test('a run that was interrupted is told so, with what was changed', async () =>
     outcome: 'interrupted',
     approvals: [{ approvalId: 'approval-1', state: 'expired' }],
     files: [{ ...change, diff: patch }, unrecorded],
+    steps: [
+      { step: 2, texts: [{ kind: 'commentary', text: 'I patch it.' }], calls: [{ callId: 'call-1' }] },
+      { step: 3 },
+    ],
   })
   expect(problemOf(() => sessions.decide('approval-1', 'once'))).toBe('approval_decided')
   expect(problemOf(() => sessions.cancel('run-1'))).toBe('run_ended')
@@ -180,4 +190,24 @@ test('a full disk ends no run: it is told and logged once, and what was kept in 
   await ear.heard('done', ({ data }) => data['id'] === second)
   expect(ear.events.filter(({ type }) => type === 'error')).toHaveLength(1)
   expect(sessions.log.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
+})
+
+test('a process whose sessions are optional runs without a record while another one has the file, and says so', async () => {
+  const file = await newFile()
+  const first = await openTestSessions({ file })
+  const firstEar = listenTo(first)
+  first.send('one')
+  await firstEar.heard('done')
+  const second = await openTestSessions({ file, isOptional: true })
+  const ear = listenTo(second)
+  second.send('two')
+  await ear.heard('done')
+  expect((await ear.heard('error')).data).toMatchObject({ code: 'sessions_not_stored' })
+  expect(first.messages('id-of-app', { limit: 5 })).toMatchObject([{ text: 'one' }])
+  const third = await openTestSessions({ file, randomId: () => 'run-3' })
+  expect(problemOf(() => third.send('three'))).toBe('sessions_unavailable')
+  await first.stop(0)
+  first.close()
+  third.send('three')
+  expect(third.messages('id-of-app', { limit: 5 })).toMatchObject([{ text: 'one' }, { text: 'three' }])
 })

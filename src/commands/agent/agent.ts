@@ -56,7 +56,9 @@ async function follow(
   out.write(visibleLines(`Working in ${root}.${simulated}\n`))
   if (isReadOnly === true) screen.note(readOnlyNote)
   const client = createRunClient(context, connection)
-  const events = await client.events(interrupt.second)
+  const events = await client.events(interrupt.second, () => {
+    screen.note('The connection to copilot-proxy broke. Connecting again ...')
+  })
   const message = {
     text: flags.goal,
     mode: 'agent',
@@ -72,18 +74,40 @@ async function follow(
   if (interrupt.first.aborted) cancel()
   else interrupt.first.addEventListener('abort', cancel, { once: true })
 
-  for await (const given of events) {
+  const canAsk = context.readKey !== undefined && out.isTerminal
+
+  /** Returns the exit code at the end of the run. */
+  async function handle(given: unknown): Promise<ExitCode | undefined> {
     const event = runEvent.safeParse(given).data
-    if (event?.id !== id) continue
+    if (event === undefined || (event.type !== 'error' && event.id !== id)) return undefined
     if (flags.json) context.stdout.write(`${JSON.stringify(given)}\n`)
     screen.show(event)
-    if (event.type === 'done') return exitCodeOf(event, interrupt)
-    if (event.type !== 'approval' || event.state !== 'pending') continue
-    const decision = await decide(context, flags, { screen, approval: event, interrupt })
+    if (event.type === 'done') {
+      if (event.outcome === 'refused' && !canAsk) screen.note(nobodyNote)
+      return exitCodeOf(event, interrupt)
+    }
+    if (event.type !== 'approval' || event.state !== 'pending') return undefined
+    const decision = await decide(context, flags, { screen, approval: event, interrupt, canAsk })
     if (decision !== undefined) await answer(client, event, decision)
+    return undefined
   }
-  throw new CommandFailure(exitCode.failed, 'copilot-proxy has ended. The run was interrupted.')
+
+  for await (const given of events) {
+    const isGap = typeof given === 'object' && given !== null && 'type' in given && given.type === 'gap'
+    for (const each of isGap ? await client.missed(id) : [given]) {
+      const code = await handle(each)
+      if (code !== undefined) return code
+    }
+  }
+  throw new CommandFailure(
+    exitCode.failed,
+    'copilot-proxy no longer answers. If it has ended, the run was interrupted; if not, its page shows the run.',
+  )
 }
+
+const nobodyNote =
+  'Nobody could be asked, because this is no terminal. Add --yes to approve what the policy allows, or send the message ' +
+  'on the page of copilot-proxy serve --workspace DIR and decide there.'
 
 const readOnlyNote =
   'Workspaces are read-only, so nothing will be changed or run. To allow it:\n' +
@@ -102,20 +126,21 @@ interface Question {
   readonly screen: RunScreen
   readonly approval: ApprovalEvent
   readonly interrupt: Interrupt
+  readonly canAsk: boolean
 }
 
 /** Undefined: the run is being cancelled. */
 async function decide(
   context: CommandContext,
   { yes, json }: AgentFlags,
-  { screen, approval, interrupt }: Question,
+  { screen, approval, interrupt, canAsk }: Question,
 ): Promise<Decision | undefined> {
   if (yes) return 'once'
   const out = json ? context.stderr : context.stdout
   const { readKey } = context
   screen.ask(approval)
-  if (readKey === undefined || !out.isTerminal) {
-    screen.note('  Refused, because nobody can be asked here. --yes approves what the policy allows.')
+  if (readKey === undefined || !canAsk) {
+    screen.note('  Refused, because nobody can be asked here.')
     return 'refuse'
   }
   for (;;) {

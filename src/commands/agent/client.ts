@@ -1,5 +1,5 @@
+import { createParser } from 'eventsource-parser'
 import { z } from 'zod'
-import { createSseDecoder } from '../../sse/decode.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import type { Connection } from './connect.ts'
@@ -14,6 +14,7 @@ export const runEvent = z.discriminatedUnion('type', [
     tool: z.string(),
     state: z.string(),
     args: z.unknown().optional(),
+    text: z.string().optional(),
     outcome: z.string().optional(),
     message: z.string().optional(),
     result: z.string().optional(),
@@ -32,6 +33,7 @@ export const runEvent = z.discriminatedUnion('type', [
     paths: z.array(z.string()).optional(),
     args: z.unknown().optional(),
   }),
+  z.looseObject({ type: z.literal('error'), code: z.string(), message: z.string() }),
   z.looseObject({ type: z.literal('diff'), id: z.string(), callId: z.string(), diff: z.string() }),
   z.looseObject({
     type: z.literal('done'),
@@ -57,8 +59,13 @@ export type Decision = 'once' | 'run' | 'refuse'
 
 /** The daemon's routes of runs. */
 export interface RunClient {
-  /** Events of the session from now on. Resolves when the daemon listens. */
-  readonly events: (signal: AbortSignal) => Promise<AsyncIterable<unknown>>
+  /**
+   * Events of the session from now on, also over a broken connection. Resolves when the daemon listens. They end when the
+   * daemon no longer answers. @param onLost called when a connection breaks
+   */
+  readonly events: (signal: AbortSignal, onLost: () => void) => Promise<AsyncIterable<unknown>>
+  /** What events that were lost have told and still matters: approvals that wait, and the end. */
+  readonly missed: (runId: string) => Promise<readonly unknown[]>
   /** Returns the run's id. @throws CommandFailure with the daemon's message */
   readonly start: (message: object, signal: AbortSignal) => Promise<string>
   readonly decide: (approvalId: string, decision: Decision) => Promise<void>
@@ -67,6 +74,16 @@ export interface RunClient {
 
 const started = z.object({ id: z.string() })
 const envelope = z.object({ error: z.object({ message: z.string() }) })
+
+const runReport = z.looseObject({
+  id: z.string(),
+  state: z.string(),
+  step: z.number(),
+  approvals: z.array(z.looseObject({ state: z.string() })),
+})
+
+/** Before each attempt to connect again. Ms. */
+const reconnectMs = [250, 500, 1000, 2000, 4000, 8000]
 
 /** For an answer that is no stream. Ms. */
 const answerTimeoutMs = 30_000
@@ -88,12 +105,61 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
     throw failure(reply, response.status)
   }
 
+  async function openEvents(signal: AbortSignal, lastId: string | undefined): Promise<ReadableStream<Uint8Array>> {
+    const path = `/events?session=${encodeURIComponent(sessionId)}`
+    const response = await context.fetch(url + path, {
+      headers: { ...headers, ...(lastId !== undefined && { 'last-event-id': lastId }) },
+      redirect: 'error',
+      signal,
+    })
+    if (response.ok && response.body !== null) return response.body
+    throw failure(await response.json().catch(() => undefined), response.status)
+  }
+
+  /** Undefined: the daemon does not answer. */
+  async function reopenEvents(
+    signal: AbortSignal,
+    lastId: string | undefined,
+  ): Promise<ReadableStream<Uint8Array> | undefined> {
+    for (const delayMs of reconnectMs) {
+      await context.sleep(delayMs, signal)
+      try {
+        return await openEvents(signal, lastId)
+      } catch (error) {
+        if (signal.aborted || error instanceof CommandFailure) throw error
+      }
+    }
+    return undefined
+  }
+
+  async function* follow(first: ReadableStream<Uint8Array>, signal: AbortSignal, onLost: () => void): AsyncGenerator {
+    let lastId: string | undefined
+    for (let body: typeof first | undefined = first; body !== undefined;) {
+      try {
+        for await (const { id, event } of decode(body)) {
+          lastId = id ?? lastId
+          yield event
+        }
+      } catch (error) {
+        if (signal.aborted) throw error
+      }
+      onLost()
+      body = await reopenEvents(signal, lastId)
+      // Without an id, the daemon does not know what was missed.
+      if (body !== undefined && lastId === undefined) yield { type: 'gap' }
+    }
+  }
+
   return {
-    async events(signal) {
-      const path = `/events?session=${encodeURIComponent(sessionId)}`
-      const response = await context.fetch(url + path, { headers, redirect: 'error', signal })
-      if (!response.ok || response.body === null) throw failure(await response.json(), response.status)
-      return decode(response.body)
+    events: async (signal, onLost) => follow(await openEvents(signal, undefined), signal, onLost),
+    async missed(runId) {
+      const response = await context.fetch(`${url}/runs/${encodeURIComponent(runId)}`, { headers, redirect: 'error' })
+      const report = runReport.safeParse(await response.json().catch(() => undefined)).data
+      if (report === undefined) return []
+      const { state, step, approvals } = report
+      if (state === 'ended') return [{ ...report, type: 'done', steps: step }]
+      const waiting = approvals.filter((approval) => approval.state === 'pending')
+      return waiting.map((approval) => Object.assign(approval, { type: 'approval', id: runId }))
     },
     start: async (message, signal) => started.parse(await post('/message', { sessionId, ...message }, signal)).id,
     async decide(approvalId, decision) {
@@ -105,13 +171,24 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
   }
 }
 
-async function* decode(body: ReadableStream<Uint8Array>): AsyncGenerator {
-  const decoder = createSseDecoder()
-  for await (const chunk of body) {
-    for (const { event, data } of decoder.push(chunk)) {
+interface Received {
+  readonly id: string | undefined
+  readonly event: unknown
+}
+
+async function* decode(body: ReadableStream<Uint8Array>): AsyncGenerator<Received> {
+  let received: Received[] = []
+  const parser = createParser({
+    onEvent({ id, event: type = '', data }) {
       const value: unknown = JSON.parse(data)
-      yield { type: event, ...(typeof value === 'object' && value) }
-    }
+      received.push({ id, event: { type, ...(typeof value === 'object' && value) } })
+    },
+  })
+  const decoder = new TextDecoder()
+  for await (const chunk of body) {
+    parser.feed(decoder.decode(chunk, { stream: true }))
+    yield* received
+    received = []
   }
 }
 

@@ -46,7 +46,12 @@ export async function connect(context: CommandContext, flags: AgentFlags): Promi
     const message = `${loginAdvice}\nTo try it without an account: copilot-proxy agent --demo "…"`
     throw new CommandFailure(exitCode.notLoggedIn, message)
   }
-  return openOwn(context, settings, { root, isDemo: false, keepsSessions: found.health === undefined, flags })
+  return openOwn(context, settings, {
+    root,
+    isDemo: false,
+    keepsSessions: found.health === undefined && 'if-free',
+    flags,
+  })
 }
 
 async function rootOf(context: CommandContext, { workspace = '.' }: AgentFlags): Promise<string> {
@@ -89,8 +94,8 @@ async function findSession(
 interface OwnDaemon {
   readonly root: string
   readonly isDemo: boolean
-  /** Whether no other process has the file of sessions. */
-  readonly keepsSessions: boolean
+  /** False: another process has the file of sessions. `if-free`: one may have it. */
+  readonly keepsSessions: false | 'if-free'
   readonly flags: AgentFlags
 }
 

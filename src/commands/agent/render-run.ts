@@ -6,7 +6,7 @@ import { visible } from '../../terminal/visible.ts'
 import type { ApprovalEvent, DoneEvent, RunEvent } from './client.ts'
 
 /** Lines of a result, of a diff and of a diff in a question that are shown. */
-const shownResult = 4
+const shownResult = 8
 const shownDiff = 40
 
 /** Shows a run on a terminal. Everything that comes from the model, from files and from programs is escaped. */
@@ -23,12 +23,22 @@ export function createRunScreen(output: Output): RunScreen {
   const { style } = output
   const columns = Math.min(Number.isFinite(output.columns) ? output.columns : 80, 100)
   const diffsShown = new Set<string>()
+  /** Calls whose approval nobody decided. */
+  const undecided = new Set<string>()
   const flow = createFlow(output.write, columns)
   /** The last text was of this kind. */
   let flowing = ''
   let lastNotice = ''
+  /** What a command has printed last, on a line that the next text replaces. */
+  let live = ''
+
+  function clearLive(): void {
+    if (live !== '') output.write('\r\u001b[K')
+    live = ''
+  }
 
   function newLine(): void {
+    clearLive()
     flow.end()
     flowing = ''
   }
@@ -84,6 +94,7 @@ export function createRunScreen(output: Output): RunScreen {
       lastNotice = text
       for (const each of text.split('\n')) wrapped(escaped(each), style.yellow)
     } else if (kind !== 'thinking') {
+      clearLive()
       if (flowing !== kind) newLine()
       flowing = kind
       flow.add(text.split('\n').map(escaped).join('\n'))
@@ -92,14 +103,26 @@ export function createRunScreen(output: Output): RunScreen {
 
   function tool(event: Extract<RunEvent, { readonly type: 'tool' }>): void {
     if (event.state === 'started') shortLine(`> ${describeCall(event.tool, event.args)}`, style.bold)
+    if (event.state === 'progress') showProgress(event.text)
     if (event.state !== 'ended') return
     const { outcome = 'ok', message = '', durationMs = 0, result = '' } = event
     if (outcome === 'ok') {
       if (foldedTools.has(event.tool)) fold(result.replace(/^exit code \d+.*\n?/, ''), shownResult)
       const isFailedRun = /^exit code (?!0\b)/.test(message)
       shortLine(`  ${escaped(message)} (${shortMs(durationMs)})`, isFailedRun ? style.yellow : style.green)
-    } else if (outcome === 'approval_refused') line('  refused', style.red)
-    else wrapped(`  ${escaped(outcome)}: ${escaped(message)}`, style.red)
+    } else if (outcome === 'approval_refused') {
+      if (!undecided.has(event.callId)) line('  refused', style.red)
+    } else wrapped(`  ${escaped(outcome)}: ${escaped(message)}`, style.red)
+  }
+
+  function showProgress(text = ''): void {
+    // Files and pipes get the output at the end only.
+    if (!output.isTerminal) return
+    const last = text.split('\n').findLast((each) => each.trim() !== '')
+    if (last === undefined) return
+    newLine()
+    live = `    ${escaped(last)}`.slice(0, columns - 1).toWellFormed()
+    output.write(style.dim(live))
   }
 
   return {
@@ -111,7 +134,10 @@ export function createRunScreen(output: Output): RunScreen {
       if (event.type === 'fragment') fragment(event)
       else if (event.type === 'tool') tool(event)
       else if (event.type === 'diff' && !diffsShown.has(event.callId)) diff(event.diff, shownDiff)
-      else if (event.type === 'approval' && event.state === 'expired') line('  Nobody decided.', style.yellow)
+      else if (event.type === 'approval' && event.state === 'expired') {
+        undecided.add(event.callId)
+        line('  Nobody decided.', style.yellow)
+      } else if (event.type === 'error') wrapped(escaped(event.message), style.yellow)
       else if (event.type === 'done') showEnd(event)
     },
     ask(approval) {

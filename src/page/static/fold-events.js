@@ -249,8 +249,13 @@ function recall(
 ) {
   /** @type {readonly RunPart[]} */
   const parts = [
-    ...steps.flatMap(({ step, calls }) => [
-      /** @type {const} */ ({ kind: 'text', key: `step ${step}`, fragment: 'step', text: `Step ${step}` }),
+    ...steps.flatMap(({ step, texts, calls }) => [
+      ...(step === 0
+        ? []
+        : [/** @type {const} */ ({ kind: 'text', key: `step ${step}`, fragment: 'step', text: `Step ${step}` })]),
+      ...texts.map(
+        ({ kind, text }) => /** @type {const} */ ({ kind: 'text', key: `${kind} ${step}`, fragment: kind, text }),
+      ),
       ...calls.map((call) => toToolPart(call)),
     ]),
     ...approvals.map((approval) => toApprovalPart(approval)),
@@ -282,14 +287,17 @@ function recall(
  * @param {NonNullable<RunReport['steps']>[number]['calls'][number]} call
  * @returns {ToolPart}
  */
-function toToolPart({ callId, tool, outcome, message, durationMs }) {
+function toToolPart({ callId, tool, args, outcome, message, result, truncated, durationMs }) {
   return {
     kind: 'tool',
     key: `call ${callId}`,
     tool,
     progress: '',
+    ...(args !== undefined && { args }),
     ...(outcome && { outcome }),
     ...(message && { message }),
+    ...(result && { result }),
+    ...(truncated && { truncated }),
     ...(typeof durationMs === 'number' && { durationMs }),
   }
 }

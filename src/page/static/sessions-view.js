@@ -7,6 +7,7 @@ import { createList, element } from './dom.js'
 import { pendingApprovals } from './fold-events.js'
 import { plural, toCount, toCredits } from './format.js'
 import { createItemView } from './run-view.js'
+import { createSessionDialog } from './session-dialog.js'
 
 /** Pixels from the end within which the stream follows what is added. */
 const nearEnd = 80
@@ -25,6 +26,8 @@ export function createSessionsView(store) {
   const title = element('h2', { tabindex: -1 })
   const path = element('p', { class: 'muted path' })
   const clear = element('button', { type: 'button', class: 'quiet', click: () => dialog.showModal() }, 'Clear history')
+  const about = createSessionDialog()
+  const details = element('button', { type: 'button', class: 'quiet', click: showDetails }, 'Details')
   const stream = element('div', { class: 'stream' })
   const empty = element('p', { class: 'empty' })
   const scroller = element(
@@ -48,7 +51,12 @@ export function createSessionsView(store) {
   const content = element(
     'div',
     { class: 'session' },
-    element('header', { class: 'session-head' }, element('div', {}, title, path), clear),
+    element(
+      'header',
+      { class: 'session-head' },
+      element('div', {}, title, path),
+      element('div', { class: 'buttons' }, details, clear),
+    ),
     failure,
     scroller,
     element('div', { class: 'stream-end' }, toEnd),
@@ -56,6 +64,7 @@ export function createSessionsView(store) {
     composer.node,
     usage,
     dialog,
+    about.node,
   )
   const node = element(
     'div',
@@ -100,6 +109,11 @@ export function createSessionsView(store) {
       ),
     )
     return made
+  }
+
+  function showDetails() {
+    const session = store.sessions().find(({ id }) => id === current)
+    if (session !== undefined) void about.show(session)
   }
 
   async function clearHistory() {

@@ -1,0 +1,144 @@
+/** @import { ServerEntry, StreamEntry, StreamSummary } from '../wire.ts' */
+import { ask } from './api.js'
+import { element } from './dom.js'
+import { plural, toDateTime } from './format.js'
+import { toVisible } from './visible-text.js'
+
+/** Entries of a stream that are read when it is opened: the newest. */
+const shownEntries = 50
+
+/** What a session has besides its messages: the streams of providers, and MCP servers with what they offer. */
+export function createSessionDialog() {
+  const title = element('h2', { id: 'session-title' }, 'Session')
+  const body = element('div', { class: 'request-body', tabindex: 0, role: 'region', 'aria-label': 'Details' })
+  const close = element('button', { type: 'button', class: 'quiet', click: () => node.close() }, 'Close')
+  const node = element(
+    'dialog',
+    { class: 'request', 'aria-labelledby': 'session-title' },
+    element('header', {}, title, close),
+    body,
+  )
+  // A press beside the dialog closes it.
+  node.addEventListener('click', ({ target }) => {
+    if (target === node) node.close()
+  })
+
+  return {
+    node,
+    /** @param {{ readonly id: string, readonly name: string }} session */
+    async show({ id, name }) {
+      title.textContent = name
+      body.replaceChildren(element('p', { class: 'muted' }, 'Loading …'))
+      node.showModal()
+      const path = `sessions/${encodeURIComponent(id)}`
+      try {
+        /** @type {[{ servers: readonly ServerEntry[] }, { streams: readonly StreamSummary[] }]} */
+        const [{ servers }, { streams }] = await Promise.all([ask(`${path}/servers`), ask(`${path}/streams`)])
+        body.replaceChildren(
+          element('h3', {}, 'MCP servers'),
+          ...(servers.length === 0 ? [nothing('No MCP server is configured.')] : servers.map(serverView)),
+          element('h3', {}, 'Streams'),
+          ...(streams.length === 0
+            ? [nothing('No provider has sent anything yet.')]
+            : streams.map((stream) => streamView(stream, `${path}/streams/${encodeURIComponent(stream.name)}`))),
+        )
+      } catch (error) {
+        body.replaceChildren(failureOf(error))
+      }
+    },
+  }
+}
+
+/** @param {string} text */
+function nothing(text) {
+  return element('p', { class: 'muted' }, text)
+}
+
+/** @param {unknown} error */
+function failureOf(error) {
+  return element('p', { class: 'failure', role: 'alert' }, error instanceof Error ? error.message : String(error))
+}
+
+/** @param {ServerEntry} server */
+function serverView({ name, state, error, tools, resources, prompts }) {
+  return element(
+    'details',
+    { class: 'tool' },
+    element(
+      'summary',
+      {},
+      element('span', { class: 'tool-name' }, toVisible(name)),
+      element('span', { class: state === 'failed' ? 'tag warn' : 'tag' }, state),
+      element('span', { class: 'tool-outcome' }, plural(tools.length, 'tool')),
+    ),
+    element(
+      'div',
+      { class: 'tool-body' },
+      error !== undefined && element('p', { class: 'failure' }, toVisible(error)),
+      ...namesOf('Tools', tools),
+      ...namesOf('Resources', resources.map(nameOf)),
+      ...namesOf('Prompts', prompts.map(nameOf)),
+      tools.length + resources.length + prompts.length === 0 &&
+        nothing(state === 'stopped' ? 'It starts when its tools are needed.' : 'It offers nothing.'),
+    ),
+  )
+}
+
+/** @param {ServerEntry['resources'][number]} entry */
+function nameOf({ name, description }) {
+  return description ? `${name}: ${description}` : name
+}
+
+/**
+ * @param {string} label
+ * @param {readonly string[]} names
+ */
+function namesOf(label, names) {
+  if (names.length === 0) return []
+  const list = element('ul', {}, ...names.map((name) => element('li', {}, toVisible(name))))
+  return [element('p', { class: 'label' }, label), list]
+}
+
+/**
+ * A stream, folded. Its entries are read when it is opened.
+ * @param {StreamSummary} stream
+ * @param {string} path
+ */
+function streamView({ name, entries, lastTime }, path) {
+  const body = element('div', { class: 'tool-body' })
+  const node = element(
+    'details',
+    { class: 'tool' },
+    element(
+      'summary',
+      {},
+      element('span', { class: 'tool-name' }, toVisible(name)),
+      element('span', { class: 'tool-outcome' }, `${entries} · last ${toDateTime(lastTime)}`),
+    ),
+    body,
+  )
+  node.addEventListener('toggle', () => {
+    if (node.open) void read()
+  })
+
+  async function read() {
+    try {
+      /** @type {{ entries: readonly StreamEntry[] }} */
+      const answer = await ask(`${path}?limit=${shownEntries}`)
+      body.replaceChildren(...answer.entries.map(entryView))
+    } catch (error) {
+      body.replaceChildren(failureOf(error))
+    }
+  }
+  return node
+}
+
+/** @param {StreamEntry} entry */
+function entryView({ provider, level, text, time }) {
+  return element(
+    'div',
+    {},
+    element('p', { class: 'label' }, `${toDateTime(time)} · ${toVisible(provider)} · ${toVisible(level)}`),
+    element('pre', { class: 'output' }, toVisible(text)),
+  )
+}

@@ -1,0 +1,93 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { DatabaseError, inMemory, inTransaction } from '../sqlite/database.ts'
+
+/**
+ * The statements that make a file of each version from the one before. `PRAGMA user_version` counts those that a file has.
+ * Lists are JSON, because they are read as a whole.
+ */
+const migrations: readonly string[] = [
+  `
+  CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE runs (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    session TEXT NOT NULL,
+    state TEXT NOT NULL,
+    started_ms INTEGER NOT NULL,
+    ended_ms INTEGER,
+    data TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX runs_by_session ON runs (session, seq);
+  CREATE TABLE parts (
+    seq INTEGER PRIMARY KEY,
+    run TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    data TEXT NOT NULL,
+    UNIQUE (run, kind, key)
+  ) STRICT;
+  CREATE INDEX approvals ON parts (key) WHERE kind = 'approval';
+  CREATE TABLE items (
+    seq INTEGER PRIMARY KEY,
+    session TEXT NOT NULL,
+    run TEXT NOT NULL UNIQUE,
+    data TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX items_by_session ON items (session, seq);
+  CREATE TABLE events (
+    id INTEGER PRIMARY KEY,
+    session TEXT NOT NULL,
+    type TEXT NOT NULL,
+    time_ms INTEGER NOT NULL,
+    data TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX events_by_session ON events (session, id);
+  CREATE TABLE entries (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    session TEXT NOT NULL,
+    stream TEXT NOT NULL,
+    time_ms INTEGER NOT NULL,
+    data TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX entries_by_stream ON entries (session, stream, id);
+  `,
+]
+
+/**
+ * The log is moved into the file, which waits for the disk, when it has so many pages. SQLite's 1000 took about 100 ms each time,
+ * in which nothing else runs here; these take about 40 ms, more often.
+ */
+const checkpointPages = 128
+
+/**
+ * Sets how the database works, and brings its tables to the newest version.
+ * @throws DatabaseError, or the error of SQLite
+ */
+export function prepareSessions(database: DatabaseSync, file: string, maxBytes: number): void {
+  const version = database.prepare('PRAGMA user_version').get()?.['user_version']
+  if (typeof version !== 'number') throw new DatabaseError('damaged', `Cannot read the sessions in ${file}.`)
+  if (version > migrations.length) {
+    throw new DatabaseError(
+      'newer',
+      `${file} was written by a newer copilot-proxy. Update copilot-proxy, or move the file.`,
+    )
+  }
+  // Before the first table is created.
+  if (version === 0) database.exec('PRAGMA auto_vacuum = INCREMENTAL')
+  // WAL: no write waits for the disk, except those that move the log into the file. NORMAL: a power cut may cost the last
+  // writes, a crash of this process costs none.
+  database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON')
+  database.prepare(`PRAGMA wal_autocheckpoint = ${checkpointPages}`).get()
+  if (file !== inMemory) database.prepare('PRAGMA journal_mode = WAL').get()
+  const pageSize = database.prepare('PRAGMA page_size').get()?.['page_size']
+  if (typeof pageSize === 'number') database.prepare(`PRAGMA max_page_count = ${Math.ceil(maxBytes / pageSize)}`).get()
+  if (version === migrations.length) {
+    // Takes the lock. A file that was cut off is found now and not in the middle of a run.
+    inTransaction(database, () => database.prepare('SELECT count(*) FROM runs').get())
+    return
+  }
+  inTransaction(database, () => {
+    for (const migration of migrations.slice(version)) database.exec(migration)
+    database.exec(`PRAGMA user_version = ${migrations.length}`)
+  })
+}
