@@ -72,9 +72,9 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
       z.strictObject({
         unifiedDiff: z.string().describe('The change as a unified diff, with paths relative to the workspace.'),
         verify: z
-          .boolean()
+          .literal(true)
           .optional()
-          .describe('Each hunk must match at the line that it states. Default: false, one other place will do.'),
+          .describe('Always true: each hunk must match the file, where it states or at one other place.'),
         baseSha256: z
           .union([sha256, z.record(z.string(), sha256.nullable())])
           .optional()

@@ -35,8 +35,8 @@ export interface ApplyPatchContext extends PatchContext {
 
 export interface ApplyPatchArgs {
   readonly unifiedDiff: string
-  /** True: every hunk must match at the line that it states. False: at one unique other place also. */
-  readonly verify?: boolean | undefined
+  /** Every patch is verified. The argument is there for programs that ask for it. */
+  readonly verify?: true | undefined
   /**
    * Hash of the file that the patch was made for, in hex; for several files, one by path. `null`: the file does not exist.
    */
@@ -174,7 +174,7 @@ interface Outcome {
 async function plan(
   { folder, maxFileBytes }: PatchDeps,
   patches: readonly FilePatch[],
-  { verify = false, baseSha256 }: ApplyPatchArgs,
+  { baseSha256 }: ApplyPatchArgs,
   pace: Pace,
   signal: AbortSignal,
 ): Promise<{ readonly changes: readonly Change[]; readonly diffs: readonly FileDiff[] }> {
@@ -207,8 +207,11 @@ async function plan(
     const source = patch.kind === 'create' ? null : await read(from)
     // The folder's own error says why there is no file to read.
     if (source === null && patch.kind !== 'create') await folder.readFile(from, { maxBytes: maxFileBytes })
+    if (patch.hunks.length > 0 && source?.bytes.includes(0) === true) {
+      throw failed(`${from} is a binary file. Only text can be patched. No file was changed.`)
+    }
     const file = await toFileLines(source?.bytes ?? Buffer.alloc(0), pace)
-    const options: FitOptions = { path: from, isExact: verify, isBaseKnown: bases.has(from) }
+    const options: FitOptions = { path: from, isBaseKnown: bases.has(from) }
     const fitted = patch.kind === 'create' ? created(patch.hunks, to) : await fitHunks(file, patch.hunks, options, pace)
     misfits.push(...fitted.misfits)
     if (fitted.misfits.length > 0) continue

@@ -230,11 +230,24 @@ describe('places', () => {
     expect(await workspace.text('x.txt')).toBe('a\nb\nc\na\nB\nc\n')
   })
 
-  it('refuses another place with verify', async () => {
+  it('finds another place with verify too: every patch is verified', async () => {
     const workspace = await openWorkspace({ 'x.txt': before })
-    const shifted = patch.replace('@@ -2,7 +2,7 @@', '@@ -3,7 +3,7 @@')
-    expect(await failureOf(workspace.apply(shifted, { verify: true }))).toMatchObject({ kind: 'conflict' })
-    await workspace.apply(patch, { verify: true })
+    await workspace.apply(patch.replace('@@ -2,7 +2,7 @@', '@@ -3,7 +3,7 @@'), { verify: true })
+  })
+
+  it('refuses to patch a binary file, and a binary patch', async () => {
+    const workspace = await openWorkspace({ 'x.bin': 'a\n\0\nb\n' })
+    const text = '--- a/x.bin\n+++ b/x.bin\n@@ -1 +1 @@\n-a\n+A\n'
+    expect(await failureOf(workspace.apply(text))).toEqual({
+      kind: 'failed',
+      detail: 'x.bin is a binary file. Only text can be patched. No file was changed.',
+    })
+    const git = 'diff --git a/x.bin b/x.bin\nindex 1234567..89abcde 100644\nGIT binary patch\nliteral 3\nKcmZQz\n'
+    for (const diff of [git, `${text}${git}`]) {
+      expect(await failureOf(workspace.apply(diff))).toMatchObject({
+        detail: 'The patch has a binary file. Only text can be patched.',
+      })
+    }
   })
 
   it('lets hunks share context, and refuses two changes of one line', async () => {
