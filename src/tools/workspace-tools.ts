@@ -90,9 +90,9 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
         description: 'Applies a unified diff to files of the workspace: all of it or nothing.',
         effect: 'write',
         run: async (args, context) => {
-          const { authorize, signal, session } = context
+          const { authorize, permit, signal, session } = context
           const format = (file: string, text: string) => tidyText(session.folder, file, text, filterContext(context))
-          return { ...(await applyPatch(await patchDeps(context), args, { authorize, signal, format })) }
+          return { ...(await applyPatch(await patchDeps(context), args, { authorize, permit, signal, format })) }
         },
       },
     ),

@@ -200,6 +200,49 @@ export async function openFolder(
         await directory.check(place.name)
       }),
 
+    async checkWritable(given) {
+      const place = placeOf(given)
+      try {
+        const directory = await openDirectory(root, place.folder, { held, create: false })
+        try {
+          await existingFile(directory, place)
+        } finally {
+          await directory.close()
+        }
+      } catch (error) {
+        // A write creates missing folders.
+        if (errnoOf(error) !== 'ENOENT') throw describeError(error, place.path)
+      }
+    },
+
+    async missingFolders(given) {
+      const { folder } = placeOf(given)
+      for (const index of folder.keys()) {
+        try {
+          await (await openDirectory(root, folder.slice(0, index + 1), { held, create: false })).close()
+        } catch (error) {
+          if (errnoOf(error) !== 'ENOENT') return []
+          return folder.slice(index).map((_, inner) => folder.slice(0, index + inner + 1).join('/'))
+        }
+      }
+      return []
+    },
+
+    async removeEmptyFolder(given) {
+      const place = placeOf(given)
+      try {
+        const directory = await openDirectory(root, place.folder, { held, create: false })
+        try {
+          await fs.rmdir(directory.entry(place.name))
+        } finally {
+          await directory.close()
+        }
+      } catch (error) {
+        // Somebody uses it, or it is gone or was swapped for a link. It is only a folder without files.
+        if (!(error instanceof LinkFound) && errnoOf(error) === '') throw error
+      }
+    },
+
     removeFile: (given, { ifSha256 } = {}) =>
       changeFile(given, { create: false }, async (place, directory, existing) => {
         if (existing === undefined) {

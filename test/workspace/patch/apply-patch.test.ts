@@ -539,7 +539,7 @@ describe('authorisation', () => {
     const workspace = await openWorkspace({ 'x.txt': before })
     const controller = new AbortController()
     const authorize = async (): Promise<void> => controller.abort()
-    const context = { authorize, signal: controller.signal }
+    const context = { ...allow, authorize, signal: controller.signal }
     expect(await failureOf(workspace.apply(patch, {}, context))).toEqual({ kind: 'cancelled' })
     expect(await workspace.text('x.txt')).toBe(before)
   })
