@@ -235,6 +235,16 @@ describe('places', () => {
     await workspace.apply(patch.replace('@@ -2,7 +2,7 @@', '@@ -3,7 +3,7 @@'), { verify: true })
   })
 
+  it('is refused by the gates before a conflict is found, but not for a dry run', async () => {
+    const workspace = await openWorkspace({ 'x.txt': before })
+    const create = '--- /dev/null\n+++ b/x.txt\n@@ -0,0 +1 @@\n+x\n'
+    const permit = () => Promise.reject(new ToolError({ kind: 'denied', detail: 'protected' }))
+    expect(await failureOf(workspace.apply(create, {}, { ...allow, permit }))).toMatchObject({ kind: 'denied' })
+    expect(await failureOf(workspace.apply(create, { dryRun: true }, { ...allow, permit }))).toMatchObject({
+      kind: 'conflict',
+    })
+  })
+
   it('refuses to patch a binary file, and a binary patch', async () => {
     const workspace = await openWorkspace({ 'x.bin': 'a\n\0\nb\n' })
     const text = '--- a/x.bin\n+++ b/x.bin\n@@ -1 +1 @@\n-a\n+A\n'
