@@ -38,6 +38,7 @@ async function putTree(root: string, tree: Tree): Promise<void> {
 const rename = (from: string, to: string): string =>
   `diff --git a/${from} b/${to}\nsimilarity index 100%\nrename from ${from}\nrename to ${to}\n`
 
+const refuse = () => Promise.reject(new ToolError({ kind: 'denied', detail: 'protected' }))
 const neverAsked = { ...allow, authorize: () => Promise.reject(new Error('asked')) }
 
 /** What git says of two trees. */
@@ -238,9 +239,8 @@ describe('places', () => {
   it('is refused by the gates before a conflict is found, but not for a dry run', async () => {
     const workspace = await openWorkspace({ 'x.txt': before })
     const create = '--- /dev/null\n+++ b/x.txt\n@@ -0,0 +1 @@\n+x\n'
-    const permit = () => Promise.reject(new ToolError({ kind: 'denied', detail: 'protected' }))
-    expect(await failureOf(workspace.apply(create, {}, { ...allow, permit }))).toMatchObject({ kind: 'denied' })
-    expect(await failureOf(workspace.apply(create, { dryRun: true }, { ...allow, permit }))).toMatchObject({
+    expect(await failureOf(workspace.apply(create, {}, { ...allow, permit: refuse }))).toMatchObject({ kind: 'denied' })
+    expect(await failureOf(workspace.apply(create, { dryRun: true }, { ...allow, permit: refuse }))).toMatchObject({
       kind: 'conflict',
     })
   })
