@@ -24,7 +24,7 @@ export interface Methods {
   'mcp.edit.applyPatch': {
     params: {
       unifiedDiff: string
-      verify?: boolean
+      verify?: true
       baseSha256?: string | Record<string, string | null>
       format?: boolean
       dryRun?: boolean

@@ -167,6 +167,7 @@ export function buildApp(deps: AppDeps): App {
     ),
     admit: admitCall,
     pingMs: deadlines.pingMs,
+    redact: deps.redact,
     log: deps.log,
   })
   const companion = async () => deps.companion?.()
@@ -278,6 +279,7 @@ export function buildApp(deps: AppDeps): App {
     admit: admitCall,
     uploadIdleMs: deadlines.uploadIdleMs,
     version: deps.version,
+    redact: deps.redact,
     log: deps.log,
   })
   registerModelRoutes(fastify, deps.registry, deps.config)

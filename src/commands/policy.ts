@@ -9,9 +9,12 @@ import { openPolicy } from '../workspace/policy/open-policy.ts'
 import { policyName } from '../workspace/policy/policy-file.ts'
 import type { Decision, Policy, PolicyDescription } from '../workspace/policy/policy.ts'
 import { ToolError } from '../workspace/tool-error.ts'
+import { passGates, readOnlySentence } from '../tools/pass-gates.ts'
+import type { Intent } from '../tools/tool.ts'
 import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, PolicyCheckFlags, PolicyFlags } from './shared/command.ts'
 import { withFileErrors } from './shared/edit-file.ts'
+import { loadSettings } from './shared/settings.ts'
 
 const ignore = (): void => {}
 
@@ -22,28 +25,42 @@ export async function policyCheck(context: CommandContext, flags: PolicyCheckFla
   const policy = openPolicy(folder, { log: { debug: ignore, info: ignore, warn: ignore, error: ignore } })
   if (path === undefined && command === undefined) return printPolicy(context, flags, folder, await policy.describe())
 
-  const { decision, subject } =
-    command === undefined
-      ? { decision: await policy.mayWrite(path ?? ''), subject: { path } }
-      : await judgeCommand(policy, command)
+  const { config } = await loadSettings(context, undefined)
+  const { decision, subject } = await judge({ folder, policy }, config.workspace.readOnly, path, command)
   if (flags.json) writeJson(context, { ...subject, allowed: decision.isAllowed, reason: decision.reason })
   else context.stdout.write(visibleLines(`${decision.isAllowed ? 'Allowed' : 'Denied'}. ${decision.reason}\n`))
   return decision.isAllowed ? exitCode.done : exitCode.failed
 }
 
-/** A command of one word with spaces in it is a command line, as tools send it. */
-async function judgeCommand(
-  policy: Policy,
-  command: readonly string[],
+/** Asks what the tools ask. A command of one word with spaces in it is a command line, as tools send it. */
+async function judge(
+  workspace: { readonly folder: Folder; readonly policy: Policy },
+  isReadOnly: boolean,
+  path: string | undefined,
+  command: readonly string[] | undefined,
 ): Promise<{ readonly decision: Decision; readonly subject: object }> {
-  const [line] = command
+  const [line] = command ?? []
+  const subject = command === undefined ? { path } : { argv: command }
   try {
+    if (command === undefined)
+      return { decision: await decide(workspace, isReadOnly, { writes: [path ?? ''] }), subject }
     const argv = command.length === 1 && line !== undefined ? splitCommand(line) : command
-    return { decision: await policy.mayRun(argv), subject: { argv } }
+    return { decision: await decide(workspace, isReadOnly, { argv }), subject: { argv } }
   } catch (error) {
     if (!(error instanceof ToolError)) throw error
-    return { decision: { isAllowed: false, reason: error.message }, subject: { argv: command } }
+    return { decision: { isAllowed: false, reason: error.message }, subject }
   }
+}
+
+/** @throws ToolError if the policy or the disk refuses it */
+async function decide(
+  workspace: { readonly folder: Folder; readonly policy: Policy },
+  isReadOnly: boolean,
+  intent: Intent,
+): Promise<Decision> {
+  const reason = (await passGates(workspace, false, intent)).join(' ')
+  if (!isReadOnly) return { isAllowed: true, reason }
+  return { isAllowed: false, reason: `${readOnlySentence} The policy alone would allow it: ${reason}` }
 }
 
 function printPolicy(

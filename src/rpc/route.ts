@@ -23,6 +23,8 @@ export interface RpcRouteDeps {
   readonly admit: (caller: Caller, signal: AbortSignal) => Promise<void>
   /** Between two pings of a connection. Ms. */
   readonly pingMs: number
+  /** Removes known credentials from what is sent. */
+  readonly redact: (text: string) => string
   readonly log: Logger
 }
 
@@ -54,7 +56,7 @@ const cancelledMs = 1000
 
 /** `GET /rpc`: JSON-RPC over WebSocket, while a workspace is configured and `rpc.enabled` is on. */
 export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): RpcRoute {
-  const { config, workspaces, handshakes, admit, pingMs, log } = deps
+  const { config, workspaces, handshakes, admit, pingMs, redact, log } = deps
   const open = new Set<Open>()
   let isClosing = false
 
@@ -89,7 +91,7 @@ export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): 
           sessionName,
           caller: name,
           admit: (signal) => admit(caller, signal),
-          send: connection.send,
+          send: (text) => connection.send(redact(text)),
           log,
         })
         const opened: Open = { connection, peer, response: reply.raw, keyName, closed: Promise.withResolvers() }

@@ -122,5 +122,7 @@ function describe(error: ErrorObject | undefined): { readonly key?: string; read
   if (error?.keyword === 'additionalProperties') {
     return { key: named('additionalProperty') ?? '', detail: 'There is no such argument.' }
   }
+  if (error?.keyword === 'const')
+    return { detail: `The value must be ${JSON.stringify(error.params['allowedValue'])}.` }
   return { detail: `The value ${error?.message ?? 'is invalid'}.` }
 }

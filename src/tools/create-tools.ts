@@ -3,6 +3,7 @@ import type { Session } from './session.ts'
 import { ToolError, type ToolFailure } from '../workspace/tool-error.ts'
 import { capResult } from './cap-result.ts'
 import { checkArguments } from './check-arguments.ts'
+import { passGates } from './pass-gates.ts'
 import { callArguments, callToolName, listToolName } from './registry-tools.ts'
 import type { Intent, Tool, ToolCall, ToolLimits, ToolResult, Tools } from './tool.ts'
 
@@ -135,7 +136,7 @@ export function createTools(deps: ToolsDeps): Tools {
       if (isOver || signal.aborted) throw stopped()
       for (const path of intent.writes ?? []) audit.paths.add(path.slice(0, maxLoggedPath))
       audit.program ??= intent.argv?.[0]
-      await passGates(tool, session, intent)
+      await checkGates(tool, session, intent)
       if (given.approve !== undefined) {
         deadline.pause()
         try {
@@ -145,7 +146,7 @@ export function createTools(deps: ToolsDeps): Tools {
           deadline.resume()
         }
         // The policy may have changed while the person was reading.
-        await passGates(tool, session, intent)
+        await checkGates(tool, session, intent)
       }
       if (signal.aborted) throw stopped()
     }
@@ -158,6 +159,7 @@ export function createTools(deps: ToolsDeps): Tools {
         progress: (part: Parameters<NonNullable<ToolCall['progress']>>[0]) => {
           if (!isOver) given.progress?.(part)
         },
+        permit: (intent: Intent) => checkGates(tool, session, intent),
         authorize,
         limits: { maxFileBytes, timeoutMs },
       }
@@ -176,20 +178,11 @@ export function createTools(deps: ToolsDeps): Tools {
     }
   }
 
-  /** @throws ToolError `denied` */
-  async function passGates(tool: Tool, session: Session, { writes = [], argv, cwd }: Intent): Promise<void> {
+  /** @throws ToolError `denied`, `failed` */
+  async function checkGates(tool: Tool, session: Session, intent: Intent): Promise<void> {
     if (tool.provider !== undefined) return
     if (tool.effect === 'read') throw denied(`${tool.name} is a tool that only reads.`)
-    if (deps.limits().isReadOnly) {
-      throw denied('Workspaces are read-only. To allow changes, set workspace.read-only to false in the configuration.')
-    }
-    for (const path of writes) {
-      const decision = await session.policy.mayWrite(session.folder.relativePath(path))
-      if (!decision.isAllowed) throw denied(decision.reason)
-    }
-    if (argv === undefined) return
-    const decision = await session.policy.mayRun(argv, cwd)
-    if (!decision.isAllowed) throw denied(decision.reason)
+    await passGates(session, deps.limits().isReadOnly, intent)
   }
 
   function unexpected(error: unknown, tool: string): ToolError {

@@ -35,6 +35,11 @@ export interface ToolContext {
    * @throws ToolError `denied`, `approval_refused`, `cancelled`
    */
   readonly authorize: (intent: Intent) => Promise<void>
+  /**
+   * As `authorize`, but asks no person: for a refusal before the work is done.
+   * @throws ToolError `denied`, `failed`
+   */
+  readonly permit: (intent: Intent) => Promise<void>
   readonly limits: ToolLimits
 }
 

@@ -72,9 +72,9 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
       z.strictObject({
         unifiedDiff: z.string().describe('The change as a unified diff, with paths relative to the workspace.'),
         verify: z
-          .boolean()
+          .literal(true)
           .optional()
-          .describe('Each hunk must match at the line that it states. Default: false, one other place will do.'),
+          .describe('Always true: each hunk must match the file, where it states or at one other place.'),
         baseSha256: z
           .union([sha256, z.record(z.string(), sha256.nullable())])
           .optional()
@@ -90,9 +90,9 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
         description: 'Applies a unified diff to files of the workspace: all of it or nothing.',
         effect: 'write',
         run: async (args, context) => {
-          const { authorize, signal, session } = context
+          const { authorize, permit, signal, session } = context
           const format = (file: string, text: string) => tidyText(session.folder, file, text, filterContext(context))
-          return { ...(await applyPatch(await patchDeps(context), args, { authorize, signal, format })) }
+          return { ...(await applyPatch(await patchDeps(context), args, { authorize, permit, signal, format })) }
         },
       },
     ),

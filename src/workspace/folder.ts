@@ -44,6 +44,12 @@ export interface Folder {
     bytes: Uint8Array,
     options?: { readonly ifSha256?: string | null | undefined; readonly mode?: number | undefined },
   ) => Promise<void>
+  /** @throws as `writeFile` would for what is on the disk: a link on the way, a folder, a read-only file */
+  readonly checkWritable: (path: string) => Promise<void>
+  /** The folders on the way to a file that do not exist, the outermost first. Relative to the root. */
+  readonly missingFolders: (path: string) => Promise<readonly string[]>
+  /** Removes a folder if it is empty. */
+  readonly removeEmptyFolder: (path: string) => Promise<void>
   /** @throws as `writeFile` */
   readonly removeFile: (path: string, options?: { readonly ifSha256?: string | undefined }) => Promise<void>
 }

@@ -1,10 +1,19 @@
 import { createHash } from 'node:crypto'
 import * as fs from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { platform as hostPlatform } from 'node:os'
 import { sweepStrayFiles, temporaryName } from '../auth/records/atomic-file.ts'
 import { errnoOf } from '../auth/records/record-fs.ts'
-import { explain, hasDescriptorPaths, LinkFound, openDirectory, openFlags, type Directory } from './directory.ts'
+import {
+  closeLater,
+  explain,
+  hasDescriptorPaths,
+  LinkFound,
+  openDirectly,
+  openDirectory,
+  openFlags,
+  type Directory,
+} from './directory.ts'
 import type { FileContent, Folder } from './folder.ts'
 import { linkTarget, normalPath } from './paths.ts'
 import { ToolError } from './tool-error.ts'
@@ -64,6 +73,8 @@ export async function openFolder(
   /** The open file, through links inside the root. */
   async function openFile(given: string): Promise<fs.FileHandle> {
     let place = placeOf(given)
+    const direct = held ? await openDirectly(join(root, place.path)) : undefined
+    if (direct !== undefined) return direct
     for (let links = 0; links < maxLinks; links += 1) {
       try {
         return await openItself(place)
@@ -115,7 +126,9 @@ export async function openFolder(
     } catch (error) {
       throw describeError(error, given)
     } finally {
-      await file.close()
+      // Windows keeps others from renaming or removing an open file.
+      if (held) closeLater(file)
+      else await file.close()
     }
   }
 
@@ -186,6 +199,49 @@ export async function openFolder(
         }
         await directory.check(place.name)
       }),
+
+    async checkWritable(given) {
+      const place = placeOf(given)
+      try {
+        const directory = await openDirectory(root, place.folder, { held, create: false })
+        try {
+          await existingFile(directory, place)
+        } finally {
+          await directory.close()
+        }
+      } catch (error) {
+        // A write creates missing folders.
+        if (errnoOf(error) !== 'ENOENT') throw describeError(error, place.path)
+      }
+    },
+
+    async missingFolders(given) {
+      const { folder } = placeOf(given)
+      for (const index of folder.keys()) {
+        try {
+          await (await openDirectory(root, folder.slice(0, index + 1), { held, create: false })).close()
+        } catch (error) {
+          if (errnoOf(error) !== 'ENOENT') return []
+          return folder.slice(index).map((_, inner) => folder.slice(0, index + inner + 1).join('/'))
+        }
+      }
+      return []
+    },
+
+    async removeEmptyFolder(given) {
+      const place = placeOf(given)
+      try {
+        const directory = await openDirectory(root, place.folder, { held, create: false })
+        try {
+          await fs.rmdir(directory.entry(place.name))
+        } finally {
+          await directory.close()
+        }
+      } catch (error) {
+        // Somebody uses it, or it is gone or was swapped for a link. It is only a folder without files.
+        if (!(error instanceof LinkFound) && errnoOf(error) === '') throw error
+      }
+    },
 
     removeFile: (given, { ifSha256 } = {}) =>
       changeFile(given, { create: false }, async (place, directory, existing) => {
@@ -298,11 +354,13 @@ async function readBytes(
     refuseCancelled(signal)
     const from = keep ? size : 0
     if (from === buffer.length) buffer = Buffer.concat([buffer], buffer.length + chunkBytes)
-    const { bytesRead } = await file.read(buffer, from, Math.min(chunkBytes, buffer.length - from))
-    if (bytesRead === 0) return { bytes: keep ? buffer.subarray(0, size) : Buffer.alloc(0), sha256: hash.digest('hex') }
+    const wanted = Math.min(chunkBytes, buffer.length - from)
+    const { bytesRead } = await file.read(buffer, from, wanted)
     size += bytesRead
     if (size > maxBytes) return { bytes: buffer.subarray(0, maxBytes), sha256: undefined }
     hash.update(buffer.subarray(from, from + bytesRead))
+    const isEnd = bytesRead === 0 || (bytesRead < wanted && size === expectedBytes)
+    if (isEnd) return { bytes: keep ? buffer.subarray(0, size) : Buffer.alloc(0), sha256: hash.digest('hex') }
   }
 }
 

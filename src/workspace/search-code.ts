@@ -341,9 +341,10 @@ function unescapeJson(text: string): string {
   return typeof parsed === 'string' ? parsed : ''
 }
 
-/** ripgrep explains over several lines; the last one has the reason. */
+/** ripgrep explains over several lines: the expression, the reason, and sometimes advice about its own options. */
 function reasonOf(complaint: string): string {
-  const reason = complaint.trim().split('\n').at(-1) ?? ''
+  const lines = complaint.trim().split('\n')
+  const reason = lines.find((line) => line.startsWith('error:')) ?? lines.at(-1) ?? ''
   return `ripgrep does not take it: ${reason.replace(/^(?:rg|error): */, '')}`
 }
 

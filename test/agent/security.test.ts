@@ -205,7 +205,7 @@ test('I05 a change is one entry of the journal, which is named and can be undone
   const outcome = await runAgent(deps, task)
   const [entry] = await journal.entries()
   expect(outcome.summary).toContain(`To undo: ${entry?.id}.`)
-  const context = { authorize: async () => {}, signal: new AbortController().signal }
+  const context = { authorize: async () => {}, permit: async () => {}, signal: new AbortController().signal }
   await undoPatch({ folder: session.folder, journal, maxFileBytes: 1e6 }, { id: entry?.id }, context)
   expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe('old\n')
 })

@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, test } from 'vitest'
 import { runProgram } from '../../src/commands/program.ts'
@@ -8,6 +8,7 @@ const policy = 'writes:\n  allow: ["src/**"]\n  deny: ["**/gen"]\nshell:\n  allo
 
 async function createWorkspace(): Promise<TestUser> {
   const user = await createUser()
+  user.env['COPILOT_PROXY_WORKSPACE_READ_ONLY'] = 'false'
   await writeFile(join(user.home, '.agent-policy.yaml'), policy)
   return user
 }
@@ -36,6 +37,22 @@ describe('policy check', () => {
     expect(await runProgram(['policy', 'check', '--', 'npm test; rm x'], user.context({ stdout }))).toBe(1)
     expect(stdout.text()).toContain('Denied. The command contains ";", which only a shell understands')
     expect(await runProgram(['policy', 'check', '--', "echo  'a b'"], user.context())).toBe(0)
+  })
+
+  it('denies what workspace.read-only denies, and what leads out through a link', async () => {
+    const user = await createWorkspace()
+    await mkdir(join(user.home, 'src'))
+    await symlink('/tmp', join(user.home, 'src/out'))
+    expect(await user.run('policy check src/out/a.ts')).toMatchObject({
+      code: 1,
+      stdout: 'Denied. "src/out/a.ts" cannot be changed: "src/out" is a link. Use the path of the file itself.\n',
+    })
+    user.env['COPILOT_PROXY_WORKSPACE_READ_ONLY'] = undefined
+    for (const words of ['src/a.ts', '-- npm test']) {
+      const { code, stdout } = await user.run(`policy check ${words}`)
+      expect(code).toBe(1)
+      expect(stdout).toMatch(/^Denied\. Workspaces are read-only\..* The policy alone would allow it: /)
+    }
   })
 
   it('prints JSON', async () => {
@@ -99,6 +116,7 @@ describe('policy check', () => {
 
 test('policy init writes a valid policy that allows nothing, and overwrites none', async () => {
   const user = await createUser()
+  user.env['COPILOT_PROXY_WORKSPACE_READ_ONLY'] = 'false'
   const path = join(user.home, '.agent-policy.yaml')
   expect(await user.run('policy init')).toEqual({ code: 0, stdout: `Created ${path}\n`, stderr: '' })
   expect(await user.run('policy check')).toMatchObject({ code: 0, stderr: '' })

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { expect, it, vi } from 'vitest'
 import type { Folder } from '../../src/workspace/folder.ts'
 import { openFolder } from '../../src/workspace/open-folder.ts'
+import { readText } from '../../src/workspace/read-text.ts'
 import { searchCode, type SearchArguments, type SearchResult } from '../../src/workspace/search-code.ts'
 import { createTree, failureOf } from './tree.ts'
 
@@ -101,8 +102,18 @@ it('G04: finds nothing through links', async () => {
 })
 
 it('G13: an expression that backtracking engines choke on is answered', async () => {
-  const folder = await folderWith({ a: `${'a'.repeat(100 * 1024)}b` })
-  expect(await search(folder, { query: '(a+)+$', regex: true })).toEqual({ hits: [], truncated: false })
+  const folder = await folderWith({ a: `${'a'.repeat(100 * 1024)}b`, b: 'b' })
+  const order: string[] = []
+  const done = (name: string) => () => void order.push(name)
+  // ripgrep has a second: it would be stopped then, and the result truncated.
+  const searching = searchCode(folder, { query: '(a+)+$', regex: true }, new AbortController().signal, 1000)
+  await Promise.all([
+    searching.then(done('search')),
+    readText(folder, { path: 'b' }, { maxBytes: 10 }).then(done('read')),
+  ])
+  expect(await searching).toEqual({ hits: [], truncated: false })
+  // Others are served meanwhile: the read began later.
+  expect(order).toEqual(['read', 'search'])
 })
 
 it.each(['(a', '\\1', '(?=a)', 'a{1000}{1000}{10}', '(a{1000}){1000}'])(
@@ -113,6 +124,13 @@ it.each(['(a', '\\1', '(?=a)', 'a{1000}{1000}{10}', '(a{1000}){1000}'])(
     expect(failure).toMatchObject({ kind: 'invalid_arguments', path: 'query' })
   },
 )
+
+it('gives the reason that ripgrep gives, without its advice', async () => {
+  const folder = await folderWith({ a: 'a' })
+  expect(await failureOf(search(folder, { query: '(?=a)', regex: true }))).toMatchObject({
+    detail: 'ripgrep does not take it: look-around, including look-ahead and look-behind, is not supported',
+  })
+})
 
 it.each(['', 'a\nb', 'a\0b', 'a'.repeat(5000)])('refuses the query %j', async (query) => {
   const folder = await folderWith({ a: 'a' })

@@ -7,6 +7,15 @@ export function resultOf(result: ToolResult): CallToolResult {
   return { content: [{ type: 'text', text: JSON.stringify(result) }], structuredContent: { ...result } }
 }
 
+/** The result without known credentials. */
+export function redactResult(result: CallToolResult, redact: (text: string) => string): CallToolResult {
+  const text = JSON.stringify(result)
+  const redacted = redact(text)
+  if (redacted === text) return result
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a text within JSON's strings was replaced by another
+  return JSON.parse(redacted) as CallToolResult
+}
+
 /**
  * A failure that a model reads and acts on, not one of the protocol.
  * @param message of the ToolError

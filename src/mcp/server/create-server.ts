@@ -7,7 +7,7 @@ import { nameForModels } from '../../tools/model-names.ts'
 import type { Tool, ToolProgress, Tools } from '../../tools/tool.ts'
 import { wordError } from '../../translate/parts/error-wording.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
-import { failureOf, refusalOf, resultOf } from './call-result.ts'
+import { failureOf, redactResult, refusalOf, resultOf } from './call-result.ts'
 import { describeTool } from './describe-tool.ts'
 
 export interface McpServerDeps {
@@ -27,6 +27,8 @@ export interface McpServerDeps {
   /** Shared by servers that limit their calls together. */
   readonly load: CallLoad
   readonly version: string
+  /** Removes known credentials from what is sent. */
+  readonly redact: (text: string) => string
   readonly log: Logger
 }
 
@@ -79,7 +81,7 @@ export function createMcpServer(deps: McpServerDeps): Server {
     }
     load.inProgress += 1
     try {
-      return await call(tool, params.arguments ?? {}, context)
+      return redactResult(await call(tool, params.arguments ?? {}, context), deps.redact)
     } finally {
       load.inProgress -= 1
     }
@@ -87,7 +89,7 @@ export function createMcpServer(deps: McpServerDeps): Server {
 
   async function call(tool: Tool, args: unknown, context: ServerContext): Promise<CallToolResult> {
     const signal = signalOf(context)
-    const progress = createProgress(context)
+    const progress = createProgress(context, deps.redact)
     try {
       await deps.admit(signal)
       const { name } = tool
@@ -130,7 +132,7 @@ interface ProgressSender {
   readonly end: () => Promise<void>
 }
 
-function createProgress({ mcpReq }: ServerContext): ProgressSender {
+function createProgress({ mcpReq }: ServerContext, redact: (text: string) => string): ProgressSender {
   const { _meta: meta } = mcpReq
   const progressToken = meta?.progressToken
   if (progressToken === undefined) return { send: undefined, end: async () => {} }
@@ -139,7 +141,7 @@ function createProgress({ mcpReq }: ServerContext): ProgressSender {
   return {
     send({ text }) {
       progress += 1
-      const params = { progressToken, progress, message: text }
+      const params = { progressToken, progress, message: redact(text) }
       // A client that has left misses nothing.
       const sending = mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {})
       sent.add(sending)

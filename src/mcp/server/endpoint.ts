@@ -16,6 +16,7 @@ import type { CallLoad } from './create-server.ts'
 export interface EndpointDeps {
   readonly workspaces: Workspaces
   readonly version: string
+  readonly redact: (text: string) => string
   readonly log: Logger
   /** Monotonic. Ms. */
   readonly now: () => number
@@ -70,7 +71,7 @@ interface McpSession {
  * MCP over HTTP. Clients up to the protocol of 2025-11-25 begin a session and name it in each request; since 2026-07-28
  * there are no sessions, and each request stands for itself.
  */
-export function createEndpoint({ workspaces, version, log, now }: EndpointDeps): Endpoint {
+export function createEndpoint({ workspaces, version, redact, log, now }: EndpointDeps): Endpoint {
   const sessions = new Map<string, McpSession>()
   const loadWithoutSession: CallLoad = { inProgress: 0 }
   const sweep = setInterval(endIdle, sweepMs)
@@ -113,6 +114,7 @@ export function createEndpoint({ workspaces, version, log, now }: EndpointDeps):
       admit,
       load,
       version,
+      redact,
       log,
     })
   }

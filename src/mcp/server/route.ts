@@ -23,6 +23,7 @@ export interface McpRouteDeps {
   /** Between two pieces of a body. Ms. */
   readonly uploadIdleMs: number
   readonly version: string
+  readonly redact: (text: string) => string
   readonly log: Logger
 }
 
@@ -67,7 +68,7 @@ export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): 
     if (isClosing) throw new Fault({ kind: 'shutting_down' })
     if (endpoint?.workspaces === current) return endpoint
     endpoint?.close()
-    endpoint = createEndpoint({ workspaces: current, version, log, now: () => performance.now() })
+    endpoint = createEndpoint({ workspaces: current, version, redact: deps.redact, log, now: () => performance.now() })
     return endpoint
   }
 

@@ -16,12 +16,13 @@ export interface StdioDeps {
   /** Ends the connection. */
   readonly signal: AbortSignal
   readonly version: string
+  readonly redact: (text: string) => string
   readonly log: Logger
 }
 
 /** Serves one client on standard input and output. Resolves when either is closed or the signal is aborted, and no call runs. */
 export async function serveMcpStdio(deps: StdioDeps): Promise<void> {
-  const { workspaces, stdin, stdout, maxMessageBytes, signal, version, log } = deps
+  const { workspaces, stdin, stdout, maxMessageBytes, signal, version, redact, log } = deps
   const running = new Set<Promise<unknown>>()
   const tools: Tools = {
     ...workspaces.tools,
@@ -50,6 +51,7 @@ export async function serveMcpStdio(deps: StdioDeps): Promise<void> {
         admit: async () => {},
         load: { inProgress: 0 },
         version,
+        redact,
         log,
       })
       const forget = tools.onListChanged(() => void server.sendToolListChanged().catch(() => {}))

@@ -3,7 +3,7 @@ import { ToolError, type Conflict } from '../tool-error.ts'
 import { toFileLines } from './file-lines.ts'
 import { applyEdits, fitHunks, shownLines, type Edit, type FitOptions, type Misfit } from './fit-hunks.ts'
 import { formatChanges, type Unformatted } from './format-changes.ts'
-import { changedConflict, findFile, readIfThere, type Change, type Journal } from './journal.ts'
+import { changedConflict, findFile, readIfThere, type Change, type Journal, type JournalEntry } from './journal.ts'
 import { createPace, type Pace } from './pace.ts'
 import { parsePatch, type FilePatch, type Hunk } from './parse-patch.ts'
 import { diffOf, renderDiff, type FileDiff } from './render-diff.ts'
@@ -25,6 +25,8 @@ export interface PatchDeps {
 export interface PatchContext {
   /** Awaited once, when everything is computed and before the first change. @throws ToolError */
   readonly authorize: (intent: { readonly writes: readonly string[]; readonly diff: string }) => Promise<void>
+  /** Awaited first, so that a refusal comes before a conflict. Asks no person. @throws ToolError */
+  readonly permit: (intent: { readonly writes: readonly string[] }) => Promise<void>
   readonly signal: AbortSignal
 }
 
@@ -35,8 +37,8 @@ export interface ApplyPatchContext extends PatchContext {
 
 export interface ApplyPatchArgs {
   readonly unifiedDiff: string
-  /** True: every hunk must match at the line that it states. False: at one unique other place also. */
-  readonly verify?: boolean | undefined
+  /** Every patch is verified. The argument is there for programs that ask for it. */
+  readonly verify?: true | undefined
   /**
    * Hash of the file that the patch was made for, in hex; for several files, one by path. `null`: the file does not exist.
    */
@@ -81,6 +83,7 @@ export async function applyPatch(
     normal.push({ ...patch, from: deps.folder.relativePath(patch.from), to: deps.folder.relativePath(patch.to) })
   }
   const paths = new Set(normal.flatMap(({ from, to }) => [from, to]))
+  if (args.dryRun !== true) await context.permit({ writes: writesOf(normal) })
   return deps.journal.withPaths([...paths], context.signal, async () => {
     const planned = await plan(deps, normal, args, pace, context.signal)
     const { maxFileBytes } = deps
@@ -102,8 +105,16 @@ export async function applyPatch(
   })
 }
 
+/** The files that are written for certain: of a patch from `x.orig` to `x`, the one that exists is meant. */
+function writesOf(patches: readonly FilePatch[]): readonly string[] {
+  return patches.flatMap(({ kind, from, to }) => {
+    if (kind === 'modify') return from === to ? [to] : []
+    return kind === 'rename' ? [from, to] : [kind === 'delete' ? from : to]
+  })
+}
+
 /**
- * Gives the files of a change their old bytes and modes, also those that were formatted with it. Folders that it created stay. Itself a change that can be undone.
+ * Gives the files of a change their old bytes and modes, also those that were formatted with it. Removes the folders that it created, where they are empty. Itself a change that can be undone.
  * @throws ToolError `conflict` if a file has changed since; `failed` if there is no such change
  */
 export async function undoPatch(deps: PatchDeps, args: UndoPatchArgs, context: PatchContext): Promise<PatchResult> {
@@ -122,14 +133,14 @@ export async function undoPatch(deps: PatchDeps, args: UndoPatchArgs, context: P
   }
   if (undone.has(entry.id)) throw failed(`The change ${entry.id} was undone already.`)
   const paths = entry.files.map(({ path }) => path)
+  if (args.dryRun !== true) await context.permit({ writes: paths })
   return journal.withPaths(paths, context.signal, async () => {
     const oldBytes = await journal.oldBytes(entry)
     const changes: Change[] = []
     const diffs: string[] = []
     for (const [index, { path, before, after }] of entry.files.entries()) {
       const found = await findFile(folder, path, after?.size ?? 0)
-      if (found === 'other') throw changedConflict(path, after?.sha256, undefined)
-      if (found?.sha256 !== after?.sha256) throw changedConflict(path, after?.sha256, found?.sha256)
+      if (found === 'other' || found?.sha256 !== after?.sha256) throw await undoConflict(deps, entry, index)
       const old = oldBytes[index] ?? null
       changes.push({
         path,
@@ -138,15 +149,33 @@ export async function undoPatch(deps: PatchDeps, args: UndoPatchArgs, context: P
       })
       diffs.push(await diffOf(found?.bytes ?? null, old, path, context.signal))
     }
-    return finish(deps, changes, diffs.join(''), { ...args, undoes: entry.id }, context)
+    return finish(deps, changes, diffs.join(''), { ...args, undoes: entry }, context)
   })
+}
+
+/** Shows the first lines that differ from those that the change left. */
+async function undoConflict({ folder, journal, maxFileBytes }: PatchDeps, entry: JournalEntry, index: number) {
+  const { path = '', after } = entry.files[index] ?? {}
+  const found = await readIfThere(folder, path, { maxBytes: maxFileBytes }).catch(() => null)
+  const expected = after === null ? undefined : (await journal.newBytes(entry))[index]
+  const [expectedLines, foundLines] = [expected, found?.bytes].map((bytes) => bytes?.toString('latin1').split('\n'))
+  let same = 0
+  while (foundLines?.[same] !== undefined && foundLines[same] === expectedLines?.[same]) same += 1
+  const detail = `${path} has changed since the change ${entry.id}. Nothing was undone.`
+  const conflict: Conflict = {
+    path,
+    ...(expectedLines !== undefined && foundLines !== undefined && { line: same + 1 }),
+    expected: expectedLines === undefined ? [] : shownLines(expectedLines.slice(same)),
+    found: foundLines === undefined ? [] : shownLines(foundLines.slice(same)),
+  }
+  return new ToolError({ kind: 'conflict', detail, conflicts: [conflict] })
 }
 
 async function finish(
   deps: PatchDeps,
   changes: readonly Change[],
   diff: string,
-  options: { readonly dryRun?: boolean | undefined; readonly undoes: string | undefined },
+  options: { readonly dryRun?: boolean | undefined; readonly undoes: JournalEntry | undefined },
   { authorize, signal }: PatchContext,
 ): Promise<PatchResult> {
   const readOnly = changes.find(({ before }) => before !== null && (before.mode & 0o200) === 0)
@@ -174,7 +203,7 @@ interface Outcome {
 async function plan(
   { folder, maxFileBytes }: PatchDeps,
   patches: readonly FilePatch[],
-  { verify = false, baseSha256 }: ApplyPatchArgs,
+  { baseSha256 }: ApplyPatchArgs,
   pace: Pace,
   signal: AbortSignal,
 ): Promise<{ readonly changes: readonly Change[]; readonly diffs: readonly FileDiff[] }> {
@@ -207,8 +236,11 @@ async function plan(
     const source = patch.kind === 'create' ? null : await read(from)
     // The folder's own error says why there is no file to read.
     if (source === null && patch.kind !== 'create') await folder.readFile(from, { maxBytes: maxFileBytes })
+    if (patch.hunks.length > 0 && source?.bytes.includes(0) === true) {
+      throw failed(`${from} is a binary file. Only text can be patched. No file was changed.`)
+    }
     const file = await toFileLines(source?.bytes ?? Buffer.alloc(0), pace)
-    const options: FitOptions = { path: from, isExact: verify, isBaseKnown: bases.has(from) }
+    const options: FitOptions = { path: from, isBaseKnown: bases.has(from) }
     const fitted = patch.kind === 'create' ? created(patch.hunks, to) : await fitHunks(file, patch.hunks, options, pace)
     misfits.push(...fitted.misfits)
     if (fitted.misfits.length > 0) continue

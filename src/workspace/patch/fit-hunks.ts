@@ -28,8 +28,6 @@ export interface Misfit {
 
 export interface FitOptions {
   readonly path: string
-  /** Every hunk must match at its stated line. */
-  readonly isExact: boolean
   /** The caller stated the file's hash, and it is right: line numbers can be trusted. */
   readonly isBaseKnown: boolean
 }
@@ -103,7 +101,7 @@ interface Place {
 async function findPlace(
   file: FileLines,
   hunk: Hunk,
-  { path, isExact }: FitOptions,
+  { path }: FitOptions,
   findAll: LineSearch['find'],
 ): Promise<Place | string> {
   const { statedIndex } = hunk
@@ -117,7 +115,6 @@ async function findPlace(
     }
   }
   const stated = statedIndex === undefined ? '' : ` at line ${statedIndex + 1}`
-  if (isExact) return `The patch does not match ${path}${stated}.`
   const places: Place[] = []
   for (const form of formsOf(file, hunk)) {
     const found = await findAll(form.old)

@@ -22,6 +22,8 @@ const journalEntry = z.object({
   atMs: z.number(),
   /** The entry whose change this one took back. */
   undoes: z.string().nullable(),
+  /** Folders that the change created, the outermost first. */
+  madeFolders: z.array(z.string()).default([]),
   files: z.array(
     z.object({
       path: z.string(),
@@ -30,7 +32,7 @@ const journalEntry = z.object({
     }),
   ),
 })
-type JournalEntry = z.infer<typeof journalEntry>
+export type JournalEntry = z.infer<typeof journalEntry>
 
 /** What became of a change that a crash interrupted. */
 interface Recovery {
@@ -44,7 +46,7 @@ interface Recovery {
 /**
  * Changes files of one workspace, all of them or none, and keeps their old bytes. Processes may share a journal.
  *
- * A change is a file `ID.bytes` with the old bytes, one after the other, and a file `ID.pending` that describes them and
+ * A change is a file `ID.bytes` with the old bytes, then the new ones, one after the other, and a file `ID.pending` that describes them and
  * becomes `ID.done` after the last file is written. Whoever finds a `.pending` file while holding the lock rolls the change
  * back: it was never reported as done, and its old bytes are at hand, while its new bytes may not be.
  */
@@ -62,12 +64,14 @@ export interface Journal {
    */
   readonly commit: (
     changes: readonly Change[],
-    options: { readonly signal: AbortSignal; readonly undoes?: string | undefined },
+    options: { readonly signal: AbortSignal; readonly undoes?: JournalEntry | undefined },
   ) => Promise<string>
   /** The complete changes since then, oldest first: what really happened, with hashes. */
   readonly entries: (sinceMs?: number) => Promise<readonly JournalEntry[]>
   /** The old bytes of an entry's files. @throws ToolError `failed` if they are gone or damaged */
   readonly oldBytes: (entry: JournalEntry) => Promise<readonly (Buffer | null)[]>
+  /** The new bytes, to show what a file was expected to be; undefined without them. */
+  readonly newBytes: (entry: JournalEntry) => Promise<readonly (Buffer | undefined)[]>
 }
 
 export interface JournalDeps {
@@ -135,6 +139,17 @@ export async function openJournal(
     })
   }
 
+  const newBytes = async ({ id, files }: JournalEntry): Promise<readonly (Buffer | undefined)[]> => {
+    const bytes = await nodeFs.readFile(fileOf(`${id}.bytes`)).catch(() => Buffer.alloc(0))
+    let at = files.reduce((sum, { before }) => sum + (before?.size ?? 0), 0)
+    return files.map(({ after }) => {
+      if (after === null) return undefined
+      const part = bytes.subarray(at, at + after.size)
+      at += after.size
+      return hash('sha256', part) === after.sha256 ? part : undefined
+    })
+  }
+
   /** Gives the files that hold the change's bytes their old ones. Does the same again if it is interrupted. */
   const rollBack = async (entry: JournalEntry, bytes: readonly (Buffer | null)[]): Promise<Recovery> => {
     const restored: string[] = []
@@ -156,6 +171,7 @@ export async function openJournal(
         left.push(path)
       }
     }
+    await removeFolders(folder, entry.madeFolders)
     return { id: entry.id, restored, left }
   }
 
@@ -188,7 +204,11 @@ export async function openJournal(
     }
   }
 
-  const begin = async (changes: readonly Change[], undoes: string | null): Promise<JournalEntry> => {
+  const begin = async (
+    changes: readonly Change[],
+    undoes: string | null,
+    madeFolders: readonly string[],
+  ): Promise<JournalEntry> => {
     const ids = (await nodeFs.readdir(dir)).filter((name) => name.endsWith('.done')).map(idOf)
     const last = Number(ids.toSorted().at(-1)?.split('-')[0] ?? 0)
     const id = `${String(last + 1).padStart(8, '0')}-${randomBytes(4).toString('hex')}`
@@ -196,6 +216,7 @@ export async function openJournal(
       id,
       atMs: now(),
       undoes,
+      madeFolders: [...madeFolders],
       files: changes.map(({ path, before, after }) => ({
         path,
         before: before === null ? null : { sha256: before.sha256, size: before.bytes.length, mode: before.mode },
@@ -204,7 +225,9 @@ export async function openJournal(
     }
     await writeDurably(
       fileOf(`${id}.bytes`),
-      changes.map(({ before }) => before?.bytes ?? Buffer.alloc(0)),
+      [...changes.map(({ before }) => before), ...changes.map(({ after }) => after)].map(
+        (content) => content?.bytes ?? Buffer.alloc(0),
+      ),
     )
     await writeDurably(fileOf(`${id}.new`), [Buffer.from(JSON.stringify(entry))])
     await nodeFs.rename(fileOf(`${id}.new`), fileOf(`${id}.pending`))
@@ -217,7 +240,11 @@ export async function openJournal(
       await recover()
       for (const { path, before } of changes) await checkUnchanged(folder, path, before)
       if (options.signal.aborted) throw cancelled()
-      const entry = await begin(changes, options.undoes ?? null)
+      const made = new Set<string>()
+      for (const { path, after } of changes) {
+        if (after !== null) for (const each of await folder.missingFolders(path)) made.add(each)
+      }
+      const entry = await begin(changes, options.undoes?.id ?? null, [...made])
       try {
         // What is new is written before anything is removed.
         for (const change of changes.toSorted((a, b) => Number(a.after === null) - Number(b.after === null))) {
@@ -231,6 +258,7 @@ export async function openJournal(
       } catch (error) {
         await undoPart(entry, changes, error)
       }
+      await removeFolders(folder, options.undoes?.madeFolders ?? [])
       await syncFolder(dir)
       await prune().catch(() => {})
       return entry.id
@@ -261,6 +289,7 @@ export async function openJournal(
     withPaths: pathQueue,
     commit,
     oldBytes,
+    newBytes,
     entries: async (sinceMs = 0) => {
       const names = (await nodeFs.readdir(dir)).filter((name) => name.endsWith('.done')).toSorted()
       const entries: JournalEntry[] = []
@@ -321,6 +350,11 @@ export async function readIfThere(
     if (error instanceof ToolError && error.failure.kind === 'failed') return null
     throw error
   }
+}
+
+/** Those of them that are empty. */
+async function removeFolders(folder: Folder, paths: readonly string[]): Promise<void> {
+  for (const path of paths.toReversed()) await folder.removeEmptyFolder(path)
 }
 
 async function put(

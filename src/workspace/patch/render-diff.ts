@@ -63,12 +63,16 @@ export async function renderDiff(diff: FileDiff, pace: Pace): Promise<string> {
 
 async function renderHunks(file: FileLines, edits: readonly Edit[], pace: Pace): Promise<string> {
   const out: string[] = []
-  const put = async (prefix: string, lines: readonly Line[]): Promise<void> => {
-    for (const line of lines) {
+  // One text for many lines: a million small ones take the garbage collector long.
+  const put = async (prefix: string, count: number, linesAt: (from: number, to: number) => readonly Line[]) => {
+    for (let at = 0; at < count; at += linesAtOnce) {
       if (pace.isDue()) await pace.rest()
-      out.push(prefix, line.endsWith('\n') ? line : `${line}\n\\ No newline at end of file\n`)
+      const text = prefix + linesAt(at, Math.min(at + linesAtOnce, count)).join(prefix)
+      out.push(text.endsWith('\n') ? text : `${text}\n\\ No newline at end of file\n`)
     }
   }
+  const putOld = (prefix: string, start: number, end: number) =>
+    put(prefix, end - start, (from, to) => file.slice(start + from, start + to))
   let shift = 0
   for (const group of groupsOf(edits)) {
     const start = Math.max(0, (group[0]?.start ?? 0) - CONTEXT_LINES)
@@ -78,15 +82,18 @@ async function renderHunks(file: FileLines, edits: readonly Edit[], pace: Pace):
     shift += growth
     let at = start
     for (const edit of group) {
-      await put(' ', file.slice(at, edit.start))
-      await put('-', file.slice(edit.start, edit.end))
-      await put('+', edit.lines)
+      await putOld(' ', at, edit.start)
+      await putOld('-', edit.start, edit.end)
+      await put('+', edit.lines.length, (from, to) => edit.lines.slice(from, to))
       at = edit.end
     }
-    await put(' ', file.slice(at, end))
+    await putOld(' ', at, end)
   }
   return joinLines(out, pace)
 }
+
+/** Lines of a hunk that are joined without a rest. */
+const linesAtOnce = 4096
 
 /** Edits that are near each other share a hunk. */
 function groupsOf(edits: readonly Edit[]): readonly (readonly Edit[])[] {
@@ -107,6 +114,7 @@ function range(index: number, count: number): string {
 
 /** What to change in `old` to get the other lines. */
 export async function compareLines(old: FileLines, changed: FileLines, pace: Pace): Promise<readonly Edit[]> {
+  if (changed.count === 0) return old.count === 0 ? [] : [{ start: 0, end: old.count, lines: [] }]
   const idOf = new Map<Line, number>()
   const toIds = async (file: FileLines): Promise<number[]> => {
     const ids: number[] = []

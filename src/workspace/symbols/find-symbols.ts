@@ -23,13 +23,18 @@ export interface SymbolList {
   readonly symbols: readonly CodeSymbol[]
   /** Whether there are more than the limit, or only a part of the file was read. */
   readonly truncated: boolean
+  /** A sentence that says why symbols are missing, where neither their number nor the size of the file does. */
+  readonly reason?: string
 }
 
 /** Of a name that is an expression, such as a computed property. Characters. */
 const maxName = 200
 
-/** For texts that are made to be slow: 100,000 open brackets take a query a minute. 4 MB of classes take 3 s. */
-const maxMs = 10_000
+/** For texts that are made to be slow. 4 MB of classes take 3 s. */
+const maxMs = 8_000
+
+/** A query takes a minute for 100,000 open brackets, and the tree of 2,000,000 takes 140 ms to be freed. */
+const maxOpenBrackets = 10_000
 
 /** Of unfinished matches at a time, tree-sitter's own maximum. */
 const matchLimit = 0xff_ff
@@ -78,8 +83,12 @@ interface Found {
 
 /** The symbols of a text in the order of their places. */
 export async function findSymbols(text: string, language: Language, limit: number): Promise<SymbolList> {
+  if (openBracketsIn(text) > maxOpenBrackets) {
+    const reason = `The file has more than ${maxOpenBrackets} brackets that are open at one place.`
+    return { symbols: [], truncated: true, reason }
+  }
   const code = await parseCode(text, language.grammar)
-  if (code === undefined) return { symbols: [], truncated: true }
+  if (code === undefined) return { symbols: [], truncated: true, reason: tooSlow }
   const found = new Map<number, Found>()
   for (const captures of code.query(language.query)) {
     const symbol = toFound(captures)
@@ -105,7 +114,21 @@ export async function findSymbols(text: string, language: Language, limit: numbe
     const range = { start: startOf(node), end: endOf(node, text) }
     symbols.push({ name: ownName, kind, range, ...(outer === '' ? {} : { container: outer }) })
   }
-  return { symbols, truncated: code.isLate() }
+  return code.isLate() ? { symbols, truncated: true, reason: tooSlow } : { symbols, truncated: false }
+}
+
+const tooSlow = `The file is so complex that its symbols were not found within ${maxMs / 1000} s.`
+
+/** The most brackets that are open at one place, those in strings and comments included. */
+function openBracketsIn(text: string): number {
+  let open = 0
+  let most = 0
+  for (const [bracket] of text.matchAll(/[()[\]{}]/g)) {
+    if (bracket === '(' || bracket === '[' || bracket === '{') open += 1
+    else if (open > 0) open -= 1
+    if (open > most) most = open
+  }
+  return most
 }
 
 function toFound(captures: readonly QueryCapture[]): Found | undefined {

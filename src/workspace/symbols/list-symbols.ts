@@ -31,5 +31,5 @@ export async function listSymbols(
   if (answer.is !== 'symbols') {
     throw new ToolError({ kind: 'failed', detail: 'detail' in answer ? answer.detail : 'The file has no symbols.' })
   }
-  return { symbols: answer.list.symbols, truncated: truncated || answer.list.truncated }
+  return { ...answer.list, truncated: truncated || answer.list.truncated }
 }

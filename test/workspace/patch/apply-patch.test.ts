@@ -38,6 +38,7 @@ async function putTree(root: string, tree: Tree): Promise<void> {
 const rename = (from: string, to: string): string =>
   `diff --git a/${from} b/${to}\nsimilarity index 100%\nrename from ${from}\nrename to ${to}\n`
 
+const refuse = () => Promise.reject(new ToolError({ kind: 'denied', detail: 'protected' }))
 const neverAsked = { ...allow, authorize: () => Promise.reject(new Error('asked')) }
 
 /** What git says of two trees. */
@@ -230,11 +231,33 @@ describe('places', () => {
     expect(await workspace.text('x.txt')).toBe('a\nb\nc\na\nB\nc\n')
   })
 
-  it('refuses another place with verify', async () => {
+  it('finds another place with verify too: every patch is verified', async () => {
     const workspace = await openWorkspace({ 'x.txt': before })
-    const shifted = patch.replace('@@ -2,7 +2,7 @@', '@@ -3,7 +3,7 @@')
-    expect(await failureOf(workspace.apply(shifted, { verify: true }))).toMatchObject({ kind: 'conflict' })
-    await workspace.apply(patch, { verify: true })
+    await workspace.apply(patch.replace('@@ -2,7 +2,7 @@', '@@ -3,7 +3,7 @@'), { verify: true })
+  })
+
+  it('is refused by the gates before a conflict is found, but not for a dry run', async () => {
+    const workspace = await openWorkspace({ 'x.txt': before })
+    const create = '--- /dev/null\n+++ b/x.txt\n@@ -0,0 +1 @@\n+x\n'
+    expect(await failureOf(workspace.apply(create, {}, { ...allow, permit: refuse }))).toMatchObject({ kind: 'denied' })
+    expect(await failureOf(workspace.apply(create, { dryRun: true }, { ...allow, permit: refuse }))).toMatchObject({
+      kind: 'conflict',
+    })
+  })
+
+  it('refuses to patch a binary file, and a binary patch', async () => {
+    const workspace = await openWorkspace({ 'x.bin': 'a\n\0\nb\n' })
+    const text = '--- a/x.bin\n+++ b/x.bin\n@@ -1 +1 @@\n-a\n+A\n'
+    expect(await failureOf(workspace.apply(text))).toEqual({
+      kind: 'failed',
+      detail: 'x.bin is a binary file. Only text can be patched. No file was changed.',
+    })
+    const git = 'diff --git a/x.bin b/x.bin\nindex 1234567..89abcde 100644\nGIT binary patch\nliteral 3\nKcmZQz\n'
+    for (const diff of [git, `${text}${git}`]) {
+      expect(await failureOf(workspace.apply(diff))).toMatchObject({
+        detail: 'The patch has a binary file. Only text can be patched.',
+      })
+    }
   })
 
   it('lets hunks share context, and refuses two changes of one line', async () => {
@@ -526,7 +549,7 @@ describe('authorisation', () => {
     const workspace = await openWorkspace({ 'x.txt': before })
     const controller = new AbortController()
     const authorize = async (): Promise<void> => controller.abort()
-    const context = { authorize, signal: controller.signal }
+    const context = { ...allow, authorize, signal: controller.signal }
     expect(await failureOf(workspace.apply(patch, {}, context))).toEqual({ kind: 'cancelled' })
     expect(await workspace.text('x.txt')).toBe(before)
   })

@@ -106,7 +106,11 @@ describe('undo', () => {
     const workspace = await openWorkspace({ x: 'a\n', y: 'a\n' })
     const { id } = await workspace.apply(patchOf('x', 'a', 'b') + patchOf('y', 'a', 'b'))
     await workspace.write('y', 'mine\n')
-    expect(await failureOf(workspace.undo({ id }))).toMatchObject({ kind: 'conflict', conflicts: [{ path: 'y' }] })
+    expect(await failureOf(workspace.undo({ id }))).toEqual({
+      kind: 'conflict',
+      detail: `y has changed since the change ${id}. Nothing was undone.`,
+      conflicts: [{ path: 'y', line: 1, expected: ['b', ''], found: ['mine', ''] }],
+    })
     expect(await workspace.text('x')).toBe('b\n')
     await workspace.write('y', 'b\n')
     await workspace.undo({ id })
@@ -114,6 +118,18 @@ describe('undo', () => {
       kind: 'failed',
       detail: expect.stringContaining('undone already'),
     })
+  })
+
+  it('removes the folders that the change created, where they are empty', async () => {
+    const workspace = await openWorkspace({ 'a/x': 'a\n' })
+    const create = '--- /dev/null\n+++ b/a/b/c/y\n@@ -0,0 +1 @@\n+y\n'
+    await workspace.apply(create)
+    await workspace.undo()
+    expect(await readdir(join(workspace.root, 'a'))).toEqual(['x'])
+    await workspace.apply(create)
+    await workspace.write('a/b/mine', '')
+    await workspace.undo()
+    expect(await readdir(join(workspace.root, 'a/b'))).toEqual(['mine'])
   })
 
   it('asks with the way back as a diff, and gives a removed file its mode', async () => {
@@ -124,7 +140,7 @@ describe('undo', () => {
     const authorize = async (intent: unknown): Promise<void> => {
       seen = intent
     }
-    await workspace.undo({}, { authorize, signal: new AbortController().signal })
+    await workspace.undo({}, { ...allow, authorize })
     expect(seen).toEqual({
       writes: ['x'],
       diff: 'diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,1 @@\n+a\n',
@@ -194,7 +210,7 @@ describe('the journal', () => {
     )
     const start = await workspace.tree()
     const both = patchOf('x', 'a', 'b') + patchOf('y', 'a', 'b')
-    const context = { authorize: async () => {}, signal: controller.signal }
+    const context = { authorize: async () => {}, permit: async () => {}, signal: controller.signal }
     expect(await failureOf(workspace.apply(both, {}, context))).toEqual({ kind: 'cancelled' })
     expect(await workspace.tree()).toEqual(start)
   })

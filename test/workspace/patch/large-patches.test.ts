@@ -71,7 +71,11 @@ it('ends a long call when it is cancelled', async () => {
   const workspace = await openWorkspace({ 'x.txt': numbered(100_000, 'old') })
   const controller = new AbortController()
   const call = failureOf(
-    workspace.apply(patchOf(10_000, 3), {}, { authorize: async () => {}, signal: controller.signal }),
+    workspace.apply(
+      patchOf(10_000, 3),
+      {},
+      { authorize: async () => {}, permit: async () => {}, signal: controller.signal },
+    ),
   )
   await setImmediate()
   controller.abort()

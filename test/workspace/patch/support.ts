@@ -19,6 +19,7 @@ export type Tree = Readonly<Record<string, string | Buffer>>
 
 export const allow: ApplyPatchContext = {
   authorize: async () => {},
+  permit: async () => {},
   signal: new AbortController().signal,
   format: async (_path, text) => text,
 }

@@ -25,6 +25,7 @@ const limits = { maxEntries: 5, maxBytes: 1_000_000 }
 const deps = { folder, journal: await openJournal({ folder, dir, now: Date.now }, limits), maxFileBytes: 1_000_000 }
 const context = {
   authorize: async () => {},
+  permit: async () => {},
   signal: new AbortController().signal,
   format: async (_path: string, text: string) => text,
 }

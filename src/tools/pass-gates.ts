@@ -1,0 +1,34 @@
+import type { Session } from './session.ts'
+import type { Intent } from './tool.ts'
+import { ToolError } from '../workspace/tool-error.ts'
+
+export const readOnlySentence =
+  'Workspaces are read-only. To allow changes, set workspace.read-only to false in the configuration.'
+
+/**
+ * Resolves if `workspace.read-only` and the policy allow the writes and the command, and nothing on the disk forbids the
+ * writes. Resolves with the reasons of the policy.
+ * @throws ToolError `denied`; `failed` for a file that cannot be written
+ */
+export async function passGates(
+  { folder, policy }: Pick<Session, 'folder' | 'policy'>,
+  isReadOnly: boolean,
+  { writes = [], argv, cwd }: Intent,
+): Promise<readonly string[]> {
+  if (isReadOnly) throw denied(readOnlySentence)
+  const reasons: string[] = []
+  for (const path of writes) {
+    const decision = await policy.mayWrite(folder.relativePath(path))
+    if (!decision.isAllowed) throw denied(decision.reason)
+    reasons.push(decision.reason)
+    await folder.checkWritable(path)
+  }
+  if (argv === undefined) return reasons
+  const decision = await policy.mayRun(argv, cwd)
+  if (!decision.isAllowed) throw denied(decision.reason)
+  return [...reasons, decision.reason]
+}
+
+function denied(detail: string): ToolError {
+  return new ToolError({ kind: 'denied', detail })
+}
