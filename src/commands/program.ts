@@ -309,7 +309,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   add(program, 'agent', 'let a model work in a folder', helpText.agent)
     .argument('<goal...>', 'what to do, in your words')
     .option('--workspace <folder>', 'the folder (default: this one)')
-    .option('--model <model>', 'model to use (default: agent.model, or the choice of Copilot)')
+    .option('--model <model>', 'model to use (default: agent.model, or the best one)')
     .option('--yes', 'approve everything that the policy allows')
     .option('--max-steps <number>', 'end after this number of steps (default: agent.max-steps)')
     .option('--json', 'print events as JSON, one per line')

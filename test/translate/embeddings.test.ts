@@ -69,7 +69,7 @@ describe('the caller’s body', () => {
     ['a number', { input: 7 }, 'input', /string or an array of strings/],
     ['no input', {}, 'input', /string or an array of strings/],
     ['too many texts', { input: Array.from({ length: 2049 }, () => 'a') }, 'input', /2048 entries.*2049/],
-    ['no model', { model: undefined, input: 'a' }, 'model', /is missing/],
+    ['no model', { model: undefined, input: 'a' }, 'model', /missing required/],
     ['an empty model', { model: '', input: 'a' }, 'model', /name of a model/],
     ['an unknown encoding', { input: 'a', encoding_format: 'int8' }, 'encoding_format', /"float" or "base64"/],
     ['no dimensions', { input: 'a', dimensions: 0 }, 'dimensions', /at least 1/],

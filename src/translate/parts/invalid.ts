@@ -7,6 +7,8 @@ export const missingParameter = 'missing_required_parameter'
 /** OpenAI's code for a member that it does not know. */
 export const unknownParameter = 'unknown_parameter'
 
+const problemDetails = { missing: 'missing required parameter', unknown: 'unknown parameter' } as const
+
 const problemCodes = { missing: missingParameter, unknown: unknownParameter, invalid: 'invalid_value' } as const
 
 /** Throws the 400 for a body that `checkValue` refuses. */
@@ -14,7 +16,7 @@ export function refuseProblem({ path, kind, detail, unknown }: ValueProblem): ne
   throw new Fault({
     kind: 'invalid_request',
     path: formatPath(path),
-    detail,
+    detail: kind === 'invalid' ? detail : problemDetails[kind],
     code: problemCodes[kind],
     ...(unknown.length > 0 && { unknown: unknown.map(formatPath) }),
   })
