@@ -43,7 +43,7 @@ const attachment = z.union(
       base64: z.base64(),
     }),
   ],
-  'must have the fields name, mediaType and either text or, for an image/png, image/jpeg, image/gif or image/webp, base64',
+  'must be {name, mediaType, text} or, for an image, {name, mediaType, base64}',
 )
 
 const messageRequest = z.strictObject({
