@@ -9,6 +9,8 @@ export type ProxyError =
       readonly path: string
       readonly detail: string
       readonly code?: string
+      /** Members of the body that no such request has. */
+      readonly unknown?: readonly string[]
       /** Machine-readable details for clients (`error.details` of the Messages API). */
       readonly details?: Readonly<Record<string, unknown>>
     }

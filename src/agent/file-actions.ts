@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { checkValue } from '../json/check-value.ts'
 import type { ParametersSchema } from '../tools/tool.ts'
 import type { Folder } from '../workspace/folder.ts'
 import { diffOf } from '../workspace/patch/render-diff.ts'
@@ -39,11 +40,10 @@ function defineAction<Schema extends z.ZodObject>(
     ...action,
     parameters,
     async toCalls(args, context) {
-      const parsed = schema.safeParse(args)
-      if (parsed.success) return action.toCalls(parsed.data, context)
-      const [issue] = parsed.error.issues
-      const path = issue?.path.join('.') ?? ''
-      throw new ToolError({ kind: 'invalid_arguments', path, detail: issue?.message ?? 'The arguments are invalid.' })
+      const checked = checkValue(schema, args)
+      if (checked.ok) return action.toCalls(checked.value, context)
+      const { path, detail } = checked.problem
+      throw new ToolError({ kind: 'invalid_arguments', path: path.join('.'), detail: `The argument ${detail}.` })
     },
   }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { checkValue } from '../json/check-value.ts'
 import { parseObject } from '../json/json.ts'
 
 /** One entry of `actions`: the tool's name, and its arguments beside it. */
@@ -38,14 +39,15 @@ const maxScanned = 2_000_000
  * is a valid reply counts. What follows it is ignored: it was written before the actions had results.
  */
 export function parseJsonReply(text: string): JsonReply {
-  let problem = 'There is no whole JSON object of such a form in it.'
+  let problem = 'It contains no complete JSON object of these forms.'
   for (const candidate of candidatesOf(text)) {
-    const parsed = reply.safeParse(candidate)
-    if (!parsed.success) {
-      problem = `It does not have the form: ${describe(parsed.error)}`
+    const checked = checkValue(reply, candidate)
+    if (!checked.ok) {
+      const { path, detail } = checked.problem
+      problem = `It does not have the form: ${path.join('.')} ${detail}.`
       continue
     }
-    const known = toReply(parsed.data)
+    const known = toReply(checked.value)
     if (known === undefined) continue
     if (known.kind !== 'invalid') return known
     ;({ problem } = known)
@@ -113,8 +115,4 @@ function endOfObject(text: string, start: number, stop: number): number {
     }
   }
   return -1
-}
-
-function describe({ issues: [issue] }: z.ZodError): string {
-  return `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'invalid'}.`
 }

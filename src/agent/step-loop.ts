@@ -246,7 +246,7 @@ const completed: Ending = { outcome: 'completed', reason: 'The model gave its fi
 /** Asks for the answer once more. */
 function correct(state: LoopState, text: string, reason: string): LoopStep {
   if (state.isCorrecting) return finish(state, { outcome: 'failed', reason })
-  const note = notice(state, 'The answer of the model cannot be used. It is asked once more.')
+  const note = notice(state, 'The answer of the model could not be used. Asking once more.')
   return withFirst([note], ask({ ...state, isCorrecting: true, items: [...state.items, userMessage(text)] }))
 }
 

@@ -195,8 +195,8 @@ Examples:
 `
 
 export const key = `
-Keys are for the programs that call copilot-proxy; they have nothing to do with
-your GitHub or OpenAI account. With at least one key, every request needs a key:
+Programs send these keys to copilot-proxy. The keys have nothing to do with your
+GitHub or OpenAI account. If there are keys, every request must have one:
 "Authorization: Bearer <key>" or "x-api-key: <key>".
 
 Examples:
@@ -415,7 +415,7 @@ Examples:
 `
 
 export const policyCheck = `
-Names the rule that allows or denies a write or a command, and exits with 1 if
+Prints the rule that allows or denies a write or a command, and exits with 1 if
 the policy denies it. Without arguments, prints the policy.
 
 Examples:
@@ -438,14 +438,14 @@ export const agent = `
 The model looks at files, changes them and runs commands, step by step, as
 .agent-policy.yaml in the folder allows; without that file it only reads. Before
 each change or command you are asked: y allows it once, a for the rest of the
-run, n refuses it, d shows the whole diff. Ctrl-C cancels the run and tells what
-was changed.
+run, n refuses it, d shows the whole diff. Ctrl-C cancels the run and lists its
+changes.
 
-It needs the setting workspace.read-only: false. To allow nothing but what the
-policy names, and to be asked nothing: --yes.
+Changes and commands need the setting workspace.read-only: false. With --yes,
+the agent does everything that the policy allows without asking.
 
-Uses the running copilot-proxy if it serves the folder (serve --workspace), else
-one of its own until the run has ended.
+Uses the running copilot-proxy if it serves the folder (serve --workspace).
+Otherwise it starts one and stops it after the run.
 
 Exits with 0 if the model finished, with 1 if the run failed or reached a limit,
 with 3 if you are not logged in, and with 130 if you cancelled it.

@@ -296,7 +296,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
         const paths = check.args.slice(0, check.args.length - (command?.length ?? 0))
         if (command?.length === 0) check.error("error: missing command after '--'")
         if (paths.length + (command === undefined ? 0 : 1) > 1) {
-          check.error('error: one path, or one command after --')
+          check.error('error: give one path, or one command after --')
         }
         return (await loadPolicy()).policyCheck(context, { ...flags, path: paths[0], command })
       }),
@@ -309,7 +309,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   add(program, 'agent', 'let a model work in a folder', helpText.agent)
     .argument('<goal...>', 'what to do, in your words')
     .option('--workspace <folder>', 'the folder (default: this one)')
-    .option('--model <model>', 'model to use (default: agent.model, or the choice of Copilot)')
+    .option('--model <model>', 'model to use (default: agent.model, or the best one)')
     .option('--yes', 'approve everything that the policy allows')
     .option('--max-steps <number>', 'end after this number of steps (default: agent.max-steps)')
     .option('--json', 'print events as JSON, one per line')
@@ -445,12 +445,27 @@ function refuseEarly(program: Command, command: Command, option: string): never 
   const isTaken = command.options.some((each) => isNamed(each, option))
   const message = isTaken
     ? `put option '${option}' after the command: ${program.name()} ${path} ${option}`
-    : `option '${option}' is not for the command '${path}'`
+    : `the command '${path}' has no option '${option}'`
   return command.error(`error: ${message}`)
+}
+
+/** commander's sentence about a value that is none of the choices, in the words of the other messages. */
+function inOwnWords(message: string): string {
+  return message
+    .replace(
+      /command-argument value '(.*)' is invalid for argument '(.*)'\. Allowed choices are (.*)\./s,
+      "unknown $2 '$1'. Use one of: $3",
+    )
+    .replace(
+      /option '(?:-\w, )?(--[\w-]+) <.*?>' argument '(.*)' is invalid\. Allowed choices are (.*)\./s,
+      "$1 must be one of: $3; got '$2'",
+    )
 }
 
 /** commander repeats arguments unchanged; they may be long, hold control characters, or break the line. */
 function printable(message: string, argv: readonly string[]): string {
   const broken = argv.filter((argument) => argument.includes('\n'))
-  return visibleLines(broken.reduce((text, argument) => text.replaceAll(argument, visible(argument)), message))
+  return visibleLines(
+    broken.reduce((text, argument) => text.replaceAll(argument, visible(argument)), inOwnWords(message)),
+  )
 }

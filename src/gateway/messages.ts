@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { checkValue } from '../json/check-value.ts'
 import { isObject, isTooDeep, type JsonObject } from '../json/json.ts'
 
 // The messages of the provider interface, core profile (protocol version 2). Pure: text to messages, messages to text.
@@ -161,18 +162,17 @@ export function decodeMessage(text: string): Decoded {
   if (sizeBytes > maxResultBytes) return tooLarge()
   if (isTooDeep(text)) return malformed('The JSON is nested too deeply.')
   const envelope = parseEnvelope(text)
-  if (envelope === undefined) return malformed('The message is no JSON object with a "type".')
+  if (envelope === undefined) return malformed('The message must be a JSON object with a "type".')
   const { type } = envelope
   if (type !== 'tool.result' && sizeBytes > maxMessageBytes) return tooLarge(type)
   if (!isProviderType(type)) {
-    const detail = `There is no message type ${JSON.stringify(type.slice(0, maxNameLength))}.`
+    const detail = `Unknown message type ${JSON.stringify(type.slice(0, maxNameLength))}.`
     return { ok: false, code: 'UNKNOWN_TYPE', detail, type, isAmbiguous: false }
   }
-  const parsed = providerMessages[type].safeParse(envelope)
-  if (parsed.success) return { ok: true, message: parsed.data }
-  const [issue] = parsed.error.issues
-  const path = issue?.path.join('.') ?? ''
-  const detail = `${type}${path === '' ? '' : ` field "${path}"`}: ${issue?.message ?? 'is invalid'}.`
+  const checked = checkValue(providerMessages[type], envelope)
+  if (checked.ok) return { ok: true, message: checked.value }
+  const path = checked.problem.path.join('.')
+  const detail = `${type}: ${path === '' ? 'the message' : `field "${path}"`} ${checked.problem.detail}.`
   const id = type === 'tool.result' && typeof envelope['id'] === 'string' ? envelope['id'] : undefined
   return { ok: false, code: 'INVALID_JSON', detail, type, id, isAmbiguous: type === 'tool.result' && id === undefined }
 }

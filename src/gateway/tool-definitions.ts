@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { checkValue } from '../json/check-value.ts'
 import { isObject } from '../json/json.ts'
 import { modelName, readSchema } from '../tools/foreign-tools.ts'
 import type { ParametersSchema } from '../tools/tool.ts'
@@ -43,26 +44,28 @@ const definition = z.looseObject({
  */
 export function readTools(given: readonly unknown[], ownerOf: (name: string) => string | undefined): ReadTools {
   if (given.length > maxTools) {
-    return refuse('PAYLOAD_TOO_LARGE', `A provider may have ${maxTools} tools; these are ${given.length}.`)
+    return refuse('PAYLOAD_TOO_LARGE', `A provider may have at most ${maxTools} tools, got ${given.length}.`)
   }
   const tools: ToolDefinition[] = []
   const seen = new Set<string>()
   const cost = { objects: 0 }
   for (const [index, value] of given.entries()) {
-    const parsed = definition.safeParse(value)
-    if (!parsed.success) {
-      const [issue] = parsed.error.issues
-      const path = ['tools', index, ...(issue?.path ?? [])].join('.')
-      return refuse('INVALID_JSON', `${path}: ${issue?.message ?? 'is invalid'}.`)
+    const checked = checkValue(definition, value)
+    if (!checked.ok) {
+      const { path, detail } = checked.problem
+      return refuse('INVALID_JSON', `${['tools', index, ...path].join('.')} ${detail}.`)
     }
-    const { name, description, timeout, annotations, parameters } = parsed.data
+    const { name, description, timeout, annotations, parameters } = checked.value
     if (!namePattern.test(name) || name in {}) {
       const detail =
-        'A name has 1 to 64 of the characters A-Z a-z 0-9 _ . - and is no name that JavaScript gives a meaning'
-      return refuse('INVALID_JSON', `tools.${index}.name: ${detail}.`)
+        'must have 1 to 64 of the characters A-Z a-z 0-9 _ . - and must not be a property of every JavaScript object'
+      return refuse('INVALID_JSON', `tools.${index}.name ${detail}.`)
     }
     if (reservedPattern.test(name)) {
-      return refuse('TOOL_CONFLICT', `The name "${name}" begins with a word that is reserved. Rename the tool.`)
+      return refuse(
+        'TOOL_CONFLICT',
+        `The name "${name}" begins with mcp. or rpc., which are reserved. Rename the tool.`,
+      )
     }
     const owner = seen.has(modelName(name)) ? 'another tool of this provider' : ownerOf(name)
     if (owner !== undefined) {

@@ -5,6 +5,8 @@ import { Fault } from '../errors.ts'
 import type { Companion } from '../sessions/open-companion.ts'
 import type { SessionListing } from '../tools/registry-tools.ts'
 import type { Page } from '../sessions/session-store.ts'
+import { checkValue } from '../json/check-value.ts'
+import { refuseProblem } from '../translate/parts/invalid.ts'
 import { parseBody } from '../translate/parts/json-body.ts'
 import { readBody } from './body.ts'
 import type { Lifetimes } from './lifetimes.ts'
@@ -30,16 +32,19 @@ const maxAttachments = 20
 /** Of all attachments of a message. Characters of text or base64. */
 const maxAttached = 10 * 1024 * 1024
 
-const attachment = z.union([
-  z.strictObject({ name: z.string().max(300), mediaType: z.string().max(100), text: z.string() }),
-  z.strictObject({
-    name: z.string().max(300),
-    mediaType: z
-      .string()
-      .regex(/^image\/(?:png|jpeg|gif|webp)$/, 'must be image/png, image/jpeg, image/gif or image/webp'),
-    base64: z.base64(),
-  }),
-])
+const attachment = z.union(
+  [
+    z.strictObject({ name: z.string().max(300), mediaType: z.string().max(100), text: z.string() }),
+    z.strictObject({
+      name: z.string().max(300),
+      mediaType: z
+        .string()
+        .regex(/^image\/(?:png|jpeg|gif|webp)$/, 'must be image/png, image/jpeg, image/gif or image/webp'),
+      base64: z.base64(),
+    }),
+  ],
+  'must be {name, mediaType, text} or, for an image, {name, mediaType, base64}',
+)
 
 const messageRequest = z.strictObject({
   text: z.string().trim().min(1).max(maxText),
@@ -173,7 +178,9 @@ function findSession(workspaces: Companion['workspaces'], given: string | undefi
   if (session !== undefined) return session.id
   if (given !== undefined) throw refused('session_not_found')
   const detail =
-    workspaces.sessions().length === 0 ? 'no workspace could be opened' : 'is required: there are several sessions'
+    workspaces.sessions().length === 0
+      ? 'no workspace could be opened; see the log of copilot-proxy'
+      : 'there are several sessions; send the id of one, see GET /sessions'
   throw invalid('sessionId', detail)
 }
 
@@ -192,10 +199,8 @@ function pageOf({ url }: FastifyRequest): Page {
 const bodyLimits = { maxDepth: 20, maxMembers: 100, maxValues: 10_000 }
 
 function parse<Body>(schema: z.ZodType<Body>, text: string): Body {
-  const parsed = schema.safeParse(parseBody(text, bodyLimits).value)
-  if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
-  throw invalid(issue?.path.join('.') ?? '', issue?.message ?? 'is not valid')
+  const checked = checkValue(schema, parseBody(text, bodyLimits).value)
+  return checked.ok ? checked.value : refuseProblem(checked.problem)
 }
 
 function invalid(path: string, detail: string): Fault {

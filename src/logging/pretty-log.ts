@@ -177,6 +177,9 @@ export function describeError(error: unknown): string {
 
 /** `upstream silent (phase idle, after_ms 300000)`, for an error without a description. */
 function describeKind(kind: string, error: Fields): string {
+  const { problem = 'missing', per_minute: perMinute, setting } = error
+  if (kind === 'key_required') return `${problem === 'missing' ? 'no' : String(problem)} key`
+  if (kind === 'rate_limited') return `rate limit of ${String(perMinute)} requests a minute (${String(setting)})`
   const facts = Object.entries(error).flatMap(([name, value]) =>
     name !== 'kind' && (typeof value === 'string' || typeof value === 'number') ? [`${name} ${value}`] : [],
   )

@@ -122,7 +122,50 @@ function describe(error: ErrorObject | undefined): { readonly key?: string; read
   if (error?.keyword === 'additionalProperties') {
     return { key: named('additionalProperty') ?? '', detail: 'There is no such argument.' }
   }
-  if (error?.keyword === 'const')
-    return { detail: `The value must be ${JSON.stringify(error.params['allowedValue'])}.` }
-  return { detail: `The value ${error?.message ?? 'is invalid'}.` }
+  return { detail: `The value ${wordKeyword(error)}.` }
 }
+
+/** ajv's own messages, with articles. */
+function wordKeyword(error: ErrorObject | undefined): string {
+  const limit: unknown = error?.params['limit']
+  switch (error?.keyword) {
+    case 'type': {
+      const types = String(error.params['type']).split(',')
+      return `must be ${types.map((type) => typeNames[type] ?? type).join(' or ')}`
+    }
+    case 'enum': {
+      const values: unknown = error.params['allowedValues']
+      return `must be ${Array.isArray(values) ? values.map((value) => JSON.stringify(value)).join(' or ') : 'an allowed value'}`
+    }
+    case 'const':
+      return `must be ${JSON.stringify(error.params['allowedValue'])}`
+    case 'minimum':
+      return `must be at least ${String(limit)}`
+    case 'maximum':
+      return `must be at most ${String(limit)}`
+    case 'minLength':
+    case 'minItems':
+      return limit === 1 ? 'must not be empty' : `must have at least ${String(limit)} ${lengthUnits[error.keyword]}`
+    case 'maxLength':
+    case 'maxItems':
+      return `must have at most ${String(limit)} ${lengthUnits[error.keyword]}`
+    default:
+      return error?.message ?? 'is invalid'
+  }
+}
+
+const typeNames: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+}
+
+const lengthUnits = {
+  minLength: 'characters',
+  maxLength: 'characters',
+  minItems: 'elements',
+  maxItems: 'elements',
+} as const

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { checkValue } from '../json/check-value.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import { trustPatterns } from './check-arguments.ts'
 import type { Tool, ToolContext, ToolEffect, ToolResult } from './tool.ts'
@@ -19,11 +20,10 @@ export function defineTool<Schema extends z.ZodObject>(schema: Schema, definitio
     parameters: trustPatterns(parameters),
     // The registry has checked the arguments against `parameters`; this checks what JSON Schema cannot say, and types them.
     async run(args: unknown, context) {
-      const parsed = schema.safeParse(args)
-      if (parsed.success) return definition.run(parsed.data, context)
-      const [issue] = parsed.error.issues
-      const path = issue?.path.join('.') ?? ''
-      throw new ToolError({ kind: 'invalid_arguments', path, detail: issue?.message ?? 'The arguments are invalid.' })
+      const checked = checkValue(schema, args)
+      if (checked.ok) return definition.run(checked.value, context)
+      const { path, detail } = checked.problem
+      throw new ToolError({ kind: 'invalid_arguments', path: path.join('.'), detail: `The argument ${detail}.` })
     },
   }
 }

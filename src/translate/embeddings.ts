@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { Fault } from '../errors.ts'
+import { checkValue } from '../json/check-value.ts'
+import { refuseProblem } from './parts/invalid.ts'
 import { parseBody } from './parts/json-body.ts'
 
 /** OpenAI's limit. Source: OpenAI API specification, CreateEmbeddingRequest. */
@@ -38,12 +40,9 @@ interface EmbeddingsModel {
  * @throws Fault `malformed_body`, `invalid_request`
  */
 export function decodeEmbeddingsRequest(text: string): EmbeddingsRequest {
-  const body = embeddingsBody.safeParse(parseBody(text, limits).value)
-  if (!body.success) {
-    const [issue] = body.error.issues
-    throw invalid(issue?.path.join('.') ?? '', issue?.message ?? 'must be an embeddings request')
-  }
-  const { model, input, encoding_format, dimensions, ...unread } = body.data
+  const body = checkValue(embeddingsBody, parseBody(text, limits).value)
+  if (!body.ok) refuseProblem(body.problem)
+  const { model, input, encoding_format, dimensions, ...unread } = body.value
   return {
     model,
     inputs: decodeInput(input),

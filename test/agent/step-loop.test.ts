@@ -119,7 +119,7 @@ describe('steps', () => {
   test('an empty answer is asked for once more, then the run fails', () => {
     const { feed } = loop()
     expect(feed(begin, says(' ')).slice(2)).toEqual([
-      'notice: The answer of the model cannot be used. It is asked once more.',
+      'notice: The answer of the model could not be used. Asking once more.',
       'ask first as agent',
     ])
     expect(feed(says('')).at(-1)).toBe('end failed')

@@ -26,19 +26,27 @@ test('a message that begins with the prefix is for the agent', async () => {
   }
 })
 
+test('a message without text is told what is missing and which member is unknown', async () => {
+  const proxy = await openWorkspace()
+  const reply = await postMessage(proxy, { txt: 'hello' })
+  expect(reply.json()).toMatchObject({
+    error: { message: "Missing required parameter: 'text'. Unknown parameter: 'txt'.", param: 'text' },
+  })
+})
+
 test.each([
   ['no text', {}, 400, 'text'],
   ['an empty text', { text: ' ' }, 400, 'text'],
   ['only a prefix', { text: 'agent: ' }, 400, 'text'],
   ['an unknown mode', { text: 'x', mode: 'edit' }, 400, 'mode'],
   ['too many steps', { text: 'x', maxSteps: 31 }, 400, 'maxSteps'],
-  ['an unknown member', { text: 'x', session: 'app' }, 400, null],
+  ['an unknown member', { text: 'x', session: 'app' }, 400, 'session'],
   ['an unknown session', { text: 'x', sessionId: 'unknown' }, 404, null],
   [
     'a binary attachment',
     { text: 'x', attachments: [{ name: 'a', mediaType: 'application/pdf', base64: 'AA==' }] },
     400,
-    'attachments.0.mediaType',
+    'attachments[0].mediaType',
   ],
 ])('a message with %s is refused', async (_what, body, status, param) => {
   const proxy = await openWorkspace()

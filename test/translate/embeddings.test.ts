@@ -69,13 +69,13 @@ describe('the caller’s body', () => {
     ['a number', { input: 7 }, 'input', /string or an array of strings/],
     ['no input', {}, 'input', /string or an array of strings/],
     ['too many texts', { input: Array.from({ length: 2049 }, () => 'a') }, 'input', /2048 entries.*2049/],
-    ['no model', { model: undefined, input: 'a' }, 'model', /name of a model/],
+    ['no model', { model: undefined, input: 'a' }, 'model', /missing required/],
     ['an empty model', { model: '', input: 'a' }, 'model', /name of a model/],
     ['an unknown encoding', { input: 'a', encoding_format: 'int8' }, 'encoding_format', /"float" or "base64"/],
     ['no dimensions', { input: 'a', dimensions: 0 }, 'dimensions', /at least 1/],
     ['half a dimension', { input: 'a', dimensions: 1.5 }, 'dimensions', /whole number/],
   ])('%s: a 400 that names the place', (_what, body, path, detail) => {
-    expect(refusal(() => decode({ model: 'm', ...body }))).toEqual({
+    expect(refusal(() => decode({ model: 'm', ...body }))).toMatchObject({
       kind: 'invalid_request',
       path,
       detail: expect.stringMatching(detail),
@@ -83,7 +83,11 @@ describe('the caller’s body', () => {
   })
 
   test.each([null, 'text', 7, [1]])('%j is not a body', (body) => {
-    expect(refusal(() => decode(body))).toEqual({ kind: 'invalid_request', path: '', detail: 'must be a JSON object' })
+    expect(refusal(() => decode(body))).toMatchObject({
+      kind: 'invalid_request',
+      path: '',
+      detail: 'must be a JSON object',
+    })
   })
 
   test.each(['', '{"model":"m","input":"secr', '{"model":"m",}', 'input=secret'])(

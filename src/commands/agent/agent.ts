@@ -21,7 +21,7 @@ interface Interrupt {
 export async function agent(context: CommandContext, flags: AgentFlags): Promise<ExitCode> {
   const { maxSteps } = flags
   if (maxSteps !== undefined && !/^[1-9]\d{0,4}$/.test(maxSteps)) {
-    throw new CommandFailure(exitCode.usage, `--max-steps must be a number from 1: ${maxSteps}`)
+    throw new CommandFailure(exitCode.usage, `--max-steps must be a whole number of at least 1, got "${maxSteps}".`)
   }
   const connection = await connect(context, flags)
   const interrupt = createInterrupt()

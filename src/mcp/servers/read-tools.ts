@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { checkValue } from '../../json/check-value.ts'
 import { isObject } from '../../json/json.ts'
 import { readSchema } from '../../tools/foreign-tools.ts'
 import type { ParametersSchema } from '../../tools/tool.ts'
@@ -31,12 +32,13 @@ export function readTools(given: readonly unknown[], prefix: string) {
   const tools = new Map<string, ServerTool>()
   const problems: string[] = []
   for (const value of given) {
-    const parsed = definition.safeParse(value)
-    if (!parsed.success) {
-      problems.push(`a tool has an invalid definition: ${parsed.error.issues[0]?.message ?? ''}`)
+    const checked = checkValue(definition, value)
+    if (!checked.ok) {
+      const { path, detail } = checked.problem
+      problems.push(`a tool has an invalid definition: ${path.join('.') || 'it'} ${detail}`)
       continue
     }
-    const { name: own, description, inputSchema, annotations } = parsed.data
+    const { name: own, description, inputSchema, annotations } = checked.value
     const name = `${prefix}_${own.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`.slice(0, maxName)
     const quoted = JSON.stringify(own.slice(0, maxName))
     const parameters = readSchema(inputSchema)

@@ -1,7 +1,7 @@
 import { headersOf, statusOf } from '../../errors.ts'
 import type { ProxyError, SessionProblem } from '../../errors.ts'
 import { nameRequestId } from '../../upstream-errors/request-id.ts'
-import { missingParameter } from './invalid.ts'
+import { missingParameter, unknownParameter } from './invalid.ts'
 
 /** An error in OpenAI's form, which Chat Completions and Responses share. Messages uses the message only. */
 export interface Wording {
@@ -11,6 +11,9 @@ export interface Wording {
   readonly code?: string | undefined
   readonly param?: string | undefined
 }
+
+/** Names of unknown members in one message. */
+const maxUnknown = 5
 
 /** Words an error for users, with upstream's request id in brackets behind the message. */
 export function wordError(error: ProxyError, requestId: string): Wording {
@@ -26,8 +29,13 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
   switch (error.kind) {
     case 'invalid_request': {
       const { path, detail, code } = error
+      const unknown = (error.unknown ?? []).slice(0, maxUnknown).map((name) => `'${shortened(name)}'`)
+      const nameUnknown = unknown.length === 0 ? '' : `Unknown parameter: ${unknown.join(', ')}.`
+      if (code === unknownParameter) return invalid(nameUnknown, code, path)
       // OpenAI's own sentence.
-      if (code === missingParameter) return invalid(`Missing required parameter: '${path}'.`, code, path)
+      if (code === missingParameter) {
+        return invalid(`Missing required parameter: '${path}'. ${nameUnknown}`.trimEnd(), code, path)
+      }
       const message = path === '' ? `Invalid request: ${detail}` : `Invalid '${path}': ${detail}`
       return invalid(sentence(message), code, path)
     }

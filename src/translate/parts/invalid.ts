@@ -1,7 +1,26 @@
 import { Fault } from '../../errors.ts'
+import type { ValueProblem } from '../../json/check-value.ts'
 
 /** OpenAI's code for a missing value. */
 export const missingParameter = 'missing_required_parameter'
+
+/** OpenAI's code for a member that it does not know. */
+export const unknownParameter = 'unknown_parameter'
+
+const problemDetails = { missing: 'missing required parameter', unknown: 'unknown parameter' } as const
+
+const problemCodes = { missing: missingParameter, unknown: unknownParameter, invalid: 'invalid_value' } as const
+
+/** Throws the 400 for a body that `checkValue` refuses. */
+export function refuseProblem({ path, kind, detail, unknown }: ValueProblem): never {
+  throw new Fault({
+    kind: 'invalid_request',
+    path: formatPath(path),
+    detail: kind === 'invalid' ? detail : problemDetails[kind],
+    code: problemCodes[kind],
+    ...(unknown.length > 0 && { unknown: unknown.map(formatPath) }),
+  })
+}
 
 /** Throws the 400 for a missing value or one of the wrong type. The message names its type, never its content. */
 export function refuseType(path: string, expected: string, actual: unknown): never {
