@@ -98,11 +98,10 @@ export default {
   output: {
     dir: 'dist',
     cleanDir: true,
-    format: 'esm',
+    format: 'cjs',
     // Names stay, for stacks. Comments and spaces go: V8 keeps a program's text in memory.
     minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
-    entryFileNames: '[name].js',
-    chunkFileNames: '[name]-[hash].js',
-    hashCharacters: 'hex',
+    entryFileNames: '[name].cjs',
+    chunkFileNames: '[name].cjs',
   },
 } satisfies RolldownOptions

@@ -15,13 +15,10 @@ if (isOld) {
   // parsed a lot: compiling it again took 9 MB.
   require('v8').setFlagsFromString('--semi-space-growth-factor=1')
   require('v8').setFlagsFromString('--wasm-tiering-budget=1300000000')
-  // Compiled code is kept between runs, which makes the start about a fifth faster. In a folder of the user's own: Node's
-  // default is the shared temporary folder, where somebody else could put code that this program would run.
-  // The single-file program has it inside.
-  var dir = require('node:sea').isSea() ? undefined : cacheDir()
-  if (dir !== undefined) require('module').enableCompileCache(dir)
-  // An ES module, which every Node that comes this far can require.
-  require('../dist/main.js')
+  // The single-file program has its compiled code inside. For the package, a folder of the user's own keeps it between
+  // runs: in a shared folder, somebody else could put code that this program would run.
+  if (require('node:sea').isSea()) require('../dist/main.cjs')
+  else require('./load-program.cjs')(cacheDir())
 }
 
 // Undefined where this user has no folder for it; the start is a little slower then, and nothing else.

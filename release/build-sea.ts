@@ -44,7 +44,7 @@ await build({
   cwd: root,
   input: 'bin/copilot-proxy.cjs',
   plugins: [
-    { name: 'sources', resolveId: (id) => (id === '../dist/main.js' ? join(root, 'src/main.ts') : undefined) },
+    { name: 'sources', resolveId: (id) => (id === '../dist/main.cjs' ? join(root, 'src/main.ts') : undefined) },
     ...toPlugins([node]),
   ],
   output: { file: join(work, 'program.cjs'), format: 'cjs', codeSplitting: false, minify: config.output.minify },

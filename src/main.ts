@@ -233,5 +233,5 @@ async function main(): Promise<void> {
   })
 }
 
-// Not a top-level await: bin/copilot-proxy.cjs loads this file with require().
+// No top-level await: the build is CommonJS.
 void main()

@@ -13,7 +13,7 @@ export async function setup(project: TestProject): Promise<void> {
 }
 
 function buildProgram(): Promise<void> {
-  return buildIfChanged('build', 'dist/main.js')
+  return buildIfChanged('build', 'dist/main.cjs')
 }
 
 /** Runs the npm script unless its output is newer than the sources. */

@@ -64,13 +64,14 @@ afterAll(() => rm(dir, { recursive: true, force: true }))
 describe('J04 the packed program', () => {
   test('holds what runs and what a user reads, nothing else', () => {
     // No source maps, no types, no tests, nothing that begins with a dot.
-    const other = files.filter((path) => !/^dist\/[a-z0-9-]+\.js$/.test(path)).toSorted()
+    const other = files.filter((path) => !/^dist\/[a-z0-9-]+\.cjs$/.test(path)).toSorted()
     expect(other).toEqual([
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
       'SECURITY.md',
       'bin/copilot-proxy.cjs',
+      'bin/load-program.cjs',
       'config.example.yaml',
       'dist/THIRD_PARTY_LICENSES.txt',
       'dist/sbom.json',
@@ -121,7 +122,7 @@ describe('J04 the packed program', () => {
   })
 
   test('names its functions, for stacks, and is ASCII, which V8 keeps in half the memory', async () => {
-    const code = await readFile(join(dir, 'package', 'dist', 'main.js'), 'latin1')
+    const code = await readFile(join(dir, 'package', 'dist', 'main.cjs'), 'latin1')
     expect(code).toMatch(/function createUnfinished\(/)
     expect(code).toMatch(/^[\0-\x7f]+$/)
   })

@@ -49,7 +49,12 @@ function reasonOf(words: string): 'absent' | 'locked' | 'refused' {
   return /access platform storage|locked|prompt/i.test(words) ? 'locked' : 'refused'
 }
 
+// No top-level await: the build is CommonJS.
+async function main(): Promise<void> {
+  const asked = keychainQuestion.parse(JSON.parse(await text(stdin)))
+  stdout.write(JSON.stringify(await answer(asked)))
+}
+
 // The library's threads cannot be stopped, and would keep the process from exiting normally.
 setTimeout(() => kill(pid, 'SIGKILL'), LIFE_MS).unref()
-const asked = keychainQuestion.parse(JSON.parse(await text(stdin)))
-stdout.write(JSON.stringify(await answer(asked)))
+void main()

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
+import { createRequire } from 'node:module'
 import type { Node, QueryCapture } from '@vscode/tree-sitter-wasm'
 import { symbolKinds, type Language, type SymbolKind } from './languages.ts'
 
@@ -55,7 +55,7 @@ export interface ParsedCode {
 export async function parseCode(text: string, grammar: string): Promise<ParsedCode | undefined> {
   const { default: treeSitter } = await import('@vscode/tree-sitter-wasm')
   await treeSitter.Parser.init()
-  const file = fileURLToPath(import.meta.resolve(`@vscode/tree-sitter-wasm/wasm/tree-sitter-${grammar}.wasm`))
+  const file = createRequire(import.meta.url).resolve(`@vscode/tree-sitter-wasm/wasm/tree-sitter-${grammar}.wasm`)
   const language = await treeSitter.Language.load(await readFile(file))
   const end = Date.now() + maxMs
   // The types lack it for queries.
