@@ -16,9 +16,9 @@ if (isOld) {
   require('v8').setFlagsFromString('--semi-space-growth-factor=1')
   require('v8').setFlagsFromString('--wasm-tiering-budget=1300000000')
   // The single-file program has its compiled code inside. For the package, a folder of the user's own keeps it between
-  // runs: in a shared folder, somebody else could put code that this program would run.
+  // runs: in a shared folder, somebody else could put code that this program would run. Node's variable turns that off.
   if (require('node:sea').isSea()) require('../dist/main.cjs')
-  else require('./load-program.cjs')(cacheDir())
+  else require('./load-program.cjs')(process.env.NODE_DISABLE_COMPILE_CACHE ? undefined : cacheDir())
 }
 
 // Undefined where this user has no folder for it; the start is a little slower then, and nothing else.

@@ -43,10 +43,10 @@ describe('a reply is found', () => {
 
 describe('a reply is refused', () => {
   test.each([
-    ['without JSON', 'I have fixed it.', 'no whole JSON object'],
-    ['cut off', action.slice(0, -10), 'no whole JSON object'],
+    ['without JSON', 'I have fixed it.', 'no complete JSON object'],
+    ['cut off', action.slice(0, -10), 'no complete JSON object'],
     ['without actions', '{"actions":[],"commentary":"hm","done":false}', 'at least one action'],
-    ['with nothing to do or say', '{"commentary":"hm"}', 'no whole JSON object'],
+    ['with nothing to do or say', '{"commentary":"hm"}', 'no complete JSON object'],
     ['that ends without a summary', '{"done":true}', 'needs a finalSummary'],
     ['with an action without a tool', '{"actions":[{"path":"a"}]}', 'actions.0.tool'],
   ])('%s', (_, text, problem) =>

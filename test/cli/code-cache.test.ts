@@ -20,7 +20,10 @@ beforeAll(async () => {
 afterAll(() => rm(dir, { recursive: true, force: true }))
 
 function start(home: string, ...args: string[]) {
-  return startProcess([join(dir, 'bin/copilot-proxy.cjs'), ...args], { COPILOT_PROXY_HOME: home })
+  return startProcess([join(dir, 'bin/copilot-proxy.cjs'), ...args], {
+    COPILOT_PROXY_HOME: home,
+    NODE_DISABLE_COMPILE_CACHE: undefined,
+  })
 }
 
 function codeDir(home: string): string {
