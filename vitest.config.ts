@@ -1,11 +1,24 @@
-import { availableParallelism } from 'node:os'
+import { existsSync, readFileSync, statfsSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 /** Their `vi.mock` would reach the other files of a worker, or come too late for a module that is loaded already. */
 const mocking = ['http/api-keys', 'workspace/swapped-folder', 'workspace/ripgrep'].map((name) => `test/${name}.test.ts`)
 
+/** On Linux a folder in memory, if it has room and may have programs: a disk takes milliseconds to sync a file. */
+function temporaryFolder(): string {
+  const folder = '/dev/shm'
+  if (process.env['TMPDIR'] !== undefined || !existsSync(folder)) return tmpdir()
+  const { bavail, bsize } = statfsSync(folder)
+  const mount = readFileSync('/proc/self/mounts', 'utf8')
+    .split('\n')
+    .find((line) => line.split(' ')[1] === folder)
+  return bavail * bsize > 2 ** 31 && mount?.includes('noexec') === false ? folder : tmpdir()
+}
+
 export default defineConfig({
   test: {
+    env: { TMPDIR: temporaryFolder() },
     // A guard against hanging and no measure: a machine may be busy with other things.
     testTimeout: 30_000,
     expect: { poll: { timeout: 20_000 } },
