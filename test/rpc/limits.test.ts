@@ -111,11 +111,12 @@ it('G31: requests beyond the bound are refused, and each of 10,000 gets one answ
   expect(await client.ask('echo')).toMatchObject({ result: {} })
 })
 
+const large = (word: string): string =>
+  `{"jsonrpc":"2.0","id":"${word}","method":"wait","params":{"text":"${word.repeat(MiB)}"}}`
+
 it('takes messages in their order, also behind large ones', async () => {
   const { url, calls } = await open()
   const client = await connect(url)
-  const large = (word: string): string =>
-    `{"jsonrpc":"2.0","id":"${word}","method":"wait","params":{"text":"${word.repeat(MiB)}"}}`
   client.sendText(large('1'))
   client.sendText('{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":"1"}}')
   client.sendText(large('2'))
