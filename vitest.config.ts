@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 /** Their `vi.mock` would reach the other files of a worker, or come too late for a module that is loaded already. */
@@ -14,6 +15,8 @@ export default defineConfig({
       { extends: true, test: { name: 'shared', isolate: false, include: ['test/**/*.test.ts'], exclude: mocking } },
       { extends: true, test: { name: 'mocking', include: mocking } },
     ],
+    // Processes that tests start from sources load them in half the time.
+    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled-tests') },
     globalSetup: ['test/build-program.ts'],
     setupFiles: ['test/setup.ts'],
     // Many tests wait for a process or a deadline most of their time: more of them at once than there are cores.
