@@ -63,8 +63,8 @@ describe.each(speakers.map((speaker, at) => ({ name: speaker.name, speaker, at }
   'a session of $name',
   ({ speaker, at }) => {
     // In the list of a speaker, both directions of every second pair are streamed; the next speaker streams the others.
-    const sessions = switches.map((each, index) => ({ ...each, stream: (at + (index >> 1)) % 2 === 0 }))
-    test.each(sessions)('goes on from $title', async ({ kind, refuses, from, to, stream }) => {
+    const sessions = switches.map((each, index) => ({ each, title: each.title, stream: (at + (index >> 1)) % 2 === 0 }))
+    test.each(sessions)('goes on from $title', async ({ each: { kind, refuses, from, to }, stream }) => {
       const { codexLogin = 'stored' } = kind
       const proxy = await openProxy({ codexLogin })
       const talk = speaker.open(proxy, { model: from, stream, hasTools: true, thinks: true })

@@ -34,10 +34,12 @@ async function killAfter(folder: string, last: number, at: { lines: number; dela
   onTestFinished(() => void writer.kill('SIGKILL'))
   const gone = once(writer, 'exit')
   let seen = 0
-  for await (const _line of createInterface(writer.stdout)) {
-    seen += 1
-    if (seen === at.lines) break
-  }
+  await new Promise<void>((resolve) => {
+    createInterface(writer.stdout).on('line', () => {
+      seen += 1
+      if (seen === at.lines) resolve()
+    })
+  })
   // Anywhere in the next write.
   await delay(at.delayMs)
   writer.kill('SIGKILL')
