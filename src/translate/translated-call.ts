@@ -8,6 +8,7 @@ import type {
   ReplyNotes,
   ReplySeed,
   ReplyStream,
+  SearchPlan,
   TurnAccepts,
 } from './dialect.ts'
 import { limitImages } from './images.ts'
@@ -18,7 +19,7 @@ import type { Turn, TurnToolChoice } from './turn.ts'
 import type { UpstreamDialect } from './upstream-dialect.ts'
 import { refuseLosses, type Warning } from './warning.ts'
 import { describeSearches, emulateSearch } from './web-search.ts'
-import type { EmulatedTurn, SearchPlan } from './web-search.ts'
+import type { EmulatedTurn } from './web-search.ts'
 
 /** One request in the upstream's dialect, and the reader of its reply. */
 export interface TranslatedCall<Reader = ReplyReader> {

@@ -18,6 +18,13 @@ export interface StateFiles {
   readonly logFile: string
 }
 
+export interface StartedDaemon {
+  /** It accepts connections at `record.url`. */
+  readonly record: DaemonRecord
+  /** This user's background daemon was running already. */
+  readonly wasRunning: boolean
+}
+
 /** Creates nothing. @throws CommandFailure if there is no home folder */
 export function findStateFiles(context: CommandContext): StateFiles {
   const dir = findStateDir(context)
