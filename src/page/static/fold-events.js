@@ -326,7 +326,7 @@ function toNote(event, key) {
       return { kind: 'note', key, time, tone: 'info', title: 'Session', text: lifecycleText(event.state) }
     case 'gap': {
       const text = 'This page missed some events. The messages and runs below are complete.'
-      return { kind: 'note', key, time, tone: 'gap', title: `Gap of ${event.to - event.from + 1} events`, text }
+      return { kind: 'note', key, time, tone: 'gap', title: `Missed events: ${event.to - event.from + 1}`, text }
     }
   }
 }

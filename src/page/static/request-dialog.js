@@ -115,6 +115,7 @@ function factsOf(request) {
       asked !== null && model !== null && asked !== model ? `${model}, requested as ${asked}` : (model ?? asked ?? ''),
     ],
     ['Route', request.route ?? ''],
+    ['Fallback', request.fallback ?? ''],
     ['Status', status === sent ? String(status) : `${status}, after the answer had started with ${sent}`],
     ['Error', request.error ?? ''],
     [
