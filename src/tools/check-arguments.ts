@@ -59,7 +59,7 @@ export function checkArguments(schema: ParametersSchema, args: unknown): void {
 function compile(schema: ParametersSchema): ValidateFunction {
   try {
     if (JSON.stringify(schema).length > maxSchemaLength) throw new Error('The schema is too large.')
-    if (!isSchema(schema)) throw new Error('It is no JSON Schema.')
+    if (!isSchema(schema)) throw new Error('It is not a JSON Schema.')
     // A new instance: one instance refuses a second schema of the same `$id`, and keeps all of them.
     const ajv = new Ajv2020({
       ...options,

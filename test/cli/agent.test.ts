@@ -82,11 +82,11 @@ test('--yes does not pass by the policy', async () => {
 test('without a terminal and without --yes, changes and commands are refused, and it says why', async () => {
   const { agent, total } = await openShop()
   const { code, stdout } = await agent(fix).ended
-  expect(stdout).toContain('  Refused, because nobody can be asked here.')
+  expect(stdout).toContain('  Refused: there is no terminal to ask for your approval.')
   expect(stdout).toContain('3 approvals in a row were refused.')
   expect(stdout).not.toContain('You refused')
   expect(stdout.replaceAll('\n', ' ')).toContain(
-    'Nobody could be asked, because this is no terminal. Add --yes to approve',
+    'Changes and commands were refused, because there is no terminal to ask for your approval.',
   )
   expect(code).toBe(1)
   expect(await total()).toBe(shopFiles['src/total.js'])
@@ -176,7 +176,7 @@ describe.skipIf(!hasPython)('on a terminal (needs python3)', () => {
     await answer(cli, 3, 'd')
     await answer(cli, 4, 'y')
     const { code, stdout } = await cli.ended
-    expect(stdout).toContain('allow for the rest of the run')
+    expect(stdout).toContain('allow for this run')
     expect(stdout.match(/Run npm test\?/g)).toHaveLength(1)
     expect(stdout).toContain('Change src/total.js?')
     // Coloured.

@@ -136,7 +136,7 @@ export function createRunScreen(output: Output): RunScreen {
       else if (event.type === 'diff' && !diffsShown.has(event.callId)) diff(event.diff, shownDiff)
       else if (event.type === 'approval' && event.state === 'expired') {
         undecided.add(event.callId)
-        line('  Nobody decided.', style.yellow)
+        line('  No decision was made before the run ended.', style.yellow)
       } else if (event.type === 'error') wrapped(escaped(event.message), style.yellow)
       else if (event.type === 'done') showEnd(event)
     },
