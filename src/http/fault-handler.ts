@@ -95,7 +95,9 @@ export function createFaultHandler({ log, redact, metrics, requests, now, dateNo
   }
 }
 
-/** Whoever reads the list would fill it with wrong questions about it. */
+/**
+ * Failed requests for the list of requests do not appear in it: they would fill the list that the caller tries to read.
+ */
 function isAboutRequests({ routeOptions: { url } }: FastifyRequest): boolean {
   return url === '/requests' || url === '/requests/:id'
 }
