@@ -241,7 +241,7 @@ async function openRouted(
 
   const purpose = purposeOf(call.statement, request)
   const initiator = call.initiator ?? initiatorOf(purpose, request, copilot.initiator)
-  // Codex has no headers for these.
+  // Codex has no headers that describe the interaction.
   const isCopilot = model.provider === 'copilot'
   const interaction = isCopilot ? interactionOf(call.statement, purpose, request, state.salt) : undefined
   const target: UpstreamTarget = {

@@ -15,7 +15,7 @@ import { searchModel } from './search-model.ts'
 /** Runs one web search. Rejects only if the answer's signal is aborted. */
 export type WebSearch = (query: SearchQuery) => Promise<SearchOutcome>
 
-/** Copilot's models search the web behind this dialect only. */
+/** Copilot's models search the web in this dialect only. */
 const dialect = upstreamDialects.responses
 const route = `copilot/${dialect.id}`
 

@@ -114,7 +114,7 @@ export interface ToolIdentity extends ToolName {
   readonly kind: 'function' | 'custom'
 }
 
-/** How to go on with an answer whose web searches the proxy runs. */
+/** How to continue an answer whose web searches the proxy runs. */
 export interface SearchPlan {
   /** Upstream name of the function that the model calls. */
   readonly name: string
@@ -253,7 +253,7 @@ export interface TurnFold extends Pick<ReplyFold, 'remember'> {
 
 export type UpstreamRefusal = Extract<ProxyError, { kind: 'upstream_status' }>
 
-/** What helps against a refusal. */
+/** The remedy for a refusal. */
 export interface Recovery {
   /** The request without what upstream refused. Undefined: encode the caller's request again, with `learnedRefusal`. */
   readonly request?: EncodedRequest | undefined

@@ -43,7 +43,7 @@ export function reportFileErrors<T>({ dir }: StateFiles, work: () => Promise<T>)
   return withFileErrors((advice) => `${dir} cannot be used: ${advice}.`, work)
 }
 
-/** Undefined also where a killed daemon left its record behind. */
+/** Undefined also if only the record of a killed daemon is left. */
 export async function findRunningDaemon(context: CommandContext, files: StateFiles): Promise<DaemonRecord | undefined> {
   const record = await reportFileErrors(files, () => readDaemonRecord(files.recordFile))
   return record !== undefined && (await isRunning(context, record)) ? record : undefined
