@@ -62,7 +62,8 @@ export function createRunScreen(output: Output): RunScreen {
 
   /** Lines of foreign text, indented; those in the middle are left out. */
   function fold(text: string, most: number): void {
-    const lines = text.replace(/\s+$/, '').split('\n')
+    const lines = text.trimEnd().split('\n')
+    if (text.trim() === '') return
     // The end of a program's output tells how it went.
     const shown = lines.length <= most + 1 ? lines : lines.slice(-most)
     if (shown.length < lines.length) line(`    ... ${lines.length - shown.length} lines above`, style.dim)
