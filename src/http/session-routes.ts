@@ -80,7 +80,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
 
   app.delete<{ Params: { id: string } }>('/sessions/:id/history', { config }, async (request, reply) => {
     const { workspaces, sessions } = await open(reply)
-    sessions.forget(findSession(workspaces, request.params.id))
+    await sessions.forget(findSession(workspaces, request.params.id))
     return reply.code(204).send()
   })
 

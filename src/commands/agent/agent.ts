@@ -23,6 +23,7 @@ export async function agent(context: CommandContext, flags: AgentFlags): Promise
   if (maxSteps !== undefined && !/^[1-9]\d{0,4}$/.test(maxSteps)) {
     throw new CommandFailure(exitCode.usage, `--max-steps must be a whole number of at least 1, got "${maxSteps}".`)
   }
+  if (flags.goal.trim() === '') throw new CommandFailure(exitCode.usage, 'Say what the agent is to do.')
   const connection = await connect(context, flags)
   const interrupt = createInterrupt()
   const giveBack = context.takeSignals?.(interrupt.press)
@@ -144,7 +145,8 @@ async function decide(
     return 'refuse'
   }
   for (;;) {
-    const prompt = (): void => out.write(out.style.bold('  y once, a for the run, n refuse, d whole diff, ? help: '))
+    const keys = approval.diff === undefined ? '' : 'd whole diff, '
+    const prompt = (): void => out.write(out.style.bold(`  y once, a for the run, n refuse, ${keys}? help: `))
     const key = await readKey(interrupt.first, prompt).catch(() => '')
     const decision = decisions.get(key.toLowerCase())
     out.write(`${decision ?? ''}\n`)
@@ -155,7 +157,7 @@ async function decide(
       return undefined
     }
     if (key === 'd' && approval.diff !== undefined) screen.wholeDiff(approval)
-    else if (key !== 'd') screen.note(keyHelp)
+    else screen.note(keyHelp)
   }
 }
 

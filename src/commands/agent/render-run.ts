@@ -62,7 +62,8 @@ export function createRunScreen(output: Output): RunScreen {
 
   /** Writes lines of foreign text, indented. If there are too many, it writes the last ones. */
   function fold(text: string, most: number): void {
-    const lines = text.replace(/\s+$/, '').split('\n')
+    const lines = text.trimEnd().split('\n')
+    if (text.trim() === '') return
     // The end of a program's output usually states its result.
     const shown = lines.length <= most + 1 ? lines : lines.slice(-most)
     if (shown.length < lines.length) line(`    ... ${lines.length - shown.length} lines above`, style.dim)
