@@ -128,7 +128,7 @@ it.each(['(a', '\\1', '(?=a)', 'a{1000}{1000}{10}', '(a{1000}){1000}'])(
 it('gives the reason that ripgrep gives, without its advice', async () => {
   const folder = await folderWith({ a: 'a' })
   expect(await failureOf(search(folder, { query: '(?=a)', regex: true }))).toMatchObject({
-    detail: 'ripgrep does not take it: look-around, including look-ahead and look-behind, is not supported',
+    detail: 'ripgrep does not accept it: look-around, including look-ahead and look-behind, is not supported',
   })
 })
 

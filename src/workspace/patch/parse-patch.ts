@@ -108,7 +108,7 @@ async function readLine(reader: Reader, sections: Section[]): Promise<void> {
     throw invalid('The patch is a combined diff of a merge. Make it against one parent.')
   } else if (startsWith(reader, '@@')) {
     if (section?.header === undefined)
-      throw invalid(`${lineName(reader, reader.at)} begins a hunk before any "--- a/FILE" line.`)
+      throw invalid(`${lineName(reader, reader.at)} starts a hunk before any "--- a/FILE" line.`)
     section.hunks.push(await readHunk(reader))
   } else if (startsWith(reader, 'GIT binary patch') || startsWith(reader, 'Binary files ')) {
     throw invalid('The patch has a binary file. Only text can be patched.')
@@ -216,7 +216,7 @@ async function readHunk(reader: Reader): Promise<Hunk> {
       added.length -= blankLines
     }
   }
-  if (old.length + added.length === 0) throw invalid(`${lineName(reader, hunkAt)} begins a hunk without lines.`)
+  if (old.length + added.length === 0) throw invalid(`${lineName(reader, hunkAt)} starts a hunk without lines.`)
   const start = numbers === null ? undefined : Number(numbers[1])
   // "-5,0" means after line 5.
   const isInsertion = old.length === 0 && oldCount === 0
