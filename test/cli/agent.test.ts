@@ -160,7 +160,7 @@ test('Ctrl-C cancels the run, and tells what was changed', async () => {
 })
 
 describe.skipIf(!hasPython)('on a terminal (needs python3)', () => {
-  const question = /y once, a for the run, n refuse, d whole diff, \? help: /
+  const question = /y once, a for this run, n refuse, d whole diff, \? help: /
 
   /** Waits for the question of that number, then presses a key. */
   async function answer(cli: RunningCli, number: number, key: string): Promise<void> {

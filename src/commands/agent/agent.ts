@@ -144,7 +144,7 @@ async function decide(
     return 'refuse'
   }
   for (;;) {
-    const prompt = (): void => out.write(out.style.bold('  y once, a for the run, n refuse, d whole diff, ? help: '))
+    const prompt = (): void => out.write(out.style.bold('  y once, a for this run, n refuse, d whole diff, ? help: '))
     const key = await readKey(interrupt.first, prompt).catch(() => '')
     const decision = decisions.get(key.toLowerCase())
     out.write(`${decision ?? ''}\n`)
