@@ -108,11 +108,11 @@ interface Findings extends StoredLogin {
   readonly holder: PortHolder | undefined
   readonly background: DaemonRecord | undefined
   readonly logFile: string
-  /** Of the configuration; others are then in force here than in the daemon. */
+  /** Problems of the configuration. The daemon may run with earlier settings, which had none. */
   readonly problems: readonly Problem[]
   /** Undefined if no daemon runs, or it requires no key. */
   readonly callerKey: CallerKeyState | undefined
-  /** Of the running daemon. */
+  /** The sources of tools that failed in the running daemon. */
   readonly toolFailures: readonly ToolFailure[]
 }
 

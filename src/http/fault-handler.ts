@@ -95,7 +95,7 @@ export function createFaultHandler({ log, redact, metrics, requests, now, dateNo
   }
 }
 
-/** Failed questions about requests and models are not requests: `requests` and `config check` ask them often. */
+/** Failed look-ups of requests and models do not appear in the last requests: `requests` and `config check` make many. */
 function isLookup({ method, routeOptions: { url } }: FastifyRequest, { kind }: ProxyError): boolean {
   return url === '/requests' || url === '/requests/:id' || (method === 'GET' && kind === 'model_not_found')
 }

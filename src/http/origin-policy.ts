@@ -22,8 +22,9 @@ export type OriginVerdict =
   | { readonly ok: false; readonly detail: string }
 
 /**
- * Decides whether a browser may be behind a request and whether it may act. The Host check stops DNS rebinding; the
- * Origin and Fetch-Metadata checks stop other web pages. Programs send neither Origin nor Sec-Fetch-Site and pass.
+ * Decides whether a browser may have sent a request, and whether the request may act. The Host check stops DNS
+ * rebinding; the Origin and Fetch-Metadata checks stop other web pages. Programs send neither Origin nor Sec-Fetch-Site
+ * and pass.
  */
 export function checkOrigin(
   headers: IncomingHttpHeaders,

@@ -29,7 +29,7 @@ export interface SessionRouteParts {
 /** Characters. */
 const maxText = 1024 * 1024
 const maxAttachments = 20
-/** Of all attachments of a message. Characters of text or base64. */
+/** The limit for all attachments of a message. Characters of text or base64. */
 const maxAttached = 10 * 1024 * 1024
 
 const attachment = z.union(
@@ -61,8 +61,8 @@ const decisionRequest = z.strictObject({ decision: z.enum(['once', 'run', 'refus
 const config = { dialect: 'chat' } as const
 
 /**
- * The routes of sessions. They exist always, because routes cannot be added to a running server;
- * without a workspace they answer 404.
+ * The routes of sessions. They always exist, because routes cannot be added to a running server. Without a workspace
+ * they answer 404.
  */
 export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteParts): void {
   const open = (reply: FastifyReply): Promise<Companion> => openFor(reply, parts)
@@ -80,7 +80,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
 
   app.delete<{ Params: { id: string } }>('/sessions/:id/history', { config }, async (request, reply) => {
     const { workspaces, sessions } = await open(reply)
-    sessions.forget(findSession(workspaces, request.params.id))
+    await sessions.forget(findSession(workspaces, request.params.id))
     return reply.code(204).send()
   })
 

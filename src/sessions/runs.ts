@@ -20,7 +20,7 @@ export interface RunsDeps {
   /** For messages that name none, if the configuration names none. */
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
   /** The items of earlier runs. */
-  readonly history: (sessionId: string) => AgentTask['history']
+  readonly history: (sessionId: string) => Promise<AgentTask['history']>
   readonly publish: (sessionId: string, event: SessionEvent) => void
   /** Stores and sends what was published. */
   readonly flush: () => void
@@ -156,7 +156,7 @@ export function createRuns(deps: RunsDeps): Runs {
         mode: message.mode,
         text: message.text,
         attachments: message.attachments,
-        history: deps.history(session.id),
+        history: await deps.history(session.id),
         settings: { ...settings, model, maxSteps: message.maxSteps ?? settings.maxSteps },
         initiator: message.origin === 'user' ? 'user' : 'agent',
         caller: `agent:${message.keyName ?? 'local'}`,

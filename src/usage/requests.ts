@@ -45,7 +45,7 @@ export interface EndedRequest {
   readonly origin?: RequestOrigin | undefined
   /** The model name in the request. */
   readonly askedModel?: string | undefined
-  /** What was changed without a loss; the log has it at debug only. */
+  /** Changes that lose nothing of the request. The log has them at debug only. */
   readonly adapted?: readonly string[] | undefined
   /** The object that was logged; kept, not copied. */
   readonly line: RequestLine
@@ -81,9 +81,9 @@ export interface RequestDocument {
   readonly estimated: boolean
   readonly first_byte_ms: number | null
   readonly duration_ms: number | null
-  /** What the request lost: `dropped;temperature (…)`. */
+  /** The parts of the request that could not be carried over: `dropped;temperature (…)`. */
   readonly warnings: readonly string[]
-  /** What was changed without a loss. */
+  /** Changes that lose nothing of the request. */
   readonly adapted: readonly string[]
   readonly error: string | null
   readonly upstream_request_id: string | null

@@ -8,7 +8,7 @@ import type { Connection } from './connect.ts'
 import { createRunScreen } from './render-run.ts'
 import type { RunScreen } from './render-run.ts'
 
-/** A cancelled run tells what it has changed; a second signal waits for nothing. */
+/** The first signal cancels the run, which then reports its changes. The second ends the command at once. */
 interface Interrupt {
   /** Aborted by the first signal. */
   readonly first: AbortSignal
@@ -23,10 +23,11 @@ export async function agent(context: CommandContext, flags: AgentFlags): Promise
   if (maxSteps !== undefined && !/^[1-9]\d{0,4}$/.test(maxSteps)) {
     throw new CommandFailure(exitCode.usage, `--max-steps must be a whole number of at least 1, got "${maxSteps}".`)
   }
+  if (flags.goal.trim() === '') throw new CommandFailure(exitCode.usage, 'Say what the agent is to do.')
   const connection = await connect(context, flags)
   const interrupt = createInterrupt()
   const giveBack = context.takeSignals?.(interrupt.press)
-  // Before the signals were taken.
+  // The first signal may have come before `takeSignals`.
   if (context.signal.aborted) interrupt.press()
   const onAbort = (): void => interrupt.press()
   context.signal.addEventListener('abort', onAbort, { once: true })
@@ -68,7 +69,7 @@ async function follow(
   const id = await client.start(message, interrupt.first)
   const cancel = (): void => {
     screen.note('\nCancelling the run. Press Ctrl-C again to leave at once.')
-    // A run that has just ended cannot be cancelled, and tells its end.
+    // Cancelling a run that has just ended fails, and the run's `done` event comes anyway.
     client.cancel(id).catch(() => {})
   }
   if (interrupt.first.aborted) cancel()
@@ -113,7 +114,7 @@ const readOnlyNote =
   'Workspaces are read-only, so nothing will be changed or run. To allow it:\n' +
   'copilot-proxy config set workspace.read-only false'
 
-/** Another listener may have decided. */
+/** Ignores a refusal by the daemon, because another listener may have decided. */
 async function answer(client: RunClient, { approvalId }: ApprovalEvent, decision: Decision): Promise<void> {
   try {
     await client.decide(approvalId, decision)
@@ -129,7 +130,7 @@ interface Question {
   readonly canAsk: boolean
 }
 
-/** Undefined: the run is being cancelled. */
+/** Returns undefined if the run is being cancelled. */
 async function decide(
   context: CommandContext,
   { yes, json }: AgentFlags,
@@ -144,7 +145,8 @@ async function decide(
     return 'refuse'
   }
   for (;;) {
-    const prompt = (): void => out.write(out.style.bold('  y once, a for this run, n refuse, d whole diff, ? help: '))
+    const keys = approval.diff === undefined ? '' : 'd whole diff, '
+    const prompt = (): void => out.write(out.style.bold(`  y once, a for this run, n refuse, ${keys}? help: `))
     const key = await readKey(interrupt.first, prompt).catch(() => '')
     const decision = decisions.get(key.toLowerCase())
     out.write(`${decision ?? ''}\n`)
@@ -155,7 +157,7 @@ async function decide(
       return undefined
     }
     if (key === 'd' && approval.diff !== undefined) screen.wholeDiff(approval)
-    else if (key !== 'd') screen.note(keyHelp)
+    else screen.note(keyHelp)
   }
 }
 

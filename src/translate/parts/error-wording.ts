@@ -16,7 +16,7 @@ export interface Wording {
 /** Names of unknown members in one message. */
 const maxUnknown = 5
 
-/** Words an error for users, with upstream's request id in brackets behind the message. */
+/** Words an error for users. The message ends with upstream's request id in brackets. */
 export function wordError(error: ProxyError, requestId: string): Wording {
   const wording = wordAlone(error, requestId)
   // Clients compare this message.

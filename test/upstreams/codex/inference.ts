@@ -16,13 +16,13 @@ import { contextOf, parseCodexRequest, parseMembers } from './request.ts'
 import type { CodexCall, CodexChecks, CodexSubject } from './request.ts'
 import { encodeCodex } from './stream.ts'
 
-/** `POST /responses` of the ChatGPT backend: an answer, broken where the markers of the prompt ask for it. */
+/** `POST /responses` of the ChatGPT backend. Markers in the prompt can break the answer. */
 export function answerCodex(call: CodexCall, checks?: CodexChecks): Outcome {
   const read = readPrompt(call, modelsOfPlan(call.person.plan), checks)
   return read.ok ? (failAtOnce(read.value) ?? answer(read.value)) : read.refusal
 }
 
-/** The prompt for one of these models, or its refusal. */
+/** Returns the parsed prompt for one of these models, or its refusal. */
 export function readPrompt(
   call: CodexCall,
   models: readonly CodexModel[],
