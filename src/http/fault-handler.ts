@@ -71,7 +71,7 @@ export function createFaultHandler({ log, redact, metrics, requests, now, dateNo
         ...routeField(request),
         ...request.meter?.facts(),
         ...(request.keyName !== undefined && { key: request.keyName }),
-        ...(suppressed > 0 && { unsaid: suppressed }),
+        ...(suppressed > 0 && { suppressed }),
       }
       log[severityOf(error, status)](line, status >= 500 ? 'request failed' : 'request refused')
       if (request.meter !== undefined) request.meter.record(line)

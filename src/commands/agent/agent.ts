@@ -146,7 +146,7 @@ async function decide(
   }
   for (;;) {
     const keys = approval.diff === undefined ? '' : 'd whole diff, '
-    const prompt = (): void => out.write(out.style.bold(`  y once, a for the run, n refuse, ${keys}? help: `))
+    const prompt = (): void => out.write(out.style.bold(`  y once, a for this run, n refuse, ${keys}? help: `))
     const key = await readKey(interrupt.first, prompt).catch(() => '')
     const decision = decisions.get(key.toLowerCase())
     out.write(`${decision ?? ''}\n`)
