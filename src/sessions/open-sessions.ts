@@ -67,7 +67,8 @@ export function openSessions(deps: SessionsDeps): Sessions {
   const file = createSessionFile({ file: deps.file, isOptional: deps.isOptional, maxBytes: deps.maxBytes, log }, onOpen)
   const checkpoints = createCheckpoints({ file: deps.file, attempt, isOpen: file.isOpen })
   const writer = createSessionWriter({ file, now: monotonicMs, log, onFailure: tellFailure })
-  const saveRun = (run: RunRow): void => writer.put(`run/${run.id}`, run.data.length, (store) => store.putRun(run))
+  const saveRun = (id: string, length: number, row: () => RunRow): void =>
+    writer.put(`run/${id}`, length, (store) => store.putRun(row()))
   const savePart = (run: string, { kind, key, data }: Part): void => {
     const text = JSON.stringify(data)
     writer.put(`${kind}/${run}/${key}`, text.length, (store) => store.putPart({ run, kind, key, data: text }))
@@ -159,7 +160,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
       await endInterruptedRuns(rows, {
         partsOf: (run) => use((store) => store.partsOf(run)).flatMap((part) => parsePart(part) ?? []),
         changes: deps.changes,
-        saveRun,
+        saveRun: (row) => saveRun(row.id, row.data.length, () => row),
         savePart,
         publish: hub.publish,
         now,

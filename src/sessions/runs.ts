@@ -24,7 +24,8 @@ export interface RunsDeps {
   readonly publish: (sessionId: string, event: SessionEvent) => void
   /** Stores and sends what was published. */
   readonly flush: () => void
-  readonly saveRun: (run: RunRow) => void
+  /** @param row called when it is stored: the text of the message may be long @param length of its text, in characters */
+  readonly saveRun: (id: string, length: number, row: () => RunRow) => void
   readonly savePart: (run: string, part: Part) => void
   readonly saveItems: (sessionId: string, run: string, items: AgentOutcome['items']) => void
   readonly randomId: () => string
@@ -88,9 +89,12 @@ export function createRuns(deps: RunsDeps): Runs {
     for (const listener of listeners) listener(id, state)
   }
 
-  function save({ id, session, state, startedMs, data }: Run): void {
-    const endedMs = state === 'ended' ? now() : null
-    deps.saveRun({ id, session: session.id, state, startedMs, endedMs, data: JSON.stringify(data) })
+  function save(run: Run): void {
+    const { id, session, startedMs, data } = run
+    const endedMs = run.state === 'ended' ? now() : null
+    deps.saveRun(id, data.text.length, () => {
+      return { id, session: session.id, state: run.state, startedMs, endedMs, data: JSON.stringify(data) }
+    })
   }
 
   function setState(run: Run, state: RunState): void {

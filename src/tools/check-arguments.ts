@@ -62,8 +62,10 @@ export function checkArguments(schema: ParametersSchema, args: unknown): void {
 
 function compile(schema: ParametersSchema): ValidateFunction {
   try {
-    if (JSON.stringify(schema).length > maxSchemaLength) throw new Error('The schema is too large.')
-    if (!isSchema(schema)) throw new Error('It is not a JSON Schema.')
+    const isOwn = ownSchemas.has(schema)
+    // To compile the schema of schemas takes longer than those of all tools of this program.
+    if (!isOwn && JSON.stringify(schema).length > maxSchemaLength) throw new Error('The schema is too large.')
+    if (!isOwn && !isSchema(schema)) throw new Error('It is not a JSON Schema.')
     // A new instance: one instance refuses a second schema of the same `$id`, and keeps all of them.
     const ajv = new Ajv2020({
       ...options,
@@ -72,7 +74,7 @@ function compile(schema: ParametersSchema): ValidateFunction {
       // The optimiser takes seconds for a thousand properties.
       code: {
         optimize: false,
-        ...(!ownSchemas.has(schema) && { regExp: Object.assign(timedPattern, { code: 'timedPattern' }) }),
+        ...(!isOwn && { regExp: Object.assign(timedPattern, { code: 'timedPattern' }) }),
       },
     })
     // It compares each element with every other one.

@@ -1,5 +1,8 @@
-import { fingerprint, MAC_BYTES, noise, sealed } from '../../src/demo/opaque-text.ts'
+import { fingerprint, noise, sealed } from '../../src/demo/opaque-text.ts'
 import type { OpaqueKind } from '../../src/demo/opaque-text.ts'
+
+/** Size of the MAC at the start of a text (`sealed`). */
+const MAC_BYTES = 32
 
 /** The id that a text was issued for; undefined if the text is damaged, was not issued here, or is of another kind. */
 export function openOpaque(kind: OpaqueKind, text: string): Binding | undefined {

@@ -160,7 +160,8 @@ export function createRunScreen(output: Output): RunScreen {
     if (reason !== lastNotice) wrapped(escaped(reason), outcome === 'completed' ? style.green : style.red)
     // The model's text was shown as it arrived.
     const [facts = ''] = summary.split(/^The model says:$/m)
-    for (const each of facts.trim().split('\n')) if (each !== reason) wrapped(escaped(each))
+    const isNews = (each: string): boolean => each !== reason && each !== lastNotice
+    for (const each of facts.trim().split('\n')) if (isNews(each)) wrapped(escaped(each))
     const credits = usage.credits === undefined ? '' : `, ${shortCredits(usage.credits, false)} credits`
     const tokens = `${shortCount(usage.inputTokens)} tokens in, ${shortCount(usage.outputTokens)} out`
     const by = model === undefined ? '' : ` by ${escaped(model)}`
