@@ -52,7 +52,16 @@ test('a run is told from its message to its end, and kept', async () => {
     requests: 1,
   })
   expect(sessions.messages('id-of-app', { limit: 5 })).toMatchObject([
-    { id, text: 'Hi', answer: 'Hello', outcome: 'completed' },
+    {
+      id,
+      text: 'Hi',
+      answer: 'Hello',
+      outcome: 'completed',
+      steps: 1,
+      requests: 1,
+      files: [],
+      usage: { outputTokens: 2 },
+    },
   ])
   expect(sessions.openRuns('id-of-app')).toEqual([])
 })
