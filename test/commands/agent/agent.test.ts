@@ -19,7 +19,7 @@ async function openShop(settings: Readonly<Record<string, string>> = {}) {
     user,
     total: () => readFile(join(root, 'src/total.js'), 'utf8'),
     /** Runs `agent --demo` in the folder. */
-    async agent(goal: string, words: readonly string[] = [], change: Partial<CommandContext> = {}) {
+    agent: async (goal: string, words: readonly string[] = [], change: Partial<CommandContext> = {}) => {
       const stdout = recordOutput(80)
       const stderr = recordOutput(80)
       const argv = ['agent', '--demo', '--workspace', root, ...words, goal]
