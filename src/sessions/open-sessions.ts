@@ -41,8 +41,8 @@ export interface SessionsDeps {
   readonly log: Logger
 }
 
-/** Of earlier items that a run gets: what the models with the largest context read. Characters. */
-const maxHistory = 4 * 1024 * 1024
+/** Of earlier items that a run gets: more than any model reads, and a message with all attachments that it may have. Characters. */
+const maxHistory = 12 * 1024 * 1024
 
 /** Of earlier items that are read without a pause. Characters. */
 const historyAtOnce = 256 * 1024

@@ -272,6 +272,17 @@ test('programs hear when runs start and when a session is idle', async () => {
   expect(heard).toHaveBeenCalledTimes(2)
 })
 
+test('a run is stored as ended, however large what it adds to the history', async () => {
+  const text = 'x'.repeat(9 * 2 ** 20)
+  const sessions = await openTestSessions({
+    agent: async () => ({ items: [{ type: 'message', role: 'user', parts: [{ type: 'text', text }], path: '' }] }),
+  })
+  const ear = listenTo(sessions)
+  const id = sessions.send('Look at this')
+  await ear.heard('done')
+  expect(sessions.messages('id-of-app', { limit: 5 })).toMatchObject([{ id, state: 'ended', outcome: 'completed' }])
+})
+
 test('history can be deleted, but not during a run', async () => {
   const sessions = await openTestSessions({
     names: ['app', 'other'],
