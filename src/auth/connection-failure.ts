@@ -1,5 +1,6 @@
 /**
- * Failures while connecting, by the error code of the system, of TLS or of undici. None of the request has been sent.
+ * Failures while connecting, by the error code of the system, of TLS or of undici. No part of the request has been
+ * sent.
  */
 const whileConnecting: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the host name was not found',

@@ -102,7 +102,7 @@ function redirectTarget(response: Response, host: string): string {
   return target === undefined || target === host ? '' : ` to ${target}. ${causesOf('')}`
 }
 
-/** @param others before the usual ones, each with a comma after it */
+/** @param others further causes, to list before the usual ones; each ends in a comma */
 function causesOf(others: string): string {
   return `Possible causes: ${others}a sign-in page of this network, a company proxy, a firewall`
 }

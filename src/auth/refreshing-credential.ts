@@ -22,7 +22,7 @@ export interface RefreshDeps<Stored extends StoredRecord> {
   readonly noteSecrets?: NoteSecrets | undefined
   /** Called with the outcome of each refresh. */
   readonly onRefresh?: ((ok: boolean) => void) | undefined
-  /** Called with work that should end before the process exits, even if the process is in a hurry. */
+  /** Called with work that must end before the process exits, because its result exists nowhere else. */
   readonly beforeExit?: (work: Promise<void>) => void
 }
 
@@ -144,7 +144,7 @@ export interface CredentialSource<Credential, Account> {
 }
 
 export interface RefreshingCredential<Stored, Credential, Account> extends CredentialSource<Credential, Account> {
-  /** Makes the credential due now, unless it is quite new. */
+  /** Makes the credential due now. Such refreshes are at least a minute apart. */
   readonly markStale: (value: string) => void
   readonly markAccepted: (value: string) => void
   /** Call when the login has ended. No refresh is made until there is another login. */

@@ -15,7 +15,7 @@ export interface SharedFetchOptions<Value> {
   readonly keepFailureMs: number
 }
 
-/** Concurrent callers share one fetch, and none of them can cancel it. */
+/** Concurrent callers share one fetch, which no caller can cancel. */
 export function createSharedFetch<Value>(options: SharedFetchOptions<Value>): SharedFetch<Value> {
   const { fetch, monotonicMs, keepMs, keepFailureMs } = options
   let kept: { readonly value: Promise<Value>; readonly settled: Promise<void>; untilMs: number } | undefined

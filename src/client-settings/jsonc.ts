@@ -2,8 +2,8 @@ import type { Node } from 'jsonc-parser'
 import { parseJsonc } from '../json/jsonc.ts'
 
 /*
- * jsonc-parser reads; the edits are ours. Its `modify` reindents the lines it touches, moves a remark behind the member
- * it inserts, and leaves empty objects behind, so that an undo would not restore the user's file.
+ * jsonc-parser reads, and this file edits. jsonc-parser's `modify` reindents the lines it touches, moves comments after
+ * the member that it inserts, and leaves empty objects, so that an undo would not restore the user's file.
  */
 
 type Path = readonly [string, ...string[]]
@@ -59,10 +59,10 @@ export function removeJsonc(text: string, path: Path): string | undefined {
     return text.slice(0, Math.min(start, member.start)) + text.slice(ownComma)
   }
   if (before === undefined) return text.slice(0, afterBrace) + text.slice(endOf(parent) - 1)
-  // The last member: the comma before it goes too, and a remark behind that comma stays.
+  // The last member: the comma before it goes too, and a comment after that comma stays.
   const commaBefore = afterComma(text, before) ?? before.end
-  const remark = text.slice(commaBefore, endOfLine(text, commaBefore))
-  return text.slice(0, before.end) + remark.trimEnd() + text.slice(member.end)
+  const comment = text.slice(commaBefore, endOfLine(text, commaBefore))
+  return text.slice(0, before.end) + comment.trimEnd() + text.slice(member.end)
 }
 
 interface Member {
@@ -133,7 +133,7 @@ function insert(text: string, parent: Node, [key, ...rest]: Path, json: string):
   const comma = present === undefined ? ',' : ''
   const end = present ?? last.end
   if (isOneLine) return `${text.slice(0, end)}${comma} ${JSON.stringify(key)}: ${nested(rest, json)}${text.slice(end)}`
-  // A remark behind the last member stays with it.
+  // A comment after the last member stays with it.
   const at = Math.min(endOfLine(text, end), endOf(parent) - 1)
   return (
     text.slice(0, end) + comma + text.slice(end, at) + toLineEnds(`\n${indent}${entry(indent)}`, text) + text.slice(at)
@@ -157,9 +157,9 @@ function indentOf(text: string, at: number): string {
 
 /** The end of the line if only a comment remains on it; else `at`. */
 function endOfLine(text: string, at: number): number {
-  const remark = /[ \t]*(?:\/\/[^\r\n]*|\/\*[^\r\n]*?\*\/[ \t]*)?(?=\r?\n)/y
-  remark.lastIndex = at
-  return remark.test(text) ? remark.lastIndex : at
+  const comment = /[ \t]*(?:\/\/[^\r\n]*|\/\*[^\r\n]*?\*\/[ \t]*)?(?=\r?\n)/y
+  comment.lastIndex = at
+  return comment.test(text) ? comment.lastIndex : at
 }
 
 function toLineEnds(added: string, text: string): string {

@@ -1,5 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 
+/*
+ * Edits keep the user's file to the byte, so they need the position of every key and value, which smol-toml does not
+ * return. toml-eslint-parser returns positions, but edits nothing: it would add 39 KB to the program and replace some 90
+ * of these lines.
+ */
+
 /** The keys of a table and their values, as TOML text. */
 export type TomlPairs = Readonly<Record<string, string>>
 

@@ -42,6 +42,10 @@ const knownArguments: Readonly<Record<string, Choices>> = {
   'config set key': settingKeys,
 }
 
+/*
+ * The scripts contain all commands and options, and start the program only for names of models and keys. The scripts of
+ * @bomb.sh/tab start it at every Tab, which takes 0.3 s of processor time (Node 24.21).
+ */
 const shells = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const
 export type Shell = keyof typeof shells
 

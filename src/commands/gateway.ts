@@ -28,7 +28,7 @@ type Provider = z.infer<typeof providersBody>['providers'][number]
 
 type OpenGateway = GatewayRecord & { readonly url: string }
 
-/** Prints where the gateway for tool providers is, or why there is none. Exits with 1 if there is none. */
+/** Prints the state of the gateway for tool providers. If the gateway is not open, it prints why and exits with 1. */
 export async function gatewayStatus(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const found = await findGateway(context, flags)
   if (!found.ok) {
@@ -46,7 +46,7 @@ export async function gatewayStatus(context: CommandContext, flags: ReportFlags)
     ['Address', url],
     ['Process', String(pid)],
     ['Since', started_at],
-    ['Token file', discovery_file ?? 'none: the token of another gateway is there'],
+    ['Token file', discovery_file ?? 'none: the file has the token of another gateway'],
     ['Providers', String(providers.length)],
   ] as const
   const rows = pairs.map(([name, value]) => [name, visible(value)] as const)
@@ -90,7 +90,7 @@ async function findGateway(context: CommandContext, flags: ReportFlags): Promise
   const { config, gatewayDir } = await loadSettings(context, flags.config)
   const running = await readRunningGateways(gatewayDir, (pid) => findProcessStart(pid, context))
   const open = running.filter((record): record is OpenGateway => record.url !== null)
-  // Several daemons: the one of this configuration, else the latest.
+  // If several daemons run, take the one with this configuration's port, otherwise the latest.
   const latest = open.toSorted((a, b) => b.started_at.localeCompare(a.started_at))
   const record = latest.find(({ url }) => new URL(url).port === String(config.gateway.port)) ?? latest[0]
   if (record !== undefined) {

@@ -449,7 +449,9 @@ function refuseEarly(program: Command, command: Command, option: string): never 
   return command.error(`error: ${message}`)
 }
 
-/** commander's sentence about a value that is none of the choices, in the words of the other messages. */
+/**
+ * Rewords commander's sentence about a value that is not among the choices, like the other messages of this program.
+ */
 function inOwnWords(message: string): string {
   return message
     .replace(

@@ -108,11 +108,11 @@ interface Findings extends StoredLogin {
   readonly holder: PortHolder | undefined
   readonly background: DaemonRecord | undefined
   readonly logFile: string
-  /** Of the configuration; others are then in force here than in the daemon. */
+  /** Problems of the configuration. The daemon may run with earlier settings, which had none. */
   readonly problems: readonly Problem[]
   /** Undefined if no daemon runs, or it requires no key. */
   readonly callerKey: CallerKeyState | undefined
-  /** Of the running daemon. */
+  /** The sources of tools that failed in the running daemon. */
   readonly toolFailures: readonly ToolFailure[]
 }
 
@@ -212,8 +212,10 @@ function describeCallerKey({ callerKey }: Findings): string {
   return keyProblems[callerKey]
 }
 
-function describeAbsent({ url, holder, background }: Findings): string {
+function describeAbsent({ url, holder, background, problems }: Findings): string {
   if (background?.url === url) return `does not answer at ${url}. Run: copilot-proxy restart`
+  // An invalid configuration is the first thing to fix: a start would fail.
+  if (problems.length > 0) return `not running at ${url}`
   if (holder?.kind !== 'process') return `not running at ${url}. Run: copilot-proxy start`
   const { name, pid } = holder
   return `not running at ${url}. ${visible(name)} (process ${pid}) uses this port; change server.port`

@@ -106,7 +106,7 @@ export function maskConfig(config: Config): SettingsTree {
   return isObject(tree) ? tree : {}
 }
 
-/** The settings in force without secrets: YAML with the source behind each value, or JSON `{settings, sources}`. */
+/** The settings in force without secrets: YAML with the source after each value, or JSON `{settings, sources}`. */
 export function showConfig(config: Config, sources: Sources, format: 'yaml' | 'json'): string {
   const settings = maskConfig(config)
   if (format === 'json') {

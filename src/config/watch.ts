@@ -33,7 +33,7 @@ export interface ConfigWatch {
   readonly close: () => void
 }
 
-/** The system follows no more symbolic links in a row. */
+/** Operating systems follow at most this many symbolic links in a row. */
 const maxLinks = 40
 
 function folderStats(folder: string): Stats | undefined {

@@ -1,7 +1,5 @@
-import type { ScriptStep } from './script.ts'
-
 /** The example of docs/agent.md: a test fails because the total of an order leaves out the quantities. */
-export const fixTest: readonly ScriptStep[] = [
+export const fixTest = [
   {
     text: 'I run the tests first, to see what fails.',
     calls: [{ tool: 'shell_run', args: { argv: ['npm', 'test'] } }],

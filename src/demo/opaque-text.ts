@@ -17,7 +17,6 @@ export type OpaqueKind = 'reasoning' | 'compaction' | 'signature' | 'redacted' |
 /** Nothing is secret here, so any key would do. A fixed key keeps sessions valid over a restart of the demo. */
 const KEY = 'copilot-proxy --demo'
 
-export const MAC_BYTES = 32
 const FILLER_BYTES = 240
 
 /** Returns text that only this simulation can make. `bound` is the id or the thought that the text belongs to. */

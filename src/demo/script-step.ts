@@ -7,8 +7,8 @@ import type { ScriptStep } from './script.ts'
 const data = /^\[data-\w+ begin: /
 
 /**
- * The step that a script in the conversation has come to: the model's answers after the script count. Undefined without a
- * script, and after its last step.
+ * The current step of the conversation's script. It advances with each answer of the model after the script. Undefined
+ * without a script, and after its last step.
  */
 export function scriptStep({ history }: Conversation): ScriptStep | undefined {
   const at = history.findLastIndex(

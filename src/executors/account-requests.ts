@@ -34,8 +34,8 @@ export function createAccountRequests(): AccountRequests {
 }
 
 /**
- * Ends the requests of an account whose record is gone, whichever process removed it, within the time in which the
- * store looks at its files. A record that is corrupt or cannot be read is not gone. Returns the function that stops
+ * Ends the requests of an account when its record is gone, whichever process removed it. Notices the removal when the
+ * store next checks its files. A record that is corrupt or cannot be read is not gone. Returns the function that stops
  * watching.
  */
 export function endOnLogout<Stored extends StoredRecord>(
@@ -48,7 +48,7 @@ export function endOnLogout<Stored extends StoredRecord>(
     try {
       if (!(await store.has(recordIdOf(account)))) requests.endAll(account, reason())
     } catch {
-      // The record may still be there; whoever reads it reports what is wrong.
+      // The record may still exist. The next reader of the record reports the error.
     }
   }
   return store.watch(() => void Promise.all(requests.accounts().map(check)))

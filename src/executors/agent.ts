@@ -30,7 +30,7 @@ export function createPool({ connectMs, env }: AgentOptions): ConnectionPool {
   const options = {
     keepAliveTimeout: 60_000,
     keepAliveMaxTimeout: 600_000,
-    // An answer streams for as long as the model writes. Silence is watched by whoever reads, to the millisecond.
+    // An answer streams for as long as the model writes. The reader of the body limits silence, to the millisecond.
     bodyTimeout: 0,
     connect: buildConnector({ timeout: connectMs }),
     factory: openDirect,

@@ -249,8 +249,8 @@ function toRefusal(reply: UpstreamReply, status: number | undefined, error: Code
 }
 
 /**
- * Reports when the model list has changed. Reports each version once, so that a backend which labels the list in two
- * ways is not asked for it with every request.
+ * Reports when the model list has changed. Reports each version once: a backend that alternates between two versions
+ * would otherwise cause a fetch with every request.
  */
 function watchModelsEtag(onChange: (etag: string) => void) {
   let listed: string | undefined
@@ -263,7 +263,7 @@ function watchModelsEtag(onChange: (etag: string) => void) {
     /** A reply arrived. */
     seen(headers: UpstreamReply['headers']): void {
       const etag = etagIn(headers['x-models-etag'])
-      // A list that did not name its version is taken to have the first version seen.
+      // Assume that a list without a version has the first version that a reply names.
       listed ??= etag
       if (etag === undefined || etag === listed || etag === reported) return
       reported = etag
@@ -272,7 +272,7 @@ function watchModelsEtag(onChange: (etag: string) => void) {
   }
 }
 
-/** Without `W/` and quotes, which not every header carries. */
+/** The tag without `W/` and quotes, which not every header has. */
 function etagIn(value: string | string[] | undefined): string | undefined {
   const etag = typeof value === 'string' ? value.trim().replace(/^W\//, '').replaceAll('"', '') : ''
   return etag === '' ? undefined : etag

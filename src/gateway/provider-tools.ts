@@ -1,5 +1,4 @@
-import type { ToolSource } from '../tools/create-tools.ts'
-import type { Tool } from '../tools/tool.ts'
+import type { Tool, ToolSource } from '../tools/tool.ts'
 
 /** A provider that is bound to a session. */
 export interface BoundProvider {

@@ -45,7 +45,7 @@ export function currentRequest(socket: Socket): Incoming | undefined {
   return request instanceof IncomingMessage ? request : undefined
 }
 
-/** The response that a connection carries now. Responses to pipelined requests wait behind it. */
+/** The response that a connection carries now. Responses to pipelined requests wait until it ends. */
 export function currentResponse(socket: Socket): Response | undefined {
   // Node's own handler of client errors reads the same undocumented field.
   const response: unknown = Reflect.get(socket, '_httpMessage')

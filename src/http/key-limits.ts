@@ -33,7 +33,7 @@ export function createCreditLimit(
       const open = running.get(keyName) ?? 0
       const reserved = requests === 0 ? 0 : (open * nanoAiu) / requests
       if ((nanoAiu + reserved) / 1e9 >= perDay) {
-        // Only the running requests are in the way: their end may leave some credits.
+        // If only the estimates of running requests exceed the limit, a retry may succeed once they have ended.
         const retryAfterSeconds = nanoAiu / 1e9 < perDay ? 5 : secondsToMidnight(now())
         throw new Fault({ kind: 'credits_spent', perDay, keyName, retryAfterSeconds })
       }

@@ -81,7 +81,7 @@ export function createRateLimit(now: () => number, most: number = maxCallers): R
         throw signal.aborted ? signal.reason : error
       } finally {
         waiting -= 1
-        // A request that leaves early hands its place to the one behind it.
+        // If this request leaves early, the next one waits for the request before this one.
         const ahead = isFirst ? undefined : before
         turn.resolve(ahead)
         if (lastTurns.get(caller) === turn.promise) {

@@ -21,7 +21,7 @@ const stalledMs = 5 * 60 * 1000
 /** How long a stream that we end may take to reach its listener. Ms. */
 const lastMs = 1000
 
-/** `GET /events`: what happens in the sessions, as server-sent events. */
+/** `GET /events`: the events of the sessions, as server-sent events. */
 export function registerSessionEvents(app: FastifyInstance, { companion }: SessionEventsDeps): SessionEventsRoute {
   const open = new Map<ServerResponse, () => void>()
 
@@ -130,7 +130,7 @@ function acceptsGzip(header: string | string[] | undefined): boolean {
   return false
 }
 
-/** Undefined: only what happens from now on. */
+/** Undefined: only future events. */
 function lastEventId(header: string | string[] | undefined, inQuery: string | null): number | undefined {
   const text = [header].flat().at(-1) ?? inQuery
   if (text === null || text === undefined || text === '') return undefined

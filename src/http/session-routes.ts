@@ -29,7 +29,7 @@ export interface SessionRouteParts {
 /** Characters. */
 const maxText = 1024 * 1024
 const maxAttachments = 20
-/** Of all attachments of a message. Characters of text or base64. */
+/** The limit for all attachments of a message. Characters of text or base64. */
 const maxAttached = 10 * 1024 * 1024
 
 const attachment = z.union(
@@ -61,8 +61,8 @@ const decisionRequest = z.strictObject({ decision: z.enum(['once', 'run', 'refus
 const config = { dialect: 'chat' } as const
 
 /**
- * The routes of sessions. They exist always, because routes cannot be added to a running server;
- * without a workspace they answer 404.
+ * The routes of sessions. They always exist, because routes cannot be added to a running server. Without a workspace
+ * they answer 404.
  */
 export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteParts): void {
   const open = (reply: FastifyReply): Promise<Companion> => openFor(reply, parts)
@@ -129,7 +129,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
       }
       let attached = 0
       for (const each of attachments) attached += 'text' in each ? each.text.length : each.base64.length
-      if (attached > maxAttached) throw invalid('attachments', 'must hold at most 10 MB in all')
+      if (attached > maxAttached) throw invalid('attachments', 'must have at most 10 MB in total')
       const isForAgent = body.text.startsWith(agent.prefix)
       const text = isForAgent ? body.text.slice(agent.prefix.length).trim() : body.text
       if (text === '') throw invalid('text', `must say what to do after ${JSON.stringify(agent.prefix)}`)

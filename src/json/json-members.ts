@@ -9,7 +9,7 @@ export interface Member {
   readonly keyEnd: number
   /** Past the colon. */
   readonly valueStart: number
-  /** Of the comma or brace behind the value. */
+  /** Offset of the comma or brace after the value. */
   readonly end: number
 }
 

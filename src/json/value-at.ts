@@ -1,4 +1,4 @@
-/** The value behind keys and positions of a JSON tree; undefined if the path leaves the tree. */
+/** The value at a path of keys and positions in a JSON tree; undefined if the path leaves the tree. */
 export function valueAt(tree: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>((value, key) => {
     const isThere = typeof value === 'object' && value !== null && Object.hasOwn(value, key)

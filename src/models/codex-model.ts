@@ -55,7 +55,7 @@ export function toCodexModel(entry: CodexModelEntry): Model {
       vision: entry.input_modalities?.includes('image'),
       reasoningSummary: entry.supports_reasoning_summary_parameter ?? undefined,
       verbosity: entry.supports_verbosity ?? entry.support_verbosity ?? undefined,
-      // An empty list is as good as none.
+      // Treat an empty list as absent.
       reasoningEffort: efforts.size > 0 ? [...efforts] : undefined,
     },
   }

@@ -49,7 +49,7 @@ export function toCopilotModel(entry: CopilotModelEntry): Model {
       adaptiveThinking: supports.adaptive_thinking ?? undefined,
       minThinkingBudget: supports.min_thinking_budget ?? undefined,
       maxThinkingBudget: supports.max_thinking_budget ?? undefined,
-      // An empty list is as good as none.
+      // Treat an empty list as absent.
       reasoningEffort: supports.reasoning_effort?.length ? supports.reasoning_effort : undefined,
       toolSearch: supports.tool_search ?? undefined,
       contextEditing: supports.context_editing ?? undefined,
@@ -122,7 +122,7 @@ function toImageLimits(vision: LimitsEntry['vision']): ImageLimits | undefined {
   }
 }
 
-/** An entry without a type is a chat model. That an id with `embedding` is not is a guess. */
+/** An entry without a type is a chat model, unless its id contains `embedding`, which is a guess. */
 function toModelType(stated: string | undefined, id: string): ModelType {
   switch (stated) {
     case 'chat':

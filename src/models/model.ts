@@ -4,7 +4,7 @@ import type { ModelTraits } from '../translate/model-traits.ts'
 /** `other`: an unknown kind, which is not listed but can be called if it has an endpoint. */
 export type ModelType = 'chat' | 'embeddings' | 'completion' | 'other'
 
-/** As in `ModelTraits`, absent: not stated by upstream. */
+/** If a member is absent, upstream did not state it. */
 export interface Model extends ModelTraits {
   readonly provider: ProviderId
   /** For people, e.g. `Claude Opus 4.6`. */
@@ -25,7 +25,7 @@ export interface Model extends ModelTraits {
   /** Absent: nothing gates the model. Any value but `enabled` closes it (`isOpen`). */
   readonly policy?: string | undefined
   readonly prices?: ModelPrices | undefined
-  /** Premium requests that one user request counts as, on plans billed so. */
+  /** The number of premium requests that one user request counts as, on plans that bill premium requests. */
   readonly premiumMultiplier?: number | undefined
   /** Upstream's notices, e.g. of a coming retirement; warnings first. */
   readonly notices?: readonly ModelNotice[] | undefined

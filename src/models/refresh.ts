@@ -45,7 +45,7 @@ const stopped: RefreshOutcome = {
 }
 
 interface RefreshState {
-  /** Of the current account's list, ms since epoch; undefined: the seeds are in use. */
+  /** When the current account's list was fetched. Ms since epoch; undefined while the seeds are in use. */
   readonly loadedAtMs: number | undefined
   /** Why the last attempt failed. */
   readonly problem: string | undefined
@@ -74,7 +74,7 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
   let problem: string | undefined
   let flight: Promise<RefreshOutcome> | undefined
   let failures = 0
-  /** After a 429. */
+  /** Set after a 429. */
   let hold: { readonly clientId: string; readonly untilMs: number; readonly error: ProxyError } | undefined
   let cancelTimer: (() => void) | undefined
   /** The list has changed since the last fetch began. */
@@ -153,7 +153,7 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
     const fields = { problem: reason, ...(error.kind === 'internal' && { err: cause }) }
     log[isNews ? 'warn' : 'debug'](
       fields,
-      `${deps.name} model list could not be fetched; the last known one stays in force`,
+      `${deps.name} model list could not be fetched; the last known one remains in use`,
     )
     problem = reason
     return { kind: 'kept', problem: reason, error }

@@ -52,7 +52,10 @@ export interface ModelRegistry {
   readonly route: (name: string, ask: EndpointAsk, target?: string) => RouteResult
   /** The targets of the alias after its first one, in order; empty without an alias. */
   readonly fallbacksOf: (name: string) => readonly string[]
-  /** Targets of aliases that the accounts' lists do not have. Without such a list of a provider, nothing is dead. */
+  /**
+   * Targets of aliases that the accounts' model lists lack. No target counts as dead until its provider's list is
+   * known.
+   */
   readonly deadTargets: () => readonly { readonly alias: string; readonly target: string }[]
 }
 

@@ -29,7 +29,9 @@ export function renderModel(entry: ListedModel, setting: EndpointAsk['setting'])
     owned_by: model.vendor ?? ownerOf[model.provider],
     /** Our own fields, under one key that OpenAI will not use. */
     copilot_proxy: {
-      /** The id is an alias of the user's: the model that it names first, and those asked in turn if that one fails. */
+      /**
+       * Set for an alias of the user's: its first model, and the fallbacks that are asked in turn if that model fails.
+       */
       alias_of: entry.aliasOf ?? null,
       fallbacks: entry.fallbacks ?? [],
       provider: model.provider,

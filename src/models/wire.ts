@@ -41,7 +41,7 @@ export const copilotModelEntry = z.looseObject({
   id: modelId,
   name: text,
   vendor: filledText,
-  /** Of some models a dated id (`gpt-4.1-2025-04-14` of `gpt-4.1`), of others the id again. */
+  /** A dated id for some models (`gpt-4.1-2025-04-14` for `gpt-4.1`), the id itself for others. */
   version: lenient(modelId),
   preview: flag,
   model_picker_enabled: flag,

@@ -20,7 +20,7 @@ export interface Admission {
   readonly queued: () => number
 }
 
-/** For `Retry-After`: a running request usually ends within this time. */
+/** For `Retry-After`: one of the running requests usually ends within this time. */
 const retryAfterSeconds = 2
 
 /** A bounded number of running requests and a bounded queue that serves its flows in turn. */

@@ -4,7 +4,7 @@ import type { Model } from '../models/model.ts'
 import { redactValues } from '../redaction/known-secrets.ts'
 import type { EncodeContext, EncodedRequest } from '../translate/dialect.ts'
 import type { UpstreamDialect } from '../translate/upstream-dialect.ts'
-import type { PipelineState } from './pipeline.ts'
+import type { PipelineState } from './pipeline-state.ts'
 import { canRunSearch } from './search-model.ts'
 
 /** The upstream of one answer. Lives as long as the answer, so it keeps no part of the caller's body. */

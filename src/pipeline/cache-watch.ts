@@ -122,7 +122,7 @@ function closest(prompts: readonly Prompt[], segments: readonly PromptSegment[])
       const other = segments[at]
       return isContent(name) && other?.name === name && other.hash === hash
     }).length
-    // The later of two equally close prompts.
+    // If two prompts are equally close, keep the later one.
     if (same > 0 && same >= most) {
       best = prompt
       most = same

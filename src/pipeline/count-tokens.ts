@@ -3,7 +3,7 @@ import type { CallerRequest, EncodeContext, EncodedRequest } from '../translate/
 import { dialectOfPath } from '../translate/dialects.ts'
 import { encodeContext, isStatus } from './ask-upstream.ts'
 import { settleTurn } from './model-answer.ts'
-import type { PipelineState } from './pipeline.ts'
+import type { PipelineState } from './pipeline-state.ts'
 import type { RequestMeter } from './request-meter.ts'
 import { routeChosen, routeModel } from './route-model.ts'
 import type { CallOptions } from './run-turn.ts'

@@ -1,7 +1,7 @@
 import { encodeEmbeddingsBodies, encodeEmbeddingsReply } from '../translate/embeddings.ts'
 import type { EmbeddingsReply, EmbeddingsRequest } from '../translate/embeddings.ts'
 import { settleTurn } from './model-answer.ts'
-import type { PipelineState } from './pipeline.ts'
+import type { PipelineState } from './pipeline-state.ts'
 import type { RequestMeter } from './request-meter.ts'
 import { routeModel } from './route-model.ts'
 import type { CallOptions } from './run-turn.ts'

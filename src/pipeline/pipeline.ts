@@ -1,60 +1,20 @@
-import type { Config } from '../config/schema.ts'
-import type { ProxyError } from '../errors.ts'
-import type { Executor, ProviderId } from '../executors/executor.ts'
-import type { Logger } from '../logging/logger.ts'
-import type { ModelRegistry } from '../models/registry.ts'
 import { createAdmission } from './admission.ts'
-import type { Admission } from './admission.ts'
 import { createAutoChoices } from './auto-choices.ts'
-import type { AutoChoices } from './auto-choices.ts'
 import { createCacheWatch } from './cache-watch.ts'
-import type { CacheWatch } from './cache-watch.ts'
 import { countTokens } from './count-tokens.ts'
 import type { CountCall, TokenCount } from './count-tokens.ts'
 import { embed } from './embed.ts'
 import type { EmbeddingsCall } from './embed.ts'
 import { createLearnedRefusals } from './learned-refusals.ts'
-import type { LearnedRefusals } from './learned-refusals.ts'
 import type { ModelAnswer } from './model-answer.ts'
+import type { PipelineDeps, PipelineState } from './pipeline-state.ts'
 import { createReasoningCache } from './reasoning-cache.ts'
-import type { MeterDeps } from './request-meter.ts'
 import { createResponseStore } from './response-store.ts'
 import type { ResponseStore } from './response-store.ts'
 import { runTurn } from './run-turn.ts'
 import type { DialectCall, ModelCall } from './run-turn.ts'
 import type { EmbeddingsReply } from '../translate/embeddings.ts'
-import type { ReplyMemory } from '../translate/reply-memory.ts'
 import type { ReplyReader } from '../translate/translated-call.ts'
-
-export interface PipelineDeps extends MeterDeps {
-  readonly config: () => Config
-  readonly registry: Pick<ModelRegistry, 'route' | 'fallbacksOf' | 'list' | 'resolve'>
-  /**
-   * Fetches the model lists that may contain the name and were never fetched. Returns the error of a failed fetch.
-   * `retry`: also retries lists whose last fetch failed.
-   * @throws the signal's reason on abort
-   */
-  readonly completeModels: (
-    name: string,
-    options: { readonly retry: boolean; readonly signal: AbortSignal },
-  ) => Promise<ProxyError | undefined>
-  /** @throws Fault `codex_unavailable` if Codex is switched off */
-  readonly executorOf: (provider: ProviderId) => Executor
-  readonly log: Logger
-  /** Removes known credentials from upstream's text. */
-  readonly redact: (text: string) => string
-  /** Random per run, so that a prompt cannot be guessed from an id that is derived from it. */
-  readonly salt: string
-}
-
-/** State that all model requests share. */
-export interface PipelineState extends PipelineDeps {
-  readonly admission: Admission
-  readonly learnedRefusals: LearnedRefusals
-  readonly cacheWatch: CacheWatch
-  readonly memory: ReplyMemory
-  readonly autoChoices: AutoChoices
-}
 
 interface RunTurn {
   (call: DialectCall): Promise<ModelAnswer<ReplyReader>>

@@ -69,7 +69,7 @@ interface MeterFacts {
   /** Searches also have their own log lines. */
   readonly searchCredits: number | undefined
   readonly ms: number
-  /** What the request lost. */
+  /** The parts of the request that could not be carried over. */
   readonly warnings?: readonly string[]
 }
 

@@ -8,7 +8,7 @@ import type { Model } from '../models/model.ts'
 import { providerOfName } from '../models/names.ts'
 import type { Route } from '../models/registry.ts'
 import { upstreamPaths } from '../translate/dialects.ts'
-import type { PipelineDeps } from './pipeline.ts'
+import type { PipelineDeps } from './pipeline-state.ts'
 
 export interface RouteOptions {
   readonly signal: AbortSignal

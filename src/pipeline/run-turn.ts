@@ -22,7 +22,7 @@ import { initiatorOf, interactionOf, purposeOf } from './interaction.ts'
 import type { CallerStatement } from './interaction.ts'
 import { createAnswer } from './model-answer.ts'
 import type { ModelAnswer } from './model-answer.ts'
-import type { PipelineState } from './pipeline.ts'
+import type { PipelineState } from './pipeline-state.ts'
 import { createRequestMeter } from './request-meter.ts'
 import type { RequestMeter } from './request-meter.ts'
 import { routeChosen, routeModel } from './route-model.ts'
@@ -241,7 +241,7 @@ async function openRouted(
 
   const purpose = purposeOf(call.statement, request)
   const initiator = call.initiator ?? initiatorOf(purpose, request, copilot.initiator)
-  // Codex has no headers for these.
+  // Codex has no headers that describe the interaction.
   const isCopilot = model.provider === 'copilot'
   const interaction = isCopilot ? interactionOf(call.statement, purpose, request, state.salt) : undefined
   const target: UpstreamTarget = {

@@ -1,7 +1,7 @@
 import { responsesEndpoint } from '../models/endpoints.ts'
 import type { Model } from '../models/model.ts'
 import { modelFamily } from '../translate/parts/model-family.ts'
-import type { PipelineDeps } from './pipeline.ts'
+import type { PipelineDeps } from './pipeline-state.ts'
 
 /**
  * Returns the Copilot model that runs web searches for models without search (`messages.web-search-model`): the named

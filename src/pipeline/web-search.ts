@@ -7,7 +7,7 @@ import { upstreamDialects } from '../translate/dialects.ts'
 import { createSearchFold, searchTurn } from '../translate/search-request.ts'
 import type { SearchOutcome } from '../translate/turn.ts'
 import { askUpstream, encodeContext } from './ask-upstream.ts'
-import type { PipelineState } from './pipeline.ts'
+import type { PipelineState } from './pipeline-state.ts'
 import { readUpstream } from './read-upstream.ts'
 import { createRequestMeter } from './request-meter.ts'
 import { searchModel } from './search-model.ts'
@@ -15,7 +15,7 @@ import { searchModel } from './search-model.ts'
 /** Runs one web search. Rejects only if the answer's signal is aborted. */
 export type WebSearch = (query: SearchQuery) => Promise<SearchOutcome>
 
-/** Copilot's models search the web behind this dialect only. */
+/** Copilot's models search the web in this dialect only. */
 const dialect = upstreamDialects.responses
 const route = `copilot/${dialect.id}`
 

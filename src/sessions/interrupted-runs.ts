@@ -33,8 +33,8 @@ export async function endInterruptedRuns(rows: readonly RunRow[], deps: Interrup
       outcome: 'interrupted',
       reason:
         row.state === 'queued'
-          ? 'copilot-proxy ended before the run began.'
-          : 'copilot-proxy ended in the middle of the run.',
+          ? 'copilot-proxy stopped before the run started.'
+          : 'copilot-proxy stopped in the middle of the run.',
       summary: summarise(files, commandsOf(parts)),
       answer: '',
       ...usedBy(data),

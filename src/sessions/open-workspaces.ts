@@ -5,7 +5,8 @@ import type { Logger } from '../logging/logger.ts'
 import type { FileChange } from '../agent/agent-task.ts'
 import { createCodeTools } from '../tools/code-tools.ts'
 import { createCommandTools } from '../tools/command-tools.ts'
-import { createTools, type ToolSource } from '../tools/create-tools.ts'
+import { createTools } from '../tools/create-tools.ts'
+import type { ToolSource } from '../tools/tool.ts'
 import { createRegistryTools, listSession, type SessionListing } from '../tools/registry-tools.ts'
 import { createWorkspaceTools } from '../tools/workspace-tools.ts'
 import { openFolder } from '../workspace/open-folder.ts'
@@ -84,7 +85,10 @@ export async function openWorkspaces({
     const opened = open.find((each) => each.session === session)
     if (opened === undefined) throw new ToolError({ kind: 'cancelled' })
     if (dataDir === undefined) {
-      throw new ToolError({ kind: 'failed', detail: 'There is no folder for the journal of changes.' })
+      throw new ToolError({
+        kind: 'failed',
+        detail: 'Changes cannot be stored for undo, because you have no home folder. Set HOME or COPILOT_PROXY_HOME.',
+      })
     }
     const dir = join(dataDir, session.id, 'journal')
     opened.journal ??= openJournal({ folder: session.folder, dir, now: Date.now }).then((journal) => {

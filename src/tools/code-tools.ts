@@ -4,11 +4,10 @@ import { organizeText } from '../workspace/organize-imports/organize-imports.ts'
 import type { Journal } from '../workspace/patch/journal.ts'
 import { rewriteFile, type RewriteText } from '../workspace/run-filter.ts'
 import { listSymbols } from '../workspace/symbols/list-symbols.ts'
-import type { ToolSource } from './create-tools.ts'
 import { defineTool } from './define-tool.ts'
 import { filterContext } from './filter-context.ts'
 import type { Session } from './session.ts'
-import type { Tool, ToolContext, ToolResult } from './tool.ts'
+import type { Tool, ToolContext, ToolResult, ToolSource } from './tool.ts'
 
 const parameters = z.strictObject({ path: z.string().min(1).describe('Path relative to the workspace, with /.') })
 

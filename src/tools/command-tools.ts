@@ -3,9 +3,8 @@ import { splitCommand } from '../workspace/command-line.ts'
 import { runCommand } from '../workspace/run-command.ts'
 import { findTask } from '../workspace/tasks.ts'
 import { ToolError } from '../workspace/tool-error.ts'
-import type { ToolSource } from './create-tools.ts'
 import { defineTool } from './define-tool.ts'
-import type { Tool, ToolContext, ToolResult } from './tool.ts'
+import type { Tool, ToolContext, ToolResult, ToolSource } from './tool.ts'
 
 /** Of each stream of a program. Bytes. */
 const maxOutputBytes = 256 * 1024

@@ -5,16 +5,7 @@ import { capResult } from './cap-result.ts'
 import { checkArguments } from './check-arguments.ts'
 import { passGates } from './pass-gates.ts'
 import { callArguments, callToolName, listToolName } from './registry-tools.ts'
-import type { Intent, Tool, ToolCall, ToolLimits, ToolResult, Tools } from './tool.ts'
-
-/** Where tools come from: the workspace's own, a provider, another server. */
-export interface ToolSource {
-  readonly tools: (session: Session) => readonly Tool[]
-  /** Starts what provides the tools, if that happens on demand. Resolves within seconds; never rejects. */
-  readonly prepare?: (session: Session) => Promise<void>
-  /** Calls `listener` with a session's id after its tools of this source have changed. */
-  readonly onChange?: (listener: (sessionId: string) => void) => () => void
-}
+import type { Intent, Tool, ToolCall, ToolLimits, ToolResult, Tools, ToolSource } from './tool.ts'
 
 export interface RunLimits extends ToolLimits {
   /** `workspace.read-only` */

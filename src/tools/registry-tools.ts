@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import type { Session } from './session.ts'
 import { ToolError } from '../workspace/tool-error.ts'
-import type { ToolSource } from './create-tools.ts'
 import { defineTool } from './define-tool.ts'
-import type { Tool } from './tool.ts'
+import type { Tool, ToolSource } from './tool.ts'
 
 /** The registry itself runs it: the tool that it names gets the call's own approval, signal and audit line. */
 export const callToolName = 'mcp.tools.call'

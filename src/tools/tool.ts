@@ -108,3 +108,12 @@ export interface Tools {
   /** Calls `listener` with a session's id after its list has changed. Returns a function that ends this. */
   readonly onListChanged: (listener: (sessionId: string) => void) => () => void
 }
+
+/** Where tools come from: the workspace's own, a provider, another server. */
+export interface ToolSource {
+  readonly tools: (session: Session) => readonly Tool[]
+  /** Starts what provides the tools, if that happens on demand. Resolves within seconds; never rejects. */
+  readonly prepare?: (session: Session) => Promise<void>
+  /** Calls `listener` with a session's id after its tools of this source have changed. */
+  readonly onChange?: (listener: (sessionId: string) => void) => () => void
+}

@@ -6,10 +6,9 @@ import { applyPatch, undoPatch } from '../workspace/patch/apply-patch.ts'
 import type { Journal } from '../workspace/patch/journal.ts'
 import { readText } from '../workspace/read-text.ts'
 import { searchCode } from '../workspace/search-code.ts'
-import type { ToolSource } from './create-tools.ts'
 import { defineTool } from './define-tool.ts'
 import { filterContext } from './filter-context.ts'
-import type { Tool } from './tool.ts'
+import type { Tool, ToolSource } from './tool.ts'
 
 export interface WorkspaceToolsDeps {
   /** The journal of a session's changes; opened once. @throws ToolError */
@@ -48,7 +47,7 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
       }),
       {
         name: 'mcp.fs.list',
-        description: 'Lists files of the workspace, without those that ignore files name.',
+        description: 'Lists files of the workspace, except files that .gitignore and similar files exclude.',
         effect: 'read',
         run: async (args, { session, signal }) => ({ ...(await listFiles(session.folder, args, signal)) }),
       },

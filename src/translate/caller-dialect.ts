@@ -23,8 +23,8 @@ export interface CallerDialect {
   /** Fields that every request must have. A warning about one of them is no reason to refuse under `chat.strict`. */
   readonly mandatory?: ReadonlySet<string> | undefined
   /**
-   * In a dialect without images, `itemsOf` returns [] and `mapItems` the request. Nothing reads `member` and `textType`
-   * then: any value does.
+   * In a dialect without images, `itemsOf` returns [] and `mapItems` the request. `member` and `textType` may then be any
+   * of their values, because nothing reads them.
    */
   readonly conversation: ConversationShape
 

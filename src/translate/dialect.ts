@@ -2,11 +2,9 @@ import type { ProxyError } from '../errors.ts'
 import type { SseEvent } from '../sse/decode.ts'
 import type { ModelTraits } from './model-traits.ts'
 import type { JsonObject } from '../json/json.ts'
-import type { Prompts } from './parts/conversation.ts'
 import type { ReplyMemory } from './reply-memory.ts'
-import type { SearchOutcome, ToolName, Turn, TurnEvent, Usage, WebSearchTool } from './turn.ts'
+import type { SearchOutcome, ToolName, Turn, TurnEvent, TurnItem, Usage, WebSearchTool } from './turn.ts'
 import type { Warning } from './warning.ts'
-import type { SearchPlan } from './web-search.ts'
 
 /** Wire dialects that upstreams speak. Callers speak them too. */
 export type UpstreamDialectId = 'chat' | 'responses' | 'messages'
@@ -16,6 +14,16 @@ export type DialectId = UpstreamDialectId
 
 /** Request headers as Node gives them, names in lower case. */
 export type CallerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** Beginnings of prompts, to tell conversations and turns apart. */
+export interface Prompts {
+  /** The beginning of the first prompt; '' if there is none. */
+  readonly first: string
+  /** The beginning of the last prompt. */
+  readonly last: string
+  /** Index of the last prompt among the messages, which a tool loop does not change; -1 if there is none. */
+  readonly lastAt: number
+}
 
 /**
  * A caller's request, checked. Only the dialect that decoded it reads `body`, which is an instance of a class of that
@@ -104,6 +112,19 @@ export interface TurnAccepts {
 /** A tool as the caller knows it. */
 export interface ToolIdentity extends ToolName {
   readonly kind: 'function' | 'custom'
+}
+
+/** How to continue an answer whose web searches the proxy runs. */
+export interface SearchPlan {
+  /** Upstream name of the function that the model calls. */
+  readonly name: string
+  readonly tool: WebSearchTool
+  /**
+   * The request for a continuation of the answer.
+   * @param answered the answer so far: what the model wrote and the results of its searches
+   * @param isLast forbids further tool calls
+   */
+  readonly resume: (answered: readonly TurnItem[], isLast: boolean, context: EncodeContext) => EncodedRequest
 }
 
 /** What the reply needs of its request. */
@@ -232,7 +253,7 @@ export interface TurnFold extends Pick<ReplyFold, 'remember'> {
 
 export type UpstreamRefusal = Extract<ProxyError, { kind: 'upstream_status' }>
 
-/** What helps against a refusal. */
+/** The remedy for a refusal. */
 export interface Recovery {
   /** The request without what upstream refused. Undefined: encode the caller's request again, with `learnedRefusal`. */
   readonly request?: EncodedRequest | undefined

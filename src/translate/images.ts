@@ -158,7 +158,7 @@ function imagesOf(
   return images
 }
 
-/** Index behind the model's last output. A trailing prefill, which the model is to continue, does not count. */
+/** Index after the model's last output. A trailing prefill, which the model is to continue, does not count. */
 function startOfNew(items: readonly JsonObject[]): number {
   const end = items.findLastIndex((item) => !isFromModel(item))
   return items.findLastIndex((item, at) => at < end && isFromModel(item)) + 1

@@ -7,16 +7,16 @@ import { removeAt, stepsOf, withoutPositions } from './parts/json-path.ts'
 import { isFilled } from '../json/json.ts'
 import type { Warning } from './warning.ts'
 
-/** What upstream refuses in one dialect, and what helps. The first row that changes the request counts. */
+/** What upstream refuses in one dialect, and the remedies. The first row that changes the request counts. */
 export interface RefusalTable {
   readonly rows: readonly RefusalRow[]
-  /** For 413, which is about size alone. */
+  /** For 413, a refusal of the size alone. */
   readonly conversation: Pick<ConversationShape, 'member' | 'textType'>
-  /** Whether the caller gets the refusal, whatever it names. */
+  /** Whether the caller gets the refusal, so that no remedy is tried. */
   readonly isAnswer?: (refusal: UpstreamRefusal) => boolean
   /**
-   * Makes a request of an edited body and of what was learned; undefined if it is the request that was refused. Absent:
-   * the edited members are serialised again, and the others stay as they are, byte for byte.
+   * Makes a request from an edited body and the learned keys; undefined if it equals the refused request. Absent: the
+   * edited members are serialised again, and the other members keep their bytes.
    */
   readonly encode?: (body: JsonObject, learned: readonly string[], refused: Refused) => EncodedRequest | undefined
 }
@@ -24,32 +24,32 @@ export interface RefusalTable {
 /** One wording of a refusal. */
 export interface RefusalRow {
   readonly name: string
-  /** Where the wording comes from. `messages, x` is row x of docs/copilot-wire.md, "Messages requests". */
+  /** Source of the wording. `messages, x` is row x of docs/copilot-wire.md, "Messages requests". */
   readonly source: string
-  /** Of `code: param: message`, without those that upstream leaves out. */
+  /** Matches `code: param: message`, without those that upstream leaves out. */
   readonly pattern: RegExp
-  /** Undefined: the refusal is about something that the request does not hold. */
+  /** Undefined if the request does not contain what the refusal names. */
   readonly remedy: Remedy | ((match: RegExpExecArray, refused: Refused) => Remedy | undefined)
 }
 
 export interface Refused {
-  /** As upstream was sent it. */
+  /** The body of `sent`, parsed. */
   readonly body: JsonObject
   readonly sent: EncodedRequest
   readonly refusal: UpstreamRefusal
   readonly context: EncodeContext
 }
 
-/** What helps against a refusal. */
+/** The change that a refused request needs. */
 export interface Remedy {
   /**
-   * Returns the very body if there is nothing to change. Absent, in a table without `encode`: the caller's request is
+   * Returns the same object if there is nothing to change. Absent, in a table without `encode`: the caller's request is
    * encoded again with `learned`, because the reply is then read differently.
    */
   readonly edit?: (body: JsonObject) => JsonObject
-  /** Keys of learned refusals, without spaces: the model is remembered to refuse this. */
+  /** Keys of learned refusals, without spaces. Later requests to the model are encoded with them. */
   readonly learned?: readonly string[]
-  /** `learned` is about this request alone, or about the backend that happened to answer. */
+  /** `learned` applies to this request, or to the backend that happened to answer it, and not to the model. */
   readonly isPassing?: boolean
   readonly warnings?: readonly Warning[]
 }
@@ -78,7 +78,7 @@ function apply(remedy: Remedy, table: RefusalTable, refused: Refused, source: Js
   const { sent, context } = refused
   const learnedRefusal = isPassing || learned.length === 0 ? undefined : learned.join(' ')
   if (edit === undefined && table.encode === undefined) {
-    // If upstream refuses what was encoded with these keys, they are not what it means.
+    // If the request was already encoded with these keys, they do not help.
     return learned.every((key) => context.learnedRefusals.has(key)) ? undefined : { learnedRefusal }
   }
   if (edit === undefined && learned.length === 0) return undefined
@@ -101,7 +101,7 @@ const namings: readonly RegExp[] = [
   `${PATH}: extra inputs are not permitted`,
 ].map((naming) => new RegExp(naming, 'gi'))
 
-/** The fields that upstream's message says it does not take, as paths. */
+/** The paths of the fields that upstream's message refuses. */
 export function namedFields({ message }: UpstreamRefusal): readonly string[] {
   return namings.flatMap((naming) => [...message.matchAll(naming)].flatMap(([, path]) => path ?? []))
 }
@@ -109,13 +109,16 @@ export function namedFields({ message }: UpstreamRefusal): readonly string[] {
 /** `Unsupported value: 'x'` quotes the value or, if the value is no string, the name of the field. */
 export const UNSUPPORTED_VALUE = /unsupported value:? ["'`]([^"'`]{1,64})["'`]/i
 
-/** Upstream's codes that say of `param` what the message may not say. */
+/** Upstream's codes for a field that `param` names and the message may not. */
 export const FIELD_CODES = /^(?:unsupported_parameter|unknown_parameter|unsupported_value):/
 
-/** Whether a request without the field would be another one, or none. */
+/** Whether dropping the field would change the question or leave no request. */
 export type IsEssential = (steps: readonly string[]) => boolean
 
-/** The path of a field as it is remembered: for every element. Undefined if it is no field or an essential one. */
+/**
+ * The path under which a field is learned, with positions replaced by every element. Undefined for a text that is no
+ * field, and for an essential field.
+ */
 export function refusedField(named: string, isEssential: IsEssential): string | undefined {
   const path = withoutPositions(named)
   const steps = stepsOf(path)
@@ -123,7 +126,7 @@ export function refusedField(named: string, isEssential: IsEssential): string | 
   return isField && !isEssential(steps) ? path : undefined
 }
 
-/** The request without one field, for good. Undefined as `refusedField`. */
+/** Drops one field from this request and from later ones. Undefined as for `refusedField`. */
 export function withoutField(named: string, isEssential: IsEssential, detail?: string): Remedy | undefined {
   const field = refusedField(named, isEssential)
   if (field === undefined) return undefined
@@ -155,7 +158,7 @@ export function learnedValues(learned: ReadonlySet<string>, kind: string): reado
     .flatMap((key) => (key.startsWith(prefix) ? key.slice(prefix.length) : []))
 }
 
-/** A request body without the fields that upstream has refused of the model; undefined if it holds none. */
+/** Drops the fields that the model has refused before. Undefined if the body has none of them. */
 export function withoutLearnedFields(body: JsonObject, learned: ReadonlySet<string>) {
   let kept = body
   const fields = learnedValues(learned, 'field').filter((path) => {

@@ -1,4 +1,4 @@
-/** Upstream accounts. Providers share nothing; one cannot read the other's opaque values. */
+/** Upstream accounts. Providers share nothing: neither can read the other's opaque values. */
 export type Provider = 'copilot' | 'codex'
 
 /**

@@ -49,9 +49,9 @@ export function createEventReply(upstream: UpstreamDialect, seed: ReplySeed): Ev
   const searches = notes.search && createSearchRounds(notes.search)
   const restorer = createRestorer(notes)
   let decoder = upstream.createDecoder(seed)
-  /** Usage so far, as the caller was told. */
+  /** Usage so far, as emitted to the caller. */
   let usage: Usage | undefined
-  /** Of replies whose decoder is gone. */
+  /** Totals of the answer's earlier replies. */
   let earlier: { readonly usage: Usage | undefined; readonly skipped: number } = { usage, skipped: 0 }
   /** The first slot of the current reply. */
   let firstSlot = 0

@@ -8,6 +8,7 @@ import type {
   ReplyNotes,
   ReplySeed,
   ReplyStream,
+  SearchPlan,
   TurnAccepts,
 } from './dialect.ts'
 import { limitImages } from './images.ts'
@@ -18,7 +19,7 @@ import type { Turn, TurnToolChoice } from './turn.ts'
 import type { UpstreamDialect } from './upstream-dialect.ts'
 import { refuseLosses, type Warning } from './warning.ts'
 import { describeSearches, emulateSearch } from './web-search.ts'
-import type { EmulatedTurn, SearchPlan } from './web-search.ts'
+import type { EmulatedTurn } from './web-search.ts'
 
 /** One request in the upstream's dialect, and the reader of its reply. */
 export interface TranslatedCall<Reader = ReplyReader> {
@@ -109,11 +110,11 @@ export function translateTurn(
   }
 }
 
-/** Undefined where the caller offers no search, or none can be run here. */
+/** Undefined if the caller offers no search, or the proxy can run none. */
 function emulatedSearch(turn: Turn, { canSearch }: EncodeContext): EmulatedTurn | undefined {
   const tool = turn.tools.find(({ type }) => type === 'web_search')
   if (tool?.type !== 'web_search' || canSearch?.() !== true) return undefined
-  // Codex asks by default for a search of what is stored (`external_web_access: false`); this one reads the live web.
+  // By default Codex asks for a search of stored pages (`external_web_access: false`). This search reads the live web.
   return tool.onlyThere.includes('external_web_access') ? undefined : emulateSearch(turn, tool)
 }
 
@@ -122,7 +123,10 @@ function withoutSearches(turn: Turn, { webSearch }: TurnAccepts): Turn {
   return hasOutcome ? { ...turn, items: describeSearches(turn.items, webSearch) } : turn
 }
 
-/** Holds the Turn as long as the answer lasts: each search makes a request of it. In a function of its own: nothing else. */
+/**
+ * The plan holds the Turn until the answer ends, because each round of searches needs a request made from it. A
+ * separate function, so that its closure holds nothing else.
+ */
 function createSearchPlan({ name, tool }: EmulatedTurn, turn: Turn, upstream: UpstreamDialect): SearchPlan {
   return {
     name,
@@ -135,13 +139,13 @@ function createSearchPlan({ name, tool }: EmulatedTurn, turn: Turn, upstream: Up
   }
 }
 
-/** A call that was forced has been made: forced again, the model would never come to an answer. */
+/** After a forced call, lets the model choose: forced again, it would never write an answer. */
 function choiceAfterCall(choice: TurnToolChoice | undefined): TurnToolChoice | undefined {
   if (choice?.type === 'required' || choice?.type === 'tool') return { type: 'auto' }
   return choice?.type === 'allowed' ? { ...choice, mode: 'auto' } : choice
 }
 
-/** The same thing said once: two blocks of one message often share their fate. */
+/** Drops repeated warnings: two blocks of one message often cause the same one. */
 function distinct(warnings: readonly Warning[]): readonly Warning[] {
   if (warnings.length < 2) return warnings
   return [...new Map(warnings.map((warning) => [`${warning.code};${warning.field}`, warning])).values()]

@@ -1,6 +1,6 @@
 import { addToDraft, draftedItems } from './fold-turn.ts'
 import type { DraftPart } from './fold-turn.ts'
-import type { EncodeContext, EncodedRequest, SearchQuery } from './dialect.ts'
+import type { EncodeContext, EncodedRequest, SearchPlan, SearchQuery } from './dialect.ts'
 import { isFilled, parseObject } from '../json/json.ts'
 import type {
   Citation,
@@ -28,18 +28,6 @@ const maxContinuations = 10
 
 /** Characters. A guess: Anthropic states no limit on a query. */
 const maxQueryLength = 1000
-
-export interface SearchPlan {
-  /** Upstream name of the function that the model calls. */
-  readonly name: string
-  readonly tool: WebSearchTool
-  /**
-   * The request for a continuation of the answer.
-   * @param answered the answer so far: what the model wrote and the results of its searches
-   * @param isLast forbids further tool calls
-   */
-  readonly resume: (answered: readonly TurnItem[], isLast: boolean, context: EncodeContext) => EncodedRequest
-}
 
 export interface EmulatedTurn {
   readonly turn: Turn

@@ -27,7 +27,7 @@ interface ModelTotals extends TotalsRow {
 interface KeyTotals extends TotalsRow {
   /** Null: requests without a key. */
   readonly key: string | null
-  /** Of its last request in the period. */
+  /** The day of the key's last request in the period. */
   readonly last_day: string
 }
 
@@ -50,7 +50,7 @@ export interface Periods<Row> {
 
 export interface UsageTotals extends Periods<ModelTotals> {
   readonly by_key: Periods<KeyTotals>
-  /** Of the last 30 days, the latest first. */
+  /** The last 30 days, the latest first. */
   readonly by_day: readonly DayTotals[]
   readonly month: MonthTotals
 }

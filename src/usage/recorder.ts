@@ -19,9 +19,9 @@ export interface UsageRecorderDeps {
 /** Usage by model, day and key, kept over restarts. Nothing here throws or makes a request wait. */
 export interface UsageRecorder {
   readonly note: (entry: UsageEntry) => void
-  /** From this day on, including totals that are not written yet. */
+  /** The totals from this day on, including those that are not written yet. */
   readonly since: (day: string) => readonly Tally[]
-  /** Of one key in this machine's calendar day. Reads the file once a day. */
+  /** The usage of one key on the current day of this machine's calendar. Reads the file once a day. */
   readonly spentToday: (key: string) => Spending
   readonly close: () => void
 }
@@ -46,7 +46,7 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
   let hasWarned = false
   let minute = Number.NaN
   let days = { day: '', utcDay: '' }
-  /** Of the day that was last asked for, by key. */
+  /** By key, for the day that `spentToday` was last called on. */
   let spending = { day: '', byKey: new Map<string, Spending>() }
 
   /** Computed once a minute: no day begins within one. */

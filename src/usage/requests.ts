@@ -19,6 +19,7 @@ interface RequestLine {
   readonly httpStatus?: number | undefined
   readonly model?: string | undefined
   readonly route?: string | undefined
+  readonly fallback?: string | undefined
   readonly key?: string | undefined
   readonly stream?: boolean | undefined
   readonly ttfbMs?: number | undefined
@@ -44,7 +45,7 @@ export interface EndedRequest {
   readonly origin?: RequestOrigin | undefined
   /** The model name in the request. */
   readonly askedModel?: string | undefined
-  /** What was changed without a loss; the log has it at debug only. */
+  /** Changes that lose nothing of the request. The log has them at debug only. */
   readonly adapted?: readonly string[] | undefined
   /** The object that was logged; kept, not copied. */
   readonly line: RequestLine
@@ -64,6 +65,8 @@ export interface RequestDocument {
   readonly asked_model: string | null
   readonly model: string | null
   readonly route: string | null
+  /** The fallback of an alias that answered, with the statuses of the models before it: `gpt-4.1 (429)`. */
+  readonly fallback: string | null
   /** As in the log and the metrics: a stream that broke has the status of its failure, and 499 if the caller left. */
   readonly status: number
   /** The status in the head of the answer. */
@@ -78,9 +81,9 @@ export interface RequestDocument {
   readonly estimated: boolean
   readonly first_byte_ms: number | null
   readonly duration_ms: number | null
-  /** What the request lost: `dropped;temperature (…)`. */
+  /** The parts of the request that could not be carried over: `dropped;temperature (…)`. */
   readonly warnings: readonly string[]
-  /** What was changed without a loss. */
+  /** Changes that lose nothing of the request. */
   readonly adapted: readonly string[]
   readonly error: string | null
   readonly upstream_request_id: string | null
@@ -288,6 +291,7 @@ function toDocument(entry: Entry): RequestDocument {
     asked_model: entry.askedModel ?? null,
     model: line.model ?? null,
     route: line.route ?? null,
+    fallback: line.fallback ?? null,
     status: line.status,
     http_status: line.httpStatus ?? line.status,
     failed: isFailure(line.status),

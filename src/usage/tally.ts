@@ -16,7 +16,7 @@ interface Amounts {
 
 export interface Sums extends Amounts {
   readonly requests: number
-  /** Those among them that ended in an error. */
+  /** The requests that ended in an error. */
   readonly errors: number
 }
 

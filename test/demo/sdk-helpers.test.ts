@@ -39,10 +39,10 @@ test.for<[string, readonly string[]]>([
 ])('OpenAI’s helper reads %s, once ids are stable', async ([input, types]) => {
   const tools = [{ type: 'function', name: 'a', parameters: schema }, { type: 'web_search' }]
   const outcome = responses({ input, tools, reasoning: { summary: 'auto' }, include: ['reasoning.encrypted_content'] })
-  const mended = eventsOf(outcome).map(
+  const normalised = eventsOf(outcome).map(
     (event) => `event: ${event.type}\ndata: ${JSON.stringify(withStableIds(event))}\n\n`,
   )
-  expect(await openaiReads(mended.join(''))).toEqual(types)
+  expect(await openaiReads(normalised.join(''))).toEqual(types)
   await expect(openaiReads(textOf(outcome))).rejects.toThrow(/^expected (?:output item |item_)id/)
 })
 

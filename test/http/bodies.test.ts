@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { chatBody, saying } from './client.ts'
 import type { Reply } from './client.ts'
@@ -219,7 +219,8 @@ const encoders = {
   'x-gzip': gzipSync,
   GZIP: gzipSync,
   deflate: deflateSync,
-  br: brotliCompressSync,
+  // The default quality takes ten times as long.
+  br: (text: string) => brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
   zstd: zstdCompressSync,
   identity: (text: string) => Buffer.from(text),
 }
@@ -234,11 +235,9 @@ test.each(Object.entries(encoders))('a body in %s is read', async (encoding, enc
 
 test.each(['gzip', 'deflate', 'br', 'zstd'] as const)(
   'D10 a small body in %s that would become huge is answered 413',
-  // Compressing 100 MB is slow.
-  { timeout: 60_000 },
   async (encoding) => {
     const { send } = await openProxy({ file: 'server: { body-limit-mb: 1 }' })
-    const bomb = encoders[encoding]('a'.repeat(100 * megabyte))
+    const bomb = encoders[encoding]('a'.repeat(40 * megabyte))
     expect(bomb.length).toBeLessThan(megabyte / 4)
     const before = process.memoryUsage().arrayBuffers
     const reply = await send(chat, { body: bomb, headers: { 'content-encoding': encoding } })

@@ -19,6 +19,11 @@ async function logged({ log }: Proxy, message: string): Promise<void> {
   await expect.poll(() => log.map((line) => line.message)).toContain(message)
 }
 
+async function expectGauge({ send }: Proxy, name: string, value: number): Promise<void> {
+  const line = new RegExp(`^copilot_proxy_${name} ${value}$`, 'm')
+  await expect.poll(async () => (await send('/metrics')).text).toMatch(line)
+}
+
 const ways = [
   ['streaming', true],
   ['not streaming', false],
@@ -61,8 +66,7 @@ test('a caller that leaves while it waits in the queue never reaches upstream', 
   const controller = new AbortController()
   const waiting = proxy.chat(saying('never sent'), { signal: controller.signal })
   const last = proxy.chat(saying('sent'))
-  // A request later than the one that waits has been answered: that one has arrived.
-  await proxy.send('/v1/models')
+  await expectGauge(proxy, 'queued_requests', 2)
   controller.abort()
   await expect(waiting).rejects.toMatchObject({ name: 'AbortError' })
   await logged(proxy, left)
@@ -143,6 +147,8 @@ test('a caller that disconnects while the first token is fetched does not cancel
   const controller = new AbortController()
   const gone = proxy.chat({}, { signal: controller.signal })
   const stays = proxy.chat()
+  // One that is aborted before it arrives is no caller.
+  await expectGauge(proxy, 'active_requests', 2)
   await proxy.demo.until(() => proxy.demo.exchanges() === 1)
   controller.abort()
   await expect(gone).rejects.toMatchObject({ name: 'AbortError' })

@@ -25,14 +25,14 @@ import { createClient } from './client.ts'
 import type { Client } from './client.ts'
 
 export interface ProxyOptions {
-  /** Configuration file, laid over one that names the simulated services and picks a free port. */
+  /** Text of the configuration file, merged over one that names the simulated services and selects a free port. */
   readonly file?: string
   readonly demo?: CopilotOptions
-  /** `environment` (default): a token as from COPILOT_GITHUB_TOKEN; `none`: nobody is logged in. */
+  /** `environment` (default): a token, as in COPILOT_GITHUB_TOKEN. `none`: no login. */
   readonly login?: 'environment' | 'none'
-  /** The login for Codex: stored, an API key, or Codex CLI's own; default none. */
+  /** The login for Codex: a stored one, an API key, or Codex CLI's own. Default: none. */
   readonly codexLogin?: 'stored' | 'api-key' | 'codex-cli'
-  /** Settings as variables, laid over those that name the simulated services. */
+  /** Settings as environment variables, merged over those that name the simulated services. */
   readonly settings?: Readonly<Record<string, string>>
   /** The environment in which the daemon looks for proxies; empty by default. */
   readonly proxies?: Readonly<Record<string, string>>
@@ -40,22 +40,22 @@ export interface ProxyOptions {
   readonly prepare?: (demo: CopilotUpstream, codex: CodexUpstream) => void
 }
 
-/** A running daemon whose GitHub and Copilot are simulated. Everything is closed when the test ends. */
+/** A running daemon with a simulated GitHub, Copilot and OpenAI. Everything is closed when the test ends. */
 export interface Proxy extends Client {
   readonly daemon: Daemon
   readonly demo: CopilotUpstream
   readonly codex: CodexUpstream
-  /** The store the daemon reads its logins from. */
+  /** The store from which the daemon reads its logins. */
   readonly store: RecordStore<CopilotRecord>
   readonly codexStore: RecordStore<CodexRecord>
   /** The folder of Codex CLI's own login. */
   readonly codexHome: string
   readonly log: readonly LogLine[]
-  /** A configuration like the one in force, with another file laid over the base. */
+  /** A configuration like the one in force, with another file merged over it. */
   readonly configure: (file: string) => Config
 }
 
-/** Requests kept by the simulated services for a test to look at. */
+/** The number of newest requests that the simulated services keep. */
 const keptRequests = 100
 
 export async function openProxy({
@@ -132,7 +132,7 @@ export async function openProxy({
   }
 }
 
-/** What the simulated services issue; the log of every test is searched for it. */
+/** Credentials of the simulated services. The log of every test is searched for them. */
 const secretShapes = /gh[uo]_demo|github_pat_demo|tid=demo|[Bb]earer \S|eyJ[\w-]+\.|sk-demo|rt_demo|demo-refresh/
 
 function expectNoSecrets(lines: readonly LogLine[]): void {
@@ -151,12 +151,12 @@ export function recordOf(githubToken: string, change: Partial<CopilotRecord> = {
   }
 }
 
-/** The chat requests upstream has seen, oldest first. */
+/** The chat requests that upstream has received, oldest first. */
 export function chatsOf({ log }: CopilotUpstream): CopilotUpstream['log'] {
   return log.filter(({ route }) => route === '/chat/completions')
 }
 
-/** A reply of the token exchange as the simulated GitHub makes it, to be scripted. */
+/** A reply of the simulated token exchange, for scripts. */
 export function tokenReply({ tokens, port }: CopilotUpstream): Outcome {
   const { token, expiresAtSeconds } = tokens.issueCopilot({
     lifetimeSeconds: 1800,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { openAnthropic, promptsOf, says, thrownBy } from './client.ts'
 import { kinds, upstreamRoutes } from './kinds.ts'
 
-/** One for each upstream dialect. */
+/** One model for each upstream dialect. */
 const fewModels = ['claude-opus-4.7', 'gpt-4.1', 'gpt-5.3-codex']
 
 function asking(model: string, text: string) {
@@ -41,7 +41,7 @@ test('an overload of OpenAI’s models is reported as Anthropic’s overloaded_e
   await expect(anthropic.messages.create(asking('claude-opus-4.7', '[demo:error 529]'))).rejects.toBeInstanceOf(
     Anthropic.OverloadedError,
   )
-  // Reported inside a stream that had said nothing yet that the caller could have seen.
+  // The failure is inside a stream that has shown nothing to the caller yet.
   await expect(anthropic.messages.create(asking('gpt-5.3-codex', '[demo:error-mid]'))).rejects.toBeInstanceOf(
     Anthropic.OverloadedError,
   )

@@ -32,7 +32,7 @@ const allKinds = [...kinds, ...codexKinds].map((kind) => ({ kind, title: titleOf
 
 const prompt = '[demo:tool read_file {"path":"a/b"}][demo:tool list_folder {"folder":"a"}] go'
 
-/** A client whose requests are kept, as they left it. */
+/** A client that records its requests. */
 async function openRecorded(kind: ModelKind) {
   const proxy = await openFor(kind)
   const bodies: string[] = []
@@ -48,7 +48,8 @@ async function openRecorded(kind: ModelKind) {
   return { anthropic, bodies, prompts: () => promptsFor(proxy, kind) }
 }
 
-// It asks for a conversation that the server keeps, and sends all of it once it is told that there is none.
+// The tool runner asks for a conversation that the server stores, and sends all of it when it learns that there is
+// none.
 test.each(allKinds)('$title: the tool runner leads the conversation to its end', async ({ kind }) => {
   const { anthropic, prompts, bodies } = await openRecorded(kind)
   const called: string[] = []

@@ -15,10 +15,10 @@ import { anthropicOf, openAnthropic, promptsFor, says, textOf } from './client.t
 import type { Received } from './client.ts'
 import { kinds, pixel } from './kinds.ts'
 
-/** One of Codex, beside all of Copilot. */
+/** A Codex model, in addition to all of Copilot's. */
 const ofCodex = 'gpt-5.5'
 const everyModel = [...kinds.map(({ model }) => model), ofCodex]
-/** One for each upstream dialect of Copilot, and that of Codex. */
+/** One model for each upstream dialect of Copilot, and one of Codex. */
 const fewModels = ['claude-sonnet-4.5', 'gpt-5-mini', 'gpt-5.3-codex', ofCodex]
 
 const readFile: Tool = {
@@ -32,12 +32,12 @@ function asking(model: string, text: string): MessageCreateParamsNonStreaming {
   return { model, max_tokens: 8000, messages: says(text) }
 }
 
-/** As Claude Code asks, by model id. */
+/** The request for thinking that Claude Code makes, by model id. */
 function thinkingFor(model: string): ThinkingConfigParam {
   return model.includes('4.5') ? { type: 'enabled', budget_tokens: 2000 } : { type: 'adaptive', display: 'summarized' }
 }
 
-/** What the upstream of that model was sent last. */
+/** The last request to the model's upstream. */
 function sentTo(proxy: Proxy, model: string): Received | undefined {
   const login = model === ofCodex ? { codexLogin: 'stored' as const } : {}
   return promptsFor(proxy, login).at(-1)
@@ -56,7 +56,7 @@ test.each(everyModel)('%s: each block starts and ends before the next one', asyn
   const [start] = events
   if (start?.type !== 'message_start') throw new Error(`the stream began with ${start?.type}`)
   expect(start.message).toMatchObject({ type: 'message', role: 'assistant', model, content: [], stop_reason: null })
-  // LangChain adds this to what message_delta says.
+  // LangChain adds this count to that of message_delta.
   expect(start.message.usage.output_tokens).toBeLessThanOrEqual(1)
   const marks = events
     .filter(({ type }) => type === 'content_block_start' || type === 'content_block_stop')
@@ -123,7 +123,7 @@ test.each(everyModel)('%s: a result with an image, and one that is an error', as
   expect(sent).toContain(pixel)
   expect(headers['copilot-vision-request']).toBe(model === ofCodex ? undefined : 'true')
   expect(sent).toContain('a screen')
-  // Only Messages can say that a result is an error: elsewhere its text does.
+  // Only Messages has a flag for a result that is an error. In other dialects the text states it.
   expect(sent).toMatch(model.startsWith('claude') ? /"is_error":true/ : /Error: no clock/)
 })
 
@@ -150,9 +150,9 @@ test.each(everyModel)('%s: a conversation moves on to every other model', async 
       ],
     })
     expect(second.stop_reason, model).toBe('end_turn')
-    // Gemini 3 takes no calls but its own: it is told in words of those that another model made.
-    const isToldInWords = model === 'gemini-3-pro-preview' && model !== from
-    expect(textOf(second), model).toMatch(isToldInWords ? /done/ : /^The tool answered: done$/)
+    // Gemini 3 accepts only its own calls, so it gets the calls of other models as text.
+    const getsTextInstead = model === 'gemini-3-pro-preview' && model !== from
+    expect(textOf(second), model).toMatch(getsTextInstead ? /done/ : /^The tool answered: done$/)
   }
 })
 
@@ -206,7 +206,7 @@ test('a web search runs where the model can', async () => {
   const result = { type: 'web_search_tool_result', content: [{ type: 'web_search_result', url }] }
   const text = { type: 'text', text: 'Simulated search results say so.', citations: [{ url }] }
   expect(plain.content.filter(({ type }) => type !== 'thinking')).toMatchObject([use, result, text])
-  // The pages are known once the text has named them, and the text does not wait for that.
+  // The text names the pages, so the result of the search follows the text, which does not wait for it.
   expect(streamed.content.filter(({ type }) => type !== 'thinking')).toMatchObject([use, text, result])
   for (const { content, stop_reason: reason } of [plain, streamed]) {
     expect(reason).toBe('end_turn')
@@ -244,7 +244,7 @@ test.each(['claude-sonnet-4.5', 'claude-opus-4.7', 'gpt-5-mini', 'gemini-3-pro-p
       expect(reason).toBe('end_turn')
       expect(usage.server_tool_use?.web_search_requests).toBe(1)
     }
-    // The whole answer goes back as it came, with the tool and without.
+    // The whole answer is sent back unchanged, with the tool and without it.
     const messages: MessageParam[] = [
       ...request.messages,
       { role: 'assistant', content: plain.content },
@@ -328,7 +328,7 @@ test.each([
 
 test('models are listed page by page, and found', async () => {
   const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
-  // The account's own list is fetched with the first request that needs it.
+  // The first request that needs the account's own list fetches it.
   await anthropic.messages.create(asking('claude-sonnet-4.5', 'Hello'))
   const ids: string[] = []
   for await (const model of anthropic.models.list({ limit: 3 })) {

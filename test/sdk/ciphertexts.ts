@@ -3,7 +3,7 @@ import { openOpaque } from '../upstreams/opaque-text.ts'
 import { isObject } from '../../src/json/json.ts'
 import type { Proxy } from '../http/harness.ts'
 
-/** Whose simulated upstream has made a text that nobody else can read. */
+/** The simulated upstream that made an opaque value. */
 type Maker = 'copilot' | 'codex'
 
 interface Ciphertext {
@@ -11,7 +11,7 @@ interface Ciphertext {
   readonly text: string
 }
 
-/** Every ciphertext and signature in a request, wherever it stands, bare or in an envelope of the proxy's own. */
+/** Every ciphertext and signature anywhere in a request, bare or in an envelope of the proxy. */
 export function ciphertextsIn(body: string, proxy: Proxy): readonly Ciphertext[] {
   return [...textsIn(JSON.parse(body))].flatMap((text) => {
     const maker = makerOf(text, proxy)

@@ -17,7 +17,7 @@ interface Asking {
   readonly stream?: boolean
 }
 
-/** One prompt by each official client. */
+/** One prompt for each official client. */
 const asks = {
   chat: (proxy: Proxy, { model, text, stream = false }: Asking, maxRetries = 0) =>
     clientOf(proxy).chat.completions.create({ model, messages: says(text), stream }, { maxRetries }),
@@ -29,7 +29,7 @@ const asks = {
 
 const overflowWords = 'exceeds the context window'
 
-/** Marker, status, words, and the two packages' classes; `code` is what OpenAI's has. */
+/** Marker, status, message, and the error classes of the two packages. `code` is that of OpenAI's package. */
 const failures = [
   ['error 400', 400, 'invalid_prompt', OpenAI.BadRequestError, Anthropic.BadRequestError, 'invalid_prompt'],
   [
@@ -52,7 +52,7 @@ const failures = [
   ],
   ['error 500', 500, 'server_error', OpenAI.InternalServerError, Anthropic.InternalServerError, 'server_error'],
   ['overflow', 400, overflowWords, OpenAI.BadRequestError, Anthropic.BadRequestError, 'context_length_exceeded'],
-  // The same inside a 200, before there was any output.
+  // The same failures inside a 200, before any output.
   [
     'failed context_length_exceeded',
     400,
@@ -104,7 +104,7 @@ test.each(logins)('$title: an overload has the error class of the package', asyn
   }
 })
 
-/** Waiting for it would take hours, whatever a client’s own number of retries. */
+/** These limits last for hours, so no client should retry, whatever its own setting. */
 const spent = ['error 429 usage_limit_reached', 'failed usage_limit_reached']
 
 test.each(logins)('$title: a used-up plan is not retried and states its reset time', async ({ kind }) => {
@@ -164,7 +164,7 @@ test('a revoked login names the command to run and is not retried', async () => 
       message: expect.stringContaining('copilot-proxy login codex'),
     })
   }
-  // One that was answered, and the one that was refused.
+  // The request that was answered, and the one that was refused.
   expect(proxy.codex.count(codexRoutes.stored)).toBe(2)
 })
 
@@ -181,7 +181,7 @@ test.each(logins)(
       param: 'input[0].content[0].image_url',
       message: expect.stringContaining('does not represent a valid image'),
     })
-    // Seen before upstream is asked.
+    // The proxy refuses this request before it asks upstream.
     const wrong = { model, input: [{ role: 'user', content: [{ type: 'input_text' }] }] }
     // What the package's types do not allow is what is sent here.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
@@ -216,7 +216,7 @@ test.each(logins)('$title: a stream that fails is thrown after the text that cam
     responses.on('response.output_text.delta', ({ delta }) => {
       said += delta
     })
-    // Upstream's own failed response goes on as it is, and this client takes it for an end.
+    // The proxy forwards upstream's own failed response, and this client takes it for a normal end.
     if (marker === 'error-mid') await expect(responses.finalResponse()).resolves.toMatchObject({ status: 'failed' })
     else await expect(responses.finalResponse(), marker).rejects.toBeInstanceOf(OpenAI.OpenAIError)
     expect(said, marker).toMatch(/^Hello from/)

@@ -11,11 +11,13 @@ import { openaiResponses } from './speakers/openai-responses.ts'
 
 const speakers = [openaiChat, openaiResponses, anthropicMessages, ...aiSpeakers]
 
-/** What upstream refuses is at times sent again without it, which a caller does not see. */
+/**
+ * Upstream's refusals. The proxy repeats some refused requests without the refused part, so a caller does not see them.
+ */
 function refusalsIn({ log }: Proxy): readonly unknown[] {
-  const trouble = log.filter(({ level }) => level === 'warn' || level === 'error')
-  expect(trouble.filter(({ message }) => message !== 'the provider refused the request')).toEqual([])
-  return trouble.map(({ fields }) => fields['code'])
+  const refusals = log.filter(({ level }) => level === 'warn' || level === 'error')
+  expect(refusals.filter(({ message }) => message !== 'the provider refused the request')).toEqual([])
+  return refusals.map(({ fields }) => fields['code'])
 }
 
 describe.each(codexKinds.map((kind) => ({ kind, title: titleOf(kind) })))('$title', ({ kind }) => {
@@ -34,7 +36,7 @@ describe.each(codexKinds.map((kind) => ({ kind, title: titleOf(kind) })))('$titl
           .slice(before)
           .map(({ body }) => ciphertextsIn(body, proxy).map(({ text }) => text))
         expect(sent.map(({ length }) => length)).toEqual([0, 1, 2, 3])
-        // Each request has what the one before had.
+        // Each request contains the texts of the one before.
         for (const [at, texts] of sent.entries()) expect(texts).toEqual(sent.at(-1)?.slice(0, at))
       }
       expect(refusalsIn(proxy)).toEqual([])
@@ -42,12 +44,12 @@ describe.each(codexKinds.map((kind) => ({ kind, title: titleOf(kind) })))('$titl
   )
 })
 
-/** Over every upstream dialect of Copilot's, with thoughts and without. */
+/** Models on every upstream dialect of Copilot, with and without reasoning. */
 const ofCopilot: readonly { readonly other: string; readonly refuses?: string }[] = [
   { other: 'gpt-5-mini' },
   { other: 'copilot/gpt-5.3-codex' },
   { other: 'claude-opus-4.7' },
-  // Says so when it is asked to think; anybody's calls are told to the second one in words once it has refused them.
+  // The first refuses to reason. The second refuses calls of other models once, and then gets them as text.
   { other: 'gpt-4.1', refuses: 'invalid_reasoning_effort' },
   { other: 'gemini-3-pro-preview', refuses: 'invalid_request_body' },
 ]
@@ -59,35 +61,38 @@ const switches = codexKinds.flatMap((kind) =>
   ]),
 )
 
-describe.each(speakers)('a session of $name', (speaker) => {
-  test.each(switches)('goes on from $title', async ({ kind, refuses, from, to }) => {
-    const { codexLogin = 'stored' } = kind
-    const proxy = await openProxy({ codexLogin })
-    for (const stream of [false, true]) {
+describe.each(speakers.map((speaker, at) => ({ name: speaker.name, speaker, at })))(
+  'a session of $name',
+  ({ speaker, at }) => {
+    // A speaker streams both directions of every second pair. The next speaker streams the other pairs.
+    const sessions = switches.map((each, index) => ({ each, title: each.title, stream: (at + (index >> 1)) % 2 === 0 }))
+    test.each(sessions)('goes on from $title', async ({ each: { kind, refuses, from, to }, stream }) => {
+      const { codexLogin = 'stored' } = kind
+      const proxy = await openProxy({ codexLogin })
       const talk = speaker.open(proxy, { model: from, stream, hasTools: true, thinks: true })
       expect(await talk.say({ text: '[demo:reasoning][demo:tools] go' })).toMatchObject({ end: 'calls' })
-      talk.goOnWith(to)
-      // Gemini 3 takes no calls but its own: it is told in words of those that another model made.
+      talk.continueWith(to)
+      // Gemini 3 accepts only its own calls, so it gets the calls of other models as text.
       expect((await talk.answer(['first', 'second'])).text).toContain('second')
       expect(await talk.say({ text: '[demo:reasoning][demo:tool] again' })).toMatchObject({ end: 'calls' })
-      talk.goOnWith(from)
+      talk.continueWith(from)
       expect((await talk.answer(['third'])).text).toContain('third')
-      talk.goOnWith(to)
+      talk.continueWith(to)
       expect(await talk.say({ text: '[demo:redacted] thanks' })).toMatchObject({ end: 'end' })
-      talk.goOnWith(from)
+      talk.continueWith(from)
       expect(await talk.say({ text: 'bye' })).toMatchObject({ text: expect.stringContaining('You said: bye') })
-    }
-    const route = codexRoutes[codexLogin]
-    const toCodex = proxy.codex.log.filter((each) => each.route === route)
-    const toCopilot = promptsOf(proxy.demo)
-    expect(refusalsIn(proxy).filter((code) => code !== refuses)).toEqual([])
-    expect(toCodex).toHaveLength(6)
-    expect(makersIn(toCopilot, proxy)).not.toContain('codex')
-    expect(makersIn(toCodex, proxy)).not.toContain('copilot')
-    // Its own thoughts are still there when the model gets the session back.
-    if (speaker.keepsThoughts) expect(makersIn(toCodex, proxy)).toContain('codex')
-  })
-})
+      const route = codexRoutes[codexLogin]
+      const toCodex = proxy.codex.log.filter((each) => each.route === route)
+      const toCopilot = promptsOf(proxy.demo)
+      expect(refusalsIn(proxy).filter((code) => code !== refuses)).toEqual([])
+      expect(toCodex).toHaveLength(3)
+      expect(makersIn(toCopilot, proxy)).not.toContain('codex')
+      expect(makersIn(toCodex, proxy)).not.toContain('copilot')
+      // When the session returns to the model, its own reasoning is still in the request.
+      if (speaker.keepsThoughts) expect(makersIn(toCodex, proxy)).toContain('codex')
+    })
+  },
+)
 
 function makersIn(prompts: readonly { readonly body: string }[], proxy: Proxy): readonly string[] {
   return prompts.flatMap(({ body }) => ciphertextsIn(body, proxy).map(({ maker }) => maker))

@@ -5,7 +5,7 @@ import { codexRoutes, ownName, pixel, titleOf, upstreamRoutes } from './kinds.ts
 import type { ModelKind } from './kinds.ts'
 import type { Said, Speaker } from './speakers/speaker.ts'
 
-/** Ids of calls are numbered by request. */
+/** Removes call ids, which are numbered by request. */
 function comparable(said: Said) {
   return { ...said, calls: said.calls.map(({ name, input }) => ({ name, input })) }
 }
@@ -16,7 +16,7 @@ function expectOnlyRoute(proxy: Proxy, kind: ModelKind, { dialect }: Speaker): v
   expect(new Set(promptsFor(proxy, kind).map((prompt) => prompt.route))).toEqual(new Set([route]))
 }
 
-/** What every client must get from every model. */
+/** Tests that every client has to pass with every model. */
 export function judge(speaker: Speaker, kind: ModelKind): void {
   const { model } = kind
   const thinks = speaker.keepsThoughts && kind.thinks.includes(kind.upstream[speaker.dialect])
@@ -48,7 +48,7 @@ export function judge(speaker: Speaker, kind: ModelKind): void {
         ['[demo:reasoning][demo:tools] go', 'calls'],
         ['[demo:length] one two three four five six', 'length'],
         ['[demo:filter] one two three four five six', 'filter'],
-        // Words of refusal are a filter's doing to some clients.
+        // Some clients report a refusal as a content filter, others as a normal end.
         ['[demo:refusal] no', undefined],
       ] as const
       for (const [text, end] of prompts) {
@@ -100,7 +100,7 @@ export function judge(speaker: Speaker, kind: ModelKind): void {
 
     test('a conversation with reasoning can continue', async () => {
       const proxy = await openFor(kind)
-      // `replay`: later requests that come without the thoughts are refused.
+      // `replay`: upstream refuses later requests without the reasoning.
       const asked = thinks ? '[demo:replay]' : '[demo:reasoning]'
       for (const [stream, marker] of [
         [false, asked],
@@ -122,7 +122,7 @@ export function judge(speaker: Speaker, kind: ModelKind): void {
       expect(said.text).toContain('I see an image, image/png of 68 bytes. You said: What is it?')
       const sent = promptsFor(proxy, kind).at(-1)
       expect(sent?.body).toContain(pixel)
-      // What Copilot wants to be told of, nobody else does.
+      // Only Copilot gets these headers.
       const isCopilot = kind.codexLogin === undefined
       expect(sent?.headers['copilot-vision-request']).toBe(isCopilot ? 'true' : undefined)
     })

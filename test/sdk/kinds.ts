@@ -3,19 +3,19 @@ import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
 /** A model of the simulated upstreams, and the upstream dialect that serves a caller of each dialect. */
 export interface ModelKind {
   readonly model: string
-  /** The login that a model of Codex is reached with; undefined for one of Copilot's. */
+  /** The login that a Codex model needs; undefined for a Copilot model. */
   readonly codexLogin?: 'stored' | 'api-key'
   readonly upstream: Readonly<Record<UpstreamDialectId, UpstreamDialectId>>
-  /** Over which upstream dialects it gives away thoughts that it takes back. */
+  /** The upstream dialects on which the model sends reasoning that it accepts back. */
   readonly thinks: readonly UpstreamDialectId[]
 }
 
-/** Every set of endpoints that a model of Copilot's has; the nine combinations of caller and upstream are all in here. */
+/** Every set of endpoints of Copilot's models. All nine combinations of caller and upstream dialect occur. */
 export const kinds: readonly ModelKind[] = [
   {
     model: 'gpt-5-mini',
     upstream: { chat: 'chat', responses: 'responses', messages: 'chat' },
-    // Over chat it tells its thoughts once all is said and done, for nobody to give back.
+    // On chat, the model sends its reasoning only at the end, and does not accept it back.
     thinks: ['responses'],
   },
   {
@@ -46,7 +46,7 @@ const overResponses = {
   thinks: ['responses'],
 } as const
 
-/** Models of Codex: one that Copilot has too, so that it goes by its prefix, and either login. */
+/** Codex models with either login. Copilot has one of them too, so its name needs the prefix. */
 export const codexKinds: readonly ModelKind[] = [
   { model: 'gpt-5.5', codexLogin: 'stored', ...overResponses },
   { model: 'codex/gpt-5.3-codex', codexLogin: 'stored', ...overResponses },
@@ -59,7 +59,7 @@ export function titleOf({ model, codexLogin }: ModelKind): string {
   return codexLogin === undefined ? model : `${model} by ${login[codexLogin]}`
 }
 
-/** What the upstream calls the model, which is what the simulated one calls itself in its answers. */
+/** Upstream's name of the model, which the simulated model uses in its answers. */
 export function ownName({ model }: ModelKind): string {
   return model.replace(/^codex\//, '')
 }

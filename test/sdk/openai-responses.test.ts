@@ -4,12 +4,12 @@ import { expect, test } from 'vitest'
 import { anthropicOf, clientOf, openClient, promptsOf, says, thrownBy } from './client.ts'
 import { kinds } from './kinds.ts'
 
-/** One of Codex, beside all of Copilot. */
+/** A Codex model, in addition to all of Copilot's. */
 const ofCodex = 'gpt-5.5'
 const everyModel = [...kinds.map(({ model }) => model), ofCodex]
-/** One for each upstream dialect of Copilot, and that of Codex. */
+/** One model for each upstream dialect of Copilot, and one of Codex. */
 const fewModels = ['gpt-5.3-codex', 'gpt-4.1', 'claude-opus-4.7', ofCodex]
-/** Those behind Responses. */
+/** Models with a Responses upstream. */
 const speakResponses = new Set(['gpt-5.3-codex', ofCodex])
 
 type Output = OpenAI.Responses.ResponseOutputItem
@@ -45,7 +45,7 @@ test.each(everyModel)('%s: the events of a stream are numbered, named and keep t
   expect(events.slice(0, 2).map(({ type }) => type)).toEqual(['response.created', 'response.in_progress'])
   const end = events.at(-1)
   if (end?.type !== 'response.completed') throw new Error(`the stream ended with ${end?.type}`)
-  // What an item is called when it begins, in every event about it, when it is done, and in the response.
+  // The names of an item in its first event, in every event about it, in its last event, and in the response.
   const names = new Map<number, Set<string | undefined>>()
   for (const event of events) {
     if (!('output_index' in event)) continue
@@ -66,7 +66,7 @@ test.each(fewModels)('%s: a custom tool is called with text as it is, and answer
   const { openai } = await openClient({ codexLogin: 'stored' })
   const input = '*** Begin Patch\n+ "quoted" \\ ü€😀\n*** End Patch'
   const tools: Tool[] = [{ type: 'custom', name: 'apply_patch', description: 'Edits files' }]
-  // Other upstreams have functions only, and are offered one with this text as its argument.
+  // Other upstreams know functions only, so they get a function with this text as its argument.
   const given = speakResponses.has(model) ? input : { input }
   for (const stream of [false, true]) {
     const request = {
@@ -170,9 +170,9 @@ test.each(everyModel)('%s: a conversation moves on to every other model', async 
       previous_response_id: first.id,
       input: [{ type: 'function_call_output', call_id: callId, output: 'done' }],
     })
-    // Gemini 3 takes no calls but its own: it is told in words of those that another model made.
-    const isToldInWords = model === 'gemini-3-pro-preview' && model !== from
-    expect(second.output_text, model).toMatch(isToldInWords ? /done/ : /^The tool answered: done$/)
+    // Gemini 3 accepts only its own calls, so it gets the calls of other models as text.
+    const getsTextInstead = model === 'gemini-3-pro-preview' && model !== from
+    expect(second.output_text, model).toMatch(getsTextInstead ? /done/ : /^The tool answered: done$/)
   }
 })
 
@@ -253,7 +253,7 @@ test.each(fewModels)('%s: a web search runs, by the model itself where it can', 
   expect(text).toBe('Simulated search results say so.')
 })
 
-// Errors; those of Codex have words of their own (codex-errors.test.ts).
+// Errors of Copilot. codex-errors.test.ts has those of Codex, whose wording differs.
 
 const failures = [
   [400, OpenAI.BadRequestError, 'simulated: the request body is not acceptable'],
@@ -319,7 +319,7 @@ test.each(fewModels)('%s: a stream that fails is thrown after the text that came
       text += delta
     })
     if (speakResponses.has(model) && marker === 'error-mid') {
-      // Upstream's own failed response goes on as it is, and this client takes it for an end.
+      // The proxy forwards upstream's own failed response, and this client takes it for a normal end.
       await expect(stream.finalResponse()).resolves.toMatchObject({
         status: 'failed',
         error: { code: 'server_is_overloaded' },

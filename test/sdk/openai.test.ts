@@ -7,7 +7,7 @@ import { models, openClient, promptsOf, says } from './client.ts'
 const pixel =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII='
 
-/** A copy without what the simulated Copilot numbers by request, and without what the helper adds of its own. */
+/** A copy without the parts that the simulated Copilot numbers by request, and without those that the helper adds. */
 function comparable(value: unknown): unknown {
   const text = JSON.stringify(value).replaceAll(/demo[-_]\d+/g, 'demo')
   return JSON.parse(text, (key, inner: unknown) => (key === 'index' || key === 'parsed_arguments' ? undefined : inner))
@@ -113,7 +113,7 @@ test.each(
   expect(comparable(streamed.usage)).toEqual(comparable(plain.usage))
 })
 
-// Not with Gemini 3: the helper keeps only the fields it knows, and Gemini 3 wants its opaque thoughts back.
+// Not for Gemini 3, which requires its opaque reasoning: the helper keeps only the fields that it knows.
 test.each(models.filter((model) => model !== 'gemini-3-pro-preview'))(
   '%s: the helper runs parallel tools and sends their results back',
   async (model) => {
@@ -149,7 +149,7 @@ test.each(models.filter((model) => model !== 'gemini-3-pro-preview'))(
       expect(await runner.finalContent()).toBe('The tool answered: result of read_file\nresult of list_folder')
       expect(called).toEqual(['read_file(path)', 'list_folder(folder)'])
     }
-    // Four requests, and those with tool messages count as an agent's.
+    // Requests with tool messages count as an agent's.
     expect(promptsOf(demo).map(({ headers }) => headers['x-initiator'])).toEqual(['user', 'agent', 'user', 'agent'])
   },
 )
@@ -256,7 +256,7 @@ test('structured output is parsed', async () => {
 test.each(models)('%s: a custom tool is called with text as it is, and answered', async (model) => {
   const { openai } = await openClient()
   const input = '*** Begin Patch\n+ "quoted" \\ ü€😀\n*** End Patch'
-  // Other upstreams have functions only, and are offered one with this text as its argument.
+  // Other upstreams know functions only, so they get a function with this text as its argument.
   const given = model === 'gpt-5.3-codex' ? input : { input }
   const messages = says(`[demo:tool apply_patch ${JSON.stringify(given)}] go`)
   const custom: ChatCompletionTool = { type: 'custom', custom: { name: 'apply_patch', description: 'Edits files' } }

@@ -79,7 +79,7 @@ test('a run that was interrupted is told so, with what was changed', async () =>
   const late = await ear.heard('done', ({ data }) => data['id'] === 'run-2')
   expect(late.data).toMatchObject({
     outcome: 'interrupted',
-    reason: 'copilot-proxy ended before the run began.',
+    reason: 'copilot-proxy stopped before the run started.',
     files: [],
   })
   expect(sessions.run('run-1')).toMatchObject({

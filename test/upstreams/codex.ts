@@ -22,19 +22,19 @@ import type { Controls } from './control.ts'
 import type { StreamGate } from './gate.ts'
 
 export interface CodexOptions {
-  /** 0 or absent picks a free one. Always on 127.0.0.1. */
+  /** 0 or absent selects a free port. The server always listens on 127.0.0.1. */
   readonly port?: number
   readonly settings?: Partial<CodexUpstreamSettings>
-  /** Answers to the first polls of the device flow; after them every poll is approved. */
+  /** Answers to the first polls of the device flow. Later polls are approved. */
   readonly polls?: readonly CodexPollAnswer[]
-  /** Keep this many of the newest requests in `log`; default 0. */
+  /** The number of newest requests to keep in `log`; default 0. */
   readonly record?: number
   /** Ms since epoch; default `Date.now`. */
   readonly now?: () => number
 }
 
 interface LoginOptions extends Partial<CodexPerson> {
-  /** Of the access token; may be negative. */
+  /** Lifetime of the access token; may be negative. */
   readonly lifetimeSeconds?: number
 }
 
@@ -46,11 +46,11 @@ export interface CodexUpstream extends Omit<DemoCodex, 'login'>, Omit<Controls<C
   readonly logins: Pick<CodexLogins, 'accessState' | 'revoke' | 'revokeAll' | 'expireAccess' | 'expireRefresh'>
   readonly configure: (change: Partial<CodexUpstreamSettings>) => void
   readonly answerPolls: (...answers: readonly CodexPollAnswer[]) => void
-  /** Holds the next streamed reply of the route between its pieces; default the ChatGPT backend's. */
+  /** Holds the next streamed reply of the route between its pieces. Default: the route of the ChatGPT backend. */
   readonly gateNext: (route?: CodexRoute) => StreamGate
 }
 
-/** Starts the strict simulated Codex. Rejects with node's own error when the port is taken. */
+/** Starts the strict simulated Codex. Rejects with Node's own error if the port is taken. */
 export async function startCodex({
   port: wantedPort,
   settings: given,

@@ -9,23 +9,23 @@ import { createScript } from './script.ts'
 import type { ScriptedReply } from './script.ts'
 
 export interface ControlOptions<Route extends string> {
-  /** Undefined where the path or the method is not served. */
+  /** Undefined if the path or the method is not served. */
   readonly routeOf: (request: IncomingMessage) => Route | undefined
-  /** Routes whose replies may be streams of a model's answer. */
+  /** Routes whose replies may stream an answer of a model. */
   readonly streamingRoutes: ReadonlySet<Route>
-  /** Keep this many of the newest requests in `log`. */
+  /** The number of newest requests to keep in `log`. */
   readonly record: number
-  /** Larger bodies are answered with `tooLarge`. */
+  /** Larger bodies get the answer `tooLarge`. */
   readonly maxBodyBytes: () => number
   readonly tooLarge: Outcome
 }
 
-/** What a test sees of a simulated upstream, and how it steers it. */
+/** How a test observes and controls a simulated upstream. */
 export interface Controls<Route extends string> extends Pick<
   Journal<Route>,
   'log' | 'count' | 'openStreams' | 'aborted' | 'until'
 > {
-  /** Puts these replies in place of the simulation's own, ahead of every check. */
+  /** Answers with these replies instead of the simulation's own, before any check. */
   readonly script: (route: Route, ...replies: readonly ScriptedReply[]) => void
   /** Holds the next streamed reply of the route between its pieces. */
   readonly gateNext: (route: Route) => StreamGate
@@ -34,16 +34,16 @@ export interface Controls<Route extends string> extends Pick<
 export interface Control<Route extends string> {
   readonly controls: Controls<Route>
   readonly hookReplies: HookReplies
-  /** The host with its sockets dropped as the server's own doing, and not as clients that left. */
+  /** Wraps a host, so that sockets which the server drops do not count as client disconnects. */
   readonly watch: (host: Host) => Host
 }
 
-/** Counts and records the requests of a host, and puts scripts and gates in the way of its replies. */
+/** Counts and records the requests of a host, and applies scripts and gates to its replies. */
 export function createControl<Route extends string>(options: ControlOptions<Route>): Control<Route> {
   const journal = createJournal<Route>(options.record)
   const script = createScript<Route>()
   const gates = new Map<Route, GateKeeper[]>()
-  /** Replies that this server itself broke off; their end is not a client's doing. */
+  /** Replies that this server broke off. Their end is not a client disconnect. */
   const cutByServer = new WeakSet<ServerResponse>()
   const live = new Set<ServerResponse>()
 

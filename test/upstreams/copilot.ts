@@ -21,12 +21,12 @@ import type { CopilotSettings, PollAnswer } from './copilot/settings.ts'
 import type { StreamGate } from './gate.ts'
 
 export interface CopilotOptions {
-  /** 0 or absent picks a free one. Always on 127.0.0.1. */
+  /** 0 or absent selects a free port. The server always listens on 127.0.0.1. */
   readonly port?: number
   readonly settings?: Partial<CopilotSettings>
-  /** Answers to the first polls of the device flow; after them every poll is approved. */
+  /** Answers to the first polls of the device flow. Later polls are approved. */
   readonly polls?: readonly PollAnswer[]
-  /** Keep this many of the newest requests in `log`; default 0. */
+  /** The number of newest requests to keep in `log`; default 0. */
   readonly record?: number
   /** Ms since epoch; default `Date.now`. */
   readonly now?: () => number
@@ -34,15 +34,15 @@ export interface CopilotOptions {
 
 /** The simulated GitHub and Copilot, as strict as the real ones, with controls for tests. */
 export interface CopilotUpstream extends Host, Omit<Controls<CopilotRoute>, 'gateNext'> {
-  /** Token exchanges asked for so far, refused ones included. */
+  /** The number of token exchanges requested so far, including refused ones. */
   readonly exchanges: () => number
   readonly tokens: TokenStore & {
-    /** Every Copilot token issued so far is expired from now on. */
+    /** Expires every Copilot token issued so far. */
     readonly expireAll: () => void
-    /** Every GitHub token issued so far is revoked, as after "Sign out of all applications". */
+    /** Revokes every GitHub token issued so far, as "Sign out of all applications" does. */
     readonly revokeAll: () => void
   }
-  /** Every choice of a model for `auto` so far is forgotten. */
+  /** Forgets every choice of a model for `auto` so far. */
   readonly forgetAutoSessions: () => void
   readonly configure: (change: Partial<CopilotSettings>) => void
   readonly answerPolls: (...answers: readonly PollAnswer[]) => void
@@ -50,7 +50,7 @@ export interface CopilotUpstream extends Host, Omit<Controls<CopilotRoute>, 'gat
   readonly gateNext: (route?: CopilotRoute) => StreamGate
 }
 
-/** Starts the strict simulated Copilot. Rejects with node's own error when the port is taken. */
+/** Starts the strict simulated Copilot. Rejects with Node's own error if the port is taken. */
 export async function startCopilot({
   port: wantedPort,
   settings: given,

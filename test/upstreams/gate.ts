@@ -1,23 +1,23 @@
-/** How a reply went: sent whole, left by its client, or broken off by this server. */
+/** How a reply ended: sent completely, aborted by its client, or broken off by this server. */
 export type ReplyEnd = 'finished' | 'aborted' | 'cut'
 
 /**
- * Holds one streamed reply between its pieces until the test says so; headers are sent at once.
- * The end of the reply counts as one more piece.
+ * Holds one streamed reply between its pieces until the test releases them. The headers are sent at once. The end of
+ * the reply counts as one more piece.
  */
 export interface StreamGate {
-  /** The request has arrived and its reply headers were handed to the socket. */
+  /** Resolves when the request has arrived and the reply's headers were handed to the socket. */
   readonly opened: Promise<void>
   readonly closed: Promise<ReplyEnd>
-  /** Lets this many more pieces through; they may still be on their way when it returns. */
+  /** Lets this many more pieces pass. They may still be on their way when it returns. */
   readonly release: (pieces?: number) => void
-  /** Stops holding. */
+  /** Lets all pieces pass. */
   readonly open: () => void
-  /** Resolves when the reply stands before the closed gate: everything released so far was written. */
+  /** Resolves when the reply waits at the closed gate, after everything released so far was written. */
   readonly waiting: () => Promise<void>
 }
 
-/** The server's end of a gate. */
+/** The server's side of a gate. */
 export interface GateKeeper {
   readonly gate: StreamGate
   readonly markOpened: () => void
@@ -64,7 +64,7 @@ export function createGate(): GateKeeper {
     markOpened: opened.resolve,
     markClosed: (how) => {
       closed.resolve(how)
-      // A client that left while the reply was held: let the writer run on and notice.
+      // The client has left while the reply was held. Release the writer, so that it notices.
       open()
     },
     pass: () => {

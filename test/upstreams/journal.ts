@@ -1,14 +1,14 @@
-/** A request as it arrived, credentials included: for assertions in tests only. */
+/** A request as it arrived, with its credentials. For assertions in tests only. */
 interface RecordedRequest<Route extends string> {
   readonly method: string
-  /** With query. */
+  /** Includes the query. */
   readonly path: string
   readonly route: Route
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly body: string
 }
 
-/** Counts what happened and wakes whoever waits for it. */
+/** Counts requests, streams and disconnects, and wakes those who wait for a condition on them. */
 export interface Journal<Route extends string> {
   readonly log: readonly RecordedRequest<Route>[]
   readonly count: (route: Route) => number
@@ -21,7 +21,7 @@ export interface Journal<Route extends string> {
   readonly clientLeft: () => void
 }
 
-/** `keep` requests are recorded, the newest; 0 records none. */
+/** @param keep the number of newest requests to record */
 export function createJournal<Route extends string>(keep: number): Journal<Route> {
   const log: RecordedRequest<Route>[] = []
   const counts = new Map<Route, number>()
@@ -45,7 +45,7 @@ export function createJournal<Route extends string>(keep: number): Journal<Route
     until: (condition) => {
       if (condition()) return Promise.resolve()
       const { promise, resolve } = Promise.withResolvers<void>()
-      // A closure of its own, so that one condition can be waited for twice.
+      // A separate closure as key, so that two callers can wait for the same condition.
       waiters.set(() => condition(), resolve)
       return promise
     },

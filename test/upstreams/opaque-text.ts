@@ -1,7 +1,10 @@
-import { fingerprint, MAC_BYTES, noise, sealed } from '../../src/demo/opaque-text.ts'
+import { fingerprint, noise, sealed } from '../../src/demo/opaque-text.ts'
 import type { OpaqueKind } from '../../src/demo/opaque-text.ts'
 
-/** What a text was tied to; undefined where it was not issued here, or as another kind, or is damaged. */
+/** Size of the MAC at the start of a text (`sealed`). */
+const MAC_BYTES = 32
+
+/** The id that a text was issued for; undefined if the text is damaged, was not issued here, or is of another kind. */
 export function openOpaque(kind: OpaqueKind, text: string): Binding | undefined {
   const bytes = Buffer.from(text, 'base64')
   const length = bytes[MAC_BYTES] ?? 0
@@ -15,10 +18,10 @@ interface Binding {
   readonly isOf: (bound: string) => boolean
 }
 
-/** Characters of an item's id; the captured ones have more than 300 (docs/copilot-wire.md, "Responses stream"). */
+/** Length of an item id. The captured ids have more than 300 characters (docs/copilot-wire.md, "Responses stream"). */
 const ID_LENGTH = 408
 
-/** An item id of `/responses`: base64 of changing length, another one for every serial number. */
+/** An item id of `/responses`: base64 of varying length, different for every serial number. */
 export function itemId(serial: number): string {
   const number = Buffer.alloc(6)
   number.writeUIntBE(serial % 0x1000000000000, 0, 6)

@@ -4,20 +4,20 @@ import type { Outcome } from '../../src/demo/outcome.ts'
 
 type Path = readonly PropertyKey[]
 
-/** What is wrong with a body first; every route has words of its own for it. */
+/** The first error in a body. Each route words it in its own way. */
 export interface FirstIssue {
   readonly path: Path
-  /** Kind of the value at the path: `array`, `null`, `nothing` where there is none, … */
+  /** Type of the value at the path: `array`, `null`, `nothing` for an absent value, … */
   readonly got: string
-  /** Kind the schema asks for, where the fault is one of kind. */
+  /** The type that the schema requires; undefined if the error is not about the type. */
   readonly want: string | undefined
-  /** The schema's own words. */
+  /** The schema's own message. */
   readonly reason: string
 }
 
 type Issues = readonly z.core.$ZodIssue[]
 
-/** The first issue of a failed parse; of a union's branches the one that got furthest. */
+/** Returns the first issue of a failed parse. For a union, the branch whose issue is deepest counts. */
 export function firstIssue(issues: Issues, root: unknown, base: Path = []): FirstIssue {
   const [issue] = issues
   if (issue === undefined) return { path: base, got: kindAt(root, base), want: undefined, reason: 'invalid' }
@@ -41,7 +41,7 @@ function kindAt(root: unknown, path: Path): string {
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-/** The first refusal of a table of checks; undefined when all is well. */
+/** The first refusal in a table of checks; undefined if all checks pass. */
 export function firstRefusal<Subject>(
   checks: readonly ((subject: Subject) => Outcome | undefined)[],
   subject: Subject,
@@ -53,7 +53,7 @@ export function firstRefusal<Subject>(
   return undefined
 }
 
-/** Whether a request says that it has images. */
+/** Whether the headers of a request state that it has images. */
 export function hasVisionHeader({ header }: Pick<InferenceCall, 'header'>): boolean {
   return header('copilot-vision-request') === 'true'
 }

@@ -3,16 +3,16 @@ import type { Outcome } from '../../src/demo/outcome.ts'
 export interface ScriptedReply {
   /** Absent: the simulation's own answer. */
   readonly outcome?: Outcome
-  /** Nothing is answered before this resolves. */
+  /** The answer waits until this resolves. */
   readonly after?: Promise<unknown>
-  /** How many requests get it; default 1. */
+  /** The number of requests that get this reply; default 1. */
   readonly times?: number
 }
 
-/** Replies that tests put in place of the simulation's own, in order, each route for itself. */
+/** Replies that tests set in place of the simulation's own, in order, for each route. */
 export interface Script<Route extends string> {
   readonly add: (route: Route, replies: readonly ScriptedReply[]) => void
-  /** Takes the next reply of the route; undefined = the simulation answers. */
+  /** Returns the next reply for the route and removes it; undefined: the simulation answers. */
   readonly take: (route: Route) => ScriptedReply | undefined
 }
 

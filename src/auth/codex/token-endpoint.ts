@@ -184,7 +184,7 @@ function suffix(words: string): string {
   return words === '' ? '' : `: ${words}`
 }
 
-/** The forms of the issuer's errors (docs/codex-wire.md, "Login"). None of them is guaranteed. */
+/** The forms of the issuer's errors (docs/codex-wire.md, "Login"). Any member may be absent. */
 const failureReply = z.looseObject({
   error: z
     .union([z.string(), z.looseObject({ code: lenientText, message: lenientText })])

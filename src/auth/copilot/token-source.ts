@@ -147,7 +147,7 @@ export function createCopilotTokenSource(
           ? { kind: 'refreshed', record: withToken(record, outcome) }
           : { kind: 'failed', failure: toRefreshFailure(outcome) }
       },
-      // GitHub never replaces a direct token, but can state that it is revoked.
+      // GitHub never replaces a direct token, but may state that it is revoked.
       mayReplace: (token, { isSettled, sinceMs }) =>
         token.direct ? sinceMs >= REFUSED_RETRY_MS : !isSettled && sinceMs >= MIN_REFRESH_GAP_MS,
       withUnsaved: withNewerToken,

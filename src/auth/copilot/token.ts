@@ -17,8 +17,8 @@ export interface CopilotTokenStatus extends CredentialStatus {
 /** Listeners are also called when the base URLs change. `close` cancels a token exchange under way. */
 export interface CopilotTokenSource extends CredentialSource<CopilotToken, CopilotToken> {
   /**
-   * Call when upstream answered `refused` with 402 or 403. The next `get` fetches a new token first, unless this one is
-   * quite new. Only a new token contains a policy or a budget that the user has changed.
+   * Call when upstream answered `refused` with 402 or 403. The next `get` fetches a new token first, at most once a
+   * minute. Only a new token contains a policy or a budget that the user has changed.
    */
   readonly renewBeforeNext: (refused: string) => void
   /** Status for users. No I/O, never throws. */

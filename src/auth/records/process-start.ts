@@ -8,12 +8,12 @@ export interface ProcessStartOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Linux's process file system. */
   readonly procDir?: string
-  /** Resolves with standard output; rejects where the command fails. */
+  /** Resolves with standard output; rejects if the command fails. */
   readonly run?: (file: string, args: readonly string[], env: ProcessStartOptions['env']) => Promise<string>
 }
 
 /**
- * Identifies a process beyond its pid, which the system reuses, also across a reboot; undefined where no such process
+ * Identifies a process beyond its pid, which the system reuses, also across a reboot; undefined if no such process
  * runs. Never throws.
  */
 export async function findProcessStart(

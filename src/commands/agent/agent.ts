@@ -8,7 +8,7 @@ import type { Connection } from './connect.ts'
 import { createRunScreen } from './render-run.ts'
 import type { RunScreen } from './render-run.ts'
 
-/** A cancelled run tells what it has changed; a second signal waits for nothing. */
+/** The first signal cancels the run, which then reports its changes. The second ends the command at once. */
 interface Interrupt {
   /** Aborted by the first signal. */
   readonly first: AbortSignal
@@ -27,7 +27,7 @@ export async function agent(context: CommandContext, flags: AgentFlags): Promise
   const connection = await connect(context, flags)
   const interrupt = createInterrupt()
   const giveBack = context.takeSignals?.(interrupt.press)
-  // Before the signals were taken.
+  // The first signal may have come before `takeSignals`.
   if (context.signal.aborted) interrupt.press()
   const onAbort = (): void => interrupt.press()
   context.signal.addEventListener('abort', onAbort, { once: true })
@@ -69,7 +69,7 @@ async function follow(
   const id = await client.start(message, interrupt.first)
   const cancel = (): void => {
     screen.note('\nCancelling the run. Press Ctrl-C again to leave at once.')
-    // A run that has just ended cannot be cancelled, and tells its end.
+    // Cancelling a run that has just ended fails, and the run's `done` event comes anyway.
     client.cancel(id).catch(() => {})
   }
   if (interrupt.first.aborted) cancel()
@@ -102,19 +102,19 @@ async function follow(
   }
   throw new CommandFailure(
     exitCode.failed,
-    'copilot-proxy no longer answers. If it has ended, the run was interrupted; if not, its page shows the run.',
+    'copilot-proxy no longer answers. If it has stopped, the run was interrupted. If it still runs, its page shows the run.',
   )
 }
 
 const nobodyNote =
-  'Nobody could be asked, because this is no terminal. Add --yes to approve what the policy allows, or send the message ' +
-  'on the page of copilot-proxy serve --workspace DIR and decide there.'
+  'Changes and commands were refused, because there is no terminal to ask for your approval. To allow them, add --yes, or ' +
+  'run copilot-proxy serve --workspace DIR and use its page.'
 
 const readOnlyNote =
   'Workspaces are read-only, so nothing will be changed or run. To allow it:\n' +
   'copilot-proxy config set workspace.read-only false'
 
-/** Another listener may have decided. */
+/** Ignores a refusal by the daemon, because another listener may have decided. */
 async function answer(client: RunClient, { approvalId }: ApprovalEvent, decision: Decision): Promise<void> {
   try {
     await client.decide(approvalId, decision)
@@ -130,7 +130,7 @@ interface Question {
   readonly canAsk: boolean
 }
 
-/** Undefined: the run is being cancelled. */
+/** Returns undefined if the run is being cancelled. */
 async function decide(
   context: CommandContext,
   { yes, json }: AgentFlags,
@@ -141,12 +141,12 @@ async function decide(
   const { readKey } = context
   screen.ask(approval)
   if (readKey === undefined || !canAsk) {
-    screen.note('  Refused, because nobody can be asked here.')
+    screen.note('  Refused: there is no terminal to ask for your approval.')
     return 'refuse'
   }
   for (;;) {
     const keys = approval.diff === undefined ? '' : 'd whole diff, '
-    const prompt = (): void => out.write(out.style.bold(`  y once, a for the run, n refuse, ${keys}? help: `))
+    const prompt = (): void => out.write(out.style.bold(`  y once, a for this run, n refuse, ${keys}? help: `))
     const key = await readKey(interrupt.first, prompt).catch(() => '')
     const decision = decisions.get(key.toLowerCase())
     out.write(`${decision ?? ''}\n`)
@@ -171,7 +171,7 @@ const decisions: ReadonlyMap<string, Decision> = new Map([
 
 const keyHelp = [
   '  y       allow this once',
-  '  a       allow for the rest of the run: all changes of files, or this command',
+  '  a       allow for this run: all changes of files, or exactly this command',
   '  n       refuse; after three refusals in a row the run ends',
   '  d       show the whole diff',
   '  Ctrl-C  cancel the run',

@@ -4,7 +4,7 @@ import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import type { Connection } from './connect.ts'
 
-/** What a run tells, as `GET /events` has it, with the event's name as `type`. */
+/** An event of a run as `GET /events` sends it, with the event's name as `type`. */
 export const runEvent = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('fragment'), id: z.string(), kind: z.string(), text: z.string() }),
   z.looseObject({
@@ -64,7 +64,7 @@ export interface RunClient {
    * daemon no longer answers. @param onLost called when a connection breaks
    */
   readonly events: (signal: AbortSignal, onLost: () => void) => Promise<AsyncIterable<unknown>>
-  /** What events that were lost have told and still matters: approvals that wait, and the end. */
+  /** Replaces events that were lost: returns the pending approvals, or the end of the run. */
   readonly missed: (runId: string) => Promise<readonly unknown[]>
   /** Returns the run's id. @throws CommandFailure with the daemon's message */
   readonly start: (message: object, signal: AbortSignal) => Promise<string>
@@ -82,10 +82,10 @@ const runReport = z.looseObject({
   approvals: z.array(z.looseObject({ state: z.string() })),
 })
 
-/** Before each attempt to connect again. Ms. */
+/** The delay before each attempt to connect again. Ms. */
 const reconnectMs = [250, 500, 1000, 2000, 4000, 8000]
 
-/** For an answer that is no stream. Ms. */
+/** The time limit of an answer that is not a stream. Ms. */
 const answerTimeoutMs = 30_000
 
 export function createRunClient(context: CommandContext, { url, key, sessionId }: Connection): RunClient {
@@ -116,7 +116,7 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
     throw failure(await response.json().catch(() => undefined), response.status)
   }
 
-  /** Undefined: the daemon does not answer. */
+  /** Returns undefined if the daemon does not answer. */
   async function reopenEvents(
     signal: AbortSignal,
     lastId: string | undefined,
@@ -145,7 +145,7 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
       }
       onLost()
       body = await reopenEvents(signal, lastId)
-      // Without an id, the daemon does not know what was missed.
+      // Without an id, the daemon cannot send the missed events.
       if (body !== undefined && lastId === undefined) yield { type: 'gap' }
     }
   }

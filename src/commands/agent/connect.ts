@@ -20,7 +20,7 @@ export interface Connection {
   /** The folder. */
   readonly root: string
   readonly isDemo: boolean
-  /** Undefined: the daemon's own setting, which is not known here. */
+  /** Undefined: a setting of the daemon decides, which this command does not know. */
   readonly isReadOnly: boolean | undefined
   /** Ends a daemon of this process; leaves others alone. */
   readonly close: () => Promise<void>
@@ -94,7 +94,7 @@ async function findSession(
 interface OwnDaemon {
   readonly root: string
   readonly isDemo: boolean
-  /** False: another process has the file of sessions. `if-free`: one may have it. */
+  /** False: another process uses the file of sessions. `if-free`: use the file unless another process does. */
   readonly keepsSessions: false | 'if-free'
   readonly flags: AgentFlags
 }
@@ -123,7 +123,7 @@ async function openOwn(
     homeDir: () => homeOf(context),
     codexHome: isDemo ? undefined : findCodexHome(context),
     version,
-    // The run uses the terminal.
+    // Log lines would disturb the output on the terminal.
     log: silentLog,
     demo: isDemo,
     githubToken: isDemo ? undefined : tokenOfEnvironment(context),

@@ -5,7 +5,7 @@ import { shortCount, shortCredits, shortMs } from '../../terminal/format.ts'
 import { visible } from '../../terminal/visible.ts'
 import type { ApprovalEvent, DoneEvent, RunEvent } from './client.ts'
 
-/** Lines of a result, of a diff and of a diff in a question that are shown. */
+/** The most lines to show of a result, and of a diff. */
 const shownResult = 8
 const shownDiff = 40
 
@@ -26,10 +26,10 @@ export function createRunScreen(output: Output): RunScreen {
   /** Calls whose approval nobody decided. */
   const undecided = new Set<string>()
   const flow = createFlow(output.write, columns)
-  /** The last text was of this kind. */
+  /** The kind of the last text. */
   let flowing = ''
   let lastNotice = ''
-  /** What a command has printed last, on a line that the next text replaces. */
+  /** The last line that a command has printed. The next text replaces it. */
   let live = ''
 
   function clearLive(): void {
@@ -54,17 +54,17 @@ export function createRunScreen(output: Output): RunScreen {
     line(text.length <= columns ? text : `${text.slice(0, columns - 3).toWellFormed()}...`, paint)
   }
 
-  /** Sentences. */
+  /** Writes sentences, wrapped to the width of the screen. */
   function wrapped(text: string, paint: (text: string) => string = style.plain): void {
     const indent = /^ */.exec(text)?.[0] ?? ''
     for (const each of wrapText(text, columns, indent).slice(0, -1).split('\n')) line(each, paint)
   }
 
-  /** Lines of foreign text, indented; those in the middle are left out. */
+  /** Writes lines of foreign text, indented. If there are too many, it writes the last ones. */
   function fold(text: string, most: number): void {
     const lines = text.trimEnd().split('\n')
     if (text.trim() === '') return
-    // The end of a program's output tells how it went.
+    // The end of a program's output usually states its result.
     const shown = lines.length <= most + 1 ? lines : lines.slice(-most)
     if (shown.length < lines.length) line(`    ... ${lines.length - shown.length} lines above`, style.dim)
     for (const each of shown) shortLine(`    ${escaped(each)}`, style.dim)
@@ -137,7 +137,7 @@ export function createRunScreen(output: Output): RunScreen {
       else if (event.type === 'diff' && !diffsShown.has(event.callId)) diff(event.diff, shownDiff)
       else if (event.type === 'approval' && event.state === 'expired') {
         undecided.add(event.callId)
-        line('  Nobody decided.', style.yellow)
+        line('  No decision was made before the run ended.', style.yellow)
       } else if (event.type === 'error') wrapped(escaped(event.message), style.yellow)
       else if (event.type === 'done') showEnd(event)
     },
@@ -158,7 +158,7 @@ export function createRunScreen(output: Output): RunScreen {
   function showEnd({ outcome, reason, summary, model, steps, requests, usage }: DoneEvent): void {
     line('')
     if (reason !== lastNotice) wrapped(escaped(reason), outcome === 'completed' ? style.green : style.red)
-    // The model's words were shown as they came.
+    // The model's text was shown as it arrived.
     const [facts = ''] = summary.split(/^The model says:$/m)
     const isNews = (each: string): boolean => each !== reason && each !== lastNotice
     for (const each of facts.trim().split('\n')) if (isNews(each)) wrapped(escaped(each))
@@ -169,10 +169,10 @@ export function createRunScreen(output: Output): RunScreen {
   }
 }
 
-/** Their results are worth a look; those of others are files, which are long. */
+/** The tools whose results are shown. Other tools return files, which are long. */
 const foldedTools: ReadonlySet<string> = new Set(['mcp.shell.run', 'mcp.task.run', 'mcp.fs.list'])
 
-/** One line: the tool without `mcp.`, and what it works on. */
+/** One line: the tool's name without `mcp.`, and its main arguments. */
 function describeCall(tool: string, args: unknown): string {
   const name = escaped(tool.replace(/^mcp\./, ''))
   if (!isObject(args)) return name
@@ -183,7 +183,7 @@ function describeCall(tool: string, args: unknown): string {
   return words.length === 0 ? name : `${name} ${escaped(words.join(' '))}`
 }
 
-/** With quotes where a word would read as several. */
+/** Quotes words that a reader could take for several words. */
 function wordsOf(argv: readonly string[]): string {
   return argv.map((word) => escaped(/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word))).join(' ')
 }
@@ -197,7 +197,7 @@ function escaped(text: string): string {
 function createFlow(write: (text: string) => void, columns: number) {
   let column = 0
   let space = ''
-  /** May go on with the next piece. */
+  /** The last word of the text so far. The next piece may continue it. */
   let word = ''
   const put = (): void => {
     if (word === '') return

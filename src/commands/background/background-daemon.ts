@@ -18,6 +18,13 @@ export interface StateFiles {
   readonly logFile: string
 }
 
+export interface StartedDaemon {
+  /** It accepts connections at `record.url`. */
+  readonly record: DaemonRecord
+  /** This user's background daemon was running already. */
+  readonly wasRunning: boolean
+}
+
 /** Creates nothing. @throws CommandFailure if there is no home folder */
 export function findStateFiles(context: CommandContext): StateFiles {
   const dir = findStateDir(context)
@@ -36,7 +43,7 @@ export function reportFileErrors<T>({ dir }: StateFiles, work: () => Promise<T>)
   return withFileErrors((advice) => `${dir} cannot be used: ${advice}.`, work)
 }
 
-/** Undefined also where a killed daemon left its record behind. */
+/** Undefined also if only the record of a killed daemon is left. */
 export async function findRunningDaemon(context: CommandContext, files: StateFiles): Promise<DaemonRecord | undefined> {
   const record = await reportFileErrors(files, () => readDaemonRecord(files.recordFile))
   return record !== undefined && (await isRunning(context, record)) ? record : undefined

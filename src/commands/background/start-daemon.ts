@@ -23,15 +23,8 @@ import {
   daemonDocument,
   findStateFiles,
 } from './background-daemon.ts'
-import type { DaemonRecord, StateFiles } from './background-daemon.ts'
+import type { DaemonRecord, StartedDaemon, StateFiles } from './background-daemon.ts'
 import { stopDaemon, stoppingText } from './stop.ts'
-
-export interface StartedDaemon {
-  /** It accepts connections at `record.url`. */
-  readonly record: DaemonRecord
-  /** This user's background daemon was running already. */
-  readonly wasRunning: boolean
-}
 
 /** For a running daemon to answer, on a busy machine. Ms. */
 const answerLimitMs = 5000

@@ -121,7 +121,7 @@ function leftOf(account: CopilotAccount): readonly string[] {
 
 export interface CodexAnswer {
   readonly outcome: ListingOutcome
-  /** Of the login, after the request. */
+  /** The status of the login after the request. */
   readonly status: CodexLoginStatus
 }
 

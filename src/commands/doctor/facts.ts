@@ -178,7 +178,7 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
   })
 
   return {
-    /** Of the hosts of a provider; empty if it is not in use. */
+    /** Results for the hosts of a provider; empty if the provider is not in use. */
     probes: (provider: ProviderId) => probes[provider](),
     login,
     /** The exchange with GitHub for a Copilot token. */

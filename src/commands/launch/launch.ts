@@ -109,7 +109,7 @@ async function openDemo(
     authDir,
     codexHome: undefined,
     version,
-    // The client uses the terminal.
+    // Log lines would disturb the client's output on the terminal.
     log: silentLog,
     demo: true,
     githubToken: undefined,

@@ -57,7 +57,7 @@ export function openBrowser(url: string, environment: BrowserEnvironment): boole
   const child = spawn(file, [...args, url], { detached: true, stdio: 'ignore', env })
   child.on('error', () => {})
   child.unref()
-  // Undefined if the opener does not exist.
+  // The pid is undefined if the opener does not exist.
   return child.pid !== undefined
 }
 

@@ -124,13 +124,13 @@ export interface FetchedModels {
   readonly disabled: readonly ListedModel[]
   /** Sentences: which provider failed, and why. */
   readonly problems: readonly string[]
-  /** The model of any of its names. */
+  /** Finds a model by any of its names. */
   readonly find: (name: string) => Promise<FoundModel>
 }
 
 interface Answer {
   readonly source: ModelSource
-  /** Of the account if it was asked, else what a daemon lists in their place. */
+  /** The account's models, or those that a daemon lists while the account's models are unknown. */
   readonly models: readonly Model[]
   readonly isListed?: true
   readonly failure?: CommandFailure | RecordStoreError
@@ -202,7 +202,7 @@ export interface ModelSource {
   readonly provider: ProviderId
   /** `Copilot`. */
   readonly name: string
-  /** Listed by a daemon in place of the account's models. */
+  /** The models that a daemon lists while the account's models are unknown. */
   readonly seeds: readonly Model[]
   /** Whether a daemon lists them without a login. */
   readonly seedsWithoutLogin: boolean

@@ -39,7 +39,7 @@ const widened = ['MODEL', 'CLIENT', 'KEY', 'ROUTE']
 /** The columns that fit the screen, with their widths. Made once, so that the rows of `--follow` line up. */
 export type RequestsLayout = readonly Column[]
 
-/** @param rows whose cells the columns should hold */
+/** @param rows whose cells the columns have to fit */
 export function layoutRequests(
   rows: readonly RequestDocument[],
   nowMs: number,
@@ -149,6 +149,7 @@ export function requestText(request: RequestDetail, place: Place, { style }: Pic
       asked !== null && model !== null && asked !== model ? `${model}, requested as ${asked}` : (model ?? asked ?? ''),
     ],
     ['Route', route ?? ''],
+    ['Fallback', request.fallback ?? ''],
     ['Status', httpStatus === status ? String(status) : `${status}, after the answer had started with ${httpStatus}`],
     ['Error', error ?? ''],
     ['Tokens', tokens],

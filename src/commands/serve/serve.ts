@@ -9,7 +9,7 @@ import { createLog } from '../../logging/create-log.ts'
 import type { ProgramLog } from '../../logging/create-log.ts'
 import type { Background, enterBackground } from '../background/enter-background.ts'
 import { loginAdvice, tokenOfEnvironment } from '../shared/accounts.ts'
-import { findCodexHome, ensureLogin } from '../shared/codex-login.ts'
+import { findCodexHome, findLogins } from '../shared/codex-login.ts'
 import { changedRestartKeys } from '../shared/change-settings.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ServeFlags } from '../shared/command.ts'
@@ -174,12 +174,12 @@ function demoHint(daemon: Daemon, config: Config): string {
 /** One log entry per problem. */
 function logInvalid(configFile: string, log: ProgramLog, error: ConfigError): void {
   if (isGone(configFile)) {
-    log.error({ file: configFile }, 'the configuration file was deleted; the old settings stay in force')
+    log.error({ file: configFile }, 'the configuration file was deleted; the old settings remain in use')
     return
   }
   for (const problem of error.problems) {
     const where = formatConfigError({ problems: [problem] })
-    log.error(`the changed configuration is invalid, so the old settings stay in force: ${where}`)
+    log.error(`the changed configuration is invalid; the old settings remain in use: ${where}`)
   }
 }
 
@@ -207,4 +207,20 @@ export async function loginAndServe(context: CommandContext, given: ServeFlags):
   const settings = await loadSettings(context, flags.config, toConfigFlags(flags))
   if (!flags.demo) await ensureLogin(context, settings, flags.config)
   return serve(context, flags)
+}
+
+/**
+ * Logs in to Copilot if no login exists. Without a terminal nobody could complete the login, so it fails.
+ * @throws CommandFailure `notLoggedIn`; `failed` if a stored login cannot be read; RecordStoreError
+ */
+async function ensureLogin(
+  context: CommandContext,
+  settings: LoadedSettings,
+  configFlag: string | undefined,
+): Promise<void> {
+  if ((await findLogins(context, settings)).length > 0) return
+  if (!context.interactive) throw new CommandFailure(exitCode.notLoggedIn, loginAdvice)
+  const { connectAccount } = await import('../login/login.ts')
+  await connectAccount(context, { config: configFlag, browser: true })
+  context.stdout.write('\n')
 }

@@ -15,8 +15,7 @@ import {
   openStateFiles,
   withBackgroundLock,
 } from '../background/background-daemon.ts'
-import type { StateFiles, DaemonRecord } from '../background/background-daemon.ts'
-import type { StartedDaemon } from '../background/start-daemon.ts'
+import type { StateFiles, DaemonRecord, StartedDaemon } from '../background/background-daemon.ts'
 import { stopDaemon } from '../background/stop.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags, ServiceFlags } from '../shared/command.ts'

@@ -84,7 +84,7 @@ function isClientId(client: SnippetId): client is ClientId {
   return Object.hasOwn(mcpFormats, client)
 }
 
-/** Where the configuration and the journals of changes are. */
+/** Variables that locate the configuration and the journals of changes. */
 const passedVariables = ['COPILOT_PROXY_HOME', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME'] as const
 
 async function commandOf(context: CommandContext, flags: SetupFlags): Promise<McpCommand> {

@@ -12,9 +12,9 @@ import type { ClientFile } from './client-file.ts'
 interface Undo {
   readonly file: ClientFile
   readonly format: Omit<EntryFormat<never>, 'wanted'>
-  /** Of the daemon. */
+  /** The daemon's URL. */
   readonly url: string
-  /** What to say if there is nothing to undo, and when it is done: sentences. */
+  /** Sentences for a client without settings to undo, and for the success. */
   readonly nothing: string
   readonly done: string
 }

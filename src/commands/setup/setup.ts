@@ -164,7 +164,7 @@ async function undo(context: CommandContext, flags: SetupFlags, client: ClientId
   })
 }
 
-/** How copilot-proxy runs whenever the client does. */
+/** Writes how to keep copilot-proxy running while the client is used. */
 async function writeStartHint(context: CommandContext, client: SnippetId, { url }: Target): Promise<void> {
   const daemon = await findRunningDaemon(context, findStateFiles(context))
   if (daemon?.starter === 'service' && daemon.url === url) return

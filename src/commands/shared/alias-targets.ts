@@ -9,11 +9,11 @@ import type { LoadedSettings } from './settings.ts'
 const timeoutMs = 3000
 
 interface TargetCheck {
-  /** One for each target that no model list has. */
+  /** One problem for each target that no model list has. */
   readonly problems: readonly Problem[]
-  /** The model list of each target's provider is known. */
+  /** Whether the model list of each target's provider is known. */
   readonly isComplete: boolean
-  /** Why it is not, if the running daemon requires another key. */
+  /** Why the result is not complete, if the running daemon requires another key. */
   readonly keyRefused?: KeyRefused | undefined
 }
 

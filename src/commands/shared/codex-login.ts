@@ -6,7 +6,7 @@ import { Fault } from '../../errors.ts'
 import type { ProviderId } from '../../executors/executor.ts'
 import type { Style } from '../../terminal/output.ts'
 import { visible } from '../../terminal/visible.ts'
-import { silentLog, findCodexRecord, openCodexRecords, findLogin, loginAdvice } from './accounts.ts'
+import { silentLog, findCodexRecord, openCodexRecords, findLogin } from './accounts.ts'
 import { CommandFailure, exitCode } from './command.ts'
 import type { CommandContext } from './command.ts'
 import type { LoadedSettings } from './settings.ts'
@@ -174,25 +174,6 @@ export function findCodexHome({ env, homeDir, workingDir }: CommandContext): str
   } catch {
     return undefined
   }
-}
-
-/**
- * Logs in to Copilot if no login exists. Without a terminal nobody could complete the login, so it fails.
- * @returns the providers with a login: at least one
- * @throws CommandFailure `notLoggedIn`; `failed` if a stored login cannot be read; RecordStoreError
- */
-export async function ensureLogin(
-  context: CommandContext,
-  settings: LoadedSettings,
-  configFlag: string | undefined,
-): Promise<readonly ProviderId[]> {
-  const logins = await findLogins(context, settings)
-  if (logins.length > 0) return logins
-  if (!context.interactive) throw new CommandFailure(exitCode.notLoggedIn, loginAdvice)
-  const { connectAccount } = await import('../login/login.ts')
-  await connectAccount(context, { config: configFlag, browser: true })
-  context.stdout.write('\n')
-  return ['copilot']
 }
 
 /** @throws CommandFailure `failed`, RecordStoreError */

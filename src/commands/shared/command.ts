@@ -10,9 +10,9 @@ export type EndingSignal = 'SIGHUP' | 'SIGINT' | 'SIGTERM'
 /** All that a command may use of its process. */
 export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Base of a relative `--config`. Throws where the folder has been deleted. */
+  /** Base of a relative `--config`. Throws if the folder has been deleted. */
   readonly workingDir: () => string
-  /** Throws where the system knows no home, as for a user id that is not in its list. */
+  /** Throws if the system knows no home, as for a user id that is not in its list. */
   readonly homeDir: () => string
   readonly platform: NodeJS.Platform
   readonly stdout: Output
@@ -22,7 +22,7 @@ export interface CommandContext {
   readonly interactive: boolean
   /** Aborted by the first SIGINT, SIGTERM or SIGHUP; `reason` is the signal's name. */
   readonly signal: AbortSignal
-  /** Registers work that a second signal waits for, because its result exists nowhere else. */
+  /** Registers work that even a second signal waits for, because its result exists nowhere else. */
   readonly beforeExit?: (work: Promise<void>) => void
   /**
    * Waits for one key on a terminal, without echo. What was typed before `onReady` is dropped. Ctrl-C is `\u0003` then.

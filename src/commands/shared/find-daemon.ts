@@ -23,7 +23,7 @@ export interface FoundDaemon {
 export interface FindOptions {
   /** For callers that have looked up the background daemon already. */
   readonly findBackground?: () => Promise<DaemonRecord | undefined>
-  /** For each address. */
+  /** The time limit of each address. Ms. */
   readonly timeoutMs?: number
 }
 
@@ -38,7 +38,7 @@ export async function findDaemon(
 ): Promise<FoundDaemon> {
   const { server } = settings.config
   const url = daemonUrl(server)
-  // Port 0 differs at each start; only the record of the background daemon has it.
+  // Port 0 selects another port at each start, and only the record of the background daemon has that port.
   const health = server.port === 0 ? undefined : await askHealth(url, context.fetch, timeoutMs)
   // A daemon of another user must not receive the key.
   if (health !== undefined && !(await isForeignListener(server.port))) return { url, health }

@@ -85,7 +85,7 @@ const report = z.object({
 })
 
 export interface DaemonUsage {
-  /** Of the ChatGPT plan; undefined before the first answer reports it. */
+  /** The use of the ChatGPT plan; undefined before the first answer reports it. */
   readonly codex: PlanUse | undefined
   /** Undefined if the daemon could not fetch it. */
   readonly account: CopilotAccount | undefined
@@ -110,7 +110,7 @@ export async function askUsage(
   try {
     const { ok, body } = await getFromDaemon(context, { url, key }, '/usage?partial=true', timeoutMs)
     if (!ok) return undefined
-    // The names of the totals are those of the wire here too.
+    // The totals keep their snake_case names.
     const wire = isObject(body) ? body : {}
     const { plan, login, sku, resetsAt, quotas, tokenBasedBilling, codex, totals, demo } = report.parse({
       ...camelKeys(wire),
@@ -129,13 +129,13 @@ const waitMs = 200
 
 export interface TotalsRead {
   readonly totals: UsageTotals
-  /** Why they are empty. */
+  /** Why the totals are empty. */
   readonly problem?: string
 }
 
 /**
- * The stored totals; a running daemon may have some newer seconds.
- * @param resetsAt when the account's month ends, where known
+ * The stored totals, which may lack the last seconds of a running daemon.
+ * @param resetsAt end of the account's month, if known
  */
 export function readTotals(file: string, nowMs: number, resetsAt: string | undefined): TotalsRead {
   const none = toTotals([], nowMs, resetsAt)

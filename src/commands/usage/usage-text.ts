@@ -177,9 +177,9 @@ function requestsIn(rows: readonly TotalsRow[]): number {
 }
 
 /**
- * `premium 37 % left · resets Dec 1 · today 12 req 34k in 5k out ~1.2 credits`; without quota where the account is
+ * `premium 37 % left · resets Dec 1 · today 12 req 34k in 5k out ~1.2 credits`; without quota if the account is
  * unknown.
- * @param codex the rest of a ChatGPT plan; '' if unknown
+ * @param codex the remaining use of a ChatGPT plan; '' if unknown
  */
 export function usageLine(account: CopilotAccount | undefined, { today }: UsageTotals, codex = ''): string {
   const read = today.reduce((sum, row) => sum + row.input_tokens, 0)
@@ -219,7 +219,7 @@ function shortDate(isoDate: string): string {
   return new Date(isoDate).toLocaleDateString('en-US', { month: 'short', day: 'numeric', timeZone: 'UTC' })
 }
 
-/** The rest of a ChatGPT plan: a bar for each window, and the age of the numbers. */
+/** The remaining use of a ChatGPT plan: a bar for each window, and the age of the numbers. */
 export function planUseText(
   { plan, windows, reportedAt }: PlanUse,
   nowMs: number,

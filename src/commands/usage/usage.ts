@@ -69,7 +69,7 @@ function ignoreWrongKey(error: unknown): undefined {
 }
 
 interface Fetched {
-  /** Undefined without failure: the login is of Codex alone, or a token whose quota GitHub does not report. */
+  /** Undefined without a failure for a login to Codex alone, and for a token whose quota GitHub does not report. */
   readonly account?: CopilotAccount
   readonly failure?: CommandFailure | RecordStoreError
 }

@@ -144,8 +144,3 @@ export function tooLarge(): WholeReply {
 export function modelNotFound(model: string): WholeReply {
   return detail(404, `Model not found ${model}`)
 }
-
-/** The reply for a model that the plan, a rollout or an old `client_version` excludes. */
-export function modelNotInPlan(model: string): WholeReply {
-  return detail(400, `The '${model}' model is not supported when using Codex with a ChatGPT account.`)
-}

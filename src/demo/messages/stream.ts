@@ -51,8 +51,6 @@ export function encodeMessages(answer: Answer, subject: Subject): Frames {
   }
 }
 
-// Blocks.
-
 function blocksFor(answer: Answer, subject: Subject, encode: Encode): readonly AnswerBlock[] {
   const thought = answer.reasoning.length > 0 ? [thinkingBlock(answer, subject, encode)] : []
   const pieces = [...answer.text, ...answer.refusal]
@@ -108,7 +106,7 @@ function blockDelta(index: number, delta: Fields) {
   return { type: 'content_block_delta', index, delta } as const
 }
 
-// The message around them.
+// The message around its blocks.
 
 function messageBase({ call: { number }, model }: Subject): Fields {
   return { id: `msg_vrtx_demo_${number}`, type: 'message', role: 'assistant', model: `${model.id}-demo` }

@@ -154,7 +154,7 @@ export function wantsCompaction({ input = [] }: ResponsesRequest): boolean {
   return typeof input !== 'string' && input.at(-1)?.type === 'compaction_trigger'
 }
 
-// The response around the items.
+// The members of the response object outside its items.
 
 export const IN_PROGRESS = { status: 'in_progress', output: [], usage: null }
 

@@ -2,7 +2,7 @@ import { delimiter, isAbsolute } from 'node:path'
 import { platform } from 'node:process'
 import { isDeepStrictEqual } from 'node:util'
 import type { McpServerSettings } from '../../config/mcp-servers.ts'
-import type { ToolSource } from '../../tools/create-tools.ts'
+import type { ToolSource } from '../../tools/tool.ts'
 import type { Session } from '../../tools/session.ts'
 import { commandEnvironment } from '../../workspace/run-command.ts'
 import {

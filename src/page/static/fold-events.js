@@ -256,7 +256,21 @@ function toRecalledRun({ id, text, mode, time, origin, provider, attachments, an
  */
 function recall(
   run,
-  { id, state, outcome, reason, summary, answer, model, step, steps = [], approvals = [], files = [], requests, usage },
+  {
+    id,
+    state,
+    outcome,
+    reason,
+    summary,
+    answer,
+    model,
+    step: last,
+    steps = [],
+    approvals = [],
+    files = [],
+    requests,
+    usage,
+  },
 ) {
   /** @type {readonly RunPart[]} */
   const parts = [
@@ -286,7 +300,7 @@ function recall(
       end: {
         ...ended,
         ...(model && { model }),
-        steps: step ?? steps.length,
+        steps: last ?? steps.length,
         ...(requests !== undefined && { requests }),
         ...(usage && { usage }),
       },
@@ -336,8 +350,8 @@ function toNote(event, key) {
     case 'lifecycle':
       return { kind: 'note', key, time, tone: 'info', title: 'Session', text: lifecycleText(event.state) }
     case 'gap': {
-      const text = 'Some events were lost while this page was behind. The history below them is complete.'
-      return { kind: 'note', key, time, tone: 'gap', title: `Gap of ${event.to - event.from + 1} events`, text }
+      const text = 'This page missed some events. The messages and runs below are complete.'
+      return { kind: 'note', key, time, tone: 'gap', title: `Missed events: ${event.to - event.from + 1}`, text }
     }
   }
 }

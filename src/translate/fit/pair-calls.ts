@@ -11,8 +11,8 @@ export interface PairedItems {
 
 /**
  * Repairs a history for upstreams, all of which refuse a call without a result, a result without a call, and items
- * between a call and its result. Messages also refuses duplicate ids. Makes each call's id unique and legal, moves results
- * directly behind the calls they answer, synthesises missing results and drops results without a call.
+ * between a call and its result. Messages also refuses duplicate ids. Makes each call's id unique and legal, moves
+ * results directly after the calls they answer, synthesises missing results and drops results without a call.
  */
 export function pairCalls(items: readonly TurnItem[], maxIdLength: number): PairedItems {
   if (!items.some(({ type }) => type === 'tool_call' || type === 'tool_result')) return { items, warnings: [] }
@@ -111,7 +111,7 @@ function arrange(
   let waiting: { readonly id: string; readonly original: string }[] = []
   for (const [at, item] of items.entries()) {
     if (waiting.length > 0 && !isOfAssistant(item)) answerCalls(at)
-    // `answerCalls` has placed it behind its call.
+    // `answerCalls` has placed the result after its call.
     if (item.type === 'tool_result') continue
     if (item.type !== 'tool_call') {
       out.push(item)

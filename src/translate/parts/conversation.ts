@@ -1,15 +1,5 @@
-import type { CallerHeaders } from '../dialect.ts'
+import type { CallerHeaders, Prompts } from '../dialect.ts'
 import { isFilled, isObject } from '../../json/json.ts'
-
-/** Beginnings of prompts, to tell conversations and turns apart. */
-export interface Prompts {
-  /** The beginning of the first prompt; '' if there is none. */
-  readonly first: string
-  /** The beginning of the last prompt. */
-  readonly last: string
-  /** Index of the last prompt among the messages, which a tool loop does not change; -1 if there is none. */
-  readonly lastAt: number
-}
 
 /** Enough to recognise a prompt, and cheap to read on every request. Characters. */
 const maxPromptLength = 4000

@@ -1,5 +1,6 @@
 import { headersOf, statusOf } from '../../errors.ts'
 import type { ProxyError, SessionProblem } from '../../errors.ts'
+import { inWords } from '../../upstream-errors/message.ts'
 import { nameRequestId } from '../../upstream-errors/request-id.ts'
 import { missingParameter, unknownParameter } from './invalid.ts'
 
@@ -15,7 +16,7 @@ export interface Wording {
 /** Names of unknown members in one message. */
 const maxUnknown = 5
 
-/** Words an error for users, with upstream's request id in brackets behind the message. */
+/** Words an error for users. The message ends with upstream's request id in brackets. */
 export function wordError(error: ProxyError, requestId: string): Wording {
   const wording = wordAlone(error, requestId)
   // Clients compare this message.
@@ -103,7 +104,7 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
     case 'credits_spent':
       return tooMany(
         `The key ${error.keyName} has used its ${error.perDay} credits for today ` +
-          `(server.key-limits, credits-per-day). Try again in ${error.retryAfterSeconds} s.`,
+          `(server.key-limits, credits-per-day). Try again in ${inWords(error.retryAfterSeconds)}.`,
         'insufficient_quota',
       )
     case 'session_refused':

@@ -29,7 +29,7 @@ interface Template {
   /** The learned event, with the field values of the last match. */
   readonly event: WireObject
   readonly learned: readonly LearnedField[]
-  /** The text behind the last field. */
+  /** The text after the last field. */
   readonly tail: string
   /** How to write the normalised event; undefined if the event needed no change. */
   readonly normalised: NormalisedText | undefined

@@ -1,33 +1,33 @@
 import { isObject, type JsonObject } from '../../json/json.ts'
 
-// A path is text, as upstream writes it: `input[0].phase` or `tools.0.custom.name`. Positions stand for every element
-// when a path is edited; `[]` and `*` say so.
+// A path is a text in upstream's form: `input[0].phase` or `tools.0.custom.name`. Edits replace each position by every
+// element, which is written `[]` or `*`.
 
-/** `input[].phase` for `input[0].phase`, and `tools.*.name` for `tools.0.name`. */
+/** Converts `input[0].phase` to `input[].phase`, and `tools.0.name` to `tools.*.name`. */
 export function withoutPositions(path: string): string {
   return path.replaceAll(/\[\d*\]/g, '[]').replaceAll(/(?<=^|\.)\d+(?=\.|$)/g, '*')
 }
 
-/** Keys, and `*` for every element. */
+/** Splits a path into keys, with `*` for every element. */
 export function stepsOf(path: string): readonly string[] {
   return withoutPositions(path).replaceAll('[]', '.*').split('.')
 }
 
-/** The object without what the paths name; the very object if it holds none of it. */
+/** Removes the values at the paths. Returns the same object if it has none of them. */
 export function removeAt(object: JsonObject, ...paths: readonly string[]): JsonObject {
   return paths.reduce((kept, path) => editAt(kept, path, () => undefined), object)
 }
 
 /**
- * The object with each value at the path replaced by what `edit` returns; undefined removes the member or the element.
- * The very object, and the very arrays and objects in it, where nothing changes.
+ * Replaces each value at the path by the result of `edit`; undefined removes the member or the element. Returns the
+ * same object, with the same arrays and objects in it, if nothing changes.
  *
- * A step may also be the `type` of what it looks into, because the Messages API names that too:
+ * A step may also be the `type` of the value that it enters, because the Messages API names types in paths:
  * `tools.*.custom.eager_input_streaming` (docs/copilot-wire.md, "messages, unknown fields").
  */
 export function editAt(object: JsonObject, path: string, edit: (value: unknown) => unknown): JsonObject {
   const steps = stepsOf(path)
-  // The first step is a member: a request body states no type.
+  // The first step is always a member, because a request body has no type.
   const edited = Object.hasOwn(object, steps[0] ?? '') ? editBelow(object, steps, edit) : object
   return isObject(edited) ? edited : object
 }
@@ -52,7 +52,7 @@ function editBelow(value: unknown, steps: readonly string[], edit: (value: unkno
   return Object.fromEntries(Object.entries(value).filter(([key]) => key !== step))
 }
 
-/** A tool of the caller need not state its type, which is `custom`. */
+/** A tool without a type is a `custom` tool. */
 function isOfType(value: JsonObject, step: string): boolean {
   return (value['type'] ?? 'custom') === step && !(value['type'] === undefined && Object.hasOwn(value, step))
 }

@@ -11,6 +11,7 @@ import { LOCK_TIMES } from '../../../src/auth/records/file-lock.ts'
 import type { RecordFs } from '../../../src/auth/records/record-fs.ts'
 import { createRecordStore, type RecordStore } from '../../../src/auth/records/record-store.ts'
 import { exampleRecord, recordingLog } from '../support.ts'
+import { killRecordWriters } from './kill-record-writers.ts'
 
 const { mkdtemp, readdir, readFile, rm, utimes, writeFile } = nodeFs
 
@@ -54,17 +55,6 @@ async function firstOutput(child: ChildProcess): Promise<void> {
   if (child.stdout !== null) await once(child.stdout, 'data')
 }
 
-/** Resolves when the child has written so many lines. */
-function told(child: ChildProcess, lines: number): Promise<void> {
-  let seen = 0
-  return new Promise((resolve) => {
-    child.stdout?.on('data', (chunk: Buffer) => {
-      seen += String(chunk).split('\n').length - 1
-      if (seen >= lines) resolve()
-    })
-  })
-}
-
 async function kill(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const gone = once(child, 'exit')
@@ -103,32 +93,10 @@ describe('between processes', () => {
     expect(await readdir(dir)).toEqual(['copilot-octocat.json'])
   }, 30_000)
 
-  test('C04 a writer killed at any moment of 300 writes leaves a whole record and, after the next start, nothing else', async () => {
-    await killWriters(join(dir, 'a'), 300)
-  }, 60_000)
+  test('C04 a writer killed at any moment of 100 writes leaves a whole record and, after the next start, nothing else', async () => {
+    await killRecordWriters(join(dir, 'a'), 100)
+  })
 })
-
-/** Starts and kills writers until together they have made so many writes, and looks at what each leaves. */
-async function killWriters(folder: string, writes: number): Promise<void> {
-  let last = 0
-  for (let round = 0; last < writes; round += 1) {
-    const writer = run('write-records', folder, String(last))
-    await told(writer, 1 + ((round * 7) % 19))
-    // Anywhere in the next write.
-    await new Promise((resolve) => setTimeout(resolve, round % 4))
-    await kill(writer)
-    const next = createRecordStore({ kind: copilotRecordKind, dir: folder, log: recordingLog() })
-    const record = await next.current()
-    expect(record?.metadata.github_access_token).toBe('ghu_example')
-    // The old value or the new one: what was announced as written is never gone again.
-    expect(record?.metadata.obtained_at).toBeGreaterThan(last)
-    last = record?.metadata.obtained_at ?? 0
-    const names = await readdir(folder).catch(() => [])
-    expect(names.filter((name) => name.endsWith('.tmp') || name.includes('corrupt'))).toEqual([])
-  }
-  await mark(createRecordStore({ kind: copilotRecordKind, dir: folder, log: recordingLog() }))
-  expect(await readdir(folder)).toEqual(['copilot-octocat.json'])
-}
 
 describe('a lock left by somebody this machine cannot ask', () => {
   const quick = { waitLimitMs: 5_000, staleAfterMs: 120, heartbeatMs: 20, pollMs: 5 }

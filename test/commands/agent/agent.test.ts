@@ -80,11 +80,11 @@ test('--yes does not pass by the policy', async () => {
 test('without a terminal and without --yes, changes and commands are refused, and it says why', async () => {
   const { agent, total } = await openShop()
   const { code, stdout } = await agent(quickFix)
-  expect(stdout).toContain('  Refused, because nobody can be asked here.')
+  expect(stdout).toContain('  Refused: there is no terminal to ask for your approval.')
   expect(stdout).toContain('3 approvals in a row were refused.')
   expect(stdout).not.toContain('You refused')
   expect(stdout.replaceAll('\n', ' ')).toContain(
-    'Nobody could be asked, because this is no terminal. Add --yes to approve',
+    'Changes and commands were refused, because there is no terminal to ask for your approval.',
   )
   expect(code).toBe(1)
   expect(await total()).toBe(quickShopFiles['src/total.js'])
@@ -138,7 +138,7 @@ test('one key allows a command for the run, shows help and the whole diff, and a
   const { agent, total } = await openShop()
   const { change, text } = terminal(['?', 'a', 'd', 'y'])
   const { code } = await agent(quickFix, [], change)
-  expect(text()).toContain('allow for the rest of the run')
+  expect(text()).toContain('allow for this run')
   expect(text().match(/Run node test\/total\.test\.js\?/g)).toHaveLength(1)
   expect(text()).toContain('Change src/total.js?')
   // A command has no diff.

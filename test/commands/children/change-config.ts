@@ -1,8 +1,11 @@
 // Adds and removes a key of a configuration file over and over until it is killed; says so after the first time.
 // Arguments: file.
+import { flushCompileCache } from 'node:module'
 import { addApiKey, apiKeysOf, removeApiKey } from '../../../src/config/api-keys.ts'
 import { changeConfigFile } from '../../../src/commands/shared/edit-file.ts'
 
+// A process that is killed writes none at its end.
+flushCompileCache()
 const [, , path = ''] = process.argv
 const entry = `laptop:sha256:${'0123456789abcdef'.repeat(4)}`
 for (let n = 0; ; n += 1) {

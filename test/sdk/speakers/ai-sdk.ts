@@ -12,16 +12,16 @@ type ProviderOptions = NonNullable<Parameters<typeof generateText>[0]['providerO
 interface Provider {
   readonly name: string
   readonly dialect: Speaker['dialect']
-  /** The two for chat read another vendor's members for thoughts, and send none back. */
+  /** False for the two chat providers, which read another vendor's reasoning members and send none back. */
   readonly keepsThoughts: boolean
   readonly model: (proxy: Proxy, id: string) => LanguageModel
-  /** What its own guide says to ask for thinking with. */
+  /** The options that the provider's guide states for reasoning. */
   readonly thinking: (model: string) => ProviderOptions
 }
 
 const apiKey = 'unused'
 
-// Warnings about models and settings that a provider does not know: nearly all of them here.
+// A provider warns about models and settings that it does not know, which are nearly all of them here.
 Reflect.set(globalThis, 'AI_SDK_LOG_WARNINGS', false)
 
 const openai: Provider = {
@@ -35,7 +35,7 @@ const openai: Provider = {
       reasoningSummary: 'auto',
       store: false,
       include: ['reasoning.encrypted_content'],
-      // It does not know every model that reasons.
+      // The provider does not know every model that reasons.
       forceReasoning: true,
     },
   }),
@@ -88,7 +88,7 @@ const offered: ToolSet = Object.fromEntries(
   ]),
 )
 
-/** `ai` with one of its providers; tools are run by nobody, so that each turn is seen by itself. */
+/** `ai` with one of its providers. Nothing runs the tools, so that the test sees each turn by itself. */
 function speakerOf(provider: Provider): Speaker {
   const { name, dialect, keepsThoughts } = provider
   return {
@@ -122,7 +122,7 @@ function speakerOf(provider: Provider): Speaker {
       }
 
       return {
-        goOnWith(next) {
+        continueWith(next) {
           model = next
         },
         say(prompt) {

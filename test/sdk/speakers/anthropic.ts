@@ -54,7 +54,7 @@ export const anthropicMessages: Speaker = {
     }
 
     return {
-      goOnWith(next) {
+      continueWith(next) {
         model = next
       },
       say(prompt) {
@@ -72,7 +72,7 @@ export const anthropicMessages: Speaker = {
   },
 }
 
-/** As Claude Code asks, by model id. */
+/** The request for thinking that Claude Code makes, by model id. */
 function thinkingOf(model: string) {
   return model.includes('4.5')
     ? ({ type: 'enabled', budget_tokens: 4000 } as const)

@@ -14,7 +14,7 @@ const ends = {
   content_filter: 'filter',
 } as const
 
-/** `openai`, chat completions. Copilot's two members for thoughts go back too, as its own clients send them. */
+/** `openai`, chat completions. Sends Copilot's two reasoning members back, as Copilot's own clients do. */
 export const openaiChat: Speaker = {
   name: 'openai chat',
   dialect: 'chat',
@@ -61,7 +61,7 @@ export const openaiChat: Speaker = {
       }
     }
 
-    /** The helper builds the message, but leaves out what it does not know. */
+    /** The helper builds the message, but omits unknown members. */
     async function streamed(request: Request) {
       const runner = openai.chat.completions.stream({ ...request, stream_options: { include_usage: true } })
       const thoughts: Thoughts = {}
@@ -74,7 +74,7 @@ export const openaiChat: Speaker = {
     }
 
     return {
-      goOnWith(next) {
+      continueWith(next) {
         model = next
       },
       say(prompt) {

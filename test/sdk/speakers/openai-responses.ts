@@ -5,7 +5,7 @@ import type { Prompt, Said, Speaker } from './speaker.ts'
 
 type Request = Omit<ResponseCreateParams, 'stream'>
 
-/** `openai`, responses: nothing is stored, the whole output goes back. */
+/** `openai`, responses: nothing is stored, and the whole output is sent back. */
 export const openaiResponses: Speaker = {
   name: 'openai responses',
   dialect: 'responses',
@@ -52,7 +52,7 @@ export const openaiResponses: Speaker = {
     }
 
     return {
-      goOnWith(next) {
+      continueWith(next) {
         model = next
       },
       say(prompt) {
@@ -69,7 +69,7 @@ export const openaiResponses: Speaker = {
   },
 }
 
-/** Every item there is goes back as it came; `parsed_arguments` is the helper's own. */
+/** Sends every item back unchanged, without the `parsed_arguments` that the helper adds. */
 function toInput(item: Response['output'][number]): ResponseInputItem {
   const { parsed_arguments: _, ...rest } = { parsed_arguments: undefined, ...item }
   // The package's own guide sends output back as input; its types differ in what no model here puts out.

@@ -1,10 +1,10 @@
 import type { UpstreamDialectId } from '../../../src/translate/dialect.ts'
 import type { Proxy } from '../../http/harness.ts'
 
-/** What a model said in one turn, whatever client read it. */
+/** One turn of a model, in a form that all clients share. */
 export interface Said {
   readonly text: string
-  /** Thoughts for reading, '' for none. */
+  /** Readable reasoning; '' for none. */
   readonly thinking: string
   readonly calls: readonly SaidCall[]
   readonly end: 'end' | 'calls' | 'length' | 'filter'
@@ -24,13 +24,13 @@ export interface Prompt {
   readonly image?: string
 }
 
-/** A conversation as a client leads it: history goes back as the client's own objects have it. */
+/** A conversation of a client. The history consists of the client's own objects. */
 interface Conversation {
   readonly say: (prompt: Prompt) => Promise<Said>
   /** Answers the calls of the last turn, in order. */
   readonly answer: (results: readonly string[]) => Promise<Said>
-  /** Another model gets what follows, with all that was said before. */
-  readonly goOnWith: (model: string) => void
+  /** Sends the following prompts, with the whole history, to another model. */
+  readonly continueWith: (model: string) => void
 }
 
 interface SpeakOptions {
@@ -38,16 +38,16 @@ interface SpeakOptions {
   readonly stream: boolean
   /** Offers the two tools below. */
   readonly hasTools?: boolean
-  /** Asks the model to think, and to show it. */
+  /** Asks the model to reason, and to show its reasoning. */
   readonly thinks?: boolean
 }
 
 /** A client that can lead a conversation. */
 export interface Speaker {
   readonly name: string
-  /** The dialect it speaks to the proxy. */
+  /** The dialect that the client speaks to the proxy. */
   readonly dialect: UpstreamDialectId
-  /** Shows the thoughts it gets, and sends them back. */
+  /** The client shows reasoning and sends it back. */
   readonly keepsThoughts: boolean
   readonly open: (proxy: Proxy, options: SpeakOptions) => Conversation
 }

@@ -6,7 +6,10 @@ import { LITE_HEADER } from './lite-checks.ts'
 import type { CodexLogins } from './logins.ts'
 import { mixedUp } from './separation.ts'
 
-/** Why nobody may ask the ChatGPT backend like this; undefined where all is well: token, workspace, honest name (docs/codex-wire.md, "Errors"). */
+/**
+ * Refuses a request to the ChatGPT backend by its token, its workspace or the name of its program (docs/codex-wire.md,
+ * "Errors"). Undefined if they are right.
+ */
 export function chatgptAccess(headers: IncomingHttpHeaders, logins: CodexLogins): Outcome | undefined {
   const bearer = bearerOf(headers)
   if (bearer?.startsWith('sk-') === true) {
@@ -27,7 +30,7 @@ export function chatgptAccess(headers: IncomingHttpHeaders, logins: CodexLogins)
   return undefined
 }
 
-/** The same for the key API, which takes nothing that belongs to the ChatGPT backend. */
+/** The same for the key API, which refuses everything that belongs to the ChatGPT backend. */
 export function keyAccess(headers: IncomingHttpHeaders, apiKey: string): Outcome | undefined {
   const bearer = bearerOf(headers)
   if (bearer?.startsWith('ey') === true) {
@@ -40,10 +43,10 @@ export function keyAccess(headers: IncomingHttpHeaders, apiKey: string): Outcome
   return misplaced === undefined ? undefined : mixedUp(`header ${misplaced} belongs to the ChatGPT backend`)
 }
 
-/** The real key API takes no notice of them. */
+/** The real key API ignores these headers. */
 const CHATGPT_HEADERS = ['chatgpt-account-id', 'originator', LITE_HEADER, 'x-openai-fedramp', 'x-codex-turn-state']
 
-/** Agents that a library puts in where a program says nothing. */
+/** User agents that a library sets if the program sets none. */
 const LIBRARY_AGENT = /^(?:node|undici|node-fetch|axios)\b/i
 
 function namelessHeader(headers: IncomingHttpHeaders): string | undefined {

@@ -10,7 +10,7 @@ import { invalid, invalidValue, missing, tooLong, unsupported } from './refusals
 
 type Check = (subject: CodexSubject) => Outcome | undefined
 
-/** Members that the ChatGPT backend takes; nothing else passes, `null` neither. */
+/** The members that the ChatGPT backend accepts. It refuses all others, even if they are `null`. */
 const CHATGPT_MEMBERS = new Set([
   'client_metadata',
   'include',
@@ -29,7 +29,7 @@ const CHATGPT_MEMBERS = new Set([
   'tools',
 ])
 
-/** Members that the public API takes as well. */
+/** The members that the public API accepts. */
 const PUBLIC_MEMBERS = new Set([
   ...CHATGPT_MEMBERS,
   'background',
@@ -50,8 +50,8 @@ const PUBLIC_MEMBERS = new Set([
 PUBLIC_MEMBERS.delete('client_metadata')
 
 /**
- * What the ChatGPT backend looks at before it knows the request, in its own envelope (docs/codex-wire.md,
- * "Request body"). Undefined when all is well.
+ * The checks that the ChatGPT backend makes before it parses the request, with its own envelope (docs/codex-wire.md,
+ * "Request body"). Undefined if they pass.
  */
 export function refuseChatgptMembers(members: Members, acceptsEmptyInstructions: boolean): Outcome | undefined {
   const { instructions } = members
@@ -68,7 +68,7 @@ export function refuseChatgptMembers(members: Members, acceptsEmptyInstructions:
   return option === undefined ? undefined : detail(400, `Unsupported parameter: stream_options.${option}`)
 }
 
-/** The same for the key API, where `null` counts as absent. */
+/** The same checks of the key API, where `null` counts as absent. */
 export function refusePublicMembers(members: Members): Outcome | undefined {
   const unknown = Object.entries(members).find(([name, value]) => value !== null && !PUBLIC_MEMBERS.has(name))
   if (unknown !== undefined) {
@@ -76,7 +76,7 @@ export function refusePublicMembers(members: Members): Outcome | undefined {
     return openaiError(400, { message: `Unknown parameter: '${param}'.`, code: 'unknown_parameter', param })
   }
   const previous = members['previous_response_id']
-  // Nothing is kept here, whatever `store` says.
+  // The simulated API stores nothing, whatever `store` says.
   return typeof previous === 'string'
     ? openaiError(400, {
         message: `Previous response with id '${previous}' not found.`,
@@ -86,7 +86,7 @@ export function refusePublicMembers(members: Members): Outcome | undefined {
     : undefined
 }
 
-/** Refuses what the upstream refuses in a body whose types are right, first reason first. */
+/** Refuses a well-formed body for the first reason that the real upstream has. Undefined if there is no reason. */
 export function refuseRequest(subject: CodexSubject, liteOnly: LiteOnly): Outcome | undefined {
   return firstRefusal([(each) => checkLiteOnly(each, liteOnly), ...CHECKS], subject)
 }
@@ -101,7 +101,7 @@ function checkLiteOnly(subject: CodexSubject, liteOnly: LiteOnly): Outcome | und
 
 const checkReasoning: Check = ({ request: { reasoning }, model }) => {
   const effort = reasoning?.effort
-  // `ultra` is listed, and no value of the parameter (docs/codex-wire.md, "Request body").
+  // The list has `ultra`, which the parameter does not accept (docs/codex-wire.md, "Request body").
   const efforts = model.efforts.filter((each) => each !== 'ultra')
   if (effort !== undefined && !efforts.includes(effort)) {
     return openaiError(400, {
@@ -142,7 +142,7 @@ const checkText: Check = ({ request: { text } }) => {
 const checkTier: Check = ({ call: { api }, request, model }) => {
   const tier = request['service_tier'] ?? 'auto'
   if (api === 'api-key' || tier === 'auto' || tier === 'default') return undefined
-  // How the real one refuses a tier that is not listed is not known.
+  // The wording is a guess: no refusal of an unlisted tier has been captured.
   return model.tiers.some((each) => each === tier)
     ? undefined
     : detail(400, `Unsupported service_tier: ${JSON.stringify(tier)}`)
@@ -165,13 +165,13 @@ const checkMetadata: Check = ({ request }) => {
     : invalid("Invalid 'client_metadata': expected a map of strings.", 'client_metadata')
 }
 
-/** A key that goes with tools (docs/codex-wire.md, "Request body"); the lite form has its own rule. */
+/** This member is allowed only with tools (docs/codex-wire.md, "Request body"). The lite form has its own rule. */
 const checkParallel: Check = ({ call, request: { parallel_tool_calls: isSet, tools = [] } }) =>
   call.api === 'chatgpt' && !isLite(call) && isSet !== undefined && tools.length === 0
     ? invalid("'parallel_tool_calls' is only allowed when 'tools' are specified.", 'parallel_tool_calls')
     : undefined
 
-/** All models here reason, and take no sampling. */
+/** Every model here reasons, so none accepts sampling parameters. */
 const checkSampling: Check = ({ request }) => {
   const name = (['temperature', 'top_p'] as const).find((each) => request[each] !== undefined)
   return name === undefined ? undefined : unsupported(name)

@@ -10,12 +10,12 @@ import type { CodexPerson } from '../../../src/demo/codex/tokens.ts'
 export interface CodexRoutesDeps {
   readonly settings: () => CodexSettings
   readonly now: () => number
-  /** Whose access token it is; undefined where it is not good. */
+  /** The owner of an access token; undefined for an invalid token. */
   readonly personOf: (accessToken: string) => CodexPerson | undefined
   readonly checks?: CodexChecks
 }
 
-/** What the simulated ChatGPT backend answers on its routes; 404 elsewhere. */
+/** The routes of the simulated ChatGPT backend. Any other path gets 404. */
 export function createCodexRoutes(deps: CodexRoutesDeps): (hosted: HostedRequest) => Outcome {
   const { settings, now, personOf, checks } = deps
   return ({ request, path, body, number }) => {

@@ -9,7 +9,7 @@ import { isLite } from './lite-checks.ts'
 import { invalid, missing } from './refusals.ts'
 import type { CodexUpstreamSettings } from './settings.ts'
 
-/** Everything that the real ChatGPT backend and key API refuse in a prompt, first reason first. */
+/** The refusals of prompts by the real ChatGPT backend and key API. The first reason counts. */
 export function createCodexChecks(settings: () => CodexUpstreamSettings): CodexChecks {
   return {
     refuseMembers: (members, call) => {
@@ -25,7 +25,8 @@ export function createCodexChecks(settings: () => CodexUpstreamSettings): CodexC
     },
     refuse: (subject) => {
       const { call, request } = subject
-      // The real key API answers these in one piece; the simulated one only streams, as the proxy always asks for.
+      // The real key API answers such a request with one body. The simulation only streams, because the proxy always
+      // requests a stream.
       if (call.api === 'api-key' && request.stream !== true) return invalid('Simulated Codex only streams.', 'stream')
       return refuseRequest(subject, settings().liteOnly)
     },
@@ -33,7 +34,7 @@ export function createCodexChecks(settings: () => CodexUpstreamSettings): CodexC
   }
 }
 
-/** A failure that was configured is one that a marker asks for: inside of a 200, or instead of it. */
+/** Treats the configured failure like one that a marker requests: inside a 200, or in place of it. */
 function withFailure(markers: Markers, failure: CodexUpstreamSettings['failure']): Markers {
   if (failure === undefined) return markers
   const { status, code } = failure

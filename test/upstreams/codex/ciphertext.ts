@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto'
 import { issueOpaque } from '../../../src/demo/opaque-text.ts'
 import { openOpaque } from '../opaque-text.ts'
 
-/** What the model keeps for itself, and takes back. */
+/** Opaque values of the model that it accepts back. */
 type CiphertextKind = 'reasoning' | 'compaction'
 
 interface Owner {
-  /** A ChatGPT account or an API key: nobody else's ciphertext can be read. */
+  /** The ChatGPT account or the API key that can read the ciphertext. */
   readonly account: string
   /** Id of the item. */
   readonly id: string
 }
 
-/** A ciphertext that is good for one account, and with one item id. */
+/** Returns a ciphertext that is valid for one account and one item id. */
 export function issueCiphertext(kind: CiphertextKind, serial: number, { account, id }: Owner): string {
   return issueOpaque(kindFor(kind, account), serial, id)
 }
@@ -21,7 +21,7 @@ function kindFor(kind: CiphertextKind, account: string): `codex-${string}` {
   return `codex-${kind}-${createHash('sha256').update(account).digest('hex').slice(0, 16)}`
 }
 
-/** Why a ciphertext cannot be taken back; undefined when it can. An item may come back without its id. */
+/** Why a ciphertext is refused; undefined if it is valid. An item may be sent back without its id. */
 export function refuseCiphertext(
   kind: 'reasoning' | 'compaction',
   text: string,

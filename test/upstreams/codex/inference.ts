@@ -7,7 +7,7 @@ import { parseMarkers } from '../../../src/demo/markers.ts'
 import type { HeaderMap, Outcome } from '../../../src/demo/outcome.ts'
 import { responsesConversation } from '../../../src/demo/responses/request.ts'
 import { missingReplay } from '../../../src/demo/responses/route.ts'
-import { modelNotInPlan, openaiError } from '../../../src/demo/codex/failures.ts'
+import { detail, openaiError } from '../../../src/demo/codex/failures.ts'
 import { rateLimitHeaders } from '../../../src/demo/codex/limits.ts'
 import { failWithLimits } from '../../../src/demo/codex/route.ts'
 import { modelsEtag, modelsOfPlan } from './models.ts'
@@ -16,13 +16,13 @@ import { contextOf, parseCodexRequest, parseMembers } from './request.ts'
 import type { CodexCall, CodexChecks, CodexSubject } from './request.ts'
 import { encodeCodex } from './stream.ts'
 
-/** `POST /responses` of the ChatGPT backend: an answer, broken where the markers of the prompt ask for it. */
+/** `POST /responses` of the ChatGPT backend. Markers in the prompt can break the answer. */
 export function answerCodex(call: CodexCall, checks?: CodexChecks): Outcome {
   const read = readPrompt(call, modelsOfPlan(call.person.plan), checks)
   return read.ok ? (failAtOnce(read.value) ?? answer(read.value)) : read.refusal
 }
 
-/** The prompt for one of these models, or its refusal. */
+/** Returns the parsed prompt for one of these models, or its refusal. */
 export function readPrompt(
   call: CodexCall,
   models: readonly CodexModel[],
@@ -34,7 +34,7 @@ export function readPrompt(
   const early = checks?.refuseMembers(members, call)
   if (early !== undefined) return { ok: false, refusal: early }
   const model = models.find(({ slug }) => slug === members.model)
-  if (model === undefined) return { ok: false, refusal: modelNotInPlan(members.model) }
+  if (model === undefined) return { ok: false, refusal: notInPlan(members.model) }
   const typed = parseCodexRequest(members, checks)
   if (!typed.ok) return typed
   const request = typed.value
@@ -44,6 +44,11 @@ export function readPrompt(
   const subject: CodexSubject = { call, members, request, model, conversation, markers }
   const refusal = checks?.refuse(subject) ?? refuseReplay(subject)
   return refusal === undefined ? { ok: true, value: subject } : { ok: false, refusal }
+}
+
+/** The reply for a model that the plan, a rollout or an old `client_version` excludes. */
+function notInPlan(model: string): Outcome {
+  return detail(400, `The '${model}' model is not supported when using Codex with a ChatGPT account.`)
 }
 
 function refuseReplay({ request, conversation }: CodexSubject): Outcome | undefined {

@@ -8,7 +8,7 @@ import { detail, openaiError } from '../../../src/demo/codex/failures.ts'
 import type { CodexCall, CodexSubject } from './request.ts'
 import { inJson, invalid, invalidValue, missing, tooLong } from './refusals.ts'
 
-/** Items that are taken, with what their ids begin with (docs/codex-wire.md, "Request body"). */
+/** The accepted items, and the prefixes of their ids (docs/codex-wire.md, "Request body"). */
 const ID_PREFIXES: Readonly<Record<string, readonly string[]>> = {
   additional_tools: ['at_'],
   compaction: ['cmp_'],
@@ -113,7 +113,7 @@ function refuseParts(content: InputItem['content'], accepted: readonly string[],
   return undefined
 }
 
-/** An address, or data of a kind that is taken. */
+/** An address, or data of an accepted type. */
 const IMAGE = /^(?:https?:\/\/\S+$|data:image\/(?:png|jpeg|gif|webp);base64,[\w+/])/
 
 function refuseSealed(kind: 'reasoning' | 'compaction', item: InputItem, { account }: CodexCall): Outcome | undefined {

@@ -14,7 +14,7 @@ import type { Fields } from '../../demo/codex/client.ts'
 
 const CLIENT_ID = 'app_EMoamEEZ73f0CkXaXp7hrann'
 
-/** Where the browser is sent back to. */
+/** The address that the browser is redirected to. */
 async function redirectOf(url: string): Promise<URL> {
   const response = await fetch(url, { redirect: 'manual' })
   expect(response.status).toBe(302)
@@ -146,7 +146,7 @@ test('renews from JSON and from a form, with another refresh token each time', a
   const form = { method: 'POST', body: new URLSearchParams({ ...fields, scope: 'openid profile email' }) }
   const second = await tokensOf(await fetch(`${codex.issuer}/oauth/token`, form))
   expect(second['refresh_token']).not.toBe(first['refresh_token'])
-  // The access token before goes on to work until it expires.
+  // The earlier access token stays valid until it expires.
   expect(codex.logins.accessState(accessToken)).toMatchObject({ is: 'live' })
 })
 

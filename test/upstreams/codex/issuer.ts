@@ -6,10 +6,10 @@ import type { CodexLogins, CodexPerson } from './logins.ts'
 import type { CodexPollAnswer, CodexUpstreamSettings } from './settings.ts'
 import type { CodexRoute } from './routes.ts'
 
-/** A request to the issuer, as far as its routes read it. */
+/** The parts of a request that the issuer's routes read. */
 interface IssuerCall {
   readonly route: CodexRoute
-  /** With query. */
+  /** Includes the query. */
   readonly path: string
   readonly contentType: string
   readonly body: string
@@ -25,16 +25,16 @@ export interface IssuerDeps {
   readonly url: string
   /** The person who approves. */
   readonly person: () => CodexPerson
-  /** What the next polls are answered with, first one first; consumed as they come. Empty = `approve`. */
+  /** Answers to the next polls, in order; each is used once. Empty: `approve`. */
   readonly pollAnswers: CodexPollAnswer[]
 }
 
 type IssuerRoute = (call: IssuerCall) => Outcome
 
-/** Undefined on paths that are not the issuer's. */
+/** Undefined for paths that are not the issuer's. */
 type Issuer = (call: IssuerCall) => Outcome | undefined
 
-/** An authorization code that was given out and not used yet. */
+/** An authorization code that was issued and not used yet. */
 interface Grant {
   readonly redirectUri: string
   /** base64url of the SHA-256 of the verifier. */
@@ -60,7 +60,7 @@ export function createIssuer({ settings, logins, now, url, person, pollAnswers }
     const { clientId, redirectPorts, authorization } = settings()
     const redirectUri = query.get('redirect_uri') ?? ''
     const wrong = isListedRedirect(redirectUri, redirectPorts) ? wrongParameter(query, clientId) : 'redirect_uri'
-    // A wrong request never goes back to the address it names.
+    // A wrong request is not redirected, because its address may be wrong too.
     if (wrong !== undefined) return htmlReply(400, `Authentication error: invalid ${wrong}`)
     const state = query.get('state') ?? ''
     const answer =
@@ -133,12 +133,12 @@ export function createIssuer({ settings, logins, now, url, person, pollAnswers }
     const id = fields.get('device_auth_id') ?? ''
     const known = deviceCodes.get(id)
     const isKnown = known !== undefined && known.userCode === fields.get('user_code') && now() < known.expiresAtMs
-    // Pending and wrong look alike (docs/codex-wire.md, "Login").
+    // The issuer answers pending and wrong codes alike (docs/codex-wire.md, "Login").
     if (!isKnown) return jsonReply(404, { error: { code: 'deviceauth_authorization_unknown' } })
     switch (pollAnswers.shift() ?? 'approve') {
       case 'approve': {
         deviceCodes.delete(id)
-        // The server makes both halves of the pair here.
+        // In this flow the issuer makes both halves of the PKCE pair.
         const verifier = createHash('sha512').update(`demo verifier ${number}`).digest('base64url')
         const challenge = challengeOf(verifier)
         const code = grant({ redirectUri: `${url}/deviceauth/callback`, challenge })
@@ -160,7 +160,7 @@ export function createIssuer({ settings, logins, now, url, person, pollAnswers }
   const revoke: IssuerRoute = ({ contentType, body }) => {
     const isJson = contentType.startsWith('application/json')
     const fields = isJson ? fieldsOfJson(body) : new URLSearchParams(body)
-    // As RFC 7009 has it, a token nobody knows is no fault.
+    // RFC 7009 §2.2: the revocation of an unknown token succeeds.
     logins.revoke(fields.get('token') ?? '')
     return jsonReply(200, {})
   }
@@ -185,12 +185,12 @@ export function createIssuer({ settings, logins, now, url, person, pollAnswers }
   }
 }
 
-/** Life of a device code. */
+/** Lifetime of a device code. */
 const DEVICE_CODE_MS = 15 * 60_000
 
 const SCOPES = ['openid', 'profile', 'email', 'offline_access']
 
-/** The first parameter that is not as docs/codex-wire.md, "Login", has it. */
+/** The first parameter that differs from docs/codex-wire.md, "Login". */
 function wrongParameter(query: URLSearchParams, clientId: string): string | undefined {
   const exact: Readonly<Record<string, string>> = {
     response_type: 'code',
@@ -207,7 +207,7 @@ function wrongParameter(query: URLSearchParams, clientId: string): string | unde
   return ['state', 'originator'].find((name) => (query.get(name) ?? '') === '')
 }
 
-/** The list has the literal `localhost`, not its address. */
+/** Redirects are registered for the name `localhost`, not for its address. */
 function isListedRedirect(uri: string, ports: CodexUpstreamSettings['redirectPorts']): boolean {
   const port = /^http:\/\/localhost:(\d+)\/auth\/callback$/.exec(uri)?.[1]
   return port !== undefined && (ports === 'any' || ports.includes(Number(port)))
@@ -234,7 +234,7 @@ function refusedRenewal({
   }
 }
 
-/** The texts of a JSON object; none where the body is no such thing. */
+/** The texts of a JSON object; none for any other body. */
 function fieldsOfJson(body: string): URLSearchParams {
   try {
     const value: unknown = JSON.parse(body)

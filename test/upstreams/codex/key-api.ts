@@ -8,7 +8,7 @@ import type { CodexCall, CodexChecks, CodexSubject } from './request.ts'
 import { jsonReply } from '../../../src/demo/outcome.ts'
 import type { HeaderMap, Outcome } from '../../../src/demo/outcome.ts'
 
-/** Models as a project with an API key has them. */
+/** The models that a project with an API key has. */
 const KEY_MODELS = CODEX_MODELS.filter(({ isHidden }) => isHidden !== true)
 
 /** `POST /v1/responses` of the key API. */
@@ -60,7 +60,7 @@ function limitHeaders(): HeaderMap {
   }
 }
 
-/** Ids of the key API that no catalogue of Codex has. */
+/** Models that only the key API lists. */
 const OTHER_KEY_MODELS = ['gpt-4.1', 'text-embedding-3-small']
 
 /** `GET /v1/models`. */
@@ -76,7 +76,7 @@ export function refuseUnknownModel(model: string): Outcome | undefined {
   return openaiError(404, { message, code: 'model_not_found' })
 }
 
-/** The real text goes on with the key, masked. */
+/** In the real message, the masked key follows. */
 export function invalidKey() {
   return openaiError(401, { message: 'Incorrect API key provided.', code: 'invalid_api_key' })
 }

@@ -10,14 +10,14 @@ export const LITE_HEADER = 'x-openai-internal-codex-responses-lite'
 const NAME = 'X-OpenAI-Internal-Codex-Responses-Lite'
 
 /**
- * Holds a body to the form its header says: the lite one with the header, the standard one without
- * (docs/codex-wire.md, "Lite form"). Sentences without a report behind them are worded after those with one.
+ * Checks that a body has the form that its header states: the lite form with the header, the standard form without it
+ * (docs/codex-wire.md, "Lite form"). Messages without a captured example follow the wording of those with one.
  */
 export function checkForm(subject: CodexSubject, liteOnly: LiteOnly): Outcome | undefined {
   return isLite(subject.call) ? checkLite(subject) : checkStandard(subject, liteOnly)
 }
 
-/** Whether a prompt says that it has the lite form. */
+/** Whether the header of a prompt states the lite form. */
 export function isLite({ api, header }: Pick<CodexCall, 'api' | 'header'>): boolean {
   return api === 'chatgpt' && header(LITE_HEADER) === 'true'
 }
@@ -35,7 +35,7 @@ function checkLite({ members, request, model }: CodexSubject): Outcome | undefin
     return refused(`${NAME} requires reasoning.context to be 'all_turns'`, 'reasoning.context')
   }
   if (request.tool_choice !== 'auto') return refused(`${NAME} requires tool_choice to be auto`, 'tool_choice')
-  // Whether it may be absent where there are no tools is not known; here it may.
+  // Without tools, the item may be absent here. The rule of the real backend is not known.
   const at = itemsOf(request).findIndex((item) => typeOf(item) === 'additional_tools')
   if (at > 0 || (at === 0 && itemsOf(request)[0]?.role !== 'developer')) {
     return refused(`${NAME} requires additional_tools by the developer to come first`, `input[${at}]`)
@@ -45,7 +45,7 @@ function checkLite({ members, request, model }: CodexSubject): Outcome | undefin
 
 const LITE_TOOLS = new Set(['function', 'custom', 'namespace', 'tool_search'])
 
-/** Functions and custom tools, all of them in namespaces, and a search that the client carries out. */
+/** The lite form takes functions and custom tools in namespaces, and a search that the client runs. */
 function checkLiteTools(request: CodexSubject['request']): Outcome | undefined {
   const tools = liteToolsOf(request)
   const all = tools.flatMap((tool) => [tool, ...(tool.tools ?? [])])
@@ -68,7 +68,7 @@ function checkLiteImages(request: CodexSubject['request']): Outcome | undefined 
   return at < 0 ? undefined : refused(`${NAME} does not support detail`, `input[${at}]`)
 }
 
-/** No tools in the input, and whatever the model is set to miss. */
+/** The standard form has no tools in the input. `liteOnly` can make a model require `reasoning.context` there. */
 function checkStandard({ request, model }: CodexSubject, liteOnly: LiteOnly): Outcome | undefined {
   const at = itemsOf(request).findIndex((item) => typeOf(item) === 'additional_tools')
   if (at >= 0) return refused(`additional_tools requires ${NAME}`, `input[${at}]`)
@@ -76,7 +76,7 @@ function checkStandard({ request, model }: CodexSubject, liteOnly: LiteOnly): Ou
   if (liteOnly[model.slug] === 'context' && context !== 'all_turns') {
     return refused("Missing required parameter: 'reasoning.context'.", 'reasoning.context')
   }
-  // A parameter of the public API too.
+  // The public API has this parameter too.
   return context === undefined || CONTEXTS.has(context)
     ? undefined
     : refused(`Invalid value: ${JSON.stringify(context)}.`, 'reasoning.context')

@@ -1,12 +1,12 @@
 import { mintTokens } from '../../../src/demo/codex/tokens.ts'
 import type { CodexPerson as DemoPerson } from '../../../src/demo/codex/tokens.ts'
 
-/** Whose login it is. */
+/** The account of a login. */
 export interface CodexPerson extends DemoPerson {
   readonly isFedramp: boolean
 }
 
-/** What one exchange or renewal gives out. */
+/** The tokens of one exchange or renewal. */
 interface IssuedTokens {
   readonly accessToken: string
   readonly refreshToken: string
@@ -22,28 +22,28 @@ type AccessTokenState =
 
 interface TokenOptions {
   readonly lifetimeSeconds: number
-  /** The refresh token is not exchanged for a new one. */
+  /** Keeps the refresh token instead of replacing it. */
   readonly keepsRefreshToken?: boolean
 }
 
 /**
- * Who is logged in. The fake keeps the rules of the real issuer: a refresh token is good once, and using it again ends
- * the login with everything issued for it (docs/codex-wire.md, "Login").
+ * The current logins. The fake keeps the rules of the real issuer: a refresh token is single use, and a second use ends
+ * the login and all of its tokens (docs/codex-wire.md, "Login").
  */
 export interface CodexLogins {
   readonly start: (person: CodexPerson, wish: TokenOptions) => IssuedTokens
   readonly renew: (refreshToken: string, wish: TokenOptions) => IssuedTokens | RenewalRefusal
   readonly accessState: (token: string) => AccessTokenState
-  /** Ends the login that a token, access or refresh, belongs to; false where there is none. */
+  /** Ends the login of an access or refresh token. False if there is no such login. */
   readonly revoke: (token: string) => boolean
   readonly revokeAll: () => void
-  /** Every access token issued so far counts as expired, whatever its `exp` says. */
+  /** Expires every access token issued so far, whatever its `exp` says. */
   readonly expireAccess: () => void
-  /** Every refresh token issued so far counts as expired. */
+  /** Expires every refresh token issued so far. */
   readonly expireRefresh: () => void
 }
 
-/** One login from its start through all its renewals. */
+/** One login and all of its renewals. */
 interface Family {
   readonly person: CodexPerson
   readonly number: number
@@ -52,14 +52,14 @@ interface Family {
 
 export interface LoginsDeps {
   readonly now: () => number
-  /** Keeps the tokens of two servers apart. */
+  /** Part of every token, so that two servers issue different tokens. */
   readonly scope: string
   /** `iss` of the tokens. */
   readonly issuer: string
   readonly clientId: () => string
 }
 
-/** Names are counted, so a run is reproducible. */
+/** Tokens contain a counter, so that a run is reproducible. */
 export function createLogins({ now, scope, issuer, clientId }: LoginsDeps): CodexLogins {
   const access = new Map<string, { readonly family: Family; expiresAtMs: number }>()
   const refresh = new Map<string, { readonly family: Family; state: 'good' | 'spent' | 'expired' }>()

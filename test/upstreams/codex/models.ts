@@ -9,13 +9,13 @@ export function modelsOfPlan(plan: string): readonly CodexModel[] {
   return CODEX_MODELS.filter((model) => isInPlan(model, plan))
 }
 
-/** ETag of the list a person sees; replies of `/responses` repeat it as `x-models-etag`. */
+/** ETag of a person's model list. Replies of `/responses` repeat it as `x-models-etag`. */
 export function modelsEtag({ plan }: Pick<CodexPerson, 'plan'>, revision: number): string {
   return `W/"demo-${plan}-${revision}"`
 }
 
 interface ListCall {
-  /** With query. */
+  /** Includes the query. */
   readonly path: string
   readonly ifNoneMatch: string | undefined
   readonly person: CodexPerson
@@ -26,7 +26,7 @@ interface ListCall {
 export function answerModels({ path, ifNoneMatch, person, revision }: ListCall): Outcome {
   const version = new URL(path, 'http://127.0.0.1').searchParams.get('client_version')
   if (version === null || !/^\d+\.\d+\.\d+/.test(version)) {
-    // The form of a validation list; that the real one answers so is a guess.
+    // This is the form of a validation error. Its use by the real backend is a guess.
     return detail(422, [{ type: 'missing', loc: ['query', 'client_version'], msg: 'Field required' }])
   }
   const etag = modelsEtag(person, revision)
@@ -35,7 +35,7 @@ export function answerModels({ path, ifNoneMatch, person, revision }: ListCall):
   return jsonReply(200, { models: models.map((model) => toEntry(model, revision)) }, { etag })
 }
 
-/** Plans nobody has heard of count as paid: the set is open. */
+/** Unknown plans count as paid, because the set of plans is open. */
 function isInPlan({ plans }: CodexModel, plan: string): boolean {
   return plans.includes(plan) || (!ALL_PLANS.includes(plan) && plans.includes('plus'))
 }

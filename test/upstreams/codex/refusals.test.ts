@@ -19,7 +19,7 @@ const parameters = { type: 'object', properties: {} }
 const tool = { type: 'function', name: 'read_file', strict: false, parameters }
 const long = 'x'.repeat(65)
 
-/** The parts of a refusal that tell what is wrong. */
+/** The parts of a refusal that identify its reason. */
 async function refusalOf(response: Response): Promise<string> {
   const { status, body } = await replyOf(response)
   expect(response.headers.get('content-type')).toContain('application/json')

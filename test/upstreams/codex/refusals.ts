@@ -1,7 +1,7 @@
 import type { Outcome } from '../../../src/demo/outcome.ts'
 import { openaiError } from '../../../src/demo/codex/failures.ts'
 
-// OpenAI's sentences for what is wrong with one value.
+// OpenAI's wording of errors in one value.
 
 export function missing(param: string): Outcome {
   const message = `Missing required parameter: '${param}'.`
@@ -30,7 +30,7 @@ export function tooLong(text: string, param: string, limit: number): Outcome {
   })
 }
 
-/** A refusal of the simulated Copilot whose words are OpenAI's own, with OpenAI's label. */
+/** Adds OpenAI's content type to a refusal of the simulated Copilot, whose wording is OpenAI's already. */
 export function inJson(refusal: Outcome | undefined): Outcome | undefined {
   if (refusal?.kind !== 'whole') return refusal
   return { ...refusal, headers: { ...refusal.headers, 'content-type': 'application/json; charset=utf-8' } }

@@ -15,18 +15,18 @@ import type { CodexPerson } from '../../../src/demo/codex/tokens.ts'
 
 /** How the simulated ChatGPT backend behaves. */
 export interface CodexSettings extends Pace, PlanUse {
-  /** Comments, and events of the ChatGPT backend that the dialect does not have. OpenAI's SDK fails on them. */
+  /** Sends comments, and events of the ChatGPT backend that the dialect does not have. OpenAI's SDK fails on them. */
   readonly sendsAsides: boolean
-  /** Another number is another list of models, with an ETag of its own. */
+  /** Each number selects another list of models, with its own ETag. */
   readonly catalogueRevision: number
 }
 
-/** One prompt, before anything is known of its body. */
+/** One prompt before its body is parsed. */
 export interface CodexCall {
-  /** Which of the two APIs of OpenAI it came in by. */
+  /** The one of OpenAI's two APIs that received the prompt. */
   readonly api: 'chatgpt' | 'api-key'
   readonly person: CodexPerson
-  /** Whose ciphertexts can be read: an account's or an API key's. */
+  /** The account or the API key whose ciphertexts the upstream can read. */
   readonly account: string
   readonly header: (name: string) => string | undefined
   readonly bodyText: string
@@ -36,12 +36,12 @@ export interface CodexCall {
   readonly settings: CodexSettings
 }
 
-/** Everything known of a prompt before it is answered. */
+/** Everything that is known of a prompt before it is answered. */
 export interface CodexSubject {
   readonly call: CodexCall
-  /** The body's members as they came. */
+  /** The body's members, unchanged. */
   readonly members: Members
-  /** With the tools of the lite form where the standard form has them. */
+  /** The parsed body, with the tools of the lite form moved to `tools`. */
   readonly request: ResponsesRequest
   readonly model: CodexModel
   readonly conversation: Conversation
@@ -50,19 +50,19 @@ export interface CodexSubject {
 
 export type Members = Readonly<Record<string, unknown>>
 
-/** The refusals of a stricter upstream. The demo has none: it answers whatever it can read. */
+/** The refusals of a strict upstream. The demo has none, and answers whatever it can read. */
 export interface CodexChecks {
   /** Judges the members of a body before their types and the model are known. */
   readonly refuseMembers: (members: Members & { readonly model: string }, call: CodexCall) => Outcome | undefined
   /** The error reply for a body that does not match the schema. */
   readonly wrongShape: (issues: readonly z.core.$ZodIssue[], body: unknown) => Outcome
-  /** Judges a prompt whose shape is right. */
+  /** Judges a prompt with a valid shape. */
   readonly refuse: (subject: CodexSubject) => Outcome | undefined
-  /** Adds markers that the prompt does not have. */
+  /** Adds markers to those in the prompt. */
   readonly amendMarkers: (markers: Markers) => Markers
 }
 
-/** The body as an object, with the model it names. */
+/** Parses the body as an object that names a model. */
 export function parseMembers(text: string, checks?: CodexChecks): Parsed<Members & { readonly model: string }> {
   let body: unknown
   try {
@@ -73,7 +73,7 @@ export function parseMembers(text: string, checks?: CodexChecks): Parsed<Members
   return parse(z.looseObject({ model: z.string() }), body, checks)
 }
 
-/** The same with the types of what is read. */
+/** Checks the types of the members that are read. */
 export function parseCodexRequest(members: Members, checks?: CodexChecks): Parsed<ResponsesRequest> {
   const parsed = parse(responsesRequest, members, checks)
   return parsed.ok ? { ok: true, value: withLiteTools(parsed.value) } : parsed
@@ -86,7 +86,7 @@ function parse<Value>(schema: z.ZodType<Value>, body: unknown, checks: CodexChec
   return { ok: false, refusal: checks?.wrongShape(issues, body) ?? detail(400, describeIssue(issues)) }
 }
 
-/** Whom a failure happens to. */
+/** Facts about the request for a failure. */
 export function contextOf({ call: { nowMs, person }, model }: CodexSubject): FailureContext {
   return { nowMs, model: model.slug, plan: person.plan }
 }

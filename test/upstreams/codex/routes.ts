@@ -13,7 +13,7 @@ const ROUTES = {
   '/v1/models': 'GET',
 } as const
 
-/** Paths of the simulated services; `other` is everything else, which is refused, and recorded all the same. */
+/** Paths of the simulated services. `other` is any other path, which is refused and recorded too. */
 export type CodexRoute = keyof typeof ROUTES | 'other'
 
 export const STREAMING_ROUTES: ReadonlySet<CodexRoute> = new Set<CodexRoute>([

@@ -4,47 +4,47 @@ import { DEMO_USE } from '../../../src/demo/codex/route.ts'
 import { ACCESS_TOKEN_SECONDS, CODEX_CLIENT_ID, DEMO_PERSON } from '../../../src/demo/codex/server.ts'
 import { DEFAULT_PACE } from '../../../src/demo/inference.ts'
 
-/** How `GET /oauth/authorize` sends the browser back; `wrong_state` as somebody else's link would. */
+/** How `GET /oauth/authorize` redirects the browser. `wrong_state`: like a link that another person made. */
 type Authorization = 'approve' | 'deny' | 'wrong_state'
 
-/** One answer to a poll of the device flow: `pending` is 403, `unknown` 404, which means pending too. */
+/** One answer to a poll of the device flow. `pending` is a 403, `unknown` a 404; both mean pending. */
 export type CodexPollAnswer = 'approve' | 'pending' | 'unknown' | 'unavailable' | 'html' | 'drop'
 
-/** How `POST /oauth/token` refuses a renewal, in one of the three shapes of docs/codex-wire.md, "Login". */
+/** The refusal of a renewal by `POST /oauth/token`, in one of the three shapes of docs/codex-wire.md, "Login". */
 interface RenewalFailure {
   readonly status: number
   readonly code: string
   readonly shape?: 'object' | 'text' | 'top'
 }
 
-/** How the simulated services behave. Can be changed while the server runs (`CodexUpstream.configure`). */
+/** The behaviour of the simulated services. `CodexUpstream.configure` changes it while the server runs. */
 export interface CodexUpstreamSettings extends CodexSettings {
   readonly clientId: string
   readonly authorization: Authorization
-  /** Ports of `http://localhost:<port>/auth/callback` that are on the list of redirects. */
+  /** Ports that are registered for redirects to `http://localhost:<port>/auth/callback`. */
   readonly redirectPorts: readonly number[] | 'any'
-  /** Refuses every renewal; undefined = they succeed. The refresh token stays good. */
+  /** Refuses every renewal; undefined: renewals succeed. The refresh token stays valid. */
   readonly renewalFailure: RenewalFailure | undefined
-  /** The connection breaks after the tokens were issued: the refresh token sent is spent, its successor lost. */
+  /** Breaks the connection after the tokens were issued: the refresh token is spent, and its successor is lost. */
   readonly losesTokenReply: boolean
-  /** Fields left out of the reply to a renewal; without `refresh_token` the old one stays good. */
+  /** Fields to omit from the reply to a renewal. Without `refresh_token`, the old one stays valid. */
   readonly omittedTokenFields: readonly ('access_token' | 'refresh_token' | 'id_token' | 'expires_in')[]
   readonly accessTokenLifetimeSeconds: number
-  /** `usercode` answers 404 where the flow is switched off. */
+  /** False: the device flow is switched off, and `usercode` answers 404. */
   readonly hasDeviceFlow: boolean
-  /** As the reply has it: a text or a number. The real one says "5". */
+  /** The interval in the reply, a text or a number. The real issuer sends "5". */
   readonly deviceInterval: string | number
-  /** Of logins that are made from now on. */
+  /** The plan of later logins. */
   readonly plan: string
   readonly email: string
   readonly isFedramp: boolean
   /** Models that refuse the standard form, and how (docs/codex-wire.md, "Lite form"). */
   readonly liteOnly: Readonly<Record<string, 'not_found' | 'context'>>
-  /** Whether `instructions: ""` is taken outside the lite form is not known. */
+  /** Accepts `instructions: ""` outside the lite form. The behaviour of the real backend is not known. */
   readonly acceptsEmptyInstructions: boolean
-  /** Every prompt is answered with it. */
+  /** The answer to every prompt. */
   readonly failure: FailureWish | undefined
-  /** Larger bodies get 413. A guess. */
+  /** Larger bodies get 413. The number is a guess. */
   readonly maxBodyBytes: number
 }
 

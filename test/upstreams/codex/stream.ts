@@ -24,10 +24,10 @@ import type { CodexPerson } from '../../../src/demo/codex/tokens.ts'
 import { contextOf } from './request.ts'
 import type { CodexSubject } from './request.ts'
 
-/** An item with the letters that its id begins with. */
+/** An item, and the prefix of its id. */
 type PrefixedItem = readonly [prefix: string, item: Item]
 
-/** An item with the one id it has in every event, and its index in the output. */
+/** An item with its id, which is the same in every event, and its index in the output. */
 interface PlacedItem extends Item {
   readonly id: string
   readonly index: number
@@ -35,9 +35,9 @@ interface PlacedItem extends Item {
 }
 
 /**
- * The event stream of `/responses` with the oddities of docs/codex-wire.md, "Event stream": comments and asides, calls that
- * are open at once, a ciphertext that counts at the end only, a last event without output. The key API has none of these
- * but the calls. `[demo:sparse]`: items are whole in their `done` event and nowhere else.
+ * Encodes the event stream of `/responses` with the quirks of docs/codex-wire.md, "Event stream": comments and extra
+ * events, interleaved calls, a ciphertext that is valid in its last event only, and a final event without output. The
+ * key API has interleaved calls only. `[demo:sparse]`: an item is complete in its `done` event and nowhere else.
  */
 export function encodeCodex(answer: Answer, subject: CodexSubject): Frames {
   const { call, markers } = subject
@@ -80,7 +80,7 @@ export function encodeCodex(answer: Answer, subject: CodexSubject): Frames {
     aside(namedFrame({ type: 'response.metadata', metadata: { demo: true } }))
   }
   const calls = items.filter(({ isCall }) => isCall)
-  // In a sparse stream the name stands in the `done` event for the first time.
+  // In a sparse stream, the `done` event is the first one with the name.
   for (const item of calls) open(item, isSparse ? { name: '' } : {})
   for (const [item, each] of isSparse ? [] : interleaved(calls)) event(item, each)
   for (const item of calls) close(item)
@@ -113,7 +113,7 @@ export function encodeCodex(answer: Answer, subject: CodexSubject): Frames {
   }
 }
 
-/** One event of each call in turn. */
+/** Interleaves the events of the calls. */
 function interleaved(calls: readonly PlacedItem[]): readonly (readonly [PlacedItem, ItemEvent])[] {
   const most = Math.max(0, ...calls.map(({ events }) => events.length))
   const turns: (readonly [PlacedItem, ItemEvent])[] = []
@@ -126,7 +126,7 @@ function interleaved(calls: readonly PlacedItem[]): readonly (readonly [PlacedIt
   return turns
 }
 
-/** Status that a failure would have had before the stream. */
+/** The HTTP status of each failure if it occurs before the stream. */
 const STATUSES: Readonly<Record<string, number>> = {
   server_is_overloaded: 503,
   slow_down: 503,
@@ -135,8 +135,6 @@ const STATUSES: Readonly<Record<string, number>> = {
   usage_not_included: 429,
   rate_limit_exceeded: 429,
 }
-
-// Items.
 
 function itemsOf(answer: Answer, subject: CodexSubject): readonly PlacedItem[] {
   const { call, request, model, markers } = subject
@@ -165,7 +163,7 @@ function prefixed(prefix: string, item: Item): PrefixedItem {
   return [prefix, item]
 }
 
-/** All calls in a wrapper that nobody declared (docs/codex-wire.md, "Request body"). */
+/** Puts all calls into a wrapper that no request declares (docs/codex-wire.md, "Request body"). */
 function wrapped(calls: readonly AnswerCall[]): readonly AnswerCall[] {
   const [first] = calls
   if (first === undefined) return []
@@ -176,7 +174,7 @@ function wrapped(calls: readonly AnswerCall[]): readonly AnswerCall[] {
   return [{ id: first.id, kind: 'function', name: 'parallel', arguments: JSON.stringify({ tool_uses: uses }) }]
 }
 
-/** Arguments are JSON, unless a marker cut them off or the tool takes plain text. */
+/** Arguments are JSON, unless a marker truncates them or the tool takes plain text. */
 function parsedOr(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -193,7 +191,7 @@ function reasoningItem(answer: Answer, { call, request }: CodexSubject): Item {
   const isEncrypted = (request.include ?? []).includes('reasoning.encrypted_content')
   const pieces = request.reasoning?.summary === undefined ? [] : readable(answer)
   const half = Math.ceil(pieces.length / 2)
-  // One item has several parts where there is enough to say.
+  // If there are enough pieces, the summary has two parts.
   const parts = [pieces.slice(0, half), pieces.slice(half)].filter((part) => part.length > 0)
   const summary = parts.map((part) => ({ type: 'summary_text', text: part.join('') }))
   return {
@@ -214,7 +212,7 @@ function compactionItem({ call }: CodexSubject): Item {
   }
 }
 
-/** At first a snapshot from before the thought, which upstream does not take back. */
+/** The first event has a ciphertext from before the reasoning, which upstream does not accept back. */
 function ciphertextAt(
   moment: Moment,
   kind: 'reasoning' | 'compaction',
@@ -224,7 +222,7 @@ function ciphertextAt(
   return moment === 'added' ? noise(number, 480) : issueCiphertext(kind, number, { account, id })
 }
 
-// The response around them.
+// The members of the response object outside its items.
 
 function baseOf({ call, request, model }: CodexSubject): Fields {
   const id = `resp_demo${call.api === 'chatgpt' ? '' : 'key'}${String(call.number).padStart(12, '0')}`
@@ -252,7 +250,7 @@ function usageOf(answer: Answer, { request, conversation: { history, promptToken
   }
 }
 
-/** The same as an event of the stream. */
+/** The rate limits as an event of the stream. */
 function rateLimitEvent({ plan }: CodexPerson, use: PlanUse, nowMs: number): Record<string, unknown> {
   const { primary, secondary } = windowsOf(use, nowMs)
   return {

@@ -6,7 +6,7 @@ import type { CodexCall, CodexSubject } from './request.ts'
 
 const CHATGPT_TOOLS = ['function', 'custom', 'namespace', 'web_search', 'tool_search']
 
-/** Tools that OpenAI runs are taken from those with a key, though none of them does anything here. */
+/** Tools that OpenAI runs. The key API accepts them, although the simulation runs none. */
 const PUBLIC_TOOLS = [
   ...CHATGPT_TOOLS,
   'web_search_preview',
@@ -36,11 +36,11 @@ function refuse(tool: ResponsesTool, path: string, api: CodexCall['api']): Outco
   if (tool.type === 'tool_search') {
     return tool['execution'] === 'client' ? undefined : invalid(`'${path}.execution' must be 'client'.`, path)
   }
-  // The names and schemas of tools are OpenAI's rules wherever its API is spoken.
+  // OpenAI's rules for the names and schemas of tools hold for every upstream of its API.
   return inJson(refuseTool(tool, path, accepted)) ?? (api === 'chatgpt' ? refuseVague(tool, path) : undefined)
 }
 
-/** A function that leaves open whether its schema is strict. */
+/** Refuses a function that does not state whether its schema is strict. */
 function refuseVague({ type, strict, tools = [] }: ResponsesTool, path: string): Outcome | undefined {
   if (type === 'function' && strict === undefined) {
     return missing(`${path}.strict`)

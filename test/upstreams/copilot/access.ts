@@ -4,13 +4,13 @@ import { textReply } from '../../../src/demo/outcome.ts'
 import type { Outcome } from '../../../src/demo/outcome.ts'
 import type { TokenStore } from '../../../src/demo/tokens.ts'
 
-/** API versions that the model host takes (docs/copilot-wire.md, "Request headers"); another one counts as retired. */
+/** API versions that the model host accepts (docs/copilot-wire.md, "Request headers"). Any other counts as retired. */
 const API_VERSIONS = new Set(['2024-12-15', '2025-04-01', '2025-05-01', '2026-01-09', '2026-06-01', '2026-08-01'])
 
-/** The oldest VS Code that Codex models are for (opencode-copilot-auth#1). */
+/** The oldest VS Code that may use Codex models (opencode-copilot-auth#1). */
 const OLDEST_FOR_CODEX = [1, 104, 1]
 
-/** What a Codex model answers to an editor that is too old; undefined where all is well. */
+/** Refuses a Codex model to an editor that is too old; undefined otherwise. */
 export function refuseEditor(editor: string, modelId: string): Outcome | undefined {
   const version = /^vscode\/(\d+)(?:\.(\d+))?(?:\.(\d+))?/
     .exec(editor)
@@ -24,8 +24,8 @@ export function refuseEditor(editor: string, modelId: string): Outcome | undefin
 }
 
 /**
- * What every route of the Copilot API looks at before the body, with the texts of docs/copilot-wire.md, "Errors":
- * host, identity headers, token, API version, `X-Initiator`. Undefined when all is well.
+ * The checks of every route of the Copilot API before it reads the body, with the texts of docs/copilot-wire.md,
+ * "Errors": host, identity headers, token, API version, `X-Initiator`. Undefined if they pass.
  */
 export function refuseAccess(
   request: IncomingMessage,
@@ -66,14 +66,14 @@ export function refuseAccess(
 }
 
 /**
- * Whether a GitHub token is taken without an exchange (docs/copilot-wire.md, "Without exchange"). NOTE: of a `ghu_` token
- * the integration is a guess; without one a proxy that forgets the exchange would not be noticed here.
+ * Whether a GitHub token is accepted without an exchange (docs/copilot-wire.md, "Without exchange"). NOTE: That `ghu_`
+ * tokens need this integration id is a guess. Without the rule, no test would notice a proxy that omits the exchange.
  */
 function takesDirectly(bearer: string, integration: unknown): boolean {
   return bearer.startsWith('gho_') || (/^(?:ghu_|github_pat_)/.test(bearer) && integration === 'copilot-developer-cli')
 }
 
-/** Node keeps only the first of some repeated headers; the raw list has them all. */
+/** Counts in the raw list, because Node drops repetitions of some headers. */
 function countHeader({ rawHeaders }: IncomingMessage, name: string): number {
   let count = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {

@@ -17,7 +17,10 @@ interface AutoState {
   readonly available: CopilotSettings['autoWays']
 }
 
-/** What the demo does not answer: `/models/session`, and `/auto` where it is missing or the API is too old for it. */
+/**
+ * The parts of `auto` that the demo lacks: `/models/session`, and the refusal of `/auto` if it is absent or the API
+ * version is too old.
+ */
 export function answerAuto(
   route: CopilotRoute,
   { header, body }: AutoCall,
@@ -34,7 +37,7 @@ export function answerAuto(
   return jsonReply(200, { available_models: AUTO_POOL, ...auto.issue(AUTO_POOL) })
 }
 
-/** The refusal of a session token that is not good for the model; a choice is good for its own model, until its end. */
+/** Refuses a session token that is not valid for the model. A choice is valid for its own model until it expires. */
 export function refuseSession(
   token: string | undefined,
   modelId: string,

@@ -10,7 +10,7 @@ import type { Outcome } from '../../../src/demo/outcome.ts'
 
 type Check = (subject: InferenceSubject<ChatRequest>) => Outcome | undefined
 
-/** The 400 that the real service's schema validation gives. */
+/** The 400 of the real service's schema validation. */
 export const chatShapeRefusal: NonNullable<Checks<ChatRequest>['wrongShape']> = (issues, body) => {
   const { reason, got, want, path } = firstIssue(issues, body)
   return schemaFailure(want === undefined ? reason : `got ${got}, want ${want}`, locationOf(path))
@@ -22,8 +22,8 @@ function locationOf(path: readonly PropertyKey[]): string {
 }
 
 /**
- * Refuses what the real chat route refuses (docs/copilot-wire.md, "Parameters by model" and "Errors"), first reason
- * first. Undefined when all is well. Messages that no capture shows are worded after the neighbouring ones.
+ * Refuses a request for the first reason that the real chat route has (docs/copilot-wire.md, "Parameters by model" and
+ * "Errors"). Undefined if there is no reason. Messages without a capture follow the wording of similar ones.
  */
 export function refuseChat(subject: InferenceSubject<ChatRequest>): Outcome | undefined {
   return firstRefusal(CHECKS, subject)
@@ -56,7 +56,7 @@ const checkOutputSize: Check = ({ request, model }) => {
     : undefined
 }
 
-/** All that Kimi takes, in the words of its maker's own API. */
+/** The only values that Kimi accepts. The wording is that of its maker's own API. */
 const KIMI_SAMPLING = { temperature: 1, top_p: 0.95 } as const
 
 const checkSampling: Check = ({ request, model }) => {
@@ -95,8 +95,8 @@ const checkTools: Check = ({ request, model }) => {
 }
 
 /**
- * Kimi knows its calls by name and number alone (docs/copilot-wire.md, "Parameters by model"). The real one takes others
- * and writes its next calls into the text; refusing them shows it at once.
+ * Kimi needs ids of name and number (docs/copilot-wire.md, "Parameters by model"). With other ids the real model writes
+ * its next calls into the text; the refusal here makes the mistake visible at once.
  */
 const checkKimiIds: Check = ({ request, model }) => {
   if (model.profile !== 'kimi') return undefined
@@ -106,7 +106,7 @@ const checkKimiIds: Check = ({ request, model }) => {
   return wrong && invalidBody(`tool call id '${wrong.id}' is not of the form '${prefix}NAME:IDX'`)
 }
 
-/** Every call is answered right after the message that made it, and nothing else is. */
+/** Each call needs its result directly after its message, and no other result may be there. */
 const checkToolPairs: Check = ({ request, model }) => {
   let open = new Set<string>()
   for (const message of request.messages) {
@@ -133,7 +133,7 @@ const checkUserMessage: Check = ({ request: { messages } }) =>
     ? textReply(400, 'bad request: no user message, only message was a "system" message')
     : undefined
 
-/** Keys of OpenAI's own replies that GPT takes back and others do not know. */
+/** Keys of OpenAI's own replies. GPT accepts them back, and other models do not know them. */
 const FOREIGN_KEYS = ['refusal', 'audio', 'annotations']
 
 const checkForeignShapes: Check = ({ request, model }) => {
@@ -168,7 +168,7 @@ function hasEmptyText({ content, tool_calls: calls }: ChatMessage): boolean {
   return (content ?? '') === '' && calls === undefined
 }
 
-/** Gemini 3 wants its own opaque thought back with every call (docs/copilot-wire.md, quirk 12). */
+/** Gemini 3 requires its own opaque reasoning with every call (docs/copilot-wire.md, quirk 12). */
 const checkThoughtSignature: Check = ({ request, model }) =>
   model.profile === 'gemini-3' &&
   request.messages.some((message) => message.tool_calls !== undefined && message.reasoning_opaque === undefined)

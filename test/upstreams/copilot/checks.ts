@@ -16,12 +16,11 @@ import type { CopilotSettings } from './settings.ts'
 
 /**
  * Markers that the demo does not have:
- * - `[demo:pause TIMES?]`: /v1/messages searches by itself and pauses the answer so often (1), as Anthropic's own service
- *   can. It goes on when what it has said comes back.
- * - `[demo:vertex]`: /v1/messages on one of several backends, Google's, which knows no context_management and no
- *   structured outputs.
- * - `[demo:sparse]`: /responses with calls that have no id and a last event without output.
- * - `[demo:frames N PER-WRITE?]`: N prepared text events, PER-WRITE of them in one write; made for measuring.
+ * - `[demo:pause TIMES?]`: /v1/messages runs a web search and pauses the answer this many times (1), as Anthropic's own
+ * service can. It continues when the paused answer comes back.
+ * - `[demo:vertex]`: /v1/messages uses Google's backend, which knows no context_management and no structured outputs.
+ * - `[demo:sparse]`: /responses sends calls without an id and a last event without output.
+ * - `[demo:frames N PER-WRITE?]`: sends N prepared text events, PER-WRITE of them in one write, for measuring.
  */
 const STRICT_MARKERS = ['pause', 'vertex', 'sparse', 'frames']
 
@@ -31,7 +30,7 @@ interface ChecksDeps {
   readonly now: () => number
 }
 
-/** Everything that the real Copilot refuses in a request for an answer, first reason first. */
+/** The refusals of prompts by the real Copilot. The first reason counts. */
 export function createCopilotChecks({
   settings,
   autoSessions: sessions,

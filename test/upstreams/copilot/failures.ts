@@ -2,7 +2,7 @@ import { failure, invalidBody } from '../../../src/demo/failures.ts'
 import type { DemoModel } from '../../../src/demo/models.ts'
 import type { WholeReply } from '../../../src/demo/outcome.ts'
 
-/** Validation against the JSON schema; `reason` as in docs/copilot-wire.md, "Parameters by model". */
+/** A refusal by the validation against the JSON schema. `reason` as in docs/copilot-wire.md, "Parameters by model". */
 export function schemaFailure(reason: string, location: string): WholeReply {
   return invalidBody(
     `invalid request body, failed to validate schema: (1) Reason: ${reason}, Location: ${location || '/'}`,
@@ -13,7 +13,7 @@ export function missingVisionHeader(): WholeReply {
   return failure(400, { message: 'missing required Copilot-Vision-Request header for vision requests', code: '' })
 }
 
-/** An effort that the model does not list, on whatever route. */
+/** The refusal of an effort that the model does not list, the same on every route. */
 export function invalidEffort(effort: string, { id, efforts }: DemoModel): WholeReply {
   const message =
     efforts.length === 0

@@ -6,7 +6,7 @@ import type { TokenStore } from '../../../src/demo/tokens.ts'
 import { accountUsage, quotaOf } from '../../../src/demo/usage.ts'
 import { DEMO_SKU, endpointsOf, githubUser, tokenReply } from '../../../src/demo/github.ts'
 
-/** A request to GitHub, as far as its routes read it. */
+/** The parts of a request that GitHub's routes read. */
 interface GithubCall {
   readonly header: (name: string) => string | undefined
   readonly body: string
@@ -18,22 +18,22 @@ export interface GithubDeps {
   readonly now: () => number
   /** Base URL of this server. */
   readonly url: string
-  /** What the next polls are answered with, first one first; consumed as they come. Empty = `approve`. */
+  /** Answers to the next polls, in order; each is used once. Empty: `approve`. */
   readonly pollAnswers: PollAnswer[]
 }
 
 type GithubRoute = (call: GithubCall) => Outcome
 
 /**
- * `X-GitHub-Api-Version` by kind of path (docs/copilot-wire.md, "API versions"). Public REST needs none; what
- * `/copilot_internal/*` does without one is not known, and no client of GitHub's leaves it out.
+ * `X-GitHub-Api-Version` by kind of path (docs/copilot-wire.md, "API versions"). Public REST paths need none. The rule
+ * for `/copilot_internal/*` without a version is not known, because all of GitHub's clients send one.
  */
 const API_VERSIONS = {
   public: { needed: false, known: ['2022-11-28'] },
   internal: { needed: true, known: ['2025-05-01', '2025-04-01', '2024-12-15'] },
 } as const
 
-/** The refusal of a version that a path does not know, before anything else is looked at; undefined where all is well. */
+/** Refuses a version that the path does not know, before any other check; undefined otherwise. */
 function refuseVersion(call: GithubCall, { needed, known }: (typeof API_VERSIONS)[keyof typeof API_VERSIONS]) {
   const version = call.header('x-github-api-version')
   if (version === undefined ? !needed : known.some((each) => each === version)) return undefined
@@ -44,7 +44,7 @@ function refuseVersion(call: GithubCall, { needed, known }: (typeof API_VERSIONS
   )
 }
 
-/** Undefined on routes that are not GitHub's. */
+/** Undefined for routes that are not GitHub's. */
 type Github = (route: CopilotRoute, call: GithubCall) => Outcome | undefined
 
 interface DeviceFlow {
@@ -53,7 +53,7 @@ interface DeviceFlow {
   intervalSeconds: number
 }
 
-/** Life of a device code, as GitHub's. */
+/** GitHub's lifetime of a device code. */
 const DEVICE_CODE_SECONDS = 900
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
@@ -119,12 +119,15 @@ export function createGithub(deps: GithubDeps): Github {
 
   const asUser = (call: GithubCall, answer: (token: string) => Outcome): Outcome => {
     const token = /^(?:token|bearer) (\S+)$/i.exec(call.header('authorization') ?? '')?.[1] ?? ''
-    // Classic personal tokens are of no use for Copilot anywhere, so none is issued here.
+    // Copilot accepts no classic personal token, so the simulation issues none and accepts any as a live token here.
     const isLive = tokens.isGithubLive(token) || token.startsWith('ghp_')
     return isLive ? answer(token) : restError(401, 'Bad credentials')
   }
 
-  /** OAuth App tokens get 404 on `/copilot_internal/*`, personal ones 403 (docs/copilot-wire.md, "Token exchange"). */
+  /**
+   * `/copilot_internal/*` answers OAuth App tokens with 404, and personal tokens with 403 (docs/copilot-wire.md, "Token
+   * exchange").
+   */
   const asEditor = (call: GithubCall, answer: () => Outcome): Outcome =>
     refuseVersion(call, API_VERSIONS.internal) ??
     asUser(call, (token) => {
@@ -187,7 +190,7 @@ const SKUS: Readonly<Record<CopilotSettings['plan'], string>> = {
   free: 'free_limited_copilot',
 }
 
-/** The account as its plan has it. The free plan has its numbers in `limited_user_quotas` and no snapshots. */
+/** The account's data by plan. The free plan has `limited_user_quotas` and no snapshots. */
 function accountOf({ plan, tokenBasedBilling }: CopilotSettings, individual: ReturnType<typeof accountUsage>): unknown {
   const { quota_snapshots: snapshots, ...account } = individual
   const billed = { ...account, access_type_sku: SKUS[plan], token_based_billing: tokenBasedBilling }
@@ -217,13 +220,13 @@ function isPersonal(token: string): boolean {
   return /^(?:ghp_|github_pat_)/.test(token)
 }
 
-/** Programs that do not look like an editor are refused; the exact test is not known, this one is a guess. */
+/** Whether the headers look like an editor's. The real test is not known; this one is a guess. */
 function isEditor(call: GithubCall): boolean {
   const agent = call.header('user-agent') ?? ''
   return call.header('editor-version') !== undefined && agent !== '' && !/^(?:go-http-client|node|undici)/i.test(agent)
 }
 
-/** Fields of a JSON or form body; both are accepted (docs/copilot-wire.md, "Device flow"). */
+/** Fields of a JSON or form body; GitHub accepts both (docs/copilot-wire.md, "Device flow"). */
 function fieldsOf(call: GithubCall): URLSearchParams {
   if (!(call.header('content-type') ?? '').includes('json')) return new URLSearchParams(call.body)
   try {
@@ -235,7 +238,7 @@ function fieldsOf(call: GithubCall): URLSearchParams {
   }
 }
 
-/** OAuth answers are form-encoded unless JSON is asked for, and are 200 also when they are errors. */
+/** OAuth replies are form-encoded unless the request asks for JSON. Errors have the status 200 too. */
 function oauthReply(call: GithubCall, fields: Readonly<Record<string, string | number>>): Outcome {
   if ((call.header('accept') ?? '').includes('json')) return jsonReply(200, fields)
   const pairs = Object.entries(fields).map(([name, field]): [string, string] => [name, String(field)])

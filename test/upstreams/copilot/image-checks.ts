@@ -10,8 +10,8 @@ interface Subject {
 }
 
 /**
- * The limits of images, the same on every route (docs/copilot-wire.md, "Images"). The words for one that is too large
- * are worded after the neighbouring ones; that upstream itself keeps Gemini to 10 is assumed.
+ * Checks the limits of images, which are the same on every route (docs/copilot-wire.md, "Images"). Two guesses: the
+ * wording for an image that is too large, and that upstream itself limits Gemini to 10.
  */
 export function refuseImages(
   { conversation: { history }, model }: Subject,

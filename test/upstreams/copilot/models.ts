@@ -3,17 +3,17 @@ import type { CatalogueRow } from '../../../src/demo/catalogue.ts'
 import { toModel } from '../../../src/demo/models.ts'
 import type { DemoModel, DemoModels } from '../../../src/demo/models.ts'
 
-/** Versions of the API from which on `GET /models` differs (docs/copilot-wire.md, "Context tiers and prices"). */
+/** The API versions that changed `GET /models` (docs/copilot-wire.md, "Context tiers and prices"). */
 const TIERS_SINCE = '2026-06-01'
 const CACHE_READ_SINCE = '2026-08-01'
 const AUTO_SINCE = '2026-08-01'
 
-/** What came out after the newer API versions, which alone list it. */
+/** Models released after the newer API versions. Older versions do not list them. */
 const NEWER = new Set(['claude-sonnet-5', 'claude-opus-4.8'])
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Models that serve prepared events without looking at the prompt, for measuring (`[demo:frames N]`). */
+/** Models for measuring: they answer `[demo:frames N]` with prepared events and read nothing else of the prompt. */
 const BENCH: readonly DemoModel[] = [
   bench({ id: 'demo-bench', vendor: 'Simulated OpenAI (demo)', profile: 'gpt-5' }),
   bench({
@@ -44,7 +44,7 @@ export function isBench({ id }: DemoModel): boolean {
   return id.startsWith('demo-bench')
 }
 
-/** Real lists have rows that lack almost everything; each must be judged alone. */
+/** An entry that lacks almost everything, as real lists contain. It must not affect the other entries. */
 const SPARSE: DemoModel = {
   ...toModel({ id: 'mai-code-1-flash', vendor: '', profile: 'gpt-5', limits: [128, 128, 16] }),
   entry: { id: 'mai-code-1-flash' },
@@ -52,12 +52,12 @@ const SPARSE: DemoModel = {
 
 const MORE = [...BENCH, SPARSE]
 const NEWEST = [...CATALOGUE.map(toModel), ...MORE]
-/** Clients of older versions of the API get no more than the default tier. */
+/** Older API versions list the default tier only. */
 const OLD = [...CATALOGUE.map((row) => toModel(withoutLongTier(row))), ...MORE].filter(({ id }) => !NEWER.has(id))
 
 export const MODELS: DemoModels = {
   list: (version) => (version >= TIERS_SINCE ? NEWEST : OLD).map((model) => atVersion(model, version)),
-  // What an older version does not list it answers all the same.
+  // A model answers requests of older API versions, even if they do not list it.
   find: (id, version = CACHE_READ_SINCE) => {
     const isThis = (model: DemoModel): boolean => model.id === id
     const model = (version >= TIERS_SINCE ? undefined : OLD.find(isThis)) ?? NEWEST.find(isThis)
@@ -70,7 +70,7 @@ export function modelList(version: string): string {
   return JSON.stringify({ object: 'list', data: MODELS.list(version).map(({ entry }) => entry) })
 }
 
-/** The same in the newest version. */
+/** The body of `GET /models` for the newest API version. */
 export const MODEL_LIST = modelList(CACHE_READ_SINCE)
 
 function withoutLongTier({ long, ...row }: CatalogueRow): CatalogueRow {
@@ -83,7 +83,7 @@ function atVersion(model: DemoModel, version: string): DemoModel {
   return { ...model, entry: entryAt(model, version) }
 }
 
-/** A model's element of the list, with the names and members of that version. */
+/** A model's entry in the list, with the names and members of an API version. */
 function entryAt({ entry }: DemoModel, version: string): Fields {
   const { billing } = entry
   if (!isFields(billing)) return entry
@@ -112,26 +112,26 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null
 }
 
-/** Models with a member that nothing else of the catalogue tells. */
+/** Facts about models that the catalogue does not contain. */
 const NO_OUTPUT_CONFIG = new Set(['claude-haiku-4.5'])
 const BREAKPOINTS = new Set(['gpt-5.6'])
 
-/** What the request checks need to know of a model. */
+/** The facts about a model that the request checks need. */
 export function limitsOf({ id, row }: DemoModel) {
   const isSearching = row.version === undefined ? row.toolSearch === true : row.noBetas !== true
   return {
     maxOutputTokens: row.limits[2] * 1000,
-    /** Takes `thinking: {type: "enabled", budget_tokens}`. */
+    /** Accepts `thinking: {type: "enabled", budget_tokens}`. */
     takesBudget: row.thinkingBudget !== undefined,
-    /** Takes `thinking: {type: "adaptive"}`. */
+    /** Accepts `thinking: {type: "adaptive"}`. */
     takesAdaptive: row.adaptive === true,
     takesOutputConfig: !NO_OUTPUT_CONFIG.has(id),
-    /** Most tools on the chat and Responses routes. */
+    /** The most tools on the chat and Responses routes. */
     mostTools: isSearching ? Infinity : 128,
-    /** Tool search and context editing, each under its beta. */
+    /** Accepts tool search and context editing, each with its beta. */
     takesBetas: row.noBetas !== true,
     isOlder: row.older === true,
-    /** GPT-5.6 and later take `prompt_cache_breakpoint` and `prompt_cache_options` on /responses. */
+    /** GPT-5.6 and later accept `prompt_cache_breakpoint` and `prompt_cache_options` on /responses. */
     takesBreakpoints: BREAKPOINTS.has(id),
   }
 }

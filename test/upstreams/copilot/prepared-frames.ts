@@ -10,23 +10,23 @@ import { itemId } from '../opaque-text.ts'
 import { copilotUsage, quotaHeaders } from '../../../src/demo/usage.ts'
 import { isBench } from './models.ts'
 
-/** Frames for measuring: encoded once per server, the same bytes for every reply. */
+/** Frames for measuring. They are encoded once per server, so that every reply has the same bytes. */
 interface PreparedFrames {
   /**
-   * One reply of `count` text events (plus what opens and closes it), `perWrite` text events in one piece. Over
+   * One reply of `count` text events and the events around them, with `perWrite` text events in one piece. On
    * `/responses`, where every event differs, at most `MOST_NUMBERED`.
    */
   readonly pieces: (route: InferencePath, count: number, perWrite: number) => readonly Uint8Array[]
 }
 
-/** A dialect's events: text events that are all the same, or numbered ones. */
+/** A dialect's text events: either all the same, or numbered. */
 interface Prepared {
   readonly opening: Uint8Array
   readonly text: Uint8Array | ((at: number) => string)
   readonly closing: (count: number) => string
 }
 
-/** Events of a reply that are made one by one and kept. */
+/** The most numbered events that are kept. */
 const MOST_NUMBERED = 20_000
 
 const TEXT = ' prepared'
@@ -50,7 +50,7 @@ function chunk(delta: unknown, finish: string | null = null): unknown {
   return { choices: [{ index: 0, delta, finish_reason: finish, logprobs: null }], ...CHAT_BASE }
 }
 
-/** Text events of a length and shape that is usual for GPT; they need no normalising. */
+/** Text events with a usual length and shape of GPT's. They need no normalising. */
 const CHAT: Prepared = {
   opening: Buffer.from(frame(chunk({ content: '', role: 'assistant' }))),
   text: Buffer.from(frame(chunk({ content: TEXT }))),
@@ -100,10 +100,10 @@ const RESPONSE = {
   top_p: 1,
 }
 
-/** Events before the first text. */
+/** The number of events before the first text. */
 const RESPONSE_OPENING = 4
 
-/** Ids differ from event to event, as upstream's do: without that, normalising them would cost nothing. */
+/** Ids differ from event to event, as upstream's do. With equal ids, normalising would cost nothing. */
 const RESPONSES: Prepared = {
   opening: Buffer.from(
     [
@@ -191,10 +191,10 @@ function createPreparedFrames(): PreparedFrames {
   }
 }
 
-/** The text events of a reply, so many in one piece. */
+/** Returns the text events of a reply, grouped into pieces. */
 type ReadonlyGroups = (count: number, perWrite: number) => readonly Uint8Array[]
 
-/** Pieces that hold the same events are the same bytes in memory. */
+/** Pieces with the same events share their bytes in memory. */
 function alike(text: Uint8Array): ReadonlyGroups {
   const joined = new Map<number, Uint8Array>()
   const group = (size: number): Uint8Array => {
@@ -209,7 +209,7 @@ function alike(text: Uint8Array): ReadonlyGroups {
   }
 }
 
-/** Events are made when they are first needed, and kept. */
+/** Makes each event when it is first needed, and keeps it. */
 function numbered(text: (at: number) => string): ReadonlyGroups {
   const events: Uint8Array[] = []
   return (count, perWrite) => {
@@ -223,10 +223,10 @@ function numbered(text: (at: number) => string): ReadonlyGroups {
   }
 }
 
-/** Events of a reply of a measuring model whose prompt names no number. */
+/** The number of events if the prompt states none. */
 const DEFAULT_PREPARED = 100
 
-/** Serves prepared events to measuring models, and where `[demo:frames N PER-WRITE?]` asks for them. */
+/** Sends prepared events for the models for measuring, and for prompts with `[demo:frames N PER-WRITE?]`. */
 export function createPreparedReplies() {
   const prepared = createPreparedFrames()
   return (path: InferencePath, { call, model, markers }: InferenceSubject<unknown>): Outcome | undefined => {
@@ -241,7 +241,7 @@ export function createPreparedReplies() {
   }
 }
 
-/** The routes of the demo with prepared events, for measuring. */
+/** The demo's routes with prepared events, for measuring. */
 export function createPreparedRoutes(): NonNullable<CopilotRoutesDeps['checks']> {
   const reply = createPreparedReplies()
   const onRoute = (path: InferencePath) => ({

@@ -21,10 +21,10 @@ const ROUTES = {
 } as const
 export type CopilotRoute = keyof typeof ROUTES
 
-/** Routes whose replies may be streams of a model's answer. */
+/** Routes whose replies may stream an answer of a model. */
 export const STREAMING_ROUTES: ReadonlySet<CopilotRoute> = new Set(['/chat/completions', '/responses', '/v1/messages'])
 
-/** The route a request names; undefined where the path or the method is not served. */
+/** The route of a request; undefined if the path or the method is not served. */
 export function routeOf({ method = '', url = '' }: IncomingMessage): CopilotRoute | undefined {
   const [path = ''] = url.split('?', 1)
   const route = isRoute(path) ? path : /^\/models\/[^/]+$/.test(path) ? '/models/{id}' : undefined

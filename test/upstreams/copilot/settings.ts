@@ -1,36 +1,39 @@
 import type { Pace } from '../../../src/demo/inference.ts'
 
-/** What the simulated account pays for; decides `/copilot_internal/user` and the token reply. */
+/** The account's subscription. It determines `/copilot_internal/user` and the token reply. */
 type Plan = 'individual' | 'business' | 'free'
 
 /** One answer to a poll of the device flow. `unavailable` is a 503, `html` a 502 page, `drop` a lost connection. */
 export type PollAnswer = 'approve' | 'pending' | 'slow_down' | 'denied' | 'expired' | 'unavailable' | 'html' | 'drop'
 
-/** How the simulated services behave. Can be changed while the server runs (`CopilotUpstream.configure`). */
+/** The behaviour of the simulated services. `CopilotUpstream.configure` changes it while the server runs. */
 export interface CopilotSettings extends Pace {
   /** GitHub user name of the only account. */
   readonly login: string
   readonly plan: Plan
-  /** AI credits instead of premium requests (docs/copilot-wire.md, "Account and quota"). */
+  /** The account has AI credits instead of premium requests (docs/copilot-wire.md, "Account and quota"). */
   readonly tokenBasedBilling: boolean
-  /** A `notification_id` (docs/copilot-wire.md, "Token exchange") to refuse the exchange with. '' = entitled. */
+  /**
+   * The `notification_id` with which the token exchange is refused (docs/copilot-wire.md, "Token exchange"); '' for an
+   * entitled account.
+   */
   readonly entitlementProblem: string
-  /** Of a Copilot token, from its exchange. */
+  /** Lifetime of a Copilot token from its exchange. */
   readonly tokenLifetimeSeconds: number
   readonly refreshInSeconds: number
-  /** `endpoints.api` of the token reply; undefined = this server, null = the reply has no `endpoints`. */
+  /** `endpoints.api` of the token reply. Undefined: this server. Null: the reply has no `endpoints`. */
   readonly apiUrl: string | null | undefined
-  /** `proxy-ep` of the token; undefined = host and port of this server. */
+  /** `proxy-ep` of the token. Undefined: host and port of this server. */
   readonly proxyEp: string | undefined
-  /** Wait between polls that the device flow asks for. GitHub says 5. */
+  /** The interval between polls that the device flow states. GitHub states 5. */
   readonly deviceIntervalSeconds: number
-  /** How `auto` is chosen: as of August 2026 and as before it, only as before, or not at all. */
+  /** Endpoints that choose a model for `auto`: both, only the one from before August 2026, or neither. */
   readonly autoWays: 'both' | 'session' | 'none'
-  /** `Host` values answered with 421, e.g. `localhost:4000`. */
+  /** `Host` values that get 421, e.g. `localhost:4000`. */
   readonly misdirectedHosts: readonly string[]
-  /** Larger bodies get 413. The real limit is not published; this is a guess. */
+  /** Larger bodies get 413. The number is a guess, because the real limit is not published. */
   readonly maxBodyBytes: number
-  /** Images that together are larger get 413 `failed to parse request`. Decoded; a guess. */
+  /** Requests with more image bytes in total, decoded, get 413 `failed to parse request`. The number is a guess. */
   readonly maxImageBytes: number
 }
 

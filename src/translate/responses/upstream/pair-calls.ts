@@ -35,9 +35,9 @@ interface SameIdCalls {
 
 /**
  * Pairs calls and outputs, as upstream requires (`No tool output found for function call`). It adds a missing output,
- * moves an early output behind its call, and drops an output without a call. Some models make parallel calls with one
- * id, which upstream could not distinguish. Such calls and their outputs get new ids, in order. A call of a later run
- * may reuse an id, and its output follows it. Returns the same array if nothing changes.
+ * moves an early output to the place after its call, and drops an output without a call. Some models make parallel
+ * calls with one id, which upstream could not distinguish. Such calls and their outputs get new ids, in order. A call
+ * of a later run may reuse an id, and its output follows it. Returns the same array if nothing changes.
  */
 export function pairItems(items: readonly JsonObject[], warnings: Warning[]): readonly JsonObject[] {
   const groups = new Map<string, SameIdCalls>()

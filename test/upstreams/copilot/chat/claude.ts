@@ -38,7 +38,7 @@ export const encodeClaude: ChatProfile = (answer, seed) => {
   }
 }
 
-/** Calls live in a second choice; only the first says which call it is. */
+/** Calls are in a second choice. Only the first fragment of a call identifies it. */
 function callFrames({ calls }: Answer, base: object): readonly string[] {
   const chunk = (toolCall: Record<string, unknown>): unknown => ({
     choices: [{ index: 1, delta: { content: null, role: 'assistant', tool_calls: [toolCall] } }],

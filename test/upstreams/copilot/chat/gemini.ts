@@ -12,7 +12,7 @@ export const encodeGemini3: ChatProfile = (answer, seed) =>
     callOpaque: true,
   })
 
-/** Gemini 2.5 gives every call index 0 and finishes with `stop` although there are calls. */
+/** Gemini 2.5 gives every call the index 0, and finishes with `stop` even after calls. */
 export const encodeGemini25: ChatProfile = (answer, seed) =>
   encodeGemini(answer, seed, { callIndex: () => 0, callFinish: 'stop', callOpaque: false })
 

@@ -114,7 +114,7 @@ function promptFilter(): string {
   })
 }
 
-/** Announces each call with an empty argument text, then streams the arguments by index. */
+/** Announces each call with empty arguments, then streams the arguments by index. */
 function callFrames({ calls }: Answer, base: Base): readonly string[] {
   const chunk = (delta: unknown): unknown => ({
     choices: [{ index: 0, delta, finish_reason: null, content_filter_results: {} }],

@@ -3,8 +3,8 @@ import { frameTemplate, midStreamError, outputTokens, readable } from '../../../
 import type { ChatProfile, ReplySeed } from './profiles.ts'
 
 /**
- * Grok: plain chunks, but `data:` without a space, thinking without a signature, and whole arguments in one delta, ''
- * where there are none (docs/copilot-wire.md, quirks 7, 15). No capture of this family is at hand: a guess.
+ * Grok: plain chunks with `data:` without a space, thinking without a signature, and whole arguments in one delta, ''
+ * for none (docs/copilot-wire.md, quirks 7, 15). This is a guess: no stream of this family has been captured.
  */
 export const encodeGrok: ChatProfile = (answer, seed) => {
   const base = {

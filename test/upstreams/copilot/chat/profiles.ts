@@ -9,9 +9,9 @@ import { encodeGemini25, encodeGemini3 } from './gemini.ts'
 import { encodeGpt4, encodeGpt5 } from './gpt.ts'
 import { encodeGrok } from './grok.ts'
 
-/** What a family's events need besides the answer. */
+/** What encoding needs besides the answer. */
 export interface ReplySeed {
-  /** Number of the reply; ids are made of it. */
+  /** Number of the reply. Ids contain it. */
   readonly number: number
   readonly createdSeconds: number
   readonly model: string
@@ -21,7 +21,7 @@ export interface ReplySeed {
   readonly isAfterTool: boolean
 }
 
-/** Turns an answer into the event stream of one model family, oddities included. */
+/** Encodes an answer as the event stream of one model family, with its quirks. */
 export type ChatProfile = (answer: Answer, seed: ReplySeed) => Frames
 
 const PROFILES: Readonly<Record<ProfileId, ChatProfile>> = {
@@ -31,11 +31,11 @@ const PROFILES: Readonly<Record<ProfileId, ChatProfile>> = {
   'gemini-2.5': encodeGemini25,
   'gemini-3': encodeGemini3,
   grok: encodeGrok,
-  // No capture of this family is at hand either.
+  // A guess: no stream of this family has been captured.
   kimi: encodeGrok,
 }
 
-/** The stream as the family of the model writes it. */
+/** Encodes an answer like the model's family. */
 export function encodeInProfile(answer: Answer, subject: InferenceSubject<ChatRequest>): Frames {
   const { call, model, conversation } = subject
   return PROFILES[model.profile](answer, {

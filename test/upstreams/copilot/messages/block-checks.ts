@@ -17,11 +17,11 @@ interface PlacedBlock {
   readonly path: string
   readonly role: string
   readonly block: Block
-  /** Inside of a tool result. */
+  /** Whether the block is in a tool result. */
   readonly isInner: boolean
 }
 
-/** Every block of the request, those of tool results included, in order. */
+/** Every block of the request in order, including those in tool results. */
 function* placedBlocks({ messages }: MessagesRequest): Generator<PlacedBlock> {
   for (const [at, message] of messages.entries()) {
     if (typeof message.content === 'string') continue
@@ -41,7 +41,7 @@ function* placedBlocks({ messages }: MessagesRequest): Generator<PlacedBlock> {
   }
 }
 
-/** Members of every block there is. */
+/** Members of each type of block. */
 const MEMBERS: ReadonlyMap<string, readonly string[]> = new Map([
   ['document', ['source', 'title', 'context', 'citations', 'cache_control']],
   ['image', ['source', 'cache_control']],
@@ -73,7 +73,7 @@ function refuseBlock({ path, role, block, isInner }: PlacedBlock, subject: Subje
   const { call, markers, request } = subject
   const { type } = block
   if (markers.others.has('pause') && role === 'assistant' && isOwnSearch(block)) return undefined
-  // A tool that upstream ran itself, and runs no more.
+  // A call of a server tool, which upstream does not run here.
   if (type === 'server_tool_use') return invalidBody(`Tool '${block.name}' not found in provided tools`)
   const isAdvanced = betasOf(call).includes(ADVANCED_TOOLS)
   const known = isInner ? RESULT.filter((tag) => isAdvanced || tag !== 'tool_reference') : ofRole(role)
@@ -160,7 +160,9 @@ export function checkImages({ call, request }: Subject): Outcome | undefined {
   return undefined
 }
 
-/** Thoughts come back as they were given: signed by this upstream, and with their text or, where it was kept back, none. */
+/**
+ * Thinking has to come back unchanged: signed by this upstream, with its text, or without text if upstream sent none.
+ */
 export function checkThoughts({ request }: Subject): Outcome | undefined {
   for (const [at, message] of request.messages.entries()) {
     if (message.role !== 'assistant') continue

@@ -22,7 +22,7 @@ export const messagesShapeRefusal: NonNullable<Checks<MessagesRequest>['wrongSha
   return invalidBody(`${path.map(String).join('.')}: ${reason}`)
 }
 
-/** Pydantic's names for JSON's kinds. */
+/** Pydantic's names for JSON types. */
 const KINDS: ReadonlyMap<string, string> = new Map([
   ['string', 'string'],
   ['number', 'number'],
@@ -32,14 +32,14 @@ const KINDS: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Refuses what the real route refuses (docs/copilot-wire.md, "Messages requests"), first reason first. Undefined when
- * all is well. Messages that no capture shows are worded after those of Anthropic's API.
+ * Refuses a request for the first reason that the real route has (docs/copilot-wire.md, "Messages requests"). Undefined
+ * if there is no reason. Messages without a capture have the wording of Anthropic's API.
  */
 export function refuseMessages(subject: Subject): Outcome | undefined {
   return firstRefusal(CHECKS, subject)
 }
 
-/** What GitHub's own clients send, and the one for system texts inside a conversation. */
+/** The betas that GitHub's own clients send, and the beta for system messages inside a conversation. */
 const BETAS = new Set([
   'interleaved-thinking-2025-05-14',
   'context-management-2025-06-27',
@@ -48,10 +48,10 @@ const BETAS = new Set([
   'mid-conversation-system-2026-04-07',
 ])
 
-/** Of no use to a model whose entry in the list denies them. That they are refused then is a guess. */
+/** Betas that a model refuses if its entry in the list denies their features. The refusal is a guess. */
 const FLAGGED_BETAS = new Set(['context-management-2025-06-27', 'advanced-tool-use-2025-11-20'])
 
-/** Some of the backends do not say which one they do not know. */
+/** Some backends refuse a beta without naming it. */
 const checkBetas: Check = ({ call, markers, model }) => {
   const refused = betasOf(call).filter(
     (beta) => !BETAS.has(beta) || (FLAGGED_BETAS.has(beta) && !limitsOf(model).takesBetas),
@@ -96,7 +96,10 @@ const checkMaxTokens: Check = ({ request: { max_tokens: most }, model }) => {
     : undefined
 }
 
-/** From 4.7 on nothing of the kind is taken; before, not both, and none beside thinking. */
+/**
+ * From 4.7 on, Claude accepts no sampling parameter. Earlier versions accept `temperature` or `top_p`, and with thinking
+ * only the default temperature.
+ */
 const checkSampling: Check = ({ request, model }) => {
   const given = (['temperature', 'top_p', 'top_k'] as const).filter((name) => request[name] !== undefined)
   const [first] = given
@@ -127,7 +130,7 @@ const checkOutputConfig: Check = ({ request: { output_config: config }, model })
 const checkPromptSize: Check = ({ conversation: { promptTokens }, model }) =>
   promptTokens > model.contextTokens ? claudePromptTooLong(promptTokens, model.contextTokens, true) : undefined
 
-/** `[demo:vertex]`: requests go to one of several backends, and Google's lacks some features. */
+/** `[demo:vertex]`: the request goes to Google's backend, which lacks some features. */
 const checkVertex: Check = ({ request, markers }) => {
   if (!markers.others.has('vertex')) return undefined
   const { context_management: management, output_config: config, tools = [] } = request

@@ -8,9 +8,9 @@ import { extraInput } from './refusals.ts'
 
 type Subject = InferenceSubject<MessagesRequest>
 
-/** Claude's first version that takes system texts inside of a conversation. */
+/** The first version of Claude that accepts system messages inside a conversation. */
 const SYSTEM_FROM = 4.8
-/** Claude's first version that does not go on with a text of the assistant's. */
+/** The first version of Claude that refuses a prefill. */
 const NO_PREFILL_FROM = 4.6
 
 export function checkRoles({ request: { messages }, model }: Subject): Outcome | undefined {
@@ -39,7 +39,7 @@ export function checkTexts({ request: { system = [], messages } }: Subject): Out
     : undefined
 }
 
-/** Messages of one role in a row count as one; it is named by the first of them. */
+/** Consecutive messages of one role, which count as one. The first of them gives the path. */
 interface Round {
   readonly at: number
   readonly role: string
@@ -56,7 +56,7 @@ function roundsOf({ messages }: MessagesRequest): readonly Round[] {
   return rounds
 }
 
-/** Calls are answered in the very next message, and their results come first in it. */
+/** Each call needs its result in the next message, and results come first in a message. */
 export function checkPairs({ request }: Subject): Outcome | undefined {
   const seen = new Set<string>()
   let open = new Set<string>()
@@ -91,7 +91,7 @@ function callsIn({ blocks }: Round): readonly string[] {
   return blocks.flatMap(({ type, id }) => (type === 'tool_use' && id !== undefined ? [id] : []))
 }
 
-/** Results before anything else in the message. */
+/** The results at the beginning of the message. */
 function leadingResults({ blocks }: Round): readonly string[] {
   const end = blocks.findIndex(({ type }) => type !== 'tool_result')
   return blocks.slice(0, end < 0 ? blocks.length : end).flatMap(({ tool_use_id: id }) => id ?? [])

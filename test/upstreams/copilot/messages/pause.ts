@@ -26,7 +26,7 @@ function untilPause(answer: Answer): Answer {
   return { ...answer, text: ['Let me ', 'look ', 'that up.'], refusal: [], calls: [], finish: 'stop', stopText: '' }
 }
 
-/** A web search that upstream ran by itself, and its result. */
+/** A web search that upstream ran, and its result. */
 function searchOf({ call: { number } }: Pick<Subject, 'call'>) {
   const id = `${SEARCH_ID}${number}`
   const page = {
@@ -42,13 +42,13 @@ function searchOf({ call: { number } }: Pick<Subject, 'call'>) {
   } as const
 }
 
-/** Blocks of the assistant messages that end the request. */
+/** Blocks of the assistant messages at the end of the request. */
 function lastAssistantBlocks({ messages }: MessagesRequest): readonly Block[] {
   const from = messages.findLastIndex(({ role }) => role !== 'assistant') + 1
   return messages.slice(from).flatMap(blocksOf)
 }
 
-/** The stream of an answer; of one that `[demo:pause]` pauses, the part before the pause and a search. */
+/** Encodes an answer. If `[demo:pause]` pauses it, the stream has the part before the pause, and a search. */
 export function encodeWithPause(answer: Answer, subject: Subject): Frames {
   if (!isPaused(subject)) return encodeMessages(answer, subject)
   const frames = encodeMessages(untilPause(answer), subject)
@@ -74,15 +74,15 @@ export function encodeWithPause(answer: Answer, subject: Subject): Frames {
   }
 }
 
-/** The last block of a paused answer: a search that is still to be run, or the result of one. */
+/** Types of the last block of a paused answer: a search that has not run yet, or a search result. */
 const PAUSED_IN: ReadonlySet<string> = new Set(['server_tool_use', SEARCH_RESULT])
 
-/** Whether a request ends with a paused answer that is to be continued. */
+/** Whether the request ends with a paused answer, which upstream has to continue. */
 export function endsInPause({ markers, request }: Subject): boolean {
   return markers.others.has('pause') && PAUSED_IN.has(lastAssistantBlocks(request).at(-1)?.type ?? '')
 }
 
-/** Whether a block is a search of `[demo:pause]`, unchanged. */
+/** Whether a block is an unchanged search of `[demo:pause]`. */
 export function isOwnSearch({ type, id = '', name, input, tool_use_id: searched = '', content }: Block): boolean {
   if (type === 'server_tool_use') return name === 'web_search' && id.startsWith(SEARCH_ID) && input !== undefined
   if (type !== SEARCH_RESULT || !Array.isArray(content)) return false

@@ -1,7 +1,7 @@
 import { invalidBody } from '../../../../src/demo/failures.ts'
 import type { Outcome } from '../../../../src/demo/outcome.ts'
 
-// Sentences of Anthropic's validation. A path is joined by dots: `messages.0.content.1`.
+// The wording of Anthropic's validation. Dots join the path: `messages.0.content.1`.
 
 export function extraInput(path: string): Outcome {
   return invalidBody(`${path}: Extra inputs are not permitted`)

@@ -57,7 +57,7 @@ function checkForcedTool({ request: { tool_choice: choice } }: Subject): Outcome
     : undefined
 }
 
-/** With a budget, the message whose calls are being answered begins with its thought. */
+/** With a thinking budget, the message whose calls are answered has to begin with thinking. */
 function checkLoop({ request: { thinking, messages } }: Subject): Outcome | undefined {
   const last = messages.at(-1)
   if (thinking?.type !== 'enabled' || last === undefined) return undefined

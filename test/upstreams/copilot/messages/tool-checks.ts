@@ -21,7 +21,7 @@ const TYPES = [
 ]
 
 const KEYS = new Set(['type', 'name', 'description', 'input_schema', 'cache_control', 'strict'])
-/** Taken with the beta for advanced tool use. */
+/** Keys that need the beta for advanced tool use. */
 const ADVANCED_KEYS = new Set(['defer_loading', 'allowed_callers', 'input_examples'])
 
 const NAME = /^[a-zA-Z0-9_-]{1,128}$/

@@ -13,7 +13,7 @@ import { missing, paramOf, unsupported } from './refusals.ts'
 type Subject = InferenceSubject<ResponsesRequest>
 type Check = (subject: Subject) => Outcome | undefined
 
-/** The 400 of whoever validates behind the real service. */
+/** The 400 of the validation in front of the real service. */
 export const responsesShapeRefusal: NonNullable<Checks<ResponsesRequest>['wrongShape']> = (issues, body) => {
   const { path, got, want = 'something else' } = firstIssue(issues, body)
   const param = paramOf(path)
@@ -27,14 +27,14 @@ export const responsesShapeRefusal: NonNullable<Checks<ResponsesRequest>['wrongS
 }
 
 /**
- * Refuses what the real route refuses (docs/copilot-wire.md, "Responses requests"), first reason first. Undefined when
- * all is well. Messages that no capture shows are worded after those of OpenAI's API.
+ * Refuses a request for the first reason that the real route has (docs/copilot-wire.md, "Responses requests").
+ * Undefined if there is no reason. Messages without a capture have the wording of OpenAI's API.
  */
 export function refuseResponses(subject: Subject): Outcome | undefined {
   return firstRefusal(CHECKS, subject)
 }
 
-/** Parameters that go through; `null` counts as absent. */
+/** The accepted parameters. `null` counts as absent. */
 const KNOWN = new Set([
   'context_management',
   'include',
@@ -61,10 +61,10 @@ const KNOWN = new Set([
   'user',
 ])
 
-/** Parameters that OpenAI knows and this upstream does not serve. */
+/** Parameters of OpenAI's API that this upstream refuses. */
 const UNSUPPORTED = new Set(['background', 'conversation', 'prompt', 'safety_identifier', 'service_tier'])
 
-/** Models that the official client asks for no compaction. */
+/** The official client asks these models for no compaction. */
 const NO_COMPACTION = new Set(['gpt-5', 'gpt-5.1', 'gpt-5.2'])
 
 const checkParameters: Check = ({ request, model }) => {
@@ -150,11 +150,11 @@ const checkImages: Check = ({ call, request }) => {
     : invalidBody('external image URLs are not supported, send a data: URL')
 }
 
-/** Parts that a breakpoint may stand on, in messages that are not the assistant's. */
+/** Parts that may have a breakpoint, in messages that are not the assistant's. */
 const MARKED_PARTS = new Set(['input_text', 'input_image', 'input_file'])
 const MOST_BREAKPOINTS = 4
 
-/** Sources: docs/copilot-wire.md, "Prompt caching"; the words are those for any member that is not known. */
+/** Source: docs/copilot-wire.md, "Prompt caching". The wording is that for any unknown member. */
 const checkBreakpoints: Check = ({ request, model }) => {
   const { prompt_cache_options: options } = request
   const { takesBreakpoints } = limitsOf(model)

@@ -36,7 +36,7 @@ export function checkItems({ request, model }: Subject): Outcome | undefined {
 function refuseItem(item: InputItem, path: string, accepted: readonly string[]): Outcome | undefined {
   const type = typeOf(item)
   if (!accepted.includes(type)) return invalidValue(type, path, accepted)
-  // Not about the token (docs/copilot-wire.md, "Errors").
+  // This 401 is not about the token (docs/copilot-wire.md, "Errors").
   if (type === 'item_reference') {
     return failure(401, { message: 'input item ID does not belong to this connection', code: '' })
   }
@@ -73,7 +73,7 @@ function refuseContent({ role, content }: InputItem, path: string): Outcome | un
   return undefined
 }
 
-/** A thought comes back with the ciphertext of its done event and, if with an id at all, with that event's id. */
+/** Reasoning has to come back with the ciphertext of its done event. If it has an id, it must be that event's. */
 function refuseReasoning({ id, summary, encrypted_content: text }: InputItem, path: string): Outcome | undefined {
   if (summary === undefined) return missing(`${path}.summary`)
   const opened = openOpaque('reasoning', text ?? '')
@@ -110,7 +110,7 @@ function refuseArguments({ arguments: text = '' }: InputItem, path: string): Out
   return text.length > LONGEST_ARGUMENTS ? tooLong(text, `${path}.arguments`, LONGEST_ARGUMENTS) : undefined
 }
 
-/** Every call has its output somewhere after it, and every output its call before it. */
+/** Each call needs an output after it, and each output a call before it. */
 export function checkPairs({ request }: Pick<Subject, 'request'>): Outcome | undefined {
   const open = new Map<string, string>()
   for (const item of itemsOf(request)) {

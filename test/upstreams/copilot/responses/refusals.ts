@@ -1,7 +1,7 @@
 import { openaiFailure } from '../../../../src/demo/failures.ts'
 import type { Outcome } from '../../../../src/demo/outcome.ts'
 
-// OpenAI's sentences for what is wrong with one value.
+// OpenAI's wording of errors in one value.
 
 export function missing(param: string): Outcome {
   return openaiFailure({
@@ -36,7 +36,7 @@ export function tooLong(text: string, param: string, limit: number): Outcome {
   })
 }
 
-/** A path the way OpenAI writes it: `input[3].content[0].text`. */
+/** A path in OpenAI's form: `input[3].content[0].text`. */
 export function paramOf(path: readonly PropertyKey[]): string {
   return path.map((key, at) => (typeof key === 'number' ? `[${key}]` : `${at === 0 ? '' : '.'}${String(key)}`)).join('')
 }
@@ -44,7 +44,7 @@ export function paramOf(path: readonly PropertyKey[]): string {
 const LONGEST_NAME = 64
 const NAME = /^[a-zA-Z0-9_-]+$/
 
-/** The name of a tool or of a call. */
+/** Refuses an invalid name of a tool or call. */
 export function refuseName(name: string | undefined, param: string): Outcome | undefined {
   if (name === undefined) return missing(param)
   if (name.length > LONGEST_NAME) return tooLong(name, param, LONGEST_NAME)

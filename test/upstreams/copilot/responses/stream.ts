@@ -25,9 +25,9 @@ import { itemId } from '../../opaque-text.ts'
 type Subject = InferenceSubject<ResponsesRequest>
 
 /**
- * The event stream of `/responses` with what is peculiar about the real one (docs/copilot-wire.md, "Responses stream"):
+ * Encodes the event stream of `/responses` with the quirks of the real one (docs/copilot-wire.md, "Responses stream"):
  * item ids that differ from event to event, ciphertexts that differ from frame to frame, `obfuscation`, `logprobs: []`,
- * `copilot_usage`, and a summary that older models state at the end only.
+ * `copilot_usage`, and a summary that older models send in the done event only.
  */
 export function encodeOddResponses(answer: Answer, subject: Subject): Frames {
   const { call, request, model, markers } = subject
@@ -62,7 +62,7 @@ export function encodeOddResponses(answer: Answer, subject: Subject): Frames {
         type: `response.${ending.status}`,
         sequence_number: content.length,
         copilot_quota_snapshots: quotaSnapshots(call.nowMs),
-        // The cost has been seen in both positions; that its position goes by model is made up.
+        // Real streams have the cost in either position. That the model determines the position is made up.
         ...(model.row.older !== true && cost),
         response: { ...base, ...ending, output, usage: usageOf(spent), ...(model.row.older === true && cost) },
       }),
@@ -79,13 +79,13 @@ export function encodeOddResponses(answer: Answer, subject: Subject): Frames {
 }
 
 interface Ids {
-  /** An id that no event had yet. */
+  /** Returns an id that no event has had. */
   readonly next: () => string
   /** Ids made so far. */
   readonly count: () => number
 }
 
-/** More events than an answer has: the ids of two replies differ. */
+/** More than the events of one answer, so that two replies have different ids. */
 const IDS_PER_REPLY = 1_000_000
 
 function createIds(reply: number): Ids {
@@ -99,12 +99,10 @@ function createIds(reply: number): Ids {
   }
 }
 
-/** Deltas are padded, so that their size does not tell what is in them. */
+/** Padding hides the length of a delta. */
 function obfuscated(type: string, serial: number): Fields {
   return type.endsWith('.delta') ? { obfuscation: noise(serial, 4 + (serial % 12)) } : {}
 }
-
-// Items.
 
 function itemsOf(answer: Answer, subject: Subject): readonly Item[] {
   const { request, model, markers } = subject
@@ -143,7 +141,7 @@ function reasoningItem(answer: Answer, { call: { number }, request, model }: Sub
   }
 }
 
-/** Reads like a ciphertext, and no upstream takes it back. */
+/** Looks like a ciphertext, but no upstream accepts it. */
 function foreign(number: number, moment: Moment): string {
   return noise(number * 2 + Number(moment === 'added'), 480)
 }

@@ -46,7 +46,7 @@ export function refuseTool(tool: ResponsesTool, path: string, accepted: readonly
   return refuseName(tool.name, `${path}.name`) ?? (tool.type === 'function' ? refuseSchema(tool, path) : undefined)
 }
 
-/** Keywords that no schema may have at its top. */
+/** Keywords that must not be at the top of a schema. */
 const NOT_AT_TOP = ['oneOf', 'anyOf', 'allOf', 'enum', 'not']
 
 function refuseSchema({ name, parameters, strict }: ResponsesTool, path: string): Outcome | undefined {

@@ -197,7 +197,7 @@ function deltaOf({ delta, message }: WireChoice): WireDelta {
   return isObject(message) ? message : {}
 }
 
-/** Runaway whitespace behind complete arguments ends the answer; before that there is no answer. */
+/** Runaway whitespace after complete arguments ends the answer. Before complete arguments there is no usable answer. */
 function endRunawayCall(state: NormaliserState, out: NormalisedChunk[]): void {
   if (!areToolCallsComplete(state.calls)) {
     throw new Fault({
