@@ -1,7 +1,8 @@
+import { messagesBodyOf } from '../../../src/translate/messages/wire.ts'
+import { messagesCaller } from '../../../src/translate/messages/caller/dialect.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault, type ProxyError } from '../../../src/errors.ts'
 import type { CallerHeaders, DecodedTurn } from '../../../src/translate/dialect.ts'
-import { decodeMessagesRequest } from '../../../src/translate/messages/caller/decode-request.ts'
 import { decodeMessagesTurn } from '../../../src/translate/messages/caller/decode-turn.ts'
 import { traits } from '../turns.ts'
 
@@ -13,13 +14,13 @@ export const context = { model: traits('gpt-5-mini') }
 /** A body that is complete but for what the test is about. */
 export function decode(body: object, headers?: CallerHeaders) {
   const text = JSON.stringify({ model: 'gpt-5-mini', max_tokens: 100, messages: hello, ...body })
-  return decodeMessagesRequest(text, Buffer.from(text), headers)
+  return messagesCaller.decodeRequest(text, Buffer.from(text), headers)
 }
 
 /** The body as a Turn. It is frozen, so that a decoder which changes it fails the test. */
 export function turnOf(body: object): DecodedTurn {
   const request = decode(body)
-  deepFreeze(request.body.value)
+  deepFreeze(messagesBodyOf(request).value)
   return decodeMessagesTurn(request, context)
 }
 

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { decodeChatTurn } from '../../../../src/translate/chat/caller/decode-turn.ts'
-import { encodeChatTurn } from '../../../../src/translate/chat/upstream/encode-turn.ts'
 import { chatUpstream } from '../../../../src/translate/chat/upstream/dialect.ts'
 import { objectsOf } from '../../../../src/json/json.ts'
 import { prepareTurn } from '../../../../src/translate/fit/prepare-turn.ts'
@@ -68,7 +67,7 @@ const wireCall = (id: string, args = '{}') => ({ id, type: 'function', function:
 
 function encode(parts: Partial<Turn>, { model = gpt4, learnedRefusals = [] }: Options = {}) {
   const turn = turnOf({ items: [said('user', 0, 'hi')], ...parts })
-  const { body, warnings } = encodeChatTurn(turn, contextOf({ model, learnedRefusals }))
+  const { body, warnings } = chatUpstream.encodeTurn(turn, contextOf({ model, learnedRefusals }))
   // What this dialect encodes is an object.
   return { value: JSON.parse(body.toString()) as Record<string, unknown>, warnings: told(warnings) }
 }
@@ -609,7 +608,7 @@ test.each(['cline', 'continue', 'copilot-sdk', 'open-webui', 'opencode', 'pi'])(
     const text = readFileSync(new URL(`../../../fixtures/chat-requests/${client}.json`, import.meta.url), 'utf8')
     const context = contextOf({ model: gpt5 })
     const { turn } = prepareTurn(decodeChatTurn(callOf(text)).turn, chatUpstream.accepts(new Set()))
-    const { body, warnings } = encodeChatTurn(turn, context)
+    const { body, warnings } = chatUpstream.encodeTurn(turn, context)
     const shown = JSON.stringify({ body: JSON.parse(body.toString()), warnings: told(warnings) }, null, 2)
     await expect(`${shown}\n`).toMatchFileSnapshot(`../../../golden/chat-turn-chat/${client}.json`)
   },
