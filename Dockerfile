@@ -25,7 +25,7 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/bin ./bin
 COPY --from=build /app/dist ./dist
-# The account's record lives in /data; mount a volume there to stay logged in.
+# Logins are stored in /data; mount a volume there to keep them.
 RUN mkdir -m 0700 /data && chown node:node /data
 USER node
 VOLUME /data

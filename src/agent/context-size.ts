@@ -16,6 +16,14 @@ const promptShare = 0.75
 /** The share of a prompt that stays word for word when the older part is shortened. */
 const keptShare = 0.3
 
+/** A longer text is estimated by pieces of it: the rules are slow, at about 10 characters per µs. Characters. */
+const wholeText = 32 * 1024
+const pieces = 4
+const pieceLength = wholeText / pieces
+
+/** Tokens that are estimated without a pause. */
+const estimatedAtOnce = 8000
+
 /** The items do not change, and a run estimates them before each request. */
 const known = new WeakMap<TurnItem, number>()
 
@@ -26,6 +34,25 @@ export function estimateItems(items: readonly TurnItem[]): number {
     known.set(item, tokens)
     return sum + tokens
   }, 0)
+}
+
+/**
+ * The newest items that have about so many tokens together. Estimates a little at a time, because nothing else runs meanwhile;
+ * the estimate of these items is known afterwards.
+ */
+export async function newestItems(items: readonly TurnItem[], mostTokens: number): Promise<readonly TurnItem[]> {
+  let tokens = 0
+  let tokensAtOnce = 0
+  for (let at = items.length; at > 0; at -= 1) {
+    const added = estimateItems(items.slice(at - 1, at))
+    tokens += added
+    if (tokens > mostTokens) return items.slice(startFrom(items, at))
+    tokensAtOnce += added
+    if (tokensAtOnce < estimatedAtOnce) continue
+    tokensAtOnce = 0
+    await new Promise(setImmediate)
+  }
+  return items
 }
 
 /** Tokens that the items of a request may have. */
@@ -39,22 +66,32 @@ function estimateItem(item: TurnItem): number {
       return tokensPerItem + estimateParts(item.parts)
     case 'tool_result':
       return (
-        tokensPerItem +
-        (typeof item.content === 'string' ? estimateTokenCount(item.content) : estimateParts(item.content))
+        tokensPerItem + (typeof item.content === 'string' ? estimateText(item.content) : estimateParts(item.content))
       )
     case 'tool_call':
-      return tokensPerItem + estimateTokenCount(item.name) + estimateTokenCount(item.arguments)
+      return tokensPerItem + estimateText(item.name) + estimateText(item.arguments)
     case 'reasoning':
     case 'compaction':
-      return tokensPerItem + estimateTokenCount(item.text)
+      return tokensPerItem + estimateText(item.text)
     case 'web_search':
       return tokensPerItem
   }
 }
 
+function estimateText(text: string): number {
+  if (text.length <= wholeText) return estimateTokenCount(text)
+  const apart = (text.length - pieceLength) / (pieces - 1)
+  let tokens = 0
+  for (let piece = 0; piece < pieces; piece += 1) {
+    const from = Math.floor(piece * apart)
+    tokens += estimateTokenCount(text.slice(from, from + pieceLength))
+  }
+  return Math.ceil((tokens * text.length) / wholeText)
+}
+
 function estimateParts(parts: readonly TurnPart[]): number {
   return parts.reduce((sum, part) => {
-    if (part.type === 'text' || part.type === 'refusal') return sum + estimateTokenCount(part.text)
+    if (part.type === 'text' || part.type === 'refusal') return sum + estimateText(part.text)
     return sum + tokensPerImage
   }, 0)
 }
@@ -74,6 +111,11 @@ export function cutAt(items: readonly TurnItem[], budget: number): number {
     if (kept > keep) break
     at -= 1
   }
+  return startFrom(items, at)
+}
+
+function startFrom(items: readonly TurnItem[], from: number): number {
+  let at = from
   while (at < items.length && !isStart(items, at)) at += 1
   return at
 }

@@ -39,7 +39,7 @@ function toCall({ id, name, arguments: text }: ToolCallItem, isCut: boolean): Ca
   const problem = isCut
     ? 'The answer was cut off at the output limit, so that none of its calls was run. Make smaller calls.'
     : args === undefined
-      ? 'The arguments are no JSON object. Nothing was run.'
+      ? 'The arguments are not a JSON object. Nothing was run.'
       : undefined
   return { id, name, args: args ?? text, problem }
 }

@@ -5,7 +5,7 @@ import type { TurnItem } from '../translate/turn.ts'
 import type { AgentOutcome, AgentTask, ApprovalRequest } from './agent-task.ts'
 import { askModel, createTeller, type RunTurn } from './ask-model.ts'
 import { createChangeRecord } from './change-record.ts'
-import { estimateItems, promptBudget } from './context-size.ts'
+import { estimateItems, newestItems, promptBudget } from './context-size.ts'
 import { goalOf, recordOf, requestItems } from './conversation.ts'
 import type { Ending, LoopCommand, LoopEvent, LoopSettings, ModelChoice } from './loop-state.ts'
 import { agentPrompt, chatPrompt, jsonRules, summaryPrompt } from './prompts.ts'
@@ -78,7 +78,9 @@ async function drive(deps: AgentDeps, task: AgentTask): Promise<AgentOutcome> {
     initiator: task.initiator,
     overheadTokens: overheadOf(toolSet(), systemPrompt(models[0])),
   }
-  let state = startLoop(loopSettings, task.history, goalOf(task))
+  const largest = Math.max(...models.map(({ contextTokens }) => promptBudget(contextTokens)))
+  const history = await newestItems(task.history, 2 * largest)
+  let state = startLoop(loopSettings, history, goalOf(task))
   const events: LoopEvent[] = []
   let wake: (() => void) | undefined
   const push = (event: LoopEvent): void => {

@@ -38,7 +38,8 @@ export interface ToolRunnerDeps {
 /** A command that was run. */
 export interface CommandRecord {
   readonly argv: readonly string[]
-  readonly exitCode: number
+  /** Undefined: it was stopped. */
+  readonly exitCode: number | undefined
 }
 
 export interface ToolRunner {
@@ -137,7 +138,8 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
   ): Promise<{ readonly result: ToolResult; readonly isEffect: boolean }> {
     let intended: Intent = {}
     let snapshot: Awaited<ReturnType<ChangeRecord['before']>> = new Map()
-    const result = await tools.call({
+    let approved: readonly string[] | undefined
+    const calling = tools.call({
       session,
       name: tool,
       args: await scope.narrow(tool, args, signal),
@@ -148,8 +150,16 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
         scope.check(intent)
         intended = { ...intended, ...intent }
         if (intent.writes !== undefined) snapshot = await record.before(intent.writes)
-        return deps.isApproved(toRequest(intent, { approvalId: deps.randomId(), tool, callId, step, args }))
+        const request = toRequest(intent, { approvalId: deps.randomId(), tool, callId, step, args })
+        const isApproved = await deps.isApproved(request)
+        if (isApproved) approved = intent.argv
+        return isApproved
       },
+    })
+    const result = await calling.catch((error: unknown) => {
+      // It may have changed files before it was stopped.
+      if (approved !== undefined && isStop(error)) commands.push({ argv: approved, exitCode: undefined })
+      throw error
     })
     const changed = await noteChange({ tool, callId, result, intended, snapshot })
     const { exitCode } = result
@@ -218,6 +228,10 @@ function toToolError(error: unknown): ToolError {
   return error instanceof ToolError
     ? error
     : new ToolError({ kind: 'failed', detail: 'The tool failed.' }, { cause: error })
+}
+
+function isStop(error: unknown): boolean {
+  return error instanceof ToolError && (error.failure.kind === 'cancelled' || error.failure.kind === 'timed_out')
 }
 
 function errorText({ message, failure }: ToolError): string {

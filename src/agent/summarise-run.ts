@@ -26,7 +26,9 @@ export function summariseRun(run: {
     lines.push('Commands that were run, which may have changed more files:')
     const shown = commands.slice(-maxCommands)
     if (shown.length < commands.length) lines.push(`  (${commands.length - shown.length} earlier ones)`)
-    for (const { argv, exitCode } of shown) lines.push(`  ${argv.join(' ')} → exit code ${exitCode}`)
+    for (const { argv, exitCode } of shown) {
+      lines.push(`  ${argv.join(' ')} → ${exitCode === undefined ? 'stopped before its end' : `exit code ${exitCode}`}`)
+    }
   }
   if (answer.trim() !== '')
     lines.push(

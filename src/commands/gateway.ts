@@ -46,7 +46,7 @@ export async function gatewayStatus(context: CommandContext, flags: ReportFlags)
     ['Address', url],
     ['Process', String(pid)],
     ['Since', started_at],
-    ['Token file', discovery_file ?? 'none: the token of another gateway is there'],
+    ['Token file', discovery_file ?? 'none: the file has the token of another gateway'],
     ['Providers', String(providers.length)],
   ] as const
   const rows = pairs.map(([name, value]) => [name, visible(value)] as const)

@@ -51,7 +51,7 @@ export async function mcp(context: CommandContext, flags: McpFlags): Promise<Exi
       log.setLevel(changed.log.level)
     },
     onInvalid: (error) =>
-      log.error(`the changed configuration is invalid, so the old settings stay in force: ${formatConfigError(error)}`),
+      log.error(`the changed configuration is invalid; the old settings remain in use: ${formatConfigError(error)}`),
   })
   if (context.interactive) context.stderr.write(interactiveHint)
   try {

@@ -130,8 +130,8 @@ async function openWorkspace(context: CommandContext, { workspace = '.' }: Polic
 }
 
 const initialPolicy = `# What agents and tools may change and run in this folder.
-# As long as everything is a comment, they may only read.
-# To see what holds for a file or a command, run:
+# While all rules below are comments, they may only read.
+# To check a file or a command, run:
 #   copilot-proxy policy check src/index.ts
 #   copilot-proxy policy check -- npm test
 
@@ -142,8 +142,9 @@ writes:
     # - "test/**"
     # - "*.md"
 
-  # Files and folders that may not, whatever allow says. .git, node_modules,
-  # .agent-policy.yaml, .env* and keys are denied unless allow names the very file.
+  # Files and folders that may not be written, even if allow matches them. .git,
+  # node_modules, .agent-policy.yaml, .env* and keys are always denied, unless
+  # allow has the exact path of the file.
   deny:
     # - "**/dist/**"
 
@@ -155,5 +156,5 @@ shell:
     # - npm test
     # - npm run lint
 
-# A .agent-policy.yaml in an inner folder may only take away.
+# A .agent-policy.yaml in a subfolder can only restrict these rules further.
 `

@@ -212,8 +212,10 @@ function describeCallerKey({ callerKey }: Findings): string {
   return keyProblems[callerKey]
 }
 
-function describeAbsent({ url, holder, background }: Findings): string {
+function describeAbsent({ url, holder, background, problems }: Findings): string {
   if (background?.url === url) return `does not answer at ${url}. Run: copilot-proxy restart`
+  // An invalid configuration is the first thing to fix: a start would fail.
+  if (problems.length > 0) return `not running at ${url}`
   if (holder?.kind !== 'process') return `not running at ${url}. Run: copilot-proxy start`
   const { name, pid } = holder
   return `not running at ${url}. ${visible(name)} (process ${pid}) uses this port; change server.port`

@@ -4,7 +4,7 @@ import { endpointUrl, filledText, positiveSeconds } from './setting-types.ts'
 import { legalHeaderValue } from './header-table.ts'
 
 /** `git_status` is the tool `status` of the server `git`. The APIs of models allow names of 64 such characters. */
-const namePhrase = 'a name of 1 to 24 letters, digits, - and _, which begins with a letter'
+const namePhrase = 'a name of 1 to 24 letters, digits, - and _, starting with a letter'
 const namePattern = /^[A-Za-z][A-Za-z0-9_-]{0,23}$/
 
 /** The first words of copilot-proxy's own tools, as models see them. */
@@ -34,7 +34,7 @@ const mcpServer = z
         .optional(),
       cwd: z
         .string('an absolute path')
-        .refine(isAbsolute, 'expected an absolute path, or one that begins with ~/')
+        .refine(isAbsolute, 'expected an absolute path, or one that starts with ~/')
         .optional(),
       url: endpointUrl.optional(),
       headers: z
@@ -69,7 +69,7 @@ export const mcpServerTable = z
       const issue = (message: string): void => context.addIssue({ code: 'custom', message, path: [name] })
       if (!namePattern.test(name)) issue(`expected ${namePhrase}`)
       else if (ownPrefixes.has(prefix.toLowerCase())) {
-        issue(`tools of copilot-proxy begin with "${prefix}"; choose another prefix for this server`)
+        issue(`names of copilot-proxy’s own tools start with "${prefix}"; choose another prefix for this server`)
       }
       const owner = taken.get(prefix)
       if (owner !== undefined) issue(`the server "${owner}" has the prefix "${prefix}" too; choose another prefix`)

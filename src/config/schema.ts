@@ -293,7 +293,9 @@ const messages = section({
 const workspace = section({
   'read-only': onOff
     .default(true)
-    .describe('Tools change no file and run no program. false: as the .agent-policy.yaml of the workspace allows.'),
+    .describe(
+      'true: tools change no file and run no program. false: they may do what .agent-policy.yaml in the workspace allows.',
+    ),
   'max-file-mb': positiveNumber(64).default(4).describe('Maximum size of a file that tools read or write. MB.'),
   'tool-timeout-seconds': positiveSeconds.default(60).describe('Time limit of a tool call. Seconds.'),
 })
@@ -303,14 +305,16 @@ const rpc = section({
 })
 
 const agent = section({
-  enabled: onOff.default(true).describe('Let models change workspaces, as agents, for messages that ask for it.'),
+  enabled: onOff
+    .default(true)
+    .describe(
+      'Let messages start an agent, which may change files and run commands. false: messages are only answered.',
+    ),
   model: text
     .default('')
     .describe('Model that answers messages to workspaces. Empty: the one that `launch opencode` would choose.'),
-  'fallback-models': modelList
-    .default([])
-    .describe('Models to go on with, in this order, if the model cannot be used.'),
-  prefix: filledText.default('agent:').describe('A message that begins with this text is for the agent.'),
+  'fallback-models': modelList.default([]).describe('Models to try next, in this order, if the model cannot be used.'),
+  prefix: filledText.default('agent:').describe('A message that starts with this text is for the agent.'),
   'max-steps': wholeNumber(1, 1000).default(30).describe('Maximum number of model requests of a run.'),
   'max-minutes': positiveNumber(1440)
     .default(20)
@@ -322,13 +326,15 @@ const agent = section({
   protocol: oneOf(['auto', 'native', 'json'])
     .default('auto')
     .describe(
-      'How models call tools. native: as tool calls of the API. json: as JSON in their text. auto: native if the model can.',
+      'How models call tools. native: as tool calls of the API. json: as JSON in their text. auto: native if the model supports it.',
     ),
 })
 
 const sessions = section({
-  'keep-days': wholeNumber(1, 36_500).default(30).describe('Forget messages to workspaces after this time. Days.'),
-  'keep-runs': wholeNumber(1, 100_000).default(1000).describe('Messages to remember for each workspace.'),
+  'keep-days': wholeNumber(1, 36_500)
+    .default(30)
+    .describe('Delete messages to workspaces, with their runs, after this many days.'),
+  'keep-runs': wholeNumber(1, 100_000).default(1000).describe('Maximum number of runs to keep for each workspace.'),
 })
 
 const gateway = section({
@@ -336,7 +342,7 @@ const gateway = section({
   host: bindHost
     .refine(isLoopbackHost, 'expected an address of this machine: other machines must not offer tools')
     .default('127.0.0.1')
-    .describe('Address for tool providers. Must be an address of this machine. 127.0.0.1: ::1 too.'),
+    .describe('Address for tool providers. Must be an address of this machine. 127.0.0.1 includes ::1.'),
   port: port.default(9400).describe('TCP port for tool providers. They expect 9400.'),
 })
 

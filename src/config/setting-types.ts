@@ -179,7 +179,7 @@ export const optionalBaseUrl = z
   })
   .overwrite((value) => value.replace(/\/+$/, ''))
 
-const folderPhrase = 'an absolute path, or one that begins with ~/'
+const folderPhrase = 'an absolute path, or one that starts with ~/'
 const folderPath = z
   .string(folderPhrase)
   .refine(

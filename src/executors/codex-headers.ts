@@ -1,5 +1,5 @@
 import type { CodexCredential } from '../auth/codex/credentials.ts'
-import { passHeaders } from './read-reply.ts'
+import { createHeaderFilter } from './read-reply.ts'
 import type { UpstreamReply } from './send-request.ts'
 
 /** Identifies the program by its own name, never by another client's. */
@@ -54,19 +54,21 @@ export function codexModelsHeaders(identity: CodexIdentity, credential: CodexCre
  * Codex CLI would take for news about its model list.
  * Source: docs/codex-wire.md, "Rate limits".
  */
-const passedOn = new RegExp(
-  [
-    String.raw`x-codex-(?:primary|secondary)-(?:used-percent|window-minutes|reset-at|reset-after-seconds)`,
-    String.raw`x-codex-(?:active-limit|plan-type|rate-limit-reached-type)`,
-    String.raw`x-codex-credits-(?:has-credits|unlimited|balance)`,
-    String.raw`x-ratelimit-[a-z-]{1,40}`,
-    'x-oai-request-id|cf-ray|x-should-retry|retry-after-ms',
-  ]
-    .map((names) => `^(?:${names})$`)
-    .join('|'),
+const passOn = createHeaderFilter(
+  new RegExp(
+    [
+      String.raw`x-codex-(?:primary|secondary)-(?:used-percent|window-minutes|reset-at|reset-after-seconds)`,
+      String.raw`x-codex-(?:active-limit|plan-type|rate-limit-reached-type)`,
+      String.raw`x-codex-credits-(?:has-credits|unlimited|balance)`,
+      String.raw`x-ratelimit-[a-z-]{1,40}`,
+      'x-oai-request-id|cf-ray|x-should-retry|retry-after-ms',
+    ]
+      .map((names) => `^(?:${names})$`)
+      .join('|'),
+  ),
 )
 
 export function passedCodexHeaders(headers: UpstreamReply['headers']): Record<string, string> {
   // The caller's `x-request-id` is ours.
-  return passHeaders({ 'x-oai-request-id': headers['x-request-id'], ...headers }, passedOn)
+  return passOn({ 'x-oai-request-id': headers['x-request-id'], ...headers })
 }

@@ -1,7 +1,6 @@
 import { fixedHeaders, purposeHeaders } from '../config/header-table.ts'
 import type { Initiator, Purpose, UpstreamCall } from './executor.ts'
-import { passHeaders } from './read-reply.ts'
-import type { UpstreamReply } from './send-request.ts'
+import { createHeaderFilter } from './read-reply.ts'
 
 /** The header table of `copilot.headers`, in lower case; it identifies the program. */
 export type IdentityHeaders = Readonly<Record<string, string>>
@@ -82,9 +81,6 @@ export function createCopilotHeaders(identity: IdentityHeaders, clientIds: Ident
  * again (`retry-after` travels with the error), and the ids that support asks for. Everything else (cookies, CORS,
  * server names) is dropped.
  */
-const passedOn =
-  /^(?:x-github-request-id|x-copilot-service-request-id|x-quota-snapshot-[a-z_]+|x-usage-ratelimit-[a-z]+|x-ratelimit-exceeded|x-should-retry|retry-after-ms)$/
-
-export function passedHeaders(headers: UpstreamReply['headers']): Record<string, string> {
-  return passHeaders(headers, passedOn)
-}
+export const passedHeaders = createHeaderFilter(
+  /^(?:x-github-request-id|x-copilot-service-request-id|x-quota-snapshot-[a-z_]+|x-usage-ratelimit-[a-z]+|x-ratelimit-exceeded|x-should-retry|retry-after-ms)$/,
+)

@@ -117,7 +117,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
     if (isSameSecret(text, token)) return true
     if (now() - tokenRefusedAt > refusedTokenLogMs) {
       tokenRefusedAt = now()
-      log.warn('a tool provider was refused, because its token is not that of this run of the daemon')
+      log.warn('refused a tool provider with a wrong token; it must read the current token again')
     }
     return false
   }
@@ -188,7 +188,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
       const { promise, resolve } = Promise.withResolvers<void>()
       setTimer(resolve, failedKeys.count(loopback))
       await promise
-      return { status: 401, body: { error: 'the key is not that of this daemon' } }
+      return { status: 401, body: { error: 'wrong key: it belongs to another copilot-proxy' } }
     }
     if (command === makeToken) await rotate()
     return { status: 200, body: { providers: listProviders() } }

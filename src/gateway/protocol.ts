@@ -150,7 +150,8 @@ function receive(state: ConnectionState, decoded: Decoded, world: Surroundings):
 
 function authenticate(state: ConnectionState, token: string, world: Surroundings): Step {
   if (!world.isToken(token)) {
-    const detail = 'The token is not that of the running gateway. Check TAP_PROVIDER_TOKEN.'
+    const detail =
+      'Wrong token. Read the current one again: from the file .provider-token, or from copilot-proxy gateway token.'
     return refuse(state, 'AUTH_FAILED', detail, 'auth', world)
   }
   const active = world.sessions()
@@ -160,7 +161,7 @@ function authenticate(state: ConnectionState, token: string, world: Surroundings
 function greet(state: ConnectionState, message: Hello, world: Surroundings): Step {
   const { name: provider, session: sessionId, tools: given = [] } = message
   if (message.protocolVersion !== protocolVersion) {
-    const detail = `This gateway speaks version ${protocolVersion}. Set protocolVersion to it.`
+    const detail = `This gateway supports version ${protocolVersion} only. Set protocolVersion to ${protocolVersion}.`
     return refuse(state, 'UNSUPPORTED_VERSION', detail, 'hello', world)
   }
   if (!world.sessions().some(({ id }) => id === sessionId)) {
@@ -219,14 +220,13 @@ function isOtherSession({ sessionId }: Bound, named: string | undefined): boolea
 }
 
 function refuseSession(state: Bound, replyTo: string, world: Surroundings): Step {
-  const detail = 'The sessionId is not that of the session selected in hello.'
+  const detail = 'The sessionId must be the id of the session in hello.'
   return refuse(state, 'INVALID_SESSION', detail, replyTo, world)
 }
 
 function wrongState(state: ConnectionState, type: string, world: Surroundings): Step {
   const expected = { await_auth: 'auth', await_hello: 'hello', bound: 'tool.result, push, tools.update or goodbye' }
-  const detail =
-    state.at === 'disconnected' ? '' : `A message of type ${type} has no place here: ${expected[state.at]} is expected.`
+  const detail = state.at === 'disconnected' ? '' : `Unexpected message type ${type}: expected ${expected[state.at]}.`
   return refuse(state, 'UNKNOWN_TYPE', detail, type, world)
 }
 

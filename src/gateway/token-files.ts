@@ -79,7 +79,7 @@ export function createTokenFiles({ ownDir, discoveryDir, pid, processStart, log 
       if (found !== undefined && !(await isOurs(dir, found))) {
         log.warn(
           { file },
-          'the token of another gateway is here; providers that read it connect there. If it no longer runs, delete the file',
+          'this file has the token of another gateway, so tool providers connect to that gateway; if it no longer runs, delete the file',
         )
         return undefined
       }
@@ -224,7 +224,7 @@ async function readNote(dir: string): Promise<OwnerNote | undefined> {
 /** Undefined if there is none. @throws an error for anything that is no file */
 async function readToken(file: string): Promise<string | undefined> {
   try {
-    if (!(await nodeFs.lstat(file)).isFile()) throw new Error(`${file} is no plain file`)
+    if (!(await nodeFs.lstat(file)).isFile()) throw new Error(`${file} is not a plain file`)
     return (await nodeFs.readFile(file, 'utf8')).trim()
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined

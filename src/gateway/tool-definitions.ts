@@ -64,7 +64,7 @@ export function readTools(given: readonly unknown[], ownerOf: (name: string) => 
     if (reservedPattern.test(name)) {
       return refuse(
         'TOOL_CONFLICT',
-        `The name "${name}" begins with mcp. or rpc., which are reserved. Rename the tool.`,
+        `The name "${name}" starts with mcp. or rpc., which are reserved. Rename the tool.`,
       )
     }
     const owner = seen.has(modelName(name)) ? 'another tool of this provider' : ownerOf(name)

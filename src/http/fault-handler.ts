@@ -71,11 +71,11 @@ export function createFaultHandler({ log, redact, metrics, requests, now, dateNo
         ...routeField(request),
         ...request.meter?.facts(),
         ...(request.keyName !== undefined && { key: request.keyName }),
-        ...(suppressed > 0 && { unsaid: suppressed }),
+        ...(suppressed > 0 && { suppressed }),
       }
       log[severityOf(error, status)](line, status >= 500 ? 'request failed' : 'request refused')
       if (request.meter !== undefined) request.meter.record(line)
-      else if (isLimited || !isAboutRequests(request)) {
+      else if (isLimited || !isLookup(request, error)) {
         requests.note({ startedAtMs: dateNow(), origin: originOf(request), line })
       }
     }
@@ -95,11 +95,9 @@ export function createFaultHandler({ log, redact, metrics, requests, now, dateNo
   }
 }
 
-/**
- * Failed requests for the list of requests do not appear in it: they would fill the list that the caller tries to read.
- */
-function isAboutRequests({ routeOptions: { url } }: FastifyRequest): boolean {
-  return url === '/requests' || url === '/requests/:id'
+/** Failed look-ups of requests and models do not appear in the last requests: `requests` and `config check` make many. */
+function isLookup({ method, routeOptions: { url } }: FastifyRequest, { kind }: ProxyError): boolean {
+  return url === '/requests' || url === '/requests/:id' || (method === 'GET' && kind === 'model_not_found')
 }
 
 /** E.g. `POST /v1/messages`. The error of an unknown route names the path itself. */

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIPv4, isIPv6 } from 'node:net'
+import { rememberResults } from '../cache/remember-results.ts'
 import { isLoopbackHost } from '../config/loopback.ts'
 
 export interface OriginPolicyOptions {
@@ -33,7 +34,7 @@ export function checkOrigin(
 ): OriginVerdict {
   if (countOf(rawHeaders, 'host') !== 1) return { ok: false, detail: 'exactly one Host header is required' }
   const host = parseHost(headers.host ?? '')
-  if (host === undefined) return { ok: false, detail: 'the Host header is malformed' }
+  if (host === null) return { ok: false, detail: 'the Host header is malformed' }
   if (!isAllowedHost(host, options)) {
     const { name, port = 80 } = host
     const entry = port === options.port ? name : `${name}:${port}`
@@ -57,13 +58,13 @@ interface Host {
   readonly port: number | undefined
 }
 
-function parseHost(text: string): Host | undefined {
-  const match = /^(?<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(?<port>\d{1,5}))?$/i.exec(text)
-  if (match?.groups === undefined) return undefined
-  const { name, port } = match.groups
-  if (name === undefined) return undefined
-  return { name: name.toLowerCase(), port: port === undefined ? undefined : Number(port) }
-}
+const hostHeader = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/i
+
+/** null for a malformed one. */
+const parseHost = rememberResults((text): Host | null => {
+  const [, name, port] = hostHeader.exec(text) ?? []
+  return name === undefined ? null : { name: name.toLowerCase(), port: port === undefined ? undefined : Number(port) }
+})
 
 function isAllowedHost(host: Host, options: OriginPolicyOptions): boolean {
   // Any port: a forwarded port (ssh -L, a container) keeps the loopback name, and rebinding cannot forge the name.

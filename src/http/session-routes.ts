@@ -80,7 +80,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
 
   app.delete<{ Params: { id: string } }>('/sessions/:id/history', { config }, async (request, reply) => {
     const { workspaces, sessions } = await open(reply)
-    sessions.forget(findSession(workspaces, request.params.id))
+    await sessions.forget(findSession(workspaces, request.params.id))
     return reply.code(204).send()
   })
 
@@ -129,7 +129,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
       }
       let attached = 0
       for (const each of attachments) attached += 'text' in each ? each.text.length : each.base64.length
-      if (attached > maxAttached) throw invalid('attachments', 'must hold at most 10 MB in all')
+      if (attached > maxAttached) throw invalid('attachments', 'must have at most 10 MB in total')
       const isForAgent = body.text.startsWith(agent.prefix)
       const text = isForAgent ? body.text.slice(agent.prefix.length).trim() : body.text
       if (text === '') throw invalid('text', `must say what to do after ${JSON.stringify(agent.prefix)}`)

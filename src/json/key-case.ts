@@ -1,19 +1,13 @@
+import { rememberResults } from '../cache/remember-results.ts'
 import { isObject } from './json.ts'
 import type { JsonObject } from './json.ts'
 
 const camelCase = /^[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+$/
-const snakeNames = new Map<string, string>()
-/** Objects of others, such as an error's fields, can have any number of keys. */
-const mostSnakeNames = 1000
 
 /** `requestId` to `request_id`; other names unchanged. */
-export function snakeName(key: string): string {
-  const known = snakeNames.get(key)
-  if (known !== undefined) return known
-  const name = camelCase.test(key) ? key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) : key
-  if (snakeNames.size < mostSnakeNames) snakeNames.set(key, name)
-  return name
-}
+export const snakeName = rememberResults((key) =>
+  camelCase.test(key) ? key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) : key,
+)
 
 /** An object of ours as HTTP clients and readers of the log get it: camelCase keys in snake_case, others unchanged. */
 export function snakeKeys(value: object): JsonObject {

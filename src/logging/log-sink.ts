@@ -82,8 +82,14 @@ export function createLogSink(options: LogSinkOptions): LogSink {
   }
 
   function continueAfter(pause: Promise<void> | undefined): void {
-    if (pause === undefined) writeQueued()
-    else void pause.then(writeQueued)
+    if (pause === undefined) gather()
+    else void pause.then(gather)
+  }
+
+  /** Writes the queue after `gatherMs`; at once if somebody waits. */
+  function gather(): void {
+    if (gatherMs === 0 || queued.length === 0 || waiting.length > 0) writeQueued()
+    else gathering = setTimeout(writeQueued, gatherMs)
   }
 
   return {
@@ -98,8 +104,7 @@ export function createLogSink(options: LogSinkOptions): LogSink {
       queued.push(line)
       queuedLength += line.length
       if (busy || gathering !== undefined) return
-      if (gatherMs === 0) writeQueued()
-      else gathering = setTimeout(writeQueued, gatherMs)
+      gather()
     },
     flush: (withinMs) => {
       if (gathering !== undefined) writeQueued()

@@ -153,7 +153,7 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
     const fields = { problem: reason, ...(error.kind === 'internal' && { err: cause }) }
     log[isNews ? 'warn' : 'debug'](
       fields,
-      `${deps.name} model list could not be fetched; the last known one stays in force`,
+      `${deps.name} model list could not be fetched; the last known one remains in use`,
     )
     problem = reason
     return { kind: 'kept', problem: reason, error }

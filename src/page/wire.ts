@@ -312,6 +312,7 @@ export interface RequestRow {
   readonly asked_model: string | null
   readonly model: string | null
   readonly route: string | null
+  readonly fallback: string | null
   readonly status: number
   readonly http_status: number
   readonly failed: boolean

@@ -67,7 +67,7 @@ export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): 
       if (workspaces() === undefined) return reply.callNotFound()
       const { raw, headers, keyName } = request
       if (keysInSubprotocols(headers).length > 0 && !offeredSubprotocols(headers).includes(subprotocol)) {
-        const detail = `offer the subprotocol "${subprotocol}" beside the one with the key`
+        const detail = `offer the subprotocol "${subprotocol}" too, next to the one with the key`
         throw new Fault({ kind: 'invalid_request', path: 'sec-websocket-protocol', detail })
       }
       // Loaded here, so that a daemon without clients of /rpc holds none of it.

@@ -33,9 +33,9 @@ export async function endInterruptedRuns(rows: readonly RunRow[], deps: Interrup
       outcome: 'interrupted',
       reason:
         row.state === 'queued'
-          ? 'copilot-proxy ended before the run began.'
-          : 'copilot-proxy ended in the middle of the run.',
-      summary: summarise(files),
+          ? 'copilot-proxy stopped before the run started.'
+          : 'copilot-proxy stopped in the middle of the run.',
+      summary: summarise(files, commandsOf(parts)),
       answer: '',
       ...usedBy(data),
       files: [...files],
@@ -65,10 +65,39 @@ async function changedFiles(
   return [...recorded, ...unrecorded.filter(({ path }) => !known.has(path))]
 }
 
-function summarise(files: readonly FileChange[]): string {
-  if (files.length === 0) return 'No file was changed.'
+function summarise(files: readonly FileChange[], commands: readonly string[]): string {
   const lines = files.map(({ path, change, added, removed }) => `- ${path}: ${change}, +${added} −${removed}`)
-  return `Changed before the end:\n${lines.join('\n')}`
+  return [
+    ...(files.length === 0 ? ['No file was changed.'] : ['Changed before the end:', ...lines]),
+    ...(commands.length === 0 ? [] : ['Commands that were run, which may have changed more files:', ...commands]),
+  ].join('\n')
+}
+
+const commandCall = z.object({
+  tool: z.enum(['mcp.shell.run', 'mcp.task.run']),
+  args: z.union([
+    z.object({ argv: z.array(z.string()) }).transform(({ argv }) => argv.join(' ')),
+    z.object({ cmd: z.string() }).transform(({ cmd }) => cmd),
+    z.object({ name: z.string() }).transform(({ name }) => `task ${name}`),
+  ]),
+  outcome: z.string().optional(),
+  message: z.string().optional(),
+})
+
+/** A command in progress goes on without this program until it ends by itself. */
+function commandsOf(parts: readonly Part[]): readonly string[] {
+  const waiting = new Set(
+    parts.flatMap(({ kind, data }) => {
+      const isOpen = kind === 'approval' && (data['state'] === 'pending' || data['state'] === 'refuse')
+      return isOpen ? [data['callId']] : []
+    }),
+  )
+  return parts.flatMap(({ kind, data }) => {
+    const { success, data: found } = commandCall.safeParse(kind === 'call' ? data : undefined)
+    if (!success || waiting.has(data['callId'])) return []
+    if (found.outcome === undefined) return [`- ${found.args} → not known: it may still have been running`]
+    return found.outcome === 'ok' ? [`- ${found.args} → ${found.message ?? 'ended'}`] : []
+  })
 }
 
 export function parseRunData({ data }: Pick<RunRow, 'data'>) {

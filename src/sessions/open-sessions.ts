@@ -3,6 +3,7 @@ import type { AgentOutcome, AgentTask, FileChange } from '../agent/agent-task.ts
 import type { Config } from '../config/schema.ts'
 import type { Logger } from '../logging/logger.ts'
 import { DatabaseError } from '../sqlite/database.ts'
+import { createCheckpoints } from './create-checkpoints.ts'
 import { createEventHub } from './event-hub.ts'
 import { endInterruptedRuns, parsePart, parseRunData } from './interrupted-runs.ts'
 import { createPushes } from './pushes.ts'
@@ -40,8 +41,11 @@ export interface SessionsDeps {
   readonly log: Logger
 }
 
-/** Of earlier items that a run gets: more than any model reads. Characters. */
-const maxHistory = 8 * 1024 * 1024
+/** Of earlier items that a run gets: what the models with the largest context read. Characters. */
+const maxHistory = 4 * 1024 * 1024
+
+/** Of earlier items that are read without a pause. Characters. */
+const historyAtOnce = 256 * 1024
 
 /** Between two searches for what is too old. Ms. */
 const pruneEveryMs = 60 * 60 * 1000
@@ -61,14 +65,20 @@ export function openSessions(deps: SessionsDeps): Sessions {
   let entryCount = 0
 
   const file = createSessionFile({ file: deps.file, isOptional: deps.isOptional, maxBytes: deps.maxBytes, log }, onOpen)
+  const checkpoints = createCheckpoints({ file: deps.file, attempt, isOpen: file.isOpen })
   const writer = createSessionWriter({ file, now: monotonicMs, log, onFailure: tellFailure })
-  const saveRun = (run: RunRow): void => writer.put(`run/${run.id}`, run.data.length, (store) => store.putRun(run))
+  const saveRun = (id: string, length: number, row: () => RunRow): void =>
+    writer.put(`run/${id}`, length, (store) => store.putRun(row()))
   const savePart = (run: string, { kind, key, data }: Part): void => {
     const text = JSON.stringify(data)
     writer.put(`${kind}/${run}/${key}`, text.length, (store) => store.putPart({ run, kind, key, data: text }))
   }
   const hub = createEventHub({
-    save: (events) => writer.flush(events),
+    save(events) {
+      const isStored = writer.flush(events)
+      if (isStored && file.isOpen()) checkpoints.consider()
+      return isStored
+    },
     read: (after, session, limit) => attempt((store) => store.eventsAfter(after, session, limit)),
     prunedTo: () => attempt((store) => store.prunedTo()) ?? 0,
     // Larger than every id of an earlier process, even if its last ones were not stored or the file is a new one.
@@ -81,7 +91,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
     find: (id) => workspaces.sessions().find((session) => session.id === id),
     runAgent: deps.runAgent,
     defaultModel: deps.defaultModel,
-    history: (sessionId) => read((store) => store.itemsOf(sessionId, maxHistory)).flatMap(parseItems),
+    history: earlierItems,
     publish: hub.publish,
     flush: hub.flush,
     saveRun,
@@ -150,7 +160,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
       await endInterruptedRuns(rows, {
         partsOf: (run) => use((store) => store.partsOf(run)).flatMap((part) => parsePart(part) ?? []),
         changes: deps.changes,
-        saveRun,
+        saveRun: (row) => saveRun(row.id, row.data.length, () => row),
         savePart,
         publish: hub.publish,
         now,
@@ -178,7 +188,28 @@ export function openSessions(deps: SessionsDeps): Sessions {
         entriesPerSession: keptEntries,
       }),
     )
+    checkpoints.consider()
     endPrune = setTimer(prune, hasMore === true ? pruneAgainMs : pruneEveryMs)
+  }
+
+  /** Reads a little at a time, because nothing else runs meanwhile. */
+  async function earlierItems(sessionId: string): Promise<AgentTask['history']> {
+    hub.flush()
+    const runsOfItems: AgentTask['history'][] = []
+    let before = Number.MAX_SAFE_INTEGER
+    let length = 0
+    let lengthAtOnce = 0
+    for (;;) {
+      const found = use((store) => store.itemsBefore(sessionId, before))
+      length += found?.data.length ?? 0
+      if (found === undefined || length > maxHistory) return runsOfItems.toReversed().flat()
+      runsOfItems.push(parseItems(found.data))
+      before = found.seq
+      lengthAtOnce += found.data.length
+      if (lengthAtOnce < historyAtOnce) continue
+      lengthAtOnce = 0
+      await new Promise(setImmediate)
+    }
   }
 
   let known = new Map(workspaces.sessions().map(({ id, name }) => [id, name]))
@@ -228,10 +259,13 @@ export function openSessions(deps: SessionsDeps): Sessions {
         return data === undefined ? [] : [reportMessage(row, data)]
       }),
     openRuns: runs.open,
-    forget(sessionId) {
+    async forget(sessionId) {
       if (runs.open(sessionId).length > 0) throw refused('run_in_progress')
-      read((store) => store.forget(sessionId))
+      const newest = read((store) => store.newest())
       hub.forget(sessionId)
+      while (use((store) => store.forget(sessionId, newest))) await new Promise(setImmediate)
+      await checkpoints.run()
+      use((store) => store.emptyLog())
     },
     streams: (sessionId) =>
       read((store) => store.streamsOf(sessionId)).map(({ name, entries, lastMs }) => ({

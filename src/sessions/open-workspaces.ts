@@ -85,7 +85,10 @@ export async function openWorkspaces({
     const opened = open.find((each) => each.session === session)
     if (opened === undefined) throw new ToolError({ kind: 'cancelled' })
     if (dataDir === undefined) {
-      throw new ToolError({ kind: 'failed', detail: 'There is no folder for the journal of changes.' })
+      throw new ToolError({
+        kind: 'failed',
+        detail: 'Changes cannot be stored for undo, because you have no home folder. Set HOME or COPILOT_PROXY_HOME.',
+      })
     }
     const dir = join(dataDir, session.id, 'journal')
     opened.journal ??= openJournal({ folder: session.folder, dir, now: Date.now }).then((journal) => {

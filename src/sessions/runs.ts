@@ -20,11 +20,12 @@ export interface RunsDeps {
   /** For messages that name none, if the configuration names none. */
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
   /** The items of earlier runs. */
-  readonly history: (sessionId: string) => AgentTask['history']
+  readonly history: (sessionId: string) => Promise<AgentTask['history']>
   readonly publish: (sessionId: string, event: SessionEvent) => void
   /** Stores and sends what was published. */
   readonly flush: () => void
-  readonly saveRun: (run: RunRow) => void
+  /** @param row called when it is stored: the text of the message may be long @param length of its text, in characters */
+  readonly saveRun: (id: string, length: number, row: () => RunRow) => void
   readonly savePart: (run: string, part: Part) => void
   readonly saveItems: (sessionId: string, run: string, items: AgentOutcome['items']) => void
   readonly randomId: () => string
@@ -88,9 +89,12 @@ export function createRuns(deps: RunsDeps): Runs {
     for (const listener of listeners) listener(id, state)
   }
 
-  function save({ id, session, state, startedMs, data }: Run): void {
-    const endedMs = state === 'ended' ? now() : null
-    deps.saveRun({ id, session: session.id, state, startedMs, endedMs, data: JSON.stringify(data) })
+  function save(run: Run): void {
+    const { id, session, startedMs, data } = run
+    const endedMs = run.state === 'ended' ? now() : null
+    deps.saveRun(id, data.text.length, () => {
+      return { id, session: session.id, state: run.state, startedMs, endedMs, data: JSON.stringify(data) }
+    })
   }
 
   function setState(run: Run, state: RunState): void {
@@ -156,7 +160,7 @@ export function createRuns(deps: RunsDeps): Runs {
         mode: message.mode,
         text: message.text,
         attachments: message.attachments,
-        history: deps.history(session.id),
+        history: await deps.history(session.id),
         settings: { ...settings, model, maxSteps: message.maxSteps ?? settings.maxSteps },
         initiator: message.origin === 'user' ? 'user' : 'agent',
         caller: `agent:${message.keyName ?? 'local'}`,

@@ -65,7 +65,7 @@ export function createSessionFile(
     if (aside === undefined) throw cause
     log.error(
       { file: aside, reason: cause.message },
-      'the file of the sessions was damaged; moved it aside and began a new one',
+      'the file of the sessions was damaged; moved it aside and started a new one',
     )
   }
 

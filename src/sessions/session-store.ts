@@ -1,7 +1,8 @@
-import type { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
-import { DatabaseError, inTransaction, openDatabase, withDatabaseErrors } from '../sqlite/database.ts'
+import { DatabaseError, inMemory, openDatabase, withDatabaseErrors } from '../sqlite/database.ts'
+import { createOldRows, type OldRows } from './old-rows.ts'
 import { prepareSessions } from './prepare-sessions.ts'
+import { createSessionSql } from './session-sql.ts'
 
 /** The head of a run. `data` is JSON. */
 export interface RunRow {
@@ -47,17 +48,8 @@ export interface Page {
   readonly before?: string | undefined
 }
 
-/** What is kept beyond these limits is deleted, a part at a time. */
-interface KeepLimits {
-  /** Runs and entries that are older go. Ms since epoch. */
-  readonly sinceMs: number
-  readonly runsPerSession: number
-  readonly events: number
-  readonly entriesPerSession: number
-}
-
 /** Sessions in one SQLite file. Every call may throw a DatabaseError. */
-export interface SessionStore {
+export interface SessionStore extends OldRows {
   /** All writes of `act`, or none if it throws. */
   readonly write: (act: () => void) => void
   readonly putRun: (run: RunRow) => void
@@ -71,8 +63,8 @@ export interface SessionStore {
   readonly unfinished: () => readonly RunRow[]
   readonly partsOf: (run: string) => readonly PartRow[]
   readonly approval: (id: string) => PartRow | undefined
-  /** The items of the newest runs, oldest first, as long as they fit. @param maxLength characters */
-  readonly itemsOf: (session: string, maxLength: number) => readonly string[]
+  /** The items of the newest run before this one, by the order of their storing. */
+  readonly itemsBefore: (session: string, seq: number) => { readonly seq: number; readonly data: string } | undefined
   readonly eventsAfter: (id: number, session: string | undefined, limit: number) => readonly EventRow[]
   /** Of the newest event that was ever stored; 0 if there was none. */
   readonly lastEventId: () => number
@@ -83,10 +75,12 @@ export interface SessionStore {
     session: string,
   ) => readonly { readonly name: string; readonly entries: number; readonly lastMs: number }[]
   readonly entriesOf: (session: string, stream: string, page: Page) => readonly EntryRow[]
-  /** Deletes a part of what is too old or too much. Returns whether there is more. */
-  readonly prune: (limits: KeepLimits) => boolean
-  /** Deletes everything of a session, also from the file. */
-  readonly forget: (session: string) => void
+  /** Whether the write-ahead log is so long that it should be moved into the file. */
+  readonly hasLongLog: () => boolean
+  /** Moves the write-ahead log into the file, and waits for the disk. */
+  readonly checkpoint: () => void
+  /** Also removes the text of the log: what was deleted would stay there until its next use. */
+  readonly emptyLog: () => void
   readonly close: () => void
 }
 
@@ -122,14 +116,14 @@ const entryRow = z.object({
   data: z.string(),
 }) satisfies z.ZodType<EntryRow>
 const streamRow = z.object({ name: z.string(), entries: z.number(), lastMs: z.number() })
-const dataRow = z.object({ data: z.string() })
+const itemsRow = z.object({ seq: z.number(), data: z.string() })
 const valueRow = z.object({ value: z.number().nullable() })
-
-/** Rows that one call of `prune` deletes from a table: it must not hold up the process. */
-const prunedAtOnce = 200
 
 /** More than the limits of `prune` leave of usual messages. */
 const defaultMaxBytes = 2 ** 31
+
+/** A write-ahead log of this size is moved into the file. Bytes, roughly. */
+const longLog = 512 * 1024
 
 /** How long to wait for a process that has the file open, blocking this one. Ms. */
 const waitMs = 50
@@ -150,24 +144,8 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
     if (!(error instanceof DatabaseError) || error.problem !== 'busy') throw error
     throw new DatabaseError('busy', `Another copilot-proxy is using the sessions in ${file}.`, { cause: error })
   }
-
-  const prepared = new Map<string, ReturnType<DatabaseSync['prepare']>>()
-  const statement = (sql: string): ReturnType<DatabaseSync['prepare']> => {
-    const known = prepared.get(sql)
-    if (known !== undefined) return known
-    const made = database.prepare(sql)
-    prepared.set(sql, made)
-    return made
-  }
-  const all = <Row>(schema: z.ZodType<Row>, sql: string, ...values: readonly (string | number)[]): Row[] =>
-    guarded(() => {
-      const rows = z.array(schema).safeParse(statement(sql).all(...values))
-      if (rows.success) return rows.data
-      throw new DatabaseError('damaged', `Cannot read the sessions in ${file}.`)
-    })
-  const change = (sql: string, ...values: readonly (string | number | null)[]): number =>
-    guarded(() => Number(statement(sql).run(...values).changes))
-  const write = (act: () => void): void => guarded(() => inTransaction(database, act))
+  const sql = createSessionSql(database, file)
+  const { all, change, write } = sql
 
   const putRun = `INSERT INTO runs (id, session, state, started_ms, ended_ms, data) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET state = excluded.state, started_ms = excluded.started_ms, ended_ms = excluded.ended_ms,
@@ -181,35 +159,6 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
     )
   }
   const prunedTo = (): number => all(valueRow, `SELECT value FROM meta WHERE name = 'pruned_to'`)[0]?.value ?? 0
-
-  function deleteRuns(ids: readonly string[]): void {
-    for (const id of ids) {
-      change('DELETE FROM parts WHERE run = ?', id)
-      change('DELETE FROM items WHERE run = ?', id)
-      change('DELETE FROM runs WHERE id = ?', id)
-    }
-  }
-
-  function idOf(sql: string, ...values: readonly number[]): number | undefined {
-    return all(valueRow, sql, ...values)[0]?.value ?? undefined
-  }
-
-  /** Events are in the order of time: those before the first that stays are deleted. */
-  function pruneEvents(sinceMs: number, most: number): number {
-    const first = idOf('SELECT min(id) AS value FROM events')
-    if (first === undefined) return 0
-    const firstYoung = idOf('SELECT id AS value FROM events WHERE time_ms >= ? ORDER BY id LIMIT 1', sinceMs)
-    const firstOfMost = idOf('SELECT id AS value FROM events ORDER BY id DESC LIMIT 1 OFFSET ?', most - 1)
-    const firstKept = Math.max(firstYoung ?? Number.MAX_SAFE_INTEGER, firstOfMost ?? first)
-    const last = idOf(
-      'SELECT max(id) AS value FROM (SELECT id FROM events WHERE id < ? ORDER BY id LIMIT ?)',
-      firstKept,
-      prunedAtOnce,
-    )
-    if (last === undefined) return 0
-    setPrunedTo(last)
-    return change('DELETE FROM events WHERE id <= ?', last)
-  }
 
   return {
     write,
@@ -250,15 +199,13 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
     unfinished: () => all(runRow, `SELECT ${runColumns} FROM runs WHERE state <> 'ended' ORDER BY seq`),
     partsOf: (run) => all(partRow, 'SELECT run, kind, key, data FROM parts WHERE run = ? ORDER BY seq', run),
     approval: (id) => all(partRow, `SELECT run, kind, key, data FROM parts WHERE kind = 'approval' AND key = ?`, id)[0],
-    itemsOf: (session, maxLength) =>
+    itemsBefore: (session, seq) =>
       all(
-        dataRow,
-        `SELECT data FROM (
-          SELECT seq, data, sum(length(data)) OVER (ORDER BY seq DESC) AS total FROM items WHERE session = ?
-        ) WHERE total <= ? ORDER BY seq`,
+        itemsRow,
+        'SELECT seq, data FROM items WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT 1',
         session,
-        maxLength,
-      ).map(({ data }) => data),
+        seq,
+      )[0],
     eventsAfter: (id, session, limit) =>
       session === undefined
         ? all(eventRow, `SELECT ${eventColumns} FROM events WHERE id > ? ORDER BY id LIMIT ?`, id, limit)
@@ -288,46 +235,13 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
         before === undefined ? Number.MAX_SAFE_INTEGER : Number(before),
         limit,
       ).toReversed(),
-    prune({ sinceMs, runsPerSession, events, entriesPerSession }) {
-      let most = 0
-      write(() => {
-        const runs = all(
-          z.object({ id: z.string() }),
-          `SELECT id FROM (
-            SELECT id, started_ms, row_number() OVER (PARTITION BY session ORDER BY seq DESC) AS age FROM runs
-              WHERE state = 'ended'
-          ) WHERE age > ? OR started_ms < ? LIMIT ?`,
-          runsPerSession,
-          sinceMs,
-          prunedAtOnce,
-        )
-        deleteRuns(runs.map(({ id }) => id))
-        const deleted = pruneEvents(sinceMs, events)
-        const entries = change(
-          `DELETE FROM entries WHERE id IN (
-            SELECT id FROM (
-              SELECT id, time_ms, row_number() OVER (PARTITION BY session ORDER BY id DESC) AS age FROM entries
-            ) WHERE age > ? OR time_ms < ? LIMIT ?
-          )`,
-          entriesPerSession,
-          sinceMs,
-          prunedAtOnce,
-        )
-        most = Math.max(runs.length, deleted, entries)
-      })
-      if (most > 0) guarded(() => database.exec(`PRAGMA incremental_vacuum(${prunedAtOnce})`))
-      return most >= prunedAtOnce
+    ...createOldRows(sql, setPrunedTo),
+    hasLongLog: () => file !== inMemory && sql.logged() > longLog,
+    checkpoint() {
+      sql.resetLogged()
+      sql.pragma('wal_checkpoint(PASSIVE)')
     },
-    forget(session) {
-      write(() => {
-        change('DELETE FROM parts WHERE run IN (SELECT id FROM runs WHERE session = ?)', session)
-        for (const table of ['runs', 'items', 'events', 'entries']) {
-          change(`DELETE FROM ${table} WHERE session = ?`, session)
-        }
-      })
-      // Otherwise the deleted text would stay in the write-ahead log until its next use.
-      guarded(() => database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get())
-    },
+    emptyLog: () => sql.pragma('wal_checkpoint(TRUNCATE)'),
     close: () => database.close(),
   }
 }

@@ -47,8 +47,8 @@ export interface Sessions {
   readonly run: (runId: string) => ReturnType<typeof reportRun>
   readonly messages: (sessionId: string, page: Page) => readonly ReturnType<typeof reportMessage>[]
   readonly openRuns: (sessionId: string) => readonly OpenRun[]
-  /** Deletes everything that is kept of a session. @throws Fault `run_in_progress` */
-  readonly forget: (sessionId: string) => void
+  /** Deletes everything that is kept of a session so far. @throws Fault `run_in_progress` */
+  readonly forget: (sessionId: string) => Promise<void>
   readonly streams: (sessionId: string) => readonly StreamReport[]
   readonly entries: (sessionId: string, stream: string, page: Page) => readonly Readonly<Record<string, unknown>>[]
   readonly listen: EventHub['listen']

@@ -1,3 +1,4 @@
+import { cpuUsage } from 'node:process'
 import { createContext, Script } from 'node:vm'
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -7,10 +8,13 @@ import type { ParametersSchema } from './tool.ts'
 /** Of a tool's schema. Characters of JSON. */
 const maxSchemaLength = 256 * 1024
 
-/** What all patterns of a schema may take together for one call: some take exponential time. Ms. */
+/**
+ * Processor time that all patterns of a schema may take together for one call: some take exponential time. On a busy
+ * machine, more time than this passes even for a simple pattern. Ms.
+ */
 const patternMs = 50
 
-/** Time that the patterns of the running check may still take. A check is synchronous, so that one is enough. Ms. */
+/** What is left of it for the running check. A check is synchronous, so that one is enough. Ms. */
 const budget = { leftMs: patternMs }
 
 /** Schemas of this program, whose patterns are known to be fast. */
@@ -58,8 +62,10 @@ export function checkArguments(schema: ParametersSchema, args: unknown): void {
 
 function compile(schema: ParametersSchema): ValidateFunction {
   try {
-    if (JSON.stringify(schema).length > maxSchemaLength) throw new Error('The schema is too large.')
-    if (!isSchema(schema)) throw new Error('It is no JSON Schema.')
+    const isOwn = ownSchemas.has(schema)
+    // To compile the schema of schemas takes longer than those of all tools of this program.
+    if (!isOwn && JSON.stringify(schema).length > maxSchemaLength) throw new Error('The schema is too large.')
+    if (!isOwn && !isSchema(schema)) throw new Error('It is not a JSON Schema.')
     // A new instance: one instance refuses a second schema of the same `$id`, and keeps all of them.
     const ajv = new Ajv2020({
       ...options,
@@ -68,7 +74,7 @@ function compile(schema: ParametersSchema): ValidateFunction {
       // The optimiser takes seconds for a thousand properties.
       code: {
         optimize: false,
-        ...(!ownSchemas.has(schema) && { regExp: Object.assign(timedPattern, { code: 'timedPattern' }) }),
+        ...(!isOwn && { regExp: Object.assign(timedPattern, { code: 'timedPattern' }) }),
       },
     })
     // It compares each element with every other one.
@@ -89,16 +95,31 @@ function timedPattern(source: string, flags: string) {
   return {
     toString: () => String(pattern),
     test(text: string): boolean {
-      if (budget.leftMs < 1) throw new Error('the time for patterns is over')
-      const startedMs = performance.now()
       sandbox['text'] = text
       try {
-        return search.runInContext(sandbox, { timeout: Math.ceil(budget.leftMs) }) === true
+        for (;;) {
+          if (budget.leftMs < 1) throw new Error('the time for patterns is over')
+          const found = spend(() => search.runInContext(sandbox, { timeout: Math.ceil(budget.leftMs) }))
+          if (found !== undefined) return found === true
+        }
       } finally {
         sandbox['text'] = ''
-        budget.leftMs -= performance.now() - startedMs
       }
     },
+  }
+}
+
+/** Undefined if `search` was stopped, which goes by the clock: another attempt may have processor time left. */
+function spend(search: () => unknown): unknown {
+  const before = cpuUsage()
+  try {
+    return search()
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')) throw error
+    return undefined
+  } finally {
+    const { user, system } = cpuUsage(before)
+    budget.leftMs -= (user + system) / 1000
   }
 }
 

@@ -34,7 +34,7 @@ export function readSchema(given: ParametersSchema, total: SchemaCost = { object
   if (JSON.stringify(schema).length > schemaLimits.characters) {
     return `it has more than ${schemaLimits.characters} characters`
   }
-  return isSchema(schema) ? schema : 'it is no valid JSON Schema'
+  return isSchema(schema) ? schema : 'it is not a valid JSON Schema'
 }
 
 function findProblem(value: unknown, cost: { objects: number }, depth: number): string | undefined {

@@ -47,7 +47,7 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
       }),
       {
         name: 'mcp.fs.list',
-        description: 'Lists files of the workspace, without those that ignore files name.',
+        description: 'Lists files of the workspace, except files that .gitignore and similar files exclude.',
         effect: 'read',
         run: async (args, { session, signal }) => ({ ...(await listFiles(session.folder, args, signal)) }),
       },

@@ -19,6 +19,7 @@ interface RequestLine {
   readonly httpStatus?: number | undefined
   readonly model?: string | undefined
   readonly route?: string | undefined
+  readonly fallback?: string | undefined
   readonly key?: string | undefined
   readonly stream?: boolean | undefined
   readonly ttfbMs?: number | undefined
@@ -64,6 +65,8 @@ export interface RequestDocument {
   readonly asked_model: string | null
   readonly model: string | null
   readonly route: string | null
+  /** The fallback of an alias that answered, with the statuses of the models before it: `gpt-4.1 (429)`. */
+  readonly fallback: string | null
   /** As in the log and the metrics: a stream that broke has the status of its failure, and 499 if the caller left. */
   readonly status: number
   /** The status in the head of the answer. */
@@ -287,6 +290,7 @@ function toDocument(entry: Entry): RequestDocument {
     asked_model: entry.askedModel ?? null,
     model: line.model ?? null,
     route: line.route ?? null,
+    fallback: line.fallback ?? null,
     status: line.status,
     http_status: line.httpStatus ?? line.status,
     failed: isFailure(line.status),

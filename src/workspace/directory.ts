@@ -1,6 +1,17 @@
-import { constants, existsSync, readlinkSync } from 'node:fs'
+import {
+  close as closeCallback,
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  open as openCallback,
+  read as readCallback,
+  readlinkSync,
+  type Stats,
+} from 'node:fs'
 import { lstat, mkdir, open, readlink, realpath, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { errnoOf } from '../auth/records/record-fs.ts'
 
 /** A folder below a root, reached without following a link. */
@@ -41,29 +52,45 @@ const directoryFlags = constants.O_RDONLY | noFollow | (constants.O_DIRECTORY ??
 /** Linux: O_PATH, which `constants` lacks. It finds a file without opening it, so that no FIFO or device notices. */
 const pathOnly = 0x20_0000
 
+/** A file that was opened to be read. */
+export interface OpenFile {
+  /** Of the moment in which it was opened. */
+  readonly stats: Stats
+  /** From where the last read ended, into a part of a buffer. Returns how many bytes were there. */
+  readonly read: (buffer: Buffer, from: number, length: number) => Promise<number>
+  readonly close: () => Promise<void>
+}
+
+const openDescriptor = promisify(openCallback)
+const readDescriptor = promisify(readCallback)
+
 /**
  * Linux: opens a file in fewer steps than a walk through its folders. The system says where the file that it found really
  * is; the file is opened only if that is the path itself, so that no link is on the way.
  * @param path absolute, below the real path of the root
  * @returns undefined if there is a link on the way, or the file cannot be opened: a walk finds out why
  */
-export async function openDirectly(path: string): Promise<FileHandle | undefined> {
-  const found = await open(path, pathOnly | noFollow).catch(() => undefined)
+export async function openDirectly(path: string): Promise<OpenFile | undefined> {
+  // Descriptors instead of `FileHandle`: a tenth of the time of a short read goes into its collection.
+  const found = await openDescriptor(path, pathOnly | noFollow).catch(() => undefined)
   if (found === undefined) return undefined
-  const place = `/proc/self/fd/${found.fd}`
+  const place = `/proc/self/fd/${found}`
   try {
-    // Synchronous, because the answer is in the memory of the system: no disk is read.
-    return readlinkSync(place) === path ? await open(place, constants.O_RDONLY | nonBlocking) : undefined
+    // Synchronous, because the answers are in the memory of the system: no disk is read.
+    if (readlinkSync(place) !== path) return undefined
+    const stats = fstatSync(found)
+    const file = await openDescriptor(place, constants.O_RDONLY | nonBlocking)
+    return {
+      stats,
+      read: async (buffer, from, length) => (await readDescriptor(file, buffer, from, length, null)).bytesRead,
+      // Nobody waits until a file that was only read is closed: what was read is sent first.
+      close: async () => void setImmediate(() => closeCallback(file)),
+    }
   } catch {
     return undefined
   } finally {
-    closeLater(found)
+    closeSync(found)
   }
-}
-
-/** For a file that was only read: nobody needs to wait until it is closed. */
-export function closeLater(file: FileHandle): void {
-  void file.close().catch(() => {})
 }
 
 /** Linux: `/proc/self/fd/N/name` names an entry of an open folder, wherever the folder's path leads by now. */

@@ -5,7 +5,6 @@ import { platform as hostPlatform } from 'node:os'
 import { sweepStrayFiles, temporaryName } from '../auth/records/atomic-file.ts'
 import { errnoOf } from '../auth/records/record-fs.ts'
 import {
-  closeLater,
   explain,
   hasDescriptorPaths,
   LinkFound,
@@ -13,6 +12,7 @@ import {
   openDirectory,
   openFlags,
   type Directory,
+  type OpenFile,
 } from './directory.ts'
 import type { FileContent, Folder } from './folder.ts'
 import { linkTarget, normalPath } from './paths.ts'
@@ -71,7 +71,7 @@ export async function openFolder(
   }
 
   /** The open file, through links inside the root. */
-  async function openFile(given: string): Promise<fs.FileHandle> {
+  async function openFile(given: string): Promise<OpenFile> {
     let place = placeOf(given)
     const direct = held ? await openDirectly(join(root, place.path)) : undefined
     if (direct !== undefined) return direct
@@ -92,7 +92,7 @@ export async function openFolder(
     throw failed(`${quote(given)} is a link that leads back to itself.`)
   }
 
-  async function openItself({ folder, name }: Place): Promise<fs.FileHandle> {
+  async function openItself({ folder, name }: Place): Promise<OpenFile> {
     const directory = await openDirectory(root, folder, { held, create: false })
     try {
       const entry = directory.entry(name)
@@ -101,11 +101,11 @@ export async function openFolder(
       })
       try {
         await directory.check(name)
+        return { stats: await file.stat(), read: readerOf(file), close: () => file.close() }
       } catch (error) {
         await file.close()
         throw error
       }
-      return file
     } finally {
       await directory.close()
     }
@@ -118,17 +118,15 @@ export async function openFolder(
     refuseCancelled(signal)
     const file = await openFile(given)
     try {
-      const stats = await file.stat()
+      const { stats } = file
       if (stats.isDirectory()) throw failed(`${quote(given)} is a folder.`)
       if (!stats.isFile()) throw failed(`${quote(given)} is not a regular file.`)
-      const { bytes, sha256 } = await readBytes(file, Math.min(stats.size, maxBytes), maxBytes, signal)
+      const { bytes, sha256 } = await readBytes(file.read, Math.min(stats.size, maxBytes), maxBytes, signal)
       return { bytes, sha256, size: Math.max(stats.size, bytes.length), mode: stats.mode & 0o777 }
     } catch (error) {
       throw describeError(error, given)
     } finally {
-      // Windows keeps others from renaming or removing an open file.
-      if (held) closeLater(file)
-      else await file.close()
+      await file.close()
     }
   }
 
@@ -330,7 +328,7 @@ async function moveIfFree(temp: string, target: string, place: Place): Promise<v
 async function checkHash(place: Place, directory: Directory, expected: string): Promise<void> {
   const file = await fs.open(directory.entry(place.name), openFlags)
   try {
-    const { sha256 } = await readBytes(file, 0, Infinity, undefined)
+    const { sha256 } = await readBytes(readerOf(file), 0, Infinity, undefined)
     if (sha256 !== expected)
       throw conflict(place.path, `${quote(place.path)} has changed since it was read. Read it again.`)
   } finally {
@@ -338,9 +336,13 @@ async function checkHash(place: Place, directory: Directory, expected: string): 
   }
 }
 
+function readerOf(file: fs.FileHandle): OpenFile['read'] {
+  return async (buffer, from, length) => (await file.read(buffer, from, length)).bytesRead
+}
+
 /** At most `maxBytes`; the hash is undefined if the file has more. `expectedBytes` may be wrong: the file may be growing. */
 async function readBytes(
-  file: fs.FileHandle,
+  read: OpenFile['read'],
   expectedBytes: number,
   maxBytes: number,
   signal: AbortSignal | undefined,
@@ -355,7 +357,7 @@ async function readBytes(
     const from = keep ? size : 0
     if (from === buffer.length) buffer = Buffer.concat([buffer], buffer.length + chunkBytes)
     const wanted = Math.min(chunkBytes, buffer.length - from)
-    const { bytesRead } = await file.read(buffer, from, wanted)
+    const bytesRead = await read(buffer, from, wanted)
     size += bytesRead
     if (size > maxBytes) return { bytes: buffer.subarray(0, maxBytes), sha256: undefined }
     hash.update(buffer.subarray(from, from + bytesRead))

@@ -10,8 +10,14 @@ const workerFile = new URL(`code-worker${extname(import.meta.url)}`, import.meta
 /** Of the heap of a worker; a grammar's memory is outside of it. MB. */
 const maxHeapMb = 512
 
+/** How long a worker waits for another task: a series of tasks loads a grammar or prettier once. Ms. */
+const idleMs = 10_000
+
+/** The memory of a grammar never shrinks, so a worker that had a longer text ends with its task. Characters. */
+const maxKeptText = 200_000
+
 /**
- * Runs a task in a worker that lives as long as the task. One runs at a time, because each takes a processor and much memory.
+ * Runs a task in a worker. One runs at a time, because each takes a processor and much memory.
  * @throws ToolError `cancelled`; `failed` if the worker or an optional package is missing, or the worker ran out of memory
  */
 export async function runInWorker(
@@ -25,7 +31,7 @@ export async function runInWorker(
       'Use the npm package instead, or a formatter of the workspace.'
     throw new ToolError({ kind: 'failed', detail })
   }
-  const answer = await inTurn(() => startWorker(task, signal, file))
+  const answer = await inTurn(() => askWorker(task, signal, file))
   if (answer.is !== 'missing package') return answer
   const name = task.do === 'format' ? 'prettier' : '@vscode/tree-sitter-wasm'
   const detail = `The optional package ${name} is not installed. Run: npm install -g copilot-proxy --include=optional`
@@ -40,26 +46,51 @@ function inTurn<Value>(start: () => Promise<Value>): Promise<Value> {
   return turn
 }
 
-async function startWorker(task: CodeTask, signal: AbortSignal, file: URL): Promise<CodeAnswer> {
+/** A worker that has done its task and waits for another one. */
+let idle: { readonly file: string; readonly take: () => Worker } | undefined
+
+async function askWorker(task: CodeTask, signal: AbortSignal, file: URL): Promise<CodeAnswer> {
   if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
-  const worker = new Worker(file, {
-    workerData: task,
-    env: {},
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
-  })
+  const worker = idle?.file === file.href ? idle.take() : startWorker(file)
   const { promise, resolve, reject } = Promise.withResolvers<CodeAnswer>()
   const cancel = (): void => reject(new ToolError({ kind: 'cancelled' }))
+  const fail = (cause?: Error): void => {
+    const detail = `The file is too complex${cause === undefined ? '' : `: ${cause.message}`}.`
+    reject(new ToolError({ kind: 'failed', detail }, { cause }))
+  }
+  const end = (): void => fail()
   signal.addEventListener('abort', cancel)
-  worker.once('message', resolve)
-  worker.once('error', (cause) => {
-    reject(new ToolError({ kind: 'failed', detail: `The file is too complex: ${cause.message}` }, { cause }))
-  })
-  worker.once('exit', () => reject(new ToolError({ kind: 'failed', detail: 'The file is too complex.' })))
+  worker.once('message', resolve).once('error', fail).once('exit', end)
+  worker.ref()
   try {
-    return await promise
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker of Node.js has no origin
+    worker.postMessage(task)
+    const answer = await promise
+    worker.off('error', fail).off('exit', end)
+    if (task.text.length <= maxKeptText) keepIdle(worker, file.href)
+    else void worker.terminate()
+    return answer
+  } catch (error) {
+    await worker.terminate()
+    throw error
   } finally {
     signal.removeEventListener('abort', cancel)
-    await worker.terminate()
   }
+}
+
+function startWorker(file: URL): Worker {
+  return new Worker(file, { env: {}, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: maxHeapMb } })
+}
+
+function keepIdle(worker: Worker, file: string): void {
+  void idle?.take().terminate()
+  const take = (): Worker => {
+    idle = undefined
+    clearTimeout(timer)
+    return worker.off('error', end).off('exit', end)
+  }
+  const end = (): void => void take().terminate()
+  const timer = setTimeout(end, idleMs).unref()
+  idle = { file, take }
+  worker.once('error', end).once('exit', end).unref()
 }

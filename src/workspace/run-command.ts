@@ -210,7 +210,7 @@ async function programAt(folder: Folder, cwd: string, name: string): Promise<str
     ? name
     : join(folder.root, folder.relativePath(isAbsolute(name) ? name : posix.join(cwd, name)))
   const real = await realpath(path).catch(() => undefined)
-  if (real === undefined || !(await isProgram(real))) throw failed(`${JSON.stringify(name)} is no program.`)
+  if (real === undefined || !(await isProgram(real))) throw failed(`${JSON.stringify(name)} is not a program.`)
   if (!isOutside && !isInside(folder.root, real)) {
     const detail = `${JSON.stringify(name)} leads outside the workspace through a link.`
     throw new ToolError({ kind: 'denied', detail })
@@ -242,10 +242,7 @@ async function openWorkingFolder(folder: Folder, cwd: string): Promise<Directory
       const detail = `${JSON.stringify(cwd)} is reached through a link. Use the path of the folder itself.`
       throw new ToolError({ kind: 'denied', detail }, { cause: error })
     }
-    throw new ToolError(
-      { kind: 'failed', detail: `${JSON.stringify(cwd)} is no folder to run a command in.` },
-      { cause: error },
-    )
+    throw new ToolError({ kind: 'failed', detail: `${JSON.stringify(cwd)} is not a folder.` }, { cause: error })
   }
 }
 

@@ -345,7 +345,7 @@ function unescapeJson(text: string): string {
 function reasonOf(complaint: string): string {
   const lines = complaint.trim().split('\n')
   const reason = lines.find((line) => line.startsWith('error:')) ?? lines.at(-1) ?? ''
-  return `ripgrep does not take it: ${reason.replace(/^(?:rg|error): */, '')}`
+  return `ripgrep does not accept it: ${reason.replace(/^(?:rg|error): */, '')}`
 }
 
 function byPlace(one: SearchHit, other: SearchHit): number {

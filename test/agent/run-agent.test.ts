@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { runAgent } from '../../src/agent/run-agent.ts'
 import { openAgent, scriptOf } from './support.ts'
-import { shopFiles } from './shop.ts'
+import { quickFix, quickShopFiles, quickTest, shopFiles } from './shop.ts'
 
 test('a chat is answered by the model, and its text is told as it comes', async () => {
   const { deps, task, events } = await openAgent({ mode: 'chat', text: 'Hello' })
@@ -24,8 +24,8 @@ describe.each(models)('a model of %s', (dialect, model) => {
   test('reads, runs the failing test, patches after an approval, runs the test again and reports', async () => {
     const asked: unknown[] = []
     const { deps, task, events, root, demo } = await openAgent({
-      files: shopFiles,
-      text: 'The test fails. Fix it. [demo:script fix-test]',
+      files: quickShopFiles,
+      text: quickFix,
       settings: { model },
       approve: async ({ tool, argv, paths, diff }) => {
         asked.push(argv ?? [tool, paths, diff?.includes('+  return items.reduce')])
@@ -37,14 +37,11 @@ describe.each(models)('a model of %s', (dialect, model) => {
     expect(outcome.answer).toBe(
       'The total of an order left out the quantities. It counts them now, and all tests pass.',
     )
-    expect(asked).toEqual([
-      ['npm', 'test'],
-      ['mcp.edit.applyPatch', ['src/total.js'], true],
-    ])
+    expect(asked).toEqual([quickTest, ['mcp.edit.applyPatch', ['src/total.js'], true]])
     expect(await readFile(join(root, 'src/total.js'), 'utf8')).toContain('item.price * item.quantity')
     expect(outcome.files).toMatchObject([{ path: 'src/total.js', change: 'modified', added: 1, removed: 1 }])
-    expect(outcome.summary).toContain('npm test → exit code 1')
-    expect(outcome.summary).toContain('npm test → exit code 0')
+    expect(outcome.summary).toContain('node test/total.test.js → exit code 1')
+    expect(outcome.summary).toContain('node test/total.test.js → exit code 0')
     const ended = events.filter((event) => event.type === 'tool' && event.state === 'ended')
     expect(ended.map(({ tool, outcome: how, step }) => [tool, how, step])).toEqual([
       ['mcp.shell.run', 'ok', 1],

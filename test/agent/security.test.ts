@@ -193,7 +193,9 @@ test('I04 a cancel stops the model’s answer and a running command', async () =
     .poll(() => command.events.some((event) => event.type === 'tool' && event.state === 'progress'), waiting)
     .toBe(true)
   command.cancel()
-  expect(await running).toMatchObject({ outcome: 'cancelled' })
+  const outcome = await running
+  expect(outcome).toMatchObject({ outcome: 'cancelled' })
+  expect(outcome.summary).toContain('may have changed more files:\n  node wait.js → stopped before its end')
 })
 
 // I05 (kill -9 in the middle of a change) is a matter of the journal: test/workspace/patch/journal.test.ts kills a process.

@@ -1,3 +1,5 @@
+import { fixTest } from '../../src/demo/fix-test.ts'
+
 /** The example of docs/agent.md, which `[demo:script fix-test]` repairs. */
 export const shopFiles: Readonly<Record<string, string>> = {
   'package.json': '{ "name": "shop", "type": "module", "scripts": { "test": "node --test" } }\n',
@@ -16,3 +18,17 @@ test('counts each item as often as it is ordered', () => {
 `,
   '.agent-policy.yaml': 'writes:\n  allow: ["src/**"]\nshell:\n  allow: ["npm test"]\n',
 }
+
+/** A command that runs the test in a tenth of the time that npm takes. */
+export const quickTest = ['node', 'test/total.test.js'] as const
+
+/** The example with that command. */
+export const quickShopFiles: typeof shopFiles = {
+  ...shopFiles,
+  '.agent-policy.yaml': `writes:\n  allow: ["src/**"]\nshell:\n  allow: ["${quickTest.join(' ')}"]\n`,
+}
+
+const withQuickTest = JSON.stringify(fixTest).replaceAll('["npm","test"]', JSON.stringify(quickTest))
+
+/** The prompt that has it repaired. */
+export const quickFix = `The test fails. Fix it. [demo:script ${withQuickTest}]`

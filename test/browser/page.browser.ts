@@ -208,7 +208,7 @@ describe('a session', () => {
     await page.getByText('Connection lost').waitFor()
     untilDone(daemon)
     await page.getByText('Completed', { exact: true }).waitFor()
-    expect(await page.getByText(/^Gap of/).count()).toBe(0)
+    expect(await page.getByText(/^Missed events:/).count()).toBe(0)
     // Each event once.
     expect(await page.getByText('Step 4 of 30').count()).toBe(1)
   })
@@ -230,7 +230,7 @@ describe('a session', () => {
     await page.getByText('Connection lost').waitFor()
     untilDone(daemon)
     daemon.forgetEvents(30)
-    await page.getByText(/^Gap of \d+ events/).waitFor()
+    await page.getByText(/^Missed events: \d+/).waitFor()
     await page.getByText('The person cancelled the run.').waitFor()
     expect(await page.getByRole('button', { name: 'Allow once' }).count()).toBe(0)
   })

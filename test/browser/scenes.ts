@@ -292,6 +292,7 @@ const row: RequestRow = {
   asked_model: 'claude-sonnet-4-6',
   model: 'claude-sonnet-4.6',
   route: 'copilot/messages',
+  fallback: null,
   status: 200,
   http_status: 200,
   failed: false,

@@ -81,11 +81,11 @@ test('F04 serve without a login serves, says how to log in, and follows changes 
   expect(await healthOf(url)).toMatchObject({ ok: true, copilot: 'unavailable' })
 
   await writeFile(file, 'server: { port: many }\nlog: { level: loud }\n')
-  const refused = 'the changed configuration is invalid, so the old settings stay in force: '
+  const refused = 'the changed configuration is invalid; the old settings remain in use: '
   await cli.seen('stderr', new RegExp(`${refused}${file}:1:\\d+ {2}server\\.port .*$`, 'm'))
   await cli.seen('stderr', new RegExp(`${refused}${file}:2:\\d+ {2}log\\.level .*$`, 'm'))
   await rm(file)
-  await cli.seen('stderr', /the configuration file was deleted; the old settings stay in force file=\S+config\.yaml$/m)
+  await cli.seen('stderr', /the configuration file was deleted; the old settings remain in use file=\S+config\.yaml$/m)
   await writeFile(file, 'server: { port: 4999 }\nmodels: { hide: [gpt-4] }\n')
   await cli.seen('stderr', /configuration reloaded/)
   await cli.seen('stderr', /these settings need a restart: copilot-proxy restart keys=\["server\.port"\]/)

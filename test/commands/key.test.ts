@@ -420,7 +420,7 @@ test('P24 a running daemon still asks for keys when its configuration file is em
   const statusOf = async () => (await fetch(`${url}/v1/models`)).status
   expect(await statusOf()).toBe(401)
   await writeFile(file, '')
-  await cli.seen('stderr', /the old settings stay in force: \S+config\.yaml +has no settings/)
+  await cli.seen('stderr', /the old settings remain in use: \S+config\.yaml +has no settings/)
   expect(await (await fetch(`${url}/healthz`)).json()).toMatchObject({ config: 'invalid' })
   expect(await statusOf()).toBe(401)
   await writeFile(file, 'server: { api-keys: [] }\n')

@@ -47,7 +47,7 @@ describe('status', () => {
     const { code, stdout } = await user.run('status')
     expect(code).toBe(2)
     expect(stdout).toMatch(/^Copilot +demo-user at/m)
-    expect(stdout).toMatch(/^Daemon +not running at /m)
+    expect(stdout).toMatch(/^Daemon +not running at \S+$/m)
     expect(stdout).toMatch(/^Config +invalid\. Run: copilot-proxy config edit$/m)
     expect(stdout).toMatch(/^ +\S+config\.yaml:2:3 {2}server\.prot {2}unknown key `prot`, did you mean `port`\?$/m)
     expect(stdout).toMatch(/^ +\S+config\.yaml:3:15 {2}log\.level {2}expected one of/m)

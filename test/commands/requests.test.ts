@@ -24,6 +24,7 @@ const request: RequestDetail = {
   asked_model: 'sonnet',
   model: 'claude-sonnet-4.5',
   route: 'copilot/messages',
+  fallback: null,
   status: 200,
   http_status: 200,
   failed: false,

@@ -27,7 +27,7 @@ describe('an error says what is wrong', () => {
     [{ a: { command: ['x'], headers: { b: 'c' } } }, 'only a server with a url has this setting'],
     [{ a: { url: 'https://x.example', env: { B: 'c' } } }, 'only a server with a command has this setting'],
     [{ a: { url: 'http://x.example' } }, 'http is accepted for this machine only'],
-    [{ a: { command: ['x'], prefix: 'fs' } }, 'tools of copilot-proxy begin with "fs"'],
+    [{ a: { command: ['x'], prefix: 'fs' } }, 'names of copilot-proxy’s own tools start with "fs"'],
     [{ a: { command: ['x'] }, b: { command: ['x'], prefix: 'a' } }, 'the server "a" has the prefix "a" too'],
     [{ 'a b': { command: ['x'] } }, 'expected a name of 1 to 24 letters'],
   ])('%j', (servers, message) => {

@@ -21,7 +21,9 @@ test.skipIf(process.platform === 'win32')(
     const dir = await makeFolder()
     await mkdir(join(dir, 'bin'))
     await writeFile(join(dir, 'bin/copilot-proxy'), `#!/bin/sh\nexec "${process.execPath}" "${mainFile}" "$@"\n`)
-    await chmod(join(dir, 'bin/copilot-proxy'), 0o755)
+    // What npm runs, without the seconds that npm itself takes.
+    await writeFile(join(dir, 'bin/npm'), `#!/bin/sh\nexec "${process.execPath}" --test\n`)
+    for (const name of ['copilot-proxy', 'npm']) await chmod(join(dir, 'bin', name), 0o755)
     const [, guide = ''] = /## Try it.*?```sh\n(.*?)```/s.exec(page) ?? []
     const env = {
       PATH: `${join(dir, 'bin')}:${process.env['PATH']}`,

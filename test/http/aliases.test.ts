@@ -39,6 +39,9 @@ describe('a list of targets', () => {
     const stream = await proxy.openChat({ model: 'best' })
     expect(stream.headers).toMatchObject({ 'x-copilot-proxy-fallback': 'gpt-4.1 (429, 429)' })
     expect(dataOf(await stream.rest()).at(-1)).toBe('[DONE]')
+    await expect
+      .poll(async () => (await proxy.send('/requests')).json())
+      .toMatchObject({ requests: [{ asked_model: 'best', model: 'gpt-4.1', fallback: 'gpt-4.1 (429, 429)' }] })
   })
 
   test('answers with the last failure', async () => {

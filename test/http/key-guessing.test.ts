@@ -151,6 +151,6 @@ test('many refusals are logged as one line per second and address, with their nu
   expect(log.lines).toHaveLength(2)
   pass(1000)
   await expect.poll(() => log.lines.length).toBe(3)
-  expect(log.lines.map(({ fields }) => fields['unsaid'])).toEqual([undefined, undefined, 109])
+  expect(log.lines.map(({ fields }) => fields['suppressed'])).toEqual([undefined, undefined, 109])
   pass(2000)
 })

@@ -94,7 +94,7 @@ test('a caller that leaves is listed with 499, which is no failure', async () =>
   expect(await listOf(proxy, '?failed=true')).toEqual([])
 })
 
-test('refused requests are listed, those for the list itself are not', async () => {
+test('refused requests are listed, wrong questions about requests and models are not', async () => {
   const file = 'server: { api-keys: [example-key], max-requests-per-minute: 2 }'
   const proxy = await openProxy({ file })
   const headers = { authorization: 'Bearer example-key' }
@@ -105,6 +105,7 @@ test('refused requests are listed, those for the list itself are not', async () 
   await proxy.chat({}, { headers: { origin: 'https://example.com' } })
   expect((await proxy.send('/requests?limit=0', { headers })).status).toBe(400)
   expect((await proxy.send('/requests/12345678', { headers })).status).toBe(404)
+  expect((await proxy.send('/v1/models/nonsense', { headers })).status).toBe(404)
   expect(await listOf(proxy, '', headers)).toMatchObject([
     { status: 403, key: null, model: null },
     { status: 429, key: 'plain-1', path: '/v1/chat/completions', api: 'chat' },

@@ -148,7 +148,7 @@ test('notes tell of pushes, errors and gaps', () => {
   expect(items).toMatchObject([
     { tone: 'push', title: 'ci, builds', text: 'red' },
     { tone: 'error', text: 'The disk is full.' },
-    { tone: 'gap', title: 'Gap of 6 events' },
+    { tone: 'gap', title: 'Missed events: 6' },
   ])
 })
 

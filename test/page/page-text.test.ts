@@ -51,6 +51,7 @@ describe('curl', () => {
     asked_model: 'gpt-5-mini',
     model: 'gpt-5-mini',
     route: null,
+    fallback: null,
     status: 200,
     http_status: 200,
     failed: false,

@@ -111,6 +111,21 @@ it('G31: requests beyond the bound are refused, and each of 10,000 gets one answ
   expect(await client.ask('echo')).toMatchObject({ result: {} })
 })
 
+const large = (word: string): string =>
+  `{"jsonrpc":"2.0","id":"${word}","method":"wait","params":{"text":"${word.repeat(MiB)}"}}`
+
+it('takes messages in their order, also behind large ones', async () => {
+  const { url, calls } = await open()
+  const client = await connect(url)
+  client.sendText(large('1'))
+  client.sendText('{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":"1"}}')
+  client.sendText(large('2'))
+  client.sendText('{"jsonrpc":"2.0","id":3,"method":"echo","params":{"text":"é"}}')
+  expect(await client.next()).toMatchObject({ id: '1', error: { code: -32800 } })
+  expect(await client.next()).toMatchObject({ id: 3, result: { args: { text: 'é' } } })
+  expect(calls.map(({ name }) => name)).toEqual(['wait', 'wait', 'echo'])
+})
+
 function bigRequest(id: number): Buffer {
   return Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"big","params":{"bytes":100000}}`)
 }

@@ -54,7 +54,7 @@ test(
     expect(await healthOf()).not.toHaveProperty('config')
 
     await writeFile(file, 'models: { hide: [gpt-4.1] }\nserver:\n  api-keys: [{ nmae: x }]\n')
-    await cli.seen('stderr', /is invalid, so the old settings stay in force: \S+config\.yaml:3:\d+ {2}server\.api-keys/)
+    await cli.seen('stderr', /is invalid; the old settings remain in use: \S+config\.yaml:3:\d+ {2}server\.api-keys/)
     expect(await healthOf()).toMatchObject({ ok: true, config: 'invalid' })
     expect((await client.send('/readyz')).status).toBe(200)
     expect(await models()).toContain('"gpt-4.1"')

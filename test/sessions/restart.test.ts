@@ -19,6 +19,12 @@ async function leaveRun(): Promise<string> {
     agent: async ({ emit, onProgress, approve, signal }) => {
       const usage = { inputTokens: 30, outputTokens: 4, cachedInputTokens: 0 }
       onProgress?.({ requests: 2, usage, model: 'test-model' })
+      const command = { type: 'tool', tool: 'mcp.shell.run', step: 1 } as const
+      emit({ ...command, callId: 'call-a', state: 'started', args: { argv: ['npm', 'test'] } })
+      emit({ ...command, callId: 'call-a', state: 'ended', outcome: 'ok', message: 'exit code 1', durationMs: 1 })
+      emit({ ...command, callId: 'call-b', state: 'started', args: { cmd: 'rm x' } })
+      emit({ ...command, callId: 'call-b', state: 'ended', outcome: 'denied', message: 'Denied.', durationMs: 1 })
+      emit({ ...command, callId: 'call-c', state: 'started', args: { cmd: 'make all' } })
       emit({ type: 'fragment', kind: 'commentary', text: 'I patch it.', step: 2 })
       emit({ ...call, state: 'started', args: {} })
       emit({ type: 'diff', callId: 'call-1', patchId: 'entry-1', diff: patch, files: [change] })
@@ -60,13 +66,20 @@ test('a run that was interrupted is told so, with what was changed', async () =>
     usage: { inputTokens: 30, outputTokens: 4, cachedInputTokens: 0 },
     model: 'test-model',
     files: [change, { path: 'b.txt', change: 'created', added: 3, removed: 0 }],
-    summary: 'Changed before the end:\n- a.txt: modified, +1 −1\n- b.txt: created, +3 −0',
+    summary: [
+      'Changed before the end:',
+      '- a.txt: modified, +1 −1',
+      '- b.txt: created, +3 −0',
+      'Commands that were run, which may have changed more files:',
+      '- npm test → exit code 1',
+      '- make all → not known: it may still have been running',
+    ].join('\n'),
   })
   expect(asked).toEqual([{ sessionId: 'id-of-app', exceptIds: ['entry-1'] }])
   const late = await ear.heard('done', ({ data }) => data['id'] === 'run-2')
   expect(late.data).toMatchObject({
     outcome: 'interrupted',
-    reason: 'copilot-proxy ended before the run began.',
+    reason: 'copilot-proxy stopped before the run started.',
     files: [],
   })
   expect(sessions.run('run-1')).toMatchObject({
@@ -75,6 +88,7 @@ test('a run that was interrupted is told so, with what was changed', async () =>
     approvals: [{ approvalId: 'approval-1', state: 'expired' }],
     files: [{ ...change, diff: patch }, unrecorded],
     steps: [
+      { step: 1 },
       { step: 2, texts: [{ kind: 'commentary', text: 'I patch it.' }], calls: [{ callId: 'call-1' }] },
       { step: 3 },
     ],

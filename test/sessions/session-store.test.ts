@@ -101,15 +101,21 @@ test('pages go back from the newest', () => {
   ])
 })
 
-test('of the items of a session, gives the newest that fit, oldest first', () => {
+/** The items of a session, the newest first. */
+function itemsOf(store: SessionStore, session: string): readonly string[] {
+  const items: string[] = []
+  let found = store.itemsBefore(session, Number.MAX_SAFE_INTEGER)
+  for (; found !== undefined; found = store.itemsBefore(session, found.seq)) items.push(found.data)
+  return items
+}
+
+test('gives the items of a session run by run, the newest first', () => {
   const store = open()
   store.write(() => {
     for (const name of ['aaaa', 'bbbb', 'cccc']) store.putItems('app', name, name)
     store.putItems('other', 'x', 'x')
   })
-  expect(store.itemsOf('app', 100)).toEqual(['aaaa', 'bbbb', 'cccc'])
-  expect(store.itemsOf('app', 11)).toEqual(['bbbb', 'cccc'])
-  expect(store.itemsOf('app', 3)).toEqual([])
+  expect(itemsOf(store, 'app')).toEqual(['cccc', 'bbbb', 'aaaa'])
 })
 
 test('old runs go with all their parts, by age and by number, and running ones stay', () => {
@@ -130,7 +136,7 @@ test('old runs go with all their parts, by age and by number, and running ones s
     ...Array.from({ length: 20 }, (_, at) => `run-${at + 1181}`),
   ])
   expect(store.partsOf('run-5')).toEqual([])
-  expect(store.itemsOf('app', 1e6)).toHaveLength(21)
+  expect(itemsOf(store, 'app')).toHaveLength(21)
   prune(store, { sinceMs: 1195 })
   expect(store.runsOf('app', { limit: 500 })).toHaveLength(7)
   expect(store.run('other')).toBeUndefined()
@@ -160,12 +166,70 @@ test('what is forgotten is nowhere in the file', async () => {
     store.putEntry({ session: 'app', stream: 's', timeMs: 1, data: 'a-secret-of-app' })
     store.putRun({ ...run, id: 'run-2', session: 'other', data: 'kept-of-other' })
   })
-  store.forget('app')
+  const newest = store.newest()
+  store.write(() => store.putEvents([{ ...event(2), data: 'of-app-and-newer' }]))
+  while (store.forget('app', newest));
+  store.checkpoint()
+  store.emptyLog()
   const bytes = readdirSync(dirname(file))
     .map((name) => readFileSync(`${dirname(file)}/${name}`, 'latin1'))
     .join('')
   expect(bytes).toContain('kept-of-other')
+  expect(bytes).toContain('of-app-and-newer')
   expect(bytes).not.toContain('a-secret-of-app')
+})
+
+test('deletes large rows a few at a time, so that nothing waits long for it', () => {
+  const store = open()
+  const large = 'x'.repeat(100_000)
+  store.write(() => {
+    for (let number = 1; number <= 12; number += 1) {
+      store.putRun({ ...run, id: `run-${number}`, state: 'ended' })
+      store.putItems('app', `run-${number}`, large)
+      store.putPart({ run: `run-${number}`, kind: 'diff', key: 'a', data: large })
+    }
+  })
+  const counts: number[] = []
+  while (store.forget('app', { run: 12, event: 0, entry: 0 })) counts.push(itemsOf(store, 'app').length)
+  expect(itemsOf(store, 'app')).toEqual([])
+  expect(counts.every((count, at) => count >= (counts[at - 1] ?? 12) - 2)).toBe(true)
+})
+
+test('each session is pruned in its turn, also one without runs', () => {
+  const store = open()
+  store.write(() => {
+    for (const session of ['a', 'b', 'c']) {
+      for (let number = 1; number <= 5; number += 1) {
+        store.putEntry({ session, stream: `s${number % 2}`, timeMs: number, data: '""' })
+        if (session !== 'b') store.putRun({ ...run, id: `${session}-${number}`, session, state: 'ended' })
+      }
+    }
+  })
+  prune(store, { entriesPerSession: 2, runsPerSession: 3 })
+  const left = (session: string) => [
+    store.runsOf(session, { limit: 9 }).length,
+    store.streamsOf(session).reduce((sum, { entries }) => sum + entries, 0),
+  ]
+  expect(['a', 'b', 'c'].map(left)).toEqual([
+    [3, 2],
+    [0, 2],
+    [3, 2],
+  ])
+})
+
+test('says when its log is long, and a checkpoint moves it into the file', async () => {
+  const file = await newFile()
+  const store = open(file)
+  store.write(() => store.putRun(run))
+  store.checkpoint()
+  const before = statSync(file).size
+  expect(store.hasLongLog()).toBe(false)
+  store.write(() => store.putItems('app', 'run-1', 'x'.repeat(2 ** 21)))
+  expect(store.hasLongLog()).toBe(true)
+  expect(statSync(file).size).toBe(before)
+  store.checkpoint()
+  expect(store.hasLongLog()).toBe(false)
+  expect(statSync(file).size).toBeGreaterThan(before + 2 ** 20)
 })
 
 test('all of a write or nothing', () => {

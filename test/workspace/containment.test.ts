@@ -138,7 +138,7 @@ describe.each([{ held: true }, { held: false }])('held: $held', ({ held }) => {
         expect(await look(outside)).toEqual(before)
         await fs.rm(tree.root, { recursive: true })
       }),
-      { numRuns: 100 },
+      { numRuns: 50 },
     )
   })
 })

@@ -124,7 +124,7 @@ describe('normalPath', () => {
         expect(normalPath(normal.path, root)).toEqual(normal)
         expect(normal.path).not.toMatch(/^\/|^~[^$]|(?:^|\/)\.{0,2}(?:\/|$)./)
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
   })
 })

@@ -1,15 +1,13 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { execPath } from 'node:process'
-import { expect, it, onTestFinished, vi } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { filesIn, hasParts } from '../../src/workspace/confirm-files.ts'
 import { parseGlob } from '../../src/workspace/glob.ts'
 import { listFiles } from '../../src/workspace/list-files.ts'
 import { openFolder } from '../../src/workspace/open-folder.ts'
 import { runRipgrep } from '../../src/workspace/ripgrep.ts'
 import { searchCode } from '../../src/workspace/search-code.ts'
+import { startSwapping } from './start-swapping.ts'
 import { createTree } from './tree.ts'
 
 const real = await vi.importActual<{ readonly rgPath: string }>('@vscode/ripgrep')
@@ -35,9 +33,8 @@ async function openRacing() {
     await mkdir(join(root, `other${index}`))
     await writeFile(join(root, `other${index}/a`), 'word elsewhere\n')
   }
-  const racer = spawn(execPath, [join(import.meta.dirname, 'children/swap-for-link.ts'), join(root, 'src'), outside])
-  onTestFinished(() => void racer.kill('SIGKILL'))
-  await once(racer.stdout, 'data')
+  // ripgrep takes some ms: a folder that stayed for no time would never be read.
+  await startSwapping(join(root, 'src'), outside, 4)
   return openFolder(root)
 }
 

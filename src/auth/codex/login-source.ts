@@ -117,7 +117,7 @@ export function createCodexLoginSource(deps: CodexLoginDeps, options: CodexLogin
       starting: 'The stored login is being read',
       expired: 'The token has expired; the next request renews it',
       busy: 'Another copilot-proxy process is renewing the login and has not finished',
-      unwritable: 'The login cannot be renewed, because it cannot be stored',
+      unwritable: 'The login cannot be renewed, because copilot-proxy cannot store the new tokens',
       underWay: {
         detail: 'The login is being renewed, and the login server has not answered yet',
         fix: 'Try again in a moment',

@@ -121,8 +121,7 @@ export function createRecordStore<Stored extends StoredRecord>(
       const [used, other] = seal === undefined ? ['file', 'keychain'] : ['keychain', 'file']
       for (const id of idsIn(names, otherSuffix).filter((one) => !own.includes(one))) {
         const unused = `${join(dir, `${id}${otherSuffix}`)} is not used, because auth.store is ${used}`
-        const toReplace = `to put a login in its place: ${kind.loginCommand}`
-        log.warn(`${unused}. To use it: auth.store: ${other}; ${toReplace}`)
+        log.warn(`${unused}. To use it, set auth.store to ${other}. To replace it, run: ${kind.loginCommand}`)
       }
     }
     return own
@@ -159,7 +158,7 @@ export function createRecordStore<Stored extends StoredRecord>(
     try {
       const aside = await setAside(fs, path, found.identity)
       if (aside === undefined) return await read(id, { forWriting })
-      const kept = `${aside.path}${aside.replaced ? ', in the place of an older one' : ''}`
+      const kept = `${aside.path}${aside.replaced ? ', replacing an older one' : ''}`
       log.warn(`${path} is not usable, ${why}; it was kept as ${kept}. Log in again: ${kind.loginCommand}`)
     } catch (error) {
       if (error instanceof RecordStoreError) throw error
@@ -202,7 +201,10 @@ export function createRecordStore<Stored extends StoredRecord>(
     if (!isLoose(mode)) return
     if (strict) {
       const message = `${dir} is open to other users of this machine (auth.strict-permissions)`
-      throw new RecordStoreError('not_private', `${message}. If nobody has used that: chmod 700 ${dir}`)
+      throw new RecordStoreError(
+        'not_private',
+        `${message}. Make sure that nobody has changed the files in it, then run: chmod 700 ${dir}`,
+      )
     }
     const outcome = await fs.chmod(dir, 0o700).then(
       () => 'was open to other users of this machine; its mode is now 0700',

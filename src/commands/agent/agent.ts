@@ -23,6 +23,7 @@ export async function agent(context: CommandContext, flags: AgentFlags): Promise
   if (maxSteps !== undefined && !/^[1-9]\d{0,4}$/.test(maxSteps)) {
     throw new CommandFailure(exitCode.usage, `--max-steps must be a whole number of at least 1, got "${maxSteps}".`)
   }
+  if (flags.goal.trim() === '') throw new CommandFailure(exitCode.usage, 'Say what the agent is to do.')
   const connection = await connect(context, flags)
   const interrupt = createInterrupt()
   const giveBack = context.takeSignals?.(interrupt.press)
@@ -101,13 +102,13 @@ async function follow(
   }
   throw new CommandFailure(
     exitCode.failed,
-    'copilot-proxy no longer answers. If it has ended, the run was interrupted; if not, its page shows the run.',
+    'copilot-proxy no longer answers. If it has stopped, the run was interrupted. If it still runs, its page shows the run.',
   )
 }
 
 const nobodyNote =
-  'Nobody could be asked, because this is no terminal. Add --yes to approve what the policy allows, or send the message ' +
-  'on the page of copilot-proxy serve --workspace DIR and decide there.'
+  'Changes and commands were refused, because there is no terminal to ask for your approval. To allow them, add --yes, or ' +
+  'run copilot-proxy serve --workspace DIR and use its page.'
 
 const readOnlyNote =
   'Workspaces are read-only, so nothing will be changed or run. To allow it:\n' +
@@ -140,11 +141,12 @@ async function decide(
   const { readKey } = context
   screen.ask(approval)
   if (readKey === undefined || !canAsk) {
-    screen.note('  Refused, because nobody can be asked here.')
+    screen.note('  Refused: there is no terminal to ask for your approval.')
     return 'refuse'
   }
   for (;;) {
-    const prompt = (): void => out.write(out.style.bold('  y once, a for the run, n refuse, d whole diff, ? help: '))
+    const keys = approval.diff === undefined ? '' : 'd whole diff, '
+    const prompt = (): void => out.write(out.style.bold(`  y once, a for this run, n refuse, ${keys}? help: `))
     const key = await readKey(interrupt.first, prompt).catch(() => '')
     const decision = decisions.get(key.toLowerCase())
     out.write(`${decision ?? ''}\n`)
@@ -155,7 +157,7 @@ async function decide(
       return undefined
     }
     if (key === 'd' && approval.diff !== undefined) screen.wholeDiff(approval)
-    else if (key !== 'd') screen.note(keyHelp)
+    else screen.note(keyHelp)
   }
 }
 
@@ -169,7 +171,7 @@ const decisions: ReadonlyMap<string, Decision> = new Map([
 
 const keyHelp = [
   '  y       allow this once',
-  '  a       allow for the rest of the run: every change of files, or this very command',
+  '  a       allow for this run: all changes of files, or exactly this command',
   '  n       refuse; after three refusals in a row the run ends',
   '  d       show the whole diff',
   '  Ctrl-C  cancel the run',

@@ -62,7 +62,8 @@ export function createRunScreen(output: Output): RunScreen {
 
   /** Writes lines of foreign text, indented. If there are too many, it writes the last ones. */
   function fold(text: string, most: number): void {
-    const lines = text.replace(/\s+$/, '').split('\n')
+    const lines = text.trimEnd().split('\n')
+    if (text.trim() === '') return
     // The end of a program's output usually states its result.
     const shown = lines.length <= most + 1 ? lines : lines.slice(-most)
     if (shown.length < lines.length) line(`    ... ${lines.length - shown.length} lines above`, style.dim)
@@ -136,7 +137,7 @@ export function createRunScreen(output: Output): RunScreen {
       else if (event.type === 'diff' && !diffsShown.has(event.callId)) diff(event.diff, shownDiff)
       else if (event.type === 'approval' && event.state === 'expired') {
         undecided.add(event.callId)
-        line('  Nobody decided.', style.yellow)
+        line('  No decision was made before the run ended.', style.yellow)
       } else if (event.type === 'error') wrapped(escaped(event.message), style.yellow)
       else if (event.type === 'done') showEnd(event)
     },
@@ -159,7 +160,8 @@ export function createRunScreen(output: Output): RunScreen {
     if (reason !== lastNotice) wrapped(escaped(reason), outcome === 'completed' ? style.green : style.red)
     // The model's text was shown as it arrived.
     const [facts = ''] = summary.split(/^The model says:$/m)
-    for (const each of facts.trim().split('\n')) if (each !== reason) wrapped(escaped(each))
+    const isNews = (each: string): boolean => each !== reason && each !== lastNotice
+    for (const each of facts.trim().split('\n')) if (isNews(each)) wrapped(escaped(each))
     const credits = usage.credits === undefined ? '' : `, ${shortCredits(usage.credits, false)} credits`
     const tokens = `${shortCount(usage.inputTokens)} tokens in, ${shortCount(usage.outputTokens)} out`
     const by = model === undefined ? '' : ` by ${escaped(model)}`

@@ -82,7 +82,10 @@ export function parseSince(text: string, nowMs: number): number {
   const ms = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/.test(full) ? Date.parse(full.replace(' ', 'T')) : NaN
   if (!Number.isNaN(ms)) return ms
   const examples = '10m, 2h, 14:30, 2026-11-24 or 2026-11-24T10:00'
-  throw new CommandFailure(exitCode.usage, `--since must be like ${examples}, got ${visible(JSON.stringify(text))}.`)
+  throw new CommandFailure(
+    exitCode.usage,
+    `--since must be a time such as ${examples}, got ${visible(JSON.stringify(text))}.`,
+  )
 }
 
 /** In local time, as `2026-11-24`. */

@@ -154,8 +154,9 @@ export async function configGet(context: CommandContext, flags: GetFlags): Promi
   const value = valueAt(maskConfig(config), found.path)
   if (value === undefined) throw new CommandFailure(exitCode.failed, `${visible(key)} is not set.`)
   if (flags.json) {
-    const source = sources[key]
-    writeJson(context, { key, value, source: source === undefined ? null : formatSource(source) })
+    const own = Object.entries(sources).filter(([each]) => each === key || each.startsWith(`${key}.`))
+    const named = Object.fromEntries(own.map(([each, source]) => [each, formatSource(source)]))
+    writeJson(context, { key, value, source: named[key] ?? null, sources: named })
   } else {
     context.stdout.write(`${typeof value === 'string' ? visible(value) : JSON.stringify(value)}\n`)
   }

@@ -92,7 +92,7 @@ async function runOne(check: Check, { deadline, describeDefect }: RunOptions): P
   try {
     return await Promise.race([check.run(), late])
   } catch (error) {
-    return failed(`This check crashed: ${describeDefect(error)}`, 'Report this line to the makers of copilot-proxy')
+    return failed(`This check crashed: ${describeDefect(error)}`, 'Report this line as a bug of copilot-proxy')
   } finally {
     signal.removeEventListener('abort', onAbort)
   }

@@ -130,5 +130,5 @@ function unchanged(): Promise<void> {
 }
 
 function refused(): Promise<never> {
-  return Promise.reject(Object.assign(new Error('Nothing is changed here'), { code: 'EROFS' }))
+  return Promise.reject(Object.assign(new Error('This check changes no files'), { code: 'EROFS' }))
 }

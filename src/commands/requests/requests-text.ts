@@ -149,6 +149,7 @@ export function requestText(request: RequestDetail, place: Place, { style }: Pic
       asked !== null && model !== null && asked !== model ? `${model}, requested as ${asked}` : (model ?? asked ?? ''),
     ],
     ['Route', route ?? ''],
+    ['Fallback', request.fallback ?? ''],
     ['Status', httpStatus === status ? String(status) : `${status}, after the answer had started with ${httpStatus}`],
     ['Error', error ?? ''],
     ['Tokens', tokens],

@@ -26,6 +26,7 @@ const fields = {
   asked_model: text,
   model: text,
   route: text,
+  fallback: text,
   status: z.number(),
   http_status: z.number(),
   failed: isTrue,

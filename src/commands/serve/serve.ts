@@ -174,12 +174,12 @@ function demoHint(daemon: Daemon, config: Config): string {
 /** One log entry per problem. */
 function logInvalid(configFile: string, log: ProgramLog, error: ConfigError): void {
   if (isGone(configFile)) {
-    log.error({ file: configFile }, 'the configuration file was deleted; the old settings stay in force')
+    log.error({ file: configFile }, 'the configuration file was deleted; the old settings remain in use')
     return
   }
   for (const problem of error.problems) {
     const where = formatConfigError({ problems: [problem] })
-    log.error(`the changed configuration is invalid, so the old settings stay in force: ${where}`)
+    log.error(`the changed configuration is invalid; the old settings remain in use: ${where}`)
   }
 }
 

@@ -45,7 +45,7 @@ export function approvalView(first) {
   const subject = element(
     'details',
     { class: 'approval-subject', open: true },
-    element('summary', {}, 'What it wants to do'),
+    element('summary', {}, 'Requested action'),
     ...subjectOf(first),
   )
   const node = element(

@@ -325,8 +325,8 @@ function toNote(event, key) {
     case 'lifecycle':
       return { kind: 'note', key, time, tone: 'info', title: 'Session', text: lifecycleText(event.state) }
     case 'gap': {
-      const text = 'Some events were lost while this page was behind. The history below them is complete.'
-      return { kind: 'note', key, time, tone: 'gap', title: `Gap of ${event.to - event.from + 1} events`, text }
+      const text = 'This page missed some events. The messages and runs below are complete.'
+      return { kind: 'note', key, time, tone: 'gap', title: `Missed events: ${event.to - event.from + 1}`, text }
     }
   }
 }

@@ -46,5 +46,5 @@ export function offerNotifications() {
 async function askForPermission(button) {
   const answer = await Notification.requestPermission()
   button.hidden = answer !== 'default'
-  if (answer === 'granted') notify('Notifications are on', 'You are told of approvals and ended runs.')
+  if (answer === 'granted') notify('Notifications are on', 'The browser notifies you of approvals and ended runs.')
 }

@@ -56,8 +56,8 @@ function contentOf(request) {
       { class: 'facts' },
       ...factsOf(request).flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, toVisible(value))]),
     ),
-    ...notesOf('Warnings: what the request lost', request.warnings),
-    ...notesOf('Adapted: what was changed without a loss', request.adapted),
+    ...notesOf('Warnings: parts that were lost or changed', request.warnings),
+    ...notesOf('Adapted: changes without a loss', request.adapted),
     element(
       'div',
       { class: 'heading-row' },
@@ -65,7 +65,13 @@ function contentOf(request) {
       copyButton(() => curl, 'Copy the curl command'),
     ),
     ...(request.request_body === null || request.request_body_truncated
-      ? [element('p', { class: 'muted' }, 'The body was not kept whole: the command sends a short message instead.')]
+      ? [
+          element(
+            'p',
+            { class: 'muted' },
+            'The body was not stored in full, so the command sends a short message instead.',
+          ),
+        ]
       : []),
     element('pre', { class: 'output' }, curl),
     ...(headers
@@ -109,6 +115,7 @@ function factsOf(request) {
       asked !== null && model !== null && asked !== model ? `${model}, requested as ${asked}` : (model ?? asked ?? ''),
     ],
     ['Route', request.route ?? ''],
+    ['Fallback', request.fallback ?? ''],
     ['Status', status === sent ? String(status) : `${status}, after the answer had started with ${sent}`],
     ['Error', request.error ?? ''],
     [

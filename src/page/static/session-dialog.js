@@ -79,7 +79,9 @@ function serverView({ name, state, error, tools, resources, prompts }) {
       ...namesOf('Resources', resources.map(nameOf)),
       ...namesOf('Prompts', prompts.map(nameOf)),
       tools.length + resources.length + prompts.length === 0 &&
-        nothing(state === 'stopped' ? 'It starts when its tools are needed.' : 'It offers nothing.'),
+        nothing(
+          state === 'stopped' ? 'It starts when its tools are needed.' : 'It has no tools, resources or prompts.',
+        ),
     ),
   )
 }

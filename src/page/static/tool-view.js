@@ -74,7 +74,7 @@ function bodyOf({ args, progress, message, result, truncated, diff }) {
     ...(patch === undefined
       ? []
       : [element('p', { class: 'label' }, diff === undefined ? 'Patch' : 'Changes'), diffView(patch)]),
-    ...section(truncated === true ? 'Output, cut' : 'Output', output),
+    ...section(truncated === true ? 'Output (truncated)' : 'Output', output),
   ]
 }
 

@@ -1,5 +1,6 @@
 import { headersOf, statusOf } from '../../errors.ts'
 import type { ProxyError, SessionProblem } from '../../errors.ts'
+import { inWords } from '../../upstream-errors/message.ts'
 import { nameRequestId } from '../../upstream-errors/request-id.ts'
 import { missingParameter, unknownParameter } from './invalid.ts'
 
@@ -103,7 +104,7 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
     case 'credits_spent':
       return tooMany(
         `The key ${error.keyName} has used its ${error.perDay} credits for today ` +
-          `(server.key-limits, credits-per-day). Try again in ${error.retryAfterSeconds} s.`,
+          `(server.key-limits, credits-per-day). Try again in ${inWords(error.retryAfterSeconds)}.`,
         'insufficient_quota',
       )
     case 'session_refused':

@@ -1,5 +1,5 @@
 import type { Node } from '@vscode/tree-sitter-wasm'
-import { parseCode } from '../symbols/find-symbols.ts'
+import { withCode } from '../symbols/find-symbols.ts'
 
 /** An import declaration that may move. Those that may not (side effects, comments, attributes) separate groups. */
 interface Import {
@@ -24,11 +24,17 @@ const maxLine = 100
  * that takes long to parse.
  */
 export async function organizeScriptImports(text: string, grammar: string): Promise<string | undefined> {
-  const code = await parseCode(text, grammar)
-  if (code === undefined || code.root.hasError) return undefined
-  const nodes = code
-    .query('(program (import_statement) @import)')
-    .flatMap((captures) => captures.map(({ node }) => node))
+  return withCode(text, grammar, (code) => {
+    if (code === undefined || code.root.hasError) return undefined
+    const imports = code.query('(program (import_statement) @import)')
+    return organize(
+      text,
+      imports.flatMap((captures) => captures.map(({ node }) => node)),
+    )
+  })
+}
+
+function organize(text: string, nodes: readonly Node[]): string {
   const used = usedWords(text, nodes)
   const groups = groupsOf(nodes.toSorted((one, other) => one.startIndex - other.startIndex))
   const lineEnd = text.includes('\r\n') ? '\r\n' : '\n'

@@ -276,7 +276,9 @@ async function resolveName(patch: FilePatch, read: (path: string) => Promise<Fil
   }
   const source = await read(from)
   if (target !== null && source !== null) {
-    throw invalid(`The patch names ${from} and ${to} for one file, and both exist. Name the one to be changed twice.`)
+    throw invalid(
+      `The patch names two existing files for one change: ${from} and ${to}. Use the same name in the lines "---" and "+++".`,
+    )
   }
   const path = target === null && source !== null ? from : to
   return { ...patch, from: path, to: path }
@@ -315,7 +317,7 @@ async function checkBases(
     const path = folder.relativePath(name)
     if (!paths.has(path)) throw invalid(`The patch has no file ${JSON.stringify(name)}.`, 'baseSha256')
     if (sha256 !== null && !/^[0-9a-f]{64}$/i.test(sha256)) {
-      throw invalid(`The hash of ${path} is no SHA-256 in hex.`, 'baseSha256')
+      throw invalid(`The hash of ${path} must be a SHA-256 in hex.`, 'baseSha256')
     }
     const found = await read(path)
     if ((found?.sha256 ?? null) !== (sha256?.toLowerCase() ?? null)) {

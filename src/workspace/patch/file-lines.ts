@@ -15,6 +15,7 @@ export interface FileLines {
 }
 
 export async function toFileLines(bytes: Buffer, pace: Pace): Promise<FileLines> {
+  await pace.step()
   const text = bytes.toString('latin1')
   const offsets = [0]
   for (let at = text.indexOf('\n') + 1; at > 0 && at < text.length; at = text.indexOf('\n', at) + 1) {
@@ -38,18 +39,37 @@ export async function toFileLines(bytes: Buffer, pace: Pace): Promise<FileLines>
   }
 }
 
-/** Lines that are joined between two turns of others: about a millisecond. */
-const joinedLines = 10_000
+/** Of lines that are joined and turned into bytes at once. Characters. */
+const joinedLength = 256 * 1024
 
-/** The text of many lines. */
-export async function joinLines(lines: readonly Line[], pace: Pace): Promise<string> {
-  if (lines.length <= joinedLines) return lines.join('')
-  const parts: string[] = []
-  for (let at = 0; at < lines.length; at += joinedLines) {
-    parts.push(lines.slice(at, at + joinedLines).join(''))
-    await pace.rest()
+/** The bytes of lines. */
+export async function toBytes(lines: readonly Line[], pace: Pace): Promise<Buffer> {
+  const parts: Buffer[] = []
+  for (const text of joined(lines)) {
+    parts.push(Buffer.from(text, 'latin1'))
+    await pace.step()
   }
-  return parts.join('')
+  return Buffer.concat(parts)
+}
+
+/** The text of whole lines: what their bytes are in UTF-8. */
+export async function toUnicode(lines: readonly Line[], pace: Pace): Promise<string> {
+  let unicode = ''
+  for (const text of joined(lines)) {
+    unicode += Buffer.from(text, 'latin1').toString()
+    await pace.step()
+  }
+  return unicode
+}
+
+function* joined(lines: readonly Line[]): Generator<string> {
+  let from = 0
+  while (from < lines.length) {
+    let to = from
+    for (let length = 0; to < lines.length && length < joinedLength; to += 1) length += lines[to]?.length ?? 0
+    yield lines.slice(from, to).join('')
+    from = to
+  }
 }
 
 /** Finds lines in a file wherever they are. */

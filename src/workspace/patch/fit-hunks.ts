@@ -1,5 +1,5 @@
 import type { Conflict } from '../tool-error.ts'
-import { createLineSearch, joinLines, type FileLines, type LineSearch } from './file-lines.ts'
+import { createLineSearch, toBytes, type FileLines, type LineSearch } from './file-lines.ts'
 import type { Pace } from './pace.ts'
 import type { Hunk, Line } from './parse-patch.ts'
 
@@ -81,15 +81,16 @@ export async function fitHunks(
 
 /** The file after the edits, which are in order and do not overlap. */
 export async function applyEdits(file: FileLines, edits: readonly Edit[], pace: Pace): Promise<Buffer> {
-  const pieces: string[] = []
+  const parts: Buffer[] = []
   let at = 0
   for (const { start, end, lines } of edits) {
     if (pace.isDue()) await pace.rest()
-    pieces.push(file.text.slice(at, file.offset(start)), await joinLines(lines, pace))
+    parts.push(Buffer.from(file.text.slice(at, file.offset(start)), 'latin1'), await toBytes(lines, pace))
     at = file.offset(end)
   }
-  pieces.push(file.text.slice(at))
-  return Buffer.from(pieces.join(''), 'latin1')
+  parts.push(Buffer.from(file.text.slice(at), 'latin1'))
+  await pace.step()
+  return Buffer.concat(parts)
 }
 
 interface Place {

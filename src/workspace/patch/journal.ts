@@ -121,7 +121,7 @@ export async function openJournal(
     try {
       return journalEntry.parse(JSON.parse(await nodeFs.readFile(fileOf(name), 'utf8')))
     } catch (error) {
-      throw failed(`The journal entry ${fileOf(name)} cannot be read. Remove it to go on without it.`, error)
+      throw failed(`The journal entry ${fileOf(name)} cannot be read. Delete it to continue without it.`, error)
     }
   }
 

@@ -11,6 +11,7 @@ import type { Pace } from './pace.ts'
 
 /** Enough for a file of the default `workspace.max-file-mb` in which every line changes. Bytes of UTF-8. */
 const MAX_PATCH_BYTES = 10 * 1024 * 1024
+const LARGE_BYTES = 256 * 1024
 const MAX_PATCH_LINES = 500_000
 const MAX_HUNKS = 50_000
 
@@ -63,12 +64,16 @@ interface Reader {
  * @throws ToolError `invalid_arguments`, `too_large`, `cancelled`; `denied` for a name or a mode that no patch may have
  */
 export async function parsePatch(unifiedDiff: string, pace: Pace): Promise<readonly FilePatch[]> {
-  if (unifiedDiff.length > MAX_PATCH_BYTES || Buffer.byteLength(unifiedDiff) > MAX_PATCH_BYTES) {
-    throw tooLarge(`is larger than ${MAX_PATCH_BYTES / 1024 / 1024} MB`)
-  }
-  const text = Buffer.from(unifiedDiff.replace(/^\uFEFF/, '')).toString('latin1')
+  const bytes = unifiedDiff.length > MAX_PATCH_BYTES ? Infinity : Buffer.byteLength(unifiedDiff)
+  if (bytes > MAX_PATCH_BYTES) throw tooLarge(`is larger than ${MAX_PATCH_BYTES / 1024 / 1024} MB`)
+  // The turn in which a large message arrived was long.
+  if (bytes > LARGE_BYTES) await pace.rest()
+  const isAscii = bytes === unifiedDiff.length
+  const text = isAscii ? unifiedDiff : Buffer.from(unifiedDiff.replace(/^\uFEFF/, '')).toString('latin1')
+  await pace.step()
   const reader: Reader = { text: text.endsWith('\n') ? text : `${text}\n`, pace, isCrlf: undefined, at: 0 }
   if (hasMoreLines(reader.text, MAX_PATCH_LINES)) throw tooLarge(`has more than ${MAX_PATCH_LINES} lines`)
+  await pace.step()
   const sections: Section[] = []
   let hunks = 0
   while (reader.at < reader.text.length) {
@@ -103,7 +108,7 @@ async function readLine(reader: Reader, sections: Section[]): Promise<void> {
     throw invalid('The patch is a combined diff of a merge. Make it against one parent.')
   } else if (startsWith(reader, '@@')) {
     if (section?.header === undefined)
-      throw invalid(`${lineName(reader, reader.at)} begins a hunk before any "--- a/FILE" line.`)
+      throw invalid(`${lineName(reader, reader.at)} starts a hunk before any "--- a/FILE" line.`)
     section.hunks.push(await readHunk(reader))
   } else if (startsWith(reader, 'GIT binary patch') || startsWith(reader, 'Binary files ')) {
     throw invalid('The patch has a binary file. Only text can be patched.')
@@ -211,7 +216,7 @@ async function readHunk(reader: Reader): Promise<Hunk> {
       added.length -= blankLines
     }
   }
-  if (old.length + added.length === 0) throw invalid(`${lineName(reader, hunkAt)} begins a hunk without lines.`)
+  if (old.length + added.length === 0) throw invalid(`${lineName(reader, hunkAt)} starts a hunk without lines.`)
   const start = numbers === null ? undefined : Number(numbers[1])
   // "-5,0" means after line 5.
   const isInsertion = old.length === 0 && oldCount === 0

@@ -1,5 +1,5 @@
 import { diffArrays } from 'diff'
-import { joinLines, toFileLines, type FileLines } from './file-lines.ts'
+import { toFileLines, toUnicode, type FileLines } from './file-lines.ts'
 import type { Edit } from './fit-hunks.ts'
 import { createPace, type Pace } from './pace.ts'
 import type { Line } from './parse-patch.ts'
@@ -56,9 +56,7 @@ export async function renderDiff(diff: FileDiff, pace: Pace): Promise<string> {
     lines.push(`--- ${kind === 'create' ? '/dev/null' : headerName(`a/${from}`)}\n`)
     lines.push(`+++ ${kind === 'delete' ? '/dev/null' : headerName(`b/${to}`)}\n`)
   }
-  // Names are text and the lines of files are bytes.
-  const header = Buffer.from(lines.join('')).toString('latin1')
-  return Buffer.from(header + (await renderHunks(file, edits, pace)), 'latin1').toString()
+  return lines.join('') + (await renderHunks(file, edits, pace))
 }
 
 async function renderHunks(file: FileLines, edits: readonly Edit[], pace: Pace): Promise<string> {
@@ -89,7 +87,7 @@ async function renderHunks(file: FileLines, edits: readonly Edit[], pace: Pace):
     }
     await putOld(' ', at, end)
   }
-  return joinLines(out, pace)
+  return toUnicode(out, pace)
 }
 
 /** Lines of a hunk that are joined without a rest. */

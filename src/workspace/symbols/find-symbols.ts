@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import type { Node, QueryCapture } from '@vscode/tree-sitter-wasm'
+import type { Language as TreeSitterLanguage, Node, QueryCapture } from '@vscode/tree-sitter-wasm'
 import { symbolKinds, type Language, type SymbolKind } from './languages.ts'
 
 /** 1-based; columns are UTF-16 code units. */
@@ -43,7 +43,7 @@ const matchLimit = 0xff_ff
 const maxContainer = 1000
 
 /** What a text is to the grammar. A text with syntax errors has a tree too. */
-export interface ParsedCode {
+interface ParsedCode {
   readonly root: Node
   /** The captures of each match, by the order of the patterns. */
   readonly query: (source: string) => readonly (readonly QueryCapture[])[]
@@ -51,26 +51,53 @@ export interface ParsedCode {
   readonly isLate: () => boolean
 }
 
-/** @returns undefined if the time was up */
-export async function parseCode(text: string, grammar: string): Promise<ParsedCode | undefined> {
+/** Calls `use` with the tree of a text, which is freed then. Without a tree, the time was up. */
+export async function withCode<Result>(
+  text: string,
+  grammar: string,
+  use: (code: ParsedCode | undefined) => Result,
+): Promise<Result> {
   const { default: treeSitter } = await import('@vscode/tree-sitter-wasm')
-  await treeSitter.Parser.init()
-  const file = createRequire(import.meta.url).resolve(`@vscode/tree-sitter-wasm/wasm/tree-sitter-${grammar}.wasm`)
-  const language = await treeSitter.Language.load(await readFile(file))
+  const language = await loadLanguage(grammar)
   const end = Date.now() + maxMs
   // The types lack it for queries.
   const options = { matchLimit, progressCallback: () => Date.now() > end }
-  const tree = new treeSitter.Parser().setLanguage(language).parse(text, null, options)
-  if (tree === null) return undefined
-  return {
-    root: tree.rootNode,
-    query: (source) =>
-      new treeSitter.Query(language, source)
-        .matches(tree.rootNode, options)
-        .toSorted((one, other) => one.patternIndex - other.patternIndex)
-        .map(({ captures }) => captures),
-    isLate: () => Date.now() > end,
+  const parser = new treeSitter.Parser().setLanguage(language)
+  const tree = parser.parse(text, null, options)
+  const queries: { readonly delete: () => void }[] = []
+  try {
+    if (tree === null) return use(undefined)
+    return use({
+      root: tree.rootNode,
+      query: (source) => {
+        const query = new treeSitter.Query(language, source)
+        queries.push(query)
+        return query
+          .matches(tree.rootNode, options)
+          .toSorted((one, other) => one.patternIndex - other.patternIndex)
+          .map(({ captures }) => captures)
+      },
+      isLate: () => Date.now() > end,
+    })
+  } finally {
+    for (const each of [...queries, tree, parser]) each?.delete()
   }
+}
+
+const languages = new Map<string, Promise<TreeSitterLanguage>>()
+
+/** A grammar is loaded once: nothing unloads it. */
+function loadLanguage(grammar: string): Promise<TreeSitterLanguage> {
+  const known = languages.get(grammar)
+  if (known !== undefined) return known
+  const loading = (async () => {
+    const { default: treeSitter } = await import('@vscode/tree-sitter-wasm')
+    await treeSitter.Parser.init()
+    const file = createRequire(import.meta.url).resolve(`@vscode/tree-sitter-wasm/wasm/tree-sitter-${grammar}.wasm`)
+    return treeSitter.Language.load(await readFile(file))
+  })()
+  languages.set(grammar, loading)
+  return loading
 }
 
 /** A symbol or a scope, as the query found it. */
@@ -87,8 +114,12 @@ export async function findSymbols(text: string, language: Language, limit: numbe
     const reason = `The file has more than ${maxOpenBrackets} brackets that are open at one place.`
     return { symbols: [], truncated: true, reason }
   }
-  const code = await parseCode(text, language.grammar)
-  if (code === undefined) return { symbols: [], truncated: true, reason: tooSlow }
+  return withCode(text, language.grammar, (code) =>
+    code === undefined ? { symbols: [], truncated: true, reason: tooSlow } : symbolsIn(code, text, language, limit),
+  )
+}
+
+function symbolsIn(code: ParsedCode, text: string, language: Language, limit: number): SymbolList {
   const found = new Map<number, Found>()
   for (const captures of code.query(language.query)) {
     const symbol = toFound(captures)

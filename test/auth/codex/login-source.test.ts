@@ -591,7 +591,10 @@ describe('a folder that takes no lock', () => {
     expect(await nameGot(source)).toBe('stored')
     clock.advance(10_000)
     expect(await nameGot(source)).toBe('stored')
-    expect(source.status()).toMatchObject({ state: 'ok', detail: expect.stringContaining('cannot be stored') })
+    expect(source.status()).toMatchObject({
+      state: 'ok',
+      detail: expect.stringContaining('cannot store the new tokens'),
+    })
     expect(seen).toEqual([])
   })
 
@@ -605,7 +608,7 @@ describe('a folder that takes no lock', () => {
     const source = start(store)
     expect(await faultOf(source.get(never))).toEqual({
       kind: 'codex_unavailable',
-      detail: 'The login cannot be renewed, because it cannot be stored',
+      detail: 'The login cannot be renewed, because copilot-proxy cannot store the new tokens',
       fix: expect.stringMatching(words),
       retryAfterSeconds: 1,
     })
@@ -645,7 +648,10 @@ describe('what cannot be stored', () => {
     const { store, state } = failing(memory(HOUR_SECONDS - 200), 1, 'unwritable')
     const source = start(store)
     expect(await nameGot(source)).toBe('stored')
-    expect(source.status()).toMatchObject({ state: 'ok', detail: expect.stringContaining('cannot be stored') })
+    expect(source.status()).toMatchObject({
+      state: 'ok',
+      detail: expect.stringContaining('cannot store the new tokens'),
+    })
     expect(seen).toEqual([])
     state.broken = false
     clock.advance(10_000)

@@ -321,7 +321,7 @@ describe('C07 a corrupt record', () => {
     expect(await store.current()).toBeUndefined()
     expect(await readdir(dir)).toHaveLength(9)
     expect(await readFile(file('copilot-octocat.json.corrupt-4'), 'utf8')).toBe('later')
-    expect(log.lines).toEqual([expect.stringContaining('corrupt-4, in the place of an older one')])
+    expect(log.lines).toEqual([expect.stringContaining('corrupt-4, replacing an older one')])
   })
 
   test('is kept aside before a login writes over it', async () => {

@@ -233,7 +233,11 @@ test('each store sees its own files only, names what the other has, and leaves i
   expect((await plain.list()).map(({ id }) => id)).toEqual(['copilot-plain'])
   await plain.list()
   expect(log.lines).toEqual([
-    expect.stringMatching(/copilot-plain\.json is not used, because auth\.store is keychain\. .*auth\.store: file/),
-    expect.stringMatching(/copilot-octocat\.sealed is not used, because auth\.store is file\. .*auth\.store: keychain/),
+    expect.stringMatching(
+      /copilot-plain\.json is not used, because auth\.store is keychain\. To use it, set auth\.store to file\./,
+    ),
+    expect.stringMatching(
+      /copilot-octocat\.sealed is not used, because auth\.store is file\. To use it, set auth\.store to keychain\./,
+    ),
   ])
 })

@@ -24,7 +24,7 @@ describe('parseSince', () => {
   })
 
   test.each(['', 'yesterday', '10', '10 m', '-5m', '25:00', '2026-13-01', '2026-11-23T'])('refuses %j', (text) => {
-    expect(() => parseSince(text, noon)).toThrow('--since must be like 10m, 2h, 14:30')
+    expect(() => parseSince(text, noon)).toThrow('--since must be a time such as 10m, 2h, 14:30')
   })
 })
 

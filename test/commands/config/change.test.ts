@@ -116,10 +116,14 @@ describe('config get', () => {
     expect(await run(`config get ${key}`)).toEqual({ code: 0, stdout, stderr: '' })
   })
 
-  test('names the source with --json, and refuses what it does not know', async () => {
-    const { run, file } = await userWith('server: { port: 4242 }\n')
+  test('names the sources with --json, and refuses what it does not know', async () => {
+    const { run, file } = await userWith('server: { port: 4242 }\nmodels: { aliases: { fast: gpt-4.1 } }\n')
     const { stdout } = await run('config get server.port --json')
-    expect(JSON.parse(stdout)).toEqual({ key: 'server.port', value: 4242, source: `${file}:1:17` })
+    const source = `${file}:1:17`
+    expect(JSON.parse(stdout)).toEqual({ key: 'server.port', value: 4242, source, sources: { 'server.port': source } })
+    const { stdout: table } = await run('config get models.aliases --json')
+    const sources = { 'models.aliases.fast': `${file}:2:28` }
+    expect(JSON.parse(table)).toEqual({ key: 'models.aliases', value: { fast: 'gpt-4.1' }, source: null, sources })
     expect(await run('config get server.prot')).toMatchObject({ code: 2, stdout: '' })
     expect(await run('config get models.aliases.none')).toMatchObject({ code: 1, stdout: '' })
   })

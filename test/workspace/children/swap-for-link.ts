@@ -1,8 +1,9 @@
-// Swaps a folder for a link to another one, and back, until it is killed. Arguments: folder, target of the link.
+// Swaps a folder for a link to another one, and back, until it is killed. Arguments: folder, target of the link, and the
+// longest time that each stays in its place, in ms.
 // Prints `swapping` once it has begun.
 import { renameSync, rmSync, symlinkSync, unlinkSync } from 'node:fs'
 
-const [, , folder = '', target = ''] = process.argv
+const [, , folder = '', target = '', restMs = ''] = process.argv
 const aside = `${folder}.aside`
 
 /** The writer may make the folder in a moment in which it is missing. */
@@ -15,10 +16,15 @@ const attempt = (step: () => void): boolean => {
   }
 }
 
+const word = new Int32Array(new SharedArrayBuffer(4))
+const rest = (): void => void (Number(restMs) > 0 && Atomics.wait(word, 0, 0, Math.random() * Number(restMs)))
+
 for (let swaps = 0; ; swaps += 1) {
   attempt(() => renameSync(folder, aside))
   attempt(() => symlinkSync(target, folder))
+  rest()
   attempt(() => unlinkSync(folder))
   if (!attempt(() => renameSync(aside, folder))) attempt(() => rmSync(aside, { recursive: true, force: true }))
+  rest()
   if (swaps === 100) process.stdout.write('swapping\n')
 }

@@ -175,24 +175,31 @@ describe('formatFile', () => {
     expect(await canRead(canary)).toBe(false)
   })
 
-  it.each(['--config=canary.cjs', '--plugin=canary.cjs', ';touch canary', '$(touch canary)', '-w', '--'])(
-    'G33: takes the name %s as a name',
-    async (name) => {
-      const path = `${name}.ts`
-      const canary = `require('node:fs').writeFileSync('canary', '')`
-      const { folder, context, root, runs, read } = await createRewriting({
-        [path]: 'let a  = 1',
-        'package.json': '{ "prettier": {} }',
-        'canary.cjs': canary,
-        'canary.cjs.ts': canary,
-      })
-      await installPrettier(root)
-      await formatFile(folder, { path }, context)
-      expect(runs).toEqual([['node_modules/.bin/prettier', '--stdin-filepath', `./${path}`]])
-      expect(await read(path)).toBe('let a = 1;\n')
-      expect(await canRead(join(root, 'canary'))).toBe(false)
-    },
-  )
+  it('G33: takes hostile names as names', async () => {
+    const names = ['--config=canary.cjs', '--plugin=canary.cjs', ';touch canary', '$(touch canary)', '-w', '--']
+    const canary = `require('node:fs').writeFileSync('canary', '')`
+    const files = Object.fromEntries(names.map((name) => [`${name}.ts`, 'let a  = 1']))
+    const { folder, context, root, read } = await createRewriting({
+      ...files,
+      'package.json': '{ "prettier": {} }',
+      'canary.cjs': canary,
+      'canary.cjs.ts': canary,
+    })
+    await installPrettier(root)
+    for (const name of names) {
+      const runs: (readonly string[])[] = []
+      const run: typeof context.run = (argv, options) => {
+        runs.push(argv)
+        // One start of the real prettier shows how it takes the word.
+        if (name === '--config=canary.cjs') return context.run(argv, options)
+        return Promise.resolve({ exitCode: 0, stdout: 'let a = 1;\n', stderr: '', truncated: false })
+      }
+      await formatFile(folder, { path: `${name}.ts` }, { ...context, run })
+      expect(runs).toEqual([['node_modules/.bin/prettier', '--stdin-filepath', `./${name}.ts`]])
+      expect(await read(`${name}.ts`)).toBe('let a = 1;\n')
+    }
+    expect(await canRead(join(root, 'canary'))).toBe(false)
+  })
 
   it('G33: takes a hostile name as a name in the bundled prettier', async () => {
     const path = '--config=canary.js.ts'

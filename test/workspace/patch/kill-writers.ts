@@ -69,7 +69,7 @@ export async function killWriters(times: number): Promise<void> {
   }
 
   // The moments cover every file of an apply and of the undo after it.
-  for (let run = 0; run < times; run += 1) await killOnce(1 + (run % 24))
+  for (let run = 0; run < times; run += 1) await killOnce(1 + ((run * 2 + (run % 24 < 12 ? 0 : 1)) % 24))
   await workspace.openAgain()
   const names = await readdir(workspace.journalDir)
   expect(names.filter((name) => !/\.(?:done|bytes)$/.test(name))).toEqual([])

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fc } from '../../fast-check.ts'
 import type { Folder } from '../../../src/workspace/folder.ts'
 import { applyPatch, undoPatch } from '../../../src/workspace/patch/apply-patch.ts'
 import { toFileLines } from '../../../src/workspace/patch/file-lines.ts'
@@ -79,7 +79,7 @@ describe('a diff of two files, applied to the first', () => {
         await undoPatch(deps, {}, allow)
         expect(await read('x')).toBe(old)
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     )
   })
 
@@ -96,33 +96,35 @@ describe('a diff of two files, applied to the first', () => {
         expect(misfits).toEqual([])
         expect((await applyEdits(oldLines, edits, pace)).toString()).toBe(changed)
       }),
-      { numRuns: 5000 },
+      { numRuns: 2000 },
     )
   })
 
   it.each(['-u', '-U1', '-U30'])('gives the second if diff %s made it', async (option) => {
     const deps = await openDeps()
     await fc.assert(
-      fc.asyncProperty(pair, async ([old, changed]) => {
-        await writeFile(join(base, 'old'), old)
-        await writeFile(join(base, 'new'), changed)
-        const args = ['-a', option, '--label', 'a/x', '--label', 'b/x', 'old', 'new']
-        const diff = await run('diff', args, { cwd: base }).then(
-          ({ stdout }) => stdout,
-          (error: unknown) => (error instanceof Error && 'stdout' in error ? String(error.stdout) : ''),
-        )
-        if (old === changed) return
-        await folder.writeFile('x', Buffer.from(old))
-        await applyPatch(deps, { unifiedDiff: diff }, allow)
-        expect(await read('x')).toBe(changed)
+      // One shell makes many diffs.
+      fc.asyncProperty(fc.array(pair, { minLength: 20, maxLength: 20 }), async (pairs) => {
+        for (const [index, [old, changed]] of pairs.entries()) {
+          await writeFile(join(base, `old${index}`), old)
+          await writeFile(join(base, `new${index}`), changed)
+        }
+        const diff = `diff -a ${option} --label a/x --label b/x old$i new$i > diff$i`
+        await run('sh', ['-c', `for i in $(seq 0 ${pairs.length - 1}); do ${diff}; done; true`], { cwd: base })
+        for (const [index, [old, changed]] of pairs.entries()) {
+          if (old === changed) continue
+          await folder.writeFile('x', Buffer.from(old))
+          await applyPatch(deps, { unifiedDiff: await readFile(join(base, `diff${index}`), 'utf8') }, allow)
+          expect(await read('x')).toBe(changed)
+        }
       }),
-      { numRuns: 40 },
+      { numRuns: 2 },
     )
   })
 })
 
 describe('any patch', () => {
-  it('changes all of its files or none, whatever is cut out of it', { timeout: 180_000 }, async () => {
+  it('changes all of its files or none, whatever is cut out of it', { timeout: 120_000 }, async () => {
     const deps = await openDeps()
     await fc.assert(
       fc.asyncProperty(pair, pair, fc.nat(600), fc.nat(40), fc.boolean(), async (x, y, at, count, isSabotaged) => {
@@ -146,7 +148,7 @@ describe('any patch', () => {
         }
         expect([await read('x'), await read('y')]).toEqual(start)
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     )
   })
 })

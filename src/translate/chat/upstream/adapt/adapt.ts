@@ -1,6 +1,8 @@
 import type { EncodeContext } from '../../../dialect.ts'
 import { learnedField, withoutLearnedFields } from '../../../learned-refusals.ts'
+import type { ModelTraits } from '../../../model-traits.ts'
 import { modelFamily } from '../../../parts/model-family.ts'
+import type { ModelFamily } from '../../../parts/model-family.ts'
 import type { Warning } from '../../../warning.ts'
 import type { ChatRequest } from '../../wire.ts'
 import { kimiRules } from './kimi-rules.ts'
@@ -49,13 +51,32 @@ export interface Adapted {
   readonly warnings: readonly Warning[]
 }
 
+interface ModelRules {
+  readonly family: ModelFamily
+  readonly rules: readonly Rule[]
+}
+
+const rulesByModel = new WeakMap<ModelTraits, ModelRules>()
+
+/** Chosen once for each model: three quarters of the rules concern others. */
+function rulesOf(model: ModelTraits): ModelRules {
+  let chosen = rulesByModel.get(model)
+  if (chosen === undefined) {
+    const family = modelFamily(model)
+    chosen = { family, rules: rules.filter(({ applies }) => applies?.({ traits: model, family }) !== false) }
+    rulesByModel.set(model, chosen)
+  }
+  return chosen
+}
+
 /** Adapts a request to the routed model and to earlier refusals by upstream. */
 export function adaptRequest(request: ChatRequest, { model, learnedRefusals }: EncodeContext): Adapted {
-  const target = { traits: model, family: modelFamily(model), learnedRefusals }
+  const { family, rules: applicable } = rulesOf(model)
+  const target = { traits: model, family, learnedRefusals }
   const warnings: Warning[] = []
   const adapted = { ...request }
-  for (const rule of rules) {
-    const outcome = rule.applies?.(target) === false ? undefined : rule.adapt(adapted, target)
+  for (const rule of applicable) {
+    const outcome = rule.adapt(adapted, target)
     if (outcome === undefined) continue
     warnings.push(...outcome.warnings)
     Object.assign(adapted, outcome.patch)

@@ -1,13 +1,13 @@
 import { isObject } from '../../../../json/json.ts'
 import type { ChatMessage, ChatRequest } from '../../wire.ts'
 import { counted, mapMessages, type Outcome } from '../../map-messages.ts'
-import type { Rule, Target } from './rule.ts'
+import type { Rule, RuleModel, Target } from './rule.ts'
 
 /** Other values make Kimi repeat itself without end. */
 const sampling = { temperature: 1, top_p: 0.95 } as const
 
 /** K2.x and later; a name without a generation may belong to an older model. */
-function isKimi({ family }: Target): boolean {
+function isKimi({ family }: RuleModel): boolean {
   return family.kind === 'kimi' && family.generation !== undefined && family.generation >= 2
 }
 

@@ -12,13 +12,13 @@ import { isClaudeFrom, type ModelFamily } from '../../../parts/model-family.ts'
 import { isSealed, openOpaque, vendorOf } from '../../../parts/opaque-envelope.ts'
 import type { Opaque } from '../../../turn.ts'
 import { counted, mapMessages, type Outcome } from '../../map-messages.ts'
-import { firstWarnings, type Rule, type Target } from './rule.ts'
+import { firstWarnings, type Rule, type RuleModel, type Target } from './rule.ts'
 
 interface MessageRow {
   readonly name: string
   readonly source: string
   /** Absent: to every model. */
-  readonly applies?: ((target: Target) => boolean) | undefined
+  readonly applies?: ((model: RuleModel) => boolean) | undefined
   /** The adapted message: the same object if nothing changes, `undefined` to drop it. */
   readonly adapt: (message: ChatMessage) => ChatMessage | undefined
   /** Below the message, e.g. `.role`. */
@@ -27,8 +27,8 @@ interface MessageRow {
   readonly code: WarningCode
 }
 
-const isClaude = ({ family }: Target): boolean => family.kind === 'claude'
-const isNotOpenai = ({ family }: Target): boolean => family.kind !== 'gpt' && family.kind !== 'o-series'
+const isClaude = ({ family }: RuleModel): boolean => family.kind === 'claude'
+const isNotOpenai = ({ family }: RuleModel): boolean => family.kind !== 'gpt' && family.kind !== 'o-series'
 
 /** Stands for the empty output that shells and editors give on success. */
 const NO_OUTPUT = '(no output)'

@@ -3,7 +3,7 @@ import { isClaudeFrom, isReasoningGpt } from '../../../parts/model-family.ts'
 import type { ChatRequest } from '../../wire.ts'
 import { RENAMES_CAP } from '../learned-refusals.ts'
 import type { Outcome } from '../../map-messages.ts'
-import type { Rule, Target } from './rule.ts'
+import type { Rule, RuleModel, Target } from './rule.ts'
 
 /**
  * `null` and absence both mean the default, hence no warning. Runs first, so that no other rule sees `null`.
@@ -24,7 +24,7 @@ interface DropRow {
   /** The warning's code and text. Default: `<parameter> dropped`. */
   readonly name?: string
   readonly source: string
-  readonly applies?: (target: Target) => boolean
+  readonly applies?: (model: RuleModel) => boolean
   /** Absent if the other members do not matter. */
   readonly when?: (request: ChatRequest) => boolean
   /** Values the model takes. */
@@ -37,7 +37,7 @@ interface DropRow {
 const notSupported = ({ traits }: Target): string => `not supported by ${traits.id}`
 const always = (): boolean => true
 const isDefaultSampling = (value: unknown): boolean => value === 1
-const isReasoning = ({ family }: Target): boolean => isReasoningGpt(family)
+const isReasoning = ({ family }: RuleModel): boolean => isReasoningGpt(family)
 const hasNoTools = ({ tools }: ChatRequest): boolean => !tools
 
 const toolRows: readonly DropRow[] = [
@@ -86,14 +86,15 @@ const rows: readonly DropRow[] = [
   ...['temperature', 'top_p', 'top_k'].map((parameter) => ({
     parameter,
     source: 'parameters, temperature: sampling is gone from Claude Opus 4.7 on',
-    applies: ({ family }: Target) => family.kind === 'claude' && family.tier === 'opus' && isClaudeFrom(family, 4, 7),
+    applies: ({ family }: RuleModel) =>
+      family.kind === 'claude' && family.tier === 'opus' && isClaudeFrom(family, 4, 7),
     keeps: isDefaultSampling,
     reason: notSupported,
   })),
   ...['temperature', 'top_p'].map((parameter) => ({
     parameter,
     source: 'parameters, temperature: with thinking on, Claude takes the default only',
-    applies: ({ family }: Target) => family.kind === 'claude',
+    applies: ({ family }: RuleModel) => family.kind === 'claude',
     when: wantsThinking,
     keeps: isDefaultSampling,
     reason: ({ traits }: Target) => `not supported by ${traits.id} together with thinking`,

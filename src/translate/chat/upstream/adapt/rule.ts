@@ -4,10 +4,13 @@ import type { Warning } from '../../../warning.ts'
 import type { Outcome } from '../../map-messages.ts'
 import type { ChatRequest } from '../../wire.ts'
 
-/** The model a request is adapted to. */
-export interface Target {
+export interface RuleModel {
   readonly traits: ModelTraits
   readonly family: ModelFamily
+}
+
+/** The model a request is adapted to. */
+export interface Target extends RuleModel {
   /** Keys of learned refusals of the model. */
   readonly learnedRefusals: ReadonlySet<string>
 }
@@ -18,7 +21,7 @@ export interface Rule {
   /** Source of the fact. `parameters, x` is item x of docs/copilot-wire.md, "Parameters by model". */
   readonly source: string
   /** Absent: to every model. */
-  readonly applies?: ((target: Target) => boolean) | undefined
+  readonly applies?: ((model: RuleModel) => boolean) | undefined
   /** Never changes its input. Returns undefined if the request needs no change. */
   readonly adapt: (request: ChatRequest, target: Target) => Outcome | undefined
 }

@@ -1,0 +1,191 @@
+import { z } from 'zod'
+import type { SessionSql } from './session-sql.ts'
+
+/** What is kept beyond these limits is deleted, a part at a time. */
+interface KeepLimits {
+  /** What is older goes. Ms since epoch. */
+  readonly sinceMs: number
+  readonly runsPerSession: number
+  readonly events: number
+  readonly entriesPerSession: number
+}
+
+/** The newest rows of all sessions. */
+interface NewestRows {
+  readonly run: number
+  readonly event: number
+  readonly entry: number
+}
+
+/** Deletes a little at a time, because nothing else runs in this process meanwhile. */
+export interface OldRows {
+  /** Deletes a part of what is too old or too much. Returns whether there may be more. */
+  readonly prune: (limits: KeepLimits) => boolean
+  readonly newest: () => NewestRows
+  /** Deletes a part of a session's rows up to `newest`. Returns whether there may be more. */
+  readonly forget: (session: string, newest: NewestRows) => boolean
+}
+
+/** Rows and bytes of one call. Deleted pages are overwritten, which takes most of the time. */
+const rowsAtOnce = 200
+const bytesAtOnce = 256 * 1024
+
+/** More than the runs of a session that can be in progress. */
+const runsSeen = 50
+
+const numberRow = z.object({ value: z.number().nullable() })
+const nameRow = z.object({ value: z.string().nullable() })
+const sizedRow = z.object({ key: z.number(), timeMs: z.number(), size: z.number() })
+const runRow = z.object({ seq: z.number(), id: z.string(), state: z.string(), timeMs: z.number() })
+
+interface Budget {
+  rows: number
+  bytes: number
+}
+
+const isSpent = ({ rows, bytes }: Budget): boolean => rows <= 0 || bytes <= 0
+
+export function createOldRows(
+  { all, change, write, pragma, addLogged }: SessionSql,
+  setPrunedTo: (eventId: number) => void,
+): OldRows {
+  /** `prune` goes on behind this session. */
+  let pruned = ''
+
+  const numberOf = (sql: string, ...values: readonly (string | number)[]): number | undefined =>
+    all(numberRow, sql, ...values)[0]?.value ?? undefined
+
+  /** The session behind `pruned`, in the order of their ids. */
+  function nextSession(): string | undefined {
+    const names = ['runs', 'entries'].map(
+      (table) => all(nameRow, `SELECT min(session) AS value FROM ${table} WHERE session > ?`, pruned)[0]?.value,
+    )
+    return names.filter((name) => typeof name === 'string').toSorted()[0]
+  }
+
+  /** Deletes the first of these rows, oldest first. Returns the last that was deleted. */
+  function deleteFirst(
+    budget: Budget,
+    table: 'parts' | 'items' | 'events' | 'entries',
+    rows: readonly z.infer<typeof sizedRow>[],
+    isOld: (row: z.infer<typeof sizedRow>, at: number) => boolean = () => true,
+  ): number | undefined {
+    const key = table === 'parts' || table === 'items' ? 'seq' : 'id'
+    let last: number | undefined
+    for (const [at, row] of rows.entries()) {
+      if (isSpent(budget) || !isOld(row, at)) break
+      change(`DELETE FROM ${table} WHERE ${key} = ?`, row.key)
+      // Overwritten pages are in the log too.
+      addLogged(row.size)
+      budget.rows -= 1
+      budget.bytes -= row.size
+      last = row.key
+    }
+    return last
+  }
+
+  /** The last call for a run deletes the run itself. */
+  function deleteRun(budget: Budget, id: string): void {
+    for (const table of ['parts', 'items'] as const) {
+      const sql = `SELECT seq AS key, 0 AS timeMs, octet_length(data) AS size FROM ${table} WHERE run = ? ORDER BY seq LIMIT ?`
+      deleteFirst(budget, table, all(sizedRow, sql, id, rowsAtOnce))
+      if (isSpent(budget)) return
+    }
+    change('DELETE FROM runs WHERE id = ?', id)
+    budget.rows -= 1
+  }
+
+  function pruneRuns(budget: Budget, session: string, { sinceMs, runsPerSession }: KeepLimits): void {
+    const tooMany = numberOf(
+      'SELECT seq AS value FROM runs WHERE session = ? ORDER BY seq DESC LIMIT 1 OFFSET ?',
+      session,
+      runsPerSession,
+    )
+    const oldest = all(
+      runRow,
+      'SELECT seq, id, state, started_ms AS timeMs FROM runs WHERE session = ? ORDER BY seq LIMIT ?',
+      session,
+      runsSeen,
+    )
+    for (const { seq, id, state, timeMs } of oldest) {
+      if (isSpent(budget)) return
+      if (state === 'ended' && (seq <= (tooMany ?? 0) || timeMs < sinceMs)) deleteRun(budget, id)
+    }
+  }
+
+  function pruneEntries(budget: Budget, session: string, { sinceMs, entriesPerSession }: KeepLimits): void {
+    const tooMany = numberOf(
+      'SELECT id AS value FROM entries WHERE session = ? ORDER BY id DESC LIMIT 1 OFFSET ?',
+      session,
+      entriesPerSession,
+    )
+    const rows = all(
+      sizedRow,
+      `SELECT id AS key, time_ms AS timeMs, octet_length(data) AS size FROM entries
+        WHERE id IN (SELECT id FROM entries WHERE session = ? ORDER BY id LIMIT ?) ORDER BY id`,
+      session,
+      rowsAtOnce,
+    )
+    deleteFirst(budget, 'entries', rows, ({ key, timeMs }) => key <= (tooMany ?? 0) || timeMs < sinceMs)
+  }
+
+  /** Events are in the order of time: those before the first that stays are deleted. */
+  function pruneEvents(budget: Budget, { sinceMs, events }: KeepLimits): void {
+    const excess = (numberOf('SELECT count(*) AS value FROM events') ?? 0) - events
+    const rows = all(
+      sizedRow,
+      'SELECT id AS key, time_ms AS timeMs, octet_length(data) AS size FROM events ORDER BY id LIMIT ?',
+      rowsAtOnce,
+    )
+    const last = deleteFirst(budget, 'events', rows, ({ timeMs }, at) => at < excess || timeMs < sinceMs)
+    if (last !== undefined) setPrunedTo(last)
+  }
+
+  /** Returns whether anything was deleted. */
+  function deleteSome(act: (budget: Budget) => void): boolean {
+    const budget = { rows: rowsAtOnce, bytes: bytesAtOnce }
+    write(() => act(budget))
+    const isSome = budget.rows < rowsAtOnce
+    // The pages of deleted rows leave the file.
+    if (isSome) pragma(`incremental_vacuum(${rowsAtOnce})`)
+    return isSome
+  }
+
+  return {
+    prune(limits) {
+      let session: string | undefined
+      const isSome = deleteSome((budget) => {
+        session = nextSession()
+        if (session !== undefined) {
+          pruneRuns(budget, session, limits)
+          pruneEntries(budget, session, limits)
+        }
+        pruneEvents(budget, limits)
+      })
+      if (isSome) return true
+      pruned = session ?? ''
+      return session !== undefined
+    },
+    newest: () => ({
+      run: numberOf('SELECT max(seq) AS value FROM runs') ?? 0,
+      event: numberOf('SELECT max(id) AS value FROM events') ?? 0,
+      entry: numberOf('SELECT max(id) AS value FROM entries') ?? 0,
+    }),
+    forget: (session, newest) =>
+      deleteSome((budget) => {
+        const runs = all(
+          z.object({ id: z.string() }),
+          'SELECT id FROM runs WHERE session = ? AND seq <= ? ORDER BY seq LIMIT ?',
+          session,
+          newest.run,
+          rowsAtOnce,
+        )
+        for (const { id } of runs) if (!isSpent(budget)) deleteRun(budget, id)
+        for (const [table, last] of [['events', newest.event] as const, ['entries', newest.entry] as const]) {
+          if (isSpent(budget)) return
+          const sql = `SELECT id AS key, time_ms AS timeMs, octet_length(data) AS size FROM ${table} WHERE session = ? AND id <= ? ORDER BY id LIMIT ?`
+          deleteFirst(budget, table, all(sizedRow, sql, session, last, rowsAtOnce))
+        }
+      }),
+  }
+}

@@ -1,0 +1,199 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { runProgram } from '../../../src/commands/program.ts'
+import type { CommandContext } from '../../../src/commands/shared/command.ts'
+import { createStyle, type Output } from '../../../src/terminal/output.ts'
+import { quickFix, quickShopFiles } from '../../agent/shop.ts'
+import { scriptOf } from '../../agent/support.ts'
+import { makeFolder } from '../../tools/session.ts'
+import { createUser, recordOutput } from '../harness.ts'
+
+async function openShop(settings: Readonly<Record<string, string>> = {}) {
+  const root = await makeFolder(quickShopFiles)
+  const user = await createUser()
+  Object.assign(user.env, { PATH: process.env['PATH'], COPILOT_PROXY_WORKSPACE_READ_ONLY: 'false', ...settings })
+  return {
+    root,
+    user,
+    total: () => readFile(join(root, 'src/total.js'), 'utf8'),
+    /** Runs `agent --demo` in the folder. */
+    agent: async (goal: string, words: readonly string[] = [], change: Partial<CommandContext> = {}) => {
+      const stdout = recordOutput(80)
+      const stderr = recordOutput(80)
+      const argv = ['agent', '--demo', '--workspace', root, ...words, goal]
+      const code = await runProgram(argv, user.context({ stdout, stderr, ...change }))
+      return { code, stdout: stdout.text(), stderr: stderr.text() }
+    },
+  }
+}
+
+/** A terminal with colours, on which these keys are pressed, one at each question. */
+function terminal(keys: readonly string[]): {
+  readonly change: Partial<CommandContext>
+  readonly text: () => string
+} {
+  const recorded = recordOutput(80)
+  const stdout: Output = { ...recorded, isTerminal: true, hasColors: true, style: createStyle(true) }
+  const left = [...keys]
+  const readKey = (signal: AbortSignal, onReady: () => void): Promise<string> => {
+    signal.throwIfAborted()
+    onReady()
+    return Promise.resolve(left.shift() ?? 'n')
+  }
+  return { change: { stdout, readKey }, text: recorded.text }
+}
+
+test('with --yes it does what the policy allows, and tells it in lines of 80 characters', async () => {
+  const { agent, total } = await openShop()
+  const { code, stdout, stderr } = await agent(quickFix, ['--yes'])
+  expect(stderr).toBe('')
+  expect(code).toBe(0)
+  expect(await total()).toContain('item.price * item.quantity')
+  expect(stdout).toContain('-- Step 1 of 30 --')
+  expect(stdout).toContain('> shell.run node test/total.test.js\n    ... ')
+  expect(stdout).toMatch(/ {2}exit code 1 \(.*\)\n[\s\S]* {2}exit code 0 \(/)
+  expect(stdout).toContain('    -  return items.reduce((sum, item) => sum + item.price, 0)\n    +  return')
+  expect(stdout).toMatch(
+    /The model gave its final answer\.\nChanged 1 file:\n {2}modified src\/total\.js \(\+1 −1\)\nTo undo: \S+\.\nCommands/,
+  )
+  expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
+})
+
+test('--yes does not pass by the policy', async () => {
+  const { agent, root } = await openShop()
+  const { code, stdout } = await agent(
+    scriptOf(
+      { calls: [{ tool: 'createFile', args: { path: 'evil.js', content: 'x' } }] },
+      { calls: [{ tool: 'shell_run', args: { argv: ['touch', 'evil.js'] } }] },
+      { text: 'I created evil.js.' },
+    ),
+    ['--yes'],
+  )
+  expect(code).toBe(0)
+  expect(stdout.match(/^ {2}denied: /gm)).toHaveLength(2)
+  expect(stdout).toContain('No file was changed.')
+  await expect(readFile(join(root, 'evil.js'))).rejects.toThrow('ENOENT')
+})
+
+test('without a terminal and without --yes, changes and commands are refused, and it says why', async () => {
+  const { agent, total } = await openShop()
+  const { code, stdout } = await agent(quickFix)
+  expect(stdout).toContain('  Refused: there is no terminal to ask for your approval.')
+  expect(stdout).toContain('3 approvals in a row were refused.')
+  expect(stdout).not.toContain('You refused')
+  expect(stdout.replaceAll('\n', ' ')).toContain(
+    'Changes and commands were refused, because there is no terminal to ask for your approval.',
+  )
+  expect(code).toBe(1)
+  expect(await total()).toBe(quickShopFiles['src/total.js'])
+})
+
+test('--json prints the events of the run on stdout, and everything else on stderr', async () => {
+  const { agent } = await openShop()
+  const { code, stdout, stderr } = await agent(quickFix, ['--yes', '--json'])
+  const events: { type: string; state?: string; outcome?: string }[] = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(code).toBe(0)
+  expect(events.at(-1)).toMatchObject({ type: 'done', outcome: 'completed', files: [{ path: 'src/total.js' }] })
+  expect(new Set(events.map(({ type }) => type))).toEqual(new Set(['fragment', 'tool', 'approval', 'diff', 'done']))
+  expect(stderr).toContain('Changed 1 file:')
+})
+
+test('what the model and files say cannot control the terminal', async () => {
+  const { agent } = await openShop()
+  const { stdout } = await agent(
+    scriptOf(
+      { text: 'a\u001b[31mred\u001b]0;title\u0007', calls: [{ tool: 'fs_read', args: { path: 'x\u001b[2J' } }] },
+      { text: '\u009b2J\u202edone' },
+    ),
+  )
+  // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+  expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
+  expect(stdout).toContain(String.raw`a\u001b[31mred`)
+})
+
+test('read-only workspaces, and a limit of steps', async () => {
+  const { agent } = await openShop({ COPILOT_PROXY_WORKSPACE_READ_ONLY: 'true' })
+  const { code, stdout } = await agent(quickFix, ['--yes', '--max-steps', '2'])
+  expect(stdout).toContain('copilot-proxy config set workspace.read-only false')
+  expect(stdout).toContain('-- Step 2 of 2 --')
+  expect(stdout).toContain('The run reached its limit of 2 steps.')
+  expect(code).toBe(1)
+})
+
+test('exits with 2 for wrong usage, with 3 without a login, and with 1 for a folder that is none', async () => {
+  const { user, agent } = await openShop()
+  expect(await agent('x', ['--max-steps', '0'])).toMatchObject({ code: 2 })
+  expect(await agent(' ')).toMatchObject({ code: 2, stderr: 'Say what the agent is to do.\n' })
+  expect(await user.run('agent')).toMatchObject({ code: 2 })
+  expect(await user.run('agent Do-it')).toMatchObject({ code: 3, stderr: expect.stringContaining('Not logged in.') })
+  expect(await agent('x', ['--workspace', '/no/such/folder'])).toMatchObject({ code: 1 })
+})
+
+test('one key allows a command for the run, shows help and the whole diff, and allows a change once', async () => {
+  const { agent, total } = await openShop()
+  const { change, text } = terminal(['?', 'a', 'd', 'y'])
+  const { code } = await agent(quickFix, [], change)
+  expect(text()).toContain('allow for this run')
+  expect(text().match(/Run node test\/total\.test\.js\?/g)).toHaveLength(1)
+  expect(text()).toContain('Change src/total.js?')
+  // A command has no diff.
+  expect(text().match(/n refuse, \? help/g)).toHaveLength(2)
+  expect(text().match(/n refuse, d whole diff, \? help/g)).toHaveLength(2)
+  expect(text()).toContain('\u001b[32m    +  return items.reduce')
+  expect(code).toBe(0)
+  expect(await total()).toContain('item.price * item.quantity')
+})
+
+test('Ctrl-C at the question cancels the run', async () => {
+  const { agent, total } = await openShop()
+  const { change, text } = terminal(['\u0003'])
+  const { code } = await agent(quickFix, [], change)
+  expect(text()).toContain('The run was cancelled.')
+  expect(code).toBe(130)
+  expect(await total()).toBe(quickShopFiles['src/total.js'])
+})
+
+test('a command without output shows no empty line', async () => {
+  const { agent, root } = await openShop()
+  await writeFile(join(root, '.agent-policy.yaml'), 'shell:\n  allow: ["true"]\n')
+  const { stdout } = await agent(scriptOf({ calls: [{ tool: 'shell_run', args: { argv: ['true'] } }] }), ['--yes'])
+  expect(stdout).toMatch(/> shell\.run true\n {2}exit code 0 \(/)
+})
+
+test('uses the running copilot-proxy if it serves the folder', async () => {
+  const { root, user, total } = await openShop()
+  const stop = new AbortController()
+  const address = Promise.withResolvers<string>()
+  const stdout = recordOutput()
+  const listening: Output = {
+    ...stdout,
+    write(text) {
+      stdout.write(text)
+      const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(stdout.text()) ?? []
+      if (url !== undefined) address.resolve(url)
+    },
+  }
+  const serving = runProgram(
+    ['serve', '--demo', '--workspace', root, '--port', '0', '--log-level', 'silent'],
+    user.context({ stdout: listening, signal: stop.signal }),
+  )
+  const url = await address.promise
+  user.env['COPILOT_PROXY_SERVER_PORT'] = new URL(url).port
+  const output = recordOutput(80)
+  const code = await runProgram(['agent', '--yes', '--workspace', root, quickFix], user.context({ stdout: output }))
+  expect(output.text()).toContain('Changed 1 file:')
+  expect(code).toBe(0)
+  expect(await total()).toContain('item.price * item.quantity')
+  const listed = z
+    .object({ sessions: z.tuple([z.object({ id: z.string() })]) })
+    .parse(await (await fetch(`${url}/sessions`)).json())
+  const messages = await (await fetch(`${url}/sessions/${listed.sessions[0].id}/messages`)).json()
+  expect(messages).toMatchObject({ messages: [{ text: quickFix, mode: 'agent', outcome: 'completed' }] })
+  stop.abort('SIGTERM')
+  await serving
+})
