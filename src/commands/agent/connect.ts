@@ -99,7 +99,7 @@ interface OwnDaemon {
   readonly flags: AgentFlags
 }
 
-/** A daemon in this process, on a free port and with a key that nobody else knows. */
+/** A daemon in this process, on a free port and with a key that no other program knows. */
 async function openOwn(
   context: CommandContext,
   { config, authDir, usageFile, clientIdsFile, workspacesDir }: LoadedSettings,

@@ -191,7 +191,7 @@ function curlNote({ bodies, method, request_body: body, request_body_truncated: 
   return `${reason} This command sends a short message instead:`
 }
 
-/** What a request needs beside its model, by API. */
+/** The members that a request needs beside its model, by API. */
 const placeholders: Readonly<Record<string, object>> = {
   chat: { messages: [{ role: 'user', content: 'Hello' }] },
   messages: { max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }] },

@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 
-/** What a service file contains. No secrets: such files are often copied and shown. */
+/** The content of a service file. It has no secrets, because such files are often copied and shown. */
 export interface ServiceDefinition {
   /** Node.js, script and arguments, as absolute paths: a service has a minimal search path. */
   readonly command: readonly [string, ...string[]]
@@ -35,7 +35,7 @@ export interface ServiceManager {
   readonly probe: CommandLine
   /** Loads the file and (re)starts the service. */
   readonly activate: readonly ActivationStep[]
-  /** What a person runs in place of `activate`. */
+  /** The commands that a person runs in place of `activate`. */
   readonly activateByHand: readonly string[]
   readonly deactivate: readonly CommandLine[]
   readonly afterRemoval: readonly CommandLine[]

@@ -108,7 +108,7 @@ const periods = [
 
 interface TotalsOptions {
   readonly by: 'model' | 'key' | 'day'
-  /** Its billing decides whether premium requests are shown. */
+  /** The billing of the account decides whether premium requests are shown. */
   readonly account: Pick<CopilotAccount, 'tokenBasedBilling'> | undefined
 }
 
