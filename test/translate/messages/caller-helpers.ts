@@ -3,13 +3,12 @@ import { messagesCaller } from '../../../src/translate/messages/caller/dialect.t
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault, type ProxyError } from '../../../src/errors.ts'
 import type { CallerHeaders, DecodedTurn } from '../../../src/translate/dialect.ts'
-import { decodeMessagesTurn } from '../../../src/translate/messages/caller/decode-turn.ts'
-import { traits } from '../turns.ts'
+import { encodeContext, traits } from '../turns.ts'
 
 export const hello = [{ role: 'user', content: 'hello' }]
 
-/** What decoding needs to know of the model. */
-export const context = { model: traits('gpt-5-mini') }
+/** The model and the settings for decoding. */
+export const context = encodeContext(traits('gpt-5-mini'))
 
 /** A body that is complete but for what the test is about. */
 export function decode(body: object, headers?: CallerHeaders) {
@@ -21,7 +20,7 @@ export function decode(body: object, headers?: CallerHeaders) {
 export function turnOf(body: object): DecodedTurn {
   const request = decode(body)
   deepFreeze(messagesBodyOf(request).value)
-  return decodeMessagesTurn(request, context)
+  return messagesCaller.decodeTurn(request, context)
 }
 
 /** The error a call throws. */

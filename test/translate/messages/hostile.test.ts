@@ -2,7 +2,6 @@ import { messagesCaller } from '../../../src/translate/messages/caller/dialect.t
 import { fc } from '../../fast-check.ts'
 import { expect, test } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
-import { decodeMessagesTurn } from '../../../src/translate/messages/caller/decode-turn.ts'
 import { textsOfMessages } from '../../../src/translate/messages/count-tokens.ts'
 import { clientNames, fixture, context } from './caller-helpers.ts'
 
@@ -74,7 +73,7 @@ function survives(body: unknown): boolean {
   try {
     const request = messagesCaller.decodeRequest(JSON.stringify(body))
     textsOfMessages(request)
-    decodeMessagesTurn(request, context)
+    messagesCaller.decodeTurn(request, context)
     return true
   } catch (error) {
     if (!(error instanceof Fault)) throw error

@@ -6,7 +6,6 @@ import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import { type JsonObject, isObject } from '../../../../src/json/json.ts'
 import { sealOpaque } from '../../../../src/translate/parts/opaque-envelope.ts'
-import { decodeResponsesTurn } from '../../../../src/translate/responses/caller/decode-turn.ts'
 import { joinResponsesHistory } from '../../../../src/translate/responses/caller/join-history.ts'
 import {
   COMPACTION_REQUEST,
@@ -18,7 +17,7 @@ import { echoOf } from '../../../../src/translate/responses/response-object.ts'
 import type { TurnItem } from '../../../../src/translate/turn.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
 import { arbitraryBody } from '../arbitrary-bodies.ts'
-import { clientBodies, decode, decodeTurn, errorOf } from '../caller-requests.ts'
+import { clientBodies, decode, decodeTurn, errorOf, turnOf } from '../caller-requests.ts'
 
 const refused = (body: JsonObject) => errorOf(() => decodeTurn(body))
 const user = (...content: readonly unknown[]) => ({ role: 'user', content })
@@ -44,7 +43,7 @@ function worked(id: string): JsonObject {
 
 /** As a golden shows a Turn: everything in it but the names of fields, which are the same for all. */
 function show(request: ReturnType<typeof responsesCaller.decodeRequest>): string {
-  const { turn, warnings } = decodeResponsesTurn(request)
+  const { turn, warnings } = turnOf(request)
   const { fieldNames: _same, ...rest } = turn
   return `${JSON.stringify({ ...rest, warnings: warnings.map(formatWarning) }, null, 2)}\n`
 }
@@ -349,7 +348,7 @@ describe('compaction', () => {
 
   test('a trigger at the end asks for a text summary and nothing else', () => {
     const request = responsesCaller.decodeRequest(clientBodies.get('codex-compaction') ?? '')
-    const { turn, replyNotes, warnings } = decodeResponsesTurn(request)
+    const { turn, replyNotes, warnings } = turnOf(request)
     expect(turn.items.at(-1)).toEqual({
       type: 'message',
       role: 'user',
@@ -709,9 +708,7 @@ describe('the echo', () => {
 test('a list may be longer than a call may have arguments', () => {
   const many = Array.from({ length: 200_000 }, () => ({ type: 'function', name: 'f', async: true }))
   const unknown = Array.from({ length: 200_000 }, () => ({ type: 'item_of_tomorrow' }))
-  const { turn, warnings } = decodeResponsesTurn(
-    decode({ input: [{ type: 'additional_tools', tools: many }, ...unknown] }),
-  )
+  const { turn, warnings } = turnOf(decode({ input: [{ type: 'additional_tools', tools: many }, ...unknown] }))
   expect(turn.tools).toHaveLength(200_000)
   expect(warnings).toHaveLength(400_000)
 })
@@ -721,7 +718,7 @@ test('whatever body is taken, its Turn is made or refused', () => {
   fc.assert(
     fc.property(arbitraryBody, (text) => {
       try {
-        const { turn } = decodeResponsesTurn(responsesCaller.decodeRequest(text))
+        const { turn } = turnOf(responsesCaller.decodeRequest(text))
         expect(turn.items.every(({ path }) => /^(?:instructions|input(?:\.\d+)?)$/.test(path))).toBe(true)
         made += 1
       } catch (error) {
