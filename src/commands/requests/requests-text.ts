@@ -30,7 +30,7 @@ const columns: readonly Column[] = [
   { title: 'TOOK', width: 6, align: 'right', cell: ({ duration_ms: ms }) => msText(ms) },
 ]
 
-/** Left out one after the other where the line does not fit. */
+/** Columns to leave out, one after the other, until the line fits the screen. */
 const leastFirst = ['ROUTE', 'FIRST', 'CACHED', 'KEY', 'CREDITS', 'CLIENT', 'OUT', 'IN', 'TOOK', 'ID']
 
 /** Made wider for long cells, one after the other, while the line fits. */

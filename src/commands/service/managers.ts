@@ -7,7 +7,7 @@ export interface ServiceDefinition {
   readonly environment: Readonly<Record<string, string>>
   /** For open requests to finish, and a margin. */
   readonly stopSeconds: number
-  /** For standard error, where the system does not keep that itself. */
+  /** For standard error, if the system does not keep that itself. */
   readonly logFile: string
 }
 
@@ -31,7 +31,7 @@ export interface ServiceManager {
   /** The path of the service's file. */
   readonly file: string
   readonly text: (definition: ServiceDefinition) => string
-  /** Fails where this user has no such manager, as in most containers. */
+  /** Fails if this user has no such manager, as in most containers. */
   readonly probe: CommandLine
   /** Loads the file and (re)starts the service. */
   readonly activate: readonly ActivationStep[]

@@ -28,7 +28,7 @@ interface CodexLogin {
   /** OpenAI's identifier. */
   readonly plan: string | undefined
   readonly location: string
-  /** Ms since epoch; Infinity where unknown. */
+  /** Ms since epoch; Infinity if unknown. */
   readonly untilMs: number
 }
 
