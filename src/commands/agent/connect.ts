@@ -28,7 +28,6 @@ export interface Connection {
 
 const sessionList = z.object({ sessions: z.array(z.object({ id: z.string(), path: z.string() })) })
 
-/** Ms. */
 const answerTimeoutMs = 5000
 
 /**
