@@ -290,7 +290,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--json', 'print JSON')
     .action(
       run(async (flags: PolicyFlags) => {
-        // commander drops the `--` that tells a command from a path.
+        // commander drops the `--` that separates a command from a path.
         const dashes = argv.indexOf('--')
         const command = dashes === -1 ? undefined : argv.slice(dashes + 1)
         const paths = check.args.slice(0, check.args.length - (command?.length ?? 0))

@@ -86,7 +86,7 @@ export function createLogSink(options: LogSinkOptions): LogSink {
     else void pause.then(gather)
   }
 
-  /** Writes the queue after `gatherMs`; at once if somebody waits. */
+  /** Writes the queue after `gatherMs`; at once if `flush` waits. */
   function gather(): void {
     if (gatherMs === 0 || queued.length === 0 || waiting.length > 0) writeQueued()
     else gathering = setTimeout(writeQueued, gatherMs)

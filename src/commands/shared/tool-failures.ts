@@ -10,7 +10,7 @@ export interface ToolFailure {
   /** E.g. `MCP server "git" in foo`. */
   readonly source: string
   readonly reason: string
-  /** What to do: one line. */
+  /** The remedy: one line. */
   readonly fix: string
 }
 
