@@ -13,11 +13,12 @@ const maxHeapMb = 512
 /** How long a worker waits for another task: a series of tasks loads a grammar or prettier once. Ms. */
 const idleMs = 10_000
 
-/** The memory of a grammar never shrinks, so a worker that had a longer text ends with its task. Characters. */
-const maxKeptText = 200_000
+/** A text that takes less than a second, even if it is made to be slow. Characters. */
+const maxShortText = 200_000
 
 /**
- * Runs a task in a worker. One runs at a time, because each takes a processor and much memory.
+ * Runs a task in a worker. Each takes a processor, so one runs at a time, and one with a long text beside it, which may
+ * take seconds and hundreds of MB.
  * @throws ToolError `cancelled`; `failed` if the worker or an optional package is missing, or the worker ran out of memory
  */
 export async function runInWorker(
@@ -31,19 +32,32 @@ export async function runInWorker(
       'Use the npm package instead, or a formatter of the workspace.'
     throw new ToolError({ kind: 'failed', detail })
   }
-  const answer = await inTurn(() => askWorker(task, signal, file))
+  const run = task.text.length <= maxShortText ? runShort : runLong
+  const answer = await run(signal, () => askWorker(task, signal, file))
   if (answer.is !== 'missing package') return answer
   const name = task.do === 'format' ? 'prettier' : '@vscode/tree-sitter-wasm'
   const detail = `The optional package ${name} is not installed. Run: npm install -g copilot-proxy --include=optional`
   throw new ToolError({ kind: 'failed', detail })
 }
 
-let last: Promise<unknown> = Promise.resolve()
+const runShort = createQueue()
+const runLong = createQueue()
 
-function inTurn<Value>(start: () => Promise<Value>): Promise<Value> {
-  const turn = last.then(start, start)
-  last = turn.catch(() => {})
-  return turn
+/** Starts one call after the other has ended. */
+function createQueue() {
+  let last: Promise<unknown> = Promise.resolve()
+  return async <Value>(signal: AbortSignal, start: () => Promise<Value>): Promise<Value> => {
+    const turn = last.then(start)
+    last = turn.catch(() => {})
+    const { promise, reject } = Promise.withResolvers<never>()
+    const cancel = (): void => reject(new ToolError({ kind: 'cancelled' }))
+    signal.addEventListener('abort', cancel)
+    try {
+      return await Promise.race([turn, promise])
+    } finally {
+      signal.removeEventListener('abort', cancel)
+    }
+  }
 }
 
 /** A worker that has done its task and waits for another one. */
@@ -51,7 +65,8 @@ let idle: { readonly file: string; readonly take: () => Worker } | undefined
 
 async function askWorker(task: CodeTask, signal: AbortSignal, file: URL): Promise<CodeAnswer> {
   if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
-  const worker = idle?.file === file.href ? idle.take() : startWorker(file)
+  const isShort = task.text.length <= maxShortText
+  const worker = isShort && idle?.file === file.href ? idle.take() : startWorker(file)
   const { promise, resolve, reject } = Promise.withResolvers<CodeAnswer>()
   const cancel = (): void => reject(new ToolError({ kind: 'cancelled' }))
   const fail = (cause?: Error): void => {
@@ -67,7 +82,8 @@ async function askWorker(task: CodeTask, signal: AbortSignal, file: URL): Promis
     worker.postMessage(task)
     const answer = await promise
     worker.off('error', fail).off('exit', end)
-    if (task.text.length <= maxKeptText) keepIdle(worker, file.href)
+    // The memory of a grammar never shrinks, and may be damaged after a failure.
+    if (isShort && answer.is !== 'failure') keepIdle(worker, file.href)
     else void worker.terminate()
     return answer
   } catch (error) {

@@ -16,14 +16,29 @@ it('says what the single file lacks, where there is no worker', async () => {
 
 describe('a worker', () => {
   const file = new URL('children/counting-worker.ts', import.meta.url)
-  const run = (text: string, signal = new AbortController().signal) =>
-    runInWorker({ do: 'imports', text, grammar: '' }, signal, file)
-  const first = { is: 'text', text: '1' }
+  /** Which task of its worker it was. */
+  const run = async (text: string, signal = new AbortController().signal): Promise<number> => {
+    const answer = await runInWorker({ do: 'imports', text, grammar: '' }, signal, file)
+    return answer.is === 'text' ? Number(answer.text) : Number.NaN
+  }
+  const long = 'x'.repeat(1_000_000)
 
   it('does one task after the other', async () => {
-    expect(await Promise.all([run(''), run('')])).toEqual([first, { is: 'text', text: '2' }])
-    await run('x'.repeat(1_000_000))
-    expect(await run('')).toEqual(first)
+    expect(await Promise.all([run(''), run('')])).toEqual([1, 2])
+  })
+
+  it('of a long text keeps no others waiting, and ends with it', async () => {
+    const before = await run('')
+    const caller = new AbortController()
+    const waiting = run('wait'.padEnd(1_000_000), caller.signal)
+    expect(await run('')).toBe(before + 1)
+    const behind = new AbortController()
+    const later = run(long, behind.signal)
+    behind.abort()
+    expect(await failureOf(later)).toEqual({ kind: 'cancelled' })
+    caller.abort()
+    expect(await failureOf(waiting)).toEqual({ kind: 'cancelled' })
+    expect(await Promise.all([run(long), run(long)])).toEqual([1, 1])
   })
 
   it('is followed by a new one when it was stopped or has ended', async () => {
@@ -32,10 +47,10 @@ describe('a worker', () => {
     const waiting = run('wait', caller.signal)
     setImmediate(() => caller.abort())
     expect(await failureOf(waiting)).toEqual({ kind: 'cancelled' })
-    expect(await run('')).toEqual(first)
+    expect(await run('')).toBe(1)
     expect(await failureOf(run('exit'))).toEqual({ kind: 'failed', detail: 'The file is too complex.' })
-    expect(await run('')).toEqual(first)
+    expect(await run('')).toBe(1)
     await run('exit later')
-    await vi.waitFor(async () => expect(await run('')).toEqual(first))
+    await vi.waitFor(async () => expect(await run('')).toBe(1), { timeout: 15_000 })
   })
 })

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { cpuUsage } from 'node:process'
 import type { Language as TreeSitterLanguage, Node, QueryCapture } from '@vscode/tree-sitter-wasm'
 import { symbolKinds, type Language, type SymbolKind } from './languages.ts'
 
@@ -30,8 +31,13 @@ export interface SymbolList {
 /** Of a name that is an expression, such as a computed property. Characters. */
 const maxName = 200
 
-/** For texts that are made to be slow. 4 MB of classes take 3 s. */
-const maxMs = 8_000
+/** For texts that are made to be slow. 4 MB of classes take 3 s. Of processor time, because the machine may be busy. Ms. */
+function timeLimit(text: string): number {
+  return 3000 + text.length / 600
+}
+
+/** For texts that are made to need much memory: 100,000 pipes of a shell took 2 GB. */
+const maxMemoryMb = 512
 
 /** A query takes a minute for 100,000 open brackets, and the tree of 2,000,000 takes 140 ms to be freed. */
 const maxOpenBrackets = 10_000
@@ -51,7 +57,10 @@ interface ParsedCode {
   readonly isLate: () => boolean
 }
 
-/** Calls `use` with the tree of a text, which is freed then. Without a tree, the time was up. */
+/**
+ * Calls `use` with the tree of a text, which is freed then. Without a tree, the time was up.
+ * @throws Error if the tree takes too much memory; no other text can be parsed after it
+ */
 export async function withCode<Result>(
   text: string,
   grammar: string,
@@ -59,29 +68,55 @@ export async function withCode<Result>(
 ): Promise<Result> {
   const { default: treeSitter } = await import('@vscode/tree-sitter-wasm')
   const language = await loadLanguage(grammar)
-  const end = Date.now() + maxMs
-  // The types lack it for queries.
-  const options = { matchLimit, progressCallback: () => Date.now() > end }
-  const parser = new treeSitter.Parser().setLanguage(language)
-  const tree = parser.parse(text, null, options)
-  const queries: { readonly delete: () => void }[] = []
-  try {
-    if (tree === null) return use(undefined)
-    return use({
-      root: tree.rootNode,
-      query: (source) => {
-        const query = new treeSitter.Query(language, source)
-        queries.push(query)
-        return query
-          .matches(tree.rootNode, options)
-          .toSorted((one, other) => one.patternIndex - other.patternIndex)
-          .map(({ captures }) => captures)
-      },
-      isLate: () => Date.now() > end,
-    })
-  } finally {
-    for (const each of [...queries, tree, parser]) each?.delete()
+  const before = cpuUsage()
+  const isLate = (): boolean => {
+    const { user, system } = cpuUsage(before)
+    return (user + system) / 1000 > timeLimit(text)
   }
+  // The types lack it for queries.
+  const options = { matchLimit, progressCallback: isLate }
+  const used: ({ readonly delete: () => void } | null)[] = []
+  const keep = <Used extends { readonly delete: () => void } | null>(each: Used): Used => {
+    used.push(each)
+    return each
+  }
+  try {
+    const tree = keep(keep(new treeSitter.Parser()).setLanguage(language).parse(text, null, options))
+    const result = use(
+      tree === null
+        ? undefined
+        : {
+            root: tree.rootNode,
+            query: (source) =>
+              keep(new treeSitter.Query(language, source))
+                .matches(tree.rootNode, options)
+                .toSorted((one, other) => one.patternIndex - other.patternIndex)
+                .map(({ captures }) => captures),
+            isLate,
+          },
+    )
+    for (const each of used.toReversed()) each?.delete()
+    return result
+  } catch (cause) {
+    if (!(cause instanceof WebAssembly.RuntimeError)) throw cause
+    throw new Error(`The file is too complex: its tree takes more than ${maxMemoryMb} MB.`, { cause })
+  }
+}
+
+/** TypeScript knows it from browsers only. */
+declare const WebAssembly: {
+  readonly Memory: new (pages: { readonly initial: number; readonly maximum: number }) => object
+  readonly RuntimeError: ErrorConstructor
+}
+
+const pageBytes = 64 * 1024
+
+/** Options of Emscripten, of which the types have one. */
+const moduleOptions = {
+  locateFile: (file: string, folder: string): string => folder + file,
+  wasmMemory: new WebAssembly.Memory({ initial: 512, maximum: (maxMemoryMb * 1024 * 1024) / pageBytes }),
+  // It would write to the console of the daemon.
+  printErr: (): void => {},
 }
 
 const languages = new Map<string, Promise<TreeSitterLanguage>>()
@@ -92,7 +127,7 @@ function loadLanguage(grammar: string): Promise<TreeSitterLanguage> {
   if (known !== undefined) return known
   const loading = (async () => {
     const { default: treeSitter } = await import('@vscode/tree-sitter-wasm')
-    await treeSitter.Parser.init()
+    await treeSitter.Parser.init(moduleOptions)
     const file = createRequire(import.meta.url).resolve(`@vscode/tree-sitter-wasm/wasm/tree-sitter-${grammar}.wasm`)
     return treeSitter.Language.load(await readFile(file))
   })()
@@ -115,7 +150,9 @@ export async function findSymbols(text: string, language: Language, limit: numbe
     return { symbols: [], truncated: true, reason }
   }
   return withCode(text, language.grammar, (code) =>
-    code === undefined ? { symbols: [], truncated: true, reason: tooSlow } : symbolsIn(code, text, language, limit),
+    code === undefined
+      ? { symbols: [], truncated: true, reason: tooSlow(text) }
+      : symbolsIn(code, text, language, limit),
   )
 }
 
@@ -145,10 +182,11 @@ function symbolsIn(code: ParsedCode, text: string, language: Language, limit: nu
     const range = { start: startOf(node), end: endOf(node, text) }
     symbols.push({ name: ownName, kind, range, ...(outer === '' ? {} : { container: outer }) })
   }
-  return code.isLate() ? { symbols, truncated: true, reason: tooSlow } : { symbols, truncated: false }
+  return code.isLate() ? { symbols, truncated: true, reason: tooSlow(text) } : { symbols, truncated: false }
 }
 
-const tooSlow = `The file is so complex that its symbols were not found within ${maxMs / 1000} s.`
+const tooSlow = (text: string): string =>
+  `The file is so complex that its symbols were not found within ${Math.ceil(timeLimit(text) / 1000)} s of processor time.`
 
 /** The most brackets that are open at one place, those in strings and comments included. */
 function openBracketsIn(text: string): number {
