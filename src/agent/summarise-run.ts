@@ -27,7 +27,9 @@ export function summariseRun(run: {
     const shown = commands.slice(-maxCommands)
     if (shown.length < commands.length) lines.push(`  (${commands.length - shown.length} earlier ones)`)
     for (const { argv, exitCode } of shown) {
-      lines.push(`  ${argv.join(' ')} → ${exitCode === undefined ? 'stopped before its end' : `exit code ${exitCode}`}`)
+      lines.push(
+        `  ${argv.join(' ')} → ${exitCode === undefined ? 'stopped before it finished' : `exit code ${exitCode}`}`,
+      )
     }
   }
   if (answer.trim() !== '')

@@ -29,7 +29,6 @@ export interface ClientModel {
   readonly contextTier?: 'default' | 'long' | undefined
   /** Credits per million tokens in that tier; undefined: not stated. */
   readonly prices?: ClientPrices | undefined
-  /** Tokens. */
   readonly outputTokens: number | undefined
   readonly vision: boolean
   /** False: upstream states that it calls none. */

@@ -7,7 +7,7 @@ import { daemonUrl, findCallerKey, findDaemon, getFromDaemon } from './shared/fi
 import { readSettings } from './shared/settings.ts'
 import type { LoadedSettings } from './shared/settings.ts'
 
-/** What a completion script asks for while the user types. */
+/** The kinds of values that a completion script requests while the user types. */
 export type ValueKind = 'models' | 'keys'
 
 /** For each of at most three requests on this machine: the user waits at the prompt. Ms. */

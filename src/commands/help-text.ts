@@ -66,7 +66,7 @@ Prints its address to standard output when it accepts connections, and logs to
 standard error. Ctrl-C stops it after the running requests have finished. Most
 changes to the configuration file take effect at once.
 
-With --demo, send the prompt [demo:help] to list what the demo can simulate.
+With --demo, send the prompt [demo:help] to list the markers of the demo.
 
 Examples:
   copilot-proxy serve

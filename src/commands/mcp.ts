@@ -111,7 +111,7 @@ async function chooseWorkspace(
   )
 }
 
-/** The path itself where it does not exist. */
+/** The path itself if it does not exist. */
 async function realPathOf(path: string): Promise<string> {
   return await realpath(path).catch(() => path)
 }

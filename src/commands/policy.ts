@@ -111,7 +111,7 @@ export async function policyInit(context: CommandContext, flags: PolicyFlags): P
     () =>
       writeFile(path, initialPolicy, { flag: 'wx' }).catch((error: unknown) => {
         if (errnoOf(error) !== 'EEXIST') throw error
-        const message = `${path} already exists. To see what it allows, run: copilot-proxy policy check`
+        const message = `${path} already exists. To print its rules, run: copilot-proxy policy check`
         throw new CommandFailure(exitCode.failed, message)
       }),
   )

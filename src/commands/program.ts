@@ -282,7 +282,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .action(run(async (flags: ReportFlags) => (await loadConfigChange()).configInit(context, flags)))
 
   const policy = add(program, 'policy', 'check or create the tool policy of a folder', helpText.policy)
-  const check = add(policy, 'check', 'explain what the policy allows', helpText.policyCheck)
+  const check = add(policy, 'check', 'show the rule for a write or a command', helpText.policyCheck)
   check
     .argument('[path]', 'a file to be written, relative to the workspace')
     .argument('[command...]', 'a command to be run, after --')
@@ -290,7 +290,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--json', 'print JSON')
     .action(
       run(async (flags: PolicyFlags) => {
-        // commander drops the `--` that tells a command from a path.
+        // commander drops the `--` that separates a command from a path.
         const dashes = argv.indexOf('--')
         const command = dashes === -1 ? undefined : argv.slice(dashes + 1)
         const paths = check.args.slice(0, check.args.length - (command?.length ?? 0))
@@ -307,7 +307,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .action(run(async (flags: PolicyFlags) => (await loadPolicy()).policyInit(context, flags)))
 
   add(program, 'agent', 'let a model work in a folder', helpText.agent)
-    .argument('<goal...>', 'what to do, in your words')
+    .argument('<goal...>', 'the task, in your own words')
     .option('--workspace <folder>', 'the folder (default: this one)')
     .option('--model <model>', 'model to use (default: agent.model, or the best one)')
     .option('--yes', 'approve everything that the policy allows')

@@ -59,7 +59,7 @@ export interface SettingFault {
 /** Bounds the work: each fault searches for its position and for similar keys. */
 const maxFaults = 50
 
-/** Of a user's value in an error. Characters. */
+/** The longest part of a user's value that an error repeats. Characters. */
 const maxShown = 40
 
 /** User name, password and query of a URL. */

@@ -9,7 +9,7 @@ const SHORT_PROMPT = 200
 /** Upstream offers no way to extend a session. */
 const LIFE_SECONDS = 24 * 60 * 60
 
-/** What a session token allows. */
+/** The models that a session token allows, and its expiry. */
 export interface AutoSession {
   readonly models: readonly string[]
   readonly untilSeconds: number

@@ -24,7 +24,7 @@ export function issueOpaque(kind: OpaqueKind, serial: number, bound: string): st
   return sealed(`${kind}:${serial}:${fingerprint(bound)}`)
 }
 
-/** Returns text that begins with a MAC over `head`, so that nobody else can make it. */
+/** Returns text that begins with a MAC over `head`, so that only this simulation can make it. */
 export function sealed(head: string): string {
   const mac = createHmac('sha256', KEY).update(head).digest()
   const filler = Buffer.from(noise(mac.readUInt16BE(), FILLER_BYTES), 'latin1')

@@ -17,7 +17,7 @@ export interface StreamReply {
   readonly pieces: readonly (string | Uint8Array)[]
   /** Wait before each piece. 0 waits for one turn of the event loop. Ms. */
   readonly delayMs: number
-  /** What follows the last piece: a clean end, a destroyed socket, or silence until the client disconnects. */
+  /** The end after the last piece: a clean end, a destroyed socket, or silence until the client disconnects. */
   readonly ending: 'end' | 'cut' | 'hold'
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { fixTest } from './fix-test.ts'
 
-/** What a scripted model does in one answer. */
+/** One answer of a scripted model. */
 const scriptStepSchema = z.strictObject({
   text: z.string().optional(),
   calls: z

@@ -116,7 +116,7 @@ export function quotaHeaders(nowMs: number): HeaderMap {
   }
 }
 
-/** The same quota in the last event of a `/responses` stream, where some numbers are strings. */
+/** The quota in the last event of a `/responses` stream, where some numbers are strings. */
 export function quotaSnapshots(nowMs: number): unknown {
   return {
     premium_interactions: {

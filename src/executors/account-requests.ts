@@ -8,8 +8,8 @@ type End = (reason: Error) => void
 /** The requests that run now, by the account they run as. */
 export interface AccountRequests {
   /**
-   * Registers requests of the account; the function it returns adds one and returns the function that removes it. The
-   * latter is kept for as long as an answer streams, and is therefore made here, where it holds nothing of the request.
+   * Registers requests of the account. Returns a function that adds a request and returns the function that removes it.
+   * The latter lives as long as an answer streams, so it is made here, where its closure holds nothing of the request.
    */
   readonly begin: (account: string) => (end: End) => () => void
   /** Accounts that have requests running. */

@@ -10,7 +10,7 @@ export type UpstreamProfile = 'chatgpt'
 export type Initiator = 'user' | 'agent'
 
 /**
- * What a request is for: a round of an agent with tools, plain chat, an agent that another agent has started, the
+ * The purpose of a request: a round of an agent with tools, plain chat, an agent that another agent has started, the
  * summary that replaces a long history, or background work, such as a title.
  */
 export type Purpose = 'agent' | 'panel' | 'subagent' | 'compaction' | 'background'
@@ -20,7 +20,7 @@ export interface Interaction {
   readonly purpose: Purpose
   /** A UUID that all requests of one user turn share. */
   readonly id: string
-  /** What the caller states about these in valid headers of the provider; names in lower case. */
+  /** The caller's own statements about these two, in valid headers of the provider; names in lower case. */
   readonly stated: Readonly<Record<string, string>>
 }
 

@@ -28,12 +28,12 @@ export interface UpstreamReply {
   readonly body: UpstreamBody
 }
 
-/** How long upstream may take to end a reply that nobody reads any more, before the connection is closed. Ms. */
+/** How long upstream may take to end a reply that has no reader any more, before the connection is closed. Ms. */
 const lingerMs = 1000
 
 /**
- * Upstream is paused only beyond this. A short answer arrives with its head, before anybody can read it, and undici
- * would put the remainder back into the socket and parse it again. Bytes.
+ * Upstream is paused only beyond this. A short answer arrives with its head, before a reader is there, and undici would
+ * put the remainder back into the socket and parse it again. Bytes.
  */
 const mostUnread = 64 * 1024
 
@@ -113,7 +113,7 @@ interface ReceivedBody extends UpstreamBody, BodyReader {
   readonly abort: (reason: unknown) => void
 }
 
-/** @param settled called when the connection has ended, and when nobody reads any more */
+/** @param settled called when the connection has ended, and when the last reader has left */
 export function receiveBody(
   controller: Pick<Dispatcher.DispatchController, 'pause' | 'resume' | 'abort'>,
   settled: () => void,
@@ -121,7 +121,7 @@ export function receiveBody(
   let reader: BodyReader | undefined
   /** Chunks that came before there was a reader, or while it paused: a chunk or two, because upstream is paused too. */
   let waiting: Uint8Array[] = []
-  /** Bytes received while nobody read. */
+  /** Bytes received without a reader. */
   let unread = 0
   let paused = true
   let ending: ((reader: BodyReader) => void) | undefined

@@ -108,7 +108,7 @@ function routeField({ method, routeOptions: { url } }: FastifyRequest): Record<s
 /** Limits that reset after hours or days (docs/copilot-wire.md, "Errors"); codes may carry a plan after a colon. */
 const SPENT = /^(?:user_weekly_rate_limited|user_global_rate_limited|quota_exceeded|free_quota_exceeded)(?::|$)/
 
-/** Both SDKs retry every 429 and 5xx unless `x-should-retry` is false. These errors stay until somebody acts. */
+/** Both SDKs retry every 429 and 5xx unless `x-should-retry` is false. These errors stay until a person acts. */
 function isRetryFutile(error: ProxyError): boolean {
   switch (error.kind) {
     case 'wrong_keys':

@@ -132,7 +132,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
       if (attached > maxAttached) throw invalid('attachments', 'must have at most 10 MB in total')
       const isForAgent = body.text.startsWith(agent.prefix)
       const text = isForAgent ? body.text.slice(agent.prefix.length).trim() : body.text
-      if (text === '') throw invalid('text', `must say what to do after ${JSON.stringify(agent.prefix)}`)
+      if (text === '') throw invalid('text', `must have a task after ${JSON.stringify(agent.prefix)}`)
       const id = sessions.start({
         sessionId,
         text,

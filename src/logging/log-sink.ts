@@ -82,14 +82,8 @@ export function createLogSink(options: LogSinkOptions): LogSink {
   }
 
   function continueAfter(pause: Promise<void> | undefined): void {
-    if (pause === undefined) gather()
-    else void pause.then(gather)
-  }
-
-  /** Writes the queue after `gatherMs`; at once if somebody waits. */
-  function gather(): void {
-    if (gatherMs === 0 || queued.length === 0 || waiting.length > 0) writeQueued()
-    else gathering = setTimeout(writeQueued, gatherMs)
+    if (pause === undefined) writeQueued()
+    else void pause.then(writeQueued)
   }
 
   return {
@@ -104,7 +98,8 @@ export function createLogSink(options: LogSinkOptions): LogSink {
       queued.push(line)
       queuedLength += line.length
       if (busy || gathering !== undefined) return
-      gather()
+      if (gatherMs === 0) writeQueued()
+      else gathering = setTimeout(writeQueued, gatherMs)
     },
     flush: (withinMs) => {
       if (gathering !== undefined) writeQueued()

@@ -60,10 +60,10 @@ export interface Catalogue {
    * mark; then by the version that upstream states. Aliases are not looked at.
    */
   readonly find: (form: NameForm) => ListedModel | undefined
-  /** Those of `visible`, by name. */
+  /** The aliases in `visible`, by name. */
   readonly aliases: ReadonlyMap<string, ListedModel>
   readonly providers: ReadonlySet<ProviderId>
-  /** Those whose models are the account's own. */
+  /** The providers whose models are the account's own. */
   readonly liveProviders: ReadonlySet<ProviderId>
 }
 

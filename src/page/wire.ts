@@ -22,9 +22,16 @@ export interface MessageEntry {
   readonly model?: string | null
   readonly time: string
   readonly origin?: string
+  readonly provider?: string
+  readonly attachments?: readonly { readonly name: string; readonly mediaType: string }[]
   readonly outcome?: string | null
+  readonly reason?: string
   readonly answer?: string | null
   readonly summary?: string | null
+  readonly steps?: number
+  readonly requests?: number
+  readonly files?: readonly ChangedFile[]
+  readonly usage?: RunUsage
 }
 
 /** Of `GET /sessions/{id}/streams`. */
@@ -194,6 +201,8 @@ export interface RunReport {
   readonly summary?: string | null
   readonly answer?: string | null
   readonly model?: string | null
+  /** The last step, also one without calls. */
+  readonly step?: number
   readonly steps?: readonly {
     readonly step: number
     readonly texts: readonly { readonly kind: 'commentary' | 'notice'; readonly text: string }[]

@@ -3,7 +3,7 @@ import type { Config } from '../config/schema.ts'
 import type { Initiator, Interaction, Purpose } from '../executors/executor.ts'
 import type { CallerRequest } from '../translate/dialect.ts'
 
-/** What a caller states about its request outside the body; over HTTP, in headers. */
+/** A caller's statements about its request outside the body; over HTTP, in headers. */
 export interface CallerStatement {
   readonly purpose?: Purpose | undefined
   /** The prompts of opencode reveal the purpose (`opencodePurpose`). */

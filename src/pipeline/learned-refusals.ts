@@ -1,7 +1,7 @@
 import { createLruMap } from '../cache/lru-map.ts'
 import type { LruMap } from '../cache/lru-map.ts'
 
-/** What upstream refused for each model, so that later requests omit it. Kept in memory only. */
+/** The parts that upstream refused for each model, so that later requests omit them. Kept in memory only. */
 export interface LearnedRefusals {
   /** Keys as the dialect's `recover` names them, the newest last. */
   readonly of: (route: string, modelId: string) => ReadonlySet<string>

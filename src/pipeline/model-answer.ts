@@ -140,7 +140,8 @@ export function createAnswer<Reader extends EventReader>(
     read,
     settle,
     events: {
-      [Symbol.asyncIterator]: () => iterate(createEventReply(target.dialect, seed), read, settle, target.signal),
+      [Symbol.asyncIterator]: () =>
+        iterate(createEventReply(target.dialect, seed), read, settle, target.signal, meter.firstByte),
     },
   }
 }
@@ -237,6 +238,7 @@ async function* iterate(
   ) => Promise<readonly TurnEvent[]>,
   settle: ModelAnswer['settle'],
   signal: AbortSignal,
+  onEvents: () => void,
 ): AsyncGenerator<AnswerEvent> {
   const abort = new AbortController()
   let pending: AnswerEvent[] = []
@@ -246,6 +248,7 @@ async function* iterate(
   let rawText: string | undefined
 
   const add = (events: readonly TurnEvent[]): void => {
+    if (events.length > 0) onEvents()
     for (const event of events) {
       pending.push(rawText === undefined ? { event } : { event, rawText })
       rawText = undefined

@@ -106,5 +106,5 @@ export function readUpstream(
   })
 }
 
-/** Its callbacks run as soon as the current synchronous code has ended. */
+/** Callbacks of this promise run as soon as the current synchronous code has ended. */
 const settled = Promise.resolve()

@@ -37,7 +37,7 @@ export interface CallOptions {
   readonly flow?: string | undefined
   /** Default: derived from the request. */
   readonly initiator?: Initiator | undefined
-  /** What the caller states outside the body. */
+  /** The caller's statements outside the body. */
   readonly statement?: CallerStatement | undefined
   /** Default: a new meter. */
   readonly meter?: RequestMeter | undefined

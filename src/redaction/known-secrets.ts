@@ -2,7 +2,7 @@ import { createLruMap } from '../cache/lru-map.ts'
 
 /** The credentials that this process has met. Their values are removed from text, whatever they look like. */
 export interface KnownSecrets {
-  /** Remembers the latest values; ignores absent ones and those too short to tell from ordinary words. */
+  /** Remembers the latest values. Ignores absent values, and values so short that they occur in ordinary words. */
   readonly note: NoteSecrets
   /** Remembers any number of values in use. The holder's previous values then count as noted. */
   readonly hold: (holder: string, ...values: readonly (string | undefined)[]) => void

@@ -41,7 +41,7 @@ export interface SessionsDeps {
   readonly log: Logger
 }
 
-/** Of earlier items that a run gets: what the models with the largest context read. Characters. */
+/** Of earlier items that a run gets, besides the newest: what the models with the largest context read. Characters. */
 const maxHistory = 4 * 1024 * 1024
 
 /** Of earlier items that are read without a pause. Characters. */
@@ -201,7 +201,8 @@ export function openSessions(deps: SessionsDeps): Sessions {
     let lengthAtOnce = 0
     for (;;) {
       const found = use((store) => store.itemsBefore(sessionId, before))
-      length += found?.data.length ?? 0
+      // An attached image is long as text, and cheap for a model.
+      if (runsOfItems.length > 0) length += found?.data.length ?? 0
       if (found === undefined || length > maxHistory) return runsOfItems.toReversed().flat()
       runsOfItems.push(parseItems(found.data))
       before = found.seq

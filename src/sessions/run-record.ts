@@ -214,7 +214,7 @@ export function reportRun(
 
 /** One of `GET /sessions/{id}/messages` */
 export function reportMessage({ id, state, startedMs }: RunRow, data: RunData) {
-  const { mode, text, model, origin, provider, attachments, end } = data
+  const { mode, text, model, origin, provider, attachments, step, end } = data
   return {
     id,
     text,
@@ -225,7 +225,16 @@ export function reportMessage({ id, state, startedMs }: RunRow, data: RunData) {
     ...(provider !== undefined && { provider }),
     ...(attachments !== undefined && { attachments }),
     state,
-    ...(end !== undefined && { outcome: end.outcome, reason: end.reason, answer: end.answer, summary: end.summary }),
+    ...(end !== undefined && {
+      outcome: end.outcome,
+      reason: end.reason,
+      answer: end.answer,
+      summary: end.summary,
+      steps: step,
+      requests: end.requests,
+      files: countsOf(end.files),
+      usage: reportUsage(usageOf(end)),
+    }),
   }
 }
 

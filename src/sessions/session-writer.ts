@@ -36,9 +36,20 @@ export function createSessionWriter({ file, now, log, onFailure }: SessionWriter
     waiting.delete(key)
   }
 
+  /** A single large write is dropped rather than all others. */
+  function dropExcess(lossy: { lost: number }): void {
+    const large = [...waiting].filter(([, write]) => write.length > maxWaiting)
+    for (const [key] of [...large, ...waiting]) {
+      if (length <= maxWaiting) return
+      if (waiting.has(key)) lossy.lost += 1
+      remove(key)
+    }
+  }
+
   function fail(error: DatabaseError): void {
     const isNew = failure === undefined
     failure = { lastMs: now(), lost: failure?.lost ?? 0 }
+    dropExcess(failure)
     if (!isNew) return
     log.error({ problem: error.problem }, `sessions cannot be stored: ${error.message}`)
     onFailure(error)
@@ -54,11 +65,8 @@ export function createSessionWriter({ file, now, log, onFailure }: SessionWriter
       remove(key)
       waiting.set(key, { length: added, write })
       length += added
-      for (const oldest of waiting.keys()) {
-        if (length <= maxWaiting || oldest === key) break
-        remove(oldest)
-        if (failure !== undefined) failure.lost += 1
-      }
+      // While writes succeed, the next flush stores all of it, however much it is.
+      if (failure !== undefined) dropExcess(failure)
     },
     flush(events) {
       if (waiting.size === 0 && events.length === 0) return true

@@ -104,7 +104,8 @@ export function identify(file: string): FileIdentity | undefined {
 /** Creates the file with mode 0600, which SQLite's companion files inherit; SQLite itself would use the umask. */
 function preparePrivate(file: string, readOnly: boolean): void {
   if (!readOnly) mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  // No symbolic links: the target may be anybody's. Non-blocking: opening a pipe would wait for its writer.
+  // No symbolic links, because the target may belong to another user. Non-blocking, because opening a pipe would wait
+  // for its writer.
   const common = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
   const flags = readOnly ? constants.O_RDONLY : constants.O_RDWR | constants.O_CREAT
   const descriptor = openSync(file, flags | common, 0o600)

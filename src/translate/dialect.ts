@@ -15,7 +15,7 @@ export type DialectId = UpstreamDialectId
 /** Request headers as Node gives them, names in lower case. */
 export type CallerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Beginnings of prompts, to tell conversations and turns apart. */
+/** Beginnings of prompts, which distinguish conversations and turns. */
 export interface Prompts {
   /** The beginning of the first prompt; '' if there is none. */
   readonly first: string
@@ -62,7 +62,7 @@ export interface EncodeContext {
   readonly model: ModelTraits
   /** `chat.strict`: refuse a request with 400 instead of dropping parts of it with a warning. */
   readonly strict: boolean
-  /** What upstream has refused for this model before: keys of the dialect's own `recover`. */
+  /** The parts that upstream has refused for this model before: keys of the dialect's own `recover`. */
   readonly learnedRefusals: ReadonlySet<string>
   /** Rules of the upstream beyond its dialect's. The ChatGPT backend takes fewer members and requires instructions. */
   readonly profile?: 'chatgpt' | undefined
@@ -84,7 +84,10 @@ export interface EncodedRequest {
   /** Request headers of the dialect itself, e.g. `anthropic-beta`; names in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly warnings: readonly Warning[]
-  /** What the reply needs of the request. Only the upstream dialect that made it reads it (`ReplyNotes.upstream`). */
+  /**
+   * Facts about the request that the reply needs. Only the upstream dialect that made them reads them
+   * (`ReplyNotes.upstream`).
+   */
   readonly replyNotes?: unknown
 }
 
@@ -93,11 +96,14 @@ export interface DecodedTurn {
   readonly turn: Turn
   /** One for each part of the request that a Turn cannot hold. */
   readonly warnings: readonly Warning[]
-  /** What the reply needs of the request. Only the caller dialect that made it reads it (`ReplyNotes.caller`). */
+  /**
+   * Facts about the request that the reply needs. Only the caller dialect that made them reads them
+   * (`ReplyNotes.caller`).
+   */
   readonly replyNotes?: unknown
 }
 
-/** What an upstream accepts; `prepareTurn` fits a Turn to it. */
+/** The limits and features of an upstream. `prepareTurn` fits a Turn to them. */
 export interface TurnAccepts {
   /** Characters in a tool's name. */
   readonly toolName: number
@@ -127,7 +133,7 @@ export interface SearchPlan {
   readonly resume: (answered: readonly TurnItem[], isLast: boolean, context: EncodeContext) => EncodedRequest
 }
 
-/** What the reply needs of its request. */
+/** Facts about a request that its reply needs. */
 export interface ReplyNotes {
   /** Tools whose name or kind was changed for upstream, by upstream name. */
   readonly tools: ReadonlyMap<string, ToolIdentity>
@@ -141,7 +147,10 @@ export interface ReplyNotes {
   readonly search?: SearchPlan | undefined
 }
 
-/** What reading and writing a reply takes besides the events. It is handed in, so that the output is reproducible. */
+/**
+ * The values besides the events that reading and writing a reply needs. The caller passes them, so that the output is
+ * reproducible.
+ */
 export interface ReplySeed {
   /** Unique among replies. Ids that upstream does not send are derived from it. */
   readonly id: string
@@ -186,7 +195,7 @@ export interface Reply<Out, End> {
   readonly remember?: ((memory: ReplyMemory) => void) | undefined
 }
 
-/** What continues an answer when upstream's reply has ended before the answer: upstream paused it, or it needs searches. */
+/** Continues an answer when upstream's reply has ended before the answer: upstream paused it, or it needs searches. */
 export interface Continuation {
   /** To be run before `next` is called. Empty if upstream paused the answer. */
   readonly searches: readonly SearchQuery[]

@@ -20,7 +20,6 @@ export interface ModelTraits {
   readonly maxPromptTokens?: number | undefined
   /** Limits of the long context tier, which a caller must ask for. Absent: the model has one tier. */
   readonly longContext?: ContextLimits | undefined
-  /** Tokens. */
   readonly maxOutputTokens?: number | undefined
   readonly imageLimits?: ImageLimits | undefined
   readonly supports: {

@@ -16,7 +16,10 @@ export interface ReplyReasoning {
   readonly opaque: string
 }
 
-/** What this process keeps of replies for later requests. `Reply.remember` writes it, `CallerDialect.recall` reads it. */
+/**
+ * The parts of replies that this process keeps for later requests. `Reply.remember` writes them, `CallerDialect.recall`
+ * reads them.
+ */
 export interface ReplyMemory {
   readonly responses: {
     readonly put: (id: string, stored: StoredResponse) => void

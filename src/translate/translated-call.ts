@@ -27,7 +27,7 @@ export interface TranslatedCall<Reader = ReplyReader> {
   readonly reader: Reader
 }
 
-/** What reading the reply takes. Holds nothing else of the request. */
+/** Everything that reading the reply needs. Holds nothing else of the request. */
 export interface EventReader {
   readonly notes: ReplyNotes
 }

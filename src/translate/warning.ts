@@ -1,6 +1,6 @@
 import { Fault } from '../errors.ts'
 
-/** What happened to something the caller sent. */
+/** The kinds of changes to a request. */
 export type WarningCode =
   /** Sent in another form with the same meaning. */
   | 'adapted'

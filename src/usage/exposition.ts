@@ -49,7 +49,7 @@ export function createCounter(family: Family, labels: readonly string[]): Counte
   }
 }
 
-/** A gauge: one counter's share of another with the same labels, where the other is above 0. */
+/** A gauge: one counter's share of another with the same labels. Omits labels whose other counter is 0. */
 export function formatRatio(family: Family, part: Counter, total: Counter): string {
   const parts = new Map(part.samples().map(({ labels, value }) => [labels, value]))
   const lines = total

@@ -281,7 +281,8 @@ function toDocument(entry: Entry): RequestDocument {
   return {
     id: line.requestId,
     time: new Date(startedAtMs).toISOString(),
-    client: origin === undefined ? null : clientOf(origin.userAgent),
+    // Runs of sessions call models without HTTP.
+    client: entry.kind === 'turn' ? 'copilot-proxy' : clientOf(origin?.userAgent),
     user_agent: origin?.userAgent ?? null,
     key: line.key ?? null,
     api: entry.kind ?? null,

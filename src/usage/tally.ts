@@ -24,7 +24,7 @@ export interface Sums extends Amounts {
 export interface Tally extends Sums {
   /** `2026-11-20`, in this machine's calendar. */
   readonly day: string
-  /** The same in UTC, by which GitHub bills. */
+  /** The day in UTC, by which GitHub bills. */
   readonly utcDay: string
   readonly provider: string
   readonly model: string

@@ -195,7 +195,7 @@ test('I04 a cancel stops the model’s answer and a running command', async () =
   command.cancel()
   const outcome = await running
   expect(outcome).toMatchObject({ outcome: 'cancelled' })
-  expect(outcome.summary).toContain('may have changed more files:\n  node wait.js → stopped before its end')
+  expect(outcome.summary).toContain('may have changed more files:\n  node wait.js → stopped before it finished')
 })
 
 // I05 (kill -9 in the middle of a change) is a matter of the journal: test/workspace/patch/journal.test.ts kills a process.

@@ -128,6 +128,6 @@ test('policy init writes a valid policy that allows nothing, and overwrites none
   expect(await user.run('policy init')).toEqual({
     code: 1,
     stdout: '',
-    stderr: `${path} already exists. To see what it allows, run: copilot-proxy policy check\n`,
+    stderr: `${path} already exists. To print its rules, run: copilot-proxy policy check\n`,
   })
 })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { foldTurn } from '../../src/translate/fold-turn.ts'
 import { createTurn, userMessage } from '../../src/translate/turn-request.ts'
 import { chatBody, saying } from './client.ts'
 import type { Client } from './client.ts'
@@ -217,12 +218,17 @@ test('bodies of another key are withheld', async () => {
   expect(other.json()).toMatchObject({ bodies: 'other_key', request_body: null, key: 'plain-1' })
 })
 
-test('a request from inside the daemon is listed, also one that fails', async () => {
+test('a request from inside the daemon is listed with its time to the first event, also one that fails', async () => {
   const proxy = await openProxy()
   const { signal } = new AbortController()
   const call = { id: 'my-task', model: 'nonsense', signal, turn: createTurn([userMessage('Hello')]) }
   await expect(proxy.daemon.runTurn(call)).rejects.toThrow('model_not_found')
-  expect(await listOf(proxy)).toMatchObject([{ id: 'my-task', client: null, path: null, status: 404, api: 'turn' }])
+  const answer = await proxy.daemon.runTurn({ ...call, model: 'gpt-5-mini' })
+  await foldTurn(answer.events)
+  expect(await listOf(proxy)).toMatchObject([
+    { client: 'copilot-proxy', status: 200, first_byte_ms: expect.any(Number) },
+    { id: 'my-task', client: 'copilot-proxy', path: null, status: 404, api: 'turn' },
+  ])
 })
 
 test.each(['limit=0', 'limit=1001', 'limit=x', 'failed=maybe'])('refuses ?%s', async (query) => {

@@ -107,6 +107,28 @@ describe('history', () => {
     ])
   })
 
+  test('a message of the history says who sent it, how its run ended and what that used', () => {
+    const usage = { inputTokens: 3, outputTokens: 2, cachedInputTokens: 0, credits: 0.5 }
+    const files = [{ path: 'a', change: 'modified', added: 1, removed: 0 }] as const
+    const end = {
+      outcome: 'failed',
+      reason: 'No model.',
+      summary: 'S',
+      model: 'm',
+      steps: 2,
+      requests: 3,
+      files,
+      usage,
+    }
+    const attachments = [{ name: 'a.txt', mediaType: 'text/plain' }]
+    const given = { ...message, origin: 'provider', provider: 'build', attachments, ...end }
+    expect(onlyRun(foldHistory(emptyTimeline, [given]))).toMatchObject({
+      provider: 'build',
+      attachments: ['a.txt'],
+      end,
+    })
+  })
+
   test("a report brings a run's steps, approvals and end", () => {
     const timeline = foldHistory(emptyTimeline, [message])
     const reported = foldReport(timeline, {
@@ -115,6 +137,7 @@ describe('history', () => {
       outcome: 'max_steps',
       reason: 'The limit of 2 steps is reached.',
       answer: 'Yes',
+      step: 2,
       steps: [
         {
           step: 1,
@@ -126,7 +149,7 @@ describe('history', () => {
     })
     expect(onlyRun(reported)).toMatchObject({
       isRecalled: false,
-      end: { outcome: 'max_steps', steps: 1 },
+      end: { outcome: 'max_steps', steps: 2 },
       parts: [
         { text: 'Step 1' },
         { fragment: 'commentary', text: 'I read it.' },

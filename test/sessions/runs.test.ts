@@ -52,7 +52,16 @@ test('a run is told from its message to its end, and kept', async () => {
     requests: 1,
   })
   expect(sessions.messages('id-of-app', { limit: 5 })).toMatchObject([
-    { id, text: 'Hi', answer: 'Hello', outcome: 'completed' },
+    {
+      id,
+      text: 'Hi',
+      answer: 'Hello',
+      outcome: 'completed',
+      steps: 1,
+      requests: 1,
+      files: [],
+      usage: { outputTokens: 2 },
+    },
   ])
   expect(sessions.openRuns('id-of-app')).toEqual([])
 })
@@ -261,6 +270,17 @@ test('programs hear when runs start and when a session is idle', async () => {
   const second = sessions.send('two')
   await ear.heard('done', ({ data }) => data['id'] === second)
   expect(heard).toHaveBeenCalledTimes(2)
+})
+
+test('a run is stored as ended, however large what it adds to the history', async () => {
+  const text = 'x'.repeat(9 * 2 ** 20)
+  const sessions = await openTestSessions({
+    agent: async () => ({ items: [{ type: 'message', role: 'user', parts: [{ type: 'text', text }], path: '' }] }),
+  })
+  const ear = listenTo(sessions)
+  const id = sessions.send('Look at this')
+  await ear.heard('done')
+  expect(sessions.messages('id-of-app', { limit: 5 })).toMatchObject([{ id, state: 'ended', outcome: 'completed' }])
 })
 
 test('history can be deleted, but not during a run', async () => {

@@ -13,7 +13,6 @@ import {
   type RequestDeps,
 } from '../http-json.ts'
 
-/** The tokens of a login. */
 export interface LoginTokens {
   /** A JWT that can be sent in a header. */
   readonly accessToken: string

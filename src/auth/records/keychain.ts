@@ -74,7 +74,6 @@ export interface SystemKeychainOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   /** The helper script. Tests replace it. */
   readonly helper?: string
-  /** Ms. */
   readonly timeoutMs?: number
 }
 

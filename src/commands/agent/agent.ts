@@ -23,7 +23,8 @@ export async function agent(context: CommandContext, flags: AgentFlags): Promise
   if (maxSteps !== undefined && !/^[1-9]\d{0,4}$/.test(maxSteps)) {
     throw new CommandFailure(exitCode.usage, `--max-steps must be a whole number of at least 1, got "${maxSteps}".`)
   }
-  if (flags.goal.trim() === '') throw new CommandFailure(exitCode.usage, 'Say what the agent is to do.')
+  if (flags.goal.trim() === '')
+    throw new CommandFailure(exitCode.usage, 'The goal is empty. Describe the task for the agent.')
   const connection = await connect(context, flags)
   const interrupt = createInterrupt()
   const giveBack = context.takeSignals?.(interrupt.press)

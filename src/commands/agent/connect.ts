@@ -28,7 +28,6 @@ export interface Connection {
 
 const sessionList = z.object({ sessions: z.array(z.object({ id: z.string(), path: z.string() })) })
 
-/** Ms. */
 const answerTimeoutMs = 5000
 
 /**
@@ -99,7 +98,7 @@ interface OwnDaemon {
   readonly flags: AgentFlags
 }
 
-/** A daemon in this process, on a free port and with a key that nobody else knows. */
+/** A daemon in this process, on a free port and with a key that no other program knows. */
 async function openOwn(
   context: CommandContext,
   { config, authDir, usageFile, clientIdsFile, workspacesDir }: LoadedSettings,

@@ -23,7 +23,7 @@ export function createRunScreen(output: Output): RunScreen {
   const { style } = output
   const columns = Math.min(Number.isFinite(output.columns) ? output.columns : 80, 100)
   const diffsShown = new Set<string>()
-  /** Calls whose approval nobody decided. */
+  /** Calls whose approval ended without a decision. */
   const undecided = new Set<string>()
   const flow = createFlow(output.write, columns)
   /** The kind of the last text. */

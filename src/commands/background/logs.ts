@@ -113,7 +113,6 @@ function toJsonLine(line: string): string {
   return parseLogLine(line) ? line : JSON.stringify({ level: 'info', msg: line })
 }
 
-/** A position in the log. */
 interface LogPosition {
   /** Offset in bytes. */
   readonly offset: number

@@ -215,8 +215,8 @@ async function findLoginAdvice(context: CommandContext, settings: LoadedSettings
 }
 
 /**
- * Stops the background daemon and starts it again with its options; starts one where none runs. With invalid settings
- * the old one keeps running.
+ * Stops the background daemon and starts it again with its options; starts one if none runs. With invalid settings the
+ * old one keeps running.
  */
 export async function restart(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const before = await findRunningDaemon(context, findStateFiles(context))

@@ -86,7 +86,7 @@ function judgeCloud(variable: Variable | undefined): readonly Finding[] {
 }
 
 /**
- * What keeps an address from leading to the daemon.
+ * Findings if an address does not lead to the daemon.
  * @param place the setting, as a sentence names it
  * @param who the clients that use it
  */
@@ -214,8 +214,8 @@ interface NextFile {
 }
 
 /**
- * What would keep this client from using the daemon after its file is written, with the remedies: sentences. The new
- * text is judged in place of the old one.
+ * Returns sentences about everything that will keep this client from using the daemon once its file is written, with
+ * the remedies. The new text is judged in place of the old one.
  */
 export async function clientNotes(
   context: CommandContext,
@@ -260,8 +260,8 @@ const sdks: Partial<Readonly<Record<SnippetId, SdkVariables>>> = {
 }
 
 /**
- * What in the environment would keep a program with this SDK from using the daemon: sentences. Empty for clients
- * without SDK.
+ * Returns sentences about variables that keep a program with this SDK from using the daemon. Empty for clients without
+ * SDK.
  */
 export function sdkNotes({ env }: CommandContext, client: SnippetId, target: Target): readonly string[] {
   const sdk = sdks[client]

@@ -124,7 +124,7 @@ function opencodeFolder(env: ClientHomes['env'], homeDir: string | undefined): s
 }
 
 export interface ClientSources extends ClientHomes {
-  /** Of the project that a client is started in, the outermost first; none without a project. */
+  /** Folders of the project that a client is started in, the outermost first; none without a project. */
   readonly projectFolders?: readonly string[]
   /** Rejects if the file cannot be read. */
   readonly readFile: (path: string) => Promise<string>

@@ -113,7 +113,6 @@ function requireModel(models: readonly ClientModel[], wanted: string): ClientMod
 const pollMs = 200
 const mostPolls = 25
 
-/** Ms. */
 const answerTimeoutMs = 5000
 
 /**

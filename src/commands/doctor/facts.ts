@@ -285,7 +285,7 @@ export async function listCopilotModels(
   }
 }
 
-/** For one request with its answer; shorter than where a person waits for the answer itself. Ms. */
+/** Limit of one request with its answer; shorter than for commands whose result the person waits for. Ms. */
 const requestTimeoutMs = 10_000
 
 /** Shorter still, to distinguish an unreachable host from a slow one. Ms. */

@@ -174,7 +174,7 @@ export interface PortFacts {
   readonly port: number
   /** The error code of a failed `listen`; undefined if it succeeded. */
   readonly code: string | undefined
-  /** Only where the port is in use. */
+  /** Used only if the port is in use. */
   readonly holder: PortHolder
   /** Undefined if no daemon runs there, or it requires no key. */
   readonly callerKey?: CallerKeyState | undefined
@@ -191,7 +191,7 @@ export function judgeCallerKey(state: CallerKeyState | undefined): readonly Find
   return failed(`${problem.charAt(0).toUpperCase()}${problem.slice(1)}`, keyFix)
 }
 
-/** Listens for a moment. @returns the error code where that fails */
+/** Listens for a moment. @returns the error code if that fails */
 export async function tryPort({ host, port }: Pick<PortFacts, 'host' | 'port'>): Promise<string | undefined> {
   const server = createServer()
   try {

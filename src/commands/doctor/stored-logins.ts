@@ -68,7 +68,7 @@ export async function findCodexLogin(
 
 /** Codex CLI's login was configured explicitly, so a missing one is a problem. */
 async function findCliLogin({ signal }: CommandContext, connection: CodexConnection | undefined): Promise<LoginState> {
-  // Its status reports the same failure.
+  // The status of the credentials reports the same failure.
   await connection?.credentials.get(signal).catch((error: unknown) => {
     if (!(error instanceof Fault)) throw error
   })

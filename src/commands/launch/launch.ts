@@ -127,7 +127,7 @@ interface ClientRun {
 
 /**
  * Runs a client in this terminal until it ends; signals go to the client.
- * @returns its exit code; 128 + n where signal n ended it
+ * @returns its exit code, or 128 + n if signal n ended it
  * @throws CommandFailure `failed` if it cannot be started
  */
 export function runClient(context: CommandContext, { file, args, env }: ClientRun): Promise<number> {

@@ -63,7 +63,7 @@ export interface CountdownOptions {
   readonly endsAtMs: number
   /** Ms since epoch. */
   readonly now: () => number
-  /** The line for the time left: `14:59` where the line is rewritten, `15 minutes` where it is written once. */
+  /** The line for the time left: `14:59` if the line is rewritten, `15 minutes` if it is written once. */
   readonly line: (left: string) => string
   /** `TERM`. */
   readonly terminal: string | undefined

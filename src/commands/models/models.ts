@@ -31,7 +31,7 @@ function modelWithin(width: number): Column {
   }
 }
 const vendor = oncePerModel({ title: 'VENDOR', cell: ({ owned_by: owner }) => visible(shortVendor(owner)) })
-/** Only where it adds to the name. */
+/** Shown only if it adds to the name. */
 const family = oncePerModel({
   title: 'FAMILY',
   cell: ({ id, copilot_proxy: { family: name, alias_of: target } }) =>
@@ -177,7 +177,7 @@ const knownVendors = ['OpenAI', 'Anthropic', 'Google', 'xAI', 'Microsoft', 'Mist
 
 /** `OpenAI` for `Azure OpenAI`: the maker of the model, not its host. */
 function shortVendor(owner: string): string {
-  // The default where upstream states none.
+  // The default if upstream states none.
   if (owner === 'github-copilot') return ''
   const known = knownVendors.find((name) => new RegExp(`\\b${name}\\b`, 'i').test(owner))
   return known ?? owner.slice(0, 12)
@@ -197,7 +197,7 @@ function withLongContext(row: ListedModel): readonly ListedModel[] {
   return [row, { ...row, id, copilot_proxy: { ...row.copilot_proxy, ...facts } }]
 }
 
-/** `37.5`; `?` where unknown. */
+/** `37.5`; `?` if unknown. */
 function amount(credit: number | null): string {
   return credit === null ? '?' : String(Number(credit.toFixed(2)))
 }

@@ -30,7 +30,7 @@ const columns: readonly Column[] = [
   { title: 'TOOK', width: 6, align: 'right', cell: ({ duration_ms: ms }) => msText(ms) },
 ]
 
-/** Left out one after the other where the line does not fit. */
+/** Columns to leave out, one after the other, until the line fits the screen. */
 const leastFirst = ['ROUTE', 'FIRST', 'CACHED', 'KEY', 'CREDITS', 'CLIENT', 'OUT', 'IN', 'TOOK', 'ID']
 
 /** Made wider for long cells, one after the other, while the line fits. */
@@ -191,7 +191,7 @@ function curlNote({ bodies, method, request_body: body, request_body_truncated: 
   return `${reason} This command sends a short message instead:`
 }
 
-/** What a request needs beside its model, by API. */
+/** The members that a request needs beside its model, by API. */
 const placeholders: Readonly<Record<string, object>> = {
   chat: { messages: [{ role: 'user', content: 'Hello' }] },
   messages: { max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }] },

@@ -1,13 +1,13 @@
 import { posix } from 'node:path'
 
-/** What a service file contains. No secrets: such files are often copied and shown. */
+/** The content of a service file. It has no secrets, because such files are often copied and shown. */
 export interface ServiceDefinition {
   /** Node.js, script and arguments, as absolute paths: a service has a minimal search path. */
   readonly command: readonly [string, ...string[]]
   readonly environment: Readonly<Record<string, string>>
   /** For open requests to finish, and a margin. */
   readonly stopSeconds: number
-  /** For standard error, where the system does not keep that itself. */
+  /** For standard error, if the system does not keep that itself. */
   readonly logFile: string
 }
 
@@ -31,11 +31,11 @@ export interface ServiceManager {
   /** The path of the service's file. */
   readonly file: string
   readonly text: (definition: ServiceDefinition) => string
-  /** Fails where this user has no such manager, as in most containers. */
+  /** Fails if this user has no such manager, as in most containers. */
   readonly probe: CommandLine
   /** Loads the file and (re)starts the service. */
   readonly activate: readonly ActivationStep[]
-  /** What a person runs in place of `activate`. */
+  /** The commands that a person runs in place of `activate`. */
   readonly activateByHand: readonly string[]
   readonly deactivate: readonly CommandLine[]
   readonly afterRemoval: readonly CommandLine[]

@@ -98,7 +98,7 @@ function installNotes(
   ]
 }
 
-/** Stops the service and removes its file; succeeds where neither exists. */
+/** Stops the service and removes its file; succeeds if neither exists. */
 export async function serviceUninstall(
   context: CommandContext,
   flags: ReportFlags,

@@ -19,7 +19,7 @@ export interface ClientFile {
 }
 
 /**
- * @param kind tells the backups of two setups of one file apart
+ * @param kind distinguishes the backups of two setups of one file
  * @throws CommandFailure if it cannot be read
  */
 export async function readClientFile(path: string, kind: 'backup' | 'mcp-backup' = 'backup'): Promise<ClientFile> {

@@ -7,7 +7,6 @@ import type { CommandContext } from '../shared/command.ts'
 
 type Trial = { readonly ok: true; readonly tools: number } | { readonly ok: false; readonly detail: string }
 
-/** Ms. */
 const timeoutMs = 30_000
 
 const initialize = {

@@ -5,7 +5,6 @@ import type { CommandContext } from './command.ts'
 import { findCallerKey, findDaemon, getFromDaemon, KeyRefused, returnMissingKey } from './find-daemon.ts'
 import type { LoadedSettings } from './settings.ts'
 
-/** Ms. */
 const timeoutMs = 3000
 
 interface TargetCheck {

@@ -28,7 +28,7 @@ interface CodexLogin {
   /** OpenAI's identifier. */
   readonly plan: string | undefined
   readonly location: string
-  /** Ms since epoch; Infinity where unknown. */
+  /** Ms since epoch; Infinity if unknown. */
   readonly untilMs: number
 }
 
@@ -65,7 +65,7 @@ async function readCliState(context: CommandContext): Promise<CodexState> {
     return { kind: 'problem', problem: 'The folder of Codex CLI is unknown. Set CODEX_HOME to an absolute path' }
   }
   const sleep = (ms: number): Promise<void> => context.sleep(ms, signal).catch(() => {})
-  // Its status reports the same failure.
+  // The status of the source reports the same failure.
   const source = createCliLoginSource({ now, monotonicMs: now, sleep, log: silentLog }, { codexHome })
   try {
     await source.get(signal).catch((error: unknown) => {

@@ -47,7 +47,7 @@ export interface CommandContext {
   /** Ms since epoch. */
   readonly now: () => number
   readonly version: string
-  /** Of Node.js, as `process.version` has it. */
+  /** The version of Node.js, as in `process.version`. */
   readonly nodeVersion: string
   /** Values to redact. */
   readonly secrets: KnownSecrets
@@ -102,7 +102,7 @@ export interface DoctorFlags extends ReportFlags {
 }
 
 export interface ModelsFlags extends ReportFlags {
-  /** Of one model. */
+  /** The name of a single model to show. */
   readonly name?: string | undefined
 }
 
@@ -118,7 +118,7 @@ export interface RequestsFlags extends ReportFlags {
   readonly key?: string
   readonly model?: string
   readonly limit: string
-  /** Of one request. */
+  /** The id of a single request to show. */
   readonly id: string | undefined
 }
 

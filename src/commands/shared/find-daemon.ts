@@ -60,7 +60,7 @@ const healthBody = z
     ok: z.boolean(),
     /** `ok` or `unavailable`. */
     copilot: z.string(),
-    /** The same; absent where Codex is switched off, and from older versions. */
+    /** As `copilot`; absent if Codex is switched off, and from older versions. */
     codex: z.string().optional().catch(undefined),
     version: z.string(),
     /** It answers from the simulated Copilot. */

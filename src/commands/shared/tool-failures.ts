@@ -10,7 +10,7 @@ export interface ToolFailure {
   /** E.g. `MCP server "git" in foo`. */
   readonly source: string
   readonly reason: string
-  /** What to do: one line. */
+  /** The remedy: one line. */
   readonly fix: string
 }
 
@@ -21,7 +21,7 @@ const serverList = z.object({
 
 const gatewayFix = 'End the other program, or run: copilot-proxy config set gateway.port PORT'
 const serverFix =
-  'See what the server wrote: copilot-proxy logs. Its settings are in mcp-servers: copilot-proxy config edit'
+  'Read the output of the server: copilot-proxy logs. To change its settings (mcp-servers): copilot-proxy config edit'
 
 /** For each answer of the daemon. Ms. */
 const answerMs = 1000

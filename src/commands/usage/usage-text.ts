@@ -49,7 +49,7 @@ function quotaText(quota: Quota): string {
   return `${bar}${left}${used}${over}`
 }
 
-/** The share of premium interactions used by this program; '' for other quotas, and where unknown. */
+/** The share of premium interactions used by this program; '' for other quotas, and if unknown. */
 function shareText(
   { id, unlimited, entitlement = 0 }: Quota,
   { tokenBasedBilling }: Pick<CopilotAccount, 'tokenBasedBilling'>,
@@ -108,7 +108,7 @@ const periods = [
 
 interface TotalsOptions {
   readonly by: 'model' | 'key' | 'day'
-  /** Its billing decides whether premium requests are shown. */
+  /** The billing of the account decides whether premium requests are shown. */
   readonly account: Pick<CopilotAccount, 'tokenBasedBilling'> | undefined
 }
 

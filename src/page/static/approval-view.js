@@ -119,7 +119,9 @@ function subjectOf({ argv, cwd, diff, paths, args }) {
             { class: 'command' },
             ...argv.flatMap((word) => [element('span', { class: 'word' }, toVisible(word)), ' ']),
           ),
-          element('p', { class: 'muted' }, 'in ', element('code', {}, toVisible(cwd ?? '.'))),
+          cwd === undefined || cwd === ''
+            ? element('p', { class: 'muted' }, 'in the folder of the workspace')
+            : element('p', { class: 'muted' }, 'in ', element('code', {}, toVisible(cwd))),
         ]),
     ...(diff === undefined ? [] : [diffView(diff)]),
     ...(diff === undefined && argv === undefined && paths !== undefined

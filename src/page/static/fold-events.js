@@ -222,7 +222,8 @@ function endRun(run, { outcome, reason = '', summary = '', answer = '', files = 
  * @param {MessageEntry} message
  * @returns {RunItem}
  */
-function toRecalledRun({ id, text, mode, time, origin, model, outcome, answer, summary }) {
+function toRecalledRun({ id, text, mode, time, origin, provider, attachments, answer, ...end }) {
+  const { outcome, reason = '', summary, files = [], model, steps, requests, usage } = end
   return {
     ...emptyRun,
     key: id,
@@ -230,10 +231,20 @@ function toRecalledRun({ id, text, mode, time, origin, model, outcome, answer, s
     text,
     mode,
     isRecalled: true,
-    ...(origin !== undefined && origin !== 'user' && { provider: origin }),
+    attachments: (attachments ?? []).map(({ name }) => name),
+    ...(origin === 'provider' && { provider: provider ?? 'a provider' }),
     parts: answer ? [{ kind: 'text', key: `answer ${id}`, fragment: 'answer', text: answer }] : [],
     ...(outcome && {
-      end: { outcome, reason: '', summary: summary ?? '', files: [], ...(model && { model }) },
+      end: {
+        outcome,
+        reason,
+        summary: summary ?? '',
+        files,
+        ...(model && { model }),
+        ...(steps !== undefined && { steps }),
+        ...(requests !== undefined && { requests }),
+        ...(usage && { usage }),
+      },
     }),
   }
 }
@@ -245,7 +256,21 @@ function toRecalledRun({ id, text, mode, time, origin, model, outcome, answer, s
  */
 function recall(
   run,
-  { id, state, outcome, reason, summary, answer, model, steps = [], approvals = [], files = [], requests, usage },
+  {
+    id,
+    state,
+    outcome,
+    reason,
+    summary,
+    answer,
+    model,
+    step: last,
+    steps = [],
+    approvals = [],
+    files = [],
+    requests,
+    usage,
+  },
 ) {
   /** @type {readonly RunPart[]} */
   const parts = [
@@ -275,7 +300,7 @@ function recall(
       end: {
         ...ended,
         ...(model && { model }),
-        steps: steps.length,
+        steps: last ?? steps.length,
         ...(requests !== undefined && { requests }),
         ...(usage && { usage }),
       },

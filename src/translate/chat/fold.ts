@@ -84,7 +84,7 @@ export function toCompletion(answer: ChatAnswer): ChatCompletion {
         index: 0,
         message: {
           role: 'assistant',
-          // Upstream begins calls and refusals with an empty text that stands for no text.
+          // Upstream begins calls and refusals with an empty text, which is no text of the answer.
           content: hasOther && answer.content === '' ? null : answer.content,
           refusal: refusal === '' ? null : refusal,
           ...(toolCalls.length > 0 && { tool_calls: toolCalls.map(toToolCall) }),

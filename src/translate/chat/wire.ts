@@ -118,7 +118,7 @@ export interface ChatPart {
   readonly [key: string]: unknown
 }
 
-/** What a request asks for outside its body. */
+/** The options of a request outside its body. */
 export interface ChatOptions {
   /** `chat.history-window`: upstream gets this many last turns; 0 for all. */
   readonly historyWindow: number

@@ -9,7 +9,7 @@ const DEFAULT_NAMESPACE = 'functions'
 export interface ToolNames {
   /** The name under which upstream knows a tool, the same at every call. */
   readonly upstreamName: (tool: ToolName) => string
-  /** The caller's tools by upstream name, where name or kind differ. */
+  /** The caller's tools whose name or kind differs upstream, by upstream name. */
   readonly identities: ReadonlyMap<string, ToolIdentity>
 }
 

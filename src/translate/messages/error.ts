@@ -27,7 +27,7 @@ export function encodeMessagesErrorEvent(error: ProxyError, requestId: string): 
   return encodeJsonEvent('error', JSON.stringify(toMessagesError(error, requestId)))
 }
 
-/** The HTTP status where Anthropic's API has one of its own. */
+/** As `statusOf`, with the statuses that Anthropic's API and Claude Code expect for a full context and an overload. */
 export function messagesErrorStatus(error: ProxyError): number {
   // Claude Code shortens the conversation on a 400 and on nothing else.
   if (overflowOf(error) !== undefined) return 400

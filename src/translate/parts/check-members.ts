@@ -10,23 +10,16 @@ import { formatPath, refuseType } from './invalid.ts'
  * @returns a function that throws Fault `invalid_request` for the first wrong member
  */
 export function createMemberCheck({ shape }: z.ZodObject<Readonly<Record<string, z.ZodType>>>) {
-  let members:
-    | readonly { readonly key: string; readonly schema: z.ZodType; readonly isOptional: boolean; accepted?: unknown }[]
-    | undefined
+  let members: readonly { readonly key: string; readonly schema: z.ZodType; readonly isOptional: boolean }[] | undefined
   return (value: JsonObject): void => {
     members ??= Object.entries(shape).map(([key, schema]) => {
       return { key, schema, isOptional: schema.safeParse(undefined).success }
     })
-    for (const entry of members) {
-      const { key, schema, isOptional, accepted } = entry
+    for (const { key, schema, isOptional } of members) {
       const member = value[key]
-      if (member === undefined ? isOptional : member === accepted) continue
+      if (member === undefined && isOptional) continue
       const issue = schema.safeParse(member).error?.issues[0]
-      if (issue === undefined) {
-        // No strings, because one could be a prompt.
-        if (typeof member === 'boolean' || typeof member === 'number') entry.accepted = member
-        continue
-      }
+      if (issue === undefined) continue
       const path = [key, ...issue.path]
       refuseType(formatPath(path), issue.message, valueAt(value, path))
     }

@@ -1,8 +1,8 @@
+import { chatUpstream } from '../../../src/translate/chat/upstream/dialect.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
-import { createChatFold, createChatStream } from '../../../src/translate/chat/upstream/reply.ts'
 import type { ReplySeed } from '../../../src/translate/dialect.ts'
 import { asIs } from '../../as-is.ts'
 
@@ -58,7 +58,7 @@ export interface Streamed {
 /** Runs upstream's bytes through decoder and reply, the way `http/reply.ts` does. */
 export function stream(chunks: Iterable<Uint8Array>, seed = seedOf({ usage: true })): Streamed {
   const decoder = createSseDecoder()
-  const reply = createChatStream(seed)
+  const reply = chatUpstream.createStream(seed)
   let text = ''
   const outcome = caught(() => {
     for (const chunk of chunks) for (const event of decoder.push(chunk)) text += reply.push(event)
@@ -75,7 +75,7 @@ export interface Folded {
 
 export function fold(chunks: Iterable<Uint8Array>): Folded {
   const decoder = createSseDecoder()
-  const reply = createChatFold(seedOf({ usage: false }))
+  const reply = chatUpstream.createFold(seedOf({ usage: false }))
   let body: unknown
   const outcome = caught(() => {
     for (const chunk of chunks) for (const event of decoder.push(chunk)) reply.push(event)

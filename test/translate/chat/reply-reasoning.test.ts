@@ -1,3 +1,4 @@
+import { chatUpstream } from '../../../src/translate/chat/upstream/dialect.ts'
 import { expect, test } from 'vitest'
 import {
   keepReasoning,
@@ -7,7 +8,6 @@ import {
   type ReasoningNote,
 } from '../../../src/translate/chat/reply-reasoning.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
-import { createChatFold, createChatStream } from '../../../src/translate/chat/upstream/reply.ts'
 import { remembered } from '../turns.ts'
 import { bytes, readStream, seedOf } from './fixture-streams.ts'
 
@@ -57,7 +57,7 @@ test.each([
   ['claude-text', undefined],
 ])('a passing reply tells its own: %s', (name, expected) => {
   const events = createSseDecoder().push(bytes(readStream(name)))
-  for (const create of [createChatStream, createChatFold]) {
+  for (const create of [chatUpstream.createStream, chatUpstream.createFold]) {
     const reply = create(seedOf({ usage: true }))
     for (const event of events) reply.push(event)
     reply.end()

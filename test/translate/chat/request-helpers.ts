@@ -1,8 +1,9 @@
+import { chatUpstream } from '../../../src/translate/chat/upstream/dialect.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { Fault } from '../../../src/errors.ts'
 import { decodeChatRequest } from '../../../src/translate/chat/caller/decode-request.ts'
-import { passChatRequest } from '../../../src/translate/chat/upstream/pass-request.ts'
-import type { EncodeContext } from '../../../src/translate/dialect.ts'
+import { callerDialects } from '../../../src/translate/dialects.ts'
+import type { CallerRequest, DecodedTurn, EncodeContext } from '../../../src/translate/dialect.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { formatWarning, refuseLosses, type Warning } from '../../../src/translate/warning.ts'
 
@@ -34,6 +35,10 @@ export function told(warnings: readonly Warning[]): string[] {
 }
 
 /** A caller's request. Its value is frozen, so that a coder which changes it fails the test. */
+export function turnOf(request: CallerRequest): DecodedTurn {
+  return callerDialects.chat.decodeTurn(request, contextOf())
+}
+
 export function callOf(body: unknown, { historyWindow = 0, reasoningContent = false }: PassOptions = {}) {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   const request = decodeChatRequest(text, Buffer.from(text), {}, { historyWindow, reasoningContent })
@@ -44,7 +49,7 @@ export function callOf(body: unknown, { historyWindow = 0, reasoningContent = fa
 /** What upstream gets for a caller's body, as the pipeline sends it on. */
 export function pass(body: unknown, options: PassOptions = {}) {
   const context = contextOf(options)
-  const encoded = passChatRequest(callOf(body, options), context)
+  const encoded = chatUpstream.passRequest(callOf(body, options), context)
   if (encoded === undefined) throw new Error('the request has to be translated')
   if (context.strict) refuseLosses(encoded.warnings)
   const json = encoded.body.toString()

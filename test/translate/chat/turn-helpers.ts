@@ -1,9 +1,9 @@
+import { callerDialects } from '../../../src/translate/dialects.ts'
+import { chatUpstream } from '../../../src/translate/chat/upstream/dialect.ts'
 import { expect } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
-import { createChatDecoder } from '../../../src/translate/chat/upstream/decode-stream.ts'
-import { createChatTurnFold, createChatTurnStream } from '../../../src/translate/chat/caller/encode-stream.ts'
 import type { ReplySeed } from '../../../src/translate/dialect.ts'
 import type { TurnEvent } from '../../../src/translate/turn.ts'
 import { dataOf, seedOf } from './fixture-streams.ts'
@@ -17,7 +17,7 @@ export interface Decoded {
 /** Runs upstream's bytes through decoder and turn decoder, the way the pipeline does. */
 export function decodeStream(chunks: Iterable<Uint8Array>, seed = seedOf({ usage: true })): Decoded {
   const sse = createSseDecoder()
-  const decoder = createChatDecoder(seed)
+  const decoder = chatUpstream.createDecoder(seed)
   const events: TurnEvent[] = []
   try {
     for (const chunk of chunks) for (const event of sse.push(chunk)) events.push(...decoder.push(event))
@@ -32,12 +32,12 @@ export function decodeStream(chunks: Iterable<Uint8Array>, seed = seedOf({ usage
 
 /** What a chat caller is sent for these events: the data of each SSE event. */
 export function encodeStream(events: readonly TurnEvent[], seed: ReplySeed = seedOf({ usage: true })): string[] {
-  const stream = createChatTurnStream(seed)
+  const stream = callerDialects.chat.createTurnStream(seed)
   return dataOf(events.map((event) => stream.push(event)).join(''))
 }
 
 export function encodeFold(events: readonly TurnEvent[], seed: ReplySeed = seedOf({ usage: false })): unknown {
-  const fold = createChatTurnFold(seed)
+  const fold = callerDialects.chat.createTurnFold(seed)
   for (const event of events) fold.push(event)
   return fold.body()
 }

@@ -1,26 +1,26 @@
+import { messagesBodyOf } from '../../../src/translate/messages/wire.ts'
+import { messagesCaller } from '../../../src/translate/messages/caller/dialect.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault, type ProxyError } from '../../../src/errors.ts'
 import type { CallerHeaders, DecodedTurn } from '../../../src/translate/dialect.ts'
-import { decodeMessagesRequest } from '../../../src/translate/messages/caller/decode-request.ts'
-import { decodeMessagesTurn } from '../../../src/translate/messages/caller/decode-turn.ts'
-import { traits } from '../turns.ts'
+import { encodeContext, traits } from '../turns.ts'
 
 export const hello = [{ role: 'user', content: 'hello' }]
 
-/** What decoding needs to know of the model. */
-export const context = { model: traits('gpt-5-mini') }
+/** The model and the settings for decoding. */
+export const context = encodeContext(traits('gpt-5-mini'))
 
 /** A body that is complete but for what the test is about. */
 export function decode(body: object, headers?: CallerHeaders) {
   const text = JSON.stringify({ model: 'gpt-5-mini', max_tokens: 100, messages: hello, ...body })
-  return decodeMessagesRequest(text, Buffer.from(text), headers)
+  return messagesCaller.decodeRequest(text, Buffer.from(text), headers)
 }
 
 /** The body as a Turn. It is frozen, so that a decoder which changes it fails the test. */
 export function turnOf(body: object): DecodedTurn {
   const request = decode(body)
-  deepFreeze(request.body.value)
-  return decodeMessagesTurn(request, context)
+  deepFreeze(messagesBodyOf(request).value)
+  return messagesCaller.decodeTurn(request, context)
 }
 
 /** The error a call throws. */

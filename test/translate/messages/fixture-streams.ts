@@ -1,15 +1,11 @@
+import { messagesCaller } from '../../../src/translate/messages/caller/dialect.ts'
+import { messagesUpstream } from '../../../src/translate/messages/upstream/dialect.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import type { SseEvent } from '../../../src/sse/decode.ts'
 import type { ReplySeed } from '../../../src/translate/dialect.ts'
-import { createMessagesDecoder } from '../../../src/translate/messages/upstream/decode-stream.ts'
-import {
-  createMessagesTurnFold,
-  createMessagesTurnStream,
-} from '../../../src/translate/messages/caller/encode-stream.ts'
-import { createMessagesFold, createMessagesStream } from '../../../src/translate/messages/upstream/reply.ts'
 import type { TurnEvent } from '../../../src/translate/turn.ts'
 import { replySeed, traits } from '../turns.ts'
 
@@ -69,7 +65,7 @@ export interface Streamed extends Outcome {
 
 /** Runs upstream's bytes through decoder and reply, the way the pipeline does. */
 export function stream(chunks: Iterable<Uint8Array>): Streamed {
-  const reply = createMessagesStream(seed)
+  const reply = messagesUpstream.createStream(seed)
   let text = ''
   const fault = caught(() => {
     for (const event of sse(chunks)) text += reply.push(event)
@@ -79,7 +75,7 @@ export function stream(chunks: Iterable<Uint8Array>): Streamed {
 }
 
 export function fold(chunks: Iterable<Uint8Array>): { readonly body?: unknown; readonly fault?: ProxyError } {
-  const reply = createMessagesFold(seed)
+  const reply = messagesUpstream.createFold(seed)
   let body: unknown
   const fault = caught(() => {
     for (const event of sse(chunks)) reply.push(event)
@@ -93,7 +89,7 @@ export interface Decoded extends Outcome {
 }
 
 export function decode(chunks: Iterable<Uint8Array>): Decoded {
-  const decoder = createMessagesDecoder(seed)
+  const decoder = messagesUpstream.createDecoder(seed)
   const events: TurnEvent[] = []
   const fault = caught(() => {
     for (const event of sse(chunks)) events.push(...decoder.push(event))
@@ -104,9 +100,9 @@ export function decode(chunks: Iterable<Uint8Array>): Decoded {
 
 /** A turn as a Messages caller reads it, streaming and not. */
 export function encode(turn: readonly TurnEvent[], parts: Partial<ReplySeed> = {}) {
-  const writer = createMessagesTurnStream({ ...seed, ...parts })
+  const writer = messagesCaller.createTurnStream({ ...seed, ...parts })
   const text = turn.map((event) => writer.push(event)).join('')
-  const whole = createMessagesTurnFold({ ...seed, ...parts })
+  const whole = messagesCaller.createTurnFold({ ...seed, ...parts })
   for (const event of turn) whole.push(event)
   return { text, events: eventsOf(text), body: whole.body() }
 }

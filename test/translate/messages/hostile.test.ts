@@ -1,8 +1,7 @@
+import { messagesCaller } from '../../../src/translate/messages/caller/dialect.ts'
 import { fc } from '../../fast-check.ts'
 import { expect, test } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
-import { decodeMessagesRequest } from '../../../src/translate/messages/caller/decode-request.ts'
-import { decodeMessagesTurn } from '../../../src/translate/messages/caller/decode-turn.ts'
 import { textsOfMessages } from '../../../src/translate/messages/count-tokens.ts'
 import { clientNames, fixture, context } from './caller-helpers.ts'
 
@@ -72,9 +71,9 @@ const members = fc.dictionary(
 /** @returns whether the body was taken; anything thrown but a Fault fails the test */
 function survives(body: unknown): boolean {
   try {
-    const request = decodeMessagesRequest(JSON.stringify(body))
+    const request = messagesCaller.decodeRequest(JSON.stringify(body))
     textsOfMessages(request)
-    decodeMessagesTurn(request, context)
+    messagesCaller.decodeTurn(request, context)
     return true
   } catch (error) {
     if (!(error instanceof Fault)) throw error

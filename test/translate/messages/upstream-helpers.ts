@@ -1,6 +1,7 @@
+import { messagesBodyOf } from '../../../src/translate/messages/wire.ts'
+import { messagesCaller } from '../../../src/translate/messages/caller/dialect.ts'
+import { messagesUpstream } from '../../../src/translate/messages/upstream/dialect.ts'
 import type { EncodedRequest } from '../../../src/translate/dialect.ts'
-import { decodeMessagesRequest } from '../../../src/translate/messages/caller/decode-request.ts'
-import { passMessagesRequest } from '../../../src/translate/messages/upstream/pass-request.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
 import { hello } from './caller-helpers.ts'
@@ -59,9 +60,9 @@ export function pass(body: object | string, options: PassOptions = {}) {
 
 export function passText(text: string, options: PassOptions = {}): EncodedRequest | undefined {
   const headers = options.betas === undefined ? {} : { 'anthropic-beta': options.betas.join(', ') }
-  const request = decodeMessagesRequest(text, Buffer.from(text), headers)
-  deepFreeze(request.body.value)
-  return passMessagesRequest(request, contextOf(options))
+  const request = messagesCaller.decodeRequest(text, Buffer.from(text), headers)
+  deepFreeze(messagesBodyOf(request).value)
+  return messagesUpstream.passRequest(request, contextOf(options))
 }
 
 export function deepFreeze(value: unknown): void {

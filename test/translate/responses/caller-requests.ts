@@ -1,9 +1,12 @@
+import { responsesBodyOf } from '../../../src/translate/responses/wire.ts'
+import { responsesCaller } from '../../../src/translate/responses/caller/dialect.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault, type ProxyError } from '../../../src/errors.ts'
-import { decodeResponsesRequest } from '../../../src/translate/responses/caller/decode-request.ts'
-import { decodeResponsesTurn, replyNotesOf } from '../../../src/translate/responses/caller/decode-turn.ts'
+import { replyNotesOf } from '../../../src/translate/responses/caller/decode-turn.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
 import { seedWith } from './fixture-streams.ts'
+import { encodeContext, traits } from '../turns.ts'
+import type { CallerRequest, DecodedTurn } from '../../../src/translate/dialect.ts'
 
 const folder = new URL('../../fixtures/responses-requests/', import.meta.url)
 
@@ -14,14 +17,18 @@ export const clientBodies: ReadonlyMap<string, string> = new Map(
 
 /** A request with what the test gives it. */
 export function decode(body: Readonly<Record<string, unknown>>) {
-  return decodeResponsesRequest(JSON.stringify({ model: 'gpt-5-mini', input: 'hello', ...body }))
+  return responsesCaller.decodeRequest(JSON.stringify({ model: 'gpt-5-mini', input: 'hello', ...body }))
+}
+
+export function turnOf(request: CallerRequest): DecodedTurn {
+  return responsesCaller.decodeTurn(request, encodeContext(traits('gpt-5-mini')))
 }
 
 /** The Turn of a request whose body may not be changed by whoever reads it. */
 export function decodeTurn(body: Readonly<Record<string, unknown>>) {
   const request = decode(body)
-  deepFreeze(request.body.value)
-  const { turn, warnings, replyNotes } = decodeResponsesTurn(request)
+  deepFreeze(responsesBodyOf(request).value)
+  const { turn, warnings, replyNotes } = turnOf(request)
   const { echo, isCompaction } = replyNotesOf(seedWith({ caller: replyNotes }))
   return { turn, echo, isCompaction, warnings: warnings.map(formatWarning) }
 }

@@ -1,14 +1,10 @@
+import { responsesCaller } from '../../../src/translate/responses/caller/dialect.ts'
+import { responsesUpstream } from '../../../src/translate/responses/upstream/dialect.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import type { ReplySeed, TurnFold, TurnStream } from '../../../src/translate/dialect.ts'
-import { createResponsesDecoder } from '../../../src/translate/responses/upstream/decode-stream.ts'
-import {
-  createResponsesTurnFold,
-  createResponsesTurnStream,
-} from '../../../src/translate/responses/caller/encode-stream.ts'
-import { createResponsesFold, createResponsesStream } from '../../../src/translate/responses/upstream/forward-stream.ts'
 import type { TurnEvent, Usage } from '../../../src/translate/turn.ts'
 import { remembered, replySeed, traits } from '../turns.ts'
 
@@ -96,7 +92,7 @@ export interface Streamed {
 /** Runs upstream's bytes through decoder and reply, and ends a reply that fails, the way `http/reply.ts` does. */
 export function stream(wire: string | readonly Uint8Array[], from = seed): Streamed {
   const decoder = createSseDecoder()
-  const reply = createResponsesStream(from)
+  const reply = responsesUpstream.createStream(from)
   let text = ''
   const outcome = caught(() => {
     for (const chunk of chunksOf(wire)) {
@@ -126,7 +122,7 @@ export interface Folded {
 
 export function fold(wire: string | readonly Uint8Array[], from = seed): Folded {
   const decoder = createSseDecoder()
-  const reply = createResponsesFold(from)
+  const reply = responsesUpstream.createFold(from)
   let body: unknown
   const outcome = caught(() => {
     for (const chunk of chunksOf(wire)) for (const event of decoder.push(chunk)) reply.push(event)
@@ -145,7 +141,7 @@ export interface Decoded {
 /** Upstream's stream in the neutral model. */
 export function decode(wire: string | readonly Uint8Array[], from = seed): Decoded {
   const sse = createSseDecoder()
-  const decoder = createResponsesDecoder(from)
+  const decoder = responsesUpstream.createDecoder(from)
   const events: TurnEvent[] = []
   const outcome = caught(() => {
     for (const chunk of chunksOf(wire)) for (const event of sse.push(chunk)) events.push(...decoder.push(event))
@@ -157,8 +153,8 @@ export function decode(wire: string | readonly Uint8Array[], from = seed): Decod
 
 /** What a caller gets of a reply in the neutral model. */
 export function encode(events: readonly TurnEvent[], from = seed) {
-  const reply = createResponsesTurnStream(from)
-  const folding = createResponsesTurnFold(from)
+  const reply = responsesCaller.createTurnStream(from)
+  const folding = responsesCaller.createTurnFold(from)
   const text = pushAll(reply, folding, events)
   return { text, events: eventsOf(text), body: folding.body() as Json, reply, folding }
 }

@@ -74,7 +74,7 @@ function decodeWebSearch(options: unknown): WebSearchTool | undefined {
   }
 }
 
-/** Its members are one level deeper here than in the Responses API. */
+/** The members of a location are one level deeper here than in the Responses API. */
 function decodeLocation(location: unknown): JsonObject | undefined {
   if (location === undefined || location === null) return undefined
   if (!isObject(location)) refuseType('web_search_options.user_location', 'an object', location)

@@ -5,14 +5,12 @@ import type { Target } from './adapt/target.ts'
 export interface AskedThinking {
   /** `adaptive`, `enabled`, `disabled`, `between_tools`, or an unknown value. Undefined: not stated. */
   readonly type: string | undefined
-  /** Tokens. */
   readonly budgetTokens: number | undefined
   readonly effort: string | undefined
 }
 
 /** Other settings of the request that thinking depends on. */
 export interface ThinkingSetting {
-  /** Tokens. */
   readonly maxTokens: number
   /** `tool_choice` names a tool or demands any tool. */
   readonly forcesTool: boolean

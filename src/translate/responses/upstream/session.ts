@@ -29,7 +29,7 @@ export function sessionOf(named: string | undefined, body: JsonObject): Session 
 /** Long enough to distinguish conversations, and cheap to hash on every request. Characters. */
 const longestRead = 65_536
 
-/** The same on every turn of a conversation, and in every process. */
+/** The key is the same on every turn of a conversation, and in every process. */
 function derivedKey({ instructions, input }: JsonObject): string {
   const first: unknown = Array.isArray(input)
     ? input.find((item: unknown) => isObject(item) && isUserMessage(item))

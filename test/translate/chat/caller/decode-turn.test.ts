@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs'
 import { fc } from '../../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
-import { decodeChatTurn } from '../../../../src/translate/chat/caller/decode-turn.ts'
 import { sealOpaque } from '../../../../src/translate/parts/opaque-envelope.ts'
-import { callOf, errorOf, hello, told, type PassOptions } from '../request-helpers.ts'
+import { callOf, errorOf, hello, told, turnOf, type PassOptions } from '../request-helpers.ts'
 
 const user = (content: unknown) => ({ role: 'user', content })
 const assistant = (content: unknown, rest = {}) => ({ role: 'assistant', content, ...rest })
@@ -12,7 +11,7 @@ const callEntry = (id: string, args = '{}') => ({ id, type: 'function', function
 const result = (id: string, content: unknown) => ({ role: 'tool', tool_call_id: id, content })
 
 function decode(body: object, options: PassOptions = {}) {
-  const { turn, warnings } = decodeChatTurn(callOf({ model: 'm', messages: hello, ...body }, options))
+  const { turn, warnings } = turnOf(callOf({ model: 'm', messages: hello, ...body }, options))
   return { turn, warnings: told(warnings) }
 }
 
@@ -506,7 +505,7 @@ test.each(['cline', 'continue', 'copilot-sdk', 'open-webui', 'opencode', 'pi'])(
   'decodes what %s sends',
   async (client) => {
     const text = readFileSync(new URL(`../../../fixtures/chat-requests/${client}.json`, import.meta.url), 'utf8')
-    const { turn, warnings } = decodeChatTurn(callOf(text))
+    const { turn, warnings } = turnOf(callOf(text))
     const { fieldNames: _names, ...rest } = turn
     const shown = JSON.stringify({ turn: rest, warnings: told(warnings) }, null, 2)
     await expect(`${shown}\n`).toMatchFileSnapshot(`../../../golden/chat-turn/${client}.json`)
@@ -570,7 +569,7 @@ test('whatever passes as a request is a Turn or a refusal', () => {
   fc.assert(
     fc.property(body, fc.nat({ max: 2 }), (value, historyWindow) => {
       try {
-        const { turn } = decodeChatTurn(callOf(value, { historyWindow }))
+        const { turn } = turnOf(callOf(value, { historyWindow }))
         JSON.stringify(turn)
         decoded += 1
       } catch (error) {

@@ -1,8 +1,8 @@
+import { callerDialects } from '../../../../src/translate/dialects.ts'
 import { readFileSync } from 'node:fs'
 import { fc } from '../../../fast-check.ts'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
-import { createChatTurnFold, createChatTurnStream } from '../../../../src/translate/chat/caller/encode-stream.ts'
 import { encodeChatErrorEvent } from '../../../../src/translate/chat/error.ts'
 import { foldChunk, startAnswer, toCompletion } from '../../../../src/translate/chat/fold.ts'
 import { openOpaque } from '../../../../src/translate/parts/opaque-envelope.ts'
@@ -111,7 +111,7 @@ describe('worked cases', () => {
   })
 
   test('26: a failure after text', () => {
-    const stream = createChatTurnStream(silent)
+    const stream = callerDialects.chat.createTurnStream(silent)
     const { error } = toStreamFault({ code: 'server_is_overloaded', message: 'Overloaded' }, asIs)
     const sent = stream.push(start) + stream.push(text('He')) + encodeChatErrorEvent(error, 'req_1')
     expect(shown(dataOf(sent)).slice(1)).toEqual(outOf('26')['C'])
@@ -120,7 +120,7 @@ describe('worked cases', () => {
 
 describe('the opening', () => {
   test('waits for the first event that says something', () => {
-    const stream = createChatTurnStream(silent)
+    const stream = callerDialects.chat.createTurnStream(silent)
     const empty: TurnEvent[] = [
       start,
       usage,
@@ -185,9 +185,9 @@ describe('reasoning', () => {
   test('is what the caller may leave out, once there are calls', () => {
     const sign: TurnEvent = { type: 'think.sign', slot: 0, opaque }
     const events = [start, think('T'), sign, close(0), tool(1, 'call_a'), tool(2, 'call_b'), stop('tool_calls')]
-    const stream = createChatTurnStream(silent)
+    const stream = callerDialects.chat.createTurnStream(silent)
     const sent = events.map((event) => stream.push(event)).join('')
-    const folded = createChatTurnFold(silent)
+    const folded = callerDialects.chat.createTurnFold(silent)
     for (const event of events) folded.push(event)
     const said = remembered(stream).reasoning
     expect(said).toEqual({ callIds: ['call_a', 'call_b'], opaque: expect.stringMatching(/^cpx1\./) })
@@ -356,7 +356,7 @@ describe('whatever the events', { timeout: 60_000 }, () => {
     await fc.assert(
       fc.asyncProperty(fc.array(part, { maxLength: 6 }), async (parts) => {
         const events = toEvents(parts)
-        const sent = createChatTurnStream(seedOf({ usage: true }))
+        const sent = callerDialects.chat.createTurnStream(seedOf({ usage: true }))
         const theirs = await readByOpenAi(events.map((event) => sent.push(event)).join(''))
         const body = encodeFold(events)
         const ours = choiceOf(body)

@@ -1,7 +1,7 @@
+import { chatUpstream } from '../../../../src/translate/chat/upstream/dialect.ts'
 import { fc } from '../../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { rules } from '../../../../src/translate/chat/upstream/adapt/adapt.ts'
-import { passChatRequest } from '../../../../src/translate/chat/upstream/pass-request.ts'
 import { sealOpaque } from '../../../../src/translate/parts/opaque-envelope.ts'
 import type { ModelTraits } from '../../../../src/translate/model-traits.ts'
 import { callOf, contextOf, errorOf, hello, pass, traits } from '../request-helpers.ts'
@@ -1131,7 +1131,7 @@ test('what was adapted once needs no adapting again', () => {
     fc.property(request, model, (body, target) => {
       const once = pass(body, { model: target })
       // Messages that were merged may call twice under one id, and are translated then.
-      fc.pre(passChatRequest(callOf(once.json), contextOf({ model: target })) !== undefined)
+      fc.pre(chatUpstream.passRequest(callOf(once.json), contextOf({ model: target })) !== undefined)
       const twice = pass(once.json, { model: target })
       expect(twice.warnings).toEqual([])
       expect(twice.json).toBe(once.json)

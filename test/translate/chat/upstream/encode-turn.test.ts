@@ -1,14 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { decodeChatTurn } from '../../../../src/translate/chat/caller/decode-turn.ts'
-import { encodeChatTurn } from '../../../../src/translate/chat/upstream/encode-turn.ts'
 import { chatUpstream } from '../../../../src/translate/chat/upstream/dialect.ts'
 import { objectsOf } from '../../../../src/json/json.ts'
 import { prepareTurn } from '../../../../src/translate/fit/prepare-turn.ts'
 import type { ModelTraits } from '../../../../src/translate/model-traits.ts'
 import type { FunctionTool, Opaque, Turn, TurnItem, TurnPart } from '../../../../src/translate/turn.ts'
 import { turn as turnOf } from '../../turns.ts'
-import { callOf, contextOf, errorOf, told, traits } from '../request-helpers.ts'
+import { callOf, contextOf, errorOf, told, traits, turnOf as decodedOf } from '../request-helpers.ts'
 
 interface Options {
   readonly model?: ModelTraits
@@ -68,7 +66,7 @@ const wireCall = (id: string, args = '{}') => ({ id, type: 'function', function:
 
 function encode(parts: Partial<Turn>, { model = gpt4, learnedRefusals = [] }: Options = {}) {
   const turn = turnOf({ items: [said('user', 0, 'hi')], ...parts })
-  const { body, warnings } = encodeChatTurn(turn, contextOf({ model, learnedRefusals }))
+  const { body, warnings } = chatUpstream.encodeTurn(turn, contextOf({ model, learnedRefusals }))
   // What this dialect encodes is an object.
   return { value: JSON.parse(body.toString()) as Record<string, unknown>, warnings: told(warnings) }
 }
@@ -608,8 +606,8 @@ test.each(['cline', 'continue', 'copilot-sdk', 'open-webui', 'opencode', 'pi'])(
   async (client) => {
     const text = readFileSync(new URL(`../../../fixtures/chat-requests/${client}.json`, import.meta.url), 'utf8')
     const context = contextOf({ model: gpt5 })
-    const { turn } = prepareTurn(decodeChatTurn(callOf(text)).turn, chatUpstream.accepts(new Set()))
-    const { body, warnings } = encodeChatTurn(turn, context)
+    const { turn } = prepareTurn(decodedOf(callOf(text)).turn, chatUpstream.accepts(new Set()))
+    const { body, warnings } = chatUpstream.encodeTurn(turn, context)
     const shown = JSON.stringify({ body: JSON.parse(body.toString()), warnings: told(warnings) }, null, 2)
     await expect(`${shown}\n`).toMatchFileSnapshot(`../../../golden/chat-turn-chat/${client}.json`)
   },

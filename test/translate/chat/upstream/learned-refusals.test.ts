@@ -1,6 +1,5 @@
+import { chatUpstream } from '../../../../src/translate/chat/upstream/dialect.ts'
 import { describe, expect, test } from 'vitest'
-import { encodeChatTurn } from '../../../../src/translate/chat/upstream/encode-turn.ts'
-import { recoverChat } from '../../../../src/translate/chat/upstream/learned-refusals.ts'
 import type { EncodedRequest, UpstreamRefusal } from '../../../../src/translate/dialect.ts'
 import { turn } from '../../turns.ts'
 import { contextOf, pass, told, traits } from '../request-helpers.ts'
@@ -22,7 +21,7 @@ function refusal(message: string, rest: Partial<UpstreamRefusal> = {}): Upstream
 }
 
 function recover(refused: UpstreamRefusal, body = text) {
-  return recoverChat(sent(body), refused, contextOf({ model: traits('gpt-4.1') }))
+  return chatUpstream.recover(sent(body), refused, contextOf({ model: traits('gpt-4.1') }))
 }
 
 describe('leaves out what upstream names', () => {
@@ -197,7 +196,7 @@ test('what was learned is honoured by both coders of requests', () => {
   const passed = pass({ model: 'm', messages, temperature: 0 }, { model, learnedRefusals: [learnedRefusal] })
   expect(passed.value).not.toHaveProperty('temperature')
   expect(passed.warnings).toEqual([warning])
-  const encoded = encodeChatTurn(
+  const encoded = chatUpstream.encodeTurn(
     turn({ sampling: { temperature: 0 } }),
     contextOf({ model, learnedRefusals: [learnedRefusal] }),
   )

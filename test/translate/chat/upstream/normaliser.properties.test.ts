@@ -1,9 +1,9 @@
+import { chatUpstream } from '../../../../src/translate/chat/upstream/dialect.ts'
 import { fc } from '../../../fast-check.ts'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import { foldChunk, startAnswer, toCompletion } from '../../../../src/translate/chat/fold.ts'
-import { createChatStream } from '../../../../src/translate/chat/upstream/reply.ts'
 import { parseObject } from '../../../../src/json/json.ts'
 import { bytes, dataEvent, dataOf, fold, readStream, seedOf, stream, streamNames } from '../fixture-streams.ts'
 import { type Answer, answers, generatedUsage, quirks, type Quirks, toWire } from '../generated-streams.ts'
@@ -246,7 +246,7 @@ describe('a chunk that needs no change', patient, () => {
 
 /** What each event adds to the reply, up to the failure. */
 function piecesOf(events: readonly string[], event: string): unknown[] {
-  const reply = createChatStream(seedOf({ usage: true }))
+  const reply = chatUpstream.createStream(seedOf({ usage: true }))
   const pieces: unknown[] = []
   try {
     for (const data of events) pieces.push(reply.push({ event, data }))

@@ -1,5 +1,5 @@
+import { chatUpstream } from '../../../../src/translate/chat/upstream/dialect.ts'
 import { describe, expect, test } from 'vitest'
-import { createChatFold, createChatStream } from '../../../../src/translate/chat/upstream/reply.ts'
 import { bytes, dataEvent, dataOf, fold, readStream, seedOf, stream } from '../fixture-streams.ts'
 
 const envelope = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1_764_940_861, model: 'gpt-5-mini' }
@@ -77,12 +77,12 @@ describe('original text', () => {
 
 describe('pace', () => {
   test('the first event with a choice adds to the reply at once', () => {
-    const reply = createChatStream(seedOf({ usage: true }))
+    const reply = chatUpstream.createStream(seedOf({ usage: true }))
     expect(reply.push({ event: '', data: JSON.stringify(chunk({ role: 'assistant', content: '' })) })).not.toBe('')
   })
 
   test('finish, usage and end mark come with the end mark of upstream, not with the end of the connection', () => {
-    const reply = createChatStream(seedOf({ usage: true }))
+    const reply = chatUpstream.createStream(seedOf({ usage: true }))
     const events = [chunk({ role: 'assistant', content: 'a' }), finish('stop')]
     for (const event of events) reply.push({ event: '', data: JSON.stringify(event) })
     expect(reply.isDone()).toBe(false)
@@ -91,7 +91,7 @@ describe('pace', () => {
   })
 
   test('nothing is added after the end mark', () => {
-    const reply = createChatStream(seedOf({ usage: true }))
+    const reply = chatUpstream.createStream(seedOf({ usage: true }))
     reply.push({ event: '', data: JSON.stringify(finish('stop')) })
     reply.push({ event: '', data: '[DONE]' })
     expect(reply.push({ event: '', data: JSON.stringify(chunk({ content: 'late' })) })).toBe('')
@@ -101,7 +101,7 @@ describe('pace', () => {
   })
 
   test('a body is whole at the end mark, and stays as it is', () => {
-    const reply = createChatFold(seedOf({ usage: false }))
+    const reply = chatUpstream.createFold(seedOf({ usage: false }))
     reply.push({ event: '', data: JSON.stringify(finish('stop', { content: 'a' })) })
     reply.push({ event: '', data: '[DONE]' })
     reply.push({ event: '', data: JSON.stringify(chunk({ content: 'late' })) })
@@ -111,7 +111,7 @@ describe('pace', () => {
   })
 
   test('endless whitespace after whole arguments ends the reply before upstream does', () => {
-    const reply = createChatStream(seedOf({ usage: true }))
+    const reply = chatUpstream.createStream(seedOf({ usage: true }))
     const open = opened(0, 'c', 'f', `{}${'\n'.repeat(21)}`)
     const text = reply.push({ event: '', data: JSON.stringify(toolDelta(open)) })
     expect(reply.isDone()).toBe(true)
@@ -212,7 +212,7 @@ describe('tool calls', () => {
   })
 
   test('a name with arguments, even empty ones, is sent at once', () => {
-    const reply = createChatStream(seedOf({ usage: true }))
+    const reply = chatUpstream.createStream(seedOf({ usage: true }))
     const text = reply.push({ event: '', data: JSON.stringify(toolDelta(entry(0, 'a', 'f', ''))) })
     expect(text).toContain('"name":"f"')
   })

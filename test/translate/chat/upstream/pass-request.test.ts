@@ -1,7 +1,7 @@
+import { chatUpstream } from '../../../../src/translate/chat/upstream/dialect.ts'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { decodeChatRequest } from '../../../../src/translate/chat/caller/decode-request.ts'
-import { passChatRequest } from '../../../../src/translate/chat/upstream/pass-request.ts'
 import { callOf, contextOf, hello, pass, traits } from '../request-helpers.ts'
 import { cpuMs } from '../../../cpu-time.ts'
 
@@ -34,7 +34,7 @@ test('sends the very bytes where nothing has to change', () => {
   const bytes = Buffer.from(text)
   const request = decodeChatRequest(text, bytes)
   const context = contextOf()
-  expect(passChatRequest(request, context)?.body).toBe(bytes)
+  expect(chatUpstream.passRequest(request, context)?.body).toBe(bytes)
 })
 
 test('sends each edited key once where the caller wrote it twice', () => {
@@ -87,12 +87,12 @@ test('merges a run of 100,000 assistant messages in reasonable time', { timeout:
 test('refuses a request that another dialect decoded', () => {
   const request = { ...decodeChatRequest(JSON.stringify({ model: 'm', messages: hello })), body: {} }
   const context = contextOf()
-  expect(() => passChatRequest(request, context)).toThrow(TypeError)
+  expect(() => chatUpstream.passRequest(request, context)).toThrow(TypeError)
 })
 
 const named = (name: string) => ({ type: 'function', function: { name, parameters: { type: 'object' } } })
 const passes = (body: object) =>
-  passChatRequest(callOf({ model: 'm', messages: hello, ...body }), contextOf()) !== undefined
+  chatUpstream.passRequest(callOf({ model: 'm', messages: hello, ...body }), contextOf()) !== undefined
 
 describe('a request is translated instead', () => {
   test.each([
@@ -144,8 +144,8 @@ describe('a request is translated instead', () => {
     }
     const messages = [...hello, calls, { role: 'tool', tool_call_id: 'c', content: 'r' }, ...hello]
     const body = { model: 'm', messages }
-    expect(passChatRequest(callOf(body, { historyWindow: 1 }), contextOf())).toBeDefined()
-    expect(passChatRequest(callOf(body), contextOf())).toBeUndefined()
+    expect(chatUpstream.passRequest(callOf(body, { historyWindow: 1 }), contextOf())).toBeDefined()
+    expect(chatUpstream.passRequest(callOf(body), contextOf())).toBeUndefined()
   })
 })
 

@@ -1,11 +1,10 @@
+import { chatUpstream } from '../../../../src/translate/chat/upstream/dialect.ts'
 import { fc } from '../../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
-import { createChatDecoder } from '../../../../src/translate/chat/upstream/decode-stream.ts'
 import { normaliseEnd, normaliseEvent } from '../../../../src/translate/chat/upstream/normalise/normaliser.ts'
 import { startNormaliser } from '../../../../src/translate/chat/upstream/normalise/state.ts'
 import type { NormalisedChunk, NormaliserState } from '../../../../src/translate/chat/upstream/normalise/state.ts'
-import { createChatFold, createChatStream } from '../../../../src/translate/chat/upstream/reply.ts'
 import { type EventTemplates, matchTemplate, startTemplates } from '../../../../src/translate/parts/event-template.ts'
 import { stringify } from '../../../../src/json/json.ts'
 import { seedOf } from '../fixture-streams.ts'
@@ -156,9 +155,9 @@ describe('a chunk that repeats another', patient, () => {
 
 /** What callers get of a stream that is folded, or translated. */
 function outcome(texts: readonly string[]) {
-  const fold = createChatFold(seed)
-  const decoder = createChatDecoder(seed)
-  const stream = createChatStream(seed)
+  const fold = chatUpstream.createFold(seed)
+  const decoder = chatUpstream.createDecoder(seed)
+  const stream = chatUpstream.createStream(seed)
   const streamed = texts.map((data) => caught(() => stream.push({ event: '', data })))
   return {
     pushed: texts.map((data) => caught(() => fold.push({ event: '', data }))),

@@ -1,5 +1,6 @@
+import { messagesCaller } from '../../../../src/translate/messages/caller/dialect.ts'
 import { expect, test } from 'vitest'
-import { decodeCountRequest, decodeMessagesRequest } from '../../../../src/translate/messages/caller/decode-request.ts'
+import { decodeCountRequest } from '../../../../src/translate/messages/caller/decode-request.ts'
 import { messagesBodyOf } from '../../../../src/translate/messages/wire.ts'
 import { decodeChatRequest } from '../../../../src/translate/chat/caller/decode-request.ts'
 import { decode, errorOf, fixture, hello } from '../caller-helpers.ts'
@@ -83,7 +84,7 @@ test.each([
 test('keeps the very bytes and every key', () => {
   const body = fixture('messages-requests/claude-code-first.json')
   const bytes = Buffer.from(body)
-  const { value, bytes: kept, members } = messagesBodyOf(decodeMessagesRequest(body, bytes))
+  const { value, bytes: kept, members } = messagesBodyOf(messagesCaller.decodeRequest(body, bytes))
   expect(kept).toBe(bytes)
   expect(value).toEqual(JSON.parse(body))
   expect(members.map(({ start, keyEnd }) => body.slice(start + 1, keyEnd - 1))).toEqual(Object.keys(value))
@@ -91,7 +92,7 @@ test('keeps the very bytes and every key', () => {
 
 test('finds members behind text that is not ASCII', () => {
   const body = JSON.stringify({ messages: [user(text('é😀'))], model: 'm', max_tokens: 1 })
-  const { members, bytes } = messagesBodyOf(decodeMessagesRequest(body))
+  const { members, bytes } = messagesBodyOf(messagesCaller.decodeRequest(body))
   expect(members.map(({ valueStart, end }) => bytes.toString('utf8', valueStart, end)).slice(1)).toEqual(['"m"', '1'])
 })
 
@@ -292,7 +293,7 @@ test.each([
 
 test('says of a thread what the official SDK falls back on', () => {
   const body = fixture('messages-requests/anthropic-sdk-thread.json')
-  expect(errorOf(() => decodeMessagesRequest(body))).toMatchObject({
+  expect(errorOf(() => messagesCaller.decodeRequest(body))).toMatchObject({
     kind: 'invalid_request',
     path: 'thread',
     details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] },
@@ -303,7 +304,7 @@ test('says of a thread what the official SDK falls back on', () => {
 test('counts tokens of a request without max_tokens', () => {
   const body = JSON.stringify({ model: 'm', messages: hello })
   expect(decodeCountRequest(body)).toMatchObject({ model: 'm', endsWithUser: true })
-  expect(errorOf(() => decodeMessagesRequest(body))).toMatchObject({ path: 'max_tokens' })
+  expect(errorOf(() => messagesCaller.decodeRequest(body))).toMatchObject({ path: 'max_tokens' })
 })
 
 test.each([
@@ -313,7 +314,7 @@ test.each([
   ['null', 'invalid_request'],
   [`{"model":${'['.repeat(501)}${']'.repeat(501)}}`, 'invalid_request'],
 ])('refuses a body that is no JSON object or built to hurt: %s', (body, kind) => {
-  expect(errorOf(() => decodeMessagesRequest(body))).toMatchObject({ kind })
+  expect(errorOf(() => messagesCaller.decodeRequest(body))).toMatchObject({ kind })
 })
 
 test.each([

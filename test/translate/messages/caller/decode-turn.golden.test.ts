@@ -1,6 +1,5 @@
+import { messagesCaller } from '../../../../src/translate/messages/caller/dialect.ts'
 import { expect, test } from 'vitest'
-import { decodeMessagesRequest } from '../../../../src/translate/messages/caller/decode-request.ts'
-import { decodeMessagesTurn } from '../../../../src/translate/messages/caller/decode-turn.ts'
 import type { DecodedTurn } from '../../../../src/translate/dialect.ts'
 import { clientNames, fixture, turnOf, context } from '../caller-helpers.ts'
 
@@ -36,7 +35,10 @@ test('29 as a Turn', async () => {
 })
 
 test.each(clientNames.filter((name) => name !== 'anthropic-sdk-thread'))('a request of %s as a Turn', async (name) => {
-  const decoded = decodeMessagesTurn(decodeMessagesRequest(fixture(`messages-requests/${name}.json`)), context)
+  const decoded = messagesCaller.decodeTurn(
+    messagesCaller.decodeRequest(fixture(`messages-requests/${name}.json`)),
+    context,
+  )
   await expect(asText(decoded)).toMatchFileSnapshot(golden(name))
 })
 

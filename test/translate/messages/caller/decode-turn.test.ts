@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { sealOpaque } from '../../../../src/translate/parts/opaque-envelope.ts'
-import { decodeMessagesTurn, messagesFieldNames } from '../../../../src/translate/messages/caller/decode-turn.ts'
+import { messagesFieldNames } from '../../../../src/translate/messages/caller/decode-turn.ts'
+import { messagesCaller } from '../../../../src/translate/messages/caller/dialect.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
-import { traits } from '../../turns.ts'
+import { encodeContext, traits } from '../../turns.ts'
 import { decode, errorOf, hello, turnOf } from '../caller-helpers.ts'
 
 const user = (...content: object[]) => ({ role: 'user', content })
@@ -603,6 +604,9 @@ test.each([
   ['context-1m-1,output-128k-1', { contextWindow: 200_000, maxOutputTokens: 64_000 }, ['dropped;anthropic-beta']],
   ['claude-code-20250219', { contextWindow: 200_000, maxOutputTokens: 64_000 }, []],
 ])('says of betas %s whether a model of %j lacks what they ask for', (betas, limits, expected) => {
-  const { warnings } = decodeMessagesTurn(decode({}, { 'anthropic-beta': betas }), { model: traits('m', limits) })
+  const { warnings } = messagesCaller.decodeTurn(
+    decode({}, { 'anthropic-beta': betas }),
+    encodeContext(traits('m', limits)),
+  )
   expect(warnings.map(formatWarning)).toEqual(expected)
 })

@@ -1,11 +1,8 @@
+import { messagesCaller } from '../../../../src/translate/messages/caller/dialect.ts'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import type { MessagesReplyNotes } from '../../../../src/translate/messages/caller/decode-turn.ts'
-import {
-  createMessagesTurnFold,
-  createMessagesTurnStream,
-} from '../../../../src/translate/messages/caller/encode-stream.ts'
 import type { Opaque, TurnEvent, TurnStop, Usage } from '../../../../src/translate/turn.ts'
 import { mismatchOf } from '../../wire-match.ts'
 import { decode, encode, eventsOf, bytes, seed } from '../fixture-streams.ts'
@@ -169,7 +166,7 @@ describe('worked cases', () => {
   })
 
   test('26: a failure after text leaves the text standing', () => {
-    const stream = createMessagesTurnStream(seed)
+    const stream = messagesCaller.createTurnStream(seed)
     expect(stream.push(start)).toBe('')
     expectMatch(eventsOf(stream.push(text(0, 'He'))).slice(-1), worked('26').A.slice(0, 1))
   })
@@ -264,7 +261,7 @@ describe('worked cases', () => {
 
 describe('the beginning', () => {
   test('waits for the first event that says something, and echoes the name that was asked for', () => {
-    const stream = createMessagesTurnStream(seed)
+    const stream = messagesCaller.createTurnStream(seed)
     const known = { inputTokens: 30, cachedInputTokens: 10, outputTokens: 1 }
     expect(stream.push({ type: 'start', model: 'gpt-6-sol', usage: known })).toBe('')
     expect(stream.push(text(0, ''))).toBe('')
@@ -297,7 +294,7 @@ describe('the beginning', () => {
   })
 
   test('does not wait for thoughts to be shown', () => {
-    const stream = createMessagesTurnStream({ ...seed, notes: notesWith({ hidesThinking: true }) })
+    const stream = messagesCaller.createTurnStream({ ...seed, notes: notesWith({ hidesThinking: true }) })
     expect(outline(eventsOf(stream.push(think(0, 'secret'))))).toEqual(['message_start'])
   })
 
@@ -484,7 +481,7 @@ describe('the end', () => {
   })
 
   test('is the end: nothing follows it', () => {
-    const stream = createMessagesTurnStream(seed)
+    const stream = messagesCaller.createTurnStream(seed)
     stream.push(stop())
     expect(stream.push(text(0, 'late')) + stream.push(stop())).toBe('')
   })
@@ -492,7 +489,7 @@ describe('the end', () => {
   test('leaves the events as they were', () => {
     const turn = [start, text(0, 'a'), call(1, 'call_1'), args(1, '{"a":1}'), close(0), close(1), stop('tool_calls')]
     const before = structuredClone(turn)
-    const fold = createMessagesTurnFold(seed)
+    const fold = messagesCaller.createTurnFold(seed)
     for (const event of turn) fold.push(event)
     fold.body()
     expect(turn).toEqual(before)

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import type { EncodedRequest } from '../../../../src/translate/dialect.ts'
-import { createMessagesDecoder } from '../../../../src/translate/messages/upstream/decode-stream.ts'
 import { messagesUpstream } from '../../../../src/translate/messages/upstream/dialect.ts'
 import { createEventReply } from '../../../../src/translate/reply.ts'
 import type { TurnEvent } from '../../../../src/translate/turn.ts'
@@ -206,7 +205,7 @@ describe('the reply of a paused answer', () => {
   })
 
   test('keeps nothing where the answer is not continued here', () => {
-    const decoder = createMessagesDecoder(seed)
+    const decoder = messagesUpstream.createDecoder(seed)
     const tool = { type: 'tool_use', id: 'toolu_1', name: 'ls', input: {} }
     const events = eventsOf([text('A'), whole(tool)], 'pause_turn').flatMap((event) =>
       decoder.push({ event: '', data: JSON.stringify(event) }),

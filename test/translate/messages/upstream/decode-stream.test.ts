@@ -1,6 +1,6 @@
+import { messagesUpstream } from '../../../../src/translate/messages/upstream/dialect.ts'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { createMessagesDecoder } from '../../../../src/translate/messages/upstream/decode-stream.ts'
 import type { TurnEvent, TurnStop } from '../../../../src/translate/turn.ts'
 import { traits } from '../../turns.ts'
 import { bytes, decode, seed, wireEvent } from '../fixture-streams.ts'
@@ -119,7 +119,7 @@ describe('usage', () => {
 
 describe('blocks', () => {
   test('signatures carry the vendor and family of the routed model', () => {
-    const decoder = createMessagesDecoder({ ...seed, traits: traits('somebody-elses', { vendor: 'Example' }) })
+    const decoder = messagesUpstream.createDecoder({ ...seed, traits: traits('somebody-elses', { vendor: 'Example' }) })
     const thinking = { type: 'thinking', thinking: '', signature: 'whole' }
     const events = [blockStart(0, thinking), blockStop(0)].flatMap((event) =>
       decoder.push({ event: '', data: JSON.stringify(event) }),
@@ -196,7 +196,7 @@ describe('blocks', () => {
 })
 
 test('nothing is read behind the end', () => {
-  const decoder = createMessagesDecoder(seed)
+  const decoder = messagesUpstream.createDecoder(seed)
   decoder.push({ event: '', data: JSON.stringify(messageStop) })
   expect(decoder.push({ event: 'error', data: '{}' })).toEqual([])
   expect(decoder.push({ event: '', data: '[DONE]' })).toEqual([])

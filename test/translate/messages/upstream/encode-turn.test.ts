@@ -1,7 +1,7 @@
+import { messagesUpstream } from '../../../../src/translate/messages/upstream/dialect.ts'
 import { fc } from '../../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
-import { encodeMessagesTurn } from '../../../../src/translate/messages/upstream/encode-turn.ts'
 import { prepareTurn } from '../../../../src/translate/fit/prepare-turn.ts'
 import type { ModelTraits } from '../../../../src/translate/model-traits.ts'
 import type { FieldNames, FunctionTool, Opaque, Turn, TurnItem, TurnPart } from '../../../../src/translate/turn.ts'
@@ -84,13 +84,13 @@ interface EncodeOptions {
 function encode(rest: Partial<Turn>, options: EncodeOptions = {}) {
   const turn = turnOf(rest)
   deepFreeze(turn)
-  return readEncoded(encodeMessagesTurn(turn, contextOf(options)))
+  return readEncoded(messagesUpstream.encodeTurn(turn, contextOf(options)))
 }
 
 /** As the pipeline does it. */
 function prepareAndEncode(rest: Partial<Turn>, options: EncodeOptions = {}) {
   const prepared = prepareTurn(turnOf(rest), accepts)
-  const encoded = readEncoded(encodeMessagesTurn(prepared.turn, contextOf(options)))
+  const encoded = readEncoded(messagesUpstream.encodeTurn(prepared.turn, contextOf(options)))
   return { ...encoded, warnings: [...prepared.warnings.map(formatWarning), ...encoded.warnings] }
 }
 

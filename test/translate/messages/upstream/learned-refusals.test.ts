@@ -1,7 +1,7 @@
+import { messagesUpstream } from '../../../../src/translate/messages/upstream/dialect.ts'
 import { fc } from '../../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import type { UpstreamRefusal } from '../../../../src/translate/dialect.ts'
-import { recoverMessages } from '../../../../src/translate/messages/upstream/learned-refusals.ts'
 import { refusals } from '../../../../src/translate/messages/upstream/learned-refusals.ts'
 import { hello } from '../caller-helpers.ts'
 import { contextOf, models, pass, passText, readEncoded, type PassOptions } from '../upstream-helpers.ts'
@@ -338,7 +338,7 @@ function refusal(message: string, code?: string, status = 400): UpstreamRefusal 
 function recover({ body = {}, message, code, ...options }: Pick<Case, 'body' | 'message' | 'code'> & PassOptions) {
   const sent = passText(JSON.stringify({ model: 'm', max_tokens: 1000, messages: hello, ...body }), options)
   if (sent === undefined) throw new Error('the request is to be translated')
-  const recovery = recoverMessages(sent, refusal(message, code), contextOf(options))
+  const recovery = messagesUpstream.recover(sent, refusal(message, code), contextOf(options))
   return { sent, second: recovery?.request, learnedRefusal: recovery?.learnedRefusal }
 }
 
@@ -355,7 +355,7 @@ describe.each([...new Set(cases.map(({ name }) => name))].filter((name) => name 
       expect(recovered.learnedRefusal).toBe(learnedRefusal)
       expect(second.warnings.slice(first.warnings.length).at(-1)).toMatch(/^refused_upstream;/)
       // The same refusal again finds nothing more to take out, or something else than before.
-      const again = recoverMessages(request, refusal(each.message, each.code), contextOf(each))
+      const again = messagesUpstream.recover(request, refusal(each.message, each.code), contextOf(each))
       expect(again?.request?.body.toString()).not.toBe(second.json)
       if (!remembered) return
       const next = pass(each.body ?? {}, { ...each, learnedRefusals: [learnedRefusal ?? ''] })
@@ -374,7 +374,7 @@ test('every refusal has a case and says where it comes from', () => {
 test('takes blank text out of what a request holds beyond the rules', () => {
   const body = { model: 'm', max_tokens: 9, messages: [user([text('u')]), assistant(text('A'), text(' ')), user('v')] }
   const sent = { body: Buffer.from(JSON.stringify(body)), warnings: [] }
-  const recovery = recoverMessages(sent, refusal('text content blocks must be non-empty'), contextOf())
+  const recovery = messagesUpstream.recover(sent, refusal('text content blocks must be non-empty'), contextOf())
   expect(readEncoded(recovery?.request ?? sent).value['messages']).toEqual([
     user([text('u')]),
     assistant(text('A')),
@@ -394,7 +394,11 @@ test('sends a reference to a tool that is not there as text', () => {
     ],
   }
   const sent = { body: Buffer.from(JSON.stringify(body)), headers: { 'anthropic-beta': SEARCH }, warnings: [] }
-  const recovery = recoverMessages(sent, refusal("Tool reference 'g' not found in available tools"), contextOf())
+  const recovery = messagesUpstream.recover(
+    sent,
+    refusal("Tool reference 'g' not found in available tools"),
+    contextOf(),
+  )
   expect(readEncoded(recovery?.request ?? sent).value['messages']).toEqual([
     user('u'),
     assistant(call('a')),
@@ -424,7 +428,7 @@ test.each([
 ])('leaves the refusal as the answer: %s', (_, message, status) => {
   const sent = passText(JSON.stringify({ model: 'm', max_tokens: 9, messages: hello, novelty: 1 }))
   if (sent === undefined) throw new Error('the request is to be translated')
-  expect(recoverMessages(sent, refusal(message, undefined, status), contextOf())).toBeUndefined()
+  expect(messagesUpstream.recover(sent, refusal(message, undefined, status), contextOf())).toBeUndefined()
 })
 
 test.each([
@@ -435,20 +439,22 @@ test.each([
   const sent = passText(JSON.stringify({ model: 'm', max_tokens: 9, messages: [user('u'), message, user('v')] }))
   if (sent === undefined) throw new Error('the request is to be translated')
   const words = `messages.1.content.0: Input tag '${tag}' found using 'type' does not match any of the expected tags`
-  expect(recoverMessages(sent, refusal(words), contextOf())).toBeUndefined()
+  expect(messagesUpstream.recover(sent, refusal(words), contextOf())).toBeUndefined()
 })
 
 test.each(['', 'null', '[]', '{}', '{"messages":1}', 'not JSON'])(
   'does nothing with a body that is none: %s',
   (body) => {
     const sent = { body: Buffer.from(body), warnings: [] }
-    expect(recoverMessages(sent, refusal('x: Extra inputs are not permitted'), contextOf())).toBeUndefined()
+    expect(messagesUpstream.recover(sent, refusal('x: Extra inputs are not permitted'), contextOf())).toBeUndefined()
   },
 )
 
 test('leaves the refusal as the answer where nothing is left without what was refused', () => {
   const sent = { body: Buffer.from(JSON.stringify({ messages: [user([{ type: 'hologram' }])] })), warnings: [] }
-  expect(recoverMessages(sent, refusal("messages.0.content.0: Input tag 'hologram'"), contextOf())).toBeUndefined()
+  expect(
+    messagesUpstream.recover(sent, refusal("messages.0.content.0: Input tag 'hologram'"), contextOf()),
+  ).toBeUndefined()
 })
 
 test('whatever upstream says, each try differs from the one before, and nothing essential goes', () => {
@@ -511,6 +517,8 @@ test.each(['model', 'messages.0', 'messages.0.content', 'tools.0.custom.name', '
   (path) => {
     const sent = passText(JSON.stringify({ model: 'm', max_tokens: 9, messages: hello, tools: [tool()], b: 1 }))
     if (sent === undefined) throw new Error('the request is to be translated')
-    expect(recoverMessages(sent, refusal(`${path}: Extra inputs are not permitted`), contextOf())).toBeUndefined()
+    expect(
+      messagesUpstream.recover(sent, refusal(`${path}: Extra inputs are not permitted`), contextOf()),
+    ).toBeUndefined()
   },
 )

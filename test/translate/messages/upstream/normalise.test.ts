@@ -1,5 +1,5 @@
+import { messagesUpstream } from '../../../../src/translate/messages/upstream/dialect.ts'
 import { describe, expect, test } from 'vitest'
-import { createMessagesFold, createMessagesStream } from '../../../../src/translate/messages/upstream/reply.ts'
 import { bytes, eventsOf, fold, readStream, seed, sseOf, stream, wireEvent } from '../fixture-streams.ts'
 
 const begin = {
@@ -46,7 +46,7 @@ describe('what is right', () => {
   )
 
   test('passes with the event that brought it: nothing waits for a second one', () => {
-    const reply = createMessagesStream(seed)
+    const reply = messagesUpstream.createStream(seed)
     for (const event of [begin, textStart, textDelta(0, 'a'), { type: 'content_block_stop', index: 0 }, ...end]) {
       const data = JSON.stringify(event)
       expect(reply.push({ event: event.type, data })).toBe(`event: ${event.type}\ndata: ${data}\n\n`)
@@ -56,7 +56,7 @@ describe('what is right', () => {
 
   test('passes with its numbers as they are written', () => {
     const data = '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"},"n":1.0e400}'
-    const reply = createMessagesStream(seed)
+    const reply = messagesUpstream.createStream(seed)
     reply.push({ event: '', data: JSON.stringify(textStart) })
     expect(reply.push({ event: '', data })).toBe(`event: content_block_delta\ndata: ${data}\n\n`)
   })
@@ -130,7 +130,7 @@ describe('a body', () => {
 
   test('keeps __proto__ as a key like any other', () => {
     const start = '{"type":"content_block_start","index":0,"content_block":{"type":"note","__proto__":{"x":1}}}'
-    const reply = createMessagesFold(seed)
+    const reply = messagesUpstream.createFold(seed)
     reply.push({ event: '', data: JSON.stringify({ ...begin, message: {} }) })
     reply.push({ event: '', data: start })
     reply.push({ event: '', data: '{"type":"content_block_delta","index":0,"delta":{"type":"n","__proto__":"y"}}' })
@@ -148,7 +148,7 @@ test('an event name that is no name goes nowhere', () => {
 })
 
 test('nothing is written behind the end', () => {
-  const reply = createMessagesStream(seed)
+  const reply = messagesUpstream.createStream(seed)
   for (const event of end) reply.push({ event: '', data: JSON.stringify(event) })
   expect(reply.isDone()).toBe(true)
   expect(reply.push({ event: 'error', data: '{"error":{}}' }) + reply.push({ event: '', data: '[DONE]' })).toBe('')
@@ -156,7 +156,7 @@ test('nothing is written behind the end', () => {
 })
 
 test('endless whitespace in arguments is cut as soon as it is endless', () => {
-  const reply = createMessagesStream(seed)
+  const reply = messagesUpstream.createStream(seed)
   const events = [
     begin,
     { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 't', name: 'f', input: {} } },

@@ -1,8 +1,8 @@
+import { messagesCaller } from '../../../../src/translate/messages/caller/dialect.ts'
+import { messagesUpstream } from '../../../../src/translate/messages/upstream/dialect.ts'
 import { fc } from '../../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
-import { decodeMessagesRequest } from '../../../../src/translate/messages/caller/decode-request.ts'
-import { passMessagesRequest } from '../../../../src/translate/messages/upstream/pass-request.ts'
 import { fixture, hello } from '../caller-helpers.ts'
 import { claudeCodeBetas, contextOf, models, pass, passText, traits } from '../upstream-helpers.ts'
 
@@ -26,7 +26,7 @@ test('sends the routed model under its own id, and the version', () => {
 test('sends the very bytes where nothing has to change', () => {
   const text = ` {"model":"claude-opus-4.8", "max_tokens":9, "messages":[{"role":"user","content":"\\u00e9é"}],\n"stream":true, "x":1.0}\n`
   const bytes = Buffer.from(text)
-  const encoded = passMessagesRequest(decodeMessagesRequest(text, bytes), contextOf())
+  const encoded = messagesUpstream.passRequest(messagesCaller.decodeRequest(text, bytes), contextOf())
   expect(encoded?.body).toBe(bytes)
 })
 
@@ -72,8 +72,8 @@ test('takes names of 128 characters, and does not look at those of typed tools',
 
 test('refuses a request that another dialect decoded', () => {
   const text = JSON.stringify({ model: 'm', max_tokens: 9, messages: hello })
-  const request = { ...decodeMessagesRequest(text), body: {} }
-  expect(() => passMessagesRequest(request, contextOf())).toThrow(TypeError)
+  const request = { ...messagesCaller.decodeRequest(text), body: {} }
+  expect(() => messagesUpstream.passRequest(request, contextOf())).toThrow(TypeError)
 })
 
 test('adapts 20,000 messages of one role, and as many thoughts of another model', () => {

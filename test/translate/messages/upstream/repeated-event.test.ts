@@ -1,10 +1,9 @@
+import { messagesUpstream } from '../../../../src/translate/messages/upstream/dialect.ts'
 import { fc } from '../../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
-import { createMessagesDecoder } from '../../../../src/translate/messages/upstream/decode-stream.ts'
 import { normaliseEnd, normaliseEvent, startNormaliser } from '../../../../src/translate/messages/upstream/normalise.ts'
 import type { NormalisedEvent, Normaliser } from '../../../../src/translate/messages/upstream/normalise.ts'
-import { createMessagesFold } from '../../../../src/translate/messages/upstream/reply.ts'
 import { matchTemplate, startTemplates } from '../../../../src/translate/parts/event-template.ts'
 import type { EventTemplates } from '../../../../src/translate/parts/event-template.ts'
 import { stringify } from '../../../../src/json/json.ts'
@@ -147,8 +146,8 @@ describe('a delta that repeats another', patient, () => {
 
 /** What callers get of a stream that is folded, or translated. */
 function outcome(texts: readonly string[]) {
-  const fold = createMessagesFold(seed)
-  const decoder = createMessagesDecoder(seed)
+  const fold = messagesUpstream.createFold(seed)
+  const decoder = messagesUpstream.createDecoder(seed)
   return {
     pushed: texts.map((data) => caught(() => fold.push({ event: '', data }))),
     body: caught(() => fold.end()),

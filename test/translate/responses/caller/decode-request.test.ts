@@ -1,7 +1,7 @@
+import { responsesCaller } from '../../../../src/translate/responses/caller/dialect.ts'
 import { fc } from '../../../fast-check.ts'
 import { expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
-import { decodeResponsesRequest } from '../../../../src/translate/responses/caller/decode-request.ts'
 import { ResponsesBody, responsesBodyOf } from '../../../../src/translate/responses/wire.ts'
 import { arbitraryBody, arbitraryJson } from '../arbitrary-bodies.ts'
 import { clientBodies, decode, errorOf } from '../caller-requests.ts'
@@ -67,9 +67,9 @@ test.each([
 })
 
 test.each([...clientBodies.entries()])('takes what %s sends, and keeps its bytes', (_client, text) => {
-  const request = decodeResponsesRequest(text)
-  expect(request.body.bytes.toString()).toBe(text)
-  expect(request.body.value).toEqual(JSON.parse(text))
+  const request = responsesCaller.decodeRequest(text)
+  expect(responsesBodyOf(request).bytes.toString()).toBe(text)
+  expect(responsesBodyOf(request).value).toEqual(JSON.parse(text))
 })
 
 test.each([
@@ -81,18 +81,18 @@ test.each([
   ['copilot-sdk', { hasImage: false, hasAgentHistory: false, endsWithUser: true }],
   ['openai-sdk', { hasImage: false, hasAgentHistory: false, endsWithUser: true }],
 ])('tells who speaks in what %s sends', (client, expected) => {
-  expect(decodeResponsesRequest(clientBodies.get(client) ?? '')).toMatchObject(expected)
+  expect(responsesCaller.decodeRequest(clientBodies.get(client) ?? '')).toMatchObject(expected)
 })
 
 test('members are found in a body that is not ASCII', () => {
   const text = '{"model":"gpt-5-mini","input":"Gruß"}'
-  const { body } = decodeResponsesRequest(text, Buffer.from(text))
+  const body = responsesBodyOf(responsesCaller.decodeRequest(text, Buffer.from(text)))
   const last = body.members.at(-1)
   expect(body.bytes.subarray(last?.valueStart, last?.end).toString()).toBe('"Gruß"')
 })
 
 test('a string is one message of the user', () => {
-  expect(decode({ input: 'hi' }).body.chain.input).toEqual([
+  expect(responsesBodyOf(decode({ input: 'hi' })).chain.input).toEqual([
     { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hi' }] },
   ])
 })
@@ -114,7 +114,7 @@ test.each([
   ],
   ['goes on with an empty list', { input: [], previous_response_id: 'resp_1' }, { previousId: 'resp_1', input: [] }],
 ])('chain: %s', (_title, body, expected) => {
-  expect(decode(body).body.chain).toMatchObject(expected)
+  expect(responsesBodyOf(decode(body)).chain).toMatchObject(expected)
 })
 
 test.each([
@@ -314,21 +314,24 @@ test.each([
     { input: [{ type: 'reasoning', id: 'rs', summary: [], content: null, encrypted_content: null }] },
   ],
 ])('takes %s', (_title, body) => {
-  expect(decode(body).body.value).toMatchObject(body)
+  expect(responsesBodyOf(decode(body)).value).toMatchObject(body)
 })
 
 test('refuses more items than any conversation has', () => {
   const text = `{"model":"x","input":[${Array.from({ length: 250_001 }, () => '1').join(',')}]}`
-  expect(errorOf(() => decodeResponsesRequest(text))).toMatchObject({ path: 'input', code: 'array_above_max_length' })
+  expect(errorOf(() => responsesCaller.decodeRequest(text))).toMatchObject({
+    path: 'input',
+    code: 'array_above_max_length',
+  })
 })
 
 test('refuses a body that is nested without end', () => {
   const text = `{"model":"x","input":${'['.repeat(600)}${']'.repeat(600)}}`
-  expect(errorOf(() => decodeResponsesRequest(text))).toMatchObject({ path: '', code: 'nesting_too_deep' })
+  expect(errorOf(() => responsesCaller.decodeRequest(text))).toMatchObject({ path: '', code: 'nesting_too_deep' })
 })
 
 test('says where JSON breaks off', () => {
-  expect(errorOf(() => decodeResponsesRequest('{"model":"x",'))).toMatchObject({ kind: 'malformed_body' })
+  expect(errorOf(() => responsesCaller.decodeRequest('{"model":"x",'))).toMatchObject({ kind: 'malformed_body' })
 })
 
 test('a refusal never repeats what was sent', () => {
@@ -346,7 +349,7 @@ test('a refusal never repeats what was sent', () => {
 /** Fails on anything but a Fault. */
 function readOrRefuse(text: string): void {
   try {
-    decodeResponsesRequest(text)
+    responsesCaller.decodeRequest(text)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
   }

@@ -1,11 +1,11 @@
+import { responsesBodyOf } from '../../../../src/translate/responses/wire.ts'
+import { responsesCaller } from '../../../../src/translate/responses/caller/dialect.ts'
 import { fc } from '../../../fast-check.ts'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import { type JsonObject, isObject } from '../../../../src/json/json.ts'
 import { sealOpaque } from '../../../../src/translate/parts/opaque-envelope.ts'
-import { decodeResponsesRequest } from '../../../../src/translate/responses/caller/decode-request.ts'
-import { decodeResponsesTurn } from '../../../../src/translate/responses/caller/decode-turn.ts'
 import { joinResponsesHistory } from '../../../../src/translate/responses/caller/join-history.ts'
 import {
   COMPACTION_REQUEST,
@@ -17,7 +17,7 @@ import { echoOf } from '../../../../src/translate/responses/response-object.ts'
 import type { TurnItem } from '../../../../src/translate/turn.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
 import { arbitraryBody } from '../arbitrary-bodies.ts'
-import { clientBodies, decode, decodeTurn, errorOf } from '../caller-requests.ts'
+import { clientBodies, decode, decodeTurn, errorOf, turnOf } from '../caller-requests.ts'
 
 const refused = (body: JsonObject) => errorOf(() => decodeTurn(body))
 const user = (...content: readonly unknown[]) => ({ role: 'user', content })
@@ -42,8 +42,8 @@ function worked(id: string): JsonObject {
 }
 
 /** As a golden shows a Turn: everything in it but the names of fields, which are the same for all. */
-function show(request: ReturnType<typeof decodeResponsesRequest>): string {
-  const { turn, warnings } = decodeResponsesTurn(request)
+function show(request: ReturnType<typeof responsesCaller.decodeRequest>): string {
+  const { turn, warnings } = turnOf(request)
   const { fieldNames: _same, ...rest } = turn
   return `${JSON.stringify({ ...rest, warnings: warnings.map(formatWarning) }, null, 2)}\n`
 }
@@ -52,7 +52,7 @@ const golden = (name: string) => `../../../golden/responses-turn/${name}.json`
 
 describe('goldens', () => {
   test.each([...clientBodies.entries()])('what %s sends', async (client, text) => {
-    await expect(show(decodeResponsesRequest(text))).toMatchFileSnapshot(golden(client))
+    await expect(show(responsesCaller.decodeRequest(text))).toMatchFileSnapshot(golden(client))
   })
 
   test('31 an earlier response in its place', async () => {
@@ -347,8 +347,8 @@ describe('compaction', () => {
   })
 
   test('a trigger at the end asks for a text summary and nothing else', () => {
-    const request = decodeResponsesRequest(clientBodies.get('codex-compaction') ?? '')
-    const { turn, replyNotes, warnings } = decodeResponsesTurn(request)
+    const request = responsesCaller.decodeRequest(clientBodies.get('codex-compaction') ?? '')
+    const { turn, replyNotes, warnings } = turnOf(request)
     expect(turn.items.at(-1)).toEqual({
       type: 'message',
       role: 'user',
@@ -357,7 +357,7 @@ describe('compaction', () => {
     })
     expect(turn.toolChoice).toEqual({ type: 'none' })
     expect(turn.tools).toHaveLength(1)
-    expect(replyNotes).toMatchObject({ isCompaction: true, echo: echoOf(request.body.value) })
+    expect(replyNotes).toMatchObject({ isCompaction: true, echo: echoOf(responsesBodyOf(request).value) })
     expect(warnings).toEqual([])
   })
 
@@ -708,9 +708,7 @@ describe('the echo', () => {
 test('a list may be longer than a call may have arguments', () => {
   const many = Array.from({ length: 200_000 }, () => ({ type: 'function', name: 'f', async: true }))
   const unknown = Array.from({ length: 200_000 }, () => ({ type: 'item_of_tomorrow' }))
-  const { turn, warnings } = decodeResponsesTurn(
-    decode({ input: [{ type: 'additional_tools', tools: many }, ...unknown] }),
-  )
+  const { turn, warnings } = turnOf(decode({ input: [{ type: 'additional_tools', tools: many }, ...unknown] }))
   expect(turn.tools).toHaveLength(200_000)
   expect(warnings).toHaveLength(400_000)
 })
@@ -720,7 +718,7 @@ test('whatever body is taken, its Turn is made or refused', () => {
   fc.assert(
     fc.property(arbitraryBody, (text) => {
       try {
-        const { turn } = decodeResponsesTurn(decodeResponsesRequest(text))
+        const { turn } = turnOf(responsesCaller.decodeRequest(text))
         expect(turn.items.every(({ path }) => /^(?:instructions|input(?:\.\d+)?)$/.test(path))).toBe(true)
         made += 1
       } catch (error) {

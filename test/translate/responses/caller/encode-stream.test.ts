@@ -1,6 +1,6 @@
+import { responsesCaller } from '../../../../src/translate/responses/caller/dialect.ts'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { createResponsesTurnStream } from '../../../../src/translate/responses/caller/encode-stream.ts'
 import { decodeSummary } from '../../../../src/translate/responses/compaction.ts'
 import { echoOf, emptyEcho } from '../../../../src/translate/responses/response-object.ts'
 import type { Opaque, TurnEvent, TurnStop, Usage } from '../../../../src/translate/turn.ts'
@@ -373,7 +373,7 @@ describe('a reply that fails', () => {
   })
 
   test('before output is opened first, for a stream that heartbeats have begun', () => {
-    const reply = createResponsesTurnStream(seed)
+    const reply = responsesCaller.createTurnStream(seed)
     expectGrammar(eventsOf(reply.fail?.({ kind: 'internal' }, 'req-1') ?? ''))
   })
 })
@@ -403,7 +403,7 @@ describe('a reply that is to be a compaction', () => {
   })
 
   test('without a summary is no answer: a history would be lost', () => {
-    const reply = createResponsesTurnStream(from)
+    const reply = responsesCaller.createTurnStream(from)
     expect(() => reply.push(stop())).toThrow(
       expect.objectContaining({ error: expect.objectContaining({ kind: 'upstream_unusable' }) }),
     )

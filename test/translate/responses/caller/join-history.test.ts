@@ -3,9 +3,8 @@ import { expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import type { JsonObject } from '../../../../src/json/json.ts'
 import { joinResponsesHistory } from '../../../../src/translate/responses/caller/join-history.ts'
-import { decodeResponsesTurn } from '../../../../src/translate/responses/caller/decode-turn.ts'
 import { arbitraryItems } from '../arbitrary-bodies.ts'
-import { decode, errorOf } from '../caller-requests.ts'
+import { decode, errorOf, turnOf } from '../caller-requests.ts'
 
 const user = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] })
 const assistant = (text: string) => ({
@@ -88,7 +87,7 @@ test('all other members keep their bytes', () => {
 
 test('the reply names the response that it continues', () => {
   const joined = joinResponsesHistory(decode({ previous_response_id: 'resp_7' }), [user('hi')], none)
-  expect(decodeResponsesTurn(joined).replyNotes).toMatchObject({ echo: { previous_response_id: 'resp_7' } })
+  expect(turnOf(joined).replyNotes).toMatchObject({ echo: { previous_response_id: 'resp_7' } })
 })
 
 test('a conversation that has grown too large is refused', () => {
@@ -117,7 +116,7 @@ test('whatever a reply held, bytes and value agree and a Turn is made or refused
       const request = joinResponsesHistory(decode({ previous_response_id: 'resp_7' }), history, none)
       expect(JSON.parse(request.body.bytes.toString())).toEqual(JSON.parse(JSON.stringify(request.body.value)))
       try {
-        decodeResponsesTurn(request)
+        turnOf(request)
       } catch (error) {
         if (!(error instanceof Fault)) throw error
       }

@@ -1,9 +1,9 @@
+import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import type { EncodeContext } from '../../../../src/translate/dialect.ts'
 import { describe, expect, test } from 'vitest'
 import type { CallerDialect } from '../../../../src/translate/caller-dialect.ts'
 import { callerDialects, upstreamDialects } from '../../../../src/translate/dialects.ts'
 import { translateCall } from '../../../../src/translate/translated-call.ts'
-import { recoverResponses } from '../../../../src/translate/responses/upstream/learned-refusals.ts'
 import { encodeContext, traits, translateForResponses } from '../../turns.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -79,7 +79,7 @@ describe('breakpoints of a Responses caller', () => {
       code: 'unknown_parameter',
       param: 'input[0].content[0].prompt_cache_breakpoint',
     } as const
-    const recovery = recoverResponses(sent, refusal, encodeContext(newer))
+    const recovery = responsesUpstream.recover(sent, refusal, encodeContext(newer))
     expect(recovery?.learnedRefusal).toBe('breakpoints')
     const { prompt_cache_options: _options, ...rest } = value
     expect(JSON.parse(recovery?.request?.body.toString() ?? '')).toEqual({

@@ -1,9 +1,8 @@
+import { responsesCaller } from '../../../../src/translate/responses/caller/dialect.ts'
+import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import type { EncodeContext } from '../../../../src/translate/dialect.ts'
 import { describe, expect, test } from 'vitest'
 import { callerDialects } from '../../../../src/translate/dialects.ts'
-import { decodeResponsesRequest } from '../../../../src/translate/responses/caller/decode-request.ts'
-import { encodeResponsesTurn } from '../../../../src/translate/responses/upstream/encode-turn.ts'
-import { passResponsesRequest } from '../../../../src/translate/responses/upstream/pass-request.ts'
 import type { Turn } from '../../../../src/translate/turn.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
 import { encodeContext, traits, turn, translateForResponses } from '../../turns.ts'
@@ -20,8 +19,8 @@ function contextOf(parts: Partial<EncodeContext> = {}): EncodeContext {
 
 /** What the backend is sent for a request of its own dialect. */
 function pass(body: Json, parts: Partial<EncodeContext> = {}) {
-  const request = decodeResponsesRequest(JSON.stringify({ model: 'm', input: 'hi', ...body }))
-  const passed = passResponsesRequest(request, contextOf(parts))
+  const request = responsesCaller.decodeRequest(JSON.stringify({ model: 'm', input: 'hi', ...body }))
+  const passed = responsesUpstream.passRequest(request, contextOf(parts))
   if (passed === undefined) throw new Error('the request is to be translated')
   const sent: Json = JSON.parse(passed.body.toString())
   return { sent, warnings: passed.warnings.map(formatWarning), headers: passed.headers }
@@ -30,7 +29,7 @@ function pass(body: Json, parts: Partial<EncodeContext> = {}) {
 /** What it is sent for a request of another dialect. */
 function encode(parts: Partial<Turn>, context: Partial<EncodeContext> = {}) {
   const said = [{ type: 'message', role: 'user', parts: [{ type: 'text', text: 'hi' }], path: 'messages.0' }] as const
-  const encoded = encodeResponsesTurn(turn({ items: said, ...parts }), contextOf(context))
+  const encoded = responsesUpstream.encodeTurn(turn({ items: said, ...parts }), contextOf(context))
   const sent: Json = JSON.parse(encoded.body.toString())
   return { sent, warnings: encoded.warnings.map(formatWarning), headers: encoded.headers }
 }
@@ -158,7 +157,7 @@ describe('members the backend refuses', () => {
   })
 
   test('strict refuses what would be left out', () => {
-    const request = decodeResponsesRequest('{"model":"m","input":"hi","temperature":0}')
+    const request = responsesCaller.decodeRequest('{"model":"m","input":"hi","temperature":0}')
     const open = () => translateForResponses(callerDialects.responses, request, contextOf({ strict: true }))
     expect(errorOf(open)).toMatchObject({ kind: 'invalid_request', path: 'temperature' })
   })
@@ -334,8 +333,8 @@ describe('items', () => {
 
   test('a name that is too long is translated, and comes back', () => {
     const tools = [{ type: 'function', name: 'n'.repeat(80) }]
-    const request = decodeResponsesRequest(JSON.stringify({ model: 'm', input: 'hi', tools }))
-    expect(passResponsesRequest(request, contextOf())).toBeUndefined()
+    const request = responsesCaller.decodeRequest(JSON.stringify({ model: 'm', input: 'hi', tools }))
+    expect(responsesUpstream.passRequest(request, contextOf())).toBeUndefined()
     const { reader } = translateForResponses(callerDialects.responses, request, contextOf())
     expect([...reader.notes.tools.values()]).toEqual([{ name: 'n'.repeat(80), kind: 'function' }])
   })
@@ -468,7 +467,7 @@ describe('clients', () => {
   const clients = [...clientBodies].filter(([name]) => name !== 'openai-sdk')
 
   test.each(clients)('%s gets through, with nothing but what the backend takes', (_, text) => {
-    const request = decodeResponsesRequest(text)
+    const request = responsesCaller.decodeRequest(text)
     const { request: sent } = translateForResponses(callerDialects.responses, request, contextOf())
     const body: Json = JSON.parse(sent.body.toString())
     expect(Object.keys(body).filter((key) => !taken.has(key))).toEqual([])

@@ -1,6 +1,6 @@
+import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { createResponsesDecoder } from '../../../../src/translate/responses/upstream/decode-stream.ts'
 import type { TurnEvent } from '../../../../src/translate/turn.ts'
 import { replySeed, traits } from '../../turns.ts'
 import { decode, readStream, seed, toStream } from '../fixture-streams.ts'
@@ -207,7 +207,7 @@ describe('the end', () => {
   })
 
   test('is the end mark of upstream, whatever comes after', () => {
-    const decoder = createResponsesDecoder(seed)
+    const decoder = responsesUpstream.createDecoder(seed)
     const push = (event: object) => decoder.push({ event: '', data: JSON.stringify(event) })
     expect(push(completed).at(-1)).toEqual({ type: 'stop', reason: 'end' })
     expect(push({ type: 'error', message: 'late' })).toEqual([])

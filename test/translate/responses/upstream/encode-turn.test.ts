@@ -6,7 +6,6 @@ import { Fault } from '../../../../src/errors.ts'
 import type { JsonObject } from '../../../../src/json/json.ts'
 import { openOpaque, sealOpaque } from '../../../../src/translate/parts/opaque-envelope.ts'
 import { prepareTurn } from '../../../../src/translate/fit/prepare-turn.ts'
-import { encodeResponsesTurn } from '../../../../src/translate/responses/upstream/encode-turn.ts'
 import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import type {
   FieldNames,
@@ -49,7 +48,7 @@ interface SentPart {
 }
 
 function encode(parts: Turn, context: Partial<EncodeContext> = {}) {
-  const { body, warnings } = encodeResponsesTurn(parts, encodeContext(context.model ?? gpt, context))
+  const { body, warnings } = responsesUpstream.encodeTurn(parts, encodeContext(context.model ?? gpt, context))
   const value: Sent = JSON.parse(body.toString())
   return { body: value, warnings: warnings.map(formatWarning) }
 }

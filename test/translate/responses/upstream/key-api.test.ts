@@ -1,7 +1,6 @@
+import { responsesCaller } from '../../../../src/translate/responses/caller/dialect.ts'
+import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import { describe, expect, test } from 'vitest'
-import { decodeResponsesRequest } from '../../../../src/translate/responses/caller/decode-request.ts'
-import { encodeResponsesTurn } from '../../../../src/translate/responses/upstream/encode-turn.ts'
-import { passResponsesRequest } from '../../../../src/translate/responses/upstream/pass-request.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
 import { encodeContext, traits, turn } from '../../turns.ts'
 
@@ -11,8 +10,8 @@ const openai = traits('gpt-6-sol', { provider: 'codex', vendor: 'OpenAI' })
 const copilot = traits('gpt-6-sol', { provider: 'copilot', vendor: 'OpenAI' })
 
 function pass(body: Json, model = openai) {
-  const request = decodeResponsesRequest(JSON.stringify({ model: 'm', input: 'hi', ...body }))
-  const passed = passResponsesRequest(request, encodeContext(model))
+  const request = responsesCaller.decodeRequest(JSON.stringify({ model: 'm', input: 'hi', ...body }))
+  const passed = responsesUpstream.passRequest(request, encodeContext(model))
   const sent: Json = JSON.parse(passed?.body.toString() ?? '')
   return { sent, warnings: passed?.warnings.map(formatWarning), headers: passed?.headers }
 }
@@ -65,7 +64,7 @@ describe('with an API key', () => {
     ] as const
     const asked = turn({ items, reasoning: { effort: 'minimal', summary: 'none' } })
     const effortFor = (model: typeof openai) => {
-      const sent: Json = JSON.parse(encodeResponsesTurn(asked, encodeContext(model)).body.toString())
+      const sent: Json = JSON.parse(responsesUpstream.encodeTurn(asked, encodeContext(model)).body.toString())
       return sent['reasoning']
     }
     expect(effortFor(openai)).toEqual({ effort: 'minimal' })

@@ -1,9 +1,8 @@
+import { responsesCaller } from '../../../../src/translate/responses/caller/dialect.ts'
+import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import { fc } from '../../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import type { UpstreamRefusal } from '../../../../src/translate/dialect.ts'
-import { passResponsesRequest } from '../../../../src/translate/responses/upstream/pass-request.ts'
-import { decodeResponsesRequest } from '../../../../src/translate/responses/caller/decode-request.ts'
-import { recoverResponses } from '../../../../src/translate/responses/upstream/learned-refusals.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
 import { encodeContext, traits } from '../../turns.ts'
 import { arbitraryBody } from '../arbitrary-bodies.ts'
@@ -34,7 +33,7 @@ function refusal(words: Words): UpstreamRefusal {
 
 function recoverText(text: string, words: Words, learnedRefusals: readonly string[] = []) {
   const sent = { body: Buffer.from(text), warnings: [{ code: 'dropped', field: 'before' }] as const }
-  const recovery = recoverResponses(
+  const recovery = responsesUpstream.recover(
     sent,
     refusal(words),
     encodeContext(gpt, { learnedRefusals: new Set(learnedRefusals) }),
@@ -438,8 +437,8 @@ test('what was learned is honoured by the next request, so that upstream does no
     'The requested tool web_search is not supported.',
   ]
   const learnedRefusals = refusals.map((words) => recover(body, words)?.learnedRefusal ?? '')
-  const call = decodeResponsesRequest(JSON.stringify({ ...start, ...body }))
-  const passed = passResponsesRequest(call, encodeContext(gpt, { learnedRefusals: new Set(learnedRefusals) }))
+  const call = responsesCaller.decodeRequest(JSON.stringify({ ...start, ...body }))
+  const passed = responsesUpstream.passRequest(call, encodeContext(gpt, { learnedRefusals: new Set(learnedRefusals) }))
   const sent = passed?.body.toString() ?? ''
   for (const words of refusals)
     expect(recoverText(sent, words)?.json ?? sent).not.toMatch(/passthrough|"high"|web_search/)

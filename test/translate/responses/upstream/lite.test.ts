@@ -3,7 +3,6 @@ import type { CallerDialect } from '../../../../src/translate/caller-dialect.ts'
 import type { EncodeContext, UpstreamRefusal } from '../../../../src/translate/dialect.ts'
 import { callerDialects } from '../../../../src/translate/dialects.ts'
 import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
-import { recoverResponses } from '../../../../src/translate/responses/upstream/learned-refusals.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
 import { encodeContext, traits, translateForResponses } from '../../turns.ts'
 
@@ -235,7 +234,7 @@ describe('refusals as the ChatGPT backend words them', () => {
   const context = encodeContext(sol, { profile: 'chatgpt' })
   const recover = (refusal: Partial<UpstreamRefusal> & { message: string }, body: Json) => {
     const sent = { body: Buffer.from(JSON.stringify(body)), warnings: [] }
-    const recovery = recoverResponses(sent, { kind: 'upstream_status', status: 400, ...refusal }, context)
+    const recovery = responsesUpstream.recover(sent, { kind: 'upstream_status', status: 400, ...refusal }, context)
     const json: Json | undefined = recovery?.request && JSON.parse(recovery.request.body.toString())
     return { json, learnedRefusal: recovery?.learnedRefusal }
   }

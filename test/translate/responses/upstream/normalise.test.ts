@@ -1,5 +1,5 @@
+import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import { describe, expect, test } from 'vitest'
-import { createResponsesStream } from '../../../../src/translate/responses/upstream/forward-stream.ts'
 import { emptyEcho } from '../../../../src/translate/responses/response-object.ts'
 import {
   bytes,
@@ -77,7 +77,7 @@ function outline(wire: string, from = seed): string[] {
   )
 }
 
-const push = (reply: ReturnType<typeof createResponsesStream>, event: object) =>
+const push = (reply: ReturnType<typeof responsesUpstream.createStream>, event: object) =>
   reply.push({ event: '', data: JSON.stringify(event) })
 
 describe('original text', () => {
@@ -123,7 +123,7 @@ describe('original text', () => {
 
 describe('pace', () => {
   test('the opening waits for the first event that says something, and then comes with it', () => {
-    const reply = createResponsesStream(seed)
+    const reply = responsesUpstream.createStream(seed)
     expect(push(reply, { ...created, sequence_number: 0 })).toBe('')
     expect(push(reply, { type: 'response.in_progress', sequence_number: 1, response: base })).toBe('')
     const text = push(reply, { ...added(0, message('msg_1')), sequence_number: 2 })
@@ -138,7 +138,7 @@ describe('pace', () => {
     ['many events', 2000, ''],
     ['large events', 40, 'y'.repeat(65_536)],
   ])('an opening that does not end is let go, so that it takes no more memory: %s', (_what, count, filling) => {
-    const reply = createResponsesStream(seed)
+    const reply = responsesUpstream.createStream(seed)
     const progress = { type: 'response.in_progress', response: { ...base, filling } }
     const texts = Array.from({ length: count }, () => push(reply, progress))
     const first = texts.findIndex((text) => text !== '')
@@ -161,7 +161,7 @@ describe('pace', () => {
   })
 
   test('the reply is done with the final event, and nothing is added after it', () => {
-    const reply = createResponsesStream(seed)
+    const reply = responsesUpstream.createStream(seed)
     push(reply, created)
     expect(reply.isDone()).toBe(false)
     expect(remembered(reply).record).toBeUndefined()
@@ -493,7 +493,7 @@ describe('a reply that has begun and fails', () => {
   })
 
   test('has no record, and takes no further events', () => {
-    const reply = createResponsesStream(seed)
+    const reply = responsesUpstream.createStream(seed)
     for (const line of opened.split('\n').filter((one) => one.startsWith('data: '))) {
       reply.push({ event: '', data: line.slice('data: '.length) })
     }
@@ -504,7 +504,7 @@ describe('a reply that has begun and fails', () => {
   })
 
   test('is opened first where nothing was written yet', () => {
-    const reply = createResponsesStream(seed)
+    const reply = responsesUpstream.createStream(seed)
     const events = eventsOf(reply.fail?.({ kind: 'internal' }, 'req-1') ?? '')
     expect(events.map(({ event }) => event.type)).toEqual([
       'response.created',

@@ -1,14 +1,14 @@
+import { responsesCaller } from '../../../../src/translate/responses/caller/dialect.ts'
+import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import type { EncodeContext } from '../../../../src/translate/dialect.ts'
 import { fc } from '../../../fast-check.ts'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import { sealOpaque } from '../../../../src/translate/parts/opaque-envelope.ts'
-import { decodeResponsesRequest } from '../../../../src/translate/responses/caller/decode-request.ts'
 import { joinResponsesHistory } from '../../../../src/translate/responses/caller/join-history.ts'
 import { encodeSummary } from '../../../../src/translate/responses/compaction.ts'
 import { mintItemId } from '../../../../src/translate/responses/items.ts'
-import { passResponsesRequest } from '../../../../src/translate/responses/upstream/pass-request.ts'
 import type { Opaque } from '../../../../src/translate/turn.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
 import { encodeContext, traits } from '../../turns.ts'
@@ -32,7 +32,10 @@ interface SentItem extends Json {
 
 /** The body for upstream; undefined where the request has to be translated. */
 function passText(text: string, context: Partial<EncodeContext> = {}) {
-  const passed = passResponsesRequest(decodeResponsesRequest(text), encodeContext(context.model ?? gpt, context))
+  const passed = responsesUpstream.passRequest(
+    responsesCaller.decodeRequest(text),
+    encodeContext(context.model ?? gpt, context),
+  )
   if (passed === undefined) return undefined
   const json = passed.body.toString()
   const body: Sent = JSON.parse(json)
@@ -96,7 +99,9 @@ describe('what every request needs', () => {
   test('leaves the very bytes alone where it is there', () => {
     const text = ` {"model":"gpt-5.3-codex", "input":"\\u00e9é", "prompt_cache_key":"k", ${needed},\n"x":1.0, "reasoning": {"effort":"low"} }\n`
     const bytes = Buffer.from(text)
-    expect(passResponsesRequest(decodeResponsesRequest(text, bytes), encodeContext(gpt))?.body).toBe(bytes)
+    expect(responsesUpstream.passRequest(responsesCaller.decodeRequest(text, bytes), encodeContext(gpt))?.body).toBe(
+      bytes,
+    )
   })
 
   test('sends the routed model under its own id', () => {
@@ -681,9 +686,9 @@ describe('the ChatGPT backend', () => {
       readFileSync(new URL('../../../fixtures/worked/31.json', import.meta.url), 'utf8'),
     )
     const { local_store: store, ...own } = given
-    const request = decodeResponsesRequest(JSON.stringify({ model: 'gpt-6-sol', ...own }))
+    const request = responsesCaller.decodeRequest(JSON.stringify({ model: 'gpt-6-sol', ...own }))
     const joined = joinResponsesHistory(request, [...store.resp_7.input, ...store.resp_7.output], new Map())
-    const passed = passResponsesRequest(joined, encodeContext(traits('gpt-6-sol'), chatgpt))
+    const passed = responsesUpstream.passRequest(joined, encodeContext(traits('gpt-6-sol'), chatgpt))
     const body = JSON.parse(passed?.body.toString() ?? '')
     expect(mismatchOf(body, out)).toBeUndefined()
     expect(body.input).toEqual(out.input)
@@ -766,9 +771,12 @@ describe('whatever the body', () => {
   test('nor of items that come from stored replies', () => {
     fc.assert(
       fc.property(arbitraryItems, (items) => {
-        const request = decodeResponsesRequest('{"model":"m","input":"hi"}')
+        const request = responsesCaller.decodeRequest('{"model":"m","input":"hi"}')
         try {
-          const passed = passResponsesRequest(joinResponsesHistory(request, items, new Map()), encodeContext(gpt))
+          const passed = responsesUpstream.passRequest(
+            joinResponsesHistory(request, items, new Map()),
+            encodeContext(gpt),
+          )
           if (passed !== undefined) expectSafe(JSON.parse(passed.body.toString()))
         } catch (error) {
           expect(error).toBeInstanceOf(Fault)

@@ -1,14 +1,10 @@
+import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import { fc } from '../../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import { type SseEvent, createSseDecoder } from '../../../../src/sse/decode.ts'
 import { type EventTemplates, startTemplates } from '../../../../src/translate/parts/event-template.ts'
 import { stringify } from '../../../../src/json/json.ts'
-import { createResponsesDecoder } from '../../../../src/translate/responses/upstream/decode-stream.ts'
-import {
-  createResponsesFold,
-  createResponsesStream,
-} from '../../../../src/translate/responses/upstream/forward-stream.ts'
 import { matchDelta } from '../../../../src/translate/responses/upstream/normalise/deltas.ts'
 import { endFailed, requireFinalEvent } from '../../../../src/translate/responses/upstream/normalise/lifecycle.ts'
 import { normaliseEvent } from '../../../../src/translate/responses/upstream/normalise/normalise.ts'
@@ -223,9 +219,9 @@ describe('a delta that repeats another', patient, () => {
 
 /** What callers get of a stream that is passed on, folded, or translated. */
 function outcome(events: readonly SseEvent[]) {
-  const stream = createResponsesStream(seed)
-  const fold = createResponsesFold(seed)
-  const decoder = createResponsesDecoder(seed)
+  const stream = responsesUpstream.createStream(seed)
+  const fold = responsesUpstream.createFold(seed)
+  const decoder = responsesUpstream.createDecoder(seed)
   const sent = events.map((event) => caught(() => stream.push(event)))
   return {
     sent: sent.map((text) => (typeof text === 'string' ? text.replaceAll(/ +$/gm, '') : text)),

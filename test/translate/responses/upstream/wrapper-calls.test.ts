@@ -1,5 +1,5 @@
+import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import { describe, expect, test } from 'vitest'
-import { createResponsesStream } from '../../../../src/translate/responses/upstream/forward-stream.ts'
 import { createSseDecoder } from '../../../../src/sse/decode.ts'
 import { bytes, decode, fold, readLines, readStream, seed, seedWith, stream, toStream } from '../fixture-streams.ts'
 import type { Json } from '../fixture-streams.ts'
@@ -203,7 +203,7 @@ describe('what the server says of itself', () => {
   const asides = [limits, { type: 'codex.response.metadata' }, { type: 'response.metadata', metadata: {} }]
 
   test('does not begin a reply that then fails', () => {
-    const reply = createResponsesStream(seed)
+    const reply = responsesUpstream.createStream(seed)
     const wire = toStream([...asides, { type: 'keepalive' }, created])
     const text = createSseDecoder()
       .push(bytes(wire))

@@ -58,7 +58,7 @@ interface ModelRules {
 
 const rulesByModel = new WeakMap<ModelTraits, ModelRules>()
 
-/** Chosen once for each model: three quarters of the rules concern others. */
+/** Chosen once for each model: most rules concern other models. */
 function rulesOf(model: ModelTraits): ModelRules {
   let chosen = rulesByModel.get(model)
   if (chosen === undefined) {

@@ -70,9 +70,9 @@ const REFUSED: Readonly<Record<string, boolean>> = {
   propertyNames: true,
 }
 
-/** Their value is a schema or a list of schemas. */
+/** Keywords whose value is a schema or a list of schemas. */
 const SCHEMA_KEYWORDS = new Set('items prefixItems contains anyOf oneOf allOf not if then else'.split(' '))
-/** Their value maps names, which are not keywords, to schemas. */
+/** Keywords whose value maps names, which are not keywords, to schemas. */
 const MAP_KEYWORDS = new Set(['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'])
 
 /**

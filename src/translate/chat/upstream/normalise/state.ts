@@ -94,7 +94,7 @@ export function startNormaliser(seed: ReplySeed, wantsUsage: boolean): Normalise
   }
 }
 
-/** Takes the identity from a chunk where it is not known yet. Azure's first chunk has '' and 0 everywhere. */
+/** Takes from a chunk the parts of the identity that are not known yet. Azure's first chunk has '' and 0 everywhere. */
 export function noteIdentity({ identity }: NormaliserState, { id, created, model }: WireChunk): void {
   if (identity.id === '' && isFilled(id)) identity.id = id
   if (identity.created === 0 && typeof created === 'number' && Number.isSafeInteger(created)) identity.created = created

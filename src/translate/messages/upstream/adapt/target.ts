@@ -31,7 +31,7 @@ export interface Target {
   readonly maxTokens: number
   /** Without `display`, the answer has no readable thinking. */
   readonly hidesThinking: boolean
-  // What upstream has refused of the model before.
+  // The parts that upstream has refused for the model before.
   readonly learnedRefusals: ReadonlySet<string>
   /** Values of `anthropic-beta`. */
   readonly refusedBetas: ReadonlySet<string>
