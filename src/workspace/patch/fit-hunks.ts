@@ -205,12 +205,14 @@ function toEdit(index: number, form: Form): Edit {
 }
 
 function misfit(file: FileLines, hunk: Hunk, path: string, reason: string): Misfit {
-  const index = Math.min(hunk.statedIndex ?? 0, file.count)
+  // Of a place behind the end, the end of the file says more than nothing.
+  const stated = hunk.statedIndex ?? 0
+  const index = stated < file.count ? stated : Math.max(0, file.count - hunk.old.length)
   return {
     reason,
     conflict: {
       path,
-      ...(hunk.statedIndex === undefined ? {} : { line: hunk.statedIndex + 1 }),
+      ...(hunk.statedIndex === undefined ? {} : { line: index + 1 }),
       expected: shownLines(hunk.old),
       found: shownLines(file.slice(index, index + Math.max(1, Math.min(hunk.old.length, SHOWN_LINES)))),
     },

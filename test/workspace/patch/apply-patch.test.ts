@@ -220,6 +220,12 @@ describe('places', () => {
     })
   })
 
+  it('shows the end of a file that is shorter than the patch says', async () => {
+    const workspace = await openWorkspace({ x: 'a\nb\nc\n' })
+    const failure = await failureOf(workspace.apply('--- x\n+++ x\n@@ -90,2 +90,2 @@\n b\n-d\n+e\n'))
+    expect(failure).toMatchObject({ conflicts: [{ line: 2, expected: ['b', 'd'], found: ['b', 'c'] }] })
+  })
+
   it('refuses lines that are in several places, unless the hunk says which', async () => {
     const workspace = await openWorkspace({ 'x.txt': 'a\nb\nc\na\nb\nc\n' })
     const diff = '--- a/x.txt\n+++ b/x.txt\n@@ -2,2 +2,2 @@\n a\n-b\n+B\n'
