@@ -1,4 +1,4 @@
-import { cpuUsage } from 'node:process'
+import { threadCpuUsage } from 'node:process'
 import { createContext, Script } from 'node:vm'
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -111,14 +111,14 @@ function timedPattern(source: string, flags: string) {
 
 /** Undefined if `search` was stopped, which goes by the clock: another attempt may have processor time left. */
 function spend(search: () => unknown): unknown {
-  const before = cpuUsage()
+  const before = threadCpuUsage()
   try {
     return search()
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')) throw error
     return undefined
   } finally {
-    const { user, system } = cpuUsage(before)
+    const { user, system } = threadCpuUsage(before)
     budget.leftMs -= (user + system) / 1000
   }
 }

@@ -82,11 +82,10 @@ test('status shows no key where none is required', async () => {
 })
 
 test("a command's own requests are listed under the name copilot-proxy", async () => {
-  const proxy = await openProxy()
-  const { run, env } = await createUser()
-  env['COPILOT_PROXY_SERVER_PORT'] = new URL(proxy.url).port
-  expect((await run('models gpt-nonsense')).code).toBe(2)
+  const { run, env } = await createUserWith('wrong-key-of-mine')
+  expect((await run('models')).code).toBe(1)
+  env['COPILOT_PROXY_API_KEY'] = 'right-key-of-mine'
   expect(JSON.parse((await run('requests --json')).stdout)).toMatchObject({
-    requests: [{ client: 'copilot-proxy', path: '/v1/models/*', status: 404 }],
+    requests: [{ client: 'copilot-proxy', path: '/v1/models', status: 401 }],
   })
 })
