@@ -12,7 +12,7 @@ const maxSchemaLength = 256 * 1024
  * Processor time that all patterns of a schema may take together for one call: some take exponential time. On a busy
  * machine, more time than this passes even for a simple pattern. Ms.
  */
-const patternMs = 50
+const patternMs = 80
 
 /** What is left of it for the running check. A check is synchronous, so that one is enough. Ms. */
 const budget = { leftMs: patternMs }

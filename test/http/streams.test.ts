@@ -151,9 +151,11 @@ test('E04 an upstream that falls silent in mid-stream ends in an error event, or
 })
 
 test('E05 a stream that lasts longer than the idle limit is served if no pause is that long', async () => {
-  const { openChat } = await openProxy({ file: shortTimeouts })
-  const text = await (await openChat(saying('[demo:slow 40] one two three four'))).rest()
+  const { openChat } = await openProxy({ file: 'copilot: { timeouts: { idle-seconds: 1 } }' })
+  const startedMs = performance.now()
+  const text = await (await openChat(saying('[demo:slow 150] one two three four five six seven eight'))).rest()
   expect(dataOf(text).at(-1)).toBe('[DONE]')
+  expect(performance.now() - startedMs).toBeGreaterThan(1000)
 })
 
 const broken = [
