@@ -24,7 +24,15 @@ export default defineConfig({
     expect: { poll: { timeout: 20_000 } },
     // Files of a worker share modules: loading them anew for each file took a third of the suite's time.
     projects: [
-      { extends: true, test: { name: 'shared', isolate: false, include: ['test/**/*.test.ts'], exclude: [...mocking, '**/node_modules/**'] } },
+      {
+        extends: true,
+        test: {
+          name: 'shared',
+          isolate: false,
+          include: ['test/**/*.test.ts'],
+          exclude: [...mocking, '**/node_modules/**'],
+        },
+      },
       { extends: true, test: { name: 'mocking', include: mocking } },
     ],
     env: {
