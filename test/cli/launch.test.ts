@@ -167,9 +167,7 @@ describe('a daemon that runs', () => {
   })
 
   test('can use no login: it starts no client and prints the reason', async () => {
-    const proxy = await openProxy()
-    proxy.demo.tokens.revokeAll()
-    proxy.demo.tokens.expireAll()
+    const proxy = await openProxy({ login: 'revoked' })
     const { launch, env } = await openMachine()
     Object.assign(env, { COPILOT_PROXY_SERVER_PORT: new URL(proxy.url).port, COPILOT_GITHUB_TOKEN: 'ghu_somebody' })
     const { code, stdout, stderr } = await launch('claude').ended

@@ -28,8 +28,8 @@ export interface ProxyOptions {
   /** Text of the configuration file, merged over one that names the simulated services and selects a free port. */
   readonly file?: string
   readonly demo?: CopilotOptions
-  /** `environment` (default): a token, as in COPILOT_GITHUB_TOKEN. `none`: no login. */
-  readonly login?: 'environment' | 'none'
+  /** `environment` (default): a token, as in COPILOT_GITHUB_TOKEN. `revoked`: one that GitHub refuses. `none`: no login. */
+  readonly login?: 'environment' | 'revoked' | 'none'
   /** The login for Codex: a stored one, an API key, or Codex CLI's own. Default: none. */
   readonly codexLogin?: 'stored' | 'api-key' | 'codex-cli'
   /** Settings as environment variables, merged over those that name the simulated services. */
@@ -98,6 +98,7 @@ export async function openProxy({
     )
   }
   const configure = (text: string): Config => loaded({ file: text, env }).config
+  const githubToken = login === 'revoked' ? 'ghu_demo_revoked' : demo.tokens.issueGithub()
   const daemon = await startDaemon({
     config: configure(file),
     authDir,
@@ -107,7 +108,7 @@ export async function openProxy({
     version: '0.0.0-test',
     log,
     demo: false,
-    githubToken: login === 'environment' ? demo.tokens.issueGithub() : undefined,
+    githubToken: login === 'none' ? undefined : githubToken,
     env: proxies,
   })
   const client = createClient(daemon.url)

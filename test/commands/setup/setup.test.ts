@@ -358,9 +358,7 @@ test('a failed request is reported, and changes the exit code', async () => {
 })
 
 test('an unusable login is reported, and no file is written with models that it may lack', async () => {
-  const { user, proxy } = await openUser()
-  proxy.demo.tokens.revokeAll()
-  proxy.demo.tokens.expireAll()
+  const { user } = await openUser({ login: 'revoked' })
   const { code, stderr } = await user.run('setup claude --yes')
   expect(stderr).toMatch(/^copilot-proxy runs at \S+, but cannot use any model\. GitHub does not accept the token/m)
   expect(code).toBe(1)
