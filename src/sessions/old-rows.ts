@@ -49,13 +49,13 @@ export function createOldRows(
   { all, change, write, pragma, addLogged }: SessionSql,
   setPrunedTo: (eventId: number) => void,
 ): OldRows {
-  /** `prune` goes on behind this session. */
+  /** `prune` continues with the session after this one. */
   let pruned = ''
 
   const numberOf = (sql: string, ...values: readonly (string | number)[]): number | undefined =>
     all(numberRow, sql, ...values)[0]?.value ?? undefined
 
-  /** The session behind `pruned`, in the order of their ids. */
+  /** The session after `pruned`, in the order of their ids. */
   function nextSession(): string | undefined {
     const names = ['runs', 'entries'].map(
       (table) => all(nameRow, `SELECT min(session) AS value FROM ${table} WHERE session > ?`, pruned)[0]?.value,
