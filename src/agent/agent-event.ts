@@ -1,11 +1,11 @@
 import type { ToolFailure } from '../workspace/tool-error.ts'
 
-/** What a run tells its listeners while it goes on. The session adds the run's id, the session's id and the time. */
+/** An event that a run emits. The session adds the run's id, the session's id and the time. */
 export type AgentEvent = FragmentEvent | ToolEvent | ApprovalEvent | DiffEvent
 
 /**
  * A piece of text. `commentary`: what the model says before it acts. `step`: the header of a step, e.g. "Step 2 of 30".
- * `notice`: what the run itself has to tell, e.g. that another model took over.
+ * `notice`: a message of the run itself, e.g. that another model took over.
  */
 export interface FragmentEvent {
   readonly type: 'fragment'
@@ -32,16 +32,16 @@ type ToolEvent =
       readonly outcome: ToolOutcome
       /** One line. */
       readonly message: string
-      /** For people. */
+      /** The result as a person sees it. */
       readonly result?: string
-      /** Whether `result` holds less than there is. */
+      /** Whether `result` or the text that the model got is shortened. */
       readonly truncated?: boolean
       readonly durationMs: number
     })
 
 export type ToolOutcome = 'ok' | ToolFailure['kind']
 
-/** `run`: for the rest of the run, every write, this argument vector, or this tool of a provider. */
+/** `run` also approves later calls of this run: every write, the same argument vector in the same folder, or the same tool. */
 export type ApprovalDecision = 'once' | 'run' | 'refuse'
 
 /** `expired`: the run ended before a person decided. */
@@ -53,7 +53,7 @@ interface ApprovalEvent {
   readonly callId: string
   readonly tool: string
   readonly state: ApprovalState
-  /** These and the next only while it is pending, as `ApprovalRequest` has them. */
+  /** Fields of the `ApprovalRequest`. Only an event with the state `pending` has them. */
   readonly paths?: readonly string[]
   readonly diff?: string
   readonly argv?: readonly string[]
@@ -61,11 +61,11 @@ interface ApprovalEvent {
   readonly args?: unknown
 }
 
-/** A change that was made. */
+/** A tool has changed files. */
 interface DiffEvent {
   readonly type: 'diff'
   readonly callId: string
-  /** Of the journal's entry: `mcp.edit.undo` takes it. */
+  /** Id of the journal entry, for `mcp.edit.undo`; '' for a change without a journal entry. */
   readonly patchId: string
   readonly diff: string
   readonly files: readonly FileCount[]
@@ -74,7 +74,8 @@ interface DiffEvent {
 export interface FileCount {
   readonly path: string
   readonly change: 'created' | 'modified' | 'deleted'
-  /** Lines. */
+  /** Added lines. */
   readonly added: number
+  /** Removed lines. */
   readonly removed: number
 }

@@ -2,28 +2,28 @@ import type { Session } from '../tools/session.ts'
 import type { TurnItem } from '../translate/turn.ts'
 import type { AgentEvent, ApprovalDecision, FileCount } from './agent-event.ts'
 
-/** One message to a session, to be answered by a model that may use the session's tools. */
+/** One message to a session. A model answers it and may use the session's tools. */
 export interface AgentTask {
-  /** Of the run, which is the message's. */
+  /** Id of the run, which is also the id of the message. */
   readonly id: string
   readonly session: Session
-  /** `chat`: tools that read, no approvals; the answer is the model's text. */
+  /** `chat` has tools that read, and no approvals. Its answer is the model's text. */
   readonly mode: 'chat' | 'agent'
   /** The user's message, without the agent prefix. */
   readonly text: string
   readonly attachments: readonly Attachment[]
-  /** `AgentOutcome.items` of the session's earlier runs, oldest first. */
+  /** The `AgentOutcome.items` of the session's earlier runs, oldest first. */
   readonly history: readonly TurnItem[]
   readonly settings: AgentSettings
   /** Who caused the first request. The run causes all later ones itself. */
   readonly initiator: 'user' | 'agent'
-  /** For the audit line, e.g. `agent:local`. */
+  /** Names the caller in the audit line, e.g. `agent:local`. */
   readonly caller: string
   readonly keyName: string | undefined
   readonly signal: AbortSignal
-  /** Synchronous and cheap. */
+  /** Must be synchronous and cheap. */
   readonly emit: (event: AgentEvent) => void
-  /** Told with each request and each answer. Synchronous and cheap. */
+  /** The run calls it with each request and each answer. Must be synchronous and cheap. */
   readonly onProgress?: (progress: RunProgress) => void
   /** Asks a person. The run emits the `approval` events itself. @throws the reason of the signal when it aborts */
   readonly approve: (request: ApprovalRequest, signal: AbortSignal) => Promise<ApprovalDecision>
@@ -35,14 +35,14 @@ export type Attachment =
 
 /** The `agent` section of the configuration, with what the message states. */
 export interface AgentSettings {
-  /** A model's name; '' lets Copilot choose. */
+  /** Name of a model; '' lets Copilot choose. */
   readonly model: string
   readonly fallbackModels: readonly string[]
-  /** `auto`: native for models that have tool calls. */
+  /** `auto` is `native` for models that have tool calls, and `json` for others. */
   readonly protocol: 'auto' | 'native' | 'json'
-  /** Requests to the model. */
+  /** Repeated requests, corrections and summaries do not count as steps. */
   readonly maxSteps: number
-  /** Without the time that a person takes for approvals. */
+  /** Time limit of the run. The time that a person takes for approvals does not count. */
   readonly maxMinutes: number
   /** Folders that the agent's tools may use, relative to the root; `*` for all. */
   readonly allowedRoots: readonly string[]
@@ -59,7 +59,7 @@ export interface ApprovalRequest {
   readonly diff?: string
   readonly argv?: readonly string[]
   readonly cwd?: string
-  /** Of a tool that writes no file and runs no command. */
+  /** Arguments of a tool that writes no file and runs no command. */
   readonly args?: unknown
 }
 
@@ -76,32 +76,32 @@ export type RunOutcome =
 
 export interface AgentOutcome {
   readonly outcome: RunOutcome
-  /** One sentence for a person. */
+  /** States in one sentence why the run ended. */
   readonly reason: string
-  /** What was changed and run, then the model's words, marked as such. */
+  /** Lists changed files and commands, then quotes the model. For a chat without changes: `answer`. */
   readonly summary: string
   /** The model's final text. */
   readonly answer: string
-  /** The net change of the run, from the journal and not from the model's words. */
+  /** The net changes of the run, from the journal and not from the model's words. */
   readonly files: readonly FileChange[]
   readonly steps: number
-  /** To the model. */
+  /** Number of requests to models. */
   readonly requests: number
   readonly usage: RunUsage
   /** The model that answered last. */
   readonly model: string | undefined
-  /** To append to the session's history, the user's message included. */
+  /** The items to append to the session's history, including the user's message. */
   readonly items: readonly TurnItem[]
 }
 
 export interface FileChange extends FileCount {
-  /** Unified. */
+  /** A unified diff. */
   readonly diff: string
 }
 
 /** What a run has used so far. */
 interface RunProgress {
-  /** To the model. */
+  /** Number of requests to models. */
   readonly requests: number
   readonly usage: RunUsage
   /** The model that answered last. */
@@ -112,6 +112,6 @@ export interface RunUsage {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly cachedInputTokens: number
-  /** AI credits in billionths, if upstream states them. */
+  /** Billionths of an AI credit, if upstream states them. */
   readonly nanoAiu?: number
 }

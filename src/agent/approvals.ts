@@ -2,7 +2,7 @@ import type { ApprovalDecision } from './agent-event.ts'
 import type { ApprovalRequest } from './agent-task.ts'
 import type { Grants, LoopState, LoopStep } from './loop-state.ts'
 
-/** What is about to happen may need a person's word. */
+/** Handles a tool's request for approval: the settings or an earlier grant decide it, or a person has to. */
 export function wantApproval(state: LoopState, request: ApprovalRequest): LoopStep {
   const { mode, requireApproval } = state.settings
   if (mode === 'chat' || state.stopping !== undefined) return settle(state, false)
@@ -18,7 +18,7 @@ export function wantApproval(state: LoopState, request: ApprovalRequest): LoopSt
   return {
     state: { ...state, pending: request },
     commands: [
-      // The person's answer may come as soon as the event is out, so the question is there first.
+      // A client may answer as soon as it sees the event, so the question must be registered before.
       { type: 'ask_person', request },
       { type: 'tell', event: { type: 'approval', approvalId, callId, tool, state: 'pending', ...shown } },
     ],

@@ -5,7 +5,7 @@ import type { Turn, TurnEvent, TurnItem, TurnStop, Usage } from '../translate/tu
 import type { FragmentEvent } from './agent-event.ts'
 import type { Answer, AskFailure } from './loop-state.ts'
 
-/** As the pipeline has it. @throws Fault; the signal's reason on abort */
+/** The `runTurn` of the pipeline. @throws Fault; the signal's reason on abort */
 export type RunTurn = (call: {
   readonly id: string
   readonly turn: Turn
@@ -22,7 +22,7 @@ export type Asked =
   | { readonly ok: true; readonly answer: Answer }
   | { readonly ok: false; readonly failure: AskFailure }
 
-/** One request to a model. `tell` gets its text while it comes. */
+/** Sends one request to a model. Calls `tell` with each event of the answer as it arrives. */
 export async function askModel(
   runTurn: RunTurn,
   call: Parameters<RunTurn>[0],
@@ -62,13 +62,13 @@ function textOf(items: readonly TurnItem[]): string {
     .join('')
 }
 
-/** Text of an agent's step is held so long: until then it may be a word before a tool call. Characters. */
+/** The text of an agent's step is held up to this length, because a tool call after it makes it a commentary. Characters. */
 const maxHeld = 300
 
-/** Makes fragments of an answer's events. */
+/** Returns a function that emits the events of an answer as fragments. */
 export function createTeller(how: {
   readonly mode: 'chat' | 'agent'
-  /** False: the text is JSON for this program. */
+  /** If false, the text of an agent's answer is JSON for this program and no fragment shows it. */
   readonly isNative: boolean
   readonly step: number
   readonly emit: (event: FragmentEvent) => void

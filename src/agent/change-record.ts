@@ -5,23 +5,23 @@ import { diffOf } from '../workspace/patch/render-diff.ts'
 import type { FileCount } from './agent-event.ts'
 import type { FileChange } from './agent-task.ts'
 
-/** Of all bytes that a run keeps in memory to compare them at its end. */
+/** Maximum of the file contents that a run keeps in memory to compute its net changes. */
 const maxKeptBytes = 64 * 1024 * 1024
 
-/** One file as the journal has it; hashes, null for no file. */
+/** A changed file in a journal entry. `before` and `after` are SHA-256 hashes; null if the file does not exist. */
 export interface JournalFile {
   readonly path: string
   readonly before: string | null
   readonly after: string | null
 }
 
-/** What a run has changed. */
+/** Records the changes of files by a run. */
 export interface ChangeRecord {
-  /** Takes the bytes of files that are about to be written. Called while the journal holds the files. */
+  /** Reads files that a tool is about to write. The caller calls it while the journal has locked the files. */
   readonly before: (paths: readonly string[]) => Promise<Snapshot>
-  /** Notes a change that was made. Returns it file by file. */
+  /** Records a change that the journal describes. Returns it file by file. */
   readonly made: (snapshot: Snapshot, files: readonly JournalFile[], diff: string) => Promise<readonly FileChange[]>
-  /** Notes a change that no journal has: the files as they are now. */
+  /** Records a change without a journal entry: compares the snapshot with the files on disk. */
   readonly madeWithoutJournal: (snapshot: Snapshot, diff: string) => Promise<readonly FileChange[]>
   /** The net change of each file, in the order of their first change. */
   readonly net: () => Promise<readonly FileChange[]>
@@ -29,11 +29,12 @@ export interface ChangeRecord {
 
 type Snapshot = ReadonlyMap<string, Buffer | null>
 
-/** Changes by this run with no other's in between. `undefined`: the bytes are not known any more. */
+/** Consecutive changes of a file by this run. A change by another program in between begins a new stretch. */
 interface Stretch {
+  /** Null if the file does not exist; undefined if the bytes are not kept. */
   readonly before: Buffer | null | undefined
   readonly after: Buffer | null | undefined
-  /** Of changes whose bytes are not known. */
+  /** The diff of a change whose bytes are not kept; otherwise ''. */
   readonly diff: string
 }
 
@@ -105,7 +106,6 @@ function changeOf(
 }
 
 async function diffBetween(before: Buffer | null, after: Buffer | null, path: string): Promise<string> {
-  // A file that was created and removed again.
   return isSame(before, after) ? '' : diffOf(before, after, path)
 }
 
@@ -117,7 +117,7 @@ function sha256Of(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
-/** The lines that a unified diff adds and removes. A line of a file may look like a header; the counts of its hunk tell. */
+/** Counts added and removed lines. Uses the line counts of each hunk header, because a line of a file may look like a header. */
 function countLines(diff: string): { readonly added: number; readonly removed: number } {
   let [added, removed, oldLeft, newLeft] = [0, 0, 0, 0]
   for (const line of diff.split('\n')) {

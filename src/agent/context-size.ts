@@ -1,33 +1,33 @@
 import { estimateTokenCount } from 'tokenx'
 import type { TurnItem, TurnPart } from '../translate/turn.ts'
 
-/** The most that an image costs. Source: Anthropic documentation, vision, 2026-11: (width × height) / 750, up to 1.15 MP. */
+/** Upper limit of an image's tokens. Source: Anthropic documentation, vision, 2026-11: (width × height) / 750, up to 1.15 MP. */
 const tokensPerImage = 1600
 
-/** Roles and separators, in every format. */
+/** Estimate for the role and separators of an item. */
 const tokensPerItem = 4
 
-/** Assumed of a model that states no limit. Tokens. */
+/** Assumed context of a model that states none. Tokens. */
 const unknownContext = 32_000
 
 /** The share of a model's context that a request may take: the answer and the error of the estimate need the rest. */
 const promptShare = 0.75
 
-/** The share of a prompt that stays word for word when the older part is shortened. */
+/** The share of the budget that the newest items keep when the older items are shortened. */
 const keptShare = 0.3
 
-/** A longer text is estimated by pieces of it: the rules are slow, at about 10 characters per µs. Characters. */
+/** For longer texts, only samples are estimated: the estimate processes about 10 characters per µs. Characters. */
 const wholeText = 32 * 1024
 const pieces = 4
 const pieceLength = wholeText / pieces
 
-/** Tokens that are estimated without a pause. */
+/** Estimated tokens after which the event loop gets a turn. */
 const estimatedAtOnce = 8000
 
-/** The items do not change, and a run estimates them before each request. */
+/** Caches estimates: items are immutable, and a run estimates them before each request. */
 const known = new WeakMap<TurnItem, number>()
 
-/** An estimate, as `count_tokens` makes it for models that cannot count. */
+/** Estimates tokens like `count_tokens` does for models that cannot count. */
 export function estimateItems(items: readonly TurnItem[]): number {
   return items.reduce((sum, item) => {
     const tokens = known.get(item) ?? estimateItem(item)
@@ -37,8 +37,8 @@ export function estimateItems(items: readonly TurnItem[]): number {
 }
 
 /**
- * The newest items that have about so many tokens together. Estimates a little at a time, because nothing else runs meanwhile;
- * the estimate of these items is known afterwards.
+ * Returns the newest items with at most about `mostTokens` tokens. Estimating blocks the event loop, so it pauses regularly;
+ * later calls of `estimateItems` find these estimates in the cache.
  */
 export async function newestItems(items: readonly TurnItem[], mostTokens: number): Promise<readonly TurnItem[]> {
   let tokens = 0
@@ -97,8 +97,8 @@ function estimateParts(parts: readonly TurnPart[]): number {
 }
 
 /**
- * Where a conversation that is too long is cut: items from this index on stay as they are. Never between a call and its
- * result, nor within an answer.
+ * Returns the index where a conversation that is too long is cut: items from there on stay unchanged. Never cuts between a
+ * call and its result, nor within an answer.
  */
 export function cutAt(items: readonly TurnItem[], budget: number): number {
   const keep = budget * keptShare

@@ -4,7 +4,7 @@ import type { AgentTask } from './agent-task.ts'
 import { capText } from './describe-result.ts'
 import { frame } from './prompts.ts'
 
-/** The user's message with what is attached to it. */
+/** Returns the user's message with its attachments. */
 export function goalOf({ text, attachments }: Pick<AgentTask, 'text' | 'attachments'>): MessageItem {
   const parts: readonly TurnPart[] = attachments.map((attachment) =>
     'text' in attachment
@@ -15,8 +15,8 @@ export function goalOf({ text, attachments }: Pick<AgentTask, 'text' | 'attachme
 }
 
 /**
- * The items of a request. Marks the system prompt and the end for Anthropic's prompt cache: each step repeats all before
- * it. @param isNative false: calls and results become text
+ * Returns the items of a request. Marks the system prompt and the last item for Anthropic's prompt cache, because each step
+ * repeats the previous ones. @param isNative if false, calls and results become text
  */
 export function requestItems(system: string, items: readonly TurnItem[], isNative: boolean): readonly TurnItem[] {
   const sent = items.map((item) => (isNative ? plain(item) : asText(item)))
@@ -27,7 +27,7 @@ export function requestItems(system: string, items: readonly TurnItem[], isNativ
   ]
 }
 
-/** A summary of this program goes to every upstream as a message. */
+/** A compaction without `opaque` is a summary of this program. Every upstream gets it as a message. */
 function plain(item: TurnItem): TurnItem {
   return item.type === 'compaction' && item.opaque === undefined ? userMessage(item.text) : item
 }
@@ -52,10 +52,10 @@ function contentOf(content: string | readonly TurnPart[]): string {
   return content.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`)).join('\n')
 }
 
-/** Of one item in the record that is summarised. Characters. */
+/** Maximum length of one item in the record to summarise. Characters. */
 const maxRecorded = 3000
 
-/** The items as a text to be summarised, within `maxLength` characters. */
+/** Returns the items as a text to summarise, of about `maxLength` characters at most. */
 export function recordOf(items: readonly TurnItem[], boundary: string, maxLength: number): string {
   const texts = items.map((item) => {
     switch (item.type) {

@@ -2,13 +2,13 @@ import { isObject, objectsOf } from '../json/json.ts'
 import type { ToolResult } from '../tools/tool.ts'
 
 export interface DescribedResult {
-  /** Text for the model and for people. */
+  /** The text that the model and people see. */
   readonly text: string
-  /** One line for people. */
+  /** One line that summarises the result for people. */
   readonly message: string
 }
 
-/** A result as text. Files and output come as they are: JSON would double their quotes and hide their lines. */
+/** Describes a result as text. Includes files and output unchanged: JSON would escape their quotes and line ends. */
 export function describeResult(tool: string, result: ToolResult): DescribedResult {
   const { content, files, hits, exitCode } = result
   if (tool === 'mcp.fs.read' && typeof content === 'string') {
@@ -63,7 +63,7 @@ function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
-/** A text of at most `max` characters: its start, and its end, which holds what matters of a program's output. */
+/** Keeps `max` characters of a text: its start and its end. The end of a program's output often has the result. */
 export function capText(text: string, max: number): { readonly text: string; readonly isCut: boolean } {
   if (text.length <= max) return { text, isCut: false }
   const head = Math.floor(max * 0.7)

@@ -5,7 +5,7 @@ import type { Folder } from '../workspace/folder.ts'
 import { diffOf } from '../workspace/patch/render-diff.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 
-/** A call of a tool of the bus. */
+/** A call of a tool by its bus method. */
 export interface BusCall {
   readonly tool: string
   readonly args: unknown
@@ -13,15 +13,15 @@ export interface BusCall {
 
 interface ActionContext {
   readonly folder: Folder
-  /** Hashes of the files that the model has read whole, as they were. */
+  /** SHA-256 of each file whose whole content the model has read or written, by path. */
   readonly hashes: ReadonlyMap<string, string>
   readonly maxFileBytes: number
 }
 
-/** A tool of copilot-anywhere, made of tools of the bus. */
+/** A tool with a name of copilot-anywhere that calls tools of the bus. */
 export interface FileAction {
   readonly name: string
-  /** The tool that it calls. */
+  /** The bus method that it calls. */
   readonly tool: string
   readonly description: string
   readonly parameters: ParametersSchema
@@ -50,7 +50,7 @@ function defineAction<Schema extends z.ZodObject>(
 
 const path = z.string().min(1).describe('Path relative to the workspace, with /.')
 
-/** Of one `readFiles`. */
+/** Maximum number of files of one `readFiles` call. */
 const maxFiles = 20
 
 export const fileActions: readonly FileAction[] = [
@@ -99,7 +99,7 @@ export const fileActions: readonly FileAction[] = [
   }),
 ]
 
-/** Models write plain line ends and no byte order mark, whatever they have read. */
+/** Restores CRLF and the byte order mark of the file, because models write neither, whatever they have read. */
 function likeBefore(before: string, content: string): Buffer {
   const isCrlf = before.includes('\r\n') && !/[^\r]\n/.test(before) && !content.includes('\r')
   const text = isCrlf ? content.replaceAll('\n', '\r\n') : content

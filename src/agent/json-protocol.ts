@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { checkValue } from '../json/check-value.ts'
 import { parseObject } from '../json/json.ts'
 
-/** One entry of `actions`: the tool's name, and its arguments beside it. */
+/** One entry of `actions`. The arguments of the tool are fields of the same object. */
 const action = z.looseObject({ tool: z.string().min(1) })
 
-/** What a model without tool calls answers, as the protocol of copilot-anywhere has it. */
+/** The answer of a model without tool calls in the JSON protocol of copilot-anywhere. */
 const reply = z.looseObject({
   actions: z.array(action).nullish(),
   commentary: z.string().nullish(),
@@ -21,22 +21,22 @@ interface JsonAction {
 export type JsonReply =
   | { readonly kind: 'actions'; readonly actions: readonly JsonAction[]; readonly commentary: string }
   | { readonly kind: 'final'; readonly answer: string }
-  /** `problem`: a sentence for the model. */
+  /** `problem` is a sentence for the model. */
   | { readonly kind: 'invalid'; readonly problem: string }
 
-/** Shown to the model with the rules and again when a reply cannot be used. */
+/** The system prompt and each request for a correction contain this text. */
 export const jsonForms = `A step: {"actions":[{"tool":"readFiles","files":["src/a.ts"]}],"commentary":"Why, in at most 160 characters","done":false}
 The end: {"finalSummary":"What you did, for the user","done":true}`
 
-/** Of a commentary that is shown. Characters. */
+/** Maximum length of a commentary. Characters. */
 const maxCommentary = 160
 
-/** What is read to find the ends of objects, all tries together: a text full of braces has many. Characters. */
+/** Limits the search for ends of objects, summed over all tries: each brace of a text begins a try. Characters. */
 const maxScanned = 2_000_000
 
 /**
- * Reads a reply of the JSON protocol out of a text: alone, in a code fence, or with prose around it. The first object that
- * is a valid reply counts. What follows it is ignored: it was written before the actions had results.
+ * Finds a reply of the JSON protocol in a text: alone, in a code fence, or between prose. Returns the first valid reply.
+ * Ignores what follows it, because the model wrote that before it had the results of the actions.
  */
 export function parseJsonReply(text: string): JsonReply {
   let problem = 'It contains no complete JSON object of these forms.'
@@ -55,9 +55,9 @@ export function parseJsonReply(text: string): JsonReply {
   return { kind: 'invalid', problem }
 }
 
-/** Undefined: an object for something else. */
+/** Returns undefined for an object that has none of the fields of a reply. */
 function toReply({ actions, commentary, done, finalSummary }: z.infer<typeof reply>): JsonReply | undefined {
-  // Actions have no results yet, so that a reply with some is never the end, whatever it says.
+  // The model has not seen the results of these actions, so a reply with actions is never final, even with `done`.
   if (actions && actions.length > 0) {
     return { kind: 'actions', actions: actions.map(toAction), commentary: shorten(commentary ?? '') }
   }
@@ -68,7 +68,7 @@ function toReply({ actions, commentary, done, finalSummary }: z.infer<typeof rep
   return undefined
 }
 
-/** Some models put the arguments into an object of their own. */
+/** Some models put the arguments into an object `args` or `arguments`. */
 function toAction({ tool, ...args }: z.infer<typeof action>): JsonAction {
   const [[key, inner] = ['', undefined], ...others] = Object.entries(args)
   const isWrapped = others.length === 0 && (key === 'args' || key === 'arguments')
@@ -76,13 +76,13 @@ function toAction({ tool, ...args }: z.infer<typeof action>): JsonAction {
   return { tool, args: unwrapped?.success === true ? unwrapped.data : args }
 }
 
-/** One line. */
+/** Returns one line of at most `maxCommentary` characters. */
 function shorten(commentary: string): string {
   const line = commentary.replaceAll(/\s+/g, ' ').trim()
   return line.length <= maxCommentary ? line : `${line.slice(0, maxCommentary - 1)}…`
 }
 
-/** The objects of a text that are JSON: those in code fences first, then all others, in order. None is inside another. */
+/** Yields the JSON objects of a text, without objects inside them: first those at the start of code fences, then all. */
 function* candidatesOf(text: string): Generator<Readonly<Record<string, unknown>>> {
   let left = maxScanned
   for (const opening of [/```[\w-]*\s*\{/g, /\{/g]) {
@@ -98,7 +98,7 @@ function* candidatesOf(text: string): Generator<Readonly<Record<string, unknown>
   }
 }
 
-/** Index after the object that begins at `start`; -1 if it does not end before `stop`. Braces inside strings do not count. */
+/** Returns the index after the object that begins at `start`, or -1 if it does not end before `stop`. Skips strings. */
 function endOfObject(text: string, start: number, stop: number): number {
   let depth = 0
   let isInString = false

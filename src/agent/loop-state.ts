@@ -2,11 +2,11 @@ import type { TurnItem, TurnStop, Usage } from '../translate/turn.ts'
 import type { AgentEvent, ApprovalDecision, ToolOutcome } from './agent-event.ts'
 import type { AgentTask, ApprovalRequest, RunOutcome, RunUsage } from './agent-task.ts'
 
-/** A model of the chain: `agent.model`, then `agent.fallback-models`. */
+/** A model of the run: `agent.model` or one of `agent.fallback-models`. */
 export interface ModelChoice {
   readonly name: string
   readonly contextTokens: number | undefined
-  /** Whether it is asked with native tool calls; otherwise by the JSON protocol. */
+  /** Whether requests offer native tool calls; otherwise they use the JSON protocol. */
   readonly isNative: boolean
 }
 
@@ -17,7 +17,7 @@ export interface LoopSettings {
   readonly maxMinutes: number
   readonly requireApproval: boolean
   readonly initiator: 'user' | 'agent'
-  /** Of the system prompt and the tools. Tokens. */
+  /** Estimate for the system prompt and the tools. Tokens. */
   readonly overheadTokens: number
 }
 
@@ -27,18 +27,18 @@ export interface Call {
   /** The model's name for the tool. */
   readonly name: string
   readonly args: unknown
-  /** Why it cannot be run, e.g. broken JSON. */
+  /** States why the call cannot run, e.g. that its arguments are invalid JSON. */
   readonly problem: string | undefined
 }
 
-/** Where a run stands. Immutable. */
+/** The state of a run. Immutable. */
 export interface LoopState {
   readonly settings: LoopSettings
-  /** In each phase but `new` and `ended`, one command is under way. */
+  /** One command is running, except in the phases `new` and `ended`. */
   readonly phase: 'new' | 'asking' | 'summarising' | 'calling' | 'ended'
   /** The conversation: earlier runs, then this one. */
   readonly items: readonly TurnItem[]
-  /** How many of the items are of earlier runs. */
+  /** Number of items from earlier runs; 0 after this run has summarised them. */
   readonly earlierCount: number
   /** Index of the user's message of this run. */
   readonly goalAt: number
@@ -46,40 +46,41 @@ export interface LoopState {
   readonly step: number
   /** Index of the model in use. */
   readonly modelAt: number
-  /** Calls of the last answer that have no result yet. The first one is under way in the phase `calling`. */
+  /** Calls of the last answer that have no result yet. The first one is running in the phase `calling`. */
   readonly queue: readonly Call[]
-  /** JSON protocol: results of the last answer's actions so far. */
+  /** JSON protocol: the results of the last answer's actions so far. */
   readonly results: readonly string[]
-  /** JSON protocol: whether the last answer was to be given again. */
+  /** Whether the last request asked for a correction of an unusable answer. */
   readonly isCorrecting: boolean
-  /** How often each call was asked for since the last change. */
+  /** How often the model made each call since the last effect. */
   readonly counts: ReadonlyMap<string, number>
-  /** Refused approvals in a row. */
+  /** Number of consecutive refusals by a person. */
   readonly refusals: number
   readonly grants: Grants
   readonly pending: ApprovalRequest | undefined
-  /** Set when the run is to end as soon as what is under way has ended. */
+  /** If set, the run ends with it as soon as the running command has ended. */
   readonly stopping: Ending | undefined
-  /** The step in which the conversation was shortened last. */
+  /** The last step that shortened the conversation; 0 for none. */
   readonly shortenedAt: number
-  /** The step whose request was sent again last, because the answer broke off. */
+  /** The last step that sent its request again because the answer was truncated; 0 for none. */
   readonly repeatedAt: number
-  /** Chat: whether the listeners know that older messages are left out. */
+  /** Chat: whether the last request left out older messages. */
   readonly isWindowed: boolean
   readonly hasAnswered: boolean
   readonly requests: number
   readonly usage: RunUsage
   /** The model that answered last. */
   readonly model: string | undefined
-  /** Estimated tokens of the request under way, and how far the last estimate was off. */
+  /** Estimated tokens of the last request. */
   readonly asked: number
+  /** The factor, at least 1, that corrects estimates. */
   readonly scale: number
 }
 
 /** What a person allowed for the rest of the run. */
 export interface Grants {
   readonly writes: boolean
-  /** Commands, as JSON of folder and argument vector. */
+  /** Allowed commands, each as JSON of its folder and argument vector. */
   readonly commands: ReadonlySet<string>
   readonly tools: ReadonlySet<string>
 }
@@ -98,13 +99,13 @@ export interface Answer {
 }
 
 export interface AskFailure {
-  /** As a person is told. */
+  /** The error message for a person. */
   readonly message: string
   /** The HTTP status that a caller would get. */
   readonly status: number
   readonly isModelMissing: boolean
   readonly isTooLong: boolean
-  /** Whether the model had said nothing yet. */
+  /** Whether the request failed before the answer had any content. */
   readonly isBeforeAnswer: boolean
 }
 
@@ -115,13 +116,13 @@ export interface ToolEnd {
   readonly outcome: ToolOutcome
   /** One line. */
   readonly message: string
-  /** For the model, framed. */
+  /** The text for the model, inside the marks of `frame`. */
   readonly content: string
-  /** For people. */
+  /** The text for people. */
   readonly result: string
   readonly truncated: boolean
   readonly durationMs: number
-  /** Whether it changed a file or ran a command: a call repeated after that is another call. */
+  /** Whether the call changed a file or ran a command. Equal calls before and after an effect do not count as repeated. */
   readonly isEffect: boolean
 }
 
@@ -129,7 +130,7 @@ export type LoopEvent =
   | { readonly type: 'begin' }
   | { readonly type: 'answered'; readonly answer: Answer }
   | { readonly type: 'ask_failed'; readonly failure: AskFailure }
-  /** `text`: undefined if there is no summary. */
+  /** `text` is undefined if the model gave no summary. */
   | { readonly type: 'summarised'; readonly text: string | undefined; readonly usage: Usage | undefined }
   | { readonly type: 'approval_wanted'; readonly request: ApprovalRequest }
   | { readonly type: 'approval_decided'; readonly decision: ApprovalDecision | 'expired' }
@@ -149,7 +150,7 @@ export type LoopCommand =
   | { readonly type: 'call'; readonly call: Call; readonly step: number }
   | { readonly type: 'ask_person'; readonly request: ApprovalRequest }
   | { readonly type: 'settle_approval'; readonly isAllowed: boolean }
-  /** Aborts what is under way. */
+  /** Aborts the running command. */
   | { readonly type: 'abort' }
   | { readonly type: 'end'; readonly ending: Ending; readonly answer: string }
 

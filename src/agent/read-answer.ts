@@ -6,12 +6,12 @@ import { correction, emptyCorrection } from './prompts.ts'
 
 type Reading =
   | { readonly kind: 'calls'; readonly calls: readonly Call[]; readonly commentary: string }
-  /** `isCut`: at the output limit. */
+  /** `isCut`: the answer ended with a reason of `cutStops`. */
   | { readonly kind: 'final'; readonly text: string; readonly isCut: boolean }
-  /** `correction`: what the model is told. `reason`: why the run ends if its next answer is no better. */
+  /** `correction` asks the model for another answer. `reason` states why the run ends if that one is unusable too. */
   | { readonly kind: 'unusable'; readonly correction: string; readonly reason: string }
 
-/** What an answer asks for. @param isNative whether calls are native; otherwise the text is JSON */
+/** Interprets an answer. @param isNative whether its calls are native; otherwise its text is JSON */
 export function readAnswer(answer: Answer, step: number, isNative: boolean): Reading {
   return isNative ? readNative(answer) : readJson(answer, step)
 }
@@ -19,13 +19,13 @@ export function readAnswer(answer: Answer, step: number, isNative: boolean): Rea
 function readNative({ items, text, stop }: Answer): Reading {
   const isCut = cutStops.has(stop)
   const calls = items.filter((item) => item.type === 'tool_call').map((item) => toCall(item, isCut))
-  // The text before the calls was told as it came.
+  // `createTeller` has emitted the text before the calls already.
   if (calls.length > 0) return { kind: 'calls', calls, commentary: '' }
   if (text.trim() === '') return { kind: 'unusable', correction: emptyCorrection, reason: emptyReason(stop) }
   return { kind: 'final', text, isCut }
 }
 
-/** An answer that ended so may lack something, and its last call may be a part of what was meant. */
+/** An answer that ended for these reasons may be incomplete, also within the arguments of its last call. */
 const cutStops: ReadonlySet<TurnStop> = new Set(['max_tokens', 'context_full', 'content_filter'])
 
 function emptyReason(stop: TurnStop): string {

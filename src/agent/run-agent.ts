@@ -19,11 +19,11 @@ import { createToolSet, type ToolSet } from './tool-set.ts'
 export interface AgentDeps {
   readonly runTurn: RunTurn
   readonly tools: Tools
-  /** What the loop must know of a model; undefined: there is no such model. */
+  /** Returns undefined if no model has this name. */
   readonly modelFacts: (name: string) => ModelFacts | undefined
   /** Monotonic. Ms. */
   readonly now: () => number
-  /** Returns a function that ends the timer. */
+  /** Returns a function that cancels the timer. */
   readonly setTimer: (run: () => void, delayMs: number) => () => void
   readonly randomId: () => string
   readonly log: Logger
@@ -34,22 +34,22 @@ interface ModelFacts {
   readonly hasToolCalls: boolean
 }
 
-/** Copilot chooses the model. */
+/** With this name, Copilot chooses the model. */
 const defaultModel = 'auto'
 
-/** A patch needs the bytes before and after; larger files than the workspace's own limit are never written. Bytes. */
+/** The largest value of `workspace.max-file-mb`: no tool writes a larger file. */
 const maxFileBytes = 64 * 1024 * 1024
 
-/** Of one tool result. Characters. */
+/** Bounds of `maxResultOf`: the longest result of a tool that the model gets. Characters. */
 const maxResult = 32_000
 const minResult = 4000
 
-/** Characters per token, roughly. */
+/** A rough average. */
 const charactersPerToken = 4
 
 /**
- * Runs a task to its end: asks the model, runs the tools that it calls, asks a person for approvals. `step-loop.ts` decides;
- * this does what it decides, one thing at a time. Never rejects: failures are outcomes.
+ * Runs a task to its end: asks the model, runs the tools that it calls, asks a person for approvals. `stepLoop` decides each
+ * command, and this function runs it. Never rejects: failures are outcomes.
  */
 export async function runAgent(deps: AgentDeps, task: AgentTask): Promise<AgentOutcome> {
   try {
@@ -239,7 +239,7 @@ function overheadOf({ offered }: ToolSet, prompt: string): number {
   return estimateItems([userMessage(prompt), ...tools])
 }
 
-/** Several results must fit into the smallest context of the chain. */
+/** Several results must fit into the smallest context of the run's models. */
 function maxResultOf(models: LoopSettings['models']): number {
   const smallest = Math.min(...models.map(({ contextTokens }) => promptBudget(contextTokens)))
   return Math.min(Math.max((smallest * charactersPerToken) / 8, minResult), maxResult)

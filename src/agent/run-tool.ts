@@ -11,10 +11,10 @@ import { frame } from './prompts.ts'
 import type { Scope } from './scope.ts'
 import { z } from 'zod'
 
-/** Of a result that people see. Characters. */
+/** Maximum length of a result that people see. Characters. */
 const maxShown = 8 * 1024
 
-/** Of the arguments that people see. Characters of JSON. */
+/** Longer arguments are shortened for people. Characters of JSON. */
 const maxShownArgs = 4 * 1024
 
 export interface ToolRunnerDeps {
@@ -24,29 +24,29 @@ export interface ToolRunnerDeps {
   readonly scope: Scope
   readonly record: ChangeRecord
   readonly maxFileBytes: number
-  /** Of one result that the model gets. Characters. */
+  /** Maximum length of one result that the model gets. Characters. */
   readonly maxResult: number
   readonly boundary: string
   readonly now: () => number
   readonly randomId: () => string
   readonly emit: (event: AgentEvent) => void
-  /** Whether a person, or a setting, allows it. */
+  /** Resolves whether a person, a grant or the settings allow the call. */
   readonly isApproved: (request: ApprovalRequest) => Promise<boolean>
   readonly find: (name: string) => Tool | FileAction | undefined
 }
 
-/** A command that was run. */
+/** A command that a tool has run. */
 export interface CommandRecord {
   readonly argv: readonly string[]
-  /** Undefined: it was stopped. */
+  /** Undefined if the command was stopped. */
   readonly exitCode: number | undefined
 }
 
 export interface ToolRunner {
-  /** Never rejects: a failure is a result for the model. */
+  /** Never rejects: the model gets a failure as a result. */
   readonly run: (call: Call, step: number, signal: AbortSignal) => Promise<ToolEnd>
   readonly commands: readonly CommandRecord[]
-  /** Ids of the journal's entries. */
+  /** Ids of the journal entries of this run, oldest first. */
   readonly patchIds: readonly string[]
 }
 
@@ -54,7 +54,7 @@ const journalFiles = z.array(
   z.object({ path: z.string(), before: z.string().nullable(), after: z.string().nullable() }),
 )
 
-/** Runs what a model asks for: finds the tool, keeps to the allowed folders, asks, and notes what was changed. */
+/** Runs the calls of a model: finds the tool, checks the allowed folders, asks for approval, and records changes. */
 export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
   const { tools, session, scope, record, emit, now } = deps
   const hashes = new Map<string, string>()
@@ -89,7 +89,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
           noteHash(busCall, done.result, text)
           add('ok', message, text)
         } catch (error) {
-          // The other files of a `readFiles` can still be read.
+          // A `readFiles` goes on with its other files.
           const failure = toToolError(error)
           add(failure.failure.kind, failure.message, errorText(failure))
         }
@@ -121,7 +121,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       throw new ToolError({ kind: 'failed', detail: `There is no tool ${JSON.stringify(call.name.slice(0, 100))}.` })
     }
     if (!('toCalls' in found)) return [{ tool: found.name, args }]
-    // The rule for folders comes first: an error of the next step may show what a file holds.
+    // Check the allowed folders first: an error of `toCalls` may reveal the content of a file.
     await scope.narrow(found.tool, args, new AbortController().signal)
     return found.toCalls(args, { folder: session.folder, hashes, maxFileBytes: deps.maxFileBytes })
   }
@@ -157,7 +157,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       },
     })
     const result = await calling.catch((error: unknown) => {
-      // It may have changed files before it was stopped.
+      // The summary lists a stopped command too, because it may have changed files.
       if (approved !== undefined && isStop(error)) commands.push({ argv: approved, exitCode: undefined })
       throw error
     })
@@ -192,7 +192,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     return changes
   }
 
-  /** The model knows the text of a file that it has written whole or read before. */
+  /** The model knows the new content of a file that it has created, or that it had read before the change. */
   function noteWritten({ path, before, after }: JournalFile): void {
     const isKnown = before === null || hashes.get(path) === before
     if (after !== null && isKnown) hashes.set(path, after)
@@ -223,7 +223,7 @@ function toRequest(
   }
 }
 
-/** The registry throws nothing else; a defect of this module is told to the model in general words. */
+/** The registry throws only ToolErrors. Any other error is a defect here, and the model gets a general message. */
 function toToolError(error: unknown): ToolError {
   return error instanceof ToolError
     ? error
@@ -247,7 +247,7 @@ function capLine(line: string): string {
   return line.length <= 300 ? line : `${line.slice(0, 299)}…`
 }
 
-/** Long texts of the arguments are shown as diffs, not here. */
+/** Shortens long arguments for people. An approval shows a long text as a diff. */
 function shownArgs(args: unknown): unknown {
   if (JSON.stringify(args).length <= maxShownArgs) return args
   if (typeof args !== 'object' || args === null) return {}

@@ -6,11 +6,11 @@ import { createPace } from '../workspace/patch/pace.ts'
 import { parsePatch } from '../workspace/patch/parse-patch.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 
-/** What `agent.allowed-roots` lets an agent use. */
+/** Enforces `agent.allowed-roots`. */
 export interface Scope {
-  /** The arguments to call a tool with, which may be narrower. @throws ToolError `denied`, and as `parsePatch` */
+  /** Returns the arguments, with a glob narrowed to the allowed folders. @throws ToolError `denied`, and those of `parsePatch` */
   readonly narrow: (tool: string, args: unknown, signal: AbortSignal) => Promise<unknown>
-  /** A result without what lies outside. */
+  /** Removes files and hits outside the allowed folders from a result. */
   readonly filter: (tool: string, result: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
   /** @throws ToolError `denied` */
   readonly check: (intent: Intent) => void
@@ -28,7 +28,7 @@ export function createScope(allowedRoots: readonly string[], folder: Folder): Sc
     throw new ToolError({ kind: 'denied', detail })
   }
 
-  /** A link inside a folder may lead out of it. */
+  /** Also checks the real path, because a link inside an allowed folder may point outside. */
   async function requireFile(given: string): Promise<void> {
     const path = require(given)
     const real = await realpath(join(folder.root, path)).catch(() => undefined)
@@ -70,7 +70,7 @@ function hasGlob(tool: string): boolean {
   return tool === 'mcp.fs.list' || tool === 'mcp.search.code'
 }
 
-/** So that a limit on the number of results is not used up by what is filtered out. */
+/** Narrows a glob, so that files that `filter` removes do not use up the limit of results. */
 function narrowGlob(glob: string, roots: readonly string[]): string {
   const isAnchored = glob.includes('/') && !glob.startsWith('**/')
   if (isAnchored) return glob

@@ -18,13 +18,13 @@ import type {
 import { summaryText } from './prompts.ts'
 import { readAnswer } from './read-answer.ts'
 
-/** The same call is asked for so often: the run ends instead of running it once more. */
+/** The run ends instead of running the same call this many times. */
 const maxRepeats = 5
 
-/** A person's refusals in a row that end a run. */
+/** Number of consecutive refusals that ends a run. */
 const maxRefusals = 3
 
-/** @param history of earlier runs, oldest first; what comes before its last summary is left out */
+/** @param history the items of earlier runs, oldest first. The run starts at their last summary, if they have one. */
 export function startLoop(settings: LoopSettings, history: readonly TurnItem[], goal: TurnItem): LoopState {
   const summaryAt = history.findLastIndex(({ type }) => type === 'compaction')
   const earlier = history.slice(Math.max(summaryAt, 0))
@@ -56,12 +56,12 @@ export function startLoop(settings: LoopSettings, history: readonly TurnItem[], 
   }
 }
 
-/** The items of this run, for the session's history. */
+/** Returns the items of this run for the session's history. */
 export function newItems({ items, earlierCount }: LoopState): readonly TurnItem[] {
   return items.slice(earlierCount)
 }
 
-/** One step of a run: what has happened, to what is to be done. Pure. */
+/** Reduces an event to the next state and the commands to run. Pure. */
 export function stepLoop(state: LoopState, event: LoopEvent): LoopStep {
   if (state.phase === 'ended') return { state, commands: [] }
   switch (event.type) {
@@ -106,7 +106,7 @@ function nextStep(state: LoopState): LoopStep {
   return withFirst(mode === 'agent' ? [{ type: 'tell', event: header }] : [], ask({ ...state, step }))
 }
 
-/** Asks the model; first for a summary if the conversation is too long for it. */
+/** Sends a request to the model. If the conversation is too long, an agent first asks for a summary; a chat drops old messages. */
 function ask(state: LoopState): LoopStep {
   const model = modelOf(state)
   const { mode, overheadTokens, initiator } = state.settings
@@ -133,7 +133,7 @@ function ask(state: LoopState): LoopStep {
 }
 
 function windowOf({ items, scale, goalAt }: LoopState, budget: number): readonly TurnItem[] {
-  // A smaller share than all of the budget, so that the next message does not move the window again.
+  // `cutAt` fills only a share of the budget, so that the next message does not move the window again.
   const at = Math.min(cutAt(items, budget / scale), goalAt)
   return items.slice(at)
 }
@@ -145,7 +145,7 @@ function shortenAt(state: LoopState): number {
 
 function canShorten(state: LoopState): boolean {
   const at = shortenAt(state)
-  // The user's message stays in any case.
+  // The summary always keeps the user's message, so a part that consists of it alone cannot shrink.
   return at > 1 || (at === 1 && state.goalAt > 0)
 }
 
@@ -180,13 +180,13 @@ function summarised(state: LoopState, text: string | undefined, usage: Usage | u
 function askFailed(state: LoopState, failure: AskFailure): LoopStep {
   if (state.stopping !== undefined) return finish(state, state.stopping)
   if (failure.isTooLong && state.shortenedAt < state.step) {
-    // The estimate was too low, or the limit is another one than the model states.
+    // The estimate was too low, or the model's limit is lower than the model list states.
     const scale = Math.max(state.scale, promptBudget(modelOf(state).contextTokens) / Math.max(state.asked, 1))
     if (canShorten({ ...state, scale })) return shorten({ ...state, scale })
   }
   const { message, isBeforeAnswer } = failure
   const broke = isBeforeAnswer ? 'did not answer' : 'broke off its answer'
-  // The calls of an answer run when it is whole, so nothing of a broken one has been done.
+  // Calls run only after their whole answer has arrived, so no call of a truncated answer has run.
   if (!isBeforeAnswer && mayPass(failure) && state.repeatedAt < state.step) {
     const text = `${modelOf(state).name} ${broke}: ${message} It is asked once more.`
     return withFirst([notice(state, text)], ask({ ...state, repeatedAt: state.step }))
@@ -209,7 +209,7 @@ function mayPass({ status, isModelMissing }: AskFailure): boolean {
 
 function answered(before: LoopState, answer: Answer): LoopStep {
   const { usage, model, items } = answer
-  // The estimate of a text that the rules know badly, such as hashes, is too low.
+  // The estimate can be too low for unusual text, e.g. hashes.
   const scale = usage === undefined || before.asked === 0 ? before.scale : clamp(usage.inputTokens / before.asked, 1, 3)
   const state: LoopState = {
     ...before,
@@ -233,7 +233,7 @@ function answered(before: LoopState, answer: Answer): LoopStep {
     }
     case 'final': {
       const event = { type: 'fragment', kind: 'answer', text: reading.text, step } as const
-      // The text of a native answer was told as it came.
+      // `createTeller` has emitted the text of a native answer already.
       const told: readonly LoopCommand[] = isNative ? [] : [{ type: 'tell', event }]
       const note = reading.isCut ? [notice(state, 'The answer was cut off at the output limit of the model.')] : []
       return withFirst([...told, ...note], finish(state, completed, reading.text))
@@ -287,14 +287,14 @@ function toolEnded(before: LoopState, end: ToolEnd): LoopStep {
   return withFirst(tells, nextCall(state))
 }
 
-/** A call may end while a person still thinks about it. */
+/** A call may end, e.g. at its time limit, while its approval is pending. */
 function expired({ pending }: LoopState): readonly LoopCommand[] {
   if (pending === undefined) return []
   const { approvalId, callId, tool } = pending
   return [{ type: 'tell', event: { type: 'approval', approvalId, callId, tool, state: 'expired' } }]
 }
 
-/** After an effect, files may read otherwise and tests may end otherwise. Only the call with the effect counts on. */
+/** Resets the counts of other calls after an effect, because their results may have changed. */
 function writesOf(counts: LoopState['counts'], call: Call | undefined): LoopState['counts'] {
   const key = `${call?.name} ${JSON.stringify(call?.args)}`
   return new Map([...counts].filter(([each]) => each === key))
@@ -315,7 +315,7 @@ function toolResult(callId: string, content: string, isError: boolean): ToolResu
   return { type: 'tool_result', callId, content, isError, path: '' }
 }
 
-/** JSON protocol: the results as the next message. */
+/** JSON protocol: sends the results as the next message. */
 function withResults(state: LoopState): LoopState {
   if (state.results.length === 0) return state
   return { ...state, items: [...state.items, userMessage(state.results.join('\n\n'))], results: [] }

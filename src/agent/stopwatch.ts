@@ -4,7 +4,7 @@ export interface StopwatchDeps {
   readonly setTimer: (run: () => void, delayMs: number) => () => void
 }
 
-/** Calls `onEnd` when it has run for `limitMs`, without its pauses. */
+/** Calls `onEnd` after `limitMs`. The time between `pause` and `resume` does not count. */
 export function createStopwatch({ now, setTimer }: StopwatchDeps, limitMs: number, onEnd: () => void) {
   let leftMs = limitMs
   let sinceMs = now()

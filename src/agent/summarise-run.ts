@@ -2,10 +2,10 @@ import type { FileChange } from './agent-task.ts'
 import type { Ending } from './loop-state.ts'
 import type { CommandRecord } from './run-tool.ts'
 
-/** Commands that a summary lists. */
+/** A summary lists this many of the newest commands. */
 const maxCommands = 20
 
-/** What really happened, from the journal and the results of tools; then the model's words, as a quotation. */
+/** Lists changes and commands from the journal and the results of tools, then quotes the model's answer. */
 export function summariseRun(run: {
   readonly ending: Ending
   readonly files: readonly FileChange[]

@@ -3,30 +3,30 @@ import type { ParametersSchema, Tool, Tools } from '../tools/tool.ts'
 import type { FunctionTool } from '../translate/turn.ts'
 import { fileActions, type FileAction } from './file-actions.ts'
 
-/** The tools of a session by the names that a model uses. */
+/** The tools of a session under the names that a model uses. */
 export interface ToolSet {
-  /** For native tool calls. */
+  /** The definitions for native tool calls. */
   readonly offered: readonly FunctionTool[]
-  /** What the JSON protocol offers besides listFiles, readFiles, createFile and editFile. */
+  /** The tools that the JSON protocol offers besides listFiles, readFiles, createFile and editFile. */
   readonly described: readonly {
     readonly name: string
     readonly description: string
     readonly parameters: ParametersSchema
   }[]
-  /** By a name that is offered, a name of copilot-anywhere, or the bus method. */
+  /** Finds a tool by its offered name, its name in copilot-anywhere, or its bus method. */
   readonly find: (name: string) => Tool | FileAction | undefined
 }
 
 /**
- * Not for a model: it has its own list of tools, and a call through another tool would pass by the rules for that tool's
- * arguments.
+ * Tools that a model does not get: each request lists the tools already, and `mcp.tools.call` would bypass the checks of
+ * `agent.allowed-roots` on the arguments of the tool that it calls.
  */
 const hidden: ReadonlySet<string> = new Set(['mcp.tools.list', 'mcp.tools.call', 'mcp.session.list'])
 
-/** Offered with native calls beside the bus's own tools, because some models are bad at unified diffs. */
+/** The actions that native tool calls offer too, because some models write incorrect unified diffs. */
 const offeredActions: ReadonlySet<string> = new Set(['createFile', 'editFile'])
 
-/** Upstreams allow names of this length. Characters. */
+/** Upstreams refuse longer names. Characters. */
 const maxNameLength = 64
 
 export function createToolSet(tools: Tools, session: Session, mode: 'chat' | 'agent'): ToolSet {
@@ -52,7 +52,7 @@ export function createToolSet(tools: Tools, session: Session, mode: 'chat' | 'ag
   }
 }
 
-/** The part after `mcp.`, with `_` for everything that upstreams do not allow in a name. */
+/** Returns the part after `mcp.`, with `_` for each character that upstreams refuse in a name. */
 function modelName(busName: string): string {
   return busName
     .replace(/^mcp\./, '')
