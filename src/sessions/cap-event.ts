@@ -1,15 +1,15 @@
 import type { RunEvent } from './session-event.ts'
 
-/** Of one text of an event. Characters. */
+/** Maximum length of one text of an event. Characters. */
 const maxText = 256 * 1024
 
-/** An approval shows the whole of what is approved. Characters. */
+/** Much larger, because a person must see everything that an approval allows. Characters. */
 const maxApproved = 2 * 1024 * 1024
 
-/** Of the arguments of a call, as JSON. Characters. */
+/** Maximum length of the arguments of a call as JSON. Characters. */
 const maxArguments = 32 * 1024
 
-/** The event without what is too long to be kept and sent to everybody; `truncated` says so. */
+/** Shortens long texts and drops long arguments, because each event is stored and sent to all listeners. Sets `truncated` then. */
 export function capEvent(event: RunEvent): RunEvent {
   let isCut = false
   const cut = (text: string, most = maxText): string => {

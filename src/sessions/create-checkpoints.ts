@@ -4,19 +4,19 @@ import type { SessionStore } from './session-store.ts'
 
 export interface CheckpointsDeps {
   readonly file: string
-  /** Undefined if the file cannot be used. */
+  /** Returns undefined if SQLite cannot use the file. */
   readonly attempt: <Result>(act: (store: SessionStore) => Result) => Result | undefined
   readonly isOpen: () => boolean
 }
 
 /**
- * Moves the write-ahead log into the file when it is long. That waits for the disk, and nothing else runs in this process
- * meanwhile, so it happens apart from writes, and after a thread of Node has brought the log to the disk, which is half of it.
+ * Moves a long write-ahead log into the file. SQLite blocks the event loop while it waits for the disk. To shorten that, this
+ * never happens within a write, and Node first syncs the log in another thread, which is about half of the time.
  */
 export interface Checkpoints {
-  /** After a write. */
+  /** Call it after a write: it starts a checkpoint if the log is long. */
   readonly consider: () => void
-  /** Resolves when the log is in the file, or cannot be moved there now. */
+  /** Resolves when the log is in the file, or when SQLite could not move it. */
   readonly run: () => Promise<void>
 }
 
@@ -41,7 +41,7 @@ export function createCheckpoints({ file, attempt, isOpen }: CheckpointsDeps): C
   }
 }
 
-/** Only saves time: SQLite waits for the log itself before it relies on it. */
+/** Only saves time: SQLite syncs the log itself before it relies on it. */
 async function syncLog(log: string): Promise<void> {
   if (log.startsWith(inMemory)) return
   try {
@@ -52,6 +52,6 @@ async function syncLog(log: string): Promise<void> {
       await opened.close()
     }
   } catch {
-    // No log, or a file system that cannot do this.
+    // There is no log, or the file system cannot sync it.
   }
 }

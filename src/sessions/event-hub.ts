@@ -2,86 +2,87 @@ import { deflateRawSync, constants } from 'node:zlib'
 import type { SessionEvent } from './session-event.ts'
 import type { EventRow } from './session-store.ts'
 
-/** Server-sent events as bytes, made once for all listeners. */
+/** Server-sent events as bytes, encoded and compressed at most once for all listeners. */
 export interface Payload {
   readonly bytes: Buffer
-  /** Blocks of a raw deflate stream that refer to nothing before them (RFC 1951), and end on a byte. */
+  /** Raw deflate blocks (RFC 1951) without references to earlier ones. They end at a byte boundary. */
   readonly deflated: () => Buffer
 }
 
-/** A connection. Returns false if it is full: it gets nothing more until `Listening.drained` is called. */
+/** Writes to a connection. After it returns false, the hub sends nothing until the caller calls `Listening.drained`. */
 type Sink = (payload: Payload) => boolean
 
 interface Listening {
-  /** The sink takes more. */
+  /** The sink accepts data again. */
   readonly drained: () => void
   readonly end: () => void
 }
 
 export interface EventHubDeps {
-  /** Stores events; false: they could not be stored now. */
+  /** Returns false if the events could not be stored. */
   readonly save: (events: readonly EventRow[]) => boolean
-  /** The stored events after this one; undefined: they cannot be read. */
+  /** Returns the stored events after this id, or undefined if they cannot be read. */
   readonly read: (after: number, session: string | undefined, limit: number) => readonly EventRow[] | undefined
-  /** Stored events up to this id may have been deleted. */
+  /** Events up to this id may have been deleted. */
   readonly prunedTo: () => number
   /** The id of the first event of this process. */
   readonly firstId: () => number
   /** Ms since epoch. */
   readonly now: () => number
-  /** Returns a function that ends the timer. Must not keep the process alive. */
+  /** Returns a function that cancels the timer. Must not keep the process alive. */
   readonly setTimer: (run: () => void, delayMs: number) => () => void
 }
 
-/** Tells listeners what happens in sessions, in order, and lets them resume. */
+/** Sends the events of sessions to listeners in order. Listeners can resume after an event id. */
 export interface EventHub {
   readonly publish: (sessionId: string, event: SessionEvent) => void
-  /** Stores and sends now what was published. */
+  /** Stores and sends the published events now. */
   readonly flush: () => void
   /**
-   * @param options `session`: only its events. `after`: also what has happened since the event with this id; a `gap` event
-   * stands for those that are gone.
+   * @param options `session` selects the events of one session. `after` also sends the events since that id; a `gap` event
+   * replaces deleted ones.
    */
   readonly listen: (
     sink: Sink,
     options: { readonly session?: string | undefined; readonly after?: number | undefined },
   ) => Listening
-  /** Drops what is kept in memory of a session. */
+  /** Removes the events of a session from memory. */
   readonly forget: (sessionId: string) => void
   /** The id of the newest event; undefined before the first. */
   readonly newest: () => number | undefined
-  /** Stores and sends what was published, and ends the timers. */
+  /** Stores and sends the published events, and cancels the timers. */
   readonly close: () => void
 }
 
-/** Events of this time are stored and sent together; consecutive pieces of a text become one. Ms. */
+/** Events within this time are stored and sent together; consecutive fragments of a text are joined. Ms. */
 const gatherMs = 10
 
-/** For connections that would be closed as idle. Ms. */
+/** Interval of the heartbeat, which keeps proxies from closing idle connections. Ms. */
 const heartbeatMs = 15_000
 
-/** Kept in memory: for listeners that are a little behind, and while the disk is full. Characters and events. */
+/** Limits of the events in memory, which serve slow listeners and wait while the disk is full. Characters and events. */
 const keptLength = 2 * 1024 * 1024
 const keptEvents = 5000
 
-/** Of events that are not sent yet. Characters. */
+/** The hub sends gathered events at once when they exceed this size. Characters. */
 const maxGathered = 256 * 1024
 
-/** Of one fragment that several became. Characters. */
+/** Maximum length of a joined fragment. Characters. */
 const maxFragment = 8 * 1024
 
-/** Until what could not be stored is tried again. Ms. */
+/** Delay before the hub tries again to store events. Ms. */
 const retryMs = 1000
 
-/** What a listener that is behind gets at once. */
+/** Maximum page that a listener gets at once while it catches up. Events and characters. */
 const pageEvents = 200
 const pageLength = 64 * 1024
 
 interface Listener {
   readonly sink: Sink
   readonly session: string | undefined
-  /** Of the last event that was sent or left out. */
+  /** Id of the last event that was sent or skipped. */
   cursor: number
+  /** Whether the listener reads pages until it has caught up; `send` skips it meanwhile. */
   isBehind: boolean
 }
 
@@ -100,9 +101,9 @@ export function createEventHub(deps: EventHubDeps): EventHub {
   /** The newest events, oldest first. */
   let kept: EventRow[] = []
   let keptSum = 0
-  /** Of the newest event that is stored. */
+  /** Id of the newest stored event. */
   let savedTo: number | undefined
-  /** Events that were never stored and are no longer in memory. */
+  /** Ids of events that were never stored and are no longer in memory. */
   let lost: { readonly from: number; readonly to: number } | undefined
   let lastId: number | undefined
   let endGather: (() => void) | undefined
@@ -128,7 +129,7 @@ export function createEventHub(deps: EventHubDeps): EventHub {
     }, retryMs)
   }
 
-  /** Where the events after this one begin in `kept`. */
+  /** Returns the index in `kept` of the first event after this id. */
   function indexAfter(id: number): number {
     let [from, to] = [0, kept.length]
     while (from < to) {
@@ -147,7 +148,8 @@ export function createEventHub(deps: EventHubDeps): EventHub {
     gatheredLength = 0
     kept.push(...rows)
     for (const { data } of rows) keptSum += data.length
-    // Stored before they are sent: after a crash, no listener knows an event that is not there.
+    // Store before sending, so that a listener that resumes after a crash knows no id that the file lacks. If storing fails,
+    // listeners get the events all the same.
     if (save(kept.slice(indexAfter(savedTo ?? 0)))) savedTo = lastId
     else retry()
     forgetOld()
@@ -181,7 +183,7 @@ export function createEventHub(deps: EventHubDeps): EventHub {
     }
   }
 
-  /** The gap behind the cursor that nothing can fill. */
+  /** Returns the ids after the cursor whose events are deleted or lost. */
   function gapAfter(cursor: number): { readonly from: number; readonly to: number } | undefined {
     const pruned = prunedTo()
     if (cursor < pruned) return { from: cursor + 1, to: pruned }
@@ -189,11 +191,11 @@ export function createEventHub(deps: EventHubDeps): EventHub {
     return undefined
   }
 
-  /** The next events of a listener, from memory if they are there; `last` is that of the last one, also of other sessions. */
+  /** Returns the next events of a listener, from memory if possible. `last` is the id up to which the page has all events. */
   function page({ cursor, session }: Listener): { readonly text: string; readonly last: number } {
     const gap = gapAfter(cursor)
     if (gap !== undefined) return { text: toGap(gap), last: gap.to }
-    // The events behind a loss come after its `gap`.
+    // A page ends before lost events, so that the next one begins with their `gap`.
     const end = lost !== undefined && cursor < lost.from ? lost.from - 1 : newestId()
     const firstKept = kept[0]?.id ?? newestId() + 1
     const isInMemory = firstKept <= cursor + 1
@@ -208,7 +210,7 @@ export function createEventHub(deps: EventHubDeps): EventHub {
       last = row.id
     }
     if (isInMemory) return { text, last: end }
-    // After its last row, the file has nothing before the events in memory.
+    // An incomplete page has read the file to its end: all further events are in memory.
     return { text, last: rows.length < pageEvents ? Math.max(last, Math.min(end, firstKept - 1)) : last }
   }
 
@@ -246,7 +248,7 @@ export function createEventHub(deps: EventHubDeps): EventHub {
       const newest = newestId()
       const listener: Listener = { sink, session, cursor: Math.min(after ?? newest, newest), isBehind: true }
       listeners.add(listener)
-      // A client that loses its connection before the first event can resume too.
+      // With this id, a client that loses its connection before the first event can resume too.
       if (sink(toPayload(`retry: 2000\nid: ${listener.cursor}\n\n`))) catchUp(listener)
       endHeartbeat ??= setTimer(beat, heartbeatMs)
       return {
@@ -294,7 +296,7 @@ function toPayload(text: string): Payload {
   }
 }
 
-/** A fragment that continues the one before. */
+/** Joins two consecutive fragments of the same text. Returns undefined if they are not. */
 function mergeFragments(before: SessionEvent, added: SessionEvent): SessionEvent | undefined {
   if (before.type !== 'fragment' || added.type !== 'fragment') return undefined
   const isSame =

@@ -6,7 +6,7 @@ import type { PartRow, RunRow } from './session-store.ts'
 
 export interface InterruptedRunsDeps {
   readonly partsOf: (run: string) => readonly Part[]
-  /** Changes of the session's journal since then, except those with these ids. Undefined: the session is not open. */
+  /** Returns the changes of the session's journal since `fromMs` without `exceptIds`, or undefined if it is not open. */
   readonly changes: (
     sessionId: string,
     since: { readonly fromMs: number; readonly exceptIds: ReadonlySet<string> },
@@ -18,7 +18,7 @@ export interface InterruptedRunsDeps {
   readonly now: () => number
 }
 
-/** Ends the runs that an earlier process has left, and says what they have changed. */
+/** Ends runs that an earlier process has left unfinished, and reports their changes. */
 export async function endInterruptedRuns(rows: readonly RunRow[], deps: InterruptedRunsDeps): Promise<void> {
   for (const row of rows) {
     const data = parseRunData(row)
@@ -49,7 +49,7 @@ export async function endInterruptedRuns(rows: readonly RunRow[], deps: Interrup
   }
 }
 
-/** The recorded diffs, and what the journal has besides: the process may have ended between a change and its record. */
+/** Returns the recorded changes and those only in the journal: the process may have ended between a change and its record. */
 async function changedFiles(
   { session, startedMs, state }: RunRow,
   parts: readonly Part[],
@@ -57,7 +57,7 @@ async function changedFiles(
 ): Promise<readonly FileChange[]> {
   const recorded = filesOfDiffs(parts)
   const writes = parts.filter(({ kind, data }) => kind === 'call' && data['outcome'] === undefined)
-  // Without a call in progress, later changes of the journal are somebody else's.
+  // Without a call in progress, unrecorded changes in the journal belong to somebody else.
   if (state === 'queued' || writes.length === 0) return recorded
   const exceptIds = new Set(parts.flatMap(({ kind, key }) => (kind === 'diff' ? key : [])))
   const unrecorded = (await changes(session, { fromMs: startedMs, exceptIds })) ?? []
@@ -84,7 +84,7 @@ const commandCall = z.object({
   message: z.string().optional(),
 })
 
-/** A command in progress goes on without this program until it ends by itself. */
+/** Lists the commands of a run. One that was in progress may have continued after this program stopped. */
 function commandsOf(parts: readonly Part[]): readonly string[] {
   const waiting = new Set(
     parts.flatMap(({ kind, data }) => {

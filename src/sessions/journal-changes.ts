@@ -3,7 +3,7 @@ import type { Folder } from '../workspace/folder.ts'
 import { readIfThere, type Journal } from '../workspace/patch/journal.ts'
 import { diffOf } from '../workspace/patch/render-diff.ts'
 
-/** What the entries of a journal have changed since then, in their order. A file that has changed again since has no diff. */
+/** Returns the changes of the journal entries since `fromMs`, in order. `diff` is '' if the file has changed again since. */
 export async function journalChanges(
   journal: Journal,
   folder: Folder,

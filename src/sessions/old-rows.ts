@@ -1,36 +1,36 @@
 import { z } from 'zod'
 import type { SessionSql } from './session-sql.ts'
 
-/** What is kept beyond these limits is deleted, a part at a time. */
+/** Limits of the stored rows. */
 interface KeepLimits {
-  /** What is older goes. Ms since epoch. */
+  /** Older rows are deleted. Ms since epoch. */
   readonly sinceMs: number
   readonly runsPerSession: number
   readonly events: number
   readonly entriesPerSession: number
 }
 
-/** The newest rows of all sessions. */
+/** Keys of the newest rows of all sessions. */
 interface NewestRows {
   readonly run: number
   readonly event: number
   readonly entry: number
 }
 
-/** Deletes a little at a time, because nothing else runs in this process meanwhile. */
+/** Deletes few rows with each call, because SQLite blocks the event loop. */
 export interface OldRows {
-  /** Deletes a part of what is too old or too much. Returns whether there may be more. */
+  /** Deletes some rows beyond the limits. Returns whether there may be more. */
   readonly prune: (limits: KeepLimits) => boolean
   readonly newest: () => NewestRows
-  /** Deletes a part of a session's rows up to `newest`. Returns whether there may be more. */
+  /** Deletes some rows of a session up to `newest`. Returns whether there may be more. */
   readonly forget: (session: string, newest: NewestRows) => boolean
 }
 
-/** Rows and bytes of one call. Deleted pages are overwritten, which takes most of the time. */
+/** Maximum of one call. Bytes count because `secure_delete` overwrites deleted pages, which takes most of the time. */
 const rowsAtOnce = 200
 const bytesAtOnce = 256 * 1024
 
-/** More than the runs of a session that can be in progress. */
+/** Must exceed the number of runs of a session that can be in progress: the oldest rows may all be such runs. */
 const runsSeen = 50
 
 const numberRow = z.object({ value: z.number().nullable() })
@@ -55,7 +55,7 @@ export function createOldRows(
   const numberOf = (sql: string, ...values: readonly (string | number)[]): number | undefined =>
     all(numberRow, sql, ...values)[0]?.value ?? undefined
 
-  /** The session after `pruned`, in the order of their ids. */
+  /** Returns the session after `pruned` in the order of ids. */
   function nextSession(): string | undefined {
     const names = ['runs', 'entries'].map(
       (table) => all(nameRow, `SELECT min(session) AS value FROM ${table} WHERE session > ?`, pruned)[0]?.value,
@@ -63,7 +63,7 @@ export function createOldRows(
     return names.filter((name) => typeof name === 'string').toSorted()[0]
   }
 
-  /** Deletes the first of these rows, oldest first. Returns the last that was deleted. */
+  /** Deletes rows from the first on, within the budget. Returns the key of the last deleted row. */
   function deleteFirst(
     budget: Budget,
     table: 'parts' | 'items' | 'events' | 'entries',
@@ -75,7 +75,7 @@ export function createOldRows(
     for (const [at, row] of rows.entries()) {
       if (isSpent(budget) || !isOld(row, at)) break
       change(`DELETE FROM ${table} WHERE ${key} = ?`, row.key)
-      // Overwritten pages are in the log too.
+      // SQLite also writes the overwritten pages to the write-ahead log.
       addLogged(row.size)
       budget.rows -= 1
       budget.bytes -= row.size
@@ -84,7 +84,7 @@ export function createOldRows(
     return last
   }
 
-  /** The last call for a run deletes the run itself. */
+  /** Deletes the run itself only after all its parts and items, which may take several calls. */
   function deleteRun(budget: Budget, id: string): void {
     for (const table of ['parts', 'items'] as const) {
       const sql = `SELECT seq AS key, 0 AS timeMs, octet_length(data) AS size FROM ${table} WHERE run = ? ORDER BY seq LIMIT ?`
@@ -129,7 +129,7 @@ export function createOldRows(
     deleteFirst(budget, 'entries', rows, ({ key, timeMs }) => key <= (tooMany ?? 0) || timeMs < sinceMs)
   }
 
-  /** Events are in the order of time: those before the first that stays are deleted. */
+  /** Stops at the first event that stays, because events are in the order of time. */
   function pruneEvents(budget: Budget, { sinceMs, events }: KeepLimits): void {
     const excess = (numberOf('SELECT count(*) AS value FROM events') ?? 0) - events
     const rows = all(
@@ -146,7 +146,7 @@ export function createOldRows(
     const budget = { rows: rowsAtOnce, bytes: bytesAtOnce }
     write(() => act(budget))
     const isSome = budget.rows < rowsAtOnce
-    // The pages of deleted rows leave the file.
+    // Returns the pages of deleted rows to the file system.
     if (isSome) pragma(`incremental_vacuum(${rowsAtOnce})`)
     return isSome
   }

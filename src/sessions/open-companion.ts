@@ -8,13 +8,13 @@ import type { Sessions } from './sessions.ts'
 
 export interface CompanionDeps
   extends WorkspacesDeps, Pick<AgentDeps, 'runTurn' | 'modelFacts' | 'setTimer' | 'randomId'> {
-  /** False: messages and runs are in memory only. `if-free`: unless no other process has the file. */
+  /** If false, messages and runs are in memory only. `if-free` does the same while another process has the file. */
   readonly keepsSessions: boolean | 'if-free'
-  /** For messages that name none, if the configuration names none. */
+  /** Returns the model for messages without one, if the configuration names none either. */
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
 }
 
-/** Everything that exists while a workspace is configured. */
+/** The parts that exist only while a workspace is configured. */
 export interface Companion {
   readonly workspaces: OpenWorkspaces
   readonly sessions: Sessions
@@ -35,7 +35,7 @@ export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
     file: dataDir === undefined || keepsSessions === false ? inMemory : join(dataDir, 'sessions.db'),
     isOptional: keepsSessions === 'if-free',
     async runAgent(task) {
-      // Loaded with the first message.
+      // Only a message needs the agent, so a start without messages is faster.
       const { runAgent } = await import('../agent/run-agent.ts')
       return runAgent({ runTurn, tools: workspaces.tools, modelFacts, now: monotonicMs, setTimer, randomId, log }, task)
     },

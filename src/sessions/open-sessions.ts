@@ -18,15 +18,15 @@ import type { Workspaces } from './workspaces.ts'
 export interface SessionsDeps {
   readonly config: () => Config
   readonly workspaces: Pick<Workspaces, 'sessions' | 'find' | 'onChange'>
-  /** `:memory:` for one that is not kept. */
+  /** With `:memory:`, sessions last until the process ends. */
   readonly file: string
-  /** Whether sessions are in memory only while another process has the file; otherwise they are unavailable. */
+  /** If true, sessions are in memory while another process has the file. Otherwise they are unavailable then. */
   readonly isOptional?: boolean | undefined
-  /** The largest size of the file. Default: that of the store. */
+  /** Maximum size of the file. Default: that of `openSessionStore`. */
   readonly maxBytes?: number | undefined
   readonly runAgent: (task: AgentTask) => Promise<AgentOutcome>
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
-  /** What the journal of a session has since then; undefined if it is not open. */
+  /** Returns the changes of a session's journal since `fromMs` without `exceptIds`, or undefined if it is not open. */
   readonly changes: (
     sessionId: string,
     since: { readonly fromMs: number; readonly exceptIds: ReadonlySet<string> },
@@ -36,28 +36,28 @@ export interface SessionsDeps {
   readonly now: () => number
   /** Monotonic. Ms. */
   readonly monotonicMs: () => number
-  /** Returns a function that ends the timer. Must not keep the process alive. */
+  /** Returns a function that cancels the timer. Must not keep the process alive. */
   readonly setTimer: (run: () => void, delayMs: number) => () => void
   readonly log: Logger
 }
 
-/** Of earlier items that a run gets, besides the newest: what the models with the largest context read. Characters. */
+/** Maximum of earlier items for a run, without the newest run's: as much as the largest contexts hold. Characters of JSON. */
 const maxHistory = 4 * 1024 * 1024
 
-/** Of earlier items that are read without a pause. Characters. */
+/** Characters of earlier items after which the event loop gets a turn. */
 const historyAtOnce = 256 * 1024
 
-/** Between two searches for what is too old. Ms. */
+/** Interval between two searches for old rows. Ms. */
 const pruneEveryMs = 60 * 60 * 1000
 
-/** Between two parts of a large deletion. Ms. */
+/** Interval between two parts of a large deletion. Ms. */
 const pruneAgainMs = 200
 
 const keptEvents = 50_000
 const keptEntries = 5000
 const dayMs = 24 * 60 * 60 * 1000
 
-/** Messages, runs and events of the open workspaces. The file is opened when something is stored or read. */
+/** Creates the messages, runs and events of the open workspaces. Opens the file only when it stores or reads something. */
 export function openSessions(deps: SessionsDeps): Sessions {
   const { config, workspaces, now, monotonicMs, setTimer, log } = deps
   const openedAt = { ms: now(), monotonicMs: monotonicMs() }
@@ -81,7 +81,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
     },
     read: (after, session, limit) => attempt((store) => store.eventsAfter(after, session, limit)),
     prunedTo: () => attempt((store) => store.prunedTo()) ?? 0,
-    // Larger than every id of an earlier process, even if its last ones were not stored or the file is a new one.
+    // The time is larger than each id of an earlier process, also if that could not store its last events or had another file.
     firstId: () => Math.max(use((store) => store.lastEventId()) + 1, now()),
     now,
     setTimer,
@@ -130,7 +130,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
     }
   }
 
-  /** Undefined if the file cannot be used. */
+  /** Returns undefined if SQLite cannot use the file. */
   function attempt<Result>(act: (store: SessionStore) => Result): Result | undefined {
     try {
       return file.use(act)
@@ -140,14 +140,14 @@ export function openSessions(deps: SessionsDeps): Sessions {
     }
   }
 
-  /** Reads what was stored and what was about to be. */
+  /** Stores waiting writes before it reads. */
   function read<Result>(act: (store: SessionStore) => Result): Result {
     hub.flush()
     return use(act)
   }
 
   function onOpen(store: SessionStore): void {
-    // A client with an id from another file learns that it has missed something.
+    // A client that resumes with an id of another file gets a `gap` event.
     if (store.lastEventId() === 0) store.setPrunedTo(hub.newest() ?? Math.max(now() - 1, 0))
     const unfinished = store.unfinished().filter(({ id }) => runs.find(id) === undefined)
     endPrune ??= setTimer(prune, pruneAgainMs)
@@ -178,7 +178,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
 
   function prune(): void {
     const { keepDays, keepRuns } = config().sessions
-    // A clock that jumps ahead deletes nothing; while the machine sleeps, the other clock may stand still.
+    // Use the smaller one: the wall clock may jump ahead, which must delete nothing, and the monotonic one may ignore sleep.
     const time = Math.min(now(), openedAt.ms + monotonicMs() - openedAt.monotonicMs)
     const hasMore = attempt((store) =>
       store.prune({
@@ -192,7 +192,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
     endPrune = setTimer(prune, hasMore === true ? pruneAgainMs : pruneEveryMs)
   }
 
-  /** Reads a little at a time, because nothing else runs meanwhile. */
+  /** Reads the runs one by one and pauses regularly, because reading blocks the event loop. */
   async function earlierItems(sessionId: string): Promise<AgentTask['history']> {
     hub.flush()
     const runsOfItems: AgentTask['history'][] = []
@@ -201,7 +201,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
     let lengthAtOnce = 0
     for (;;) {
       const found = use((store) => store.itemsBefore(sessionId, before))
-      // An attached image is long as text, and cheap for a model.
+      // The newest run does not count, because an attached image is long as text but has few tokens.
       if (runsOfItems.length > 0) length += found?.data.length ?? 0
       if (found === undefined || length > maxHistory) return runsOfItems.toReversed().flat()
       runsOfItems.push(parseItems(found.data))
@@ -217,7 +217,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
   const endOnChange = workspaces.onChange(() => {
     const before = known
     known = new Map(workspaces.sessions().map(({ id, name }) => [id, name]))
-    // Without a listener and a file, there is nobody to tell.
+    // As long as the file is closed, there is neither a listener nor a record.
     if (!file.isOpen()) return
     for (const [id, name] of before) if (!known.has(id)) hub.publish(id, { type: 'lifecycle', state: 'removed', name })
     for (const [id, name] of known) if (!before.has(id)) hub.publish(id, { type: 'lifecycle', state: 'added', name })

@@ -19,20 +19,20 @@ import type { Workspaces } from './workspaces.ts'
 
 export interface WorkspacesDeps {
   readonly config: () => Config
-  /** The folder for the journals of all workspaces; undefined: nothing can be written. */
+  /** The folder for the journals of all workspaces. If undefined, tools cannot write. */
   readonly dataDir: string | undefined
-  /** For paths that begin with `~`. */
+  /** Replaces `~` at the start of a configured path. */
   readonly homeDir: () => string
-  /** Tools from elsewhere, behind the workspaces' own. */
+  /** Tools of providers and MCP servers. They follow the workspaces' own tools in lists. */
   readonly sources?: readonly ToolSource[]
   readonly log: Logger
 }
 
 export interface OpenWorkspaces extends Workspaces {
-  /** Opens and closes workspaces as the configuration now says. Calls run one after the other. */
+  /** Opens and closes workspaces to match the current configuration. Calls run one after the other. */
   readonly reconfigure: () => Promise<void>
   readonly listing: () => readonly SessionListing[]
-  /** What the journal of a session has since then, without the entries of these ids; undefined if it is not open. */
+  /** Returns the changes of a session's journal since `fromMs` without `exceptIds`, or undefined if it is not open. */
   readonly changes: (
     sessionId: string,
     since: { readonly fromMs: number; readonly exceptIds: ReadonlySet<string> },
@@ -42,13 +42,13 @@ export interface OpenWorkspaces extends Workspaces {
 
 interface Open {
   readonly session: Session
-  /** As configured; undefined: the folder's. */
+  /** The configured name. If undefined, the session is named after its folder. */
   readonly givenName: string | undefined
   readonly controller: AbortController
   journal: Promise<Journal> | undefined
 }
 
-/** Opens the configured workspaces. One that cannot be opened is logged and left out. */
+/** Opens the configured workspaces. Logs and skips those that it cannot open. */
 export async function openWorkspaces({
   config,
   dataDir,
@@ -187,7 +187,7 @@ export async function openWorkspaces({
 
 const base32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
-/** 50 bits of the path's hash, in base32 (RFC 4648 §6, in lower case): the path itself stays private. */
+/** Returns 50 bits of the path's hash in lower-case base32 (RFC 4648 §6), because an id must not reveal the path. */
 function idOf(root: string): string {
   const bytes = hash('sha256', root, 'buffer')
   let bits = bytes.readBigUInt64BE() >> 14n

@@ -2,8 +2,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import { DatabaseError, inMemory, inTransaction } from '../sqlite/database.ts'
 
 /**
- * The statements that make a file of each version from the one before. `PRAGMA user_version` counts those that a file has.
- * Lists are JSON, because they are read as a whole.
+ * Each migration turns a file of one version into the next version. `PRAGMA user_version` counts the migrations of a file.
+ * Lists are JSON columns, because they are always read whole.
  */
 const migrations: readonly string[] = [
   `
@@ -54,13 +54,13 @@ const migrations: readonly string[] = [
 ]
 
 /**
- * `create-checkpoints.ts` moves the log into the file much earlier. SQLite does it within a write if that comes too late.
+ * SQLite moves a log of this size into the file within a write. `create-checkpoints.ts` normally does so much earlier.
  * Pages.
  */
 const checkpointPages = 16_384
 
 /**
- * Sets how the database works, and brings its tables to the newest version.
+ * Sets the pragmas of the database and migrates its tables to the newest version.
  * @throws DatabaseError, or the error of SQLite
  */
 export function prepareSessions(database: DatabaseSync, file: string, maxBytes: number): void {
@@ -72,17 +72,17 @@ export function prepareSessions(database: DatabaseSync, file: string, maxBytes: 
       `${file} was written by a newer copilot-proxy. Update copilot-proxy, or move the file.`,
     )
   }
-  // Before the first table is created.
+  // SQLite needs this before the first table exists.
   if (version === 0) database.exec('PRAGMA auto_vacuum = INCREMENTAL')
-  // WAL: a write waits for the disk only if it is the first after a checkpoint. NORMAL: a power cut may cost the last writes,
-  // a crash of this process costs none.
+  // In WAL mode, only the first write after a checkpoint waits for the disk. With NORMAL, a power failure may lose the last
+  // writes; a crash of this process loses none.
   database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON')
   database.prepare(`PRAGMA wal_autocheckpoint = ${checkpointPages}`).get()
   if (file !== inMemory) database.prepare('PRAGMA journal_mode = WAL').get()
   const pageSize = database.prepare('PRAGMA page_size').get()?.['page_size']
   if (typeof pageSize === 'number') database.prepare(`PRAGMA max_page_count = ${Math.ceil(maxBytes / pageSize)}`).get()
   if (version === migrations.length) {
-    // Takes the lock. A file that was cut off is found now and not in the middle of a run.
+    // Takes the lock, and finds a truncated file now rather than in the middle of a run.
     inTransaction(database, () => database.prepare('SELECT count(*) FROM runs').get())
     return
   }

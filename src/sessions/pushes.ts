@@ -16,23 +16,23 @@ export interface PushesDeps {
   readonly log: Pick<Logger, 'warn'>
 }
 
-/** Texts that wait for the run before to end; beyond, the oldest are left out of the next message. */
+/** Maximum number of texts that wait for the end of a run. The next message leaves out the oldest of more texts. */
 const maxWaiting = 50
 
-/** Characters. */
+/** Maximum length of one text and of all waiting texts of a session. Characters. */
 const maxText = 64 * 1024
 
 /**
- * Takes what providers say. Injected texts start one run at a time in each session; those that arrive meanwhile become one
- * message of the next run.
+ * Handles pushes of providers. Injected texts start one run at a time in each session; the texts that arrive meanwhile become
+ * one message, which starts the next run.
  */
 export function createPushes({ config, runs, saveEntry, publish, now, log }: PushesDeps): (push: Push) => void {
-  /** By session: what waits for the end of its injected run. */
+  /** The pushes that wait for the end of an injected run, by session id. */
   const waiting = new Map<string, { readonly pushes: Push[]; dropped: number }>()
 
   function inject(sessionId: string, pushes: readonly Push[], dropped: number): void {
     const { enabled, requireApproval } = config().agent
-    // A provider is not the user: where nobody would be asked, what it says changes nothing.
+    // A provider is not the user, so its texts may cause changes only if a person has to approve them.
     const mode = enabled && requireApproval ? 'agent' : 'chat'
     const left = dropped === 0 ? '' : `(${dropped} earlier events were left out.)\n\n`
     const text = left + pushes.map(toMessage).join('\n\n')

@@ -4,7 +4,7 @@ import type { FileChange } from '../agent/agent-task.ts'
 import { reportUsage, type DoneEvent, type RunEvent } from './session-event.ts'
 import type { PartRow, RunRow } from './session-store.ts'
 
-/** `waiting`: for an approval. */
+/** A `waiting` run waits for an approval. */
 export type RunState = 'queued' | 'running' | 'waiting' | 'ended'
 
 const count = z.object({
@@ -21,17 +21,17 @@ const usage = z.object({
   nanoAiu: z.number().optional(),
 })
 
-/** What is stored of a run besides its parts. */
+/** The stored data of a run without its parts. */
 export const runData = z.object({
   mode: z.enum(['chat', 'agent']),
   text: z.string(),
-  /** As the message names it. */
+  /** The model that the message names. */
   model: z.string().optional(),
   origin: z.enum(['user', 'provider']),
   provider: z.string().optional(),
   attachments: z.array(z.object({ name: z.string(), mediaType: z.string() })).optional(),
   step: z.number(),
-  /** What the run has used so far. */
+  /** The requests and usage so far. */
   progress: z.object({ requests: z.number(), usage, model: z.string().optional() }).optional(),
   end: z
     .object({
@@ -58,12 +58,12 @@ export const runData = z.object({
 export type RunData = z.infer<typeof runData>
 export type RunEnd = NonNullable<RunData['end']>
 
-/** What a run that ends without an outcome of the agent has used. */
+/** Returns the usage of a run that ends without an outcome of the agent. */
 export function usedBy({ progress }: RunData): Pick<RunEnd, 'requests' | 'usage' | 'model'> {
   return progress ?? { requests: 0, usage: { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 } }
 }
 
-/** Of the texts of one kind in a step. Characters. */
+/** Maximum length of all texts of one kind in a step. Characters. */
 const maxStepText = 16 * 1024
 
 const call = z.looseObject({ callId: z.string(), tool: z.string(), step: z.number() })
@@ -71,10 +71,9 @@ const approval = z.looseObject({ approvalId: z.string(), state: z.string() })
 const stepText = z.object({ step: z.number(), kind: z.enum(['commentary', 'notice']), text: z.string() })
 const diff = z.object({ patchId: z.string(), diff: z.string(), files: z.array(count) })
 
-/** A part of a run, parsed. */
 export type Part = Pick<PartRow, 'kind' | 'key'> & { readonly data: Readonly<Record<string, unknown>> }
 
-/** What an event adds to the record of its run; undefined: nothing. @param known the part so far */
+/** Returns the part that an event adds or updates in the record of its run. @param known finds the part as stored so far */
 export function partOf(
   event: RunEvent,
   known: (kind: Part['kind'], key: string) => Part | undefined,
@@ -100,7 +99,7 @@ export function partOf(
       if (kind !== 'commentary' && kind !== 'notice') return undefined
       const key = `${step}/${kind}`
       const before = stepText.safeParse(known('text', key)?.data).data?.text
-      // A commentary comes in pieces, a notice is whole.
+      // A commentary may consist of several fragments; each notice is one fragment.
       const whole = before === undefined ? event.text : before + (kind === 'notice' ? '\n' : '') + event.text
       return { kind: 'text', key, data: { step, kind, text: whole.slice(0, maxStepText) } }
     }
@@ -110,7 +109,7 @@ export function partOf(
   }
 }
 
-/** The net change of several diffs, as far as it can be told from them: the text of all, and the sums of their lines. */
+/** Joins the diffs of each file and adds their line counts. Unlike a net change, it also counts lines that changed twice. */
 export function filesOfDiffs(parts: readonly Part[]): readonly FileChange[] {
   const byPath = new Map<string, FileChange>()
   for (const { kind, data } of parts) {
@@ -156,12 +155,12 @@ export function toDone(id: string, steps: number, end: RunEnd): DoneEvent & { re
 
 interface ReportedStep {
   readonly step: number
-  /** What the model said before it acted, and what the run had to tell. */
+  /** The commentaries of the model and the notices of the run. */
   readonly texts: { readonly kind: 'commentary' | 'notice'; readonly text: string }[]
   readonly calls: Readonly<Record<string, unknown>>[]
 }
 
-/** `GET /runs/{id}` */
+/** Returns the body of `GET /runs/{id}`. */
 export function reportRun(
   { id, session, state, startedMs, endedMs }: Omit<RunRow, 'data'>,
   data: RunData,
@@ -212,7 +211,7 @@ export function reportRun(
   }
 }
 
-/** One of `GET /sessions/{id}/messages` */
+/** Returns one message of `GET /sessions/{id}/messages`. */
 export function reportMessage({ id, state, startedMs }: RunRow, data: RunData) {
   const { mode, text, model, origin, provider, attachments, step, end } = data
   return {

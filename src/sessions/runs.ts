@@ -17,14 +17,17 @@ export interface RunsDeps {
   readonly find: (sessionId: string) => Session | undefined
   /** Never rejects. */
   readonly runAgent: (task: AgentTask) => Promise<AgentOutcome>
-  /** For messages that name none, if the configuration names none. */
+  /** Returns the model for messages without one, if the configuration names none either. */
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
-  /** The items of earlier runs. */
+  /** Returns the items of earlier runs, oldest first. */
   readonly history: (sessionId: string) => Promise<AgentTask['history']>
   readonly publish: (sessionId: string, event: SessionEvent) => void
-  /** Stores and sends what was published. */
+  /** Stores and sends the published events. */
   readonly flush: () => void
-  /** @param row called when it is stored: the text of the message may be long @param length of its text, in characters */
+  /**
+   * @param length the length of the message's text, in characters
+   * @param row the writer calls it when it stores the run, so that a long text is encoded only once
+   */
   readonly saveRun: (id: string, length: number, row: () => RunRow) => void
   readonly savePart: (run: string, part: Part) => void
   readonly saveItems: (sessionId: string, run: string, items: AgentOutcome['items']) => void
@@ -34,14 +37,14 @@ export interface RunsDeps {
   readonly log: Logger
 }
 
-/** Runs from their message to their end. */
+/** The runs in progress: each one from its message to its end. */
 export interface Runs {
   readonly start: (message: NewMessage) => string
-  /** Undefined: not in progress. */
+  /** Returns undefined if the run is not in progress. */
   readonly cancel: (id: string, reason: string) => RunState | undefined
-  /** Undefined: no approval with this id waits. */
+  /** Returns undefined if no approval with this id is pending. */
   readonly decide: (approvalId: string, decision: ApprovalDecision) => ApprovalDecision | undefined
-  /** A run in progress. */
+  /** Finds a run in progress. */
   readonly find: (
     id: string,
   ) => { readonly row: RunRow; readonly data: RunData; readonly parts: readonly Part[] } | undefined
@@ -53,10 +56,10 @@ export interface Runs {
   readonly stop: (graceMs: number) => Promise<void>
 }
 
-/** Runs of an agent that wait behind another one of the same session. */
+/** Maximum number of agent runs that wait for another one of the same session. */
 const maxQueued = 20
 
-/** Chats of a session at once. */
+/** Maximum number of concurrent chats of a session. */
 const maxChats = 8
 
 interface Run {
@@ -67,11 +70,11 @@ interface Run {
   readonly startedMs: number
   readonly controller: AbortController
   readonly parts: Map<string, Part>
-  /** By id: what the agent waits for. */
+  /** Functions that pass the decision of a pending approval to the agent, by approval id. */
   readonly approvals: Map<string, (decision: ApprovalDecision) => void>
   readonly ended: PromiseWithResolvers<void>
   state: RunState
-  /** Why it was cancelled. */
+  /** The reason for the cancellation. */
   cancelReason: string | undefined
 }
 
@@ -184,7 +187,7 @@ export function createRuns(deps: RunsDeps): Runs {
     }
   }
 
-  /** What an agent says of its run. */
+  /** Records and publishes an event of an agent. */
   function note(run: Run, given: AgentEvent): void {
     if (run.state === 'ended') return
     const event: RunEvent = capEvent({ ...given, id: run.id })
@@ -276,7 +279,7 @@ export function createRuns(deps: RunsDeps): Runs {
       for (const run of runs.values()) {
         const resolve = run.approvals.get(approvalId)
         if (resolve === undefined) continue
-        // The first decision wins, before the agent has heard of it.
+        // Remove the approval at once, so that a second decision cannot arrive before the agent has handled the first.
         run.approvals.delete(approvalId)
         const part = run.parts.get(`approval/${approvalId}`)
         if (part !== undefined) {
@@ -317,7 +320,7 @@ export function createRuns(deps: RunsDeps): Runs {
     async stop(graceMs) {
       isStopping = true
       const ends = Array.from(runs.values(), ({ ended }) => ended.promise)
-      // Those that wait go first, so that none of them starts.
+      // Cancel the queued runs first, so that none of them starts.
       for (const run of [...runs.values()].toReversed()) cancelRun(run, 'copilot-proxy was stopped.')
       const late = Promise.withResolvers<void>()
       const timer = setTimeout(late.resolve, graceMs)

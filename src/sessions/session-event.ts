@@ -3,10 +3,10 @@ import type { RunOutcome, RunUsage } from '../agent/agent-task.ts'
 
 export type RunMode = 'chat' | 'agent'
 
-/** What happens in a session, as `GET /events` tells it. */
+/** An event of a session, as `GET /events` sends it. */
 export type SessionEvent = RunEvent | PlainEvent
 
-/** `id`: of the run, which is the message's. `truncated`: a text or the arguments were cut. */
+/** `id` is the id of the run and of its message. `truncated`: `capEvent` has shortened a text or dropped the arguments. */
 export type RunEvent = { readonly id: string; readonly truncated?: boolean } & (InboundEvent | AgentEvent | DoneEvent)
 
 type PlainEvent = PushEvent | LifecycleEvent | ErrorEvent
@@ -16,7 +16,7 @@ interface InboundEvent {
   readonly type: 'inbound'
   readonly text: string
   readonly mode: RunMode
-  /** As the message names it. */
+  /** The model that the message names. */
   readonly model?: string
   readonly origin: 'user' | 'provider'
   readonly provider?: string
@@ -37,10 +37,10 @@ export interface DoneEvent {
   readonly usage: ReportedUsage
 }
 
-/** With AI credits in place of their billionths. */
+/** The usage of a run, with AI credits instead of billionths of them. */
 export type ReportedUsage = Omit<RunUsage, 'nanoAiu'> & { readonly credits?: number }
 
-/** A provider says something, at a level that reaches people. */
+/** A push of a provider at the level `surface` or `inject`, which people see. */
 interface PushEvent {
   readonly type: 'push'
   readonly provider: string
@@ -50,15 +50,15 @@ interface PushEvent {
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
-/** `started`: a run began. `idle`: the last one ended. */
+/** `started`: a run has begun. `idle`: the last run in progress has ended. */
 interface LifecycleEvent {
   readonly type: 'lifecycle'
   readonly state: 'added' | 'removed' | 'started' | 'idle' | 'shutdown'
-  /** Of the session. */
+  /** Name of the session. */
   readonly name?: string
 }
 
-/** A failure that ends no run. */
+/** A failure outside of a run, e.g. a full disk. */
 interface ErrorEvent {
   readonly type: 'error'
   readonly code: string

@@ -3,11 +3,11 @@ import { DatabaseError, identify, inMemory, setAside } from '../sqlite/database.
 import { openSessionStore, type SessionStore } from './session-store.ts'
 
 export interface SessionFileDeps {
-  /** `:memory:` for one that is not kept. */
+  /** With `:memory:`, sessions last until the process ends. */
   readonly file: string
-  /** Whether there is a store in memory while another process has the file. */
+  /** If true, the store is in memory while another process has the file. */
   readonly isOptional?: boolean | undefined
-  /** Default: that of the store. */
+  /** Default: that of `openSessionStore`. */
   readonly maxBytes?: number | undefined
   readonly log: Pick<Logger, 'error' | 'warn'>
 }
@@ -18,14 +18,14 @@ export interface SessionFile {
   /** Whether the store is in memory because another process has the file. */
   readonly isReplaced: () => boolean
   /**
-   * Calls `act` with the store. A damaged file is set aside, and `act` gets a new one.
+   * Calls `act` with the store. If the file is damaged, moves it aside and calls `act` with a new one.
    * @throws DatabaseError
    */
   readonly use: <Result>(act: (store: SessionStore) => Result) => Result
   readonly close: () => void
 }
 
-/** @param onOpen called with each store that is opened, before anything else uses it */
+/** @param onOpen runs with each opened store before anything else uses it */
 export function createSessionFile(
   { file, isOptional, maxBytes, log }: SessionFileDeps,
   onOpen: (store: SessionStore) => void,

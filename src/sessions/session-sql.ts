@@ -2,22 +2,22 @@ import type { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
 import { DatabaseError, inTransaction, withDatabaseErrors } from '../sqlite/database.ts'
 
-/** Statements on the file of the sessions, each prepared once. Every call may throw a DatabaseError. */
+/** Runs statements on the file of the sessions and prepares each one once. Every call may throw a DatabaseError. */
 export interface SessionSql {
   readonly all: <Row>(schema: z.ZodType<Row>, sql: string, ...values: readonly (string | number)[]) => Row[]
-  /** Returns how many rows were changed. */
+  /** Returns the number of changed rows. */
   readonly change: (sql: string, ...values: readonly (string | number | null)[]) => number
-  /** All writes of `act`, or none if it throws. */
+  /** Does all writes of `act`, or none if it throws. */
   readonly write: (act: () => void) => void
   readonly pragma: (text: string) => void
-  /** About how much the write-ahead log has grown since `resetLogged`. Bytes. */
+  /** Estimated growth of the write-ahead log since `resetLogged`. Bytes. */
   readonly logged: () => number
-  /** Adds what a statement writes besides its values. Bytes. */
+  /** Adds bytes that a statement writes besides its values. */
   readonly addLogged: (bytes: number) => void
   readonly resetLogged: () => void
 }
 
-/** Of a write besides its texts: the pages of tables and indexes. Bytes. */
+/** Estimate of the pages of tables and indexes that a transaction writes besides its texts. Bytes. */
 const writeOverhead = 4 * 4096
 
 export function createSessionSql(database: DatabaseSync, file: string): SessionSql {

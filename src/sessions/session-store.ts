@@ -4,7 +4,7 @@ import { createOldRows, type OldRows } from './old-rows.ts'
 import { prepareSessions } from './prepare-sessions.ts'
 import { createSessionSql } from './session-sql.ts'
 
-/** The head of a run. `data` is JSON. */
+/** A run without its parts and items. `data` is JSON of `runData`. */
 export interface RunRow {
   readonly id: string
   readonly session: string
@@ -15,7 +15,7 @@ export interface RunRow {
   readonly data: string
 }
 
-/** A call, an approval, a diff or a text of a run. `key` is unique among the parts of one kind of the run. */
+/** A call, an approval, a diff or a text of a run. `key` is unique within the run and kind. */
 export interface PartRow {
   readonly run: string
   readonly kind: 'call' | 'approval' | 'diff' | 'text'
@@ -44,13 +44,13 @@ export interface EntryRow {
 
 export interface Page {
   readonly limit: number
-  /** Only what is older than this one. */
+  /** Selects rows older than the one with this id. */
   readonly before?: string | undefined
 }
 
 /** Sessions in one SQLite file. Every call may throw a DatabaseError. */
 export interface SessionStore extends OldRows {
-  /** All writes of `act`, or none if it throws. */
+  /** Does all writes of `act`, or none if it throws. */
   readonly write: (act: () => void) => void
   readonly putRun: (run: RunRow) => void
   readonly putPart: (part: PartRow) => void
@@ -58,15 +58,15 @@ export interface SessionStore extends OldRows {
   readonly putEvents: (events: readonly EventRow[]) => void
   readonly putEntry: (entry: Omit<EntryRow, 'id'>) => void
   readonly run: (id: string) => RunRow | undefined
-  /** The newest last. */
+  /** Oldest first. */
   readonly runsOf: (session: string, page: Page) => readonly RunRow[]
   readonly unfinished: () => readonly RunRow[]
   readonly partsOf: (run: string) => readonly PartRow[]
   readonly approval: (id: string) => PartRow | undefined
-  /** The items of the newest run before this one, by the order of their storing. */
+  /** Returns the items that were stored last before `seq`. */
   readonly itemsBefore: (session: string, seq: number) => { readonly seq: number; readonly data: string } | undefined
   readonly eventsAfter: (id: number, session: string | undefined, limit: number) => readonly EventRow[]
-  /** Of the newest event that was ever stored; 0 if there was none. */
+  /** Id of the newest event that was ever stored, or 0. */
   readonly lastEventId: () => number
   /** Events up to this id may have been deleted. */
   readonly prunedTo: () => number
@@ -75,11 +75,11 @@ export interface SessionStore extends OldRows {
     session: string,
   ) => readonly { readonly name: string; readonly entries: number; readonly lastMs: number }[]
   readonly entriesOf: (session: string, stream: string, page: Page) => readonly EntryRow[]
-  /** Whether the write-ahead log is so long that it should be moved into the file. */
+  /** Whether it is time to move the write-ahead log into the file. */
   readonly hasLongLog: () => boolean
-  /** Moves the write-ahead log into the file, and waits for the disk. */
+  /** Moves the write-ahead log into the file. Blocks until the disk has it. */
   readonly checkpoint: () => void
-  /** Also removes the text of the log: what was deleted would stay there until its next use. */
+  /** Moves the log into the file and truncates it: otherwise deleted text would stay in the log until SQLite overwrites it. */
   readonly emptyLog: () => void
   readonly close: () => void
 }
@@ -119,20 +119,20 @@ const streamRow = z.object({ name: z.string(), entries: z.number(), lastMs: z.nu
 const itemsRow = z.object({ seq: z.number(), data: z.string() })
 const valueRow = z.object({ value: z.number().nullable() })
 
-/** More than the limits of `prune` leave of usual messages. */
+/** More than usual messages need within the limits of `prune`. */
 const defaultMaxBytes = 2 ** 31
 
-/** A write-ahead log of this size is moved into the file. Bytes, roughly. */
+/** A checkpoint moves a write-ahead log of this estimated size into the file. Bytes. */
 const longLog = 512 * 1024
 
-/** How long to wait for a process that has the file open, blocking this one. Ms. */
+/** Time to wait for another process that has the file open. Blocks this process. Ms. */
 const waitMs = 50
 
 /**
- * Opens or creates the file for this process alone, until `close` or its end: two would take each other's runs for
- * interrupted ones.
- * @param file `:memory:` for one that is not kept
- * @param maxBytes the file grows no larger: a write that would make it so fails as on a full disk
+ * Opens or creates the file and locks it until `close` or the end of the process: two processes would treat each other's runs
+ * as interrupted.
+ * @param file with `:memory:`, sessions last until `close`
+ * @param maxBytes a write that would make the file larger fails as on a full disk
  */
 export function openSessionStore(file: string, maxBytes: number = defaultMaxBytes): SessionStore {
   const guarded = <Result>(act: () => Result): Result => withDatabaseErrors(file, 'the sessions', act)

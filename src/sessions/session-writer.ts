@@ -8,22 +8,22 @@ export interface SessionWriterDeps {
   /** Monotonic. Ms. */
   readonly now: () => number
   readonly log: Pick<Logger, 'error' | 'info' | 'warn'>
-  /** Called when nothing can be stored any more, once until that has changed. */
+  /** The writer calls it with the first failed flush after a successful one. */
   readonly onFailure: (error: DatabaseError) => void
 }
 
-/** Gathers writes for one transaction. Nothing here throws: what cannot be stored is tried again. */
+/** Gathers writes for one transaction. Never throws a DatabaseError: writes that fail wait for the next flush. */
 export interface SessionWriter {
-  /** @param key a later write with the same key takes its place @param length of its text, in characters */
+  /** @param key a later write with the same key replaces this one @param length the length of its text, in characters */
   readonly put: (key: string, length: number, write: (store: SessionStore) => void) => void
-  /** Stores what was put, and these events. Returns false if nothing could be stored. */
+  /** Stores the gathered writes and these events. Returns false if it stored nothing. */
   readonly flush: (events: readonly EventRow[]) => boolean
 }
 
-/** Of writes that cannot be stored; beyond, the oldest are lost. Characters. */
+/** While writes fail, the oldest ones are dropped above this size. Characters. */
 const maxWaiting = 8 * 1024 * 1024
 
-/** Between two attempts to write. Ms. */
+/** Minimum time between a failed attempt and the next one. Ms. */
 const retryMs = 1000
 
 export function createSessionWriter({ file, now, log, onFailure }: SessionWriterDeps): SessionWriter {
@@ -36,7 +36,7 @@ export function createSessionWriter({ file, now, log, onFailure }: SessionWriter
     waiting.delete(key)
   }
 
-  /** A single large write is dropped rather than all others. */
+  /** Drops a write larger than the limit first, so that it does not displace all others. */
   function dropExcess(lossy: { lost: number }): void {
     const large = [...waiting].filter(([, write]) => write.length > maxWaiting)
     for (const [key] of [...large, ...waiting]) {
@@ -65,7 +65,7 @@ export function createSessionWriter({ file, now, log, onFailure }: SessionWriter
       remove(key)
       waiting.set(key, { length: added, write })
       length += added
-      // While writes succeed, the next flush stores all of it, however much it is.
+      // While writes succeed, the next flush stores them all, whatever their size.
       if (failure !== undefined) dropExcess(failure)
     },
     flush(events) {

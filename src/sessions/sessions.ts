@@ -5,10 +5,9 @@ import type { reportMessage, reportRun, RunState } from './run-record.ts'
 import type { RunMode } from './session-event.ts'
 import type { Page } from './session-store.ts'
 
-/** A message to a session. */
 export interface NewMessage {
   readonly sessionId: string
-  /** Without the agent prefix. */
+  /** The text of the message without the agent prefix. */
   readonly text: string
   readonly mode: RunMode
   readonly model?: string | undefined
@@ -19,7 +18,10 @@ export interface NewMessage {
   readonly keyName: string | undefined
 }
 
-/** What a provider says, unasked. `keep`: for the stream. `surface`: for people too. `inject`: for the model too. */
+/**
+ * An unsolicited text of a provider. All levels store it in the stream. `surface` also sends it to people, and `inject` also
+ * to people and the model.
+ */
 export interface Push {
   readonly sessionId: string
   readonly provider: string
@@ -38,24 +40,24 @@ export interface OpenRun {
   readonly startedAt: string
 }
 
-/** The messages, runs, approvals, streams and events of all sessions. Every function throws Faults `session_refused`. */
+/** The messages, runs, approvals, streams and events of all sessions. A Fault `session_refused` states the problem. */
 export interface Sessions {
-  /** Returns the id of the message and its run. @throws Fault `too_many_runs`, `agent_disabled`, `session_not_found` */
+  /** Returns the id of the message and its run. Problems: `too_many_runs`, `agent_disabled`, `session_not_found`. */
   readonly start: (message: NewMessage) => string
   readonly cancel: (runId: string) => RunState
   readonly decide: (approvalId: string, decision: ApprovalDecision) => ApprovalDecision
   readonly run: (runId: string) => ReturnType<typeof reportRun>
   readonly messages: (sessionId: string, page: Page) => readonly ReturnType<typeof reportMessage>[]
   readonly openRuns: (sessionId: string) => readonly OpenRun[]
-  /** Deletes everything that is kept of a session so far. @throws Fault `run_in_progress` */
+  /** Deletes all messages, runs, events and stream entries of a session so far. Problem: `run_in_progress`. */
   readonly forget: (sessionId: string) => Promise<void>
   readonly streams: (sessionId: string) => readonly StreamReport[]
   readonly entries: (sessionId: string, stream: string, page: Page) => readonly Readonly<Record<string, unknown>>[]
   readonly listen: EventHub['listen']
   readonly push: (push: Push) => void
-  /** Calls `listener` when a run of a session starts and when its last one has ended. Returns a function that ends this. */
+  /** Calls `listener` when a run of a session starts and when its last one has ended. Returns a function that unsubscribes. */
   readonly lifecycle: (listener: (sessionId: string, state: 'started' | 'idle') => void) => () => void
-  /** Cancels all runs, and resolves when they have ended and their last events were sent, at the latest after `graceMs`. */
+  /** Cancels all runs. Resolves when they have ended and their last events are sent, at the latest after `graceMs`. */
   readonly stop: (graceMs: number) => Promise<void>
   readonly close: () => void
 }
