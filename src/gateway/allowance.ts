@@ -1,16 +1,16 @@
-/** What one connection may send, as a token bucket. */
+/** The token bucket that limits the messages of one connection. */
 export interface Allowance {
   readonly left: number
-  /** When `left` was counted. Ms. */
+  /** The time at which `left` was counted. Ms. */
   readonly atMs: number
-  /** Cost of what was refused since the last pause. */
+  /** Cost of the refused messages since the last pause. */
   readonly refused: number
   readonly refusedAtMs: number
 }
 
 export type Verdict = 'ok' | 'limited' | 'flood'
 
-/** A message costs 1, and 1 more for each of these. Bytes. */
+/** A message costs 1, and 1 more for each block of this size. Bytes. */
 const chargedBytes = 16 * 1024
 
 const perSecond = 100
@@ -19,7 +19,7 @@ const burst = 400
 /** Cost of refused messages after which a connection is closed. */
 const maxRefused = 1000
 
-/** The back-off that the document asks for, after which refusals are forgotten. Ms. */
+/** The back-off that the protocol document asks for. After such a pause, earlier refusals do not count. Ms. */
 const pauseMs = 1000
 
 export function fullAllowance(nowMs: number): Allowance {

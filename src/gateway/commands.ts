@@ -1,2 +1,2 @@
-/** Requests of `copilot-proxy gateway`, at the gateway's own port. */
+/** HTTP requests that `copilot-proxy gateway` sends to the gateway's port. */
 export const gatewayCommands = { providers: 'GET /providers', rotate: 'POST /token/rotate' } as const

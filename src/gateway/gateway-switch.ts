@@ -11,33 +11,33 @@ export interface GatewaySwitchDeps extends Pick<
   GatewayDeps,
   'config' | 'dataDir' | 'portHolder' | 'holdSecrets' | 'log' | 'setTimer'
 > {
-  /** Read for COPILOT_HOME. */
+  /** The environment, which may set COPILOT_HOME. */
   readonly env: Readonly<Record<string, string | undefined>>
-  /** The user's own folder. May throw. */
+  /** Returns the user's home directory. May throw. */
   readonly homeDir: () => string
 }
 
-/** What the open workspaces give to the gateway. */
+/** The functions of the open workspaces that the gateway needs. */
 type GatewayHost = Pick<GatewayDeps, 'workspaces' | 'push' | 'lifecycle'>
 
-/** The gateway as the configuration wants it: open or not. */
+/** Opens and closes the gateway as the configuration states. */
 export interface GatewaySwitch {
   /** A source of tools for the registry; it has none while the gateway is closed. */
   readonly tools: ProviderTools
   /**
-   * Opens, closes or reopens the gateway as the configuration now says. `host` is undefined while no workspace is configured.
+   * Opens, closes or reopens the gateway to match the configuration. `host` is undefined while no workspace is configured.
    * Calls run one after the other.
    */
   readonly update: (host: GatewayHost | undefined) => Promise<void>
-  /** For programs that the daemon starts as providers; undefined while the gateway is closed. */
+  /** Returns the token for programs that the daemon starts as providers, or undefined while the gateway is closed. */
   readonly token: () => string | undefined
   readonly close: (deadlineMs: number) => Promise<void>
 }
 
-/** Between two pings of a connection. Ms. */
+/** Interval between two pings of a connection. Ms. */
 const pingMs = 30_000
 
-/** For providers to say goodbye when the configuration closes the gateway. Ms. */
+/** Time for providers to send `goodbye` when the configuration closes the gateway. Ms. */
 const reconfiguredMs = 5000
 
 export function createGatewaySwitch(deps: GatewaySwitchDeps): GatewaySwitch {
@@ -58,7 +58,7 @@ export function createGatewaySwitch(deps: GatewaySwitchDeps): GatewaySwitch {
     const isWanted = host !== undefined && wanted.enabled
     if (gateway !== undefined && (!isWanted || !isDeepStrictEqual(wanted, settings))) await closeNow(reconfiguredMs)
     if (!isWanted || gateway !== undefined) return
-    // Loaded here, so that a daemon without the gateway holds none of it.
+    // Import it here, so that a daemon without the gateway does not load it.
     const { openGateway } = await import('./open-gateway.ts')
     gateway = await openGateway({
       ...deps,
@@ -87,7 +87,7 @@ export function createGatewaySwitch(deps: GatewaySwitchDeps): GatewaySwitch {
   }
 }
 
-/** Removes what gateways of killed daemons have left: their records in this folder, and their tokens. */
+/** Removes the records and tokens that gateways of killed daemons have left. */
 export async function removeStaleRecords(dataDir: string, log: GatewaySwitchDeps['log']): Promise<void> {
   try {
     const { removeStaleTokens } = await import('./token-files.ts')
@@ -101,7 +101,7 @@ function processStart(of: number): Promise<string | undefined> {
   return findProcessStart(of, { platform, env: ownEnv })
 }
 
-/** The folder in which providers look for the token; undefined: there is none. */
+/** Returns the folder in which providers look for the token, or undefined if there is no home directory. */
 function findDiscoveryDir({ env, homeDir }: Pick<GatewaySwitchDeps, 'env' | 'homeDir'>): string | undefined {
   const given = env['COPILOT_HOME']
   const found = given !== undefined && isAbsolute(given) ? given : homeCopilot(homeDir)

@@ -14,13 +14,13 @@ export interface ListenOptions {
   /** `server.allowed-hosts` and `server.allowed-origins`. */
   readonly allowed: () => { readonly hosts: readonly string[]; readonly origins: readonly string[] }
   readonly onConnection: (connection: Connection) => ConnectionEvents
-  /** Answers a command; undefined: there is no such command. `key`: what it authorises itself with. */
+  /** Answers a command; returns undefined for an unknown one. `key` is the bearer token of the request. */
   readonly onCommand: (command: string, key: string) => Promise<CommandReply | undefined>
-  /** Between two pings of a connection. Ms. */
+  /** Interval between two pings of a connection. Ms. */
   readonly pingMs: number
 }
 
-/** `body`: sent as JSON. */
+/** `body` is sent as JSON. */
 export interface CommandReply {
   readonly status: number
   readonly body: object
@@ -29,32 +29,32 @@ export interface CommandReply {
 export interface Listener {
   /** E.g. `ws://127.0.0.1:9400`. */
   readonly url: string
-  /** Stops accepting, and cuts the connections that are still open. */
+  /** Stops accepting connections and closes those that are open. */
   readonly close: () => Promise<void>
 }
 
-/** Of connections that are open at a time, WebSockets and others. */
+/** Maximum number of open connections, WebSockets and others. */
 const maxConnections = 512
 
-/** A larger message closes its connection; one above the document's limits is answered and may be sent again. Bytes. */
+/** A larger message closes its connection. Between the limits of the document and this one, it gets an error message. Bytes. */
 const maxFrameBytes = 16 * 1024 * 1024
 
-/** Messages that a provider has not read yet. Bytes. */
+/** Maximum of queued messages that a provider has not read. Bytes. */
 const maxQueuedBytes = 8 * 1024 * 1024
 
-/** For the close frames of WebSockets. Ms. */
+/** Time for WebSockets to answer the close frame. Ms. */
 const closeMs = 1500
 
-/** From the first byte to the last header of a handshake. Ms. */
+/** Time limit for the headers of a request. Ms. */
 const headersMs = 10_000
 
 /**
- * Listens for providers. Programs resolve `localhost` to IPv4, IPv6 or both, so 127.0.0.1 stands for both.
+ * Listens for providers. Programs resolve `localhost` to IPv4, IPv6 or both, so 127.0.0.1 also listens on ::1.
  * @throws the error of `listen`, unchanged
  */
 export async function listenForProviders(options: ListenOptions): Promise<Listener> {
   const { host, port, onConnection, onCommand, pingMs } = options
-  // `import` of node:http is avoided for the reason that http/connections.ts states.
+  // http/connections.ts states why this does not import node:http.
   const { createServer } = nodeProcess.getBuiltinModule('node:http')
   const server = createServer({ headersTimeout: headersMs, requestTimeout: headersMs, requireHostHeader: false })
   const connections = new Set<Connection>()
@@ -72,7 +72,7 @@ export async function listenForProviders(options: ListenOptions): Promise<Listen
     })
   })
 
-  /** Why a web page may be behind a request; undefined: there is none. */
+  /** Returns why a web page may have sent a request, or undefined if none can have. */
   function refusalOf(request: IncomingMessage): string | undefined {
     if (!hasOneAuthority(request)) return 'the request target and the Host header name different hosts'
     const { hosts, origins } = options.allowed()
@@ -141,7 +141,7 @@ export async function listenForProviders(options: ListenOptions): Promise<Listen
       stopSecond?.()
       server.close()
       for (const connection of connections) connection.close(closeCodes.goingAway, 'shutting down')
-      // WebSockets are no connections of the HTTP server any more.
+      // `closeAllConnections` does not close WebSockets, so wait for them and destroy them after `closeMs`.
       server.closeAllConnections()
       if (sockets.size === 0) return
       const cut = setTimeout(() => {
@@ -176,7 +176,7 @@ function refuseUpgrade(socket: Duplex, detail: string): void {
   )
 }
 
-/** Compares in a time that does not depend on the texts. */
+/** Compares in constant time. */
 export function isSameSecret(given: string, secret: string): boolean {
   return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', secret, 'buffer'))
 }

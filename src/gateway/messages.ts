@@ -3,17 +3,17 @@ import { checkValue } from '../json/check-value.ts'
 import { isObject, isTooDeep, type JsonObject } from '../json/json.ts'
 
 // The messages of the provider interface, core profile (protocol version 2). Pure: text to messages, messages to text.
-// The document lies in test/fixtures/gateway/provider-interface-core-profile.md.
+// The protocol document is test/fixtures/gateway/provider-interface-core-profile.md.
 
 export const protocolVersion = 2
 
 const megabyte = 1024 * 1024
 
-/** Of a message as UTF-8. Bytes. */
+/** Maximum sizes of a result and of any other message. Bytes of UTF-8. */
 const maxResultBytes = 5 * megabyte
 export const maxMessageBytes = 2 * megabyte
 
-/** Names, streams and reasons are for people to read. Characters. */
+/** Maximum length of names, streams and reasons, which people read. Characters. */
 const maxNameLength = 200
 
 const name = z
@@ -22,14 +22,14 @@ const name = z
   .max(maxNameLength, `must have at most ${maxNameLength} characters`)
   .regex(/^[^\p{Cc}\u2028\u2029]*$/u, 'must have no control characters')
 
-// Each is loose: unknown fields are ignored.
+// Each schema is loose, because the document demands that unknown fields are ignored.
 
 const auth = z.looseObject({ type: z.literal('auth'), token: z.string() })
 
 const hello = z.looseObject({
   type: z.literal('hello'),
   name,
-  /** Compared after all else is known to be well-formed: any other value is a mismatch. */
+  /** The state machine compares it, so that any other value is a version mismatch and no malformed message. */
   protocolVersion: z.unknown().optional(),
   session: z.string(),
   tools: z.array(z.unknown()).optional(),
@@ -91,17 +91,16 @@ export type ErrorCode =
   | 'INVALID_JSON'
   | 'UNKNOWN_TYPE'
 
-/** The gateway closes the connection after these. */
+/** The gateway closes the connection after an error with one of these codes. */
 export const fatalCodes: ReadonlySet<ErrorCode> = new Set(['AUTH_FAILED', 'UNSUPPORTED_VERSION'])
 
 export interface ActiveSession {
   readonly id: string
   readonly label: string
-  /** The folder. */
+  /** Path of the workspace. */
   readonly cwd: string
 }
 
-/** Why a call is cancelled. */
 export type CancelReason = 'timeout' | 'cancelled'
 
 export type GatewayMessage =
@@ -137,21 +136,21 @@ export type GatewayMessage =
       readonly sessionId?: string | undefined
     }
 
-/** @throws TypeError, RangeError for arguments that JSON cannot hold */
+/** @throws TypeError, RangeError for arguments that JSON cannot represent */
 export function encodeMessage(message: GatewayMessage): string {
   return JSON.stringify(message)
 }
 
-/** A message that cannot be followed. */
+/** The reason why the gateway refuses a message. */
 export interface Problem {
   readonly ok: false
   readonly code: 'PAYLOAD_TOO_LARGE' | 'INVALID_JSON' | 'UNKNOWN_TYPE'
   readonly detail: string
-  /** What the message says of itself. */
+  /** The `type` field of the message, if it is readable. */
   readonly type?: string | undefined
-  /** Of a result: the call that it means. */
+  /** The id of the call, if the message is a result with a readable id. */
   readonly id?: string | undefined
-  /** It may be the result of any call: malformed, too large, or a result without a readable id. */
+  /** Whether the message may be the result of any call: it is malformed, too large, or a result without a readable id. */
   readonly isAmbiguous: boolean
 }
 
@@ -200,7 +199,7 @@ function malformed(detail: string): Problem {
   return { ok: false, code: 'INVALID_JSON', detail, isAmbiguous: true }
 }
 
-/** A message that is larger than any may be is not read, so its type is unknown. */
+/** @param type undefined for a message above all limits, which is not parsed */
 export function tooLarge(type?: string): Problem {
   const detail =
     type === undefined

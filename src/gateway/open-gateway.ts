@@ -25,35 +25,35 @@ export interface GatewayDeps {
   readonly workspaces: Pick<Workspaces, 'sessions' | 'onChange' | 'tools'>
   readonly providers: ProviderTools
   readonly push: (push: ProviderPush) => void
-  /** Calls `listener` when a run of a session starts, and when none is left. Returns a function that ends this. */
+  /** Calls `listener` when a run of a session starts and when its last run has ended. Returns a function that unsubscribes. */
   readonly lifecycle: (listener: LifecycleListener) => () => void
-  /** For the record that commands read; undefined: none is written. */
+  /** The folder for the record that commands read. If undefined, there is no record. */
   readonly dataDir: string | undefined
-  /** Where providers look for the token; undefined: nowhere. */
+  /** The folder in which providers look for the token, if there is one. */
   readonly discoveryDir: string | undefined
   readonly pid: number
   readonly processStart: (pid: number) => Promise<string | undefined>
-  /** Who listens on a port in use, e.g. `node (process 17)`. */
+  /** Names the program that listens on a port in use, e.g. `node (process 17)`. */
   readonly portHolder: (address: { readonly host: string; readonly port: number }) => Promise<string>
-  /** Credentials that no log line may hold. */
+  /** Adds credentials to those that no log line may contain. */
   readonly holdSecrets: (...values: readonly string[]) => void
   readonly log: Logger
   /** Monotonic. Ms. */
   readonly now: () => number
   readonly setTimer: (run: () => void, delayMs: number) => () => void
-  /** Hexadecimal digits of this many random bytes. */
+  /** Returns this number of random bytes as hexadecimal digits. */
   readonly randomHex: (bytes: number) => string
   readonly pingMs: number
 }
 
 export interface Gateway {
-  /** Undefined: it could not listen yet. */
+  /** Returns undefined while the gateway cannot listen. */
   readonly url: () => string | undefined
-  /** `TAP_PROVIDER_TOKEN` of programs that the daemon starts as providers; of no other program. */
+  /** `TAP_PROVIDER_TOKEN` for programs that the daemon starts as providers. Other programs must not get it. */
   readonly token: () => string
-  /** Makes a new token and closes the connections of all providers. */
+  /** Creates a new token and closes the connections of all providers. */
   readonly rotate: () => Promise<void>
-  /** Tells providers to end within `deadlineMs`, then ends their connections and removes the token. */
+  /** Asks providers to end within `deadlineMs`, then closes their connections and removes the token. */
   readonly close: (deadlineMs: number) => Promise<void>
 }
 
@@ -65,22 +65,22 @@ interface ProviderListing {
   readonly calls: CallCounts
 }
 
-/** After `shutdown.pending` for a session that was removed. Ms. */
+/** Deadline in `shutdown.pending` for a session that was removed. Ms. */
 const removedSessionMs = 5000
 
-/** Between two log lines about refused tokens: a provider with an old one tries again every few seconds. Ms. */
+/** Interval of log lines about refused tokens, because a provider with an old token retries every few seconds. Ms. */
 const refusedTokenLogMs = 60_000
 
-/** Before the gateway tries again to listen: doubled with each failure. Ms. */
+/** First and longest delay before the gateway tries again to listen. Each failure doubles it. Ms. */
 const firstRetryMs = 2000
 const longestRetryMs = 60_000
 
-/** All providers are programs of this machine, so wrong tokens count together. */
+/** Wrong tokens of all providers count together, because all of them run on this machine. */
 const loopback = 'loopback'
 
 /**
- * Opens the gateway for tool providers. If it cannot listen, because its port is in use for example, that is logged once, the
- * daemon goes on without it, and the gateway opens as soon as it can.
+ * Opens the gateway for tool providers. If it cannot listen, e.g. because its port is in use, it logs that once and retries,
+ * while the daemon runs without it.
  */
 export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   const { config, workspaces, providers, log, now, setTimer } = deps
@@ -92,7 +92,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
     processStart: deps.processStart,
     log,
   })
-  /** Each connection, and what resolves when it is gone. */
+  /** Each open connection with a promise that resolves when it has closed. */
   const open = new Map<ProviderConnection, PromiseWithResolvers<void>>()
   const startedAt = new Date().toISOString()
   const controlKey = deps.randomHex(32)
@@ -102,7 +102,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   let listener: Listener | undefined
   let retryMs = firstRetryMs
   let cancelRetry: (() => void) | undefined
-  /** The attempt to listen that is in progress. */
+  /** The current attempt to listen. */
   let retrying: Promise<void> | undefined
   let isClosed = false
   let problem: string | undefined
@@ -128,9 +128,9 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
 
   const ownerOf: Surroundings['ownerOf'] = (sessionId, provider) => {
     const session = workspaces.sessions().find(({ id }) => id === sessionId)
-    // The agent has these beside the tools of the session.
+    // The agent offers these names besides the tools of the session.
     const owners = new Map(fileActions.map(({ name }) => [name, 'copilot-proxy']))
-    // Its own earlier connection is replaced.
+    // A new connection replaces the provider's earlier one, so the earlier one's tools do not conflict.
     const own = new Set(
       providers
         .bound()
@@ -212,7 +212,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
     log.info('the token for tool providers has changed')
   }
 
-  /** Ends providers, which have `deadlineMs` to say goodbye. */
+  /** Ends providers. They have `deadlineMs` to send `goodbye`. */
   async function shutDown(ended: readonly ProviderConnection[], deadlineMs: number): Promise<void> {
     for (const provider of ended) provider.tell({ type: 'shutdown', deadlineMs })
     const deadline = Promise.withResolvers<void>()

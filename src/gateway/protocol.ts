@@ -14,8 +14,8 @@ import {
 } from './messages.ts'
 import { readTools, type ToolDefinition } from './tool-definitions.ts'
 
-// The connection state machine of the provider interface, core profile. Pure: (state, input) to the next state and what is
-// to be done, in this order.
+// The connection state machine of the provider interface, core profile. Pure: maps a state and an input to the next state and
+// the actions to perform in order.
 
 export type ConnectionState =
   | { readonly at: 'await_auth' }
@@ -27,19 +27,19 @@ export interface Bound {
   readonly at: 'bound'
   readonly sessionId: string
   readonly provider: string
-  /** Calls sent so far. */
+  /** Number of calls sent so far. */
   readonly issued: number
-  /** Ids of the calls without an outcome. */
+  /** Ids of the calls that have no outcome yet. */
   readonly pending: ReadonlySet<string>
 }
 
 export type Input =
   | { readonly type: 'received'; readonly decoded: Decoded }
-  /** A message that came too fast. `isFlood`: there were too many of them. */
+  /** A message above the rate limit. `isFlood`: so many were refused that the connection ends. */
   | { readonly type: 'limited'; readonly decoded: Decoded; readonly isFlood: boolean }
-  /** No `auth` in time. */
+  /** The time limit for `auth` is over. */
   | { readonly type: 'auth_overdue' }
-  /** `id`: that of `callId` for the next number. */
+  /** `id` must be `callId` of the next number. */
   | { readonly type: 'call'; readonly id: string; readonly tool: string; readonly args: unknown }
   | { readonly type: 'cancel'; readonly id: string; readonly reason: CancelReason }
   | { readonly type: 'lifecycle'; readonly state: 'started' | 'idle' }
@@ -47,10 +47,10 @@ export type Input =
   | { readonly type: 'shutdown'; readonly deadlineMs: number }
   /** The gateway ends the connection. */
   | { readonly type: 'end'; readonly code: number; readonly reason: string }
-  /** The connection is gone. */
+  /** The connection has closed. */
   | { readonly type: 'closed' }
 
-/** How a call ends. `errorCode`: the provider's own, or that of the protocol. */
+/** The outcome of a call. `errorCode` comes from the provider or from the protocol. */
 export type CallOutcome =
   | { readonly ok: true; readonly data: unknown }
   | { readonly ok: false; readonly errorCode: string; readonly message: string }
@@ -65,10 +65,10 @@ export type Action =
       readonly tools: readonly ToolDefinition[]
     }
   | { readonly do: 'replace_tools'; readonly tools: readonly ToolDefinition[] }
-  /** Take the tools away. */
+  /** Remove the provider's tools. */
   | { readonly do: 'unbind' }
   | { readonly do: 'push'; readonly push: Push; readonly sessionId: string; readonly provider: string }
-  /** A result that nobody waits for was ignored. */
+  /** Count a result that no call waits for. */
   | { readonly do: 'drop' }
   | { readonly do: 'close'; readonly code: number; readonly reason: string }
 
@@ -77,16 +77,16 @@ export interface Step {
   readonly actions: readonly Action[]
 }
 
-/** What a connection sees of the world. */
+/** The facts outside of a connection that its state machine reads. */
 export interface Surroundings {
   readonly providerId: string
   readonly isToken: (text: string) => boolean
   readonly sessions: () => readonly ActiveSession[]
-  /** Who else in the session has a tool that a model could not tell from one of this name. */
+  /** Names the other owner of a tool in the session whose name for models is the same. */
   readonly ownerOf: (sessionId: string, provider: string) => (tool: string) => string | undefined
 }
 
-/** Calls of one provider that wait for a result. */
+/** Maximum number of calls of one provider that wait for a result. */
 export const maxPending = 1000
 
 /** WebSocket close codes (RFC 6455, section 7.4.1). */
@@ -191,10 +191,10 @@ function takeResult(state: Bound, { id, data, error, errorCode }: Result, world:
   return settle(state, id, outcome)
 }
 
-/** Of a provider's error text. Characters. */
+/** Maximum length of a provider's error text. Characters. */
 const maxErrorLength = 10_000
 
-/** A second result, or one after a cancel, is dropped in silence. One of a call that never was is answered. */
+/** Drops a second result or one after a cancel. Only a result for an unknown call gets an error message. */
 function ignoreResult(state: Bound, id: string, world: Surroundings): Step {
   const drop: Action = { do: 'drop' }
   if (wasIssued(state, id, world)) return stay(state, drop)
@@ -232,7 +232,7 @@ function wrongState(state: ConnectionState, type: string, world: Surroundings): 
 
 function receiveProblem(state: ConnectionState, problem: Problem, world: Surroundings): Step {
   const { code, detail, type, id, isAmbiguous } = problem
-  // A token that is no text is a wrong one.
+  // A malformed token counts as a wrong token.
   if (state.at === 'await_auth' && type === 'auth') return refuse(state, 'AUTH_FAILED', detail, type, world)
   const answered = refuse(state, code, detail, type, world)
   if (state.at !== 'bound') return answered
@@ -240,13 +240,13 @@ function receiveProblem(state: ConnectionState, problem: Problem, world: Surroun
     const settled = settle(state, id, { ok: false, errorCode: code, message: detail })
     return { state: settled.state, actions: [...settled.actions, ...answered.actions] }
   }
-  // A late result is dropped in silence, whatever is wrong with it.
+  // Drop a late result without an error message, whatever its problem is.
   if (id !== undefined && wasIssued(state, id, world)) return stay(state, { do: 'drop' })
   const isUncorrelated = isAmbiguous || type === 'tool.result'
   return isUncorrelated ? failFast(state, code, detail, answered.actions) : answered
 }
 
-/** Whichever call the message was meant for must not wait forever. */
+/** Fails the only pending call, or ends the connection if there are several, so that no call waits forever for its result. */
 function failFast(state: Bound, code: ErrorCode, detail: string, answer: readonly Action[]): Step {
   const [first, second] = state.pending
   if (first === undefined) return stay(state, ...answer)
@@ -278,7 +278,7 @@ export function callId(providerId: string, number: number): string {
   return `call-${providerId}-${number}`
 }
 
-/** Ids are numbered, so that ended calls need not be remembered. */
+/** Ids contain consecutive numbers, so this needs no list of ended calls. */
 function wasIssued({ issued }: Bound, id: string, { providerId }: Surroundings): boolean {
   const number = Number(id.slice(id.lastIndexOf('-') + 1))
   return number >= 1 && number <= issued && id === callId(providerId, number)
@@ -300,7 +300,7 @@ function shutdown(state: ConnectionState, deadlineMs: number): Step {
   return stay(state, { do: 'send', message })
 }
 
-/** Ends with `last`, after the tools are gone and every pending call has failed. */
+/** Removes the tools, fails each pending call, and then performs `last`. */
 function end(state: ConnectionState, last: readonly Action[]): Step {
   if (state.at !== 'bound') return { state: { at: 'disconnected' }, actions: last }
   const message = `The provider "${state.provider}" disconnected before it answered.`
@@ -322,7 +322,7 @@ function without(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
   return rest
 }
 
-/** Answers with an error, and ends the connection if it is a fatal one. */
+/** Answers with an error, and ends the connection if its code is fatal. */
 function refuse(
   state: ConnectionState,
   code: ErrorCode,

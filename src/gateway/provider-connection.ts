@@ -18,7 +18,6 @@ import {
 import type { BoundProvider, ProviderTools } from './provider-tools.ts'
 import type { ToolDefinition } from './tool-definitions.ts'
 
-/** What a provider has pushed. */
 export interface ProviderPush {
   readonly sessionId: string
   readonly provider: string
@@ -34,7 +33,7 @@ export interface ProviderConnectionDeps {
   readonly world: Surroundings
   readonly providers: ProviderTools
   readonly push: (push: ProviderPush) => void
-  /** For a tool that states none. Ms. */
+  /** The timeout of a tool that states none. Ms. */
   readonly defaultTimeoutMs: () => number
   /** Counts a wrong token. Returns the delay for its answer. Ms. */
   readonly countWrongToken: () => number
@@ -44,27 +43,27 @@ export interface ProviderConnectionDeps {
   readonly setTimer: (run: () => void, delayMs: number) => () => void
 }
 
-/** Numbers since the connection was opened. */
+/** Counts since the connection was opened. */
 export interface CallCounts {
   pending: number
   ended: number
   failed: number
-  /** Results that nobody waited for. */
+  /** Results that no call waited for. */
   dropped: number
 }
 
-/** One connection of a provider: drives the state machine of protocol.ts. */
+/** One connection of a provider. It runs the state machine of protocol.ts. */
 export interface ProviderConnection {
   readonly receive: (text: string) => void
-  /** A message that is too large to be read. */
+  /** Handles a message above all limits, whose text the connection does not keep. */
   readonly receiveOversized: () => void
   readonly tell: (input: Extract<Input, { readonly type: 'lifecycle' | 'shutdown' | 'end' | 'closed' }>) => void
-  /** Undefined unless the provider is bound. */
+  /** Returns undefined unless the provider is bound. */
   readonly bound: () => BoundProvider | undefined
   readonly counts: () => CallCounts
 }
 
-/** For the first message. Ms. */
+/** Time limit for the message `auth`. Ms. */
 const authMs = 5000
 
 export function createProviderConnection(deps: ProviderConnectionDeps): ProviderConnection {
@@ -75,13 +74,13 @@ export function createProviderConnection(deps: ProviderConnectionDeps): Provider
   let tools: readonly Tool[] = []
   let allowance = fullAllowance(now())
   let issued = 0
-  /** A wrong token waits for its answer, which ends the connection. */
+  /** Whether a delayed refusal of a wrong token is pending. Further messages are ignored then. */
   let isRefused = false
   const counts: CallCounts = { pending: 0, ended: 0, failed: 0, dropped: 0 }
   const waiting = new Map<string, (outcome: CallOutcome) => void>()
   const cancelAuth = deps.setTimer(() => apply({ type: 'auth_overdue' }), authMs)
 
-  /** Inputs that arrive while the actions of another one are performed wait for them. */
+  /** Queues inputs that arrive while `apply` performs the actions of another one. */
   const inputs: Input[] = []
   let isApplying = false
 
@@ -219,7 +218,7 @@ export function createProviderConnection(deps: ProviderConnectionDeps): Provider
     return promise
   }
 
-  /** A result that is waited for costs nothing: the gateway asked for it. */
+  /** Expected results do not count for the rate limit, because the gateway asked for them. */
   function isAwaited(decoded: Decoded): boolean {
     if (state.at !== 'bound' || state.pending.size === 0) return false
     if (!decoded.ok) return decoded.isAmbiguous || (decoded.id !== undefined && state.pending.has(decoded.id))
@@ -261,10 +260,10 @@ export function createProviderConnection(deps: ProviderConnectionDeps): Provider
   }
 }
 
-/** `id`, names and braces around the arguments. Bytes. */
+/** Allowance for the fields of a `tool.call` besides its arguments. Bytes. */
 const envelopeBytes = 1024
 
-/** In the range for applications (RFC 6455, section 7.4.2). */
+/** A close code in the range for private use (RFC 6455, section 7.4.2). */
 const replacedCode = 4001
 
 const disconnected: CallOutcome & { readonly ok: false } = {

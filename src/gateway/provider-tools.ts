@@ -6,13 +6,13 @@ export interface BoundProvider {
   readonly name: string
   readonly sessionId: string
   readonly tools: () => readonly Tool[]
-  /** Ends its connection: another one takes its place. */
+  /** Ends the connection, because another one replaces it. */
   readonly replace: () => void
 }
 
-/** The tools of all bound providers: where the registry finds them. */
+/** The tools of all bound providers, as a source of the registry. */
 export interface ProviderTools extends Required<Omit<ToolSource, 'prepare'>> {
-  /** A provider of the same name in the same session is replaced. */
+  /** Replaces a provider of the same name in the same session. */
   readonly bind: (provider: BoundProvider) => void
   readonly unbind: (provider: BoundProvider) => void
   /** Call after the tools of a provider have changed. */
@@ -26,9 +26,9 @@ const batchMs = 200
 export function createProviderTools(setTimer: (run: () => void, delayMs: number) => unknown): ProviderTools {
   const bound = new Set<BoundProvider>()
   const listeners = new Set<(sessionId: string) => void>()
-  /** By session; absent: to be collected again. */
+  /** Caches the tools of each session id until they change. */
   const collected = new Map<string, readonly Tool[]>()
-  /** Sessions whose change is not announced yet. */
+  /** Ids of sessions whose change is not announced yet. */
   let waiting = new Set<string>()
 
   function changed(sessionId: string): void {

@@ -9,60 +9,60 @@ import { acquireLock, LOCK_TIMES } from '../auth/records/file-lock.ts'
 import { errnoOf, isForeign, isLoose } from '../auth/records/record-fs.ts'
 import type { Logger } from '../logging/logger.ts'
 
-/** What the commands read of a running gateway: `<data folder>/gateway/<pid>.json`. */
+/** The file `<data folder>/gateway/<pid>.json`, from which commands read the state of a running gateway. */
 const gatewayRecord = z.object({
   pid: z.int().min(1),
-  /** Detects that the pid was reused; '' where the system does not say it. */
+  /** Start time of the process, which detects a reused pid; '' if the system does not report it. */
   process_start: z.string(),
   started_at: z.string(),
-  /** Null: the gateway could not listen, for the reason in `problem`. */
+  /** Null if the gateway could not listen; `problem` states why. */
   url: z.string().nullable(),
   problem: z.string().nullable(),
-  /** For providers. */
+  /** The token of providers. */
   token: z.string(),
-  /** For the commands: providers do not have it. */
+  /** The key of the commands. Providers do not know it. */
   control_key: z.string(),
-  /** Where providers find the token; null: another gateway's token is there. */
+  /** The file in which providers find the token; null if it could not be written, e.g. because another gateway's is there. */
   discovery_file: z.string().nullable(),
 })
 export type GatewayRecord = z.infer<typeof gatewayRecord>
 
-/** Beside the token, so that a token left by a killed daemon is known. */
+/** A file next to the token. It identifies a token that a killed daemon has left. */
 const ownerNote = z.object({
   program: z.literal('copilot-proxy'),
   pid: z.int().min(1),
   process_start: z.string(),
   host: z.string(),
-  /** Of the token in the file. */
+  /** Hash of the token in the discovery file. */
   token_sha256: z.string(),
 })
 type OwnerNote = z.infer<typeof ownerNote>
 
 export interface TokenFilesDeps {
-  /** Undefined: there is no folder for the data of this program. */
+  /** Undefined if this program has no data folder. */
   readonly ownDir: string | undefined
-  /** `<COPILOT_HOME or ~/.copilot>/extensions/tap`; undefined: there is no home. */
+  /** `<COPILOT_HOME or ~/.copilot>/extensions/tap`; undefined if there is no home directory. */
   readonly discoveryDir: string | undefined
   readonly pid: number
-  /** When a process started; undefined: it does not run, or the system does not say it. */
+  /** Returns the start time of a process, or undefined if it does not run or the system does not report it. */
   readonly processStart: (pid: number) => Promise<string | undefined>
   readonly log: Logger
 }
 
 export interface TokenFiles {
   /**
-   * Writes the record, and the token where providers look for it unless another gateway's is there. Called again after a
-   * change. Failures are logged.
+   * Writes the record, and the token to where providers look for it unless another gateway's token is there. Call it again
+   * after a change. Logs failures.
    */
   readonly publish: (record: Omit<GatewayRecord, 'pid' | 'process_start' | 'discovery_file'>) => Promise<void>
-  /** Removes what `publish` has written. */
+  /** Removes the files that `publish` has written. */
   readonly withdraw: () => Promise<void>
 }
 
 const discoveryName = '.provider-token'
 const noteName = '.provider-token.owner'
 
-/** Another gateway holds the lock for milliseconds. Ms. */
+/** A gateway holds the lock only for milliseconds, so a longer wait means a failure. Ms. */
 const lockTimes = { ...LOCK_TIMES, waitLimitMs: 5000 }
 
 export function createTokenFiles({ ownDir, discoveryDir, pid, processStart, log }: TokenFilesDeps): TokenFiles {
@@ -98,12 +98,12 @@ export function createTokenFiles({ ownDir, discoveryDir, pid, processStart, log 
     })
   }
 
-  /** Whether this daemon wrote the token, or one that no longer runs. */
+  /** Returns whether this daemon or one that no longer runs wrote the token. */
   async function isOurs(dir: string, found: string): Promise<boolean> {
     if (found === published) return true
     const note = await readNote(dir)
     if (note === undefined || note.token_sha256 !== sha256(found) || note.host !== hostname()) return false
-    // A container gives each of its daemons the same pid.
+    // With the same pid, the earlier daemon has ended: in a container, each start may get the same pid.
     return note.pid === pid || !(await isRunning(note, processStart))
   }
 
@@ -164,7 +164,7 @@ async function isRunning(
 }
 
 /**
- * Removes the records of daemons that were killed, and their tokens from where providers look.
+ * Removes the records of killed daemons, and their tokens from where providers look.
  * @param ownDir the folder of the records; it need not exist
  */
 export async function removeStaleTokens(
@@ -175,7 +175,7 @@ export async function removeStaleTokens(
     const record = await readRecord(path)
     if (record === undefined || record.pid === pid || (await isRunning(record, processStart))) continue
     const { discovery_file: file, token } = record
-    // The folder may be gone, or closed to this user by now.
+    // By now, the folder may be deleted or inaccessible to this user.
     if (file !== null) await removeToken(file, token).catch(() => {})
     await removeIfThere(nodeFs, path)
   }
@@ -191,7 +191,7 @@ async function removeToken(file: string, token: string): Promise<void> {
   })
 }
 
-/** The records of gateways whose daemon runs. */
+/** Returns the records of gateways whose daemon runs. */
 export async function readRunningGateways(
   ownDir: string,
   processStart: TokenFilesDeps['processStart'],
@@ -221,7 +221,7 @@ async function readNote(dir: string): Promise<OwnerNote | undefined> {
   return ownerNote.safeParse(parseJson(await nodeFs.readFile(join(dir, noteName), 'utf8').catch(() => ''))).data
 }
 
-/** Undefined if there is none. @throws an error for anything that is no file */
+/** Returns undefined if there is no file. @throws an error if it is not a plain file */
 async function readToken(file: string): Promise<string | undefined> {
   try {
     if (!(await nodeFs.lstat(file)).isFile()) throw new Error(`${file} is not a plain file`)
@@ -232,7 +232,7 @@ async function readToken(file: string): Promise<string | undefined> {
   }
 }
 
-/** Unlike a rename, a link never replaces a file that another program has just created. */
+/** Creates a file with a link: unlike a rename, that never replaces a file that another program has just created. */
 async function createFile(file: string, text: string): Promise<void> {
   const temp = temporaryName(file)
   try {

@@ -10,7 +10,7 @@ export interface ToolDefinition {
   readonly name: string
   readonly description: string
   readonly parameters: ParametersSchema
-  /** The provider says that it changes nothing. */
+  /** Whether the provider declares that the tool changes nothing. */
   readonly isReadOnly: boolean
   readonly timeoutMs: number | undefined
 }
@@ -21,13 +21,13 @@ export type ReadTools =
 
 const maxTools = 100
 
-/** As models' APIs have it, and the dot of the bus's own names. */
+/** Allows the characters of tool names in model APIs, and the dot of bus methods. */
 const namePattern = /^[A-Za-z0-9_.-]{1,64}$/
 
-/** Names of the bus, and those that JSON-RPC reserves. */
+/** Names of bus methods, and names that JSON-RPC reserves. */
 const reservedPattern = /^(?:mcp|rpc)\./
 
-/** Timers overflow after 24 days. A longer timeout counts as this one. Ms. */
+/** Longer timeouts are reduced to this one, because timers overflow after 24 days. Ms. */
 const maxTimeoutMs = 60 * 60 * 1000
 
 const definition = z.looseObject({
@@ -39,8 +39,8 @@ const definition = z.looseObject({
 })
 
 /**
- * Reads the tools of `hello` or `tools.update`. All are taken or none.
- * @param ownerOf names who has a tool whose name a model could not tell from this one; undefined: nobody
+ * Reads the tools of `hello` or `tools.update`. Accepts all of them or none.
+ * @param ownerOf names the other owner of a tool whose name for models is the same, if there is one
  */
 export function readTools(given: readonly unknown[], ownerOf: (name: string) => string | undefined): ReadTools {
   if (given.length > maxTools) {
