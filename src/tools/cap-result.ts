@@ -1,15 +1,15 @@
 import { isObject } from '../json/json.ts'
 import type { ToolResult } from './tool.ts'
 
-/** Deeper values are left out. */
+/** Deeper values are replaced by null. */
 const maxDepth = 64
 
-/** Of a value that is no text, a key or a separator. Bytes. */
+/** Estimated size of a value that is not a text, and of the separators of a key. Bytes. */
 const scalarBytes = 8
 
 /**
- * A result of at most about `maxBytes`. Texts are cut after a whole character and lists after a whole element; a result that
- * was cut has `truncated: true`.
+ * Reduces a result to about `maxBytes`. Cuts texts after a whole character and lists after a whole element, and sets
+ * `truncated: true` then.
  */
 export function capResult(result: ToolResult, maxBytes: number): ToolResult {
   const cut: Cut = { leftBytes: maxBytes, isCut: false }
@@ -40,7 +40,7 @@ function capText(text: string, cut: Cut): string {
   cut.leftBytes -= bytes
   if (bytes <= leftBytes) return text
   cut.isCut = true
-  // `write` never writes a part of a character.
+  // `write` never writes an incomplete character.
   const whole = Buffer.alloc(leftBytes)
   return whole.toString('utf8', 0, whole.write(text))
 }
@@ -54,7 +54,7 @@ function capObject(value: Readonly<Record<string, unknown>>, cut: Cut, depth: nu
   return Object.fromEntries(entries)
 }
 
-/** An element that does not fit is left out with all that follow, but of a first one as much is kept as fits. */
+/** Ends the list before the first element that does not fit. If that is the first of all, keeps a shortened element. */
 function capList(values: readonly unknown[], cut: Cut, depth: number): unknown[] {
   const kept: unknown[] = []
   for (const value of values) {

@@ -5,22 +5,22 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { ToolError } from '../workspace/tool-error.ts'
 import type { ParametersSchema } from './tool.ts'
 
-/** Of a tool's schema. Characters of JSON. */
+/** Maximum length of a tool's schema. Characters of JSON. */
 const maxSchemaLength = 256 * 1024
 
 /**
- * Processor time that all patterns of a schema may take together for one call: some take exponential time. On a busy
- * machine, more time than this passes even for a simple pattern. Ms.
+ * Limits the processor time of all patterns of a schema in one call, because some patterns take exponential time. A limit in
+ * elapsed time would stop even simple patterns on a busy machine. Ms.
  */
 const patternMs = 80
 
-/** What is left of it for the running check. A check is synchronous, so that one is enough. Ms. */
+/** The remaining time of the running check. Checks are synchronous, so one budget is enough. Ms. */
 const budget = { leftMs: patternMs }
 
-/** Schemas of this program, whose patterns are known to be fast. */
+/** Schemas of this program, whose patterns are fast. */
 const ownSchemas = new WeakSet<ParametersSchema>()
 
-/** On a busy machine even a fast pattern may take longer than the limit for a stranger's. */
+/** Exempts a schema of this program from the time limit for patterns. */
 export function trustPatterns(schema: ParametersSchema): ParametersSchema {
   ownSchemas.add(schema)
   return schema
@@ -28,20 +28,20 @@ export function trustPatterns(schema: ParametersSchema): ParametersSchema {
 
 const validators = new WeakMap<ParametersSchema, ValidateFunction>()
 
-/** Checks schemas themselves. Compiled once, because that takes longer than a schema of a tool. */
+/** Checks schemas themselves. Created once, because compiling the meta-schema takes longer than compiling a tool's schema. */
 let metaSchema: Ajv2020 | undefined
 
-/** `strict`: keywords that JSON Schema does not know are ignored. `logger`: a message would be written to the console. */
+/** `strict: false` ignores unknown keywords. Without `logger: false`, ajv would write to the console. */
 const options = { strict: false, validateFormats: false, logger: false } as const
 
-/** Whether a value is a JSON Schema (2020-12). Does not tell whether its references lead anywhere. */
+/** Returns whether a value is a JSON Schema (2020-12). Does not resolve its references. */
 export function isSchema(value: ParametersSchema): boolean {
   metaSchema ??= new Ajv2020(options)
   return metaSchema.validateSchema(value) === true
 }
 
 /**
- * Checks arguments against a JSON Schema, which may come from a stranger: nothing is fetched, and patterns have little time.
+ * Checks arguments against a JSON Schema. The schema may be untrusted, so this fetches nothing and limits the time of patterns.
  * @throws ToolError `invalid_arguments`; `failed` for a schema that cannot be used
  */
 export function checkArguments(schema: ParametersSchema, args: unknown): void {
@@ -63,21 +63,21 @@ export function checkArguments(schema: ParametersSchema, args: unknown): void {
 function compile(schema: ParametersSchema): ValidateFunction {
   try {
     const isOwn = ownSchemas.has(schema)
-    // To compile the schema of schemas takes longer than those of all tools of this program.
+    // The program's own schemas need no check, which saves compiling the meta-schema.
     if (!isOwn && JSON.stringify(schema).length > maxSchemaLength) throw new Error('The schema is too large.')
     if (!isOwn && !isSchema(schema)) throw new Error('It is not a JSON Schema.')
-    // A new instance: one instance refuses a second schema of the same `$id`, and keeps all of them.
+    // Each schema needs its own instance: an instance refuses a second schema with the same `$id` and never frees a schema.
     const ajv = new Ajv2020({
       ...options,
       meta: false,
       validateSchema: false,
-      // The optimiser takes seconds for a thousand properties.
+      // ajv's optimiser takes seconds for a thousand properties.
       code: {
         optimize: false,
         ...(!isOwn && { regExp: Object.assign(timedPattern, { code: 'timedPattern' }) }),
       },
     })
-    // It compares each element with every other one.
+    // `uniqueItems` takes quadratic time, because it compares each element with every other one.
     ajv.removeKeyword('uniqueItems')
     // Without `loadSchema`, a `$ref` to another document is an error.
     return ajv.compile(schema)
@@ -88,7 +88,7 @@ function compile(schema: ParametersSchema): ValidateFunction {
 
 const sandbox = createContext(Object.create(null))
 
-/** A regular expression whose search is stopped when the time of the check is over. Ajv tells patterns apart by `toString`. */
+/** Creates a pattern whose search stops when the time of the check is over. Ajv identifies patterns by `toString`. */
 function timedPattern(source: string, flags: string) {
   const pattern = new RegExp(source, flags)
   const search = new Script(`(${String(pattern)}).test(text)`)
@@ -109,7 +109,7 @@ function timedPattern(source: string, flags: string) {
   }
 }
 
-/** Undefined if `search` was stopped, which goes by the clock: another attempt may have processor time left. */
+/** Returns undefined if `search` was stopped. That depends on elapsed time, so processor time may remain for another attempt. */
 function spend(search: () => unknown): unknown {
   const before = threadCpuUsage()
   try {
@@ -146,7 +146,7 @@ function describe(error: ErrorObject | undefined): { readonly key?: string; read
   return { detail: `The value ${wordKeyword(error)}.` }
 }
 
-/** ajv's own messages, with articles. */
+/** Words an error with articles, unlike ajv's messages. */
 function wordKeyword(error: ErrorObject | undefined): string {
   const limit: unknown = error?.params['limit']
   switch (error?.keyword) {

@@ -12,11 +12,11 @@ import type { Tool, ToolContext, ToolResult, ToolSource } from './tool.ts'
 const parameters = z.strictObject({ path: z.string().min(1).describe('Path relative to the workspace, with /.') })
 
 export interface CodeToolsDeps {
-  /** The journal of a session's changes; opened once. @throws ToolError */
+  /** Opens the journal of a session's changes, or returns the open one. @throws ToolError */
   readonly journal: (session: Session) => Promise<Journal>
 }
 
-/** The tools that know languages. */
+/** Creates the tools that depend on the language of a file. */
 export function createCodeTools({ journal }: CodeToolsDeps): ToolSource {
   const tools: readonly Tool[] = [
     defineTool(parameters, {
@@ -27,7 +27,7 @@ export function createCodeTools({ journal }: CodeToolsDeps): ToolSource {
         ...(await listSymbols(session.folder, args, { signal, maxFileBytes: limits.maxFileBytes })),
       }),
     }),
-    // The next two may start a program of the workspace, and write.
+    // The next two tools may start a program of the workspace, and write.
     defineTool(parameters, {
       name: 'mcp.format.apply',
       description: 'Formats a file by the formatter of the workspace, or by prettier if it has none.',

@@ -6,13 +6,13 @@ import { ToolError } from '../workspace/tool-error.ts'
 import { defineTool } from './define-tool.ts'
 import type { Tool, ToolContext, ToolResult, ToolSource } from './tool.ts'
 
-/** Of each stream of a program. Bytes. */
+/** Maximum output of each stream of a program. Bytes. */
 const maxOutputBytes = 256 * 1024
 
-/** More is no command that a policy names. */
+/** No realistic command of a policy has more arguments. */
 const maxArguments = 1000
 
-/** Tools that run programs. */
+/** Creates the tools that run programs. */
 export function createCommandTools(): ToolSource {
   const tools: readonly Tool[] = [
     defineTool(

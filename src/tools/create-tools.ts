@@ -13,25 +13,25 @@ export interface RunLimits extends ToolLimits {
 }
 
 export interface ToolsDeps {
-  /** The tool of an earlier source hides one of the same name in a later one. */
+  /** A tool of an earlier source hides tools of the same name in later ones. */
   readonly sources: readonly ToolSource[]
-  /** Read again for each call and each gate. */
+  /** Called for each call and each gate, so that a changed configuration takes effect at once. */
   readonly limits: () => RunLimits
   readonly log: Logger
   /** Monotonic. Ms. */
   readonly now: () => number
 }
 
-/** A result may hold the largest file that may be read, and what is around it. Bytes. */
+/** Size of a result beyond the largest file that it may contain. Bytes. */
 const resultMargin = 1024 * 1024
 
-/** A call that was stopped gets this long to end, so that what it reports is what happened. Ms. */
+/** Time for a stopped call to end, so that its own report of what it did is not lost. Ms. */
 const stopMs = 5_000
 
-/** Of a path in the audit line. Characters. */
+/** Maximum length of a path in the audit line. Characters. */
 const maxLoggedPath = 300
 
-/** Paths in the audit line. */
+/** Maximum number of paths in the audit line. */
 const maxLoggedPaths = 50
 
 export function createTools(deps: ToolsDeps): Tools {
@@ -109,12 +109,12 @@ export function createTools(deps: ToolsDeps): Tools {
   async function runTool(given: ToolCall, tool: Tool, args: unknown, audit: Audit): Promise<ToolResult> {
     const { session } = given
     const { timeoutMs, maxFileBytes } = deps.limits()
-    // A tool that runs a program ends it in time and says what it printed.
+    // A tool with the effect `run` has a time limit of its own and reports the output when it ends. Leave it time for that.
     const extraMs = tool.effect === 'run' ? stopMs : 0
-    // Time that a person takes for an approval is not counted.
+    // The time that a person takes for an approval does not count.
     const deadline = createDeadline(tool.timeoutMs ?? timeoutMs + extraMs, [given.signal, session.signal], now)
     const { signal } = deadline
-    /** Why the call was stopped. */
+    /** Returns the error that states why the call was stopped. */
     const stopped = (): ToolError =>
       new ToolError(
         given.signal.aborted || session.signal.aborted || !signal.aborted
@@ -136,7 +136,7 @@ export function createTools(deps: ToolsDeps): Tools {
         } finally {
           deadline.resume()
         }
-        // The policy may have changed while the person was reading.
+        // The policy may have changed while the approval was pending.
         await checkGates(tool, session, intent)
       }
       if (signal.aborted) throw stopped()
@@ -154,13 +154,13 @@ export function createTools(deps: ToolsDeps): Tools {
         authorize,
         limits: { maxFileBytes, timeoutMs },
       }
-      // `checkArguments` is the proof for every tool: its arguments are unknown to the registry, so that `run` takes `never`.
+      // The registry does not know the argument types of tools, so `run` takes `never`. `checkArguments` has checked them.
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- checked against `parameters`, of which `run` knows the type
       const running = tool.run(args as never, context)
       const result = await untilStopped(running, signal, stopped, stopMs)
       return capResult(result, maxFileBytes + resultMargin)
     } catch (error) {
-      // A tool that was stopped may fail in many ways. What it says itself about a conflict or a refusal is kept.
+      // A stopped tool may fail with any error: replace it with the reason, but keep ToolErrors such as a conflict or a refusal.
       if (signal.aborted && !(error instanceof ToolError && error.failure.kind !== 'cancelled')) throw stopped()
       throw error
     } finally {
@@ -197,7 +197,7 @@ export function createTools(deps: ToolsDeps): Tools {
   }
 }
 
-/** What the audit line says besides the call itself. */
+/** The fields of the audit line that are known only at the end of a call. */
 interface Audit {
   tool: string
   readonly paths: Set<string>
@@ -214,8 +214,8 @@ function denied(detail: string): ToolError {
 }
 
 /**
- * What `work` gives; if the signal is aborted, `work` has `graceMs` to end.
- * @throws what `stopped` gives, after that
+ * Returns the result of `work`. After the signal is aborted, `work` has `graceMs` to end.
+ * @throws the error of `stopped` after that time
  */
 async function untilStopped<T>(
   work: Promise<T>,
@@ -239,8 +239,8 @@ async function untilStopped<T>(
 }
 
 /**
- * A time limit that can pause. Its signal is also aborted by `others`: AbortSignal.any would do the same, and its garbage takes
- * longer to collect than a quick call takes to run.
+ * Creates a time limit that can pause. Its signal also follows `others`. AbortSignal.any would do the same, but collecting its
+ * garbage takes longer than a quick call.
  */
 function createDeadline(totalMs: number, others: readonly AbortSignal[], now: () => number) {
   const controller = new AbortController()

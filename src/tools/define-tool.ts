@@ -12,13 +12,13 @@ interface Definition<Schema extends z.ZodObject> {
   readonly run: (args: z.output<Schema>, context: ToolContext) => Promise<ToolResult>
 }
 
-/** A tool whose JSON Schema is made of `schema`. */
+/** Creates a tool and derives its JSON Schema from `schema`. */
 export function defineTool<Schema extends z.ZodObject>(schema: Schema, definition: Definition<Schema>): Tool {
   const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input' })
   return {
     ...definition,
     parameters: trustPatterns(parameters),
-    // The registry has checked the arguments against `parameters`; this checks what JSON Schema cannot say, and types them.
+    // The registry has checked the arguments against `parameters`. This checks rules that JSON Schema lacks, and infers types.
     async run(args: unknown, context) {
       const checked = checkValue(schema, args)
       if (checked.ok) return definition.run(checked.value, context)

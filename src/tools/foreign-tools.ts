@@ -1,29 +1,29 @@
 import { isSchema } from './check-arguments.ts'
 import type { ParametersSchema } from './tool.ts'
 
-/** Compiling a schema takes up to 0.3 ms for each of its objects. */
+/** Limits of one schema: compiling takes up to 0.3 ms for each of its objects. */
 const schemaLimits = { characters: 64 * 1024, objects: 500, depth: 64 } as const
 
-/** What a model sees of a name: tools whose names differ only in this cannot be told apart. */
+/** Returns a tool's name for models. Two tools of a session must not have the same one. */
 export function modelName(name: string): string {
   return name.replace(/^mcp\./, '').replaceAll('.', '_')
 }
 
-/** Of all schemas of a list, which is read at once: 60 ms. */
+/** Limit of all schemas in one message, which blocks the event loop for about 60 ms. */
 const maxListObjects = 5000
 
-/** What the schemas of a list have cost so far. */
+/** The sum of objects and arrays in the schemas of a list so far. */
 export interface SchemaCost {
   objects: number
 }
 
 /**
- * A schema of an object that can be checked in a short time, or why there is none.
- * @param total of the list of the schema, if the list comes in one message
+ * Returns a schema of an object that is quick to check, or a text that states the problem.
+ * @param total the sum for all schemas of the message
  */
 export function readSchema(given: ParametersSchema, total: SchemaCost = { objects: 0 }): ParametersSchema | string {
   if (given['type'] !== undefined && given['type'] !== 'object') return 'the type must be "object"'
-  // Many schemas name an older version of JSON Schema and work all the same.
+  // Many schemas name an older version of JSON Schema, but are valid in 2020-12 too.
   const { $schema: _version, ...others } = given
   const schema = { ...others, type: 'object' }
   const cost = { objects: 0 }

@@ -1,14 +1,14 @@
 import type { Tool } from './tool.ts'
 
 /**
- * The APIs of models allow 64 characters of A-Z, a-z, 0-9, _ and -. Clients put the name of the server in front, such as
+ * Model APIs allow 64 characters of A-Z, a-z, 0-9, _ and -. Clients add the name of the server as a prefix, such as
  * `mcp__copilot-proxy__`.
  */
 const maxLength = 40
 
 /**
- * The tools by the names that models know them by: `fs_read` for `mcp.fs.read`. Other sources name their tools freely; of two
- * tools that would get the same name, the later one gets a number.
+ * Maps names for models to tools: `fs_read` for `mcp.fs.read`. If two tools would get the same name, the later one gets a
+ * number, because other sources name their tools freely.
  */
 export function nameForModels(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
   const named = new Map<string, Tool>()

@@ -6,8 +6,8 @@ export const readOnlySentence =
   'Workspaces are read-only. To allow changes, set workspace.read-only to false in the configuration.'
 
 /**
- * Resolves if `workspace.read-only` and the policy allow the writes and the command, and nothing on the disk forbids the
- * writes. Resolves with the reasons of the policy.
+ * Resolves with the reasons of the policy if `workspace.read-only`, the policy and the file permissions allow the writes and
+ * the command.
  * @throws ToolError `denied`; `failed` for a file that cannot be written
  */
 export async function passGates(

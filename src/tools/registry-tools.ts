@@ -4,7 +4,7 @@ import { ToolError } from '../workspace/tool-error.ts'
 import { defineTool } from './define-tool.ts'
 import type { Tool, ToolSource } from './tool.ts'
 
-/** The registry itself runs it: the tool that it names gets the call's own approval, signal and audit line. */
+/** The registry handles this tool itself: it runs the named tool with the approval, signal and audit line of the call. */
 export const callToolName = 'mcp.tools.call'
 
 export const listToolName = 'mcp.tools.list'
@@ -20,12 +20,12 @@ export interface RegistryToolsDeps {
   readonly isReadOnly: () => boolean
 }
 
-/** What a caller is told of a session. */
+/** A session as callers see it. */
 export interface SessionListing {
   readonly id: string
   readonly name: string
   readonly path: string
-  /** Their names. */
+  /** Names of the tools. */
   readonly tools: readonly string[]
 }
 
@@ -36,7 +36,7 @@ export function listSession(session: Session, list: RegistryToolsDeps['list']): 
 
 const nothing = z.strictObject({})
 
-/** Tools about tools, sessions and what is allowed. */
+/** Creates the tools that list tools, sessions and the policy. */
 export function createRegistryTools({ sessions, list, isReadOnly }: RegistryToolsDeps): ToolSource {
   const tools: readonly Tool[] = [
     defineTool(nothing, {

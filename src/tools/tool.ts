@@ -4,39 +4,39 @@ import type { Session } from './session.ts'
 export type ParametersSchema = Readonly<Record<string, unknown>>
 
 /**
- * `read` changes nothing. `write` changes files below the root; it may start a formatter of the workspace for them. `run` is for
- * starting programs.
+ * `read` changes nothing. `write` changes files in the workspace, and may start a formatter of the workspace for them. `run`
+ * starts programs or has other effects.
  */
 export type ToolEffect = 'read' | 'write' | 'run'
 
-/** What a call is about to do, for the policy and for the person who approves it. */
+/** The intended effect of a call, which the policy checks and a person approves. */
 export interface Intent {
-  /** Files to be written or removed, relative to the root. */
+  /** Paths of the files to write or remove, relative to the root. */
   readonly writes?: readonly string[]
-  /** The argument vector of a program to be started. */
+  /** Argument vector of the program to start. */
   readonly argv?: readonly string[]
-  /** Relative to the root; '' for the root. */
+  /** Folder of the program, relative to the root; '' for the root. */
   readonly cwd?: string
   /** The change as a unified diff. */
   readonly diff?: string
-  /** What a tool of a provider gets. */
+  /** Arguments of a tool of a provider. */
   readonly args?: unknown
 }
 
 export interface ToolContext {
   readonly session: Session
-  /** Aborted by the caller, with the session, and at the time limit; then its reason is a ToolError `timed_out`. */
+  /** Aborts with the caller's signal, with the session, and at the time limit with a ToolError `timed_out` as reason. */
   readonly signal: AbortSignal
-  /** A part of the result that is there early, e.g. a program's output. */
+  /** Reports a part of the result early, e.g. a program's output. */
   readonly progress: (part: ToolProgress) => void
   /**
-   * Resolves if all gates are open: `workspace.read-only`, the policy and an approval. Every tool whose effect is not `read`
-   * awaits it before its first effect.
+   * Resolves if `workspace.read-only`, the policy and an approval allow the effect. Each tool whose effect is not `read` must
+   * await it before its first effect.
    * @throws ToolError `denied`, `approval_refused`, `cancelled`
    */
   readonly authorize: (intent: Intent) => Promise<void>
   /**
-   * As `authorize`, but asks no person: for a refusal before the work is done.
+   * Checks like `authorize`, but asks no person, so that a tool can refuse before it does its work.
    * @throws ToolError `denied`, `failed`
    */
   readonly permit: (intent: Intent) => Promise<void>
@@ -46,7 +46,7 @@ export interface ToolContext {
 export interface ToolLimits {
   /** `workspace.max-file-mb`. Bytes. */
   readonly maxFileBytes: number
-  /** `workspace.tool-timeout-seconds`: what a program of the tool may take. Ms. */
+  /** `workspace.tool-timeout-seconds`, the time limit of a program that the tool starts. Ms. */
   readonly timeoutMs: number
 }
 
@@ -55,7 +55,7 @@ export interface ToolProgress {
   readonly stream?: 'stdout' | 'stderr'
 }
 
-/** A tool of a session. Arguments have been checked against `parameters` when `run` is called. */
+/** A tool of a session. The registry checks the arguments against `parameters` before it calls `run`. */
 export interface Tool {
   /** The bus method, e.g. `mcp.fs.read`. */
   readonly name: string
@@ -65,12 +65,12 @@ export interface Tool {
   /** Default: `workspace.tool-timeout-seconds`. */
   readonly timeoutMs?: number
   /**
-   * The program outside this daemon that does the work. The policy says nothing about what that program does: `authorize`
-   * asks for the approval only.
+   * Name of the external program that runs the tool. The policy cannot control that program, so `authorize` only asks for
+   * approval.
    */
   readonly provider?: string
   /**
-   * Returns a JSON object. One that holds less than there is says so in `truncated`.
+   * Returns a JSON object, with `truncated: true` if it is incomplete.
    * @throws ToolError
    */
   readonly run: (args: never, context: ToolContext) => Promise<ToolResult>
@@ -82,37 +82,37 @@ export interface ToolCall {
   readonly session: Session
   /** A tool's name. */
   readonly name: string
-  /** Unchecked. */
+  /** Not checked yet. */
   readonly args: unknown
   readonly signal: AbortSignal
-  /** Who asks, for the audit line: the name of an API key, or `local`, with the way in, e.g. `rpc:local`. */
+  /** Names the caller in the audit line: the interface, then the name of the API key or `local`, e.g. `rpc:local`. */
   readonly caller: string
   readonly progress?: ((part: ToolProgress) => void) | undefined
-  /** Asks a person; true allows. Absent: no approval is needed. */
+  /** Asks a person and resolves with true for an approval. If absent, the call needs no approval. */
   readonly approve?: ((intent: Intent, tool: Tool, signal: AbortSignal) => Promise<boolean>) | undefined
 }
 
-/** The tools of every session, and the one way to run one. */
+/** The tools of all sessions. Everything that runs a tool uses `call`. */
 export interface Tools {
   readonly list: (session: Session) => readonly Tool[]
   /**
-   * Starts what provides tools on demand, and resolves once their tools are listed or that has taken too long. Never rejects.
-   * Absent: nothing starts on demand.
+   * Starts the sources that start on demand. Resolves when their tools are listed, or after a time limit. Never rejects. Absent
+   * if no source starts on demand.
    */
   readonly prepare?: (session: Session) => Promise<void>
   /**
    * Checks the arguments, runs the tool within its time, caps the result and writes one audit line.
-   * @throws ToolError and nothing else
+   * @throws ToolError, never another error
    */
   readonly call: (call: ToolCall) => Promise<ToolResult>
-  /** Calls `listener` with a session's id after its list has changed. Returns a function that ends this. */
+  /** Calls `listener` with a session's id after its list has changed. Returns a function that unsubscribes. */
   readonly onListChanged: (listener: (sessionId: string) => void) => () => void
 }
 
-/** Where tools come from: the workspace's own, a provider, another server. */
+/** A source of tools: the workspace itself, providers, or MCP servers. */
 export interface ToolSource {
   readonly tools: (session: Session) => readonly Tool[]
-  /** Starts what provides the tools, if that happens on demand. Resolves within seconds; never rejects. */
+  /** Starts the source, if it starts on demand. Resolves within seconds and never rejects. */
   readonly prepare?: (session: Session) => Promise<void>
   /** Calls `listener` with a session's id after its tools of this source have changed. */
   readonly onChange?: (listener: (sessionId: string) => void) => () => void

@@ -11,7 +11,7 @@ import { filterContext } from './filter-context.ts'
 import type { Tool, ToolSource } from './tool.ts'
 
 export interface WorkspaceToolsDeps {
-  /** The journal of a session's changes; opened once. @throws ToolError */
+  /** Opens the journal of a session's changes, or returns the open one. @throws ToolError */
   readonly journal: (session: Session) => Promise<Journal>
 }
 
@@ -20,7 +20,7 @@ const line = z.int().min(1)
 const count = (max: number) => z.int().min(1).max(max)
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/i)
 
-/** The tools of a folder. */
+/** Creates the tools that read, search and patch files. */
 export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSource {
   const tools: readonly Tool[] = [
     defineTool(
