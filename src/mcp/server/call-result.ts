@@ -2,12 +2,12 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { ToolResult } from '../../tools/tool.ts'
 import type { Conflict, ToolFailure } from '../../workspace/tool-error.ts'
 
-/** The result as structured content, and as text for clients that read only text. */
+/** Returns the result as structured content, and also as text for clients that read only text. */
 export function resultOf(result: ToolResult): CallToolResult {
   return { content: [{ type: 'text', text: JSON.stringify(result) }], structuredContent: { ...result } }
 }
 
-/** The result without known credentials. */
+/** Removes known credentials from a result. */
 export function redactResult(result: CallToolResult, redact: (text: string) => string): CallToolResult {
   const text = JSON.stringify(result)
   const redacted = redact(text)
@@ -17,8 +17,8 @@ export function redactResult(result: CallToolResult, redact: (text: string) => s
 }
 
 /**
- * A failure that a model reads and acts on, not one of the protocol.
- * @param message of the ToolError
+ * Returns a failure as the result of a tool, which a model can read, and not as an error of the protocol.
+ * @param message the message of the ToolError
  */
 export function failureOf(failure: ToolFailure, message: string): CallToolResult {
   const { kind } = failure
@@ -33,7 +33,7 @@ export function failureOf(failure: ToolFailure, message: string): CallToolResult
   return { content: [{ type: 'text', text }], structuredContent: { error }, isError: true }
 }
 
-/** A call that was not begun, e.g. because there are too many. */
+/** Returns the result of a call that was refused before it ran, e.g. because too many are in progress. */
 export function refusalOf(kind: string, message: string): CallToolResult {
   return { content: [{ type: 'text', text: message }], structuredContent: { error: { kind, message } }, isError: true }
 }

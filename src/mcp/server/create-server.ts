@@ -13,21 +13,21 @@ import { describeTool } from './describe-tool.ts'
 export interface McpServerDeps {
   readonly tools: Tools
   /**
-   * The workspace, which may have been closed and opened anew under the same id.
-   * @throws ToolError where it is gone
+   * Returns the current session of the workspace, which may have been closed and opened again with the same id.
+   * @throws ToolError if the workspace is closed
    */
   readonly session: () => Session
-  /** For the audit line, e.g. `mcp:local`. */
+  /** Names the caller in the audit line, e.g. `mcp:local`. */
   readonly caller: string
   /**
    * Counts one call.
    * @throws Fault `rate_limited`
    */
   readonly admit: (signal: AbortSignal) => Promise<void>
-  /** Shared by servers that limit their calls together. */
+  /** Servers that share it limit their calls together. */
   readonly load: CallLoad
   readonly version: string
-  /** Removes known credentials from what is sent. */
+  /** Removes known credentials from a text. */
   readonly redact: (text: string) => string
   readonly log: Logger
 }
@@ -36,20 +36,20 @@ export interface CallLoad {
   inProgress: number
 }
 
-/** Calls in progress of one MCP session, and of all clients without a session together. */
+/** Maximum number of calls in progress, for each MCP session and for all clients without a session together. */
 const maxInProgress = 100
 
-/** These are what MCP itself has: a list of tools, and a call of one by its name. */
+/** Not offered, because MCP itself has requests to list and to call tools. */
 const replacedByProtocol: ReadonlySet<string> = new Set(['mcp.tools.list', 'mcp.tools.call'])
 
-/** Elicitation is the one use of a validator, and this server asks clients for no input. */
+/** The SDK's server needs a validator only for elicitation, which this server does not use. */
 const noValidator = {
   getValidator(): never {
     throw new Error('this server asks clients for no input')
   },
 }
 
-/** The tools of a workspace as an MCP server, for one connection of a transport. */
+/** Creates an MCP server with the tools of a workspace, for one connection of a transport. */
 export function createMcpServer(deps: McpServerDeps): Server {
   const { tools, session, load, log } = deps
   const server = new Server(
@@ -120,15 +120,15 @@ export function createMcpServer(deps: McpServerDeps): Server {
   return server
 }
 
-/** Aborted by `notifications/cancelled`, and when nobody can receive the result any more. */
+/** The signal aborts with `notifications/cancelled`, and when the HTTP request has ended and nobody can receive the result. */
 function signalOf({ mcpReq, http }: ServerContext): AbortSignal {
   return http?.req === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, http.req.signal])
 }
 
 interface ProgressSender {
-  /** Absent if the client asked for no progress. */
+  /** Undefined if the client did not ask for progress. */
   readonly send: ((part: ToolProgress) => void) | undefined
-  /** Resolves when everything is sent: the result comes last. */
+  /** Resolves when all progress is sent, so that the result can follow. */
   readonly end: () => Promise<void>
 }
 
@@ -142,7 +142,7 @@ function createProgress({ mcpReq }: ServerContext, redact: (text: string) => str
     send({ text }) {
       progress += 1
       const params = { progressToken, progress, message: redact(text) }
-      // A client that has left misses nothing.
+      // A notification that fails has no effect on the call: the client may have disconnected.
       const sending = mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {})
       sent.add(sending)
       void sending.then(() => sent.delete(sending))

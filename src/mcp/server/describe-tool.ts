@@ -1,7 +1,7 @@
 import type { Tool as McpTool, ToolAnnotations } from '@modelcontextprotocol/server'
 import type { Tool } from '../../tools/tool.ts'
 
-/** What people read in a client's list and in its questions. */
+/** Titles that clients show to people in lists and when they ask for permission. */
 const titles: Readonly<Record<string, string>> = {
   'mcp.fs.read': 'Read a file',
   'mcp.fs.list': 'List files',
@@ -17,7 +17,7 @@ const titles: Readonly<Record<string, string>> = {
   'mcp.session.list': 'List workspaces',
 }
 
-/** Tools that change nothing when they are called again with the same arguments. */
+/** Tools whose repeated call with the same arguments has no further effect. */
 const idempotent: ReadonlySet<string> = new Set(['mcp.format.apply', 'mcp.imports.organize'])
 
 /** @param name the tool's name for models */
@@ -34,7 +34,7 @@ export function describeTool(name: string, tool: Tool): McpTool {
 }
 
 function annotationsOf({ name, effect }: Tool): ToolAnnotations {
-  // Only the workspace's own tools are known to stay inside the folder. A program that they start may do anything.
+  // Only tools with a title here stay inside the workspace. A program that one of them starts may do anything.
   const openWorldHint = titles[name] === undefined || effect === 'run'
   if (effect === 'read') return { readOnlyHint: true, openWorldHint }
   return { readOnlyHint: false, destructiveHint: true, idempotentHint: idempotent.has(name), openWorldHint }

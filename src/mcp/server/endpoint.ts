@@ -24,15 +24,15 @@ export interface EndpointDeps {
 
 /** An HTTP request to /mcp. */
 interface McpExchange {
-  /** Without a body. Its signal cancels the call. */
+  /** The request without its body. Its signal cancels the call. */
   readonly request: Request
-  /** JSON; undefined for a request without a body. */
+  /** The parsed JSON body, or undefined without a body. */
   readonly body: unknown
   /** The workspace that the URL names. */
   readonly sessionName: string | undefined
-  /** Whose MCP sessions the request may use: a hash of its API key; undefined if none is needed. */
+  /** Hash of the API key of the request. It may use only MCP sessions of the same key. Undefined if no key is needed. */
   readonly owner: string | undefined
-  /** For the audit line, e.g. `mcp:local`. */
+  /** Names the caller in the audit line, e.g. `mcp:local`. */
   readonly caller: string
   readonly admit: (signal: AbortSignal) => Promise<void>
 }
@@ -40,36 +40,36 @@ interface McpExchange {
 export interface Endpoint {
   readonly workspaces: Workspaces
   /**
-   * Answers a request. The body of a stream ends with its call, or with its MCP session.
+   * Answers a request. The body of a stream ends with its call or with its MCP session.
    * @throws Fault `invalid_request` if the request names no workspace
    */
   readonly answer: (exchange: McpExchange) => Promise<Response>
-  /** Ends every MCP session. */
+  /** Ends all MCP sessions. */
   readonly close: () => void
 }
 
-/** Beyond this, the MCP session that has been idle for the longest time ends. */
+/** Beyond this number, the MCP session that has been idle for the longest time ends. */
 const maxSessions = 256
 
-/** An MCP session without a request or a stream for this time ends. Clients begin a new one by themselves. Ms. */
+/** An MCP session ends after this time without a request or stream. Clients then begin a new one by themselves. Ms. */
 const idleMs = 30 * 60_000
 
 const sweepMs = 60_000
 
-/** A session of MCP, which is not one of ours: a client that has called `initialize`, on one of our workspaces. */
+/** A session of the MCP protocol, which `initialize` begins on a workspace. It is unrelated to `Session` of src/tools. */
 interface McpSession {
   readonly server: Server
   readonly transport: WebStandardStreamableHTTPServerTransport
   readonly workspaceId: string
   readonly owner: string | undefined
-  /** Requests and streams that have not ended. */
+  /** Number of requests and streams that have not ended. */
   open: number
   usedAtMs: number
 }
 
 /**
- * MCP over HTTP. Clients up to the protocol of 2025-11-25 begin a session and name it in each request; since 2026-07-28
- * there are no sessions, and each request stands for itself.
+ * Serves MCP over HTTP. Clients up to the protocol of 2025-11-25 begin a session and name it in each request. Since 2026-07-28,
+ * the protocol has no sessions, and each request is independent.
  */
 export function createEndpoint({ workspaces, version, redact, log, now }: EndpointDeps): Endpoint {
   const sessions = new Map<string, McpSession>()
@@ -87,7 +87,7 @@ export function createEndpoint({ workspaces, version, redact, log, now }: Endpoi
 
   function announce(workspaceId: string): void {
     for (const session of sessions.values()) {
-      // Without a stream of the client there is nobody to tell.
+      // Sending fails if the client has no stream open; it reads the list again by itself.
       if (session.workspaceId === workspaceId) void session.server.sendToolListChanged().catch(() => {})
     }
   }
@@ -141,7 +141,7 @@ export function createEndpoint({ workspaces, version, redact, log, now }: Endpoi
     const id = request.headers.get('mcp-session-id')
     if (id === null) return isInitializeRequest(body) ? begin(exchange) : refuse(400, -32000, notBegun)
     const session = sessions.get(id)
-    // Of another key's session not even the existence is told.
+    // Do not reveal that a session of another key exists.
     if (session === undefined || session.owner !== owner) return refuse(404, -32001, 'Session not found.')
     return await use(session, exchange)
   }
@@ -169,7 +169,7 @@ export function createEndpoint({ workspaces, version, redact, log, now }: Endpoi
     return response
   }
 
-  /** False if every MCP session is in use. */
+  /** Returns false if all MCP sessions are in use. */
   function endOldest(): boolean {
     const idle = [...sessions].filter(([, { open }]) => open === 0)
     const [oldest] = idle.toSorted(([, one], [, other]) => one.usedAtMs - other.usedAtMs)
@@ -211,7 +211,7 @@ export function createEndpoint({ workspaces, version, redact, log, now }: Endpoi
 
 const notBegun = 'Call initialize first, then send the header Mcp-Session-Id of its answer with each request.'
 
-/** The error of a request that reaches no server. */
+/** Answers a request that no server handles with an error. */
 function refuse(status: number, code: number, message: string): Response {
   return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status })
 }
@@ -227,7 +227,7 @@ function workspaceOf(workspaces: Workspaces, name: string | undefined): Session 
   throw new Fault({ kind: 'invalid_request', path: 'session', detail })
 }
 
-/** Calls `onEnd` once: when the body has been read or cancelled; at once without a body. */
+/** Calls `run` when the body has been read or cancelled, or at once if there is no body. */
 function onEnd(response: Response, run: () => void): Response {
   const { body, status, headers } = response
   if (body === null) {

@@ -13,14 +13,14 @@ import type { Endpoint } from './endpoint.ts'
 
 export interface McpRouteDeps {
   readonly config: () => Config
-  /** Undefined while no workspace is configured. */
+  /** Returns undefined while no workspace is configured. */
   readonly workspaces: () => Workspaces | undefined
   /**
    * Counts one call of a caller.
    * @throws Fault `rate_limited`
    */
   readonly admit: (caller: Caller, signal: AbortSignal) => Promise<void>
-  /** Between two pieces of a body. Ms. */
+  /** Maximum time between two chunks of a body. Ms. */
   readonly uploadIdleMs: number
   readonly version: string
   readonly redact: (text: string) => string
@@ -33,36 +33,36 @@ interface Caller {
 }
 
 export interface McpRoute {
-  /** Ends the requests that `isRevoked` names by their response. */
+  /** Ends the requests for whose response `isRevoked` returns true. */
   readonly closeRevoked: (isRevoked: (response: ServerResponse, keyName: string | undefined) => boolean) => void
-  /** Ends streams that wait for news, lets calls finish for at most `graceMs`, then cancels them. */
+  /** Ends streams that wait for notifications, lets calls finish for at most `graceMs`, then cancels them. */
   readonly close: (graceMs: number) => Promise<void>
 }
 
-/** A request whose answer has not ended. */
+/** A request in progress. */
 interface Open {
   readonly response: ServerResponse
   readonly keyName: string | undefined
-  /** Aborting it cancels the call. */
+  /** Its abort cancels the call. */
   readonly call: AbortController
-  /** Aborting it ends the answer. */
+  /** Its abort ends the answer. */
   readonly stream: AbortController
-  /** It waits for news instead of the result of a call. */
+  /** Whether the request waits for notifications instead of the result of a call. */
   isSubscription: boolean
   readonly closed: PromiseWithResolvers<void>
 }
 
-/** Of an answer that its client does not read. One result more may wait: it is as large as the largest file. Bytes. */
+/** Maximum size of an answer that its client has not read, without its last result, which may contain the largest file. Bytes. */
 const maxQueuedBytes = 32 * 1024 * 1024
 
-/** `/mcp`: the tools of workspaces over MCP's streamable HTTP. It answers 404 while no workspace is configured. */
+/** Registers `/mcp`: the tools of workspaces over MCP's streamable HTTP. It answers 404 while no workspace is configured. */
 export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): McpRoute {
   const { config, workspaces, admit, uploadIdleMs, version, log } = deps
   const open = new Set<Open>()
   let endpoint: Endpoint | undefined
   let isClosing = false
 
-  /** Loaded at the first request, so that a daemon without clients of /mcp holds none of it. */
+  /** Imports the endpoint with the first request, so that a daemon without clients of /mcp does not load it. */
   async function endpointFor(current: Workspaces): Promise<Endpoint> {
     const { createEndpoint } = await import('./endpoint.ts')
     if (isClosing) throw new Fault({ kind: 'shutting_down' })
@@ -143,12 +143,12 @@ export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): 
   }
 }
 
-/** The names of keys in the configuration may change when another key is removed. */
+/** Identifies a caller by a hash of its keys, because removing a key may change the names of the others. */
 function ownerOf({ headers }: FastifyRequest): string {
   return hash('sha256', presentedKeys(headers).join(' '))
 }
 
-/** Undefined for a text that is not JSON. */
+/** Returns undefined for a text that is not JSON or too deeply nested. */
 function parse(text: string): unknown {
   if (isTooDeep(text)) return undefined
   try {
@@ -166,7 +166,7 @@ function refuseJson(reply: FastifyReply): FastifyReply {
 function headersOf({ headers }: FastifyRequest): Headers {
   const copy = new Headers()
   for (const [name, value] of Object.entries(headers)) {
-    // The key has been checked, and nothing else needs it.
+    // Omit the API key: it has been checked, and nothing else needs it.
     if (value !== undefined && name !== 'authorization' && name !== 'x-api-key')
       copy.set(name, [value].flat().join(', '))
   }
@@ -188,7 +188,7 @@ async function send(reply: FastifyReply, response: Response, signal: AbortSignal
   return reply
 }
 
-/** Writes the body as it comes. The transport holds back nothing, so a client that does not read is disconnected. */
+/** Writes the body to the response. The transport has no back-pressure, so a client that does not read is disconnected. */
 async function pipe(body: ReadableStream<Uint8Array>, response: ServerResponse, signal: AbortSignal): Promise<void> {
   const reader = body.getReader()
   const stop = (): void => void reader.cancel().catch(() => {})

@@ -7,20 +7,20 @@ import { ToolError } from '../../workspace/tool-error.ts'
 import { createMcpServer } from './create-server.ts'
 
 export interface StdioDeps {
-  /** One is open. */
+  /** Exactly one workspace is open. */
   readonly workspaces: Workspaces
   readonly stdin: Readable
   readonly stdout: Writable
-  /** A client that sends a longer message is disconnected. Bytes. */
+  /** A longer message ends the connection. Bytes. */
   readonly maxMessageBytes: number
-  /** Ends the connection. */
+  /** Its abort ends the connection. */
   readonly signal: AbortSignal
   readonly version: string
   readonly redact: (text: string) => string
   readonly log: Logger
 }
 
-/** Serves one client on standard input and output. Resolves when either is closed or the signal is aborted, and no call runs. */
+/** Serves one client on standard input and output. Resolves after one of them closes or the signal aborts, and no call runs. */
 export async function serveMcpStdio(deps: StdioDeps): Promise<void> {
   const { workspaces, stdin, stdout, maxMessageBytes, signal, version, redact, log } = deps
   const running = new Set<Promise<unknown>>()

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ToolResult } from '../../tools/tool.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
 
-/** The part of a result that we read. Servers add content types, so that each is as loose as it can be. */
+/** The fields of a result that this program reads. Loose, because servers add content types. */
 export const serverResult = z.looseObject({
   content: z.array(z.looseObject({ type: z.string() })).nullish(),
   structuredContent: z.unknown().optional(),
@@ -10,12 +10,12 @@ export const serverResult = z.looseObject({
 })
 type ServerResult = z.infer<typeof serverResult>
 
-/** Of a failure's text. Characters. */
+/** Maximum length of the text of a failure. Characters. */
 const maxFailure = 4000
 
 /**
- * The text of a result as `text`, its structured content as it is, and everything else (images, sound, resources) in `parts`.
- * @throws ToolError `failed` for a result that says so
+ * Returns texts in `text`, structured content unchanged, and everything else (images, audio, resources) in `parts`.
+ * @throws ToolError `failed` for a result with `isError`
  */
 export function toToolResult(server: string, { content, structuredContent, isError }: ServerResult): ToolResult {
   const texts: string[] = []

@@ -1,7 +1,7 @@
-/** Of an answer, or of one event of a stream. Bytes. */
+/** Maximum size of an answer, or of one event of a stream. Bytes. */
 const maxBytes = 10 * 1024 * 1024
 
-/** `fetch` whose answers end with an error where a whole answer, or one event of a stream, is too long. */
+/** Wraps `fetch`, so that an answer fails if it, or one event of its stream, is too large. */
 export function limitFetch(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (input, init) => {
     const response = await fetch(input, init)
@@ -11,7 +11,7 @@ export function limitFetch(fetch: typeof globalThis.fetch): typeof globalThis.fe
     const limited = response.body.pipeThrough(
       new TransformStream<Uint8Array, Uint8Array>({
         transform(chunk, controller) {
-          // A stream may last for days; a blank line ends each of its events.
+          // A stream may last for days, so count the bytes of each event. A blank line ends an event.
           const text = isStream ? Buffer.from(chunk) : undefined
           bytes = text?.includes('\n\n') === true || text?.includes('\r\n\r\n') === true ? 0 : bytes + chunk.length
           if (bytes > maxBytes) throw new Error('The answer is longer than 10 MB.')

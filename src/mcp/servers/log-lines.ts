@@ -1,16 +1,16 @@
 import { StringDecoder } from 'node:string_decoder'
 
-/** Characters of a line; the remainder is left out. */
+/** Maximum length of a logged line. The remainder is dropped. Characters. */
 const maxLine = 1000
 
-/** Characters of a line that are read: a credential must be found before the line is cut in the middle of it. */
+/** Maximum length of a line before redaction. Larger than `maxLine`, so that a credential is found before the cut. Characters. */
 const maxRead = 4 * maxLine
 
-/** Lines in `windowMs`; further ones are counted. */
+/** Maximum number of lines in `windowMs`. Further lines are only counted. */
 const maxLines = 50
 const windowMs = 10_000
 
-/** Cuts what a program writes into lines, and passes on a bounded number of them. */
+/** Splits the output of a program into lines, and passes on a limited number of them. */
 export function createLogLines({
   write,
   redact,

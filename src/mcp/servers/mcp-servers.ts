@@ -13,30 +13,30 @@ import {
 } from './server-connection.ts'
 
 export interface McpServersDeps extends Pick<ServerConnectionDeps, 'version' | 'redact' | 'log' | 'now' | 'setTimer'> {
-  /** `mcp-servers` */
+  /** The setting `mcp-servers`. */
   readonly settings: () => Readonly<Record<string, McpServerSettings>>
-  /** The gateway's token; undefined while it is closed. */
+  /** Returns the gateway's token, or undefined while the gateway is closed. */
   readonly providerToken: () => string | undefined
-  /** For paths that begin with `~`. May throw. */
+  /** Replaces `~` at the start of a path. May throw. */
   readonly homeDir: () => string
-  /** The daemon's own. Servers get PATH, and what Windows needs. */
+  /** The daemon's environment. Servers get only its PATH and the variables that Windows needs. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
 /** The tools of the configured MCP servers. Each session has its own connection to each server. */
 export interface McpServers extends Required<ToolSource> {
   readonly listing: (session: Session) => readonly ServerListing[]
-  /** Ends servers that were removed or changed; starts those of sessions in use. */
+  /** Ends servers that were removed or changed, and starts those of sessions in use. */
   readonly reconfigure: () => void
-  /** Ends all servers, and resolves when their programs are gone. */
+  /** Ends all servers. Resolves when their programs have ended. */
   readonly close: () => Promise<void>
 }
 
-/** Used if the daemon has no PATH. */
+/** The PATH of servers if the daemon has none. */
 const systemPath = '/usr/local/bin:/usr/bin:/bin'
 
 export function createMcpServers(deps: McpServersDeps): McpServers {
-  /** Sessions whose tools somebody has asked for. */
+  /** The connections of each session whose tools were requested, by server name. */
   const used = new Map<Session, Map<string, ServerConnection>>()
   const listeners = new Set<(sessionId: string) => void>()
   const closing = new Set<Promise<void>>()
@@ -116,8 +116,8 @@ export function createMcpServers(deps: McpServersDeps): McpServers {
 }
 
 /**
- * The program of a server. It starts in the user's folder: in that of the workspace, `npx` would run programs that a stranger
- * has put there. `${workspace}` stands for the root of the workspace.
+ * Returns the program of a server. It starts in the home directory by default, because `npx` would run untrusted programs of the
+ * workspace there. Replaces `${workspace}` with the root of the workspace.
  */
 function toProgram({ command = [], cwd, env = {} }: McpServerSettings, session: Session, deps: McpServersDeps) {
   const fill = (text: string): string => text.replaceAll('${workspace}', () => session.folder.root)

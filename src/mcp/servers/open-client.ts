@@ -23,14 +23,14 @@ export interface ClientDeps {
   readonly place: Place
   readonly session: Session
   readonly version: string
-  /** Ends the start. */
+  /** Its abort ends the start. */
   readonly signal: AbortSignal
   readonly onClose: () => void
   readonly onListChanged: () => void
   readonly onError: (error: Error) => void
 }
 
-/** A resource or a prompt, as the page shows it. */
+/** The fields of a resource or prompt that the page shows. */
 const entry = z.looseObject({ name: z.string(), uri: z.string().nullish(), description: z.string().nullish() })
 interface ServerEntry {
   readonly name: string
@@ -52,38 +52,38 @@ export interface OpenClient {
     how: { readonly signal: AbortSignal; readonly progress: (part: ToolProgress) => void },
   ) => Promise<z.infer<typeof serverResult>>
   /**
-   * Whether the server no longer knows the session, so that it has not read the request (MCP 2025-11-25, transports, session
-   * management: 404). Such a server wants a new session.
+   * Whether the error means that the server no longer knows the session, so it has not handled the request and needs a new
+   * session (MCP 2025-11-25, transports, session management: 404).
    */
   readonly isSessionLost: (error: unknown) => boolean
-  /** Closes when the calls in progress have ended. */
+  /** Closes the connection when the calls in progress have ended. */
   readonly retire: () => void
   readonly close: () => Promise<void>
 }
 
-/** From the start of a program to the end of the handshake: `npx` and `uvx` may load packages. Ms. */
+/** Time limit of start and handshake. `npx` and `uvx` may download packages meanwhile. Ms. */
 const connectMs = 60_000
 const listMs = 30_000
 const maxPages = 20
 const maxEntries = 200
 const maxText = 1000
-/** The registry has the time limit of a call, which stops while a person reads an approval. Ms. */
+/** Practically unlimited: the registry limits the time of a call, and pauses while an approval is pending. Ms. */
 const callMs = 24 * 60 * 60 * 1000
-/** Reports of one call; a server may send any number. */
+/** Maximum number of progress reports of one call, because a server may send any number. */
 const maxReports = 500
 
-/** Structured results are not checked: their schema comes from the server, and its patterns may take exponential time. */
+/** Does not check structured results: the schema comes from the server, and its patterns may take exponential time. */
 const noValidator = {
   getValidator(): never {
     throw new Error('results are asked for with a schema of ours')
   },
 }
 
-/** Connects to a server. Loads the SDK: import this when a server starts. */
+/** Connects to a server. Import this module only when a server starts, because it loads the SDK. */
 export async function openClient(deps: ClientDeps): Promise<OpenClient> {
   const { session } = deps
-  // Only roots are offered. The SDK answers sampling and elicitation with "method not found": a server must not spend a
-  // person's quota with prompts of its own, and nobody is there to answer its questions.
+  // Offer only roots, so that the SDK answers sampling and elicitation with "method not found": a server must not spend the
+  // user's quota with its own prompts, and no person is present to answer its questions.
   const client = new Client(
     { name: 'copilot-proxy', version: deps.version },
     { capabilities: { roots: {} }, jsonSchemaValidator: noValidator },
@@ -181,19 +181,19 @@ export async function openClient(deps: ClientDeps): Promise<OpenClient> {
   }
 }
 
-/** One more than are used, so that the list says that it was cut. */
+/** One more than `read-tools.ts` accepts, so that it reports that it has left out tools. */
 const maxListed = 201
 
 function short(text: string): string {
   return text.slice(0, maxText)
 }
 
-/** Whether the server itself has answered with an error: the connection works. */
+/** Returns whether the server itself has answered with an error, so the connection works. */
 export function isAnswer(error: unknown): boolean {
   return error instanceof ProtocolError || (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)
 }
 
-/** A sentence's part about a failure of the SDK or the network, without an address. */
+/** Describes a failure of the SDK or the network in a clause without an address. */
 export function reasonOf(error: unknown): string {
   if (error instanceof SdkError && error.message.includes('timed out')) return 'it did not answer in time'
   if (!(error instanceof Error)) return 'the connection failed'

@@ -5,17 +5,17 @@ import { readSchema } from '../../tools/foreign-tools.ts'
 import type { ParametersSchema } from '../../tools/tool.ts'
 
 export interface ServerTool {
-  /** The server's own name for it. */
+  /** The name that the server uses. */
   readonly given: string
-  /** With the prefix, and with `_` for what names for models may not have. */
+  /** The name with the prefix of the server, and with `_` for characters that model APIs refuse. */
   readonly name: string
   readonly description: string
   readonly parameters: ParametersSchema
-  /** The server says that it changes nothing. */
+  /** Whether the server declares that the tool changes nothing. */
   readonly isReadOnly: boolean
 }
 
-/** Of one server. */
+/** Maximum number of tools of one server. */
 const maxTools = 200
 const maxName = 64
 const maxDescription = 4000
@@ -27,7 +27,7 @@ const definition = z.looseObject({
   annotations: z.looseObject({ readOnlyHint: z.boolean().nullish() }).nullish(),
 })
 
-/** The usable tools of a list, and why others are left out. */
+/** Returns the usable tools of a list, and the problems of the others. */
 export function readTools(given: readonly unknown[], prefix: string) {
   const tools = new Map<string, ServerTool>()
   const problems: string[] = []

@@ -10,7 +10,7 @@ export interface ServersRouteDeps {
   readonly mcpServers: (session: Session) => readonly ServerListing[]
 }
 
-/** `GET /sessions/{id}/servers`: the MCP servers of a session. Starts none. */
+/** Registers `GET /sessions/{id}/servers`, which lists the MCP servers of a session and starts none of them. */
 export function registerServersRoute(app: FastifyInstance, { companion, mcpServers }: ServersRouteDeps): void {
   const config = { dialect: 'chat' } as const
   app.get<{ Params: { id: string } }>('/sessions/:id/servers', { config }, async (request, reply) => {

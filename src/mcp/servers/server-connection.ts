@@ -12,16 +12,16 @@ export interface ServerConnectionDeps {
   readonly name: string
   readonly settings: McpServerSettings
   readonly session: Session
-  /** The program that its settings name. */
+  /** Returns the program of the settings. */
   readonly programOf: () => {
     readonly command: readonly string[]
     readonly cwd: string
     readonly env: Record<string, string>
   }
-  /** Called after its tools have changed. */
+  /** The connection calls it after its tools have changed. */
   readonly changed: () => void
   readonly version: string
-  /** Removes known credentials from what a server says. */
+  /** Removes known credentials from the output of a server. */
   readonly redact: (text: string) => string
   readonly log: Logger
   /** Monotonic. Ms. */
@@ -29,39 +29,39 @@ export interface ServerConnectionDeps {
   readonly setTimer: (run: () => void, delayMs: number) => () => void
 }
 
-/** `failed`: it starts again when it is needed, after a pause. */
+/** A `failed` server starts again when it is needed, but only after a pause. */
 type ServerState = 'stopped' | 'starting' | 'running' | 'failed'
 
 export interface ServerListing extends Pick<ServerLists, 'resources' | 'prompts'> {
   readonly name: string
   readonly state: ServerState
-  /** Why it failed. */
+  /** The reason of the failure. */
   readonly error?: string
-  /** Their names. */
+  /** Names of the tools. */
   readonly tools: readonly string[]
 }
 
-/** One server for one session. */
+/** The connection of one session to one server. */
 export interface ServerConnection {
   readonly settings: McpServerSettings
   readonly tools: () => readonly Tool[]
-  /** Starts it unless it runs or has to pause. Resolves when it runs or has failed, at the latest after some seconds. */
+  /** Starts the server unless it runs or pauses. Resolves when it runs or has failed, at the latest after `patienceMs`. */
   readonly prepare: () => Promise<void>
   readonly listing: () => ServerListing
   readonly close: () => Promise<void>
 }
 
-/** A list of tools waits this long for a server to start; its tools are announced when they come. Ms. */
+/** A list of tools waits this long for a server to start. Later tools cause an announcement of the change. Ms. */
 const patienceMs = 10_000
 
-/** Before a failed server starts again: doubled with each failure. Ms. */
+/** First and longest pause before a failed server starts again. Each failure doubles it. Ms. */
 const firstPauseMs = 1000
 const longestPauseMs = 60_000
 
-/** A server that ran this long has recovered. Ms. */
+/** A server that runs this long has recovered, so its earlier failures no longer count. Ms. */
 const recoveredMs = 60_000
 
-/** Changes of lists within this time are read together. Ms. */
+/** Several list changes within this time cause one read. Ms. */
 const batchMs = 200
 
 export function createServerConnection(deps: ServerConnectionDeps): ServerConnection {
@@ -70,10 +70,10 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
   let state: ServerState = 'stopped'
   let client: OpenClient | undefined
   let starting: Promise<void> | undefined
-  /** Resolves with `starting`, or earlier. */
+  /** Resolves with `starting`, at the latest after `patienceMs`. */
   let patient: Promise<void> | undefined
   let problem: string | undefined
-  /** Why its program has ended. */
+  /** The reason why the program has ended. */
   let endReason: string | undefined
   let failures = 0
   let startedAt = 0
@@ -81,7 +81,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
   let isClosed = false
   const closed = new AbortController()
   let refreshTimer: (() => void) | undefined
-  /** Those of the last start stay listed while it does not run, so that lists do not flicker. */
+  /** The tools of the last start stay listed while the server does not run, so that lists do not change back and forth. */
   let tools: readonly Tool[] = []
   let lists: Pick<ServerLists, 'resources' | 'prompts'> = { resources: [], prompts: [] }
 
@@ -126,7 +126,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
         signal: closed.signal,
         onClose() {
           isOver = true
-          // Until it runs, the failure of its start says more.
+          // During the start, its own error describes the failure better.
           if (opened !== undefined && opened === client) fail(endReason ?? 'the connection was closed')
         },
         onListChanged: () => {
@@ -214,7 +214,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
       const { isAnswer, reasonOf } = await import('./open-client.ts')
       if (isAnswer(error)) throw failed(`The MCP server "${name}" refused the call: ${reasonOf(error)}`, error)
       const reason = endReason ?? reasonOf(error)
-      // The next call connects anew.
+      // The first call after the pause connects again.
       if (used === client) {
         fail(reason)
         void used.close().catch(() => {})
@@ -224,7 +224,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
     return toToolResult(name, result)
   }
 
-  /** Makes the next call begin a new session at once, unless another call has done so. */
+  /** Lets the next call begin a new session at once, unless another call has done so. */
   function forget(lost: OpenClient): void {
     if (lost !== client) return
     client = undefined
@@ -264,7 +264,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
   }
 }
 
-/** In the log, for each list. */
+/** Maximum number of logged problems of a list. */
 const maxProblems = 10
 
 async function untilAborted(work: Promise<void> | undefined, signal: AbortSignal): Promise<void> {

@@ -6,26 +6,26 @@ export interface StdioProgram {
   /** The program and its arguments. */
   readonly command: readonly string[]
   readonly cwd: string
-  /** The whole environment. */
+  /** The complete environment of the program. */
   readonly env: Readonly<Record<string, string>>
-  /** Gets what the program writes to stderr. */
+  /** Receives the stderr output of the program. */
   readonly onStderr: (chunk: Buffer) => void
-  /** Gets why the program has ended, before `onclose`. */
+  /** Receives the reason why the program has ended, before `onclose`. */
   readonly onEnd: (reason: string) => void
 }
 
-/** Of one message. Bytes. */
+/** Maximum size of one message. Bytes. */
 const maxMessageBytes = 10 * 1024 * 1024
 
-/** From SIGTERM to SIGKILL. Ms. */
+/** Time between SIGTERM and SIGKILL. Ms. */
 const graceMs = 2000
 
-/** For what a program wrote last, if another process holds its pipes open. Ms. */
+/** Time to read the last output of an ended program while another process keeps its pipes open. Ms. */
 const drainMs = 500
 
 /**
- * A program as the other end of MCP. The SDK's own transport starts no process group, so that what `npx` or `uvx` starts would
- * outlive it, and it adds variables of the daemon to the environment.
+ * Creates a transport to a program. The SDK's own transport starts no process group, so a server that `npx` or `uvx` has started
+ * would outlive it. It also adds variables of the daemon to the environment.
  */
 export function createStdioTransport({ command, cwd, env, onStderr, onEnd }: StdioProgram): Transport {
   const [program = '', ...args] = command
@@ -35,7 +35,7 @@ export function createStdioTransport({ command, cwd, env, onStderr, onEnd }: Std
   let child: ChildProcess | undefined
   let reason: string | undefined
 
-  /** Keeps the parts of a line until its end: joining them for each chunk would take quadratic time. */
+  /** Keeps the chunks of a line until its end, because joining them for each chunk would take quadratic time. */
   function read(chunk: Buffer): void {
     let from = 0
     for (let end = chunk.indexOf('\n'); end !== -1; end = chunk.indexOf('\n', from)) {
@@ -58,7 +58,7 @@ export function createStdioTransport({ command, cwd, env, onStderr, onEnd }: Std
     try {
       transport.onmessage?.(deserializeMessage(line))
     } catch (error) {
-      // The line is no message of JSON-RPC. The next one may be.
+      // Ignore a line that is not a JSON-RPC message, because some servers also log to stdout.
       transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
     }
   }
@@ -70,7 +70,7 @@ export function createStdioTransport({ command, cwd, env, onStderr, onEnd }: Std
         cwd,
         env,
         stdio: ['pipe', 'pipe', 'pipe'],
-        // Its own process group. On Windows it would open a window.
+        // Starts a process group. On Windows, this would open a window.
         detached: platform !== 'win32',
         windowsHide: true,
       })
@@ -84,7 +84,7 @@ export function createStdioTransport({ command, cwd, env, onStderr, onEnd }: Std
       started.stdout.on('data', read)
       started.stderr.on('data', onStderr)
       started.once('exit', (code, signal) => {
-        // What it started ends with it.
+        // End the processes that the program has started too.
         signalGroup(started, 'SIGKILL')
         reason ??= code === null ? `it was ended by ${signal}` : `it ended with exit code ${code}`
         setTimeout(() => {
@@ -120,7 +120,7 @@ export function createStdioTransport({ command, cwd, env, onStderr, onEnd }: Std
   return transport
 }
 
-/** The group outlives its first process. */
+/** Signals the process group, which may outlive its first process. */
 function signalGroup(child: ChildProcess, name: 'SIGTERM' | 'SIGKILL'): void {
   if (child.pid === undefined) return
   try {
