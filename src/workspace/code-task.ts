@@ -1,7 +1,7 @@
 import type { Language } from './symbols/languages.ts'
 import type { SymbolList } from './symbols/find-symbols.ts'
 
-/** Work on one text that can hold a thread for seconds. */
+/** A task on one text. It may block its thread for seconds. */
 export type CodeTask =
   | { readonly do: 'symbols'; readonly text: string; readonly language: Language; readonly limit: number }
   | { readonly do: 'imports'; readonly text: string; readonly grammar: string }
@@ -19,12 +19,12 @@ export type CodeAnswer =
   | { readonly is: 'symbols'; readonly list: SymbolList }
   | { readonly is: 'text'; readonly text: string }
   | { readonly is: 'unknown language' }
-  /** The text cannot be handled, e.g. for a syntax error. */
+  /** The library cannot handle the text, e.g. because of a syntax error. */
   | { readonly is: 'failure'; readonly detail: string }
   /** An optional package is not installed. */
   | { readonly is: 'missing package' }
 
-/** Loads the one library that the task needs. */
+/** Runs a task. Loads only the library that the task needs. */
 export async function runCodeTask(task: CodeTask): Promise<CodeAnswer> {
   try {
     switch (task.do) {
@@ -47,7 +47,7 @@ export async function runCodeTask(task: CodeTask): Promise<CodeAnswer> {
   }
 }
 
-/** Formats with the prettier of this program: it reads no configuration, and loads no plugin of the workspace. */
+/** Formats with this program's prettier. It reads no configuration and loads no plugin of the workspace. */
 async function format({ text, fileName, style }: CodeTask & { readonly do: 'format' }): Promise<CodeAnswer> {
   const prettier = await import('prettier')
   const { languages } = await prettier.getSupportInfo()
@@ -57,7 +57,7 @@ async function format({ text, fileName, style }: CodeTask & { readonly do: 'form
     languages.find(({ extensions }) => extensions?.some((ending) => name.endsWith(ending)) === true)
   const parser = language?.parsers[0]
   if (parser === undefined) return { is: 'unknown language' }
-  // Without `endOfLine`, prettier would rewrite the line ends of every file with CRLF.
+  // By default, prettier would replace each CRLF.
   return {
     is: 'text',
     text: await prettier.format(text, { endOfLine: 'auto', ...style, parser, filepath: fileName, plugins: [] }),

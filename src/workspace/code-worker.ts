@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { runCodeTask, type CodeTask } from './code-task.ts'
 
-// A thread of its own: to parse 4 MB takes seconds (2.7 s with Node 24.21), and to end the thread is the way to stop it.
+// Runs in a separate thread: parsing 4 MB takes seconds (2.7 s with Node 24.21), and only ending the thread can stop it.
 
 parentPort?.on('message', (task: CodeTask) => {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port of Node.js has no origin

@@ -1,17 +1,17 @@
 import { ToolError } from './tool-error.ts'
 
-/** Far more than any command that a person would read before allowing it. Characters. */
+/** Much longer than any command that a person would read before an approval. Characters. */
 const maxLength = 10_000
 
-/** What a shell reads as more than a part of a word, wherever it has no quotes around it. */
+/** Characters that are operators of a shell wherever they are outside quotes. */
 const operators = new Set([';', '|', '&', '<', '>', '(', ')', '{', '}', '$', '`', '*', '?', '['])
 
-/** Characters that no quotes make harmless: a person does not see them, or sees a space or a line end. */
+/** Refused also within quotes, because a person cannot see these characters or takes them for a space or line end. */
 const invisible = /(?![ \t])[\p{Cc}\p{Cf}\p{Z}]/u
 
 /**
- * The words of a command line, by the quoting rules of a POSIX shell. There is no shell: whatever a shell would do more than
- * make words of it is refused, never passed on.
+ * Splits a command line into words by the quoting rules of a POSIX shell. No shell runs the command, so this refuses all other
+ * syntax of a shell.
  * @throws ToolError `denied`
  */
 export function splitCommand(text: string): readonly string[] {
@@ -55,14 +55,14 @@ export function splitCommand(text: string): readonly string[] {
   return words
 }
 
-/** `~`, `#` and `!` are special to a shell in some places only: `HEAD~1` and `a#b` are words. */
+/** `~`, `#` and `!` are special only at some places of a word: `HEAD~1` and `a#b` are ordinary words. */
 function isSpecial(character: string, word: string | undefined): boolean {
   if (operators.has(character)) return true
   if (character === '~') return word === undefined || /[=:]$/.test(word)
   return word === undefined && (character === '#' || character === '!')
 }
 
-/** @param at the place after the opening quote */
+/** @param at the index after the opening quote */
 function readDoubleQuotes(text: string, at: number): { readonly text: string; readonly end: number } {
   let read = ''
   for (let end = at; end < text.length; end += 1) {
@@ -70,7 +70,7 @@ function readDoubleQuotes(text: string, at: number): { readonly text: string; re
     const next = text.charAt(end + 1)
     if (character === '"') return { text: read, end: end + 1 }
     if (character === '$' || character === '`') throw special(character)
-    // Before other characters, a backslash in double quotes is an ordinary character.
+    // Within double quotes, a backslash escapes only these characters.
     if (character === '\\' && next !== '' && '"\\$`'.includes(next)) {
       read += next
       end += 1

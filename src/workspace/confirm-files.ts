@@ -4,22 +4,22 @@ import { errnoOf } from '../auth/records/record-fs.ts'
 import { hasDescriptorPaths, LinkFound, openDirectory, openFlags, type Directory } from './directory.ts'
 import type { Folder } from './folder.ts'
 
-// ripgrep opens files by their paths. If a folder is swapped for a link between its look at the folder and its opening it,
-// ripgrep reads what is outside. So whatever it says of a file is confirmed here through folders that are opened safely.
+// ripgrep opens files by path. If another program replaces a folder with a link between ripgrep's check and its open, ripgrep
+// reads files outside the workspace. Therefore this module confirms each result in folders that it opens safely.
 
-/** Bytes at a place of a file. */
+/** Bytes at an offset of a file. */
 export interface FilePart {
   readonly offset: number
   readonly bytes: Buffer
 }
 
-/** Parts that are so near each other are read at once. Bytes. */
+/** One read covers parts with at most this gap between them. Bytes. */
 const maxGap = 4096
 
-/** Read at once. Bytes. */
+/** Maximum size of one read. Bytes. */
 const maxSpan = 256 * 1024
 
-/** Whether there is a regular file at the path, with these bytes at these places. Follows no link. */
+/** Returns whether the path is a regular file with these bytes at these offsets. Follows no link. */
 export async function hasParts(folder: Folder, path: string, parts: readonly FilePart[]): Promise<boolean> {
   return inDirectory(folder, posix.dirname(path), false, async (directory) => {
     const name = posix.basename(path)
@@ -35,7 +35,7 @@ export async function hasParts(folder: Folder, path: string, parts: readonly Fil
   })
 }
 
-/** Those of the names at which a folder has a regular file. Follows no link. */
+/** Returns those names that are regular files in a folder. Follows no link. */
 export async function filesIn(folder: Folder, path: string, names: readonly string[]): Promise<readonly string[]> {
   return inDirectory(folder, path, [], async (directory) => {
     const found = await Promise.all(
@@ -49,7 +49,7 @@ export async function filesIn(folder: Folder, path: string, names: readonly stri
   })
 }
 
-/** `otherwise` if the folder or something in it cannot be opened. */
+/** Returns `otherwise` if the folder or an entry cannot be opened. */
 async function inDirectory<T>(
   folder: Folder,
   path: string,
@@ -94,7 +94,7 @@ async function hasSpan(file: fs.FileHandle, { start, end, parts }: Span): Promis
   return bytesRead === end - start && includesParts(buffer, start, parts)
 }
 
-/** @param start the place of the first byte of `bytes` */
+/** @param start the offset of `bytes` in the file */
 export function includesParts(bytes: Buffer, start: number, parts: readonly FilePart[]): boolean {
   return parts.every((part) => {
     const at = part.offset - start

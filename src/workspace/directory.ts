@@ -16,20 +16,20 @@ import { errnoOf } from '../auth/records/record-fs.ts'
 
 /** A folder below a root, reached without following a link. */
 export interface Directory {
-  /** The path of an entry, for calls that do not follow a link in the last segment. */
+  /** Returns the path of an entry, for calls that do not follow a link in the last segment. */
   readonly entry: (name: string) => string
-  /** @throws LinkFound if a segment of the way to `name` has become a link, where the folder is not held by a descriptor */
+  /** @throws LinkFound if a segment of the path to `name` has become a link and no descriptor holds the folder */
   readonly check: (name?: string) => Promise<void>
   readonly sync: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
-/** A link on the way, of which nothing was followed. */
+/** A segment of the path is a link, which was not followed. */
 export class LinkFound extends Error {
-  /** The segments before the link: folders. */
+  /** The segments before the link, which are folders. */
   readonly folder: readonly string[]
   readonly link: string
-  /** What the link contains; undefined if it was swapped in a moment ago, or if another name led to this place. */
+  /** The content of the link. Undefined if the link has just replaced a folder, or the name is another spelling of the entry. */
   readonly target: string | undefined
 
   constructor(folder: readonly string[], link: string, target: string | undefined) {
@@ -40,23 +40,23 @@ export class LinkFound extends Error {
   }
 }
 
-// Windows has neither flag: `constants` lacks them there.
+// Windows has neither flag, and `constants` lacks them there.
 const noFollow: number = constants.O_NOFOLLOW ?? 0
 const nonBlocking: number = constants.O_NONBLOCK ?? 0
 
-/** Opens the file itself: not what a link points to, and without waiting for the other end of a FIFO. */
+/** Opens the entry itself instead of a link's target, and does not wait for the other end of a FIFO. */
 export const openFlags = constants.O_RDONLY | noFollow | nonBlocking
 
 const directoryFlags = constants.O_RDONLY | noFollow | (constants.O_DIRECTORY ?? 0)
 
-/** Linux: O_PATH, which `constants` lacks. It finds a file without opening it, so that no FIFO or device notices. */
+/** Linux: O_PATH, which `constants` lacks. It finds a file without opening it, which has no effect on a FIFO or device. */
 const pathOnly = 0x20_0000
 
 /** A file that was opened to be read. */
 export interface OpenFile {
-  /** Of the moment in which it was opened. */
+  /** The stats at the time of opening. */
   readonly stats: Stats
-  /** From where the last read ended, into a part of a buffer. Returns how many bytes were there. */
+  /** Reads the next bytes into a part of a buffer. Returns the number of bytes. */
   readonly read: (buffer: Buffer, from: number, length: number) => Promise<number>
   readonly close: () => Promise<void>
 }
@@ -65,25 +65,25 @@ const openDescriptor = promisify(openCallback)
 const readDescriptor = promisify(readCallback)
 
 /**
- * Linux: opens a file in fewer steps than a walk through its folders. The system says where the file that it found really
- * is; the file is opened only if that is the path itself, so that no link is on the way.
+ * Linux: opens a file in fewer steps than a walk through its folders. Finds the file with O_PATH, asks the kernel for its real
+ * path, and opens it only if that is `path`, so no segment is a link.
  * @param path absolute, below the real path of the root
- * @returns undefined if there is a link on the way, or the file cannot be opened: a walk finds out why
+ * @returns undefined if a segment is a link or the file cannot be opened: `openDirectory` then finds the reason
  */
 export async function openDirectly(path: string): Promise<OpenFile | undefined> {
-  // Descriptors instead of `FileHandle`: a tenth of the time of a short read goes into its collection.
+  // Uses descriptors, because garbage collection of a `FileHandle` takes a tenth of the time of a short read.
   const found = await openDescriptor(path, pathOnly | noFollow).catch(() => undefined)
   if (found === undefined) return undefined
   const place = `/proc/self/fd/${found}`
   try {
-    // Synchronous, because the answers are in the memory of the system: no disk is read.
+    // These calls may be synchronous, because they read the kernel's memory and not the disk.
     if (readlinkSync(place) !== path) return undefined
     const stats = fstatSync(found)
     const file = await openDescriptor(place, constants.O_RDONLY | nonBlocking)
     return {
       stats,
       read: async (buffer, from, length) => (await readDescriptor(file, buffer, from, length, null)).bytesRead,
-      // Nobody waits until a file that was only read is closed: what was read is sent first.
+      // Close it later: the caller need not wait, because the file was only read.
       close: async () => void setImmediate(() => closeCallback(file)),
     }
   } catch {
@@ -93,17 +93,17 @@ export async function openDirectly(path: string): Promise<OpenFile | undefined> 
   }
 }
 
-/** Linux: `/proc/self/fd/N/name` names an entry of an open folder, wherever the folder's path leads by now. */
+/** Linux: `/proc/self/fd/N/name` is an entry of an open folder, even if the folder's path now leads elsewhere. */
 export function hasDescriptorPaths(): boolean {
   return existsSync('/proc/self/fd')
 }
 
 /**
  * Opens a folder below `root`, segment by segment.
- * @param held whether each folder is held by a descriptor while its entries are used: no race can lead outside then.
- * Otherwise (macOS, Windows) the path is checked before and after each use. A folder swapped for a link between a check
- * and the use a few microseconds later is found by the check after it: too late for what was opened in between.
- * @param create makes missing folders
+ * @param held whether a descriptor holds each folder while its entries are used, so that no race can lead outside the root.
+ * Otherwise (macOS, Windows), the path is checked before and after each use. If a link replaces a folder in the microseconds
+ * between check and use, only the second check detects it, which is too late for that use.
+ * @param create creates missing folders
  * @throws LinkFound; errors of the file system
  */
 export async function openDirectory(
@@ -168,7 +168,7 @@ async function openChecked(root: string, segments: readonly string[], create: bo
   const path = join(root, ...segments)
   const directory: Directory = {
     entry: (name) => join(path, name),
-    // The real path has the case and the normal form of the disk, so another spelling of a name differs from it.
+    // The real path has the case and the Unicode form of the disk, so it differs from another spelling of a name.
     check: async (name = '') => {
       const expected = join(path, name)
       if ((await realpath(expected)) !== expected) throw new LinkFound(segments, name, undefined)
@@ -191,10 +191,10 @@ async function makeFolder(path: string): Promise<void> {
   })
 }
 
-/** The error of opening `path`, or the link that caused it. */
+/** Returns a LinkFound if a link caused the error of opening `path`, otherwise the error itself. */
 export async function explain(error: unknown, path: string, folder: readonly string[], name: string): Promise<unknown> {
   const code = errnoOf(error)
-  // A link is ELOOP to O_NOFOLLOW, and ENOTDIR to O_DIRECTORY.
+  // For a link, O_NOFOLLOW causes ELOOP, and O_DIRECTORY causes ENOTDIR.
   if (code !== 'ELOOP' && code !== 'ENOTDIR') return error
   const target = await readLink(path)
   return target === undefined && code === 'ENOTDIR' ? error : new LinkFound(folder, name, target)
@@ -204,7 +204,7 @@ async function readLink(path: string): Promise<string | undefined> {
   return readlink(path).catch(() => undefined)
 }
 
-/** Makes a rename durable. Some systems cannot sync a folder: the file is complete even there. */
+/** Makes a rename durable. Ignores failures, because some systems cannot sync a folder; the file is complete even there. */
 async function syncFolder(folder: FileHandle): Promise<void> {
   await folder.sync().catch(() => {})
 }

@@ -5,24 +5,24 @@ import { ToolError } from './tool-error.ts'
 export interface Glob {
   /** The folder that the glob names before its first wildcard, relative to the root; '' for the root. */
   readonly base: string
-  /** Globs of file names, one of which every match has; undefined if every name may match. ripgrep knows their syntax. */
+  /** Globs in ripgrep's syntax, one of which matches the file name of each match. Undefined if any name may match. */
   readonly names: readonly string[] | undefined
-  /** In time proportional to the lengths of glob and path. */
+  /** Takes time proportional to the lengths of glob and path. */
   readonly matches: (path: string) => boolean
 }
 
 const maxLength = 1000
 
-/** Of braces, e.g. `{a,b}{c,d}` has 4. */
+/** Maximum number of alternatives from braces, e.g. `{a,b}{c,d}` has 4. */
 const maxAlternatives = 100
 
 /** Matches any number of items: folders of a path, or characters of a name. */
 const anyNumber = '**'
 
 /**
- * Compiles a glob as `.gitignore` and `rg -g` have it: one without `/` matches file names in every folder, others match from
- * the root. `*` `?` `[a-z]` `[!a-z]` within a name, `**` over folders, `{a,b}` alternatives. Names that start with a dot match
- * like others. '' matches every file.
+ * Compiles a glob of the syntax of `.gitignore` and `rg -g`. A glob without `/` matches file names in all folders, others match
+ * from the root. `*` `?` `[a-z]` `[!a-z]` match within a name, `**` matches folders, `{a,b}` has alternatives. Names that start
+ * with a dot match like others. '' matches all files.
  * @throws ToolError `denied` for a glob that leads outside; `invalid_arguments`
  */
 export function parseGlob(glob: string, folder: Folder): Glob {
@@ -37,7 +37,7 @@ export function parseGlob(glob: string, folder: Folder): Glob {
   if (/[\0-\x1f\x7f\\]/.test(remainder)) throw invalid('It contains a backslash or a control character.')
 
   const alternatives = expandBraces(remainder).map((text) => {
-    // `./` and the root's own path have been taken off by now; a glob with a slash in it counts from the root.
+    // A glob with a slash matches from the root. `./` and the root's own path have been removed above.
     const isAnchored = slash !== -1 || text.includes('/')
     const segments = text.split('/').filter((segment) => segment !== '' && segment !== '.')
     if (segments.includes('..')) throw invalid('It contains "..".')
@@ -61,7 +61,7 @@ export function parseGlob(glob: string, folder: Folder): Glob {
   }
 }
 
-/** Whether ripgrep's file types can tell a name by this glob. `name:include:` has a meaning of its own there. */
+/** Returns whether a file type of ripgrep can use this glob. `include:` has a special meaning there. */
 function isNarrow(name: string): boolean {
   return name !== '*' && !/[[\]{}]|^include:/.test(name)
 }
@@ -69,7 +69,7 @@ function isNarrow(name: string): boolean {
 function expandBraces(glob: string): readonly string[] {
   let alternatives = [glob]
   for (;;) {
-    // Innermost braces first, one pair in every alternative in each round.
+    // Each round expands one innermost pair of braces in each alternative.
     const next = alternatives.flatMap((text) => {
       const found = /\{([^{}]*)\}/.exec(text)
       if (found === null) return [text]
@@ -116,8 +116,8 @@ function isWithin(character: string, range: readonly string[]): boolean {
 }
 
 /**
- * Whether the matchers match all items in order. After a mismatch only the last `**` (or `*`) takes one item more: an earlier
- * one could gain nothing by it, so no pattern explodes.
+ * Returns whether the matchers match all items in order. After a mismatch, only the last `**` (or `*`) takes one more item.
+ * Backtracking to an earlier one cannot help, so no pattern takes exponential time.
  */
 function matchSequence<Item>(matchers: readonly Matcher<Item>[], items: readonly Item[]): boolean {
   let at = 0

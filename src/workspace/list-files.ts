@@ -4,33 +4,33 @@ import type { Folder } from './folder.ts'
 import { pathOf, readGlob, runRipgrep } from './ripgrep.ts'
 
 export interface ListFilesArguments {
-  /** As `readGlob` has it. Default: every file. */
+  /** A pattern of `readGlob`. Default: all files. */
   readonly glob?: string | undefined
   readonly limit?: number | undefined
 }
 
 export interface FileList {
-  /** Relative to the root, with `/`, sorted. The first ones of all if the tree could be walked in time, else some. */
+  /** Sorted paths with `/`, relative to the root: the first of all files, or some files if the time was too short. */
   readonly files: readonly string[]
-  /** Whether there are more, or the time was up. */
+  /** Whether there may be more files. */
   readonly truncated: boolean
 }
 
 const defaultLimit = 1000
 
-/** More would be of no use to anybody, and sorting them would hold the event loop. */
+/** Sorting more files would block the event loop, and no caller needs them. */
 const maxLimit = 10_000
 
-/** So long it looks for files that come before those it has. Ms. */
+/** After this time, the list ends as soon as it has enough files, even if others would sort before them. Ms. */
 const walkMs = 300
 
-/** A list that takes longer ends here: a caller can ask for a narrower one. Ms. */
+/** The list ends after this time in any case; a caller can request a narrower glob. Ms. */
 const defaultDeadlineMs = 1500
 
-/** Of `defaultDeadlineMs` for looking at the files again. Ms. */
+/** Time after the deadline to confirm the files. Ms. */
 const confirmMs = 300
 
-/** Folders that are held open at once. */
+/** Number of folders that are open at the same time. */
 const foldersAtOnce = 16
 
 /**
@@ -58,11 +58,11 @@ export async function listFiles(
       const path = pathOf(output)
       if (glob.matches(path)) files.push(path)
     }
-    // One more than requested shows that there are more.
+    // Keep one more than requested, which shows that there are more.
     if (files.length > 2 * maxLimit) files = firstOf(files, wanted + 1)
     return files.length <= wanted || performance.now() < walkedAt
   }
-  // Not sorted by ripgrep: it would walk with one thread, and show nothing of a folder before it has read all of it.
+  // ripgrep must not sort: it would use one thread, and print a folder only after it has read all of it.
   const { isStopped } = await runRipgrep({ folder, glob, args: ['--files', '--null'], signal, deadlineMs, take })
   const first = firstOf(files, wanted)
   const confirmed = await confirm(folder, first, startedMs + deadlineMs + confirmMs)
@@ -70,13 +70,13 @@ export async function listFiles(
   return { files: confirmed, truncated: !isComplete }
 }
 
-/** The files that are there, in the same order. Those that could not be looked at in time are left out. */
+/** Returns the files that exist, in the same order. Omits those that it could not check in time. */
 async function confirm(folder: Folder, files: readonly string[], untilMs: number): Promise<readonly string[]> {
   const groups = Map.groupBy(files, (file) => posix.dirname(file))
   const waiting = groups.entries()
   const found = new Set<string>()
   const confirmSome = async (): Promise<void> => {
-    // Each of several loops takes the next group.
+    // Several loops share this iterator, and each one takes the next group.
     for (const [base, paths] of waiting) {
       if (performance.now() > untilMs) return
       const names = await filesIn(

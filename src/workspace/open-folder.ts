@@ -18,24 +18,24 @@ import type { FileContent, Folder } from './folder.ts'
 import { linkTarget, normalPath } from './paths.ts'
 import { ToolError } from './tool-error.ts'
 
-/** Temporary files are `.copilot-proxy.<process id>-<random>.tmp`, beside the file that they replace. */
+/** Temporary files are named `.copilot-proxy.<process id>-<random>.tmp` and are in the folder of the file that they replace. */
 export const temporaryPrefix = '.copilot-proxy'
 
-/** Linux's own limit. */
+/** Maximum number of links in a path, as in Linux. */
 const maxLinks = 40
 
-/** So that a large file does not hold the event loop while it is hashed. Bytes. */
+/** A large file is hashed in chunks, so that it does not block the event loop. Bytes. */
 const chunkBytes = 1024 * 1024
 
-/** Folders whose stray files were removed; more than a session writes to. */
+/** Number of folders whose stray temporary files are removed. More than a session writes to. */
 const maxSweptFolders = 1000
 
 interface OpenFolderOptions {
-  /** Whether folders are held by descriptors (`openDirectory`). Default: wherever the system can. */
+  /** The option `held` of `openDirectory`. Default: true if the system supports it. */
   readonly held?: boolean
 }
 
-/** A path's folder and name. */
+/** A path with its folder and name. */
 interface Place {
   readonly path: string
   readonly folder: readonly string[]
@@ -44,7 +44,7 @@ interface Place {
 
 /**
  * Opens a folder. Reading follows links that stay inside the root; writing follows none.
- * @throws ToolError `failed` if it is missing or no folder
+ * @throws ToolError `failed` if it is missing or not a folder
  */
 export async function openFolder(
   path: string,
@@ -70,7 +70,7 @@ export async function openFolder(
     return { path: normal, folder, name }
   }
 
-  /** The open file, through links inside the root. */
+  /** Opens a file. Follows links inside the root. */
   async function openFile(given: string): Promise<OpenFile> {
     let place = placeOf(given)
     const direct = held ? await openDirectly(join(root, place.path)) : undefined
@@ -142,7 +142,7 @@ export async function openFolder(
     return { ...content, sha256 }
   }
 
-  /** Calls `change` in the folder of the file, alone among the changes of this file. */
+  /** Calls `change` in the folder of the file. Changes of the same file run one after the other. */
   async function changeFile(
     given: string,
     { create }: { readonly create: boolean },
@@ -179,7 +179,7 @@ export async function openFolder(
     readStart,
 
     writeFile: (given, bytes, { ifSha256, mode } = {}) =>
-      // A file that has the stated hash is in a folder that exists.
+      // If the file must have a hash, its folder exists and needs no creation.
       changeFile(given, { create: typeof ifSha256 !== 'string' }, async (place, directory, existing) => {
         if (ifSha256 === null && existing !== undefined) throw existsAlready(place)
         if (typeof ifSha256 === 'string' && existing === undefined) throw missing(place)
@@ -208,7 +208,7 @@ export async function openFolder(
           await directory.close()
         }
       } catch (error) {
-        // A write creates missing folders.
+        // A missing folder is no problem, because a write creates it.
         if (errnoOf(error) !== 'ENOENT') throw describeError(error, place.path)
       }
     },
@@ -236,7 +236,7 @@ export async function openFolder(
           await directory.close()
         }
       } catch (error) {
-        // Somebody uses it, or it is gone or was swapped for a link. It is only a folder without files.
+        // Ignore a folder that is in use, missing or replaced by a link: it is no loss to keep an empty folder.
         if (!(error instanceof LinkFound) && errnoOf(error) === '') throw error
       }
     },
@@ -269,7 +269,7 @@ interface Existing {
   readonly gid: number
 }
 
-/** What a write would replace. Its own rights count: a rename asks for those of the folder alone. */
+/** Returns the file that a write would replace. Checks its permissions, because a rename needs only those of the folder. */
 async function existingFile(directory: Directory, { path, folder, name }: Place): Promise<Existing | undefined> {
   const entry = directory.entry(name)
   const stats = await fs.lstat(entry).catch((error: unknown) => {
@@ -284,7 +284,7 @@ async function existingFile(directory: Directory, { path, folder, name }: Place)
     () => true,
     () => false,
   )
-  // The superuser may write every file, but a mode without a write bit says that nobody should.
+  // For the superuser, `access` allows everything, so also respect a mode without any write bit.
   if (!isWritable || (stats.mode & 0o222) === 0) throw failed(`${quote(path)} is read-only.`)
   return stats
 }
@@ -301,7 +301,7 @@ async function writeTemporary(
     await file.writeFile(bytes)
     if (existing !== undefined) {
       const own = await file.stat()
-      // Only the superuser can give a file away; for others the new file stays theirs.
+      // Only the superuser can change the owner. For others, the new file stays their own.
       if (own.uid !== existing.uid || own.gid !== existing.gid)
         await file.chown(existing.uid, existing.gid).catch(() => {})
     }
@@ -312,13 +312,13 @@ async function writeTemporary(
   }
 }
 
-/** As a rename, but fails if the target exists. */
+/** Renames a file, but fails if the target exists. */
 async function moveIfFree(temp: string, target: string, place: Place): Promise<void> {
   try {
     await fs.link(temp, target)
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') throw existsAlready(place)
-    // A file system without hard links. `existingFile` found no target a moment ago.
+    // The file system has no hard links. A rename could replace a target, but `existingFile` has just found none.
     await fs.rename(temp, target)
     return
   }
@@ -340,7 +340,7 @@ function readerOf(file: fs.FileHandle): OpenFile['read'] {
   return async (buffer, from, length) => (await file.read(buffer, from, length)).bytesRead
 }
 
-/** At most `maxBytes`; the hash is undefined if the file has more. `expectedBytes` may be wrong: the file may be growing. */
+/** Reads at most `maxBytes`. The hash is undefined for a larger file. `expectedBytes` may be wrong, because a file may grow. */
 async function readBytes(
   read: OpenFile['read'],
   expectedBytes: number,
@@ -349,7 +349,7 @@ async function readBytes(
 ): Promise<{ bytes: Buffer; sha256: string | undefined }> {
   const hash = createHash('sha256')
   const keep = Number.isFinite(maxBytes)
-  // One byte more than expected, so that the end is found by the first read of a small file.
+  // Read one byte more than expected, so that the first read of a small file finds its end.
   let buffer = Buffer.allocUnsafe(keep ? expectedBytes + 1 : chunkBytes)
   let size = 0
   for (;;) {
@@ -366,7 +366,7 @@ async function readBytes(
   }
 }
 
-/** Runs the jobs of one key one after the other. */
+/** Runs jobs with the same key one after the other. */
 function createQueues(): (key: string, job: () => Promise<void>) => Promise<void> {
   const last = new Map<string, Promise<void>>()
   return async (key, job) => {
@@ -385,7 +385,7 @@ function refuseCancelled(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) throw new ToolError({ kind: 'cancelled' })
 }
 
-/** The tool's error for an error of the file system. Its text has the caller's path and no other. */
+/** Converts an error of the file system to a ToolError. Its text contains only the caller's path. */
 function describeError(error: unknown, path: string): unknown {
   if (error instanceof ToolError) return error
   if (error instanceof LinkFound) {
@@ -437,7 +437,7 @@ function sizeText(bytes: number): string {
   return `${Math.round(value * 10) / 10} ${units[unit]}`
 }
 
-/** A path in a message: short, on one line. */
+/** Quotes a path for a message, short and on one line. */
 function quote(path: string): string {
   return JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}…` : path)
 }

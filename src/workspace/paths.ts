@@ -1,37 +1,36 @@
-/** The root as the rules of paths see it. */
 export interface PathRoot {
-  /** Absolute spellings of the root: its real path, and the one it was opened by. */
+  /** Absolute paths of the root: its real path, and the path that opened it. */
   readonly roots: readonly string[]
   readonly platform: NodeJS.Platform
 }
 
 export type NormalPath =
   | { readonly ok: true; readonly path: string }
-  /** Why the path is refused: a predicate for "The path … ". */
+  /** `reason` continues a sentence that begins with "The path … ". */
   | { readonly ok: false; readonly reason: string }
 
 /** PATH_MAX of Linux. */
 const maxPathLength = 4096
 
-/** Names that the built-in rules of a policy know. Another spelling would pass those rules and reach the same file. */
+/** Names in the built-in rules of a policy. Another spelling could bypass those rules and reach the same file. */
 const protectedNames = new Set(['.git', 'node_modules', '.agent-policy.yaml'])
 
-/** Characters that HFS+ ignores in names (git's `next_hfs_char`), and those that break lines of a log. */
+/** Characters that HFS+ ignores in names (git's `next_hfs_char`), and characters that break log lines. */
 // oxlint-disable-next-line no-control-regex, no-misleading-character-class -- control characters are what it looks for
 const hiddenCharacter = /[\0-\x1f\x7f-\x9f\u200c-\u200f\u2028-\u202e\u206a-\u206f\ufeff]/
 
-/** `%2e` `%2f` `%5c` `%00`: a name that turns into another path if some program decodes it. */
+/** `%2e` `%2f` `%5c` `%00`: a program that decodes such a name gets another path. */
 const encodedSeparator = /%(?:2e|2f|5c|00)/i
 
-/** `PROGRA~1`, `GIT~1.TXT`: NTFS gives such a name to a file that has a longer one. */
+/** `PROGRA~1`, `GIT~1.TXT`: NTFS creates such short names for files with longer ones. */
 const shortName = /^[^.~]{1,6}~\d{1,6}(?:\.[^.]{1,3})?$/
 
-/** Windows opens a device by these names, whatever follows the first dot. */
+/** Windows opens a device for these names, whatever follows the first dot. */
 const deviceName = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\..*)?$/i
 
 /**
- * The normal form of a caller's path: relative to the root, with `/`, '' for the root itself. Refuses what leads outside,
- * and every name that some file system treats as another one. Touches no file.
+ * Returns the normal form of a path: relative to the root, with `/`, '' for the root itself. Refuses paths outside the root, and
+ * names that some file system treats as another one. Does not access the disk.
  */
 export function normalPath(path: string, { roots, platform }: PathRoot): NormalPath {
   if (path.length > maxPathLength) return refused(`is longer than ${maxPathLength} characters`)
@@ -52,17 +51,17 @@ export function normalPath(path: string, { roots, platform }: PathRoot): NormalP
     if (reason !== undefined) return refused(reason)
     segments.push(segment)
   }
-  // `~$report.docx` is Word's lock file and nobody's home.
+  // `~$report.docx` is a lock file of Word and not a home directory.
   if (/^~(?!\$)/.test(segments[0] ?? '')) return refused('starts with ~. Use a path relative to the workspace')
   if (/^[a-z]:/i.test(segments[0] ?? '')) return refused('starts with a drive letter')
   return { ok: true, path: segments.join('/') }
 }
 
-/** What follows a root in an absolute path; the path itself if it is relative; undefined outside the roots. */
+/** Returns the part of an absolute path below a root, a relative path unchanged, or undefined outside the roots. */
 function belowRoot(path: string, roots: readonly string[], platform: NodeJS.Platform): string | undefined {
   const hasDrive = /^[a-z]:/i.test(path)
   if (!path.startsWith('/') && !hasDrive) return path
-  // Windows compares paths without regard to case. A drive without a slash means the drive's current folder.
+  // Windows ignores case. A drive without a slash means the drive's current folder.
   const fold = (text: string): string => (platform === 'win32' ? text.replaceAll('\\', '/').toLowerCase() : text)
   const folded = fold(path)
   for (const root of roots) {
@@ -75,7 +74,7 @@ function belowRoot(path: string, roots: readonly string[], platform: NodeJS.Plat
 function refuseName(name: string, platform: NodeJS.Platform): string | undefined {
   if (encodedSeparator.test(name)) return 'contains a percent-encoded dot or separator'
   if (/[. ]$/.test(name)) return 'has a name that ends with a dot or a space'
-  // `name:stream` and `name::$INDEX_ALLOCATION` are the file `name` to NTFS. Elsewhere a colon is a letter like others.
+  // On NTFS, `name:stream` and `name::$INDEX_ALLOCATION` are the file `name`. Elsewhere, a colon is an ordinary character.
   if (platform === 'win32' ? name.includes(':') : /::|:\$/.test(name)) return 'names a stream of a file'
   if (shortName.test(name)) return 'has a name in the short form of Windows'
   if (name !== name.normalize('NFC')) return 'is not in Unicode normal form C'
@@ -86,14 +85,14 @@ function refuseName(name: string, platform: NodeJS.Platform): string | undefined
   return undefined
 }
 
-/** Upper case first: it also folds letters such as the long s, whose lower case is itself. */
+/** Converts to upper case first, which also folds letters such as the long s, whose lower case is itself. */
 export function foldCase(name: string): string {
   return name.normalize('NFKC').toUpperCase().toLowerCase()
 }
 
 /**
- * The place to which a link leads, relative to the root; undefined if outside. `folder` has no link in it, so `..` means its
- * parent.
+ * Returns the target of a link relative to the root, or undefined if it is outside. No segment of `folder` is a link, so `..`
+ * means its parent.
  */
 export function linkTarget(folder: readonly string[], target: string, roots: readonly string[]): string | undefined {
   const below = target.startsWith('/') ? belowRoot(target, roots, 'linux') : target

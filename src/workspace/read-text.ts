@@ -3,23 +3,23 @@ import { ToolError } from './tool-error.ts'
 
 export interface ReadTextArguments {
   readonly path: string
-  /** Lines, 1-based; `end` is part of it. */
+  /** Lines, 1-based, including `end`. */
   readonly range?: { readonly start: number; readonly end: number } | undefined
 }
 
 export interface Text {
-  /** With the byte order mark and the line ends of the file. */
+  /** Includes the byte order mark and the line ends of the file. */
   readonly content: string
-  /** Lower-case hex of the whole file; absent if the file is larger than the limit. */
+  /** SHA-256 of the whole file in lower-case hex. Absent if the file is larger than the limit. */
   readonly sha256?: string
-  /** Of the whole file. Bytes. */
+  /** Size of the whole file. Bytes. */
   readonly size: number
-  /** Whether the limit cut the content. A range that was asked for cuts nothing. */
+  /** Whether the limit has shortened the content. A requested range does not count. */
   readonly truncated: boolean
 }
 
 interface ReadTextLimits {
-  /** The most that is read of a file. */
+  /** Reads at most this much of a file. */
   readonly maxBytes: number
   readonly signal?: AbortSignal
 }
@@ -27,8 +27,8 @@ interface ReadTextLimits {
 const lineFeed = 0x0a
 
 /**
- * A file's text, or some of its lines. Of a file larger than the limit it gives the whole lines within the limit.
- * @throws ToolError as `Folder.readFile`; `failed` for a file that is not UTF-8 text; `invalid_arguments` for a range
+ * Returns a file's text or some of its lines. For a file larger than the limit, returns the whole lines within the limit.
+ * @throws ToolError of `Folder.readFile`; `failed` for a file that is not UTF-8 text; `invalid_arguments` for a range
  * outside the file
  */
 export async function readText(
@@ -51,7 +51,7 @@ export async function readText(
   }
 }
 
-/** The text of a whole file. @throws ToolError `failed` for a file that is not UTF-8 text */
+/** Decodes a whole file. @throws ToolError `failed` for a file that is not UTF-8 text */
 export function toText(bytes: Buffer, path: string): string {
   refuseOther(bytes, path)
   return decode(bytes, path)
@@ -65,17 +65,17 @@ function refuseOther(bytes: Buffer, path: string): void {
   if (bytes.includes(0)) throw failed(`${JSON.stringify(path)} is a binary file.`)
 }
 
-/** Up to the last line end, or to the last whole character of a very long line. */
+/** Cuts after the last line end, or after the last whole character of a very long line. */
 function cutAtLine(bytes: Buffer): Buffer {
   const end = bytes.lastIndexOf(lineFeed) + 1
   if (end > 0) return bytes.subarray(0, end)
-  // A character of UTF-8 has up to three bytes of the form 10xxxxxx after its first one.
+  // In UTF-8, up to three bytes of the form 10xxxxxx follow the first byte of a character.
   let cut = bytes.length
   while (cut > bytes.length - 4 && cut > 0 && ((bytes[cut - 1] ?? 0) & 0xc0) === 0x80) cut -= 1
   return bytes.subarray(0, Math.max(cut - 1, 0))
 }
 
-/** `isComplete`: all lines of the range were there. */
+/** `isComplete`: `bytes` contains all lines of the range. */
 function linesOf(
   bytes: Buffer,
   { start, end }: { readonly start: number; readonly end: number },

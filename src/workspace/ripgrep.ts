@@ -13,25 +13,25 @@ interface RipgrepRun {
   readonly glob: Glob
   readonly args: readonly string[]
   readonly signal: AbortSignal
-  /** ripgrep is stopped after this. */
+  /** Stops ripgrep after this time. */
   readonly deadlineMs: number
-  /** Gets the output piece by piece. False stops ripgrep. */
+  /** Receives the output in chunks. Returns false to stop ripgrep. */
   readonly take: (chunk: Buffer) => boolean
 }
 
 export interface RipgrepEnd {
-  /** Whether it was stopped before it had finished. */
+  /** Whether ripgrep was stopped before its end. */
   readonly isStopped: boolean
-  /** What it said of wrong arguments; '' without. */
+  /** ripgrep's message about invalid arguments, or ''. */
   readonly complaint: string
 }
 
-/** More than any complaint has; a regular expression is repeated in it. Characters. */
+/** Longer than any message, which repeats the regular expression. Characters. */
 const maxComplaint = 20_000
 
 /**
- * What it looks at: hidden files too (`.github` matters), but neither `.git` nor our own temporary files; ignore files count
- * in any folder, not in git's alone; no link is followed.
+ * Includes hidden files such as `.github`, but neither `.git` nor this program's temporary files. Uses ignore files also outside
+ * of git repositories. Follows no link.
  */
 const commonArgs = [
   '--no-config',
@@ -45,12 +45,12 @@ const commonArgs = [
 ]
 
 /**
- * Runs ripgrep below the glob's folder, and waits until it has ended. What it says of a file must be confirmed
- * (confirm-files.ts) before anybody is told.
+ * Runs ripgrep in the glob's folder and waits until it has ended. The caller must confirm each result (confirm-files.ts) before
+ * it returns it.
  * @throws ToolError `cancelled`; `failed` without ripgrep or if the workspace is missing
  */
 export async function runRipgrep({ folder, glob, args, signal, deadlineMs, take }: RipgrepRun): Promise<RipgrepEnd> {
-  // ripgrep follows a link that is named on its command line.
+  // ripgrep follows a link on its command line.
   if (!(await isFolder(folder, glob.base))) {
     if (glob.base === '') throw new ToolError({ kind: 'failed', detail: 'The folder of the workspace is missing.' })
     return { isStopped: false, complaint: '' }
@@ -61,7 +61,7 @@ export async function runRipgrep({ folder, glob, args, signal, deadlineMs, take 
   if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
   const child = spawn(program, [...commonArgs, ...names, ...type, ...args, '--', `./${glob.base}`], {
     cwd: folder.root,
-    // Nothing of the daemon's environment: RIPGREP_CONFIG_PATH names a file of options, HOME has a global ignore file.
+    // Omit other variables: RIPGREP_CONFIG_PATH names a file of options, and HOME may have a global ignore file.
     env: { PATH: env['PATH'] },
     stdio: ['ignore', 'pipe', 'pipe'],
     windowsHide: true,
@@ -90,20 +90,20 @@ export async function runRipgrep({ folder, glob, args, signal, deadlineMs, take 
   return { isStopped, complaint: isStopped ? '' : complaint }
 }
 
-/** One chunk after the other, so that a slow taker slows ripgrep down. */
+/** Passes on one chunk after the other, so that a slow consumer slows ripgrep down. */
 async function takeAll(chunks: AsyncIterable<Buffer>, take: (chunk: Buffer) => unknown): Promise<void> {
   for await (const chunk of chunks) take(chunk)
 }
 
-/** The path of a file in ripgrep's output, relative to the root. */
+/** Converts a path in ripgrep's output to one relative to the root. */
 export function pathOf(output: string): string {
   const path = output.includes('\\') ? output.replaceAll('\\', '/') : output
   return path.startsWith('./') ? path.slice(2) : path
 }
 
 /**
- * As `parseGlob`; the path of a folder stands for everything in it.
- * @throws as `parseGlob`
+ * Parses a glob with `parseGlob`. The path of a folder selects everything in it.
+ * @throws the errors of `parseGlob`
  */
 export async function readGlob(folder: Folder, pattern: string): Promise<Glob> {
   const glob = parseGlob(pattern, folder)
@@ -124,7 +124,7 @@ async function isFolder(folder: Folder, base: string): Promise<boolean> {
   }
 }
 
-/** The program of the optional package, else the one on PATH. */
+/** Returns the program of the optional package, or else the one on PATH. */
 async function ripgrepPath(): Promise<string> {
   try {
     const { rgPath } = await import('@vscode/ripgrep')

@@ -4,21 +4,21 @@ import { Worker } from 'node:worker_threads'
 import type { CodeAnswer, CodeTask } from './code-task.ts'
 import { ToolError } from './tool-error.ts'
 
-/** The worker is beside this file, in the sources and in the build. The single file (release/build-sea.ts) has none. */
+/** The worker is in the folder of this file, in the sources and in the build. The single file (release/build-sea.ts) has none. */
 const workerFile = new URL(`code-worker${extname(import.meta.url)}`, import.meta.url)
 
-/** Of the heap of a worker; a grammar's memory is outside of it. MB. */
+/** Maximum heap of a worker, without the memory of a grammar. MB. */
 const maxHeapMb = 512
 
-/** How long a worker waits for another task: a series of tasks loads a grammar or prettier once. Ms. */
+/** A worker waits this long for another task, so that a series of tasks loads a grammar or prettier once. Ms. */
 const idleMs = 10_000
 
-/** A text that takes less than a second, even if it is made to be slow. Characters. */
+/** A text of this length takes less than a second, even if it is malicious. Characters. */
 const maxShortText = 200_000
 
 /**
- * Runs a task in a worker. Each takes a processor, so one runs at a time, and one with a long text beside it, which may
- * take seconds and hundreds of MB.
+ * Runs a task in a worker. A task uses a whole processor, so only one with a short text and one with a long text run at a time.
+ * A long text may take seconds and hundreds of MB.
  * @throws ToolError `cancelled`; `failed` if the worker or an optional package is missing, or the worker ran out of memory
  */
 export async function runInWorker(
@@ -43,7 +43,7 @@ export async function runInWorker(
 const runShort = createQueue()
 const runLong = createQueue()
 
-/** Starts one call after the other has ended. */
+/** Starts each call after the previous one has ended. */
 function createQueue() {
   let last: Promise<unknown> = Promise.resolve()
   return async <Value>(signal: AbortSignal, start: () => Promise<Value>): Promise<Value> => {
@@ -60,7 +60,7 @@ function createQueue() {
   }
 }
 
-/** A worker that has done its task and waits for another one. */
+/** A worker that has finished its task and waits for another one. */
 let idle: { readonly file: string; readonly take: () => Worker } | undefined
 
 async function askWorker(task: CodeTask, signal: AbortSignal, file: URL): Promise<CodeAnswer> {
@@ -82,7 +82,7 @@ async function askWorker(task: CodeTask, signal: AbortSignal, file: URL): Promis
     worker.postMessage(task)
     const answer = await promise
     worker.off('error', fail).off('exit', end)
-    // The memory of a grammar never shrinks, and may be damaged after a failure.
+    // Do not keep it otherwise: the memory of a grammar never shrinks, and a failure may have corrupted it.
     if (isShort && answer.is !== 'failure') keepIdle(worker, file.href)
     else void worker.terminate()
     return answer

@@ -13,44 +13,44 @@ import { ToolError } from './tool-error.ts'
 
 interface CommandRun {
   readonly folder: Folder
-  /** The policy has allowed it. */
+  /** An argument vector that the policy allows. */
   readonly argv: readonly string[]
-  /** Relative to the root. Default: the root. */
+  /** Working folder, relative to the root. Default: the root. */
   readonly cwd?: string | undefined
   readonly signal: AbortSignal
   readonly timeoutMs: number
-  /** The program's standard input. Default: nothing. */
+  /** Standard input of the program. Default: none. */
   readonly stdin?: string | undefined
-  /** Of each stream: its start and its end are kept. */
+  /** Limit for each stream. The start and the end of a longer output are kept. */
   readonly maxOutputBytes: number
-  /** Gets the output as it comes, up to `maxOutputBytes` of each stream. */
+  /** Receives the output as it arrives, up to `maxOutputBytes` of each stream. */
   readonly onOutput?: ((part: { readonly stream: 'stdout' | 'stderr'; readonly text: string }) => void) | undefined
-  /** From SIGTERM to SIGKILL. Ms. */
+  /** Time between SIGTERM and SIGKILL. Ms. */
   readonly graceMs?: number
 }
 
 export interface CommandEnd {
-  /** 128 + the number of the signal that ended it, as shells have it. */
+  /** The exit code, or like in shells 128 + the number of the signal that ended the program. */
   readonly exitCode: number
   readonly stdout: string
   readonly stderr: string
-  /** Whether a part of the output was left out. */
+  /** Whether a part of the output is missing. */
   readonly truncated: boolean
   readonly timedOut: boolean
 }
 
 const defaultGraceMs = 2000
 
-/** Used if the daemon has no PATH. */
+/** The PATH of commands if the daemon has none. */
 const systemPath = '/usr/local/bin:/usr/bin:/bin'
 
-/** Without these, Windows starts few programs. */
+/** Most programs on Windows need these variables. */
 const windowsVariables = ['SystemRoot', 'ComSpec', 'PATHEXT', 'TEMP', 'TMP', 'USERPROFILE', 'APPDATA', 'LOCALAPPDATA']
 
 /**
- * Runs a program without a shell, in an environment of its own, and waits until its process group has
- * ended: whatever it leaves running in the background is stopped. A process that makes a session of its own (`setsid`)
- * leaves the group, and is not stopped.
+ * Runs a program without a shell and with a minimal environment. When the program ends, stops the processes that it has left
+ * running and waits until its process group has ended. A process that starts a new session (`setsid`) leaves the group and is
+ * not stopped.
  * @throws ToolError `denied` for a folder or program outside the workspace; `failed` if it cannot be started; `cancelled`
  */
 export async function runCommand(run: CommandRun): Promise<CommandEnd> {
@@ -73,7 +73,7 @@ export async function runCommand(run: CommandRun): Promise<CommandEnd> {
       },
       run.stdin !== undefined,
     )
-    // A program may end without reading it all.
+    // Ignore errors, because a program may end without reading all of its input.
     child.stdin?.on('error', () => {}).end(run.stdin)
     return await waitFor(child, run)
   } finally {
@@ -92,12 +92,12 @@ function startProgram(
       ...place,
       argv0: name,
       stdio: [hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe'],
-      // Its own process group. On Windows it would open a window.
+      // Starts a process group. On Windows, this would open a window.
       detached: platform !== 'win32',
       windowsHide: true,
     })
   } catch (error) {
-    // Node throws some errors of the start, and emits others.
+    // Node throws some start errors and emits others as events.
     throw startFailure(name, error)
   }
 }
@@ -119,7 +119,7 @@ async function waitFor(
     signalGroup(child, 'SIGTERM')
     graceTimer = setTimeout(() => {
       signalGroup(child, 'SIGKILL')
-      // A process that has left the group may hold the pipes open.
+      // A process that has left the group may keep the pipes open.
       child.stdout?.destroy()
       child.stderr?.destroy()
     }, graceMs)
@@ -132,7 +132,7 @@ async function waitFor(
   try {
     const exitCode = await exitCodeOf(child)
     clearTimeout(timer)
-    // What it left in the background ends with it.
+    // Stop the processes that it has left running.
     stop()
     await closed
     if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
@@ -156,18 +156,18 @@ function exitCodeOf(child: ChildProcess): Promise<number> {
   })
 }
 
-/** The group outlives its first process, and the system gives its id to nobody while it has a member. */
+/** Signals the process group. It may outlive its first process, and the system does not reuse its id while it has a member. */
 function signalGroup(child: ChildProcess, name: 'SIGTERM' | 'SIGKILL'): void {
   if (child.pid === undefined) return
   try {
     if (platform === 'win32') child.kill(name)
     else kill(-child.pid, name)
   } catch {
-    // ESRCH: the group has ended. EPERM: what remains of it runs as another user.
+    // ESRCH: the group has ended. EPERM: its remaining processes run as another user.
   }
 }
 
-/** Nothing of a request and, but for PATH and HOME, nothing of the daemon's environment. */
+/** Returns the minimal environment: PATH, HOME, LANG and TERM, and on Windows some variables of the daemon. */
 export function commandEnvironment(
   path: readonly string[],
   own: Readonly<Record<string, string | undefined>>,
@@ -183,7 +183,7 @@ export function commandEnvironment(
   }
 }
 
-/** The daemon's PATH without relative folders, missing ones, and those of the workspace. */
+/** Returns the daemon's PATH without relative folders, missing folders, and folders of the workspace. */
 async function searchPath(root: string): Promise<readonly string[]> {
   const folders = (env['PATH'] ?? systemPath).split(delimiter).filter((folder) => isAbsolute(folder))
   const real = await Promise.all(folders.map((folder) => realpath(folder).catch(() => undefined)))
@@ -197,13 +197,13 @@ async function programOnPath(path: readonly string[], name: string, { root }: Fo
   const names = platform === 'win32' ? [`${name}.exe`, name] : [name]
   for (const candidate of path.flatMap((folder) => names.map((each) => join(folder, each)))) {
     if (!(await isProgram(candidate))) continue
-    // A link on PATH to a program of the workspace.
+    // Skip a link on PATH that points to a program of the workspace.
     if (!isInside(root, await realpath(candidate))) return candidate
   }
   throw failed(`The program ${JSON.stringify(name)} is not installed: no folder of PATH has it.`)
 }
 
-/** A program that is named by its path. Outside the workspace only an absolute path, which the policy names, leads. */
+/** Resolves a program that is a path. Only an absolute path, which the policy names, may be outside the workspace. */
 async function programAt(folder: Folder, cwd: string, name: string): Promise<string> {
   const isOutside = isAbsolute(name) && !isInside(folder.root, name)
   const path = isOutside
@@ -232,7 +232,7 @@ function isInside(root: string, path: string): boolean {
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
 }
 
-/** Follows no link, so that the folder that runs it is the one that the policy judged. */
+/** Follows no link, so that the command runs in the folder that the policy has checked. */
 async function openWorkingFolder(folder: Folder, cwd: string): Promise<Directory> {
   const segments = cwd.split('/').filter((segment) => segment !== '')
   try {
@@ -252,10 +252,10 @@ interface Output {
   readonly isTruncated: () => boolean
 }
 
-/** Chunks of a byte each would take far more memory than their bytes. */
+/** Joins chunks beyond this number, because many small chunks take much more memory than their bytes. */
 const maxChunks = 1000
 
-/** Keeps the first and the last half of `maxBytes`: the start says what ran, the end how it ended. */
+/** Keeps the first and the last `maxBytes / 2`: the start shows what ran, and the end shows the result. */
 function createOutput(maxBytes: number, emit: (text: string) => void): Output {
   const headBytes = Math.ceil(maxBytes / 2)
   const tailBytes = maxBytes - headBytes
@@ -293,10 +293,10 @@ function createOutput(maxBytes: number, emit: (text: string) => void): Output {
   }
 }
 
-/** Without the bytes of a character that was cut. */
+/** Removes the bytes of an incomplete first character. */
 function wholeCharacters(bytes: Buffer): Buffer {
   let start = 0
-  // A character of UTF-8 has up to three bytes of the form 10xxxxxx after its first one.
+  // In UTF-8, up to three bytes of the form 10xxxxxx follow the first byte of a character.
   while (start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1
   return bytes.subarray(start)
 }

@@ -5,20 +5,20 @@ import { diffOf } from './patch/render-diff.ts'
 import { toText } from './read-text.ts'
 import { ToolError } from './tool-error.ts'
 
-/** Runs a program in the root of the workspace, without a shell, and gives it a text on its standard input. */
+/** Runs a program in the root of the workspace, without a shell, with a text as its standard input. */
 type RunCommand = (
   argv: readonly string[],
   options: { readonly stdin: string; readonly signal: AbortSignal },
 ) => Promise<{
-  /** Null: it was ended by a signal. */
+  /** Null if a signal ended the program. */
   readonly exitCode: number | null
   readonly stdout: string
   readonly stderr: string
-  /** Whether the output was cut. */
+  /** Whether the output is incomplete. */
   readonly truncated: boolean
 }>
 
-/** What a program needs that rewrites a text. */
+/** The functions and limits that a filter needs. */
 export interface FilterContext {
   /** @throws ToolError */
   readonly authorize: (intent: {
@@ -38,27 +38,27 @@ export interface RewriteContext extends FilterContext {
 
 export interface RewriteResult {
   readonly ok: true
-  /** Whether the file has other bytes now. */
+  /** Whether the bytes of the file have changed. */
   readonly changed: boolean
-  /** Of the journal's entry, for `undoPatch`. Absent if nothing was changed. */
+  /** Id of the journal entry, for `undoPatch`. Absent if nothing was changed. */
   readonly id?: string
 }
 
-/** What becomes of the text of a file. @throws ToolError */
+/** Returns the new text of a file. @throws ToolError */
 export type RewriteText = (folder: Folder, path: string, text: string, context: FilterContext) => Promise<string>
 
-/** A program that reads a text and writes what becomes of it. */
+/** A program that reads a text from standard input and writes the new text to standard output. */
 export interface Filter {
-  /** The words that the policy must allow: those that are the same for every file. */
+  /** The argument vector that the policy must allow. It does not contain the path of the file. */
   readonly words: readonly string[]
-  /** Whether the path of the file is added as the last word. */
+  /** Whether the path of the file is added as the last argument. */
   readonly takesPath: boolean
 }
 
-/** Of a program's complaint in our message. Characters. */
+/** Maximum length of the program's error output in a message. Characters. */
 const maxComplaint = 500
 
-/** The text that a program makes of a text. @throws ToolError as `authorize`; `failed` */
+/** Returns the output of a filter for a text. @throws ToolError of `authorize`; `failed` */
 export async function runFilter(
   { words, takesPath }: Filter,
   path: string,
@@ -67,7 +67,7 @@ export async function runFilter(
 ): Promise<string> {
   const [program = ''] = words
   await authorize({ argv: words, cwd: '' })
-  // `./` keeps a name such as `--config=x.js` from being an option.
+  // With `./`, the program does not read a name such as `--config=x.js` as an option.
   const argv = takesPath ? [...words, `./${path}`] : words
   const { exitCode, stdout, stderr, truncated } = await run(argv, { stdin: text, signal })
   if (exitCode !== 0) {
@@ -81,7 +81,7 @@ export async function runFilter(
 
 /**
  * Rewrites a file. The journal keeps its old bytes.
- * @throws ToolError as `rewrite`, `authorize` and `Journal.commit`; `failed` for a file that is not text; `too_large`
+ * @throws ToolError of `rewrite`, `authorize` and `Journal.commit`; `failed` for a file that is not text; `too_large`
  */
 export async function rewriteFile(
   folder: Folder,
@@ -103,7 +103,7 @@ export async function rewriteFile(
   })
 }
 
-/** The text of a file that need not exist; undefined without one that can be read. */
+/** Returns the text of a file, or undefined if it is missing or unreadable. */
 export async function readIfThere(folder: Folder, path: string, signal: AbortSignal): Promise<string | undefined> {
   try {
     return (await folder.readStart(path, { maxBytes: 256 * 1024, signal })).bytes.toString()
@@ -114,7 +114,7 @@ export async function readIfThere(folder: Folder, path: string, signal: AbortSig
   }
 }
 
-/** The folders from a file's own to the root. */
+/** Returns the folders from that of a file up to the root. */
 export function foldersOf(path: string): readonly string[] {
   const parts = path.split('/').slice(0, -1)
   return [...parts.keys(), parts.length].map((count) => parts.slice(0, count).join('/')).toReversed()
@@ -124,7 +124,7 @@ export function inFolder(folder: string, name: string): string {
   return folder === '' ? name : `${folder}/${name}`
 }
 
-/** The program `name` in the first of `places` that has it. */
+/** Returns the program `name` in the first of `places` that has it. */
 export async function findProgram(
   folder: Folder,
   path: string,

@@ -5,9 +5,9 @@ import { pathOf, readGlob, runRipgrep } from './ripgrep.ts'
 import { ToolError } from './tool-error.ts'
 
 export interface SearchArguments {
-  /** A text; a regular expression in ripgrep's syntax with `regex`. */
+  /** A text, or with `regex` a regular expression in ripgrep's syntax. */
   readonly query: string
-  /** As `readGlob` has it. Default: every file. */
+  /** A pattern of `readGlob`. Default: all files. */
   readonly glob?: string | undefined
   readonly maxResults?: number | undefined
   readonly regex?: boolean | undefined
@@ -20,55 +20,55 @@ interface SearchHit {
   readonly file: string
   /** 1-based. */
   readonly line: number
-  /** Of the first match in the line. 1-based, in UTF-16 code units. */
+  /** Column of the first match in the line. 1-based, in UTF-16 code units. */
   readonly column: number
-  /** The line and up to three lines before and after it, each cut if it is long. */
+  /** The line and up to three lines before and after it. Long lines are shortened. */
   readonly snippet: string
 }
 
 export interface SearchResult {
   readonly hits: readonly SearchHit[]
-  /** Whether there are more, or the time was up. */
+  /** Whether there may be more hits. */
   readonly truncated: boolean
 }
 
 const contextLines = 3
 
-/** Of a query. Characters. */
+/** Maximum length of a query. Characters. */
 const maxQuery = 4096
 
-/** Of a line in a snippet. Characters. */
+/** Maximum length of a line in a snippet. Characters. */
 const maxSnippetLine = 300
 
-/** Of what a long line has before its match in a snippet. Characters. */
+/** Number of characters that a snippet shows before the match in a long line. */
 const leadLength = 80
 
 const defaultMaxResults = 200
 
-/** Less than a tool's own time, so that what was found is not lost. Ms. */
+/** Shorter than the time limit of a tool, so that the hits so far are not lost. Ms. */
 const defaultDeadlineMs = 20_000
 
-/** What ripgrep says of one line of a file, as JSON; longer ones are looked at without parsing. Bytes. */
+/** Maximum size of a JSON record of ripgrep that is parsed. `createLongRecord` reads longer ones. Bytes. */
 const maxRecordBytes = 512 * 1024
 
-/** The part of a longer line that is kept, from its beginning. Bytes. */
+/** Bytes that are kept from the start of a longer record. */
 const keptBytes = 8 * 1024
 
-/** More than the numbers at its end have. Bytes. */
+/** Longer than the numbers at the end of a record. Bytes. */
 const endLength = 100
 
-/** ripgrep holds the matching lines of a file in memory until it has read the file. */
+/** Limits memory, because ripgrep keeps all matching lines of a file until it has read the file. */
 const maxFileMb = 32
 
-/** A line of a snippet shows no bytes that are farther from its match. */
+/** A line of a snippet contains no bytes that are farther from its match. */
 const shownBytes = 1300
 
-/** Files that are held open at once to confirm hits. */
+/** Number of files that are open at the same time to confirm hits. */
 const filesAtOnce = 16
 
 /**
- * Lines that match. Leaves out what `listFiles` leaves out, binary files, and files over 32 MB. Time is linear in the size of
- * the files, times the size of the compiled query, which has a limit.
+ * Returns lines that match. Omits files that `listFiles` omits, binary files, and files over 32 MB. Takes time proportional to
+ * the size of the files and of the compiled query, which is limited.
  * @throws ToolError `denied` for a glob that leads outside; `invalid_arguments`; `failed` without ripgrep; `cancelled`
  */
 export async function searchCode(
@@ -103,7 +103,7 @@ export async function searchCode(
       // With ripgrep's own limit of 100 MB, `(a{1000}){1000}` takes 20 s for a line of 3 MB.
       '--regex-size-limit=10M',
       caseSensitive ? '--case-sensitive' : '--ignore-case',
-      // A match takes the remainder of its line: ripgrep needs 1 GB to report the 10 million positions of an `a` in a line of 10 MB.
+      // Let a match extend to the end of its line: ripgrep needs 1 GB to report all 10 million matches of `a` in a line of 10 MB.
       `--regexp=(?:${regex ? query : escapeExpression(query)})(?-u:.)*`,
     ],
     signal,
@@ -117,7 +117,7 @@ export async function searchCode(
   return { hits: hits.slice(0, maxResults).toSorted(byPlace), truncated: !isComplete }
 }
 
-/** What ripgrep found in a file. */
+/** The results of ripgrep in one file. */
 interface FoundFile {
   readonly file: string
   readonly hits: readonly SearchHit[]
@@ -125,7 +125,7 @@ interface FoundFile {
   readonly parts: readonly FilePart[]
 }
 
-/** Looks at the files again while ripgrep goes on. What is not in the file any more, or never was, is left out. */
+/** Confirms hits while ripgrep continues. Omits hits whose bytes the file does not contain. */
 function createConfirmer(folder: Folder) {
   const queues = Array.from({ length: filesAtOnce }, () => Promise.resolve())
   const confirmed: FoundFile[] = []
@@ -149,13 +149,13 @@ function createConfirmer(folder: Folder) {
 
 async function isConfirmed(folder: Folder, { file, parts }: FoundFile): Promise<boolean> {
   if (await hasParts(folder, file, parts)) return true
-  // ripgrep counts bytes of the text as UTF-8 without a byte order mark.
+  // The offsets of ripgrep count bytes of the text in UTF-8 without a byte order mark.
   const { bytes } = await folder.readStart(file, { maxBytes: maxFileMb * 1024 * 1024 })
   const text = withoutMark(bytes)
   return text !== undefined && includesParts(text, 0, parts)
 }
 
-/** The text in UTF-8; undefined for a file without a byte order mark. */
+/** Returns the text in UTF-8 without its byte order mark, or undefined if it has none. */
 function withoutMark(bytes: Buffer): Buffer | undefined {
   const [first, second, third] = bytes
   if (first === 0xef && second === 0xbb && third === 0xbf) return bytes.subarray(3)
@@ -164,19 +164,19 @@ function withoutMark(bytes: Buffer): Buffer | undefined {
   return Buffer.from(new TextDecoder(isBigEndian ? 'utf-16be' : 'utf-16le').decode(bytes))
 }
 
-/** The characters that Rust's `regex::escape` escapes. Others get a meaning by a backslash, e.g. `\<`. */
+/** Escapes the same characters as Rust's `regex::escape`. A backslash before others may be special, e.g. `\<`. */
 function escapeExpression(text: string): string {
   return text.replaceAll(/[\\.+*?()|[\]{}^$#&~-]/g, String.raw`\$&`)
 }
 
-/** A line of a file in ripgrep's output. */
+/** A line of a file, from a record of ripgrep. */
 interface LineRecord {
   readonly isMatch: boolean
   readonly line: number
-  /** Cut around the match. */
+  /** The line, shortened around the match. */
   readonly text: string
   readonly column: number
-  /** What of the line a snippet can show. */
+  /** The bytes of the line that a snippet may show. */
   readonly part: FilePart
 }
 
@@ -185,7 +185,7 @@ type FileRecord =
   | { readonly type: 'line'; readonly value: LineRecord }
   | { readonly type: 'end' }
 
-/** Makes hits of the records of one file after the other: ripgrep does not mix files. `onFile` returns whether to continue. */
+/** Collects the records of each file. ripgrep prints one file after the other. `onFile` returns whether to continue. */
 function createFileReader(onFile: (found: FoundFile) => boolean): (record: FileRecord) => boolean {
   let file = ''
   let lines: LineRecord[] = []
@@ -215,7 +215,7 @@ function hitsOf(file: string, lines: readonly LineRecord[]): readonly SearchHit[
   })
 }
 
-/** Splits ripgrep's output into records. A record over the limit costs no more memory than the limit. */
+/** Splits ripgrep's output into records. Keeps no more of a record than the limit. */
 function createRecordSplitter(take: (record: FileRecord) => boolean): (chunk: Buffer) => boolean {
   let parts: Buffer[] = []
   let size = 0
@@ -262,7 +262,7 @@ function parseRecord(text: string): FileRecord | undefined {
   return { type: 'line', value: { ...value, part: partOf(bytes, offset, start) } }
 }
 
-/** A copy, so that the whole line can be freed. */
+/** Copies the bytes, so that the memory of the whole line can be freed. */
 function partOf(bytes: Buffer, offset: number, start: number): FilePart {
   const from = Math.max(start - shownBytes, 0)
   return { offset: offset + from, bytes: Buffer.from(bytes.subarray(from, start + shownBytes)) }
@@ -292,7 +292,7 @@ interface LongRecord {
 }
 
 /**
- * A record of a line so long that parsing it would hold the event loop. It has the form
+ * Reads a record that is so long that parsing it would block the event loop. It has the form
  * `{"type":"match","data":{"path":…,"lines":{"text":"…"},"line_number":7,…,"submatches":[{…,"start":3,"end":9}]}}`:
  * the beginning of the line and the numbers after it suffice. A quote within a text is escaped, so no text looks like a key.
  */
@@ -316,7 +316,7 @@ function createLongRecord(): LongRecord {
       isTail = inBefore !== -1 || at !== -1
       if (inBefore !== -1) tail = before.slice(inBefore) + bytes.toString('latin1', key.length, keptBytes)
       else if (at !== -1) tail = bytes.toString('latin1', at, at + keptBytes)
-      // The key may begin at the end of one piece and end in the next.
+      // The key may begin in one chunk and end in the next.
       else tail = (tail + bytes.toString('latin1', Math.max(bytes.length - key.length, 0))).slice(-key.length)
     },
     end: () => {
@@ -325,7 +325,7 @@ function createLongRecord(): LongRecord {
       const start = Number(/"start":(\d+),"end":\d+\}\]\}\}$/.exec(last)?.[1] ?? 0)
       const [, kind, content = ''] = /"lines":\{"(text|bytes)":"((?:[^"\\]|\\[^u]|\\u[0-9a-f]{4})*)/s.exec(head) ?? []
       const text = kind === 'bytes' ? Buffer.from(content, 'base64') : Buffer.from(unescapeJson(content), 'latin1')
-      // Beyond the kept beginning, bytes are counted as characters.
+      // After the kept part, the column counts bytes instead of characters.
       const before = text.toString('utf8', 0, Math.min(start, text.length))
       const record = lineRecord(head.startsWith('{"type":"match"'), line, text.toString(), before)
       const column = record.column + Math.max(start - text.length, 0)
@@ -335,13 +335,13 @@ function createLongRecord(): LongRecord {
   }
 }
 
-/** JSON's escapes in a text whose characters are the bytes of UTF-8. ripgrep escapes nothing beyond ASCII. */
+/** Resolves JSON escapes in a text that has one character per UTF-8 byte. ripgrep escapes only ASCII characters. */
 function unescapeJson(text: string): string {
   const parsed: unknown = JSON.parse(`"${text}"`)
   return typeof parsed === 'string' ? parsed : ''
 }
 
-/** ripgrep explains over several lines: the expression, the reason, and sometimes advice about its own options. */
+/** Returns the reason from a message of ripgrep, which also has the expression and may advise options of ripgrep. */
 function reasonOf(complaint: string): string {
   const lines = complaint.trim().split('\n')
   const reason = lines.find((line) => line.startsWith('error:')) ?? lines.at(-1) ?? ''

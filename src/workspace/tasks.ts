@@ -7,18 +7,18 @@ import type { Folder } from './folder.ts'
 import { ToolError } from './tool-error.ts'
 
 export interface Task {
-  /** The command as the policy judges it. */
+  /** The command that the policy checks. */
   readonly argv: readonly string[]
-  /** Relative to the root; '' for the root. */
+  /** Working folder, relative to the root; '' for the root. */
   readonly cwd: string
-  /** The file that defines it. */
+  /** The file that defines the task. */
   readonly file: string
 }
 
-/** Far larger than any of these files. Bytes. */
+/** Much larger than usual files that define tasks. Bytes. */
 const maxFileBytes = 1024 * 1024
 
-/** Of the names that a message lists. */
+/** Maximum number of names in a message. */
 const maxListed = 20
 
 const packageFile = z.looseObject({ scripts: z.record(z.string(), z.unknown()).nullish() })
@@ -26,7 +26,7 @@ const packageFile = z.looseObject({ scripts: z.record(z.string(), z.unknown()).n
 /** An entry of `.vscode/tasks.json`, version 2.0.0. Source: code.visualstudio.com/docs/debugtest/tasks-appendix, 2026-11. */
 const editorTask = z.looseObject({
   label: z.string().nullish(),
-  /** The label's older name. */
+  /** The older name of `label`. */
   taskName: z.string().nullish(),
   type: z.string().nullish(),
   command: z.string().nullish(),
@@ -49,9 +49,9 @@ interface Source {
 }
 
 /**
- * The command of a task: an npm script, a make target or an entry of `.vscode/tasks.json`, the first that has the name.
- * @throws ToolError `failed` for a task that is missing or that needs an editor or a shell; `denied` for what `splitCommand`
- * refuses
+ * Returns the command of the first task with this name: an npm script, a make target or an entry of `.vscode/tasks.json`.
+ * @throws ToolError `failed` for a task that is missing or that needs an editor or a shell; `denied` for a command that
+ * `splitCommand` refuses
  */
 export async function findTask(folder: Folder, name: string, args: readonly string[] = []): Promise<Task> {
   const sources = [await npmScripts(folder), await makeTargets(folder), await editorEntries(folder)].filter(
@@ -85,7 +85,7 @@ function npmCommand(script: string, args: readonly string[]): readonly string[] 
   return ['npm', 'run', script, ...(args.length === 0 ? [] : ['--', ...args])]
 }
 
-/** In the order in which GNU make looks for them. */
+/** In the order in which GNU make searches them. */
 const makefiles = ['GNUmakefile', 'makefile', 'Makefile']
 
 async function makeTargets(folder: Folder): Promise<Source | undefined> {
@@ -97,7 +97,7 @@ async function makeTargets(folder: Folder): Promise<Source | undefined> {
   return undefined
 }
 
-/** The targets that a rule names in plain words: no variable, no pattern, no special target such as `.PHONY`. */
+/** Returns the explicit targets of rules, without variables, patterns, and special targets such as `.PHONY`. */
 function targetsOf(makefile: string): readonly string[] {
   const rules = makefile.split(/\r?\n/).flatMap((line) => /^([a-z0-9_][^:=#$%\t]*)::?(?![:=])/i.exec(line)?.[1] ?? [])
   return [...new Set(rules.flatMap((targets) => targets.trim().split(/ +/)))]
@@ -138,7 +138,7 @@ function editorCommand(folder: Folder, name: string, task: EditorTask, args: rea
   const own = (task.args ?? []).map((arg) => {
     if (typeof arg !== 'string') throw refuse('has an argument with quoting rules for a shell.')
     if (!isShell) return arg
-    // An editor quotes an argument with spaces. Any other must be one word as it is written.
+    // An editor quotes an argument with spaces. Each other argument must be one unquoted word.
     const [word, ...more] = arg.includes(' ') ? splitCommand(`'${arg.replaceAll("'", '"')}'`) : splitCommand(arg)
     if (word !== arg || more.length > 0) throw refuse(`has the argument ${quote(arg)}, which only a shell understands.`)
     return arg
@@ -153,7 +153,7 @@ function withoutRoot(path: string): string {
   return path.replace(/^\$\{workspaceFolder\}\/?/, '')
 }
 
-/** Undefined for a missing file. */
+/** Returns undefined for a missing file. */
 async function readOptional(folder: Folder, path: string): Promise<string | undefined> {
   try {
     return (await folder.readFile(path, { maxBytes: maxFileBytes })).bytes.toString('utf8')

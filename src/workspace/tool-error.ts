@@ -1,21 +1,21 @@
-/** Why a tool did not do what it was asked. Each kind holds the data of its message and no file contents beyond it. */
+/** The failure of a tool. Each kind has the data for its message, and no file contents beyond that. */
 export type ToolFailure =
-  /** `path`: of the argument, e.g. `range.start`; '' for the arguments as a whole. */
+  /** `path` names the argument, e.g. `range.start`; '' means all arguments. */
   | { readonly kind: 'invalid_arguments'; readonly path: string; readonly detail: string }
-  /** The workspace's root, its policy or `workspace.read-only` does not allow it. */
+  /** The root of the workspace, its policy or `workspace.read-only` forbids the call. */
   | { readonly kind: 'denied'; readonly detail: string }
   /** A patch or a stated hash does not match the file. No file was changed. */
   | { readonly kind: 'conflict'; readonly detail: string; readonly conflicts: readonly Conflict[] }
   | { readonly kind: 'too_large'; readonly detail: string }
   | { readonly kind: 'timed_out'; readonly afterMs: number }
-  /** The person asked for an approval said no, or nobody could be asked. */
+  /** A person refused the approval, or nobody could be asked. */
   | { readonly kind: 'approval_refused'; readonly detail: string }
   | { readonly kind: 'cancelled' }
-  /** Anything else that the caller can read and act on: a missing file, a binary file, a program that is not installed. */
+  /** Other failures that the caller can handle: a missing file, a binary file, a program that is not installed. */
   | {
       readonly kind: 'failed'
       readonly detail: string
-      /** The code of a provider's failure, e.g. `NOT_FOUND` or `DISCONNECTED`. */
+      /** The error code of a provider, e.g. `NOT_FOUND` or `DISCONNECTED`. */
       readonly errorCode?: string
     }
 

@@ -7,12 +7,12 @@ export interface EditorConfig {
   readonly text: string
 }
 
-/** More than any has. Characters. */
+/** Longer globs match nothing. Characters. */
 const maxGlob = 500
 
 /**
- * The settings of a path: inner files and later sections take precedence. Source: spec.editorconfig.org.
- * @param files from the outermost folder to the path's own
+ * Returns the settings for a path. Inner files and later sections take precedence. Source: spec.editorconfig.org.
+ * @param files the `.editorconfig` files from the outermost folder to the path's own
  */
 export function styleOf(path: string, files: readonly EditorConfig[]): Style {
   const settings = new Map<string, string>()
@@ -30,7 +30,7 @@ export function styleOf(path: string, files: readonly EditorConfig[]): Style {
   return toStyle(settings)
 }
 
-/** A glob without `/` is for names in any folder. */
+/** A glob without `/` matches names in all folders. */
 function matches(section: string, path: string): boolean {
   if (section.length > maxGlob) return false
   const glob = section.includes('/') ? section.replace(/^\//, '') : `**/${section}`

@@ -9,9 +9,9 @@ import { styleOf, type EditorConfig } from './editorconfig.ts'
 import { findFormatter } from './formatters.ts'
 
 /**
- * Formats the text of a file, which need not be on disk: by the formatter that the workspace's configuration names, which is a program of the workspace and needs the
- * policy's leave; else by the prettier of this program, which reads no configuration but `.editorconfig`.
- * @throws ToolError as `authorize`; `failed` for a language without a formatter or a syntax error
+ * Formats the text of a file, which need not be on disk. Uses the formatter that the workspace's configuration names, if the
+ * policy allows that program. Without one, uses this program's prettier, which reads no configuration but `.editorconfig`.
+ * @throws ToolError of `authorize`; `failed` for a language without a formatter or a syntax error
  */
 export async function formatText(folder: Folder, path: string, text: string, context: FilterContext): Promise<string> {
   const formatter = await findFormatter(folder, path, context.signal)
@@ -22,7 +22,7 @@ export async function formatText(folder: Folder, path: string, text: string, con
 
 /**
  * Organises the imports of a text if its language has an organiser, and formats it.
- * @throws ToolError as `formatText`
+ * @throws ToolError of `formatText`
  */
 export async function tidyText(folder: Folder, path: string, text: string, context: FilterContext): Promise<string> {
   const isOrganised = await canOrganize(folder, path, context.signal)

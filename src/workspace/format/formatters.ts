@@ -7,20 +7,20 @@ import { ToolError } from '../tool-error.ts'
 /** A program that a workspace may name in its configuration. */
 export interface WorkspaceTool {
   readonly name: string
-  /** Lower-case, without the dot. Undefined: any. */
+  /** File name extensions in lower case, without the dot. If undefined, the tool accepts all files. */
   readonly endings?: ReadonlySet<string>
-  /** Files whose presence names the tool. */
+  /** A folder with one of these files uses the tool. */
   readonly files: readonly string[]
-  /** Files that name it if the pattern matches. */
+  /** A folder with one of these files uses the tool if the pattern matches the file's text. */
   readonly mentions?: Readonly<Record<string, RegExp>>
-  /** The package that package.json depends on. */
+  /** A folder whose package.json depends on this package uses the tool. */
   readonly npmPackage?: string
-  /** The words after the program. */
+  /** Arguments of the program. */
   readonly args: readonly string[]
   readonly takesPath: boolean
-  /** Where a workspace has its programs. */
+  /** The folder in which a workspace installs the program. */
   readonly places: string
-  /** Whether the program of PATH is one too. */
+  /** Whether a program on PATH may be used too. */
   readonly isOnPath: boolean
 }
 
@@ -47,7 +47,7 @@ export const ruff = {
   ...inPython,
 } as const
 
-/** The first one that the configuration nearest to the file names. */
+/** In order of preference, if one folder uses several. */
 const formatters: readonly WorkspaceTool[] = [
   { ...biome, args: ['format', '--stdin-file-path'] },
   {
@@ -74,14 +74,14 @@ const languageFormatters: ReadonlyMap<string, Filter> = new Map([['go', { words:
 
 const ownLanguages = endings('py pyi go rs')
 
-/** @throws ToolError `failed` if the configuration names one that is not installed */
+/** @throws ToolError `failed` if the configuration names a formatter that is not installed */
 export async function findFormatter(folder: Folder, path: string, signal: AbortSignal): Promise<Filter | undefined> {
   const ending = endingOf(path)
   if (ending === 'rs') return rustfmt(folder, path, signal)
   return languageFormatters.get(ending) ?? findTool(folder, path, formatters, signal)
 }
 
-/** Without an edition, rustfmt takes the one of 2015. */
+/** Reads the edition from Cargo.toml, because rustfmt assumes edition 2015 by default. */
 async function rustfmt(folder: Folder, path: string, signal: AbortSignal): Promise<Filter> {
   let edition = '2021'
   for (const outer of foldersOf(path)) {
@@ -94,7 +94,7 @@ async function rustfmt(folder: Folder, path: string, signal: AbortSignal): Promi
   return { words: ['rustfmt', '--emit=stdout', `--edition=${edition}`], takesPath: false }
 }
 
-/** The tool of the innermost folder that names one, and the program of that tool. */
+/** Returns the tool of the innermost folder that uses one, and its program. */
 export async function findTool(
   folder: Folder,
   path: string,
@@ -118,7 +118,7 @@ export async function findTool(
   return undefined
 }
 
-/** The file of a folder that names the tool. */
+/** Returns the file by which a folder names the tool. */
 async function namedBy(
   folder: Folder,
   outer: string,
@@ -136,7 +136,7 @@ async function namedBy(
   return dependsOn((await readIfThere(folder, manifest, signal)) ?? '', npmPackage) ? manifest : undefined
 }
 
-/** Settings of prettier are in its own key. */
+/** The key `prettier` of package.json has prettier's settings, so it names the tool too. */
 function dependsOn(manifest: string, npmPackage: string): boolean {
   try {
     const content: unknown = JSON.parse(manifest)

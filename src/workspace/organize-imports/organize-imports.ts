@@ -24,9 +24,9 @@ const organizers: readonly WorkspaceTool[] = [
 const scriptGrammars = new Set(['typescript', 'tsx', 'javascript'])
 
 /**
- * Sorts and merges the imports of a file's text and removes those that are not used: by the organiser that the workspace's
- * configuration names, which needs the policy's leave; JavaScript and TypeScript else by our own.
- * @throws ToolError as `authorize`; `failed` for a language without an organiser or a syntax error
+ * Sorts and merges the imports of a file's text and removes unused ones. Uses the organiser that the workspace's configuration
+ * names, if the policy allows that program. Without one, organises JavaScript and TypeScript itself.
+ * @throws ToolError of `authorize`; `failed` for a language without an organiser or a syntax error
  */
 export async function organizeText(
   folder: Folder,
@@ -44,7 +44,7 @@ export async function organizeText(
   )
 }
 
-/** Whether `organizeText` knows what to do with the language. @throws ToolError as `findTool` */
+/** Returns whether `organizeText` supports the language. @throws ToolError of `findTool` */
 export async function canOrganize(folder: Folder, path: string, signal: AbortSignal): Promise<boolean> {
   return (await findOrganizer(folder, path, signal)) !== undefined
 }

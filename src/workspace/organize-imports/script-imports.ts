@@ -1,27 +1,26 @@
 import type { Node } from '@vscode/tree-sitter-wasm'
 import { withCode } from '../symbols/find-symbols.ts'
 
-/** An import declaration that may move. Those that may not (side effects, comments, attributes) separate groups. */
+/** An import declaration that may move. Others (with side effects, comments or attributes) separate groups. */
 interface Import {
   readonly node: Node
   readonly isTypeOnly: boolean
   readonly defaultName: string | undefined
   readonly namespace: string | undefined
-  /** `a`, `a as b`, `type a`. */
+  /** Named imports, e.g. `a`, `a as b`, `type a`. */
   readonly named: readonly { readonly text: string; readonly local: string }[]
-  /** With its quotes. */
+  /** The module name with its quotes. */
   readonly source: string
 }
 
-/** JSX uses these names without naming them. */
+/** Compiled JSX refers to these names, although the source does not contain them. */
 const jsxNames = new Set(['React', 'h', 'Fragment'])
 
 const maxLine = 100
 
 /**
- * Sorts and merges the imports of JavaScript or TypeScript within each group of neighbouring lines, and removes names that occur
- * nowhere else in the text, not even in comments. Undefined for a text with syntax errors, or one
- * that takes long to parse.
+ * Sorts and merges the imports of JavaScript or TypeScript within each group of adjacent lines. Removes names that occur nowhere
+ * else in the text, not even in comments. Returns undefined for a text with syntax errors, or one that takes long to parse.
  */
 export async function organizeScriptImports(text: string, grammar: string): Promise<string | undefined> {
   return withCode(text, grammar, (code) => {
@@ -53,7 +52,7 @@ function usedWords(text: string, imports: readonly Node[]): ReadonlySet<string> 
   for (const { startIndex, endIndex } of imports.toSorted((one, other) => other.startIndex - one.startIndex)) {
     code = `${code.slice(0, startIndex)} ${code.slice(endIndex)}`
   }
-  // An identifier may be written with escapes.
+  // An identifier may contain escapes.
   const plain = code.replaceAll(/\\u\{?([0-9a-f]+)\}?/gi, (escape, hex: string) => {
     const point = Number.parseInt(hex, 16)
     return point <= 0x10_ff_ff ? String.fromCodePoint(point) : escape
@@ -101,7 +100,7 @@ function toImport(node: Node): Import | undefined {
   }
 }
 
-/** A comment above a declaration or at its end speaks of it, e.g. to a linter. */
+/** A comment above a declaration or at its end may refer to it, e.g. for a linter, so the declaration must not move. */
 function isBesideComment({ previousSibling, nextSibling, startPosition, endPosition }: Node): boolean {
   const isAbove = previousSibling?.type === 'comment' && previousSibling.endPosition.row >= startPosition.row - 1
   const isBehind = nextSibling !== null && nextSibling.startPosition.row === endPosition.row
@@ -151,7 +150,7 @@ function merge(one: Import, other: Import): Import {
   }
 }
 
-/** Packages before files of the project, as TypeScript's own organiser has it. */
+/** Sorts packages before files of the project, like TypeScript's own organiser. */
 function bySource(one: Import, other: Import): number {
   const [first, second] = [one.source.slice(1, -1), other.source.slice(1, -1)]
   return Number(first.startsWith('.')) - Number(second.startsWith('.')) || compare(first, second)
@@ -163,7 +162,7 @@ function compare(one: string, other: string): number {
   return 0
 }
 
-/** A declaration that does not change keeps its text. */
+/** Keeps the text of an unchanged declaration. */
 function render(entry: Import, group: readonly Import[], lineEnd: string): string {
   const { isTypeOnly, defaultName, namespace, source, node } = entry
   const named = entry.named.toSorted((one, other) => compare(withoutType(one.text), withoutType(other.text)))

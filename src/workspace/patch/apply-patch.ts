@@ -9,10 +9,10 @@ import { parsePatch, type FilePatch, type Hunk } from './parse-patch.ts'
 import { diffOf, renderDiff, type FileDiff } from './render-diff.ts'
 import { sha256Of } from './sha256.ts'
 
-/** Of all files of a patch, which are in memory at once. Bytes. */
+/** Maximum size of all files of a patch, which are in memory together. Bytes. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024
 
-/** Conflicts that one answer lists. */
+/** Maximum number of conflicts in one answer. */
 const MAX_CONFLICTS = 50
 
 export interface PatchDeps {
@@ -23,53 +23,53 @@ export interface PatchDeps {
 }
 
 export interface PatchContext {
-  /** Awaited once, when everything is computed and before the first change. @throws ToolError */
+  /** Called once, after everything is computed and before the first change. @throws ToolError */
   readonly authorize: (intent: { readonly writes: readonly string[]; readonly diff: string }) => Promise<void>
-  /** Awaited first, so that a refusal comes before a conflict. Asks no person. @throws ToolError */
+  /** Called first, so that a refusal comes before a conflict. Asks no person. @throws ToolError */
   readonly permit: (intent: { readonly writes: readonly string[] }) => Promise<void>
   readonly signal: AbortSignal
 }
 
 export interface ApplyPatchContext extends PatchContext {
-  /** For `ApplyPatchArgs.format`: formats a text and organises its imports. @throws ToolError */
+  /** Formats a text and organises its imports, for `ApplyPatchArgs.format`. @throws ToolError */
   readonly format: (path: string, text: string) => Promise<string>
 }
 
 export interface ApplyPatchArgs {
   readonly unifiedDiff: string
-  /** Every patch is verified. The argument is there for programs that ask for it. */
+  /** Has no effect: every patch is verified. The tool bus specifies this argument. */
   readonly verify?: true | undefined
   /**
-   * Hash of the file that the patch was made for, in hex; for several files, one by path. `null`: the file does not exist.
+   * SHA-256 in hex of the file that the patch was made for, or a record by path for several files. `null`: no such file.
    */
   readonly baseSha256?: string | Readonly<Record<string, string | null>> | undefined
-  /** Formats the patched files, and organises their imports, before they are written. */
+  /** Formats the patched files and organises their imports before writing them. */
   readonly format?: boolean | undefined
-  /** Computes the result and changes nothing. Asks for no authorisation, unless `format` does. */
+  /** Computes the result and changes nothing. Needs no authorisation, unless `format` runs a program. */
   readonly dryRun?: boolean | undefined
 }
 
 export interface UndoPatchArgs {
-  /** Of a `PatchResult`. Default: the latest change that was not undone and is no undo itself. */
+  /** The `id` of a `PatchResult`. Default: the latest change that is not undone and is not an undo itself. */
   readonly id?: string | undefined
   readonly dryRun?: boolean | undefined
 }
 
 export interface PatchResult {
   readonly ok: true
-  /** Of the journal's entry, for `undoPatch`. Absent if nothing was changed. */
+  /** Id of the journal entry, for `undoPatch`. Absent if nothing was changed. */
   readonly id?: string
-  /** SHA-256 in hex; null: no such file. A renamed file is listed with both paths. */
+  /** `before` and `after` are SHA-256 in hex; null if there is no file. A rename lists both paths. */
   readonly files: readonly { readonly path: string; readonly before: string | null; readonly after: string | null }[]
-  /** Always empty: conflicts are an error. */
+  /** Always empty, because a conflict is an error. The tool bus specifies this field. */
   readonly conflicts: readonly []
-  /** Present if formatting was asked for. */
+  /** Present if `format` was requested. */
   readonly unformatted?: readonly Unformatted[]
 }
 
 /**
- * Applies a unified diff to files, all or none.
- * @throws ToolError `conflict` if the patch does not match; every other kind but `timed_out`
+ * Applies a unified diff to all of its files or to none.
+ * @throws ToolError `conflict` if the patch does not match; also all other kinds
  */
 export async function applyPatch(
   deps: PatchDeps,
@@ -105,7 +105,7 @@ export async function applyPatch(
   })
 }
 
-/** The files that are written for certain: of a patch from `x.orig` to `x`, the one that exists is meant. */
+/** Returns the paths that the patch certainly writes. For a patch from `x.orig` to `x`, `resolveName` chooses the path later. */
 function writesOf(patches: readonly FilePatch[]): readonly string[] {
   return patches.flatMap(({ kind, from, to }) => {
     if (kind === 'modify') return from === to ? [to] : []
@@ -114,7 +114,8 @@ function writesOf(patches: readonly FilePatch[]): readonly string[] {
 }
 
 /**
- * Gives the files of a change their old bytes and modes, also those that were formatted with it. Removes the folders that it created, where they are empty. Itself a change that can be undone.
+ * Restores the old bytes and modes of the files of a change, including formatted ones, and removes its created folders if they
+ * are empty. The undo is a change that can be undone too.
  * @throws ToolError `conflict` if a file has changed since; `failed` if there is no such change
  */
 export async function undoPatch(deps: PatchDeps, args: UndoPatchArgs, context: PatchContext): Promise<PatchResult> {
@@ -153,7 +154,7 @@ export async function undoPatch(deps: PatchDeps, args: UndoPatchArgs, context: P
   })
 }
 
-/** Shows the first lines that differ from those that the change left. */
+/** Returns a conflict with the first lines that differ from the result of the change. */
 async function undoConflict({ folder, journal, maxFileBytes }: PatchDeps, entry: JournalEntry, index: number) {
   const { path = '', after } = entry.files[index] ?? {}
   const found = await readIfThere(folder, path, { maxBytes: maxFileBytes }).catch(() => null)
@@ -191,12 +192,12 @@ async function finish(
   return { ok: true, id, files, conflicts: [] }
 }
 
-/** A file as a patch leaves it. */
+/** The state of a file after a patch. */
 interface Outcome {
   readonly path: string
   readonly before: FileContent | null
   readonly after: Change['after']
-  /** The patch says that there is no such file yet. */
+  /** Whether the patch creates the file, so it must not exist yet. */
   readonly isNew: boolean
 }
 
@@ -234,7 +235,7 @@ async function plan(
     await pace.rest()
     const { from, to, isExecutable } = patch
     const source = patch.kind === 'create' ? null : await read(from)
-    // The folder's own error says why there is no file to read.
+    // Let `readFile` throw the reason why the file cannot be read.
     if (source === null && patch.kind !== 'create') await folder.readFile(from, { maxBytes: maxFileBytes })
     if (patch.hunks.length > 0 && source?.bytes.includes(0) === true) {
       throw failed(`${from} is a binary file. Only text can be patched. No file was changed.`)
@@ -265,7 +266,7 @@ async function plan(
   return { changes, diffs }
 }
 
-/** `diff -u x.orig x`: the file that exists is meant. A new file may come without `/dev/null`. */
+/** Chooses the path that exists for a patch of `diff -u x.orig x`. Recognises a new file also without `/dev/null`. */
 async function resolveName(patch: FilePatch, read: (path: string) => Promise<FileContent | null>): Promise<FilePatch> {
   if (patch.kind !== 'modify') return patch
   const { from, to, hunks } = patch
@@ -284,7 +285,7 @@ async function resolveName(patch: FilePatch, read: (path: string) => Promise<Fil
   return { ...patch, from: path, to: path }
 }
 
-/** Parts that modify one file become one part; all their hunks are for the file as it is. */
+/** Merges the parts that modify the same file. All their hunks refer to the file before the patch. */
 function merge(patches: readonly FilePatch[]): readonly FilePatch[] {
   const merged = new Map<string, FilePatch>()
   for (const [index, patch] of patches.entries()) {
@@ -299,7 +300,7 @@ function merge(patches: readonly FilePatch[]): readonly FilePatch[] {
   return [...merged.values()]
 }
 
-/** The paths whose hash the caller has stated. @throws ToolError `conflict` for a file with another hash */
+/** Returns the paths whose hash the caller has stated. @throws ToolError `conflict` for a file with another hash */
 async function checkBases(
   patches: readonly FilePatch[],
   stated: ApplyPatchArgs['baseSha256'],
@@ -335,12 +336,12 @@ function created(
   if (hunks.some((hunk) => hunk.old.length > 0))
     throw invalid(`The patch creates ${path}, but has lines of an old file.`)
   const [first, ...others] = hunks
-  // One long hunk is not copied.
+  // Avoid copying a single long hunk.
   const lines = others.length === 0 ? (first?.new ?? []) : hunks.flatMap((hunk) => hunk.new)
   return { edits: lines.length === 0 ? [] : [{ start: 0, end: 0, lines }], misfits: [] }
 }
 
-/** One change for each path: a file may be renamed and another one take its place. */
+/** Merges the outcomes of each path, because a patch may rename a file and write another one to its path. */
 function join(outcomes: readonly Outcome[], misfits: Misfit[]): readonly Change[] {
   const byPath = new Map<string, Outcome>()
   for (const outcome of outcomes) {
@@ -368,7 +369,7 @@ function isEffective({ before, after }: Change): boolean {
   return before?.sha256 !== after?.sha256 || after?.mode !== undefined
 }
 
-/** As git does, the owner, group and others may run what they may read. */
+/** Like git, makes a file executable for everybody who may read it. */
 function modeAfter(mode: number | undefined, isExecutable: boolean | undefined): number | undefined {
   if (isExecutable === undefined) return mode
   if (mode === undefined) return isExecutable ? 0o755 : undefined
@@ -383,7 +384,7 @@ function notEmptied(path: string, remainder: Buffer): Misfit {
 }
 
 function linesOf(bytes: Buffer): readonly string[] {
-  // Enough for all lines that are shown.
+  // This is enough for all lines that a conflict shows.
   return shownLines(bytes.subarray(0, 10_000).toString('latin1').split('\n'))
 }
 

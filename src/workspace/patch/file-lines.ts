@@ -1,16 +1,16 @@
 import type { Pace } from './pace.ts'
 import type { Line } from './parse-patch.ts'
 
-/** A file as lines. */
+/** The lines of a file. */
 export interface FileLines {
-  /** One character per byte. */
+  /** The bytes of the file as Latin-1: one character for each byte. */
   readonly text: string
   readonly count: number
   /** Whether any line ends with CR LF. */
   readonly hasCrlf: boolean
-  /** Where the line at `index` begins in `text`; the text's length for `count`. */
+  /** Returns the offset in `text` of the line at `index`, or the length of `text` for `count`. */
   readonly offset: (index: number) => number
-  /** The lines from `start` up to but without `end`. */
+  /** Returns the lines from `start` up to, but not including, `end`. */
   readonly slice: (start: number, end: number) => readonly Line[]
 }
 
@@ -39,10 +39,9 @@ export async function toFileLines(bytes: Buffer, pace: Pace): Promise<FileLines>
   }
 }
 
-/** Of lines that are joined and turned into bytes at once. Characters. */
+/** Size of the lines that are converted to bytes at once. Characters. */
 const joinedLength = 256 * 1024
 
-/** The bytes of lines. */
 export async function toBytes(lines: readonly Line[], pace: Pace): Promise<Buffer> {
   const parts: Buffer[] = []
   for (const text of joined(lines)) {
@@ -52,7 +51,7 @@ export async function toBytes(lines: readonly Line[], pace: Pace): Promise<Buffe
   return Buffer.concat(parts)
 }
 
-/** The text of whole lines: what their bytes are in UTF-8. */
+/** Decodes the bytes of whole lines as UTF-8. */
 export async function toUnicode(lines: readonly Line[], pace: Pace): Promise<string> {
   let unicode = ''
   for (const text of joined(lines)) {
@@ -72,22 +71,22 @@ function* joined(lines: readonly Line[]): Generator<string> {
   }
 }
 
-/** Finds lines in a file wherever they are. */
+/** Finds the positions of a block of lines in a file. */
 export interface LineSearch {
   /**
-   * Up to two indexes at which all of `lines` are; undefined after too much work, which only a patch gets that was made
-   * to cause it.
+   * Returns up to two indexes at which `lines` occur, or undefined if the search exceeds its budget. Only a malicious patch does
+   * that.
    */
   readonly find: (lines: readonly Line[]) => Promise<readonly number[] | undefined>
 }
 
-/** Comparisons of lines for all searches in one file: a fraction of a second. */
+/** Number of line comparisons for all searches in one file. They take a fraction of a second. */
 const SEARCH_BUDGET = 50_000_000
 
 export async function createLineSearch(file: FileLines, pace: Pace): Promise<LineSearch> {
   const idOf = new Map<Line, number>()
   const ids = new Int32Array(file.count)
-  /** For each id: the first index with that line, and how many there are. For each index: the next with the same line. */
+  /** `first` and `counts`: first index and number of the lines with an id. `next`: the next index with the same line. */
   const first: number[] = []
   const counts: number[] = []
   const next = new Int32Array(file.count).fill(-1)

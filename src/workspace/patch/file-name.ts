@@ -1,6 +1,6 @@
 import { ToolError } from '../tool-error.ts'
 
-/** Longer than any path that a file system takes, in the form `"\303\244…"`. Bytes. */
+/** Longer than any path that a file system allows, even with all bytes escaped as `"\303\244…"`. Bytes. */
 export const MAX_HEADER_BYTES = 16_384
 
 const SIMPLE_ESCAPES: Readonly<Record<string, number>> = {
@@ -23,7 +23,7 @@ interface ReadName {
   readonly remainder: string
 }
 
-/** `isAbsent`: the line stands for no file: `/dev/null` (without a name then), or the time stamp of 1970 that GNU diff writes. */
+/** `isAbsent`: the line names `/dev/null` (then `name` is undefined) or has the time stamp of 1970 that GNU diff writes. */
 interface FileHeader {
   readonly name: string | undefined
   readonly isAbsent: boolean
@@ -31,7 +31,7 @@ interface FileHeader {
 
 /**
  * Reads a `---` or `+++` line.
- * @param text after `--- `, one character per byte
+ * @param text the text after `--- `, one character per byte
  */
 export function parseFileHeader(text: string): FileHeader {
   const { name, remainder } = readName(text)
@@ -39,14 +39,14 @@ export function parseFileHeader(text: string): FileHeader {
   return { name, isAbsent: /^\t(?:1970-01-01|1969-12-31) .*:00(?:\.0+)? [+-]\d{4}$/.test(remainder) }
 }
 
-/** The name of a line such as `rename from NAME`, which ends the line. */
+/** Reads the name in a line such as `rename from NAME`. */
 export function parseWholeName(text: string): string {
   return readName(text).name
 }
 
 /**
- * The two names of a `diff --git` line. Undefined if names without quotes differ: the line is ambiguous then, and other
- * lines state the names.
+ * Reads the two names of a `diff --git` line. Returns undefined for unquoted names that differ, because such a line is
+ * ambiguous. Other lines state the names then.
  */
 export function parseGitHeader(text: string): readonly [string, string] | undefined {
   if (text.startsWith('"')) {
@@ -68,7 +68,7 @@ export function withoutFirstFolder(name: string): string {
 }
 
 /**
- * Refuses names that leave the root or that programs read differently. `Folder` checks again, with links.
+ * Refuses names outside the root and names that programs interpret differently. `Folder` checks again, including links.
  * @throws ToolError `denied`
  */
 export function checkName(name: string): string {
@@ -87,7 +87,7 @@ export function checkName(name: string): string {
   return name
 }
 
-/** Git puts names with special characters in quotes and escapes bytes as C does. Without quotes, a tab ends the name. */
+/** Reads a name. Git quotes names with special characters and escapes bytes like C. A tab ends an unquoted name. */
 function readName(text: string): ReadName {
   if (!text.startsWith('"')) {
     const tab = text.indexOf('\t')

@@ -6,21 +6,21 @@ import type { Hunk, Line } from './parse-patch.ts'
 /** UTF-8's byte order mark, one character per byte. */
 const BOM = '\u00EF\u00BB\u00BF'
 
-/** Lines that a conflict shows of the patch and of the file. */
+/** Maximum number and size of the lines of patch and file that a conflict shows. */
 const SHOWN_LINES = 20
 const SHOWN_LINE_BYTES = 400
 
-/** A patch that does not match in so many places of a file is not read further. */
+/** Maximum number of hunks of a file that do not match. Further hunks are not checked. */
 const MAX_MISFITS = 50
 
-/** The lines of a file from `start` up to but without `end` become `lines`. */
+/** Replaces the lines of a file from `start` up to, but not including, `end`. */
 export interface Edit {
   readonly start: number
   readonly end: number
   readonly lines: readonly Line[]
 }
 
-/** A hunk that has no place, with a sentence for the reader. */
+/** A hunk that does not match. `reason` is a sentence for the caller. */
 export interface Misfit {
   readonly reason: string
   readonly conflict: Conflict
@@ -28,16 +28,16 @@ export interface Misfit {
 
 export interface FitOptions {
   readonly path: string
-  /** The caller stated the file's hash, and it is right: line numbers can be trusted. */
+  /** Whether the caller stated the file's correct hash, so that its line numbers can be trusted. */
   readonly isBaseKnown: boolean
 }
 
-/** A hunk in the form that a file needs. */
+/** The lines of a hunk, adapted to a file. */
 type Form = Pick<Hunk, 'old' | 'new'>
 
 /**
- * Finds the place of every hunk in the file as it is before all of them: where the hunk says, or else the only place
- * with these lines. There is no fuzz: every line of context and every removed line must match.
+ * Finds the place of each hunk in the file before the patch: the line that the hunk states, or else the only place with these
+ * lines. There is no fuzz: all context and removed lines must match.
  */
 export async function fitHunks(
   file: FileLines,
@@ -79,7 +79,7 @@ export async function fitHunks(
   return { edits: placed.map(({ edit }) => edit), misfits }
 }
 
-/** The file after the edits, which are in order and do not overlap. */
+/** Returns the bytes of the file after the edits, which must be sorted and must not overlap. */
 export async function applyEdits(file: FileLines, edits: readonly Edit[], pace: Pace): Promise<Buffer> {
   const parts: Buffer[] = []
   let at = 0
@@ -98,7 +98,7 @@ interface Place {
   readonly form: Form
 }
 
-/** A sentence if there is no place. */
+/** Returns the place of a hunk, or a sentence that states why there is none. */
 async function findPlace(
   file: FileLines,
   hunk: Hunk,
@@ -128,7 +128,7 @@ async function findPlace(
   return `The lines of a hunk are in ${path} more than once, at lines ${place.index + 1} and ${other.index + 1}, but not at the line that the hunk says. Add more lines of context.`
 }
 
-/** A hunk of added lines only matches anywhere, so its line number must be right: in an empty file or one with a known hash. */
+/** A hunk without old lines matches anywhere, so its line number must be reliable: the file is empty or has the stated hash. */
 function placeOfInsertion(file: FileLines, hunk: Hunk, { path, isBaseKnown }: FitOptions): Place | string {
   if (file.count === 0) return { index: 0, form: hunk }
   const index = hunk.statedIndex
@@ -142,8 +142,8 @@ function placeOfInsertion(file: FileLines, hunk: Hunk, { path, isBaseKnown }: Fi
 }
 
 /**
- * The hunk as it is, and then as an author means it who does not see a file's bytes: with the file's line ends, without
- * a last newline that the file lacks, with its byte order mark.
+ * Yields the hunk unchanged, then in forms that an author means who does not see a file's bytes: with the file's line ends,
+ * without a last newline that the file lacks, with its byte order mark.
  */
 function* formsOf(file: FileLines, hunk: Hunk): Generator<Form> {
   for (const withEnds of formsOfLineEnds(file, hunk)) {
@@ -169,7 +169,7 @@ function* formsOfLastLine(file: FileLines, form: Form): Generator<Form> {
   yield { old: withoutLastNewline(form.old), new: withoutLastNewline(form.new) }
 }
 
-/** Undefined if lines of the hunk end in different ways: the patch is about line ends then. */
+/** Returns undefined if the hunk has different line ends, because the patch may change line ends then. */
 function lineEndOf(hunk: Form): '\n' | '\r\n' | undefined {
   const lines = [...hunk.old, ...hunk.new].filter((line) => line.endsWith('\n'))
   const crlfs = lines.filter((line) => line.endsWith('\r\n')).length
@@ -190,7 +190,7 @@ function withBom(lines: readonly Line[]): readonly Line[] {
   return lines.map((line, index) => (index === 0 ? `${BOM}${line}` : line))
 }
 
-/** Leaves out the lines that stay, so that hunks may share context. */
+/** Removes unchanged lines from the start and the end of a hunk, so that hunks may share context. */
 function toEdit(index: number, form: Form): Edit {
   const shorter = Math.min(form.old.length, form.new.length)
   let head = 0
@@ -205,7 +205,7 @@ function toEdit(index: number, form: Form): Edit {
 }
 
 function misfit(file: FileLines, hunk: Hunk, path: string, reason: string): Misfit {
-  // Of a place behind the end, the end of the file says more than nothing.
+  // For a line after the end of the file, show the last lines.
   const stated = hunk.statedIndex ?? 0
   const index = stated < file.count ? stated : Math.max(0, file.count - hunk.old.length)
   return {
@@ -219,7 +219,7 @@ function misfit(file: FileLines, hunk: Hunk, path: string, reason: string): Misf
   }
 }
 
-/** Lines as text, without their newline: at most as many as a reader needs. */
+/** Returns the first lines as text, without their newlines, for a conflict. */
 export function shownLines(lines: readonly Line[]): readonly string[] {
   return lines.slice(0, SHOWN_LINES).map((line) => {
     const text = line.replace(/\n$/, '')

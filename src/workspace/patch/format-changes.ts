@@ -6,20 +6,21 @@ import type { Pace } from './pace.ts'
 import { compareLines, type FileDiff } from './render-diff.ts'
 import { sha256Of } from './sha256.ts'
 
-/** A file of a patch that was not formatted: it has the text of the patch. */
+/** A patched file that could not be formatted, so it has the text of the patch. */
 export interface Unformatted {
   readonly path: string
   readonly reason: string
 }
 
 export interface Formatting {
-  /** The text that a file gets. @throws ToolError */
+  /** Returns the formatted text of a file. @throws ToolError */
   readonly format: (path: string, text: string) => Promise<string>
   readonly maxFileBytes: number
 }
 
 /**
- * Formats the files whose lines a patch changes, before anything is written. A file that cannot be formatted stays as patched.
+ * Formats the files whose lines a patch changes, before anything is written. Keeps the patched text of a file that cannot be
+ * formatted.
  * @throws ToolError `cancelled`, `timed_out`
  */
 export async function formatChanges(
@@ -55,7 +56,7 @@ export async function formatChanges(
   return { changes: newChanges, diffs: newDiffs, unformatted }
 }
 
-/** Undefined if the text stays. */
+/** Returns undefined if formatting does not change the text. */
 async function formatOne(
   path: string,
   bytes: Buffer,

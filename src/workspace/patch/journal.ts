@@ -8,19 +8,19 @@ import { errnoOf, RecordStoreError } from '../../auth/records/record-fs.ts'
 import type { FileContent, Folder } from '../folder.ts'
 import { ToolError } from '../tool-error.ts'
 
-/** One file of a change: its bytes before and after, null where there is no file. */
+/** One file of a change, before and after it. Null if there is no file. */
 export interface Change {
   readonly path: string
   readonly before: FileContent | null
-  /** `mode`: permission bits that the file gets; undefined keeps what it has. */
+  /** `mode`: the new permission bits; undefined keeps the existing ones. */
   readonly after: { readonly bytes: Buffer; readonly sha256: string; readonly mode: number | undefined } | null
 }
 
 const journalEntry = z.object({
   id: z.string(),
-  /** When the change was complete or was begun. Ms since epoch. */
+  /** The time at which the change began. Ms since epoch. */
   atMs: z.number(),
-  /** The entry whose change this one took back. */
+  /** Id of the entry that this change has undone. */
   undoes: z.string().nullable(),
   /** Folders that the change created, the outermost first. */
   madeFolders: z.array(z.string()).default([]),
@@ -34,64 +34,64 @@ const journalEntry = z.object({
 })
 export type JournalEntry = z.infer<typeof journalEntry>
 
-/** What became of a change that a crash interrupted. */
+/** The result of rolling back a change that a crash interrupted. */
 interface Recovery {
   readonly id: string
-  /** Files that have their old bytes again. */
+  /** Files that were restored to their old bytes. */
   readonly restored: readonly string[]
-  /** Files that somebody else has changed since; they are as they were found. */
+  /** Files that somebody else has changed meanwhile, and that were not restored. */
   readonly left: readonly string[]
 }
 
 /**
- * Changes files of one workspace, all of them or none, and keeps their old bytes. Processes may share a journal.
+ * Changes all of the given files of a workspace or none, and keeps their old bytes. Processes may share a journal.
  *
- * A change is a file `ID.bytes` with the old bytes, then the new ones, one after the other, and a file `ID.pending` that describes them and
- * becomes `ID.done` after the last file is written. Whoever finds a `.pending` file while holding the lock rolls the change
- * back: it was never reported as done, and its old bytes are at hand, while its new bytes may not be.
+ * The file `ID.bytes` of a change has the old bytes of all files, then the new bytes. The file `ID.pending` describes the change
+ * and is renamed to `ID.done` after the last file is written. A process that holds the lock and finds a `.pending` file rolls
+ * the change back, because it was never reported as done.
  */
 export interface Journal {
-  /** Changes that were interrupted before the journal was opened. */
+  /** Rollbacks of interrupted changes that opening the journal has done. */
   readonly recoveries: readonly Recovery[]
   /**
-   * Calls `run` when no other call of this process holds any of `paths`.
-   * @throws ToolError `cancelled` if the signal is aborted meanwhile
+   * Calls `run` when no other call of this process holds one of `paths`.
+   * @throws ToolError `cancelled` if the signal aborts meanwhile
    */
   readonly withPaths: <T>(paths: readonly string[], signal: AbortSignal, run: () => Promise<T>) => Promise<T>
   /**
-   * Writes a change and returns its entry's id. An abort or a failure on the way rolls it back.
-   * @throws ToolError `conflict` if a file is not as in `before`; `cancelled`; what `Folder` throws
+   * Writes a change and returns the id of its entry. An abort or failure meanwhile rolls it back.
+   * @throws ToolError `conflict` if a file differs from `before`; `cancelled`; the errors of `Folder`
    */
   readonly commit: (
     changes: readonly Change[],
     options: { readonly signal: AbortSignal; readonly undoes?: JournalEntry | undefined },
   ) => Promise<string>
-  /** The complete changes since then, oldest first: what really happened, with hashes. */
+  /** Returns the complete changes since `sinceMs`, oldest first. */
   readonly entries: (sinceMs?: number) => Promise<readonly JournalEntry[]>
-  /** The old bytes of an entry's files. @throws ToolError `failed` if they are gone or damaged */
+  /** Returns the old bytes of an entry's files. @throws ToolError `failed` if they are missing or damaged */
   readonly oldBytes: (entry: JournalEntry) => Promise<readonly (Buffer | null)[]>
-  /** The new bytes, to show what a file was expected to be; undefined without them. */
+  /** Returns the new bytes of an entry's files, to show in a conflict. Undefined if they are missing or damaged. */
   readonly newBytes: (entry: JournalEntry) => Promise<readonly (Buffer | undefined)[]>
 }
 
 export interface JournalDeps {
   readonly folder: Folder
-  /** For this workspace alone, outside of it. Created with mode 0700. */
+  /** A folder outside of the workspace that belongs to this journal only. Created with mode 0700. */
   readonly dir: string
   /** Ms since epoch. */
   readonly now: () => number
 }
 
-/** Old entries are removed beyond these; the newest always stays. */
+/** The journal removes the oldest entries beyond these limits. The newest entry always stays. */
 export interface JournalLimits {
   readonly maxEntries: number
-  /** Of old bytes. */
+  /** Maximum size of all `.bytes` files. */
   readonly maxBytes: number
 }
 
 const DEFAULT_LIMITS: JournalLimits = { maxEntries: 200, maxBytes: 256 * 1024 * 1024 }
 
-/** Opens the journal of a workspace and rolls back a change that a crash interrupted. */
+/** Opens the journal of a workspace and rolls back changes that a crash interrupted. */
 export async function openJournal(
   { folder, dir, now }: JournalDeps,
   limits: JournalLimits = DEFAULT_LIMITS,
@@ -102,7 +102,7 @@ export async function openJournal(
   const queue = createQueue()
   const fileOf = (name: string): string => join(dir, name)
 
-  /** One change at a time, in this process and in others. */
+  /** Allows one change at a time, in this process and in others. */
   const locked = async <T>(stop: AbortSignal, run: (lock: FileLock) => Promise<T>): Promise<T> =>
     queue([''], stop, async () => {
       const lock = await acquireLock(nodeFs, fileOf('lock'), LOCK_TIMES, stop).catch((error: unknown) => {
@@ -150,14 +150,14 @@ export async function openJournal(
     })
   }
 
-  /** Gives the files that hold the change's bytes their old ones. Does the same again if it is interrupted. */
+  /** Restores the files that have the new bytes of the change. Can run again after an interruption. */
   const rollBack = async (entry: JournalEntry, bytes: readonly (Buffer | null)[]): Promise<Recovery> => {
     const restored: string[] = []
     const left: string[] = []
     for (const [index, { path, before, after }] of entry.files.entries()) {
       const found = await findFile(folder, path, Math.max(before?.size ?? 0, after?.size ?? 0))
       const isOld = found === null ? before === null : found !== 'other' && found.sha256 === before?.sha256
-      // A change of the mode alone has equal hashes.
+      // If a change affects only the mode, the hashes are equal, so compare the mode too.
       if (isOld && (found === null || found === 'other' || found.mode === before?.mode)) continue
       if (found === 'other' || found?.sha256 !== after?.sha256) {
         left.push(path)
@@ -179,7 +179,7 @@ export async function openJournal(
     for (const suffix of ['pending', 'done', 'bytes']) await nodeFs.rm(fileOf(`${id}.${suffix}`), { force: true })
   }
 
-  /** Called with the lock, so that no writer of a pending entry lives. */
+  /** The caller must hold the lock, so no process is still writing a pending change. */
   const recover = async (): Promise<Recovery[]> => {
     const names = await nodeFs.readdir(dir)
     const recoveries: Recovery[] = []
@@ -246,10 +246,10 @@ export async function openJournal(
       }
       const entry = await begin(changes, options.undoes?.id ?? null, [...made])
       try {
-        // What is new is written before anything is removed.
+        // Write all files before removing any.
         for (const change of changes.toSorted((a, b) => Number(a.after === null) - Number(b.after === null))) {
           if (options.signal.aborted) throw cancelled()
-          // A process that slept for long may find that another one has rolled its change back.
+          // If this process was suspended for long, another one may have rolled the change back.
           if (!(await lock.isHeld())) throw failed('Another process took over the journal of changes. Try again.')
           const { path, before, after } = change
           await put(folder, path, before?.sha256 ?? null, after?.bytes ?? null, after?.mode)
@@ -264,7 +264,7 @@ export async function openJournal(
       return entry.id
     })
 
-  /** Throws `cause` after a rollback, or says what could not be rolled back. */
+  /** Rolls back and throws `cause`, or an error that names the files that could not be restored. */
   const undoPart = async (entry: JournalEntry, changes: readonly Change[], cause: unknown): Promise<never> => {
     let left: readonly string[]
     try {
@@ -275,7 +275,7 @@ export async function openJournal(
       const detail = `${messageOf(cause)} The files that were changed could not be restored (${messageOf(error)}). The next patch tries it again.`
       throw failed(detail, cause)
     }
-    // The file that could not be written is not ours and needs no mention.
+    // For a conflict, `cause` names the file that was changed by somebody else already.
     if (left.length > 0 && !isConflict(cause)) {
       throw failed(`${messageOf(cause)} ${left.join(', ')} changed meanwhile and was left as it is.`, cause)
     }
@@ -295,7 +295,7 @@ export async function openJournal(
       const entries: JournalEntry[] = []
       for (const name of names) {
         const entry = await readEntry(name).catch((error: unknown) => {
-          // Another process removed it as too old.
+          // Another process has removed the entry as too old.
           if (error instanceof ToolError && errnoOf(error.cause) === 'ENOENT') return undefined
           throw error
         })
@@ -306,7 +306,7 @@ export async function openJournal(
   }
 }
 
-/** @throws ToolError `conflict` if the file does not have these bytes any more */
+/** @throws ToolError `conflict` if the file no longer has these bytes */
 async function checkUnchanged(folder: Folder, path: string, before: FileContent | null): Promise<void> {
   const found = await findFile(folder, path, before?.size ?? 0)
   const sha256 = found === null || found === 'other' ? undefined : found.sha256
@@ -328,7 +328,7 @@ export function changedConflict(path: string, expected: string | undefined, foun
   })
 }
 
-/** `other`: something else than a file of at most this size. */
+/** Returns `other` for anything but a file of at most `maxBytes`. */
 export async function findFile(folder: Folder, path: string, maxBytes: number): Promise<FileContent | 'other' | null> {
   try {
     return await readIfThere(folder, path, { maxBytes })
@@ -338,7 +338,7 @@ export async function findFile(folder: Folder, path: string, maxBytes: number): 
   }
 }
 
-/** Null if there is no file; `Folder` reports a folder or an unreadable file in the same way, and refuses to write it. */
+/** Returns null if `readFile` fails: there is no file, or a folder or unreadable file, which `writeFile` refuses to replace. */
 export async function readIfThere(
   folder: Folder,
   path: string,
@@ -352,7 +352,7 @@ export async function readIfThere(
   }
 }
 
-/** Those of them that are empty. */
+/** Removes those folders that are empty. */
 async function removeFolders(folder: Folder, paths: readonly string[]): Promise<void> {
   for (const path of paths.toReversed()) await folder.removeEmptyFolder(path)
 }
@@ -368,7 +368,7 @@ async function put(
   else if (ifSha256 !== null) await folder.removeFile(path, { ifSha256 })
 }
 
-/** Runs calls one after the other that have a key in common. */
+/** Runs calls that share a key one after the other. */
 function createQueue(): Journal['withPaths'] {
   const tails = new Map<string, Promise<unknown>>()
   const forget = async (tail: Promise<unknown>, keys: readonly string[]): Promise<void> => {
@@ -378,7 +378,7 @@ function createQueue(): Journal['withPaths'] {
   return async (keys, signal, run) => {
     const earlier = Promise.all(keys.flatMap((key) => tails.get(key) ?? []))
     const gate = Promise.withResolvers<undefined>()
-    // A call that was cancelled while it waited still keeps the later ones behind the earlier ones.
+    // Include `earlier`: if this call is cancelled while it waits, later calls must still wait for the earlier ones.
     const tail = Promise.all([earlier, gate.promise])
     for (const key of keys) tails.set(key, tail)
     try {
@@ -422,7 +422,7 @@ async function syncFolder(dir: string): Promise<void> {
       await folder.close()
     }
   } catch {
-    // Some systems cannot sync a folder. Only durability across a power cut is unknown.
+    // Some systems cannot sync a folder. A power failure may lose the change there.
   }
 }
 
@@ -442,7 +442,7 @@ function failed(detail: string, cause?: unknown): ToolError {
   return new ToolError({ kind: 'failed', detail }, { cause })
 }
 
-/** Errors of the journal's own files name a path and a code, and no contents. */
+/** Errors of the journal's own files contain a path and a code, but no file contents. */
 function asToolError(error: unknown): ToolError {
   if (error instanceof ToolError) return error
   if (error instanceof RecordStoreError) return failed(`${error.message}.`, error)

@@ -1,19 +1,19 @@
 import { setImmediate } from 'node:timers/promises'
 import { ToolError } from '../tool-error.ts'
 
-/** How long a loop may run before others get their turn. Ms. */
+/** A loop may block the event loop for this time. Ms. */
 const TURN_MS = 10
 
-/** A step after this much of a turn waits for the next one. Ms. */
+/** `step` pauses if the loop has run for this time. Ms. */
 const STEP_MS = 2
 
-/** Lets a long loop stop for the event loop and for a cancellation. */
+/** Lets a long loop pause for the event loop and check for cancellation. */
 export interface Pace {
-  /** Cheap; call it for every step of a loop. */
+  /** Returns whether the loop should call `rest`. Cheap enough for each iteration. */
   readonly isDue: () => boolean
-  /** Between two steps that cannot stop: lets others run unless the turn has just begun. @throws ToolError `cancelled` */
+  /** Call it between long operations that cannot pause: it calls `rest` after `STEP_MS`. @throws ToolError `cancelled` */
   readonly step: () => Promise<void>
-  /** Lets others run. @throws ToolError `cancelled` */
+  /** Gives the event loop a turn. @throws ToolError `cancelled` */
   readonly rest: () => Promise<void>
 }
 
@@ -28,7 +28,7 @@ export function createPace(signal: AbortSignal): Pace {
   return {
     isDue: () => {
       steps += 1
-      // A clock reading costs more than most steps.
+      // Reading the clock takes longer than most iterations, so do it for every sixteenth.
       return (steps & 0xf) === 0 && performance.now() - sinceMs > TURN_MS
     },
     step: async () => {

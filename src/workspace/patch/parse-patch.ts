@@ -9,18 +9,18 @@ import {
 } from './file-name.ts'
 import type { Pace } from './pace.ts'
 
-/** Enough for a file of the default `workspace.max-file-mb` in which every line changes. Bytes of UTF-8. */
+/** Enough to change all lines of a file of the default `workspace.max-file-mb`. Bytes of UTF-8. */
 const MAX_PATCH_BYTES = 10 * 1024 * 1024
 const LARGE_BYTES = 256 * 1024
 const MAX_PATCH_LINES = 500_000
 const MAX_HUNKS = 50_000
 
-/** A line with its terminator, one character per byte: files that are not UTF-8 keep their bytes. */
+/** A line with its terminator, one character per byte, so that files that are not UTF-8 keep their bytes. */
 export type Line = string
 
-/** Lines next to each other that become other lines. */
+/** Adjacent lines and their replacement. */
 export interface Hunk {
-  /** Where `old` begins in the file, counted from 0, if the patch is right about it. Undefined: the patch does not say. */
+  /** The index in the file, from 0, at which `old` should begin. Undefined if the patch does not state it. */
   readonly statedIndex: number | undefined
   readonly old: readonly Line[]
   readonly new: readonly Line[]
@@ -29,15 +29,15 @@ export interface Hunk {
 /** The part of a patch about one file. */
 export interface FilePatch {
   readonly kind: 'modify' | 'create' | 'delete' | 'rename' | 'copy'
-  /** The file that exists. `modify`: differs from `to` if the patch calls the old file, say, `x.orig`. */
+  /** The existing file. For `modify`, it differs from `to` if the patch names the old file e.g. `x.orig`. */
   readonly from: string
   readonly to: string
-  /** Undefined: unchanged. */
+  /** Undefined if the patch does not change it. */
   readonly isExecutable: boolean | undefined
   readonly hunks: readonly Hunk[]
 }
 
-/** A file's part while it is read. */
+/** The part of a patch about one file, during parsing. */
 interface Section {
   readonly git: { readonly names: readonly [string, string] | undefined } | undefined
   header: { readonly old: Header; readonly new: Header } | undefined
@@ -53,20 +53,20 @@ type Header = ReturnType<typeof parseFileHeader>
 interface Reader {
   readonly text: string
   readonly pace: Pace
-  /** Whether the patch itself was stored with CRLF. A patch of CRLF files has CR in hunks only. */
+  /** Whether the patch itself has CRLF line ends. A patch of CRLF files has CR only in hunks. */
   isCrlf: boolean | undefined
   at: number
 }
 
 /**
- * Reads a unified diff by git, `diff -u` or a model: text around it, counts that are wrong, missing `a/` and `b/` are
- * accepted. What could be read in two ways is not.
+ * Parses a unified diff of git, `diff -u` or a model. Accepts text around it, wrong counts, and missing `a/` and `b/`. Refuses
+ * ambiguous patches.
  * @throws ToolError `invalid_arguments`, `too_large`, `cancelled`; `denied` for a name or a mode that no patch may have
  */
 export async function parsePatch(unifiedDiff: string, pace: Pace): Promise<readonly FilePatch[]> {
   const bytes = unifiedDiff.length > MAX_PATCH_BYTES ? Infinity : Buffer.byteLength(unifiedDiff)
   if (bytes > MAX_PATCH_BYTES) throw tooLarge(`is larger than ${MAX_PATCH_BYTES / 1024 / 1024} MB`)
-  // The turn in which a large message arrived was long.
+  // Receiving a large message has already blocked the event loop for long.
   if (bytes > LARGE_BYTES) await pace.rest()
   const isAscii = bytes === unifiedDiff.length
   const text = isAscii ? unifiedDiff : Buffer.from(unifiedDiff.replace(/^\uFEFF/, '')).toString('latin1')
@@ -88,7 +88,7 @@ export async function parsePatch(unifiedDiff: string, pace: Pace): Promise<reado
   return sections.map(toFilePatch)
 }
 
-/** Reads one line outside hunks, or a hunk as a whole. */
+/** Reads one line outside of hunks, or a whole hunk. */
 async function readLine(reader: Reader, sections: Section[]): Promise<void> {
   const section = sections.at(-1)
   if (startsWith(reader, 'diff --git ')) {
@@ -162,8 +162,8 @@ function parseMode(mode: string): boolean {
 }
 
 /**
- * Reads a hunk. Its counts decide whether a line such as `--- x` is a removed `-- x` or the next file's header; if the
- * counts are wrong, the hunk ends where the next header looks like one.
+ * Reads a hunk. Its counts decide whether a line such as `--- x` removes `-- x` or is the header of the next file. If the counts
+ * are wrong, the hunk ends before a line that looks like a header.
  */
 async function readHunk(reader: Reader): Promise<Hunk> {
   const hunkAt = reader.at
@@ -210,7 +210,7 @@ async function readHunk(reader: Reader): Promise<Hunk> {
     } else if (!/^(?:@@|diff |Index: |```|$)/.test(reader.text.slice(reader.at, reader.at + 7))) {
       throw invalid(`${lineName(reader, reader.at)} is in a hunk, but starts with none of " ", "+" and "-".`)
     }
-    // They separate the hunk from the next one or end the text.
+    // These blank lines separate the hunk from the next one or end the text.
     if (blankLines > 0 && old.length >= blankLines && added.length >= blankLines) {
       old.length -= blankLines
       added.length -= blankLines
@@ -243,11 +243,11 @@ function isHunkLine(reader: Reader, at: number): boolean {
   return [' ', '+', '-', '\n'].includes(reader.text.charAt(at)) || reader.text.startsWith('\r\n', at)
 }
 
-/** Whether a complete hunk may end before the line: no line of a hunk can look like it, or it is a header. */
+/** Returns whether a complete hunk may end before the line: it is a header, or no line of a hunk can look like it. */
 function endsHunk(reader: Reader, at: number): boolean {
   if (reader.text.charAt(at) === '-') return isFileHeader(reader, at) || isMailSignature(reader, at)
   if (!isHunkLine(reader, at)) return true
-  // Blank lines end a hunk unless more of it follows: then the counts are wrong, and no line may be lost.
+  // Blank lines end a hunk unless more lines of it follow. Then the counts are wrong, and no line may be lost.
   let next = at
   while (reader.text.startsWith('\n', next) || reader.text.startsWith('\r\n', next)) next = nextLine(reader, next)
   if (next === at) return false
@@ -258,7 +258,7 @@ function isHeaderPair(reader: Reader, at: number): boolean {
   return reader.text.startsWith('--- ', at) && reader.text.startsWith('+++ ', nextLine(reader, at))
 }
 
-/** The same below a hunk, whose removed and added lines may look like it. */
+/** Returns whether a line after a hunk is a file header. Removed and added lines may look like one. */
 function isFileHeader(reader: Reader, at: number): boolean {
   if (!isHeaderPair(reader, at)) return false
   const third = nextLine(reader, nextLine(reader, at))
@@ -289,7 +289,7 @@ function bodyLine(reader: Reader, prefixLength: number): Line {
   return reader.isCrlf === true && line.endsWith('\r\n') ? `${line.slice(0, -2)}\n` : line
 }
 
-/** The remainder of a header line; moves past the line. */
+/** Returns the text after `word` and moves to the next line. */
 function headerText(reader: Reader, word: string): string {
   const from = reader.at + word.length
   skipLine(reader)
@@ -303,7 +303,6 @@ function headerText(reader: Reader, word: string): string {
   return reader.isCrlf ? line.slice(0, -1) : line
 }
 
-/** `Line 12 of the patch`. */
 function lineName(reader: Reader, at: number): string {
   return `Line ${reader.text.slice(0, at).split('\n').length} of the patch`
 }
@@ -315,7 +314,7 @@ function toFilePatch(section: Section): FilePatch {
   if (renamed !== undefined) {
     const { from, to } = renamed
     if (from === undefined || to === undefined) throw invalid(`The patch has a "${renamed.kind}" without from or to.`)
-    // These lines have no prefix, and the names of the others cannot show theirs if they differ.
+    // `rename` and `copy` lines have names without prefixes. The names in the other lines must match them with or without one.
     for (const [name, ...others] of [
       [from, header?.old.name, section.git?.names?.[0]],
       [to, header?.new.name, section.git?.names?.[1]],
@@ -361,13 +360,13 @@ function headerNames(header: NonNullable<Section['header']>, git: readonly [stri
   const { name: old } = header.old
   const { name: added } = header.new
   if (old !== undefined && added !== undefined) return withoutPrefixes([old, added])
-  // `diff --git x x` was made with --no-prefix, so that a folder `b` keeps its name.
+  // `diff --git x x` comes from --no-prefix, so a folder named `b` is not a prefix.
   if (git !== undefined && git[0] === git[1]) return [old, added]
   const isPrefixed = git !== undefined || /^[ab]\//.test(old ?? added ?? '')
   return isPrefixed ? [old && withoutFirstFolder(old), added && withoutFirstFolder(added)] : [old, added]
 }
 
-/** Removes `a/` and `b/`, also in their other forms: `i/` and `w/` (diff.mnemonicPrefix), `old/` and `new/` (diff -r). */
+/** Removes the prefixes `a/` and `b/`, also `i/` and `w/` (diff.mnemonicPrefix), `old/` and `new/` (diff -r). */
 function withoutPrefixes(names: readonly [string, string]): readonly [string, string] {
   const [old, added] = names
   const stripped: readonly [string, string] = [withoutFirstFolder(old), withoutFirstFolder(added)]
@@ -377,7 +376,7 @@ function withoutPrefixes(names: readonly [string, string]): readonly [string, st
   return isPrefixed ? stripped : names
 }
 
-/** One file's headers must not name different files: a reader of the patch may look at either. */
+/** Refuses headers of one file that name different files, because a person may read either one before an approval. */
 function agree(names: Names, others: Names | undefined): void {
   const isSame = (index: 0 | 1): boolean => {
     const other = others?.[index]

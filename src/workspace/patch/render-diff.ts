@@ -6,23 +6,23 @@ import type { Line } from './parse-patch.ts'
 
 const CONTEXT_LINES = 3
 
-/** A file whose lines differ in more places, or that takes longer to compare, is shown as replaced. */
+/** A diff replaces all lines of a file that has more differences or takes longer to compare. */
 const MAX_DIFFERENCES = 1000
 const MAX_COMPARE_MS = 25
 
-/** One file's change. `from` and `to` are equal unless it was renamed or copied. */
+/** The change of one file. `from` and `to` differ only for a rename or copy. */
 export interface FileDiff {
   readonly kind: 'modify' | 'create' | 'delete' | 'rename' | 'copy'
   readonly from: string
   readonly to: string
-  /** Permission bits. Undefined: unknown or absent. */
+  /** Permission bits, or undefined if unknown or without a file. */
   readonly oldMode: number | undefined
   readonly newMode: number | undefined
   readonly file: FileLines
   readonly edits: readonly Edit[]
 }
 
-/** A change of a file as a unified diff, in git's form. `null`: no such file; '' if nothing changes. */
+/** Returns a change as a unified diff in git's format, or '' without a change. `null` means that there is no file. */
 export async function diffOf(
   before: Buffer | null,
   after: Buffer | null,
@@ -61,7 +61,7 @@ export async function renderDiff(diff: FileDiff, pace: Pace): Promise<string> {
 
 async function renderHunks(file: FileLines, edits: readonly Edit[], pace: Pace): Promise<string> {
   const out: string[] = []
-  // One text for many lines: a million small ones take the garbage collector long.
+  // Join many lines into one text, because collecting a million small ones takes long.
   const put = async (prefix: string, count: number, linesAt: (from: number, to: number) => readonly Line[]) => {
     for (let at = 0; at < count; at += linesAtOnce) {
       if (pace.isDue()) await pace.rest()
@@ -90,10 +90,10 @@ async function renderHunks(file: FileLines, edits: readonly Edit[], pace: Pace):
   return toUnicode(out, pace)
 }
 
-/** Lines of a hunk that are joined without a rest. */
+/** Number of lines of a hunk that are joined without a pause. */
 const linesAtOnce = 4096
 
-/** Edits that are near each other share a hunk. */
+/** Groups edits whose hunks would overlap into one hunk. */
 function groupsOf(edits: readonly Edit[]): readonly (readonly Edit[])[] {
   const groups: Edit[][] = []
   for (const edit of edits) {
@@ -105,12 +105,12 @@ function groupsOf(edits: readonly Edit[]): readonly (readonly Edit[])[] {
   return groups
 }
 
-/** `START,COUNT` of a hunk header. An empty range is named by the line before it. */
+/** Returns `START,COUNT` of a hunk header. An empty range starts at the line before it. */
 function range(index: number, count: number): string {
   return `${count === 0 ? index : index + 1},${count}`
 }
 
-/** What to change in `old` to get the other lines. */
+/** Returns the edits that turn `old` into `changed`. */
 export async function compareLines(old: FileLines, changed: FileLines, pace: Pace): Promise<readonly Edit[]> {
   if (changed.count === 0) return old.count === 0 ? [] : [{ start: 0, end: old.count, lines: [] }]
   const idOf = new Map<Line, number>()
@@ -165,7 +165,7 @@ function gitMode(mode: number | undefined): string {
   return mode !== undefined && (mode & 0o100) !== 0 ? '100755' : '100644'
 }
 
-/** Git's quotes, for names with characters that end a name or break a line. */
+/** Quotes a name like git if it contains quotes, backslashes or control characters. */
 function quoted(name: string): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what this escapes
   const escaped = name.replaceAll(/["\\\u0000-\u001f\u007f]/g, (char) =>
@@ -174,7 +174,7 @@ function quoted(name: string): string {
   return escaped === name ? name : `"${escaped}"`
 }
 
-/** GNU patch and git take a name with spaces up to a tab. */
+/** Adds a tab after a name with spaces, because GNU patch and git read such a name up to a tab. */
 function headerName(name: string): string {
   return name.includes(' ') && quoted(name) === name ? `${name}\t` : quoted(name)
 }

@@ -9,23 +9,23 @@ import { parsePolicy, policyName, type PolicyRules } from './policy-file.ts'
 import type { Decision, Policy } from './policy.ts'
 import { protectedGlobs, protectionOf } from './protected-names.ts'
 
-/** A larger file is no policy that a person wrote. Bytes. */
+/** Much larger than a policy that a person writes. Bytes. */
 const maxPolicyBytes = 64 * 1024
 
 interface PolicyOptions {
-  /** Called at the first decision after the root's policy has appeared, or a policy has changed or gone. */
+  /** Called with the first decision after the root's policy has appeared, or a policy has changed or was removed. */
   readonly onChange?: () => void
   readonly log: Logger
 }
 
 interface LoadedPolicy {
-  /** Relative to the root. */
+  /** Path of the policy file, relative to the root. */
   readonly path: string
-  /** Its folder, relative to the root. */
+  /** Folder of the policy file, relative to the root. */
   readonly folder: string
-  /** Of the bytes, or the problem: equal if nothing has changed. */
+  /** The hash of the file or the text of the problem. Equal if nothing has changed. */
   readonly version: string
-  /** A problem is a sentence with the file's path. */
+  /** `problem` is a sentence with the file's path. */
   readonly content:
     | { readonly ok: true; readonly rules: PolicyRules }
     | { readonly ok: false; readonly problem: string }
@@ -36,16 +36,16 @@ const noPolicy =
   'To create one, run: copilot-proxy policy init'
 
 /**
- * The rules of a workspace. There is no watcher: every decision reads the policy files of the folders from the root to the
- * path, and parses those whose bytes have changed. A decision is never older than the files.
+ * Opens the rules of a workspace. Each decision reads the policy files of the folders from the root to the path and parses the
+ * changed ones, so no decision uses an outdated file. There is no watcher.
  */
 export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Policy {
   /** The policy files seen so far, by path. */
   const known = new Map<string, LoadedPolicy>()
-  /** The root's policy has been looked for: from then on, a new file is a change. */
+  /** Whether the root's policy was read once. From then on, a new file counts as a change. */
   let hasLooked = false
 
-  /** Undefined without a file. */
+  /** Returns undefined if the folder has no policy file. */
   async function load(inFolder: string): Promise<LoadedPolicy | undefined> {
     const path = inFolder === '' ? policyName : `${inFolder}/${policyName}`
     const read = await readPolicy(path)
@@ -65,7 +65,7 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
 
   async function readPolicy(path: string): Promise<{ readonly version: string; readonly text?: string } | undefined> {
     try {
-      // A link could lead to a file that the policy lets a tool write.
+      // Refuse a link, because its target may be a file that tools may write.
       if (!(await lstat(join(folder.root, path))).isFile()) return problemOf(`${path} is not a regular file.`)
       const { bytes, sha256 } = await folder.readFile(path, { maxBytes: maxPolicyBytes })
       return { version: sha256, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
@@ -88,7 +88,7 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
     return { ok: false, problem: readOnlySentence(path, `${path}:${parsed.line}: ${parsed.detail}`) }
   }
 
-  /** The policies that hold in a folder, the root's first; undefined without one at the root. */
+  /** Returns the policies that apply to a folder, outermost first, or undefined if the root has none. */
   async function policiesFor(inFolder: string): Promise<readonly LoadedPolicy[] | undefined> {
     const root = await load('')
     hasLooked = true
@@ -102,7 +102,7 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
     return policies
   }
 
-  /** All policies on the way must allow it; the first one that does not gives the reason. */
+  /** All policies from the root to the folder must allow it. The first one that does not states the reason. */
   async function decide(inFolder: string, judge: (policy: LoadedPolicy, rules: PolicyRules) => Decision | undefined) {
     const policies = await policiesFor(inFolder)
     if (policies === undefined) return denied(noPolicy)
@@ -134,7 +134,7 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
     describe: async () => {
       const { files } = await listFiles(folder, { glob: `**/${policyName}` }, AbortSignal.timeout(5000)).catch(
         (error: unknown) => {
-          // Without ripgrep, only the policy of the root can be read.
+          // Without ripgrep, describe only the root's policy.
           if (error instanceof ToolError) return { files: [] }
           throw error
         },
@@ -146,7 +146,7 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
       const problems = loaded.flatMap(({ content }) => (content.ok ? [] : [content.problem]))
       const rules = root?.content.ok === true ? root.content.rules : undefined
       return {
-        // An inner policy without one at the root allows nothing, as everything else.
+        // Without a policy at the root, inner policies have no effect.
         files: root === undefined ? [] : loaded.map(({ path }) => path),
         writes: {
           allow: (rules?.allowedWrites ?? []).map(({ text }) => text),
@@ -201,12 +201,12 @@ function judgeCommand(
   return denied(`Nothing in shell.allow of ${policy.path} is the command ${quote(argv.join(' '))}.${hint}`)
 }
 
-/** A program with a slash is a path: relative to the folder of the policy in an entry, to the working folder in a call. */
+/** A program with a slash is a path. In an entry, it is relative to the policy's folder; in a call, to the working folder. */
 function programIn(program: string, folder: string): string {
   return program.includes('/') && !program.startsWith('/') ? `./${posix.join(folder, program)}` : program
 }
 
-/** Relative to the root, or why it is refused. */
+/** Returns the path relative to the root, or a decision that refuses it. */
 function normalForm(folder: Folder, path: string): string | Decision {
   try {
     return folder.relativePath(path)
@@ -234,7 +234,7 @@ function readOnlySentence(path: string, problem: string): string {
   return `${scope} is read-only, because its policy is invalid. ${problem}${problem.endsWith('.') ? '' : '.'}`
 }
 
-/** Of a text in a message: short, on one line. */
+/** Quotes a text for a message, short and on one line. */
 function quote(text: string): string {
   return JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)
 }

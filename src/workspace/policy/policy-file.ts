@@ -9,7 +9,7 @@ import { ToolError } from '../tool-error.ts'
 
 export const policyName = '.agent-policy.yaml'
 
-/** A bound on the work of a decision. */
+/** Maximum number of entries, which limits the time of a decision. */
 const maxEntries = 1000
 
 const entries = z
@@ -17,7 +17,7 @@ const entries = z
   .max(maxEntries, `at most ${maxEntries} entries`)
   .nullish()
 
-/** `.agent-policy.yaml`. A section or list without a value is what remains when all its entries are comments. */
+/** `.agent-policy.yaml`. A section or list may have no value, because all its entries may be comments. */
 const policySchema = z.strictObject(
   {
     writes: z.strictObject({ allow: entries, deny: entries }, 'a table with allow and deny').nullish(),
@@ -26,10 +26,10 @@ const policySchema = z.strictObject(
   'a table with writes and shell',
 )
 
-/** An entry of a list, as written. */
+/** The text of a list entry. */
 interface Entry {
   readonly text: string
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number
 }
 
@@ -43,7 +43,7 @@ interface CommandRule extends Entry {
 }
 
 export interface PolicyRules {
-  /** Undefined: the list is absent. An inner folder's policy narrows nothing then. */
+  /** Undefined if the list is absent. Then the policy of an inner folder does not narrow writes. */
   readonly allowedWrites: readonly WriteRule[] | undefined
   readonly deniedWrites: readonly WriteRule[]
   readonly allowedCommands: readonly CommandRule[] | undefined
@@ -51,7 +51,7 @@ export interface PolicyRules {
 
 export type PolicyRead =
   | { readonly ok: true; readonly rules: PolicyRules }
-  /** A clause or a sentence without its full stop. Line and column from 1. */
+  /** `detail` is a clause or sentence without a full stop. Lines and columns are counted from 1. */
   | { readonly ok: false; readonly line: number; readonly detail: string }
 
 /** Reads the text of a policy file. */
@@ -110,7 +110,7 @@ class InvalidEntry extends Error {
   }
 }
 
-/** A list without a value allows nothing, as an empty one does. */
+/** A list without a value allows nothing, like an empty one. */
 function toRules<Rule>(
   texts: readonly string[] | null | undefined,
   path: readonly PropertyKey[],
@@ -131,14 +131,14 @@ function toRules<Rule>(
 }
 
 /**
- * Also denies what lies below a matching folder, and other cases of the name: a file system may fold them. Denying too much
- * is the safe side.
+ * Also denies everything below a matching folder, and the name in other cases, because a file system may ignore case. Denying
+ * too much is safe.
  */
 function denyMatcher(text: string, folder: Folder): (path: string) => boolean {
-  // `dist/` and `dist` deny the same: a folder of that name anywhere, as in `.gitignore`.
+  // `dist/` means the same as `dist`: a folder of that name anywhere, like in `.gitignore`.
   const glob = text.normalize('NFC').replace(/(?<=[^/])\/+$/, '')
   const inFolder = glob.includes('/') ? `${glob}/**` : `**/${glob}/**`
-  // A brace can hold both, `{dist,lib/out}`: its alternatives without a slash match in every folder.
+  // In `{dist,lib/out}`, only the alternative without a slash matches in all folders.
   const below = glob.includes('{') ? [inFolder, `**/${glob}/**`] : [inFolder]
   const written = [glob, ...below]
   const globs = [...new Set([...written, ...written.map(foldCase)])].map((each) => parseGlob(each, folder))

@@ -1,6 +1,6 @@
 import { foldCase } from '../paths.ts'
 
-/** Names of folders that are protected with all they hold, and of files. Compared after `foldCase`. */
+/** Names of folders that are protected with their content, and of files. Compared after `foldCase`. */
 const folders = ['.git', 'node_modules']
 
 const files = [
@@ -25,14 +25,14 @@ const files = [
   '.git-credentials',
 ]
 
-/** For a description: globs of the files that are denied unless a policy names the very file. */
+/** Globs, for descriptions, of files that are denied unless a policy names exactly that file. */
 export const protectedGlobs: readonly string[] = [...folders.map((name) => `**/${name}/**`), ...files]
 
-/** The name or pattern that protects a path, such as `.env*`; undefined if nothing does. */
+/** Returns the name or pattern that protects a path, such as `.env*`. */
 export function protectionOf(path: string): string | undefined {
   const names = path.split('/').map(foldCase)
   const folder = folders.find((name) => names.includes(name))
-  // A folder named `.env` or `x.pem` is protected too: the file system decides later what is a file.
+  // Also protect a folder named `.env` or `x.pem`, because a path does not show whether it names a file.
   return folder ?? files.find((pattern) => names.some((name) => matchesName(pattern, name)))
 }
 

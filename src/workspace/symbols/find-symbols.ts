@@ -4,7 +4,7 @@ import { cpuUsage } from 'node:process'
 import type { Language as TreeSitterLanguage, Node, QueryCapture } from '@vscode/tree-sitter-wasm'
 import { symbolKinds, type Language, type SymbolKind } from './languages.ts'
 
-/** 1-based; columns are UTF-16 code units. */
+/** Lines and columns are 1-based; columns count UTF-16 code units. */
 interface Position {
   readonly line: number
   readonly column: number
@@ -12,54 +12,54 @@ interface Position {
 
 interface CodeSymbol {
   readonly name: string
-  /** A kind of LSP. */
+  /** A `SymbolKind` of LSP. */
   readonly kind: SymbolKind
-  /** From the first character to the last one. */
+  /** The positions of the first and the last character. */
   readonly range: { readonly start: Position; readonly end: Position }
-  /** Names of the symbols around it, with dots. */
+  /** Names of the enclosing symbols, separated by dots. */
   readonly container?: string
 }
 
 export interface SymbolList {
   readonly symbols: readonly CodeSymbol[]
-  /** Whether there are more than the limit, or only a part of the file was read. */
+  /** Whether there are more symbols than the limit, or the file is larger than the size limit. */
   readonly truncated: boolean
-  /** A sentence that says why symbols are missing, where neither their number nor the size of the file does. */
+  /** States in a sentence why symbols are missing, unless a limit of their number or of the file's size is the reason. */
   readonly reason?: string
 }
 
-/** Of a name that is an expression, such as a computed property. Characters. */
+/** Maximum length of a name, which may be an expression such as a computed property. Characters. */
 const maxName = 200
 
-/** For texts that are made to be slow. 4 MB of classes take 3 s. Of processor time, because the machine may be busy. Ms. */
+/** Limits the processor time for malicious texts. 4 MB of classes take 3 s. Elapsed time would depend on other processes. Ms. */
 function timeLimit(text: string): number {
   return 3000 + text.length / 600
 }
 
-/** For texts that are made to need much memory: 100,000 pipes of a shell took 2 GB. */
+/** Limits the memory for malicious texts: 100,000 pipes of a shell took 2 GB. */
 const maxMemoryMb = 512
 
-/** A query takes a minute for 100,000 open brackets, and the tree of 2,000,000 takes 140 ms to be freed. */
+/** A query takes a minute for 100,000 open brackets, and freeing the tree of 2,000,000 takes 140 ms. */
 const maxOpenBrackets = 10_000
 
-/** Of unfinished matches at a time, tree-sitter's own maximum. */
+/** Maximum number of unfinished matches, the largest value that tree-sitter allows. */
 const matchLimit = 0xff_ff
 
-/** Of a container, for nesting without end. Characters. */
+/** Maximum length of a container, because nesting is unlimited. Characters. */
 const maxContainer = 1000
 
-/** What a text is to the grammar. A text with syntax errors has a tree too. */
+/** The syntax tree of a text. A text with syntax errors has a tree too. */
 interface ParsedCode {
   readonly root: Node
-  /** The captures of each match, by the order of the patterns. */
+  /** Returns the captures of each match, in the order of the patterns. */
   readonly query: (source: string) => readonly (readonly QueryCapture[])[]
-  /** Whether the time was up, so that a query has not all matches. */
+  /** Whether the time limit was exceeded, so that queries may miss matches. */
   readonly isLate: () => boolean
 }
 
 /**
- * Calls `use` with the tree of a text, which is freed then. Without a tree, the time was up.
- * @throws Error if the tree takes too much memory; no other text can be parsed after it
+ * Calls `use` with the tree of a text and then frees the tree. Passes no tree if the time limit was exceeded.
+ * @throws Error if the tree takes too much memory; this thread cannot parse another text then
  */
 export async function withCode<Result>(
   text: string,
@@ -73,7 +73,7 @@ export async function withCode<Result>(
     const { user, system } = cpuUsage(before)
     return (user + system) / 1000 > timeLimit(text)
   }
-  // The types lack it for queries.
+  // The types of queries lack `progressCallback`.
   const options = { matchLimit, progressCallback: isLate }
   const used: ({ readonly delete: () => void } | null)[] = []
   const keep = <Used extends { readonly delete: () => void } | null>(each: Used): Used => {
@@ -103,7 +103,7 @@ export async function withCode<Result>(
   }
 }
 
-/** TypeScript knows it from browsers only. */
+/** TypeScript declares it only for browsers. */
 declare const WebAssembly: {
   readonly Memory: new (pages: { readonly initial: number; readonly maximum: number }) => object
   readonly RuntimeError: ErrorConstructor
@@ -111,17 +111,17 @@ declare const WebAssembly: {
 
 const pageBytes = 64 * 1024
 
-/** Options of Emscripten, of which the types have one. */
+/** Options of Emscripten. The types declare only one of them. */
 const moduleOptions = {
   locateFile: (file: string, folder: string): string => folder + file,
   wasmMemory: new WebAssembly.Memory({ initial: 512, maximum: (maxMemoryMb * 1024 * 1024) / pageBytes }),
-  // It would write to the console of the daemon.
+  // By default, it would write to the console of the daemon.
   printErr: (): void => {},
 }
 
 const languages = new Map<string, Promise<TreeSitterLanguage>>()
 
-/** A grammar is loaded once: nothing unloads it. */
+/** Loads each grammar once, because grammars cannot be unloaded. */
 function loadLanguage(grammar: string): Promise<TreeSitterLanguage> {
   const known = languages.get(grammar)
   if (known !== undefined) return known
@@ -135,7 +135,7 @@ function loadLanguage(grammar: string): Promise<TreeSitterLanguage> {
   return loading
 }
 
-/** A symbol or a scope, as the query found it. */
+/** A symbol or scope that the query has found. */
 interface Found {
   readonly node: Node
   readonly name: Node
@@ -143,7 +143,7 @@ interface Found {
   readonly container: string | undefined
 }
 
-/** The symbols of a text in the order of their places. */
+/** Returns the symbols of a text, sorted by position. */
 export async function findSymbols(text: string, language: Language, limit: number): Promise<SymbolList> {
   if (openBracketsIn(text) > maxOpenBrackets) {
     const reason = `The file has more than ${maxOpenBrackets} brackets that are open at one place.`
@@ -188,7 +188,7 @@ function symbolsIn(code: ParsedCode, text: string, language: Language, limit: nu
 const tooSlow = (text: string): string =>
   `The file is so complex that its symbols were not found within ${Math.ceil(timeLimit(text) / 1000)} s of processor time.`
 
-/** The most brackets that are open at one place, those in strings and comments included. */
+/** Returns the largest number of open brackets at one place, including those in strings and comments. */
 function openBracketsIn(text: string): number {
   let open = 0
   let most = 0
@@ -219,7 +219,7 @@ function startOf({ startPosition: { row, column } }: Node): Position {
   return { line: row + 1, column: column + 1 }
 }
 
-/** A grammar's end is the place after the last character, and may be the beginning of the next line. */
+/** Returns the position of the last character. The end in the tree is after it, possibly at the start of the next line. */
 function endOf(node: Node, text: string): Position {
   const { row, column } = node.endPosition
   if (column > 0 || row === 0) return { line: row + 1, column: Math.max(column, 1) }

@@ -1,13 +1,13 @@
 /** A tree-sitter grammar of the package, and the query that finds the symbols of its language. */
 export interface Language {
-  /** For people. */
+  /** Name of the language for people. */
   readonly name: string
-  /** `tree-sitter-<grammar>.wasm`. */
+  /** The file is `tree-sitter-<grammar>.wasm`. */
   readonly grammar: string
   /**
-   * Captures: `@name` is the name's node; the capture with the name of a kind is the symbol's node; `@scope` instead of a kind is
-   * a node that contains symbols and is none itself; `@container` names a container outside of the symbol's node. If several
-   * patterns match one name, the first one counts.
+   * `@name` captures the node of the name, and the capture named after a kind captures the node of the symbol. `@scope` instead
+   * of a kind captures a node that contains symbols but is not a symbol. `@container` captures the name of a container outside
+   * of the symbol's node. If several patterns match a name, the first pattern counts.
    */
   readonly query: string
 }
@@ -42,7 +42,7 @@ const scriptFunctions = `
   (variable_declarator name: (identifier) @name value: (class)) @class
 `
 
-/** Variables of a module or namespace; those of functions are no symbols. */
+/** Captures variables of a module or namespace. Variables of functions are not symbols. */
 const scriptVariables = ['program', 'export_statement']
   .map(
     (parent) => `
@@ -169,7 +169,7 @@ const java: Language = {
 `,
 }
 
-/** A declarator directly below its declaration, or below `*` and `&` of the result's type. */
+/** Captures a declarator directly in its declaration, or inside `*` and `&` of the result's type. */
 function declarators(declaration: string, field: string, declarator: string): string {
   return `
   (${declaration} ${field}${declarator})
@@ -302,17 +302,17 @@ const languages: ReadonlyMap<string, Language> = new Map(
   ).flatMap(([language, endings]) => endings.split(' ').map((ending) => [ending, language] as const)),
 )
 
-/** The language of a file by the ending of its name. */
+/** Returns the language of a file by its extension. */
 export function languageOf(path: string): Language | undefined {
   return languages.get(endingOf(path))
 }
 
-/** Lower-case, without the dot; '' without one. */
+/** Returns the extension in lower case without the dot, or ''. */
 export function endingOf(path: string): string {
   return /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase() ?? ''
 }
 
-/** For the message about a language that is missing. */
+/** Lists the languages for the message about an unsupported one. */
 export function languageNames(): string {
   return [...new Set([...languages.values()].map(({ name }) => name))].join(', ')
 }

@@ -5,13 +5,13 @@ import { ToolError } from '../tool-error.ts'
 import type { SymbolList } from './find-symbols.ts'
 import { endingOf, languageNames, languageOf } from './languages.ts'
 
-/** More than any file that people write has. */
+/** More than in any file that people write. */
 const maxSymbols = 5000
 
 /**
- * The symbols of a file: types, functions, members, and variables outside of functions. A file with syntax errors gives what
- * was found; of a file larger than the limit it gives those of its beginning.
- * @throws ToolError as `readText`; `failed` for a language without a grammar; `cancelled`
+ * Returns the symbols of a file: types, functions, members, and variables outside of functions. For a file with syntax errors,
+ * returns those that it finds. For a file larger than the limit, returns those of its beginning.
+ * @throws ToolError of `readText`; `failed` for a language without a grammar; `cancelled`
  */
 export async function listSymbols(
   folder: Folder,
