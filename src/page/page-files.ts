@@ -4,9 +4,9 @@ import { pageSources } from './page-sources.ts'
 
 export interface PageFile {
   readonly bytes: Buffer
-  /** Content-Type. */
+  /** The Content-Type. */
   readonly type: string
-  /** Of the content, in quotes. */
+  /** The quoted entity tag of the content. */
   readonly etag: string
 }
 
@@ -17,7 +17,7 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** The files of the page by name. Names without a type in the table are not served. */
+/** The files of the page by name. Omits files whose extension has no type above. */
 export const pageFiles: ReadonlyMap<string, PageFile> = new Map(
   [...pageSources].flatMap(([name, text]) => {
     const type = types[extname(name)]

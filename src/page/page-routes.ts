@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 /**
- * The page runs scripts, styles and requests of this origin only. `require-trusted-types-for` makes the browser refuse
- * HTML from a string, so that a text of a model cannot become markup by a mistake of ours.
+ * Allows scripts, styles and requests of this origin only. With `require-trusted-types-for`, the browser refuses to parse
+ * strings as HTML, so a defect of the page cannot turn a text of a model into markup.
  */
 const policy = [
   "default-src 'none'",
@@ -21,14 +21,14 @@ const headers = {
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
-  // The browser asks each time whether its copy is current: a new version of the program brings a new page.
+  // The browser must revalidate its copy each time, because a new version of the program has a new page.
   'cache-control': 'no-cache',
   vary: 'Origin',
 }
 
 /**
- * `GET /page/{name}`: scripts and styles of the page, while a workspace is configured. Like the page itself they need no
- * key: they hold no data, and a browser cannot send a key with them.
+ * Registers `GET /page/{name}`: scripts and styles of the page, while a workspace is configured. Like the page itself, they need
+ * no key: they contain no data, and a browser cannot send a key with them.
  */
 export function registerPageFiles(app: FastifyInstance, hasPage: () => boolean): void {
   app.get('/page/:name', { config: { public: true, always: true } }, (request: FileRequest, reply) =>
@@ -38,7 +38,7 @@ export function registerPageFiles(app: FastifyInstance, hasPage: () => boolean):
 
 type FileRequest = FastifyRequest<{ Params: { name: string } }>
 
-/** Sends a file of the page, or 304 if the browser has it. The files are read at the first call. */
+/** Sends a file of the page, or 304 if the browser has it. The first call reads the files. */
 export async function sendPageFile(request: FastifyRequest, reply: FastifyReply, name: string): Promise<FastifyReply> {
   const { pageFiles } = await import('./page-files.ts')
   const file = pageFiles.get(name)
@@ -51,7 +51,7 @@ export async function sendPageFile(request: FastifyRequest, reply: FastifyReply,
   return reply.type(file.type).send(file.bytes)
 }
 
-/** If-None-Match lists tags, which a proxy in between may have made weak (RFC 9110 §13.1.2). */
+/** If-None-Match is a list of entity tags, which a proxy may have changed to weak ones (RFC 9110 §13.1.2). */
 function isKnown(tags: string | undefined, etag: string): boolean {
   return (tags ?? '').split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
 }

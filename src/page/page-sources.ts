@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 const folder = new URL('static/', import.meta.url)
 
-/** The files of static/ as they are, by name. The build replaces this module by one that contains them (rolldown.config.ts). */
+/** The unchanged files of static/ by name. The build replaces this module with one that contains them (rolldown.config.ts). */
 export const pageSources: ReadonlyMap<string, string> = new Map(
   readdirSync(folder)
     .filter((name) => name !== 'tsconfig.json')

@@ -1,9 +1,9 @@
 /*
- * What the daemon sends to the page, as far as the page reads it. Types only: the modules in static/ run in a browser as they
- * are, and name these types in their comments.
+ * Types of the data that the daemon sends and the page reads. The modules in static/ run in a browser without a build and refer
+ * to these types in comments.
  */
 
-/** Of `GET /sessions`. */
+/** A session in `GET /sessions`. */
 export interface SessionEntry {
   readonly id: string
   readonly name: string
@@ -14,7 +14,7 @@ export interface SessionEntry {
 
 type Mode = 'chat' | 'agent'
 
-/** Of `GET /sessions/{id}/messages`. */
+/** A message in `GET /sessions/{id}/messages`. */
 export interface MessageEntry {
   readonly id: string
   readonly text: string
@@ -34,14 +34,14 @@ export interface MessageEntry {
   readonly usage?: RunUsage
 }
 
-/** Of `GET /sessions/{id}/streams`. */
+/** A stream in `GET /sessions/{id}/streams`. */
 export interface StreamSummary {
   readonly name: string
   readonly entries: number
   readonly lastTime: string
 }
 
-/** Of `GET /sessions/{id}/streams/{name}`. */
+/** An entry in `GET /sessions/{id}/streams/{name}`. */
 export interface StreamEntry {
   readonly id: string
   readonly provider: string
@@ -50,7 +50,7 @@ export interface StreamEntry {
   readonly time: string
 }
 
-/** Of `GET /sessions/{id}/servers`. */
+/** A server in `GET /sessions/{id}/servers`. */
 export interface ServerEntry {
   readonly name: string
   readonly state: string
@@ -75,16 +75,16 @@ interface RunUsage {
   readonly credits?: number
 }
 
-/** What every event has. */
+/** Fields of all events. */
 interface EventBase {
   readonly sessionId: string
   /** ISO 8601. */
   readonly time: string
 }
 
-/** What every event of a run has. */
+/** Fields of all events of a run. */
 interface RunEventBase extends EventBase {
-  /** Of the message and its run. */
+  /** Id of the message and its run. */
   readonly id: string
 }
 
@@ -115,9 +115,9 @@ export interface ToolEvent extends RunEventBase {
   readonly step?: number
   readonly state: 'started' | 'progress' | 'ended'
   readonly args?: unknown
-  /** Of progress. */
+  /** Text of an event with the state `progress`. */
   readonly text?: string
-  /** `ok`, or what kind of failure it was. */
+  /** `ok` or the kind of failure. */
   readonly outcome?: string
   readonly message?: string
   readonly result?: string
@@ -180,7 +180,7 @@ interface ErrorEvent extends EventBase {
   readonly message: string
 }
 
-/** Events from `from` to `to` are no longer kept. */
+/** The daemon no longer has the events with the ids from `from` to `to`. */
 interface GapEvent {
   readonly type: 'gap'
   readonly from: number
@@ -192,7 +192,7 @@ interface GapEvent {
 export type RunEvent = InboundEvent | FragmentEvent | ToolEvent | ApprovalEvent | DiffEvent | DoneEvent
 export type PageEvent = RunEvent | PushEvent | LifecycleEvent | ErrorEvent | GapEvent
 
-/** Of `GET /runs/{id}`. */
+/** The body of `GET /runs/{id}`. */
 export interface RunReport {
   readonly id: string
   readonly state: 'queued' | 'running' | 'waiting' | 'ended'
@@ -201,7 +201,7 @@ export interface RunReport {
   readonly summary?: string | null
   readonly answer?: string | null
   readonly model?: string | null
-  /** The last step, also one without calls. */
+  /** Number of the last step, even if it has no calls. */
   readonly step?: number
   readonly steps?: readonly {
     readonly step: number
@@ -223,7 +223,7 @@ export interface RunReport {
   readonly usage?: RunUsage | null
 }
 
-/** A text from the model, or a note to the person. */
+/** A text of the model, or a notice of the run. */
 export interface TextPart {
   readonly kind: 'text'
   readonly key: string
@@ -236,9 +236,9 @@ export interface ToolPart {
   readonly key: string
   readonly tool: string
   readonly args?: unknown
-  /** What it has printed so far: the end of it, if it is long. */
+  /** The output so far, or the end of a long output. */
   readonly progress: string
-  /** Undefined while the tool works. */
+  /** Undefined while the tool runs. */
   readonly outcome?: string
   readonly message?: string
   readonly result?: string
@@ -273,25 +273,25 @@ export interface RunEnd {
   readonly usage?: RunUsage
 }
 
-/** A message with all that followed. */
+/** A message and its run. */
 export interface RunItem {
   readonly kind: 'run'
   readonly key: string
-  /** ISO 8601; '' if it is not known. */
+  /** ISO 8601; '' if unknown. */
   readonly time: string
   readonly mode: Mode
   readonly text: string
-  /** The provider that wrote the message; undefined: the person. */
+  /** The provider that wrote the message. Undefined for a message of the user. */
   readonly provider?: string
   readonly attachments: readonly string[]
   readonly parts: readonly RunPart[]
-  /** Undefined while it runs. */
+  /** Undefined while the run is in progress. */
   readonly end?: RunEnd
-  /** Its steps were not seen, but the daemon can be asked for them. */
+  /** Whether the page has no events of its steps, but can read them from the daemon. */
   readonly isRecalled: boolean
 }
 
-/** What no run said: a provider's push, a failure, lost events. */
+/** An event outside of runs: a push of a provider, a failure, lost events. */
 export interface NoteItem {
   readonly kind: 'note'
   readonly key: string
@@ -308,7 +308,7 @@ export interface Timeline {
   readonly items: readonly TimelineItem[]
 }
 
-/** Of `GET /requests`. */
+/** A request in `GET /requests`. */
 export interface RequestRow {
   readonly id: string
   readonly time: string
@@ -339,7 +339,7 @@ export interface RequestRow {
   readonly upstream_request_id: string | null
 }
 
-/** Of `GET /requests/{id}`. */
+/** The body of `GET /requests/{id}`. */
 export interface RequestDetail extends RequestRow {
   readonly bodies: 'kept' | 'not_kept' | 'other_key'
   readonly request_headers: Readonly<Record<string, string>> | null
@@ -349,7 +349,7 @@ export interface RequestDetail extends RequestRow {
   readonly answer_body_truncated: boolean
 }
 
-/** Of `by_day` in `GET /usage`. */
+/** An element of `by_day` in `GET /usage`. */
 export interface DayUsage {
   readonly day: string
   readonly requests: number

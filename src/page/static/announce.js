@@ -1,12 +1,12 @@
 import { byId } from './dom.js'
 
 /**
- * Tells a screen reader what happened. The stream itself is no live region: it changes many times a second.
+ * Announces a text to screen readers. The stream is not a live region itself, because it changes many times a second.
  * @param {string} text
  */
 export function announce(text) {
   const region = byId('announcements')
-  // The same text twice is a change only if the region was empty in between.
+  // Empty the region first: otherwise, the same text again is no change.
   region.textContent = ''
   setTimeout(() => (region.textContent = text), 50)
 }

@@ -1,7 +1,7 @@
-/** An answer that is no success, with the daemon's own words. */
+/** A failed request, with the message of the daemon. */
 export class ApiError extends Error {
   /**
-   * @param {number} status 0: no answer
+   * @param {number} status 0 without an answer
    * @param {string} code
    * @param {string} message
    */
@@ -14,7 +14,7 @@ export class ApiError extends Error {
 
 const storedKey = 'copilot-proxy key'
 
-/** The key lives as long as the tab. It is sent in a header and never stands in an address. */
+/** The key is kept until the tab closes. Requests send it in a header and never in a URL. */
 export const key = {
   get: () => sessionStorage.getItem(storedKey) ?? '',
   /** @param {string} value */
@@ -23,9 +23,9 @@ export const key = {
 }
 
 /**
- * @param {string} path without a slash at its start: the page may be served below a prefix
+ * @param {string} path without a leading slash, because a proxy may serve the page below a prefix
  * @param {RequestInit} [options]
- * @returns {Promise<Response>} a success
+ * @returns {Promise<Response>} a successful response
  * @throws {ApiError}
  */
 export async function send(path, options = {}) {

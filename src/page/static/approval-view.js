@@ -20,7 +20,7 @@ const decided = {
 }
 
 /**
- * A question of the agent with all that it wants to do. While the focus is in it, y, a and n answer it too.
+ * Shows an approval with everything that the agent wants to do. The keys y, a and n answer it while it has the focus.
  * @param {ApprovalPart} first
  * @returns {View<ApprovalPart>}
  */
@@ -75,7 +75,7 @@ export function approvalView(first) {
       await ask(`approvals/${encodeURIComponent(first.approvalId)}`, { method: 'POST', body: { decision } })
       show(decision)
     } catch (error) {
-      // Decided elsewhere: the event that says how is on its way.
+      // Somebody else has decided, and an event will state the decision.
       if (error instanceof ApiError && error.code === 'approval_decided') return
       failure.textContent = error instanceof Error ? error.message : String(error)
       failure.hidden = false
@@ -93,7 +93,7 @@ export function approvalView(first) {
     verdict.textContent = decided[state]
     if (isPending) return
     subject.open = false
-    // The buttons are gone: a keyboard goes on from here.
+    // The buttons are hidden, so keep the focus here for keyboard users.
     if (hadFocus) node.focus({ preventScroll: true })
   }
   show(first.state)
@@ -113,7 +113,7 @@ function subjectOf({ argv, cwd, diff, paths, args }) {
     ...(argv === undefined
       ? []
       : [
-          // Each argument by itself: what a space separates is no secret.
+          // Show each argument in an element of its own, so that a person sees where it ends.
           element(
             'pre',
             { class: 'command' },

@@ -3,13 +3,13 @@
  *   | { readonly name: string, readonly mediaType: string, readonly base64: string }} Attachment
  */
 
-/** Of one file. Bytes. */
+/** Maximum size of one file. Bytes. */
 const maxBytes = 5 * 1024 * 1024
 
 /**
  * @param {File} file
- * @returns {Promise<Attachment>} an image as base64, any other file as its text
- * @throws {Error} with a sentence for the person
+ * @returns {Promise<Attachment>} an image as base64, or another file as text
+ * @throws {Error} with a message for the user
  */
 export async function readAttachment(file) {
   const { name, type, size } = file
@@ -28,7 +28,7 @@ export async function readAttachment(file) {
 /** @param {Uint8Array} bytes */
 function toBase64(bytes) {
   let binary = ''
-  // An argument for each byte: pieces that fit on the stack.
+  // Each byte is an argument, so convert chunks that fit on the stack.
   for (let at = 0; at < bytes.length; at += 0x8000) binary += String.fromCharCode(...bytes.subarray(at, at + 0x8000))
   return btoa(binary)
 }

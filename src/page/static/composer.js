@@ -12,7 +12,7 @@ import { element } from './dom.js'
  */
 
 /**
- * The form that writes a message. Enter sends it, Shift+Enter starts a line.
+ * Creates the form for a message. Enter sends it, Shift+Enter starts a new line.
  * @param {(message: Message) => Promise<void>} send
  */
 export function createComposer(send) {
@@ -103,7 +103,7 @@ export function createComposer(send) {
 
   /** @param {KeyboardEvent} event */
   function onKey(event) {
-    // An input method uses Enter to take a word.
+    // An input method uses Enter to accept a word.
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
     event.preventDefault()
     node.requestSubmit()
@@ -171,7 +171,7 @@ export function createComposer(send) {
       showChips()
       grow()
     } catch (error) {
-      // The text stays, to be sent again.
+      // Keep the text, so that the user can send it again.
       fail(error instanceof Error ? error.message : String(error))
     } finally {
       submit.disabled = false

@@ -17,7 +17,7 @@ export function copyButton(text, label) {
       button.textContent = 'Copied'
       announce('Copied.')
     } catch {
-      // Browsers allow it on HTTPS and loopback only.
+      // Browsers allow the clipboard only on HTTPS and loopback.
       button.textContent = 'Not allowed'
       announce('The browser did not allow the copy.')
     }

@@ -1,7 +1,7 @@
 /** @import { RequestDetail } from '../wire.ts' */
 import { toVisible } from './visible-text.js'
 
-/** What a request needs beside its model, by API. Sent in place of a body that was not kept. */
+/** The fields that a request needs besides its model, by API. They replace a body that was not kept. */
 const placeholders = new Map([
   ['chat', { messages: [{ role: 'user', content: 'Hello' }] }],
   ['messages', { max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }] }],
@@ -10,12 +10,12 @@ const placeholders = new Map([
   ['embeddings', { input: 'Hello' }],
 ])
 
-/** Headers that curl sets itself, or that belong to one connection. */
+/** Headers that curl or this command sets, or that apply to one connection. */
 const ownHeaders =
   /^(?:host|connection|content-length|content-type|accept-encoding|user-agent|authorization|x-api-key|expect|te)$/
 
 /**
- * A command for a POSIX shell that sends a request again. It names the variable of the key, never the key.
+ * Returns a command for a POSIX shell that sends a request again. It contains a variable instead of the key.
  * @param {RequestDetail} request
  * @param {{ url: string, isKeyAsked: boolean }} place
  * @returns {string}

@@ -15,7 +15,7 @@ const preamble =
   /^(?:diff |index |Index: |old mode |new mode |new file mode |deleted file mode |similarity index |={3,}$|$)/
 
 /**
- * Reads a unified diff. A hunk ends where its header says, so that a removed line `-- a` is not read as a file header.
+ * Parses a unified diff. The counts in the header of a hunk state its end, so a removed line `-- a` is not a file header.
  * @param {string} text
  * @returns {DiffFile[]}
  */
@@ -74,7 +74,7 @@ export function parseDiff(text) {
     } else if (line.startsWith('\\')) {
       lines?.push({ kind: 'note', text: line.slice(1).trim() })
     } else if (!preamble.test(line)) {
-      // Nothing of a text that a person approves may stay out of sight.
+      // Show unknown lines too, because a person must see everything before an approval.
       if (file === undefined) files.push((file = newFile('', '')))
       if (lines === undefined) file.hunks.push({ header: '', lines: (lines = []) })
       lines.push({ kind: 'note', text: line })

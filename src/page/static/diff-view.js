@@ -4,7 +4,7 @@ import { element } from './dom.js'
 import { plural } from './format.js'
 import { toVisible } from './visible-text.js'
 
-/** Lines that are drawn at once; a button draws more. */
+/** Number of lines that are shown at once. A button shows more. */
 const linesAtOnce = 400
 
 const signs = { added: '+', removed: '−', context: ' ', note: ' ' }

@@ -4,11 +4,11 @@
  */
 
 /**
- * Makes an element. Strings become text nodes: no text is ever parsed as HTML.
+ * Creates an element. Strings become text nodes, so no text is parsed as HTML.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
- * @param {Attributes} [attributes] functions become listeners: `{ click: … }`; `true` sets an attribute without a value,
- *   `false` and undefined leave it out
+ * @param {Attributes} [attributes] functions become listeners: `{ click: … }`; `true` sets an attribute without a value;
+ *   `false` and undefined omit it
  * @param {...Child} children
  * @returns {HTMLElementTagNameMap[Tag]}
  */
@@ -56,13 +56,13 @@ function append(target, children) {
  * @template Item
  * @typedef {object} View
  * @property {HTMLElement} node
- * @property {(item: Item) => void} [update] absent: the item never changes
+ * @property {(item: Item) => void} [update] absent if the item never changes
  */
 
 /**
- * Shows a list of items, and later only what changed: nodes of unchanged items stay, with their focus, selection and folds.
+ * Shows a list of items. Later calls update only changed items, so that nodes keep their focus, selection and open details.
  * @template {{ readonly key: string }} Item
- * @param {HTMLElement} parent holds nothing else
+ * @param {HTMLElement} parent must have no other children
  * @param {(item: Item) => View<Item>} create
  * @returns {(items: readonly Item[]) => void}
  */

@@ -6,9 +6,9 @@
  */
 
 /**
- * Reads server-sent events from text that is cut anywhere. EventSource cannot be used: it sends no key.
- * @returns {{ push: (chunk: string) => StreamEvent[], lastId: () => string }} `push` takes the next text and returns the events that
- *   it completes. `lastId`: where to resume; an id may come without an event.
+ * Parses server-sent events from chunks of text. The page cannot use EventSource, which cannot send a key.
+ * @returns {{ push: (chunk: string) => StreamEvent[], lastId: () => string }} `push` takes the next chunk and returns the events
+ *   that it completes. `lastId` is the id to resume after, which the daemon may also send without an event.
  */
 export function createEventParser() {
   let rest = ''

@@ -3,19 +3,19 @@
 /** @type {Timeline} */
 export const emptyTimeline = { items: [] }
 
-/** Older items leave the page; the daemon keeps them. */
+/** The page removes older items; the daemon keeps them. */
 const maxItems = 300
-/** Parts of one run. */
+/** Maximum number of parts of one run. */
 const maxParts = 2000
-/** Characters of one text, and of what one tool has printed. */
+/** Maximum length of one text, and of the progress of one tool. Characters. */
 const maxText = 400_000
 const maxProgress = 20_000
 
 /**
  * @param {Timeline} timeline
  * @param {PageEvent} event
- * @param {string} key unique: notes have no id of their own
- * @returns {Timeline} shares with the old one what did not change, so that a view finds quickly what to draw again
+ * @param {string} key a unique key for notes, which have no id
+ * @returns {Timeline} shares unchanged objects with the old one, so that a view finds changes quickly
  */
 export function foldEvent(timeline, event, key) {
   switch (event.type) {
@@ -34,7 +34,7 @@ export function foldEvent(timeline, event, key) {
 }
 
 /**
- * Adds the messages that the daemon keeps to what the events have shown.
+ * Adds the messages that the daemon has stored to those from events.
  * @param {Timeline} timeline
  * @param {readonly MessageEntry[]} messages
  * @returns {Timeline}
@@ -53,7 +53,7 @@ export function foldHistory(timeline, messages) {
 }
 
 /**
- * Completes a run from the daemon's report on it: one that ended before the page was opened, or during a gap.
+ * Replaces the parts of a run with those of the daemon's report, which also has those whose events the page has missed.
  * @param {Timeline} timeline
  * @param {RunReport} report
  * @returns {Timeline}
@@ -66,7 +66,7 @@ export function foldReport(timeline, report) {
 
 /**
  * @param {Timeline} timeline
- * @returns {readonly { readonly run: RunItem, readonly approval: ApprovalPart }[]} the approvals that wait, oldest first
+ * @returns {readonly { readonly run: RunItem, readonly approval: ApprovalPart }[]} the pending approvals, oldest first
  */
 export function pendingApprovals(timeline) {
   return timeline.items.flatMap((run) =>
@@ -88,7 +88,7 @@ function withRun(timeline, { id, time }, change) {
   const at = timeline.items.findLastIndex(({ key }) => key === id)
   const found = timeline.items[at]
   if (found?.kind === 'run') return { items: timeline.items.with(at, change(found)) }
-  // The page was opened, or events were lost, after the message.
+  // The message is unknown if the page was opened later, or if events were lost.
   return withItem(timeline, change({ ...emptyRun, key: id, time }))
 }
 

@@ -2,10 +2,10 @@
 import { ApiError, send } from './api.js'
 import { createEventParser } from './event-parser.js'
 
-/** Between two attempts. Ms. */
+/** First and longest delay between two attempts. Ms. */
 const firstDelayMs = 500
 const longestDelayMs = 15_000
-/** The daemon sends a comment more often than this, if there is nothing else to send. */
+/** A connection without data for this time is lost: the daemon sends a heartbeat comment more often. Ms. */
 const silentMs = 90_000
 
 /**
@@ -13,16 +13,16 @@ const silentMs = 90_000
  */
 
 /**
- * Follows `GET /events`, and takes up where it was after a lost connection.
+ * Reads `GET /events`, and resumes after the last event if the connection is lost.
  * @param {object} options
  * @param {(event: StreamEvent) => void} options.onEvent
  * @param {(state: ConnectionState) => void} options.onState
- * @param {(error: ApiError) => void} options.onRefused the daemon wants another key, or has no workspace: following has ended
- * @returns {() => void} ends it
+ * @param {(error: ApiError) => void} options.onRefused the daemon wants another key or has no workspace, so reading has ended
+ * @returns {() => void} ends the reading
  */
 export function followEvents({ onEvent, onState, onRefused }) {
   const stop = new AbortController()
-  // From now on: what was before, the page reads as history.
+  // Without an id, the stream begins now. The page reads earlier messages as history.
   let lastId = ''
   let delayMs = firstDelayMs
   /** Ends the wait for the next attempt. @type {(() => void) | undefined} */
@@ -70,7 +70,7 @@ export function followEvents({ onEvent, onState, onRefused }) {
       onState('lost')
       await new Promise((resolve) => {
         wake = () => resolve(undefined)
-        // Spread, so that several pages do not return at once.
+        // Random, so that several pages do not connect at the same time.
         setTimeout(resolve, delayMs * (0.75 + Math.random() / 2))
       })
       delayMs = Math.min(delayMs * 2, longestDelayMs)

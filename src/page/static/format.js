@@ -26,7 +26,7 @@ export function toDuration(ms) {
 
 /**
  * @param {string} time ISO 8601
- * @returns {string} in this machine's zone: `14:03:21`
+ * @returns {string} the local time, e.g. `14:03:21`
  */
 export function toClock(time) {
   const date = new Date(time)
@@ -36,7 +36,7 @@ export function toClock(time) {
 
 /**
  * @param {string} time ISO 8601
- * @returns {string} `24 Nov 2026, 14:03:21`
+ * @returns {string} the local date and time, e.g. `24 Nov 2026, 14:03:21`
  */
 export function toDateTime(time) {
   const date = new Date(time)

@@ -10,17 +10,17 @@ import { createSessionStore } from './session-store.js'
 import { createSessionsView } from './sessions-view.js'
 import { signIn } from './sign-in.js'
 
-/** Events of another time are told of by no notification: they come from before the page was opened. Ms. */
+/** Older events cause no notification, because they happened before the page was opened. Ms. */
 const presentMs = 10_000
 
-/** Ms. */
+/** Delay before the page tries to start again. Ms. */
 const retryMs = 3000
 
 const main = byId('main')
 const connection = byId('connection')
 
 let isDrawing = false
-/** Draws once per frame, however many events arrive. */
+/** Renders once per frame, however many events arrive. */
 function scheduleRender() {
   if (isDrawing) return
   isDrawing = true
@@ -33,7 +33,7 @@ function scheduleRender() {
 const store = createSessionStore({ onChange: scheduleRender, onEvent: tellOf })
 const sessionsView = createSessionsView(store)
 const requestsView = createRequestsView(onFailure)
-/** The session that was open last, to go back to. */
+/** Id of the session that was open last. */
 let lastSession = ''
 let stopFollowing = () => {}
 
@@ -61,7 +61,7 @@ function onFailure(error) {
   if (error instanceof ApiError && error.status === 401) void start('The key is no longer accepted.')
 }
 
-/** Shows what the address names: `#/sessions/ID`, `#/requests`, `#/requests/ID`. */
+/** Shows the view that the URL names: `#/sessions/ID`, `#/requests`, `#/requests/ID`. */
 function route() {
   const [, view = '', id = ''] = location.hash.split('/')
   const isRequests = view === 'requests'
@@ -98,7 +98,7 @@ async function readModels() {
   )
 }
 
-/** @param {string} [reason] why a key is asked for again */
+/** @param {string} [reason] why the page asks for a key again */
 async function start(reason) {
   stopFollowing()
   requestsView.hide()
@@ -111,7 +111,7 @@ async function start(reason) {
       await signIn(main, reason ?? (key.get() === '' ? undefined : error.message))
       return start()
     }
-    // No answer, or no workspace at present.
+    // The daemon does not answer, or has no workspace at present.
     main.replaceChildren(element('p', { class: 'empty' }, error instanceof Error ? error.message : String(error)))
     setTimeout(() => void start(), retryMs)
     return
@@ -142,7 +142,7 @@ byId('sign-out').addEventListener('click', () => {
 })
 window.addEventListener('hashchange', () => {
   route()
-  // A keyboard or screen reader goes on where the new view begins; the form of a session keeps its focus.
+  // Move the focus to the new view for keyboards and screen readers, unless the form of a session has it.
   if (!main.contains(document.activeElement)) main.focus({ preventScroll: true })
 })
 offerNotifications()

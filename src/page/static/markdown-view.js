@@ -4,7 +4,7 @@ import { parseMarkdown } from './markdown.js'
 import { copyButton } from './copy-button.js'
 
 /**
- * Shows Markdown that may still grow. Blocks that are the same as before keep their nodes.
+ * Shows Markdown that may still grow. Unchanged blocks keep their nodes.
  * @returns {{ node: HTMLElement, update: (source: string) => void }}
  */
 export function createMarkdownView() {
@@ -32,7 +32,7 @@ export function createMarkdownView() {
 function toElement(block) {
   switch (block.type) {
     case 'heading':
-      // Below the page's own headings. Visual size follows the level in the text.
+      // All headings are below the page's own ones. The class sets the size for the level in the text.
       return element('h4', { class: `heading-${block.level}` }, ...toNodes(block.children))
     case 'paragraph':
       return element('p', {}, ...toNodes(block.children))
@@ -66,7 +66,7 @@ function toElement(block) {
 
 /**
  * @param {readonly Block[]} blocks
- * @returns {Node[]} a lone paragraph without its own element: a tight list
+ * @returns {Node[]} the nodes of an item. A single paragraph has no element of its own, as in a tight list
  */
 function toItemNodes(blocks) {
   const [first, ...others] = blocks

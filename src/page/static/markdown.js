@@ -14,10 +14,10 @@
  *   | { readonly type: 'rule' }} Block
  */
 
-/** Quotes and lists within each other; deeper ones become paragraphs. */
+/** Maximum nesting of quotes and lists. Deeper ones become paragraphs. */
 const maxDepth = 6
 
-/** Longer table rules and addresses are plain text: some patterns take time that grows with the square of the length. */
+/** Longer table rules and addresses are plain text, because some patterns take quadratic time. */
 const maxSearched = 2000
 
 const fence = /^ {0,3}(`{3,}|~{3,})([^`]*)$/
@@ -28,8 +28,8 @@ const listItem = /^( {0,3})([-*+]|\d{1,9}[.)])(?:( +)(.*)|)$/
 const tableRule = /^ {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/
 
 /**
- * Parses what models write of Markdown: headings, lists, quotes, tables, code, emphasis, links. HTML stays text, and images
- * become links. An unclosed code block ends with the text, which may still be arriving.
+ * Parses the Markdown that models write: headings, lists, quotes, tables, code, emphasis, links. HTML stays text, and images
+ * become links. The end of the text ends an unclosed code block, because the text may still grow.
  * @param {string} source
  * @returns {Block[]}
  */
@@ -104,7 +104,7 @@ function parseLines(lines, depth) {
 }
 
 /**
- * Only an item with text, and of numbered ones the first, ends a paragraph without a blank line (CommonMark §5.2).
+ * Without a blank line, only an item with text can end a paragraph, and a numbered one only with 1 (CommonMark §5.2).
  * @param {RegExpExecArray} item
  */
 function canInterrupt([, , mark = '', , text = '']) {
@@ -115,8 +115,8 @@ function canInterrupt([, , mark = '', , text = '']) {
  * @param {readonly string[]} lines
  * @param {number} start
  * @param {number} depth
- * @param {Block[]} blocks the list is added here
- * @returns {number} the line after the list
+ * @param {Block[]} blocks gets the list
+ * @returns {number} the index of the line after the list
  */
 function parseList(lines, start, depth, blocks) {
   const first = listItem.exec(lines[start] ?? '')?.[2] ?? '-'
@@ -136,7 +136,7 @@ function parseList(lines, start, depth, blocks) {
       const isBlank = line.trim() === ''
       if (isBlank && !isIndented(lines[at + 1] ?? '', width)) break
       if (!isBlank && !isIndented(line, width)) {
-        // A line that goes on with the item's paragraph, without indent.
+        // A line without indent may continue the item's paragraph.
         const isContinuation = (inner.at(-1) ?? '').trim() !== '' && !startsBlock(line)
         if (!isContinuation) break
       }
@@ -160,7 +160,7 @@ function isIndented(line, width) {
   return line.trim() !== '' && line.slice(0, width).trim() === ''
 }
 
-/** @param {string} line a heading, whose marks may stand at its end too: `## Title ##` */
+/** @param {string} line a heading, which may have marks at its end too: `## Title ##` */
 function titleOf(line) {
   const text = line.trim().replace(/^#+/, '').trim()
   let end = text.length
@@ -228,7 +228,7 @@ const emphasis = /** @type {const} */ ([
 function parseInline(text, depth = 0) {
   /** @type {Inline[]} */
   const found = []
-  /** Where each closing mark comes next. It is searched once and not again for each opening mark: the time stays linear. */
+  /** The next index of each closing mark. Caching it keeps the time linear, because not every opening mark searches again. */
   /** @type {Map<string, number>} */
   const ahead = new Map()
   let plain = ''
@@ -311,19 +311,19 @@ function parseInline(text, depth = 0) {
 
 /**
  * @param {string} text
- * @param {number} at where the opening mark is
+ * @param {number} at the index of the opening mark
  * @param {string} mark
  * @param {(mark: string, from: number) => number} next
- * @returns {number} where the closing mark is; -1 if the opening one is plain text
+ * @returns {number} the index of the closing mark, or -1 if the opening one is plain text
  */
 function closingOf(text, at, mark, next) {
   const from = at + mark.length
-  // `2 * 3`, and `snake_case`: no emphasis.
+  // `2 * 3` and `snake_case` contain no emphasis.
   if (/^\s?$/.test(text[from] ?? '')) return -1
   const isWordMark = mark.startsWith('_')
   if (isWordMark && /\w/.test(text[at - 1] ?? '')) return -1
   let end = next(mark, from + 1)
-  // `*a **b** c*`: a double mark within a single one is not its end.
+  // In `*a **b** c*`, the double marks do not end the single one.
   for (let skipped = 0; skipped < 8 && mark.length === 1 && end !== -1 && text[end + 1] === mark; skipped += 1) {
     end = text.indexOf(mark, end + 2)
   }
@@ -334,7 +334,7 @@ function closingOf(text, at, mark, next) {
 /**
  * @param {string} text
  * @param {number} at
- * @returns {string | undefined} the bare web address that begins there, without the punctuation that ends a sentence
+ * @returns {string | undefined} the web address that begins at `at`, without punctuation that ends a sentence
  */
 function matchUrl(text, at) {
   url.lastIndex = at
@@ -344,11 +344,11 @@ function matchUrl(text, at) {
 
 /**
  * @param {string} target
- * @returns {string | undefined} undefined unless it is an absolute address of http or https
+ * @returns {string | undefined} the address, or undefined unless it is an absolute one of http or https
  */
 function toWebAddress(target) {
   if (target.length > maxSearched) return undefined
-  // `<address>`, and `address "title"`.
+  // A target may also be `<address>` or `address "title"`.
   const href = target
     .trim()
     .replace(/^<(.*)>$/, '$1')

@@ -1,14 +1,14 @@
 import { byId, element } from './dom.js'
 
-/** How long a notification stays in the page. Ms. */
+/** The page removes a notification after this time. Ms. */
 const shownMs = 8000
 const maxShown = 4
 
 /**
- * Shows a notification in the page, and one of the system's if the person asked for those and looks elsewhere.
+ * Shows a notification in the page, and also one of the system if the user has allowed those and the page is not visible.
  * @param {string} title
  * @param {string} text
- * @param {string} [href] where it leads
+ * @param {string} [href] the target of the notification's link
  */
 export function notify(title, text, href) {
   const region = byId('toasts')
@@ -19,7 +19,7 @@ export function notify(title, text, href) {
   region.append(toast)
   while (region.children.length > maxShown) region.firstElementChild?.remove()
   setTimeout(() => {
-    // One that is being read with the keyboard stays.
+    // Keep a notification that has the focus.
     if (!toast.contains(document.activeElement)) toast.remove()
   }, shownMs)
   if (document.visibilityState === 'visible' || !isAllowed()) return
@@ -35,7 +35,7 @@ function isAllowed() {
   return 'Notification' in window && Notification.permission === 'granted'
 }
 
-/** Offers the system's notifications with a button; the browser asks only after a press of it. */
+/** Shows a button for the system's notifications, because a browser asks for permission only after a click. */
 export function offerNotifications() {
   const button = byId('notify')
   button.hidden = !('Notification' in window) || Notification.permission !== 'default'

@@ -7,7 +7,7 @@ import { toCount, toCredits, toDateTime, toDuration } from './format.js'
 import { toVisible } from './visible-text.js'
 
 /**
- * One request in full, above the list.
+ * Creates the dialog that shows all data of one request.
  * @param {() => void} onClose
  */
 export function createRequestDialog(onClose) {
@@ -20,7 +20,7 @@ export function createRequestDialog(onClose) {
     element('header', {}, title, close),
     body,
   )
-  // A press beside the dialog closes it.
+  // A click outside the dialog closes it.
   node.addEventListener('click', ({ target }) => {
     if (target === node) node.close()
   })

@@ -7,17 +7,17 @@ import { usageChart } from './usage-chart.js'
 import { toDays } from './usage-days.js'
 import { toVisible } from './visible-text.js'
 
-/** Requests that the page reads and shows. */
+/** Number of requests that the page reads and shows. */
 const listLength = 200
 const chartDays = 30
-/** Between two looks at the list, and at the usage by day. Ms. */
+/** Intervals between two reads of the list, and of the usage by day. Ms. */
 const refreshMs = 2000
 const usageMs = 60_000
 
 const columns = ['Time', 'Client', 'Model', 'Status', 'Tokens', 'Credits', 'First byte', 'Duration', 'Notes']
 
 /**
- * The last requests through the proxy, and the usage by day.
+ * Shows the last requests through the proxy, and the usage by day.
  * @param {(error: unknown) => void} onFailure
  */
 export function createRequestsView(onFailure) {
@@ -96,7 +96,7 @@ export function createRequestsView(onFailure) {
 
   async function read() {
     const [newest] = rows
-    // All of them, once the daemon has forgotten the newest that is shown.
+    // If the daemon no longer has the newest shown request, it returns all requests.
     const after = newest === undefined ? '' : `&after=${encodeURIComponent(newest.id)}`
     /** @type {{ requests: readonly RequestRow[] }} */
     const { requests } = await ask(`requests?limit=${listLength}${after}`)
@@ -140,7 +140,7 @@ export function createRequestsView(onFailure) {
   return {
     node,
     focus: () => title.focus(),
-    /** @param {string} id '' for the list alone */
+    /** @param {string} id a request to open, or '' for only the list */
     show(id) {
       const wasShown = isShown
       isShown = true

@@ -11,7 +11,7 @@ import { toVisible } from './visible-text.js'
 /**
  * @typedef {object} RunActions
  * @property {(runId: string) => Promise<void>} cancel
- * @property {(runId: string) => Promise<void>} recall reads the steps of a run that ended before the page was opened
+ * @property {(runId: string) => Promise<void>} recall reads the steps of a run from the daemon
  */
 
 /** @type {Readonly<Record<string, string>>} */
@@ -55,7 +55,7 @@ function timeView(time) {
 }
 
 /**
- * A message, with the answer to it.
+ * Shows a message with its answer.
  * @param {RunItem} first
  * @param {RunActions} actions
  * @returns {View<TimelineItem>}
@@ -132,7 +132,7 @@ function headOf({ text, mode, provider, time, attachments }) {
 }
 
 /**
- * A key belongs to one kind of part for good.
+ * A part with the same key always has the same kind, so a view never has to change its kind.
  * @param {RunPart} part
  * @returns {View<RunPart>}
  */

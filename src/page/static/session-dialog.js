@@ -4,10 +4,10 @@ import { element } from './dom.js'
 import { plural, toDateTime } from './format.js'
 import { toVisible } from './visible-text.js'
 
-/** Entries of a stream that are read when it is opened: the newest. */
+/** Number of newest entries that the page reads when a stream is opened. */
 const shownEntries = 50
 
-/** What a session has besides its messages: the streams of providers, and MCP servers with what they offer. */
+/** Creates the dialog with the streams of providers and the MCP servers of a session. */
 export function createSessionDialog() {
   const title = element('h2', { id: 'session-title' }, 'Session')
   const body = element('div', { class: 'request-body', tabindex: 0, role: 'region', 'aria-label': 'Details' })
@@ -18,7 +18,7 @@ export function createSessionDialog() {
     element('header', {}, title, close),
     body,
   )
-  // A press beside the dialog closes it.
+  // A click outside the dialog closes it.
   node.addEventListener('click', ({ target }) => {
     if (target === node) node.close()
   })
@@ -102,7 +102,7 @@ function namesOf(label, names) {
 }
 
 /**
- * A stream, folded. Its entries are read when it is opened.
+ * Shows a closed stream. Opening it reads its entries.
  * @param {StreamSummary} stream
  * @param {string} path
  */

@@ -3,13 +3,13 @@
 import { ask } from './api.js'
 import { emptyTimeline, foldEvent, foldHistory, foldReport } from './fold-events.js'
 
-/** Messages of a session that are read when it is opened. */
+/** Number of messages that the page reads when a session is opened. */
 const historyLength = 50
 
 /**
- * What the page knows of the sessions: their list, and a timeline for each, filled by the events of all of them.
+ * Keeps the list of sessions, and a timeline of each session from its events.
  * @param {object} options
- * @param {() => void} options.onChange many times a second while a model writes
+ * @param {() => void} options.onChange called many times a second while a model writes
  * @param {(event: PageEvent) => void} options.onEvent
  */
 export function createSessionStore({ onChange, onEvent }) {
@@ -17,7 +17,7 @@ export function createSessionStore({ onChange, onEvent }) {
   let sessions = []
   /** @type {Map<string, Timeline>} */
   const timelines = new Map()
-  /** Sessions whose history has been read. @type {Set<string>} */
+  /** Ids of sessions whose history was read. @type {Set<string>} */
   const read = new Set()
 
   /** @param {string} id */
@@ -37,7 +37,7 @@ export function createSessionStore({ onChange, onEvent }) {
     onChange()
   }
 
-  /** Reads what the runs have done that began before the page followed the events. */
+  /** Reads the reports of runs that began before the page received events. */
   async function readRunning() {
     for (const { id, runs } of sessions) {
       if (runs.length === 0) continue
@@ -66,7 +66,7 @@ export function createSessionStore({ onChange, onEvent }) {
     change(sessionId, (timeline) => foldReport(timeline, report))
   }
 
-  /** Events were lost: reads again what the page shows of every session. */
+  /** Reads the shown history of each session again after events were lost. */
   async function recover() {
     for (const id of read) {
       await readHistory(id)
@@ -113,11 +113,11 @@ const types = new Set(['inbound', 'fragment', 'tool', 'approval', 'diff', 'done'
 /**
  * @param {string} type
  * @param {string} data
- * @returns {PageEvent | undefined} undefined for events of a newer daemon
+ * @returns {PageEvent | undefined} undefined for an unknown type of a newer daemon
  */
 function toEvent(type, data) {
   if (!types.has(type)) return undefined
   const fields = JSON.parse(data)
-  // The daemon that serves this page made the event: both have the same version.
+  // The daemon that sent the event also serves this page, so both have the same version and need no validation.
   return { ...fields, type }
 }

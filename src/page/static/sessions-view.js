@@ -9,7 +9,7 @@ import { plural, toCount, toCredits } from './format.js'
 import { createItemView } from './run-view.js'
 import { createSessionDialog } from './session-dialog.js'
 
-/** Pixels from the end within which the stream follows what is added. */
+/** If the view is this close to the end, it scrolls to new content. Pixels. */
 const nearEnd = 80
 
 /**
@@ -17,7 +17,7 @@ const nearEnd = 80
  */
 
 /**
- * The sessions at the left, the stream of one of them, and the form for a message.
+ * Shows the sessions at the left, the stream of one session, and the form for a message.
  * @param {SessionStore} store
  */
 export function createSessionsView(store) {
@@ -127,7 +127,7 @@ export function createSessionsView(store) {
     }
   }
 
-  /** @param {unknown} error '' hides the last one */
+  /** @param {unknown} error '' hides the last error */
   function fail(error) {
     failure.hidden = error === ''
     failure.textContent = error instanceof Error ? error.message : String(error)
@@ -186,7 +186,7 @@ export function createSessionsView(store) {
     composer,
     /**
      * @param {string} id
-     * @returns {boolean} whether there is such a session
+     * @returns {boolean} whether the session exists
      */
     open(id) {
       const found = store.sessions().find((session) => session.id === id)

@@ -2,7 +2,7 @@ import { ask, key } from './api.js'
 import { element } from './dom.js'
 
 /**
- * Asks for a key of the daemon. Resolves when one was right; it stays in this tab.
+ * Asks for an API key. Resolves after the daemon has accepted one, which is kept in this tab.
  * @param {HTMLElement} parent
  * @param {string} [reason]
  * @returns {Promise<void>}

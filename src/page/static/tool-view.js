@@ -7,7 +7,7 @@ import { toDuration } from './format.js'
 import { toVisible } from './visible-text.js'
 
 /**
- * A call of a tool, folded: name, what it works on, and how it ended. Its arguments and output are inside.
+ * Shows a tool call in one line: name, subject and outcome. Opening it shows arguments and output.
  * @param {ToolPart} first
  * @returns {View<ToolPart>}
  */
@@ -23,7 +23,7 @@ export function toolView(first) {
     body,
   )
   let shown = first
-  // The inside is made when it is first opened: a run may have a hundred calls.
+  // Create the content only when it is opened, because a run may have a hundred calls.
   node.addEventListener('toggle', () => {
     if (node.open) body.replaceChildren(...bodyOf(shown))
   })
@@ -45,7 +45,7 @@ export function toolView(first) {
 }
 
 /**
- * What a call works on, in a few words.
+ * Returns the subject of a call, e.g. its path or command.
  * @param {unknown} args
  * @returns {string}
  */
@@ -66,7 +66,7 @@ function bodyOf({ args, progress, message, result, truncated, diff }) {
   const output = result ?? progress
   /** @type {Record<string, unknown>} */
   const { unifiedDiff, ...others } = { ...(typeof args === 'object' ? args : { args }) }
-  // A patch reads better as what it is than as a string of JSON.
+  // A patch is easier to read as a diff than as a JSON string.
   const patch = diff ?? (typeof unifiedDiff === 'string' ? unifiedDiff : undefined)
   return [
     ...section('Arguments', Object.keys(others).length === 0 ? '' : JSON.stringify(others, undefined, 2)),

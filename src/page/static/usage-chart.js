@@ -7,7 +7,7 @@ const height = 96
 const gap = 3
 
 /**
- * Requests by day as bars, those that failed on top of the others, and the same as a table.
+ * Shows requests by day as bars, with failed requests on top, and the same data as a table.
  * @param {readonly Day[]} days oldest first
  * @returns {HTMLElement}
  */

@@ -5,7 +5,7 @@
  */
 
 /**
- * The last days up to the latest known or today, those without requests included.
+ * Returns the last days up to today, including those without requests.
  * @param {readonly DayUsage[]} usage in any order
  * @param {number} count
  * @param {Date} today
@@ -14,7 +14,7 @@
 export function toDays(usage, count, today) {
   const known = new Map(usage.map((day) => [day.day, day]))
   return Array.from({ length: count }, (_, at) => {
-    // Noon: a day that is an hour shorter stays the day it is.
+    // Noon is on the same date also if daylight saving time changes that day.
     const date = new Date(today.getFullYear(), today.getMonth(), today.getDate() - (count - 1 - at), 12)
     const day = toDay(date)
     const found = known.get(day)

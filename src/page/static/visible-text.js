@@ -8,7 +8,7 @@ const hidden =
 
 /**
  * @param {string} text
- * @returns {string} the text with hidden characters spelled: `\u{202e}`
+ * @returns {string} the text with hidden characters as escapes, e.g. `\u{202e}`
  */
 export function toVisible(text) {
   return text.replaceAll(hidden, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
