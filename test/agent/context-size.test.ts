@@ -11,7 +11,7 @@ const callAndResult = (id: string): TurnItem[] => [
   { type: 'tool_result', callId: id, content: text, isError: false, path: '' },
 ]
 
-test('estimates a long text by pieces of it', () => {
+test('estimates a long text by samples of it', () => {
   const long = text.repeat(3000)
   const estimated = estimateItems([userMessage(long)])
   const whole = estimateTokenCount(text) * 3000
@@ -19,7 +19,7 @@ test('estimates a long text by pieces of it', () => {
   expect(estimated / whole).toBeLessThan(1.05)
 })
 
-test('leaves out old items that no model would get, and never cuts between a call and its result', async () => {
+test('omits old items that exceed the context, and never cuts between a call and its result', async () => {
   const items = Array.from({ length: 50 }, (_, at) => [userMessage(text), ...callAndResult(`call-${at}`)]).flat()
   const all = estimateItems(items)
   expect(await newestItems(items, all)).toEqual(items)
@@ -31,7 +31,7 @@ test('leaves out old items that no model would get, and never cuts between a cal
   }
 })
 
-test('others get their turn while a long history is estimated', async () => {
+test('estimating a long history does not block the event loop', async () => {
   const items = Array.from({ length: 40 }, () => userMessage(text.repeat(100)))
   let turns = 0
   let next = setImmediate(function turn() {

@@ -5,7 +5,7 @@ const action = '{"actions":[{"tool":"readFiles","files":["a"]}],"commentary":"Lo
 const read = { kind: 'actions', actions: [{ tool: 'readFiles', args: { files: ['a'] } }], commentary: 'Look' }
 const final = '{"finalSummary":"All done","done":true}'
 
-describe('a reply is found', () => {
+describe('finds a reply', () => {
   test.each([
     ['alone', action, read],
     ['in a code fence', `\`\`\`json\n${action}\n\`\`\``, read],
@@ -41,7 +41,7 @@ describe('a reply is found', () => {
   ])('%s', (_, text, expected) => expect(parseJsonReply(text)).toEqual(expected))
 })
 
-describe('a reply is refused', () => {
+describe('refuses a reply', () => {
   test.each([
     ['without JSON', 'I have fixed it.', 'no complete JSON object'],
     ['cut off', action.slice(0, -10), 'no complete JSON object'],
@@ -60,7 +60,7 @@ test('a commentary is one line of at most 160 characters', () => {
   expect(reply).toMatchObject({ commentary: `a ${'b'.repeat(157)}…` })
 })
 
-test('a text full of braces takes little time', () => {
+test('parses a text full of braces quickly', () => {
   const startedMs = performance.now()
   expect(parseJsonReply('{'.repeat(500_000)).kind).toBe('invalid')
   expect(performance.now() - startedMs).toBeLessThan(1500)

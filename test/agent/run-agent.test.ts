@@ -5,7 +5,7 @@ import { runAgent } from '../../src/agent/run-agent.ts'
 import { openAgent, scriptOf } from './support.ts'
 import { quickFix, quickShopFiles, quickTest, shopFiles } from './shop.ts'
 
-test('a chat is answered by the model, and its text is told as it comes', async () => {
+test('the model answers a chat, and its text is emitted as it arrives', async () => {
   const { deps, task, events } = await openAgent({ mode: 'chat', text: 'Hello' })
   const outcome = await runAgent(deps, task)
   expect(outcome).toMatchObject({ outcome: 'completed', model: 'gpt-5-mini' })
@@ -55,7 +55,7 @@ describe.each(models)('a model of %s', (dialect, model) => {
     expect(requests.map(({ headers }) => headers['x-initiator'])).toEqual(['user', 'agent', 'agent', 'agent', 'agent'])
   })
 
-  test('works by the JSON protocol, too', async () => {
+  test('uses the JSON protocol too', async () => {
     const { deps, task, root, events } = await openAgent({
       files: shopFiles,
       text: scriptOf(
@@ -100,7 +100,7 @@ test('text before a tool call is commentary, and text at the end is the answer',
   ])
 })
 
-test('a chat reads, and has no tool that changes anything', async () => {
+test('a chat can read, and has no tool with an effect', async () => {
   const { deps, task, events } = await openAgent({
     mode: 'chat',
     files: { 'a.txt': 'the content', '.agent-policy.yaml': 'writes:\n  allow: ["**"]\n' },
@@ -118,7 +118,7 @@ test('a chat reads, and has no tool that changes anything', async () => {
   expect(events.some((event) => event.type === 'approval')).toBe(false)
 })
 
-test('a model that does not answer is followed by the next one, which is told', async () => {
+test('if a model does not answer, the next one takes over, and a notice names it', async () => {
   const { deps, task, events, demo } = await openAgent({
     text: scriptOf({ error: { status: 429, models: ['gpt-4.1'] }, text: 'Hello' }),
     settings: { model: 'no-such-model', fallbackModels: ['gpt-4.1', 'gpt-5-mini'] },
@@ -145,7 +145,7 @@ function read(number: number) {
   return { calls: [{ tool: 'fs_read', args: { path: `${number}.txt` } }] }
 }
 
-test('a conversation that outgrows the model goes on from a summary', async () => {
+test('a conversation that outgrows the model continues from a summary', async () => {
   const files = Object.fromEntries([1, 2, 3, 4].map((number) => [`${number}.txt`, `${number} word `.repeat(600)]))
   const { deps, task, events, demo } = await openAgent({
     files,
@@ -163,7 +163,7 @@ test('a conversation that outgrows the model goes on from a summary', async () =
   expect(JSON.stringify(chats.at(-1))).toContain('Summary of the earlier part of this conversation')
 })
 
-test('a later run knows the earlier one', async () => {
+test('a later run gets the items of the earlier one', async () => {
   const first = await openAgent({ mode: 'chat', text: 'My name is Ada.' })
   const { items } = await runAgent(first.deps, first.task)
   const { deps, task, demo } = await openAgent({ mode: 'chat', text: 'Who am I?', history: items })
@@ -171,7 +171,7 @@ test('a later run knows the earlier one', async () => {
   expect(JSON.stringify(demo.log)).toContain('My name is Ada.')
 })
 
-test('what is attached goes with the message', async () => {
+test('attachments are sent with the message', async () => {
   const { deps, task } = await openAgent({ mode: 'chat', text: '[demo:echo]' })
   const outcome = await runAgent(deps, {
     ...task,
@@ -184,14 +184,14 @@ test('what is attached goes with the message', async () => {
   expect(outcome.answer).toContain('data:image/png;base64,iVBORw0KGgo=')
 })
 
-test('the end of the workspace ends the run', async () => {
+test('closing the workspace ends the run', async () => {
   const { deps, task } = await openAgent({ text: 'Hello' })
   const closed = AbortSignal.abort()
   const outcome = await runAgent(deps, { ...task, session: { ...task.session, signal: closed } })
   expect(outcome).toMatchObject({ outcome: 'cancelled', reason: 'The workspace was closed.', requests: 0 })
 })
 
-test('folders that lie outside the workspace are no folders to be allowed', async () => {
+test('an allowed root outside the workspace is refused', async () => {
   const { deps, task } = await openAgent({ text: 'Hello', settings: { allowedRoots: ['../x'] } })
   expect(await runAgent(deps, task)).toMatchObject({ outcome: 'failed', items: [{ role: 'user' }] })
 })

@@ -19,10 +19,10 @@ test('counts each item as often as it is ordered', () => {
   '.agent-policy.yaml': 'writes:\n  allow: ["src/**"]\nshell:\n  allow: ["npm test"]\n',
 }
 
-/** A command that runs the test in a tenth of the time that npm takes. */
+/** Runs the test in a tenth of the time of npm. */
 export const quickTest = ['node', 'test/total.test.js'] as const
 
-/** The example with that command. */
+/** The example with `quickTest` as its test command. */
 export const quickShopFiles: typeof shopFiles = {
   ...shopFiles,
   '.agent-policy.yaml': `writes:\n  allow: ["src/**"]\nshell:\n  allow: ["${quickTest.join(' ')}"]\n`,
@@ -30,5 +30,5 @@ export const quickShopFiles: typeof shopFiles = {
 
 const withQuickTest = JSON.stringify(fixTest).replaceAll('["npm","test"]', JSON.stringify(quickTest))
 
-/** The prompt that has it repaired. */
+/** A prompt with which the simulated model repairs `quickShopFiles`. */
 export const quickFix = `The test fails. Fix it. [demo:script ${withQuickTest}]`

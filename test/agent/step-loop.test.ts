@@ -18,7 +18,7 @@ const settings: LoopSettings = {
   overheadTokens: 100,
 }
 
-/** Feeds events to the loop. Commands are shown by their type, with what tells them apart. */
+/** Feeds events to the loop. Returns commands as short texts: the type and the distinguishing fields. */
 function loop(changes: Partial<LoopSettings> = {}, history: readonly TurnItem[] = []) {
   let state = startLoop({ ...settings, ...changes }, history, userMessage('Fix it'))
   return {
@@ -86,7 +86,7 @@ function failed(more: Partial<Extract<LoopEvent, { type: 'ask_failed' }>['failur
 }
 
 describe('steps', () => {
-  test('a call is run, and its result goes to the model, which ends the run with its text', () => {
+  test('a call runs, the model gets its result, and its text ends the run', () => {
     const { feed, state } = loop()
     expect(feed(begin)).toEqual(['step: Step 1 of 10', 'ask first as user'])
     expect(feed(calls('fs_read'))).toEqual(['call fs_read'])
@@ -112,11 +112,11 @@ describe('steps', () => {
     ])
   })
 
-  test('a chat has no steps to tell', () => {
+  test('a chat emits no step headers', () => {
     expect(loop({ mode: 'chat' }).feed(begin, says('Hi'))).toEqual(['ask first as user', 'end completed'])
   })
 
-  test('an empty answer is asked for once more, then the run fails', () => {
+  test('an empty answer is requested once more, then the run fails', () => {
     const { feed } = loop()
     expect(feed(begin, says(' ')).slice(2)).toEqual([
       'notice: The answer of the model could not be used. Asking once more.',
@@ -125,7 +125,7 @@ describe('steps', () => {
     expect(feed(says('')).at(-1)).toBe('end failed')
   })
 
-  test('broken arguments and calls that were cut off go to the tools with their problem', () => {
+  test('broken arguments and truncated calls reach the tools with their problem', () => {
     for (const event of [calls('a {"x":'), answered({ ...answerOf(calls('a')), stop: 'max_tokens' })]) {
       const { state, feed } = loop()
       feed(begin, event)
@@ -134,10 +134,10 @@ describe('steps', () => {
   })
 })
 
-describe('an answer that breaks off', () => {
+describe('a truncated answer', () => {
   const broken = failed({ message: 'Cut.', status: 502, isBeforeAnswer: false })
 
-  test('is asked for once more in its step, as none of its calls has run, and then of the next model', () => {
+  test('is requested once more in its step, as none of its calls has run, and then from the next model', () => {
     const { feed } = loop()
     expect(feed(begin, broken).slice(2)).toEqual([
       'notice: first broke off its answer: Cut. It is asked once more.',
@@ -147,12 +147,12 @@ describe('an answer that breaks off', () => {
     expect(feed(broken)).toEqual(['notice: The answer broke off twice. Cut.', 'end failed'])
   })
 
-  test('is asked for again in a later step too', () => {
+  test('is requested again in a later step too', () => {
     const { feed } = loop()
     expect(feed(begin, broken, calls('a'), ended(), broken).at(-1)).toBe('ask first as agent')
   })
 
-  test('ends the run if asking again would not help', () => {
+  test('ends the run if another request would not help', () => {
     expect(
       loop()
         .feed(begin, failed({ status: 400, isBeforeAnswer: false }))
@@ -166,14 +166,14 @@ function answerOf(event: LoopEvent): Partial<Answer> {
 }
 
 describe('the same call', () => {
-  test('ends the run when it is asked for the fifth time', () => {
+  test('ends the run when the model makes it for the fifth time', () => {
     const { feed } = loop()
     feed(begin)
     for (let count = 1; count < 5; count += 1) expect(feed(calls('a'), ended())).toContain('call a')
     expect(feed(calls('a')).at(-1)).toBe('end repeated_call')
   })
 
-  test('counts also with others in between, and several in one answer', () => {
+  test('counts also with other calls in between, and several times in one answer', () => {
     expect(
       loop()
         .feed(begin, calls('a', 'b', 'a', 'b', 'a', 'a', 'a'), ...Array.from({ length: 6 }, () => ended()))
@@ -181,7 +181,7 @@ describe('the same call', () => {
     ).toBe('end repeated_call')
   })
 
-  test('is another call after a change, but the change itself counts on', () => {
+  test('does not count as repeated after a change, except the changing call itself', () => {
     const { feed } = loop({ maxSteps: 100 })
     feed(begin)
     for (let count = 1; count < 5; count += 1) {
@@ -194,7 +194,7 @@ describe('the same call', () => {
   })
 })
 
-/** A run whose call is under way. */
+/** Returns a run that waits for the result of a call. */
 function asking(changes: Partial<LoopSettings> = {}) {
   const running = loop(changes)
   running.feed(begin, calls('edit'))
@@ -202,7 +202,7 @@ function asking(changes: Partial<LoopSettings> = {}) {
 }
 
 describe('approvals', () => {
-  test('once allows once', () => {
+  test('the decision "once" allows one call', () => {
     const { feed } = asking()
     expect(feed(write)).toEqual(['ask_person', 'approval pending'])
     expect(feed(decide('once'))).toEqual(['approval once', 'allow'])
@@ -225,7 +225,7 @@ describe('approvals', () => {
     expect(feed(other)).toEqual(['ask_person', 'approval pending'])
   })
 
-  test('nobody is asked if approvals are switched off', () => {
+  test('asks nobody if approvals are switched off', () => {
     expect(asking({ requireApproval: false }).feed(write)).toEqual(['allow'])
   })
 
@@ -240,14 +240,14 @@ describe('approvals', () => {
     ])
   })
 
-  test('an approval in between makes refusals no row', () => {
+  test('an approval resets the count of refusals', () => {
     const { feed } = asking()
     const refusal = [write, decide('refuse'), ended({ outcome: 'approval_refused' })]
     feed(...refusal, calls('b'), ...refusal, calls('c'), write, decide('once'), ended({ isEffect: true }), calls('d'))
     expect(feed(...refusal)).not.toContain('end refused')
   })
 
-  test('expires with a call that ends first, and with the run', () => {
+  test('expires if the call or the run ends first', () => {
     expect(asking().feed(write, ended({ outcome: 'timed_out' }))).toContain('approval expired')
     const cancelled = asking()
     cancelled.feed(write, { type: 'stop', ending: { outcome: 'cancelled', reason: 'Cancelled.' } })
@@ -258,23 +258,23 @@ describe('approvals', () => {
 describe('a stop', () => {
   const stop: LoopEvent = { type: 'stop', ending: { outcome: 'cancelled', reason: 'Cancelled.' } }
 
-  test('aborts what is under way and ends the run when that has ended', () => {
+  test('aborts the running command and ends the run when that has ended', () => {
     const { feed, state } = loop()
     feed(begin, calls('a', 'b'))
     expect(feed(stop)).toEqual(['abort'])
     expect(feed(ended({ outcome: 'cancelled' }))).toEqual(['notice: Cancelled.', 'end cancelled'])
-    // Each call has a result, so that the history can go on.
+    // Each call needs a result, so that a later run can use the history.
     expect(newItems(state()).filter(({ type }) => type === 'tool_result')).toHaveLength(2)
     expect(feed(begin, says('x'))).toEqual([])
   })
 
-  test('wins over an answer that comes with it, and over a later stop', () => {
+  test('takes precedence over an answer at the same time, and over a later stop', () => {
     const { feed } = loop()
     feed(begin, stop, { type: 'stop', ending: { outcome: 'max_minutes', reason: 'Time.' } })
     expect(feed(calls('a')).at(-1)).toBe('end cancelled')
   })
 
-  test('before the first request ends at once', () => {
+  test('ends the run at once before the first request', () => {
     expect(loop().feed(stop)).toEqual(['notice: Cancelled.', 'end cancelled'])
   })
 })
@@ -285,7 +285,7 @@ describe('a failed request', () => {
     ['402', failed({ status: 402 })],
     ['500', failed({ status: 502 })],
     ['a missing model', failed({ status: 404, isModelMissing: true })],
-  ])('with %s goes to the next model, which is told, and keeps the initiator', (_, failure) => {
+  ])('with %s, the next model takes over with a notice and the same initiator', (_, failure) => {
     const { feed } = loop()
     expect(feed(begin, failure).slice(2)).toEqual([
       'notice: first did not answer: Too many. second takes over.',
@@ -315,7 +315,7 @@ describe('the JSON protocol', () => {
     expect(feed(says('{"finalSummary":"Yes","done":true}'))).toEqual(['answer: Yes', 'end completed'])
   })
 
-  test('asks once more for an answer that cannot be used, with the forms', () => {
+  test('requests another answer instead of an unusable one, and states the forms', () => {
     const { feed, state } = loop({ models: [json] })
     feed(begin, says('I did it.'))
     expect(JSON.stringify(newItems(state()).at(-1))).toContain('finalSummary')
@@ -337,7 +337,7 @@ function long(word: string): TurnItem[] {
 describe('a conversation that is too long', () => {
   const history = [...long('one'), ...long('two'), ...long('three'), ...long('four'), ...long('five')]
 
-  test('is summarised before the request, and the summary takes the place of what it tells', () => {
+  test('is summarised before the request, and the summary replaces the summarised items', () => {
     const { feed, state } = loop({}, history)
     expect(feed(begin).slice(1)).toEqual([
       'notice: The conversation is too long for the model. Its older part is replaced by a summary.',
@@ -350,18 +350,18 @@ describe('a conversation that is too long', () => {
     const [summary, ...others] = newItems(state())
     expect(summary).toMatchObject({ type: 'compaction', text: expect.stringContaining('They counted.') })
     expect(others.at(-1)).toEqual(userMessage('Fix it'))
-    // A later run begins at the summary.
+    // A later run starts at the summary.
     const later = startLoop(settings, [...history, ...newItems(state())], userMessage('More'))
     expect(later.items[0]).toBe(summary)
   })
 
-  test('goes on without a summary if the model gives none', () => {
+  test('continues without a summary if the model gives none', () => {
     const { feed } = loop({}, history)
     feed(begin)
     expect(feed({ type: 'summarised', text: undefined, usage: undefined }).at(-1)).toBe('ask first as user')
   })
 
-  test('is summarised after upstream has found it too long', () => {
+  test('is summarised after upstream has refused it as too long', () => {
     const { feed } = loop({}, long('one'))
     feed(begin)
     expect(feed(failed({ status: 400, isTooLong: true })).at(-1)).toBe('summarise')
@@ -378,14 +378,14 @@ describe('a conversation that is too long', () => {
     expect(state().phase).toBe('summarising')
     feed({ type: 'summarised', text: 'x', usage: undefined })
     expect(state().items[1]).toEqual(userMessage('Fix it'))
-    // No call lost its result.
+    // Each call still has its result.
     const types = state().items.map(({ type }) => type)
     expect(types.filter((type) => type === 'tool_call')).toHaveLength(
       types.filter((type) => type === 'tool_result').length,
     )
   })
 
-  test('in a chat loses its oldest messages for the request, and none in the history', () => {
+  test('in a chat, loses its oldest messages in the request, and none in the history', () => {
     const { feed, state } = loop({ mode: 'chat' }, history)
     expect(feed(begin)).toEqual([
       'notice: The conversation is too long for the model: its oldest messages are left out.',

@@ -37,7 +37,7 @@ const settings: AgentSettings = {
   requireApproval: true,
 }
 
-/** A task over a real folder with the real tools, and a real daemon in front of the simulated Copilot. */
+/** Creates a task with a real folder, the real tools, and a real daemon in front of the simulated Copilot. */
 export async function openAgent({
   files = {},
   mode = 'agent',
@@ -105,12 +105,12 @@ export async function openAgent({
   return { deps, task, events, root, demo, log, journal, session, cancel: () => cancel.abort() }
 }
 
-/** A prompt that makes the simulated model follow a script. */
+/** Returns a prompt that makes the simulated model follow a script. */
 export function scriptOf(...steps: readonly object[]): string {
   return `Do it. [demo:script ${JSON.stringify(steps)}]`
 }
 
-/** A script step of the JSON protocol. */
+/** Returns a script step that answers in the JSON protocol. */
 export function jsonStep(value: unknown): { readonly text: string } {
   return { text: `Here it is:\n\`\`\`json\n${JSON.stringify(value)}\n\`\`\`` }
 }

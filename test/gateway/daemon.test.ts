@@ -12,7 +12,7 @@ interface Found {
   readonly token: string
 }
 
-/** A daemon with a workspace and the gateway on a free port. */
+/** Starts a daemon with a workspace and the gateway on a free port. */
 async function openDaemon(files: Readonly<Record<string, string>> = {}, more = '') {
   const [dir, copilotHome] = [await makeFolder(files), await makeFolder()]
   const on = `workspaces: [${dir}]\ngateway: { enabled: true, port: 0 }\n${more}`
@@ -41,7 +41,7 @@ async function openDaemon(files: Readonly<Record<string, string>> = {}, more = '
   return { ...proxy, on, found, bind, rpc, sessionId, discoveryFile, gatewayDir }
 }
 
-it('a caller of /rpc uses a tool of a provider, by its name and through mcp.tools.call', async () => {
+it('a client of /rpc calls a tool of a provider by its name and through mcp.tools.call', async () => {
   const { bind, rpc, send } = await openDaemon()
   const provider = await bind()
   expect((await send('/sessions')).json()).toMatchObject({ sessions: [{ tools: expect.arrayContaining(['greet']) }] })
@@ -62,7 +62,7 @@ it('a caller of /rpc uses a tool of a provider, by its name and through mcp.tool
   expect(await failed).toMatchObject({ error: { code: -32000, data: { kind: 'failed', errorCode: 'NOT_FOUND' } } })
 })
 
-it('H10 a client that leaves during a call cancels it at the provider, and the late result is dropped', async () => {
+it('H10 a client that disconnects during a call cancels it at the provider, and the late result is dropped', async () => {
   const { bind, rpc } = await openDaemon()
   const provider = await bind()
   const client = await rpc()
@@ -78,7 +78,7 @@ it('H10 a client that leaves during a call cancels it at the provider, and the l
   expect(await answer).toMatchObject({ result: { data: 'in time' } })
 })
 
-it('what a provider keeps and surfaces is in the streams of the session, what it injects becomes a message', async () => {
+it('kept and surfaced texts are in the streams of the session, and an injected text becomes a message', async () => {
   const { bind, send, sessionId } = await openDaemon()
   const provider = await bind()
   provider.send({ type: 'push', level: 'keep', event: 'quiet' })
@@ -96,7 +96,7 @@ it('what a provider keeps and surfaces is in the streams of the session, what it
   expect((await send(`${path}/detour`)).json()).toMatchObject({
     entries: [{ provider: 'mine', level: 'surface', text: 'seen', metadata: { page: 1 } }],
   })
-  // The run that the injected text starts is told to the provider like any other.
+  // The provider also gets the lifecycle messages of the run that its injected text starts.
   expect(await provider.next()).toMatchObject({ type: 'session.lifecycle', state: 'started', sessionId })
   expect(await provider.next()).toMatchObject({ type: 'session.lifecycle', state: 'idle', sessionId })
   expect((await send(`/sessions/${sessionId}/messages`)).json()).toMatchObject({
@@ -168,7 +168,7 @@ it('the configuration opens, moves and closes the gateway while the daemon runs'
   expect(JSON.stringify(log)).not.toContain('ptk-')
 })
 
-it('a daemon that stops tells its providers, and takes its token away', async () => {
+it('a daemon that stops notifies its providers and removes its token', async () => {
   const { daemon, bind, discoveryFile } = await openDaemon()
   const provider = await bind([toolOf('slow')])
   const closing = daemon.close(10_000)

@@ -12,13 +12,13 @@ import { connectMcp } from '../mcp/server/support.ts'
 import { connect } from '../rpc/support.ts'
 import { makeFolder } from '../tools/session.ts'
 
-// The examples of the document as they are, but for the port. The page in test/fixtures is the document byte for byte;
-// requirements.test.ts compares each of its sentences.
+// Runs the examples of the protocol document unchanged except for the port. The page in test/fixtures is an exact copy of the
+// document; requirements.test.ts compares each of its sentences.
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const page = join(root, 'test/fixtures/gateway/provider-interface-core-profile.md')
 
-/** The complete example in this language: the last code block that connects. */
+/** Returns the complete example in a language: the last code block that connects. */
 async function exampleIn(language: string, port: number): Promise<string> {
   const text = await readFile(page, 'utf8')
   const blocks = [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, code = '']) => code)
@@ -27,7 +27,7 @@ async function exampleIn(language: string, port: number): Promise<string> {
   return code.replaceAll('ws://localhost:9400', `ws://localhost:${port}`)
 }
 
-/** A wire to the gateway that the test can cut. */
+/** Forwards connections to the gateway. The test can close them. */
 async function openWire(port: number) {
   const sockets = new Set<Socket>()
   const server = createServer((near) => {
@@ -56,7 +56,7 @@ async function openWire(port: number) {
   return { port: typeof address === 'object' ? (address?.port ?? 0) : 0, cut }
 }
 
-/** A folder below the repository's own, so that the example finds `ws`. */
+/** Creates a folder inside the repository, so that the example can import `ws`. */
 async function folder(): Promise<string> {
   const path = await mkdtemp(join(root, 'node_modules', '.provider-'))
   onTestFinished(() => rm(path, { recursive: true }))
@@ -94,7 +94,7 @@ async function runExample(language: 'js' | 'python', command: readonly [string, 
   await registered(1)
   const client = await connect(`${proxy.daemon.url.replace('http', 'ws')}/rpc`)
   const { client: mcp } = await connectMcp(`${proxy.daemon.url}/mcp`)
-  /** Each way to a tool: /rpc, an MCP client, the agent. */
+  /** Calls the tool through /rpc, an MCP client, and the agent. */
   async function callEachWay(): Promise<void> {
     const greeted = { result: { data: 'Hello, Alice!' } }
     expect(await client.ask('greet', { name: 'Alice' })).toMatchObject(greeted)
@@ -123,7 +123,7 @@ async function runExample(language: 'js' | 'python', command: readonly [string, 
   client.socket.close()
   const startedMs = performance.now()
   await proxy.daemon.close(10_000)
-  // It says goodbye: nobody waits for the deadline.
+  // The example sends goodbye, so the gateway does not wait for the deadline.
   expect(performance.now() - startedMs).toBeLessThan(4000)
   await ended
   return printed

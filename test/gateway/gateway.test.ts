@@ -5,7 +5,7 @@ import { failureOf } from '../tools/session.ts'
 import { authenticate, bind, connectRaw, openTestGateway, setTimer, toolOf } from './support.ts'
 
 describe('a provider', () => {
-  it('is shown the sessions after the right token', async () => {
+  it('gets the sessions after the correct token', async () => {
     const of = await openTestGateway({ names: ['foo', 'bar'] })
     const provider = await connectRaw(of.url)
     provider.send({ type: 'auth', token: of.token() })
@@ -53,7 +53,7 @@ describe('a provider', () => {
     expect(provider.waiting()).toEqual([])
   })
 
-  it('says why a call failed, with its error code', async () => {
+  it('reports the reason of a failed call with its error code', async () => {
     const of = await openTestGateway()
     const provider = await bind(of)
     const failed = failureOf(of.call('greet', { name: 'x' }))
@@ -69,7 +69,7 @@ describe('a provider', () => {
     expect(of.toolNames()).toEqual([])
   })
 
-  it('gets its results through in the order in which it sends them', async () => {
+  it('delivers results in the order in which it sends them', async () => {
     const of = await openTestGateway()
     const provider = await bind(of)
     const order: number[] = []
@@ -84,7 +84,7 @@ describe('a provider', () => {
     expect(order).toEqual(Array.from({ length: 50 }, (_, index) => index))
   })
 
-  it('is told of runs of its session', async () => {
+  it('gets lifecycle messages for runs of its session', async () => {
     const of = await openTestGateway({ names: ['foo', 'bar'] })
     const provider = await authenticate(of)
     provider.send({ type: 'hello', name: 'x', protocolVersion: 2, session: of.session.id })
@@ -99,7 +99,7 @@ describe('a provider', () => {
     expect(provider.waiting()).toEqual([])
   })
 
-  it('that speaks with the WebSocket of Node.js itself is served', async () => {
+  it('can use the WebSocket of Node.js', async () => {
     const of = await openTestGateway()
     const socket = new globalThis.WebSocket(of.url)
     const first = Promise.withResolvers<unknown>()
@@ -136,7 +136,7 @@ describe('push', () => {
     ])
   })
 
-  it('that cannot be stored is logged and ends nothing', async () => {
+  it('that cannot be stored is logged, and the connection stays', async () => {
     const of = await openTestGateway({
       deps: {
         push: () => {
@@ -152,7 +152,7 @@ describe('push', () => {
 })
 
 describe('approval', () => {
-  it('is asked for with the arguments, without an entry in the policy, also in a read-only workspace', async () => {
+  it('shows the arguments and needs no entry in the policy, also in a read-only workspace', async () => {
     const of = await openTestGateway()
     const provider = await bind(of)
     const asked: unknown[] = []
@@ -172,7 +172,7 @@ describe('approval', () => {
     expect(asked).toEqual([['greet', 'my-provider', { args: { name: 'Alice' } }]])
   })
 
-  it('that is refused keeps the call from the provider', async () => {
+  it('that is refused prevents the call', async () => {
     const of = await openTestGateway()
     const provider = await bind(of)
     const failure = await failureOf(of.call('greet', { name: 'Alice' }, { approve: async () => false }))
@@ -180,7 +180,7 @@ describe('approval', () => {
     expect(provider.waiting()).toEqual([])
   })
 
-  it('is not asked for where the tool says that it only reads', async () => {
+  it('is not needed for a tool with readOnlyHint', async () => {
     const of = await openTestGateway()
     const provider = await bind(of, { tools: [toolOf('look', { annotations: { readOnlyHint: true } })] })
     const result = of.call('look', {}, { approve: () => Promise.reject(new Error('nobody is to be asked')) })
@@ -209,7 +209,7 @@ describe('tools of a session', () => {
     await vi.waitFor(() => expect(announced).toHaveLength(3))
   })
 
-  it('stay when an update is refused, and calls of removed tools go on', async () => {
+  it('stay when an update is refused, and calls of removed tools continue', async () => {
     const of = await openTestGateway()
     const provider = await bind(of)
     const result = of.call('greet', { name: 'x' })
@@ -224,7 +224,7 @@ describe('tools of a session', () => {
     expect((await failureOf(of.call('greet', { name: 'x' }))).kind).toBe('failed')
   })
 
-  it('are gone after goodbye and after a lost connection, and come back with a new one', async () => {
+  it('are removed after goodbye and after a lost connection, and return with a new one', async () => {
     const of = await openTestGateway()
     const first = await bind(of)
     first.send({ type: 'goodbye', reason: 'shutting down' })
@@ -280,7 +280,7 @@ describe('names', () => {
     expect(of.toolNames()).toEqual(['greet'])
   })
 
-  it('of one provider in two sessions do not meet', async () => {
+  it('of one provider in two sessions do not conflict', async () => {
     const of = await openTestGateway({ names: ['foo', 'bar'] })
     const [, other] = of.workspaces.sessions()
     const first = await bind(of)
@@ -300,7 +300,7 @@ describe('names', () => {
 })
 
 describe('the end', () => {
-  it('of the gateway gives providers time to say goodbye', async () => {
+  it('of the gateway gives providers time to send goodbye', async () => {
     const of = await openTestGateway()
     const polite = await bind(of, { name: 'polite', tools: [] })
     const closing = of.gateway.close(60_000)
@@ -317,7 +317,7 @@ describe('the end', () => {
     await expect(connectRaw(of.url)).rejects.toThrow('ECONNREFUSED')
   })
 
-  it('of the gateway ends a provider that does not leave', async () => {
+  it('of the gateway closes the connection of a provider that stays', async () => {
     const of = await openTestGateway()
     const stubborn = await bind(of)
     const lost = failureOf(of.call('greet', { name: 'x' }))
@@ -329,7 +329,7 @@ describe('the end', () => {
     await closing
   })
 
-  it('of a session is told to its providers', async () => {
+  it('of a session is announced to its providers', async () => {
     const of = await openTestGateway()
     const provider = await bind(of)
     await of.removeWorkspaces()
@@ -339,7 +339,7 @@ describe('the end', () => {
     expect(of.providers.bound()).toEqual([])
   })
 
-  it('of a call by its caller is told to the provider, with the reason', async () => {
+  it('of a call by its caller is sent to the provider with the reason', async () => {
     const of = await openTestGateway()
     const provider = await bind(of, { tools: [toolOf('slow', { timeout: 50 }), toolOf('long')] })
     const timedOut = failureOf(of.call('slow'))
@@ -377,7 +377,7 @@ describe('a web page', () => {
   })
 })
 
-it('a plain request is told to use WebSocket, and gets no token', async () => {
+it('a plain request gets an error that names WebSocket, and no token', async () => {
   const of = await openTestGateway()
   for (const path of ['/', '/providers', '/token', '/token/rotate', '/.provider-token']) {
     for (const method of ['GET', 'POST']) {
@@ -391,7 +391,7 @@ it('a plain request is told to use WebSocket, and gets no token', async () => {
   }
 })
 
-it('H12 what a tool answers is data, and reaches no log', async () => {
+it('H12 the result of a tool is data, and is not logged', async () => {
   const of = await openTestGateway()
   const provider = await bind(of)
   const hostile = 'data: {"x":1}\n\nevent: done\n\n\u001b[31mred\u001b[0m {"jsonrpc":"2.0","id":1,"result":{}}'
@@ -408,7 +408,7 @@ it('H12 what a tool answers is data, and reaches no log', async () => {
   expect(text).not.toContain('\u001b')
 })
 
-it('the token reaches no log', async () => {
+it('the token is not logged', async () => {
   const of = await openTestGateway()
   const provider = await connectRaw(of.url)
   provider.send({ type: 'auth', token: 'ptk-wrong-one' })
@@ -420,7 +420,7 @@ it('the token reaches no log', async () => {
   expect(of.secrets).toContain(of.token())
 })
 
-it('a port in use is told once with who holds it, and the gateway opens when the port is free', async () => {
+it('a port in use is logged once with the program that uses it, and the gateway opens when the port is free', async () => {
   const first = await openTestGateway()
   const { port } = new URL(first.url)
   const retries: { readonly run: () => void; readonly delayMs: number }[] = []
@@ -453,7 +453,7 @@ it('a port in use is told once with who holds it, and the gateway opens when the
   await bind({ ...second, url: second.gateway.url() ?? '' })
 })
 
-it('a gateway that waits for its port ends at once', async () => {
+it('a gateway that waits for its port closes at once', async () => {
   const first = await openTestGateway()
   const { port } = new URL(first.url)
   const second = await openTestGateway({ settings: { gateway: { enabled: true, port: Number(port) } } })
@@ -461,7 +461,7 @@ it('a gateway that waits for its port ends at once', async () => {
   expect(second.gateway.url()).toBeUndefined()
 })
 
-it('A11 wrong tokens are closed at once, later ones after a growing delay, and the right one is never slowed', async () => {
+it('A11 connections with wrong tokens are closed, later ones after a growing delay, and a correct token is never delayed', async () => {
   const delays: number[] = []
   const of = await openTestGateway({
     deps: {
@@ -475,7 +475,7 @@ it('A11 wrong tokens are closed at once, later ones after a growing delay, and t
   for (let count = 0; count < 12; count += 1) {
     const provider = await connectRaw(of.url)
     provider.send({ type: 'auth', token: `ptk-wrong-${count}` })
-    // Nothing else is answered meanwhile, least of all a second guess.
+    // The connection ignores further messages meanwhile, also a second guess.
     provider.send({ type: 'auth', token: of.token() })
     expect(await provider.next()).toMatchObject({ type: 'error', code: 'AUTH_FAILED' })
     expect(await provider.closed).toBe(1008)

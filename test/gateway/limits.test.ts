@@ -8,7 +8,7 @@ import { authenticate, bind, connectRaw, openTestGateway, readMessage, setTimer,
 
 const megabyte = 1024 * 1024
 
-/** A message of exactly this many bytes. */
+/** Returns a message of exactly this size. */
 function sized(message: object, field: string, sizeBytes: number): string {
   const empty = JSON.stringify({ ...message, [field]: '' })
   return JSON.stringify({ ...message, [field]: 'x'.repeat(sizeBytes - empty.length) })
@@ -30,7 +30,7 @@ it('H01 a connection without auth is closed after 5 seconds', async () => {
   expect(delays).toContain(5000)
 })
 
-it('H02 a message of 2 MB is taken, one byte more gets PAYLOAD_TOO_LARGE, and the connection stays', async () => {
+it('H02 a message of 2 MB is accepted, one byte more gets PAYLOAD_TOO_LARGE, and the connection stays', async () => {
   const of = await openTestGateway()
   const provider = await bind(of)
   const push = { type: 'push', level: 'keep' }
@@ -42,7 +42,7 @@ it('H02 a message of 2 MB is taken, one byte more gets PAYLOAD_TOO_LARGE, and th
   await vi.waitFor(() => expect(of.pushes).toHaveLength(2))
 })
 
-it('H02 a result of 5 MB is taken, one byte more fails its call at once', async () => {
+it('H02 a result of 5 MB is accepted, one byte more fails its call at once', async () => {
   const of = await openTestGateway({ settings: { workspace: { 'max-file-mb': 8 } } })
   const provider = await bind(of)
   const first = of.call('greet', { name: 'x' })
@@ -57,14 +57,14 @@ it('H02 a result of 5 MB is taken, one byte more fails its call at once', async 
   expect(of.toolNames()).toEqual(['greet'])
 })
 
-it('H02 sizes are those of UTF-8, not of characters', async () => {
+it('H02 sizes count bytes of UTF-8, not characters', async () => {
   const of = await openTestGateway()
   const provider = await bind(of)
   provider.send({ type: 'push', level: 'keep', event: 'ä'.repeat(megabyte) })
   expect(await provider.next()).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' })
 })
 
-it('a result is cut to what a caller may be given, and says so', async () => {
+it('a result is cut to the limit for callers and marked as truncated', async () => {
   const of = await openTestGateway({ settings: { workspace: { 'max-file-mb': 1 } } })
   const provider = await bind(of)
   const result = of.call('greet', { name: 'x' })
@@ -75,7 +75,7 @@ it('a result is cut to what a caller may be given, and says so', async () => {
   expect(String(data)).toHaveLength(2 * megabyte - 12)
 })
 
-it('H02 a message above 16 MB is answered before its connection closes with 1009', async () => {
+it('H02 a message above 16 MB gets an error before its connection closes with 1009', async () => {
   const of = await openTestGateway()
   const provider = await bind(of)
   const lost = failureOf(of.call('greet', { name: 'x' }))
@@ -93,7 +93,7 @@ it('arguments above 2 MB are not sent', async () => {
   expect(provider.waiting()).toEqual([])
 })
 
-it('H03 101 tools are refused whole, and the earlier tools stay', async () => {
+it('H03 101 tools are all refused, and the earlier tools stay', async () => {
   const of = await openTestGateway()
   const provider = await bind(of)
   const tools = Array.from({ length: 101 }, (_, index) => toolOf(`t${index}`))
@@ -104,7 +104,7 @@ it('H03 101 tools are refused whole, and the earlier tools stay', async () => {
   await vi.waitFor(() => expect(of.toolNames()).toHaveLength(100))
 })
 
-it('H05 hostile schemas are refused, or bounded when they are used, and nothing is fetched', async () => {
+it('H05 malicious schemas are refused or limited when they are used, and nothing is fetched', async () => {
   let connections = 0
   const trap = createServer((socket) => {
     connections += 1
@@ -141,7 +141,7 @@ it('H05 hostile schemas are refused, or bounded when they are used, and nothing 
   const of = await openTestGateway()
   const provider = await authenticate(of)
   const hello = { type: 'hello', name: 'x', protocolVersion: 2, session: of.session.id }
-  // 10,000 levels are no message at all.
+  // A message with 10,000 levels is malformed.
   const levels = `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`
   provider.sendText(`{"type":"hello","tools":[{"name":"t","description":"","parameters":${levels}}]}`)
   expect(await provider.next()).toMatchObject({ code: 'INVALID_JSON' })
@@ -187,7 +187,7 @@ it.each([
   expect(readTools([tool], () => undefined)).toMatchObject({ ok: false, code: 'INVALID_JSON' })
 })
 
-it('H07 a result for the call of another provider is ignored, and its sender warned', async () => {
+it('H07 a result for the call of another provider is ignored, and its sender gets an error', async () => {
   const of = await openTestGateway()
   const honest = await bind(of, { name: 'honest', tools: [toolOf('honest')] })
   const liar = await bind(of, { name: 'liar', tools: [toolOf('liar')] })
@@ -199,7 +199,7 @@ it('H07 a result for the call of another provider is ignored, and its sender war
   expect(await result).toEqual({ data: 'the truth' })
 })
 
-it('H08 a call fails at once when its provider drops, and is not sent again', async () => {
+it('H08 a call fails at once when its provider disconnects, and is not sent again', async () => {
   const of = await openTestGateway()
   const first = await bind(of)
   const lost = failureOf(of.call('greet', { name: 'x' }))
@@ -228,7 +228,7 @@ it('H09 a provider that never answers fails the call at the time limit of the to
   expect(of.workspaces.tools.list(of.session).find(({ name }) => name === 'endless')?.timeoutMs).toBe(3_600_000)
 })
 
-it('H11 a provider that floods is limited, then closed, and another one answers meanwhile', async () => {
+it('H11 a provider that floods is limited, then closed, while another one answers', async () => {
   const of = await openTestGateway()
   const honest = await bind(of, { name: 'honest', tools: [toolOf('honest')] })
   const flood = await bind(of, { name: 'flood', tools: [toolOf('flood')] })
@@ -244,7 +244,7 @@ it('H11 a provider that floods is limited, then closed, and another one answers 
   expect(of.toolNames()).toEqual(['honest'])
 })
 
-it('RATE_LIMITED is over after a second, and results that are waited for are never limited', () => {
+it('RATE_LIMITED ends after a second, and expected results are never limited', () => {
   let allowance = fullAllowance(0)
   const send = (atMs: number, sizeBytes = 10) => {
     const charged = charge(allowance, sizeBytes, atMs)
@@ -254,7 +254,7 @@ it('RATE_LIMITED is over after a second, and results that are waited for are nev
   for (let count = 0; count < 400; count += 1) expect(send(0)).toBe('ok')
   expect(send(0)).toBe('limited')
   expect(send(1000)).toBe('ok')
-  // A large message costs more.
+  // A large message costs more of the allowance.
   expect(send(1000, 2 * megabyte)).toBe('limited')
   expect(send(5000, 2 * megabyte)).toBe('ok')
   for (let count = 0; count < 2000; count += 1) send(5001)
@@ -285,7 +285,7 @@ it('a call above 1000 in progress is refused', async () => {
   expect(new Set((await Promise.all(calls)).map(({ kind }) => kind))).toEqual(new Set(['failed']))
 })
 
-it('H14 a provider that stops reading is cut when too much waits for it', async () => {
+it('H14 a provider that stops reading is disconnected when its queue is too large', async () => {
   const of = await openTestGateway()
   const provider = await bind(of)
   provider.socket.pause()
@@ -298,14 +298,14 @@ it('H14 a provider that stops reading is cut when too much waits for it', async 
   await vi.waitFor(() => expect(of.providers.bound()).toEqual([]))
 })
 
-it('a provider that answers no ping is gone', async () => {
+it('a provider that answers no ping is disconnected', async () => {
   const of = await openTestGateway({ pingMs: 50 })
   const provider = await bind(of)
   provider.socket.pause()
   await vi.waitFor(() => expect(of.toolNames()).toEqual([]))
 })
 
-it('a provider that reconnects in a loop leaves nothing behind', async () => {
+it('a provider that reconnects in a loop leaks nothing', async () => {
   const of = await openTestGateway()
   for (let count = 0; count < 50; count += 1) {
     const provider = await bind(of)

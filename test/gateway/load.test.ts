@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest'
 import { ToolError } from '../../src/workspace/tool-error.ts'
 import { authenticate, greet, openTestGateway, readMessage, toolOf, type RawProvider } from './support.ts'
 
-/** Answers every call with its arguments; `lose` says which calls end the connection instead. */
+/** Answers each call with its arguments, or closes the connection if `lose` returns true. */
 function answerCalls(provider: RawProvider, lose: () => boolean = () => false): void {
   provider.socket.on('message', (data) => {
     const { type, id, args } = readMessage(data)
@@ -27,7 +27,7 @@ it(
     }
     await vi.waitFor(() => expect(of.toolNames()).toHaveLength(5000), { timeout: 20_000 })
     await vi.waitFor(() => expect(announced.length).toBeGreaterThan(0))
-    // A slow machine may need more than one batch of 200 ms for all of them, never one for each provider.
+    // A slow machine may need several batches of 200 ms, but not one for each provider.
     expect(announced.length).toBeLessThan(25)
     const results = await Promise.all(
       Array.from({ length: 50 }, (_, index) => of.call(`p${index}.t${index}`, { index })),
@@ -43,11 +43,11 @@ it('of 10,000 calls with 1 % lost connections, every call ends exactly once', { 
   let received = 0
   const over = new AbortController()
   const ready = Promise.withResolvers<void>()
-  /** Connects again whenever the connection is lost. */
+  /** Reconnects after each lost connection. */
   async function keepConnected(): Promise<void> {
     while (!over.signal.aborted) {
       const provider = await authenticate(of)
-      // Before `hello`: a call may follow the answer to it in one packet.
+      // Listen before sending `hello`, because its answer and a call may arrive in one packet.
       answerCalls(provider, () => {
         received += 1
         return received % 100 === 0
@@ -72,7 +72,7 @@ it('of 10,000 calls with 1 % lost connections, every call ends exactly once', { 
         const failure = error instanceof ToolError ? error.failure : undefined
         if (failure?.kind !== 'failed') throw error
         if (failure.errorCode === 'DISCONNECTED') lost += 1
-        // While the provider is away, its tool does not exist.
+        // While the provider is disconnected, its tool does not exist.
         else failed += 1
         await vi.waitFor(() => expect(of.toolNames()).toEqual(['greet']), { interval: 1, timeout: 10_000 })
       }

@@ -18,7 +18,7 @@ const message = (value: object | string): Input => ({
 const hello = { type: 'hello', name: 'mine', protocolVersion: 2, session: 'abc123' }
 const [tool] = [{ name: 'greet', description: 'Say hello', parameters: { type: 'object' } }]
 
-/** The state and actions after all inputs; the actions of the last one. */
+/** Returns the state after all inputs, and the actions of the last one. */
 function after(...inputs: readonly Input[]): { readonly state: ConnectionState; readonly actions: readonly Action[] } {
   let state: ConnectionState = startState
   let actions: readonly Action[] = []
@@ -45,7 +45,7 @@ const settled = (actions: readonly Action[]) =>
 const names = (actions: readonly Action[]) => actions.map((action) => action.do)
 
 describe('states', () => {
-  test('a provider authenticates, greets and is bound', () => {
+  test('a provider sends auth and hello, and is bound', () => {
     expect(after(authed)).toEqual({
       state: { at: 'await_hello' },
       actions: [
@@ -61,7 +61,7 @@ describe('states', () => {
     ])
   })
 
-  test('a hello without tools is taken', () => {
+  test('a hello without tools is accepted', () => {
     expect(after(authed, message(hello)).state).toMatchObject({ at: 'bound' })
   })
 
@@ -114,7 +114,7 @@ describe('states', () => {
     expect(step(state, message({ type: 'goodbye', ...odd }), world).state.at).toBe('disconnected')
   })
 
-  test('nothing happens after the end', () => {
+  test('inputs after the end have no effect', () => {
     const { state } = after(authed, greeted, message({ type: 'goodbye', reason: 'shutting down' }))
     expect(state).toEqual({ at: 'disconnected' })
     for (const input of [authed, greeted, call(1), { type: 'closed' } as const]) {
@@ -140,7 +140,7 @@ describe('fatal errors', () => {
 })
 
 describe('errors that a provider can recover from', () => {
-  test('after INVALID_SESSION, another hello is taken', () => {
+  test('after INVALID_SESSION, another hello is accepted', () => {
     const refused = after(authed, message({ ...hello, session: 'def456' }))
     expect(sent(refused.actions)).toEqual([
       {
@@ -154,14 +154,14 @@ describe('errors that a provider can recover from', () => {
     expect(step(refused.state, greeted, world).state.at).toBe('bound')
   })
 
-  test('after TOOL_CONFLICT, a hello with another name is taken', () => {
+  test('after TOOL_CONFLICT, a hello with another name is accepted', () => {
     const refused = after(authed, message({ ...hello, tools: [{ ...tool, name: 'taken' }] }))
     expect(sent(refused.actions)).toMatchObject([{ code: 'TOOL_CONFLICT', replyTo: 'hello' }])
     expect(refused.state).toEqual({ at: 'await_hello' })
     expect(step(refused.state, greeted, world).state.at).toBe('bound')
   })
 
-  test('more than 100 tools get PAYLOAD_TOO_LARGE, 100 are taken', () => {
+  test('more than 100 tools get PAYLOAD_TOO_LARGE, 100 are accepted', () => {
     const many = Array.from({ length: 101 }, (_, index) => ({ ...tool, name: `t${index}` }))
     const refused = after(authed, message({ ...hello, tools: many }))
     expect(sent(refused.actions)).toMatchObject([{ code: 'PAYLOAD_TOO_LARGE', replyTo: 'hello' }])
@@ -192,7 +192,7 @@ describe('errors that a provider can recover from', () => {
 })
 
 describe('tools.update', () => {
-  test('replaces the list and is silent', () => {
+  test('replaces the list without an answer', () => {
     const { actions } = after(authed, greeted, message({ type: 'tools.update', tools: [{ ...tool, name: 'b' }] }))
     expect(actions).toMatchObject([{ do: 'replace_tools', tools: [{ name: 'b' }] }])
   })
@@ -210,7 +210,7 @@ describe('tools.update', () => {
     expect(sent(actions)).toMatchObject([{ code, replyTo: 'tools.update' }])
   })
 
-  test('takes the sessionId of the own session', () => {
+  test('accepts the sessionId of its own session', () => {
     const { actions } = after(authed, greeted, message({ type: 'tools.update', tools: [], sessionId: 'abc123' }))
     expect(names(actions)).toEqual(['replace_tools'])
   })
@@ -247,7 +247,7 @@ describe('push', () => {
     expect(sent(actions)).toMatchObject([{ code: 'INVALID_JSON', replyTo: 'push' }])
   })
 
-  test('for another session is refused, for the own one taken', () => {
+  test('for another session is refused, for its own one accepted', () => {
     expect(errorOf(after(authed, greeted, message({ ...push, sessionId: 'def456' })).actions)?.code).toBe(
       'INVALID_SESSION',
     )
@@ -262,7 +262,7 @@ describe('calls', () => {
     expect((state as Bound).pending).toEqual(new Set([idOf(1)]))
   })
 
-  test('H06 the first result wins, later ones are dropped in silence', () => {
+  test('H06 the first result counts, later ones are dropped without an error', () => {
     const first = after(authed, greeted, call(1), message({ type: 'tool.result', id: idOf(1), data: 'one' }))
     expect(settled(first.actions)).toEqual([[idOf(1), { ok: true, data: 'one' }]])
     for (const late of [{ data: 'two' }, { error: 'no' }, { data: 1, error: 'no' }, {}]) {
@@ -391,7 +391,7 @@ describe('messages that may be any result', () => {
 })
 
 describe('the end', () => {
-  test('takes the tools away and fails all pending calls, by goodbye or by a lost connection', () => {
+  test('removes the tools and fails all pending calls, after goodbye or a lost connection', () => {
     for (const input of [message({ type: 'goodbye' }), { type: 'closed' } as const]) {
       const { state, actions } = after(authed, greeted, call(1), call(2), input)
       expect(state.at).toBe('disconnected')
@@ -403,7 +403,7 @@ describe('the end', () => {
     }
   })
 
-  test('is announced with a deadline to a bound provider only', () => {
+  test('is announced with a deadline only to a bound provider', () => {
     const bound = after(authed, greeted, { type: 'shutdown', deadlineMs: 10_000 })
     expect(bound.state.at).toBe('bound')
     expect(sent(bound.actions)).toEqual([
@@ -412,7 +412,7 @@ describe('the end', () => {
     expect(names(after(authed, { type: 'shutdown', deadlineMs: 10_000 }).actions)).toEqual(['close'])
   })
 
-  test('a provider hears of runs', () => {
+  test('a provider gets lifecycle messages of runs', () => {
     expect(sent(after(authed, greeted, { type: 'lifecycle', state: 'idle' }).actions)).toEqual([
       { type: 'session.lifecycle', sessionId: 'abc123', state: 'idle' },
     ])

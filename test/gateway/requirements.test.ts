@@ -6,7 +6,7 @@ import { requirements } from './requirements.ts'
 const here = fileURLToPath(new URL('.', import.meta.url))
 const document = readFileSync(`${here}../fixtures/gateway/provider-interface-core-profile.md`, 'utf8')
 
-/** The sentences, list items and table rows of a page, without its headings and code. */
+/** Returns the sentences, list items and table rows of a page, without its headings and code. */
 function sentencesOf(page: string): readonly string[] {
   const blocks = page.replaceAll(/^```.*?^```[^\n]*\n/gms, '').split(/\n\s*\n/)
   return blocks.flatMap((block) => {
@@ -16,7 +16,7 @@ function sentencesOf(page: string): readonly string[] {
       .map((line) => line.trim())
     const [first = ''] = lines
     if (first === '' || first.startsWith('#') || first === '---') return []
-    // Below the head of a table and its rule.
+    // Skip the header of a table and the line after it.
     if (first.startsWith('|')) return lines.slice(2)
     const items: string[] = []
     for (const line of lines) {

@@ -1,7 +1,6 @@
 /**
- * Every sentence and table row of test/fixtures/gateway/provider-interface-core-profile.md, in its order, with the titles of
- * the tests that show it, or the reason why there is nothing to show. requirements.test.ts compares the table with the document
- * and with the tests.
+ * Each sentence and table row of test/fixtures/gateway/provider-interface-core-profile.md in order, with the titles of its tests
+ * or the reason why it needs none. requirements.test.ts compares this table with the document and with the tests.
  */
 export const requirements: readonly Requirement[] = [
   {
@@ -12,7 +11,7 @@ export const requirements: readonly Requirement[] = [
   {
     id: 'P002',
     sentence: 'It covers token-authenticated project providers that expose tools to a single Copilot session.',
-    tests: ['a provider authenticates, greets and is bound'],
+    tests: ['a provider sends auth and hello, and is bound'],
   },
   {
     id: 'P003',
@@ -26,7 +25,7 @@ export const requirements: readonly Requirement[] = [
     id: 'P004',
     sentence: '| **AwaitAuth** | `auth` | `sessions` or `error` |',
     tests: [
-      'is shown the sessions after the right token',
+      'gets the sessions after the correct token',
       'the token of auth %j ends with AUTH_FAILED',
       'in %s a message of type %s gets UNKNOWN_TYPE and changes nothing',
     ],
@@ -35,8 +34,8 @@ export const requirements: readonly Requirement[] = [
     id: 'P005',
     sentence: '| **AwaitHello** | `hello` | `hello.ack` or `error` |',
     tests: [
-      'a provider authenticates, greets and is bound',
-      'after INVALID_SESSION, another hello is taken',
+      'a provider sends auth and hello, and is bound',
+      'after INVALID_SESSION, another hello is accepted',
       'in %s a message of type %s gets UNKNOWN_TYPE and changes nothing',
     ],
   },
@@ -45,17 +44,17 @@ export const requirements: readonly Requirement[] = [
     sentence:
       '| **Bound** | `tool.result`, `push`, `tools.update`, `goodbye` | `tool.call`, `tool.cancel`, `session.lifecycle`, `error` |',
     tests: [
-      'a provider authenticates, greets and is bound',
+      'a provider sends auth and hello, and is bound',
       'are sent with an id of their own and the session',
       'H06 a cancel for %s ends a call, and its late results are dropped',
-      'is told of runs of its session',
+      'gets lifecycle messages for runs of its session',
       'in %s a message of type %s gets UNKNOWN_TYPE and changes nothing',
     ],
   },
   {
     id: 'P007',
     sentence: 'The gateway generates a unique token for the running gateway instance.',
-    tests: ['H15 a new token closes the connections of all providers, and the old one is worth nothing'],
+    tests: ['H15 a new token closes the connections of all providers, and the old one is invalid'],
   },
   { id: 'P008', sentence: 'Providers can discover it from:', reason: 'introduces the two places that follow' },
   {
@@ -71,28 +70,28 @@ export const requirements: readonly Requirement[] = [
     sentence:
       '`<COPILOT_HOME or ~/.copilot>/extensions/tap/.provider-token` when launched from a sibling terminal or by SDK auto-discovery.',
     tests: [
-      'the token lies where providers look, for this user alone, and goes when the gateway closes',
-      'a caller of /rpc uses a tool of a provider, by its name and through mcp.tools.call',
+      'the token file is where providers look, readable by this user only, and removed when the gateway closes',
+      'a client of /rpc calls a tool of a provider by its name and through mcp.tools.call',
     ],
   },
   {
     id: 'P011',
     sentence: 'The gateway writes the token file with restrictive permissions and removes it when the gateway stops.',
     tests: [
-      'the token lies where providers look, for this user alone, and goes when the gateway closes',
-      'a daemon that stops tells its providers, and takes its token away',
-      'the token of a running daemon stays; that of a killed one is replaced, with its record',
+      'the token file is where providers look, readable by this user only, and removed when the gateway closes',
+      'a daemon that stops notifies its providers and removes its token',
+      'the token of a running daemon stays; that of a killed one is replaced with its record',
     ],
   },
   {
     id: 'P012',
     sentence: 'Provider sends the token as the first message:',
-    tests: ['a provider authenticates, greets and is bound'],
+    tests: ['a provider sends auth and hello, and is bound'],
   },
   {
     id: 'P013',
     sentence: '**Success →** gateway sends `sessions`.',
-    tests: ['is shown the sessions after the right token'],
+    tests: ['gets the sessions after the correct token'],
   },
   {
     id: 'P014',
@@ -105,11 +104,11 @@ export const requirements: readonly Requirement[] = [
     tests: ['in %s a message of type %s gets UNKNOWN_TYPE and changes nothing'],
   },
   { id: 'P016', sentence: 'Required fields: `type`, `token`.', tests: ['the token of auth %j ends with AUTH_FAILED'] },
-  { id: 'P017', sentence: 'Sent after successful auth.', tests: ['is shown the sessions after the right token'] },
+  { id: 'P017', sentence: 'Sent after successful auth.', tests: ['gets the sessions after the correct token'] },
   {
     id: 'P018',
     sentence: 'Provider picks one `id` for `hello`.',
-    tests: ['a provider authenticates, greets and is bound', 'after INVALID_SESSION, another hello is taken'],
+    tests: ['a provider sends auth and hello, and is bound', 'after INVALID_SESSION, another hello is accepted'],
   },
   {
     id: 'P019',
@@ -132,34 +131,34 @@ export const requirements: readonly Requirement[] = [
   {
     id: 'P022',
     sentence: '| `session` | yes | Session `id` from `sessions.active` |',
-    tests: ['a hello without %s gets INVALID_JSON', 'after INVALID_SESSION, another hello is taken'],
+    tests: ['a hello without %s gets INVALID_JSON', 'after INVALID_SESSION, another hello is accepted'],
   },
   {
     id: 'P023',
     sentence:
       '| `tools` | no | Array of tool defs. Each: `name`, `description`, `parameters` (JSON Schema). Optional `timeout` (ms). |',
     tests: [
-      'a hello without tools is taken',
+      'a hello without tools is accepted',
       'the tool %j is refused',
       'H09 a provider that never answers fails the call at the time limit of the tool, or of the workspace',
     ],
   },
-  { id: 'P024', sentence: '**Success →** `hello.ack`.', tests: ['a provider authenticates, greets and is bound'] },
+  { id: 'P024', sentence: '**Success →** `hello.ack`.', tests: ['a provider sends auth and hello, and is bound'] },
   {
     id: 'P025',
     sentence: '**Failure →** `error` (`INVALID_SESSION`, `UNSUPPORTED_VERSION`, `TOOL_CONFLICT`).',
     tests: [
-      'after INVALID_SESSION, another hello is taken',
+      'after INVALID_SESSION, another hello is accepted',
       'protocolVersion %s ends with UNSUPPORTED_VERSION',
-      'after TOOL_CONFLICT, a hello with another name is taken',
+      'after TOOL_CONFLICT, a hello with another name is accepted',
     ],
   },
-  { id: 'P026', sentence: 'Provider is now **Bound**.', tests: ['a provider authenticates, greets and is bound'] },
+  { id: 'P026', sentence: 'Provider is now **Bound**.', tests: ['a provider sends auth and hello, and is bound'] },
   {
     id: 'P027',
     sentence: '`providerId` is a stable debug ID included in subsequent `error` messages.',
     tests: [
-      'a provider authenticates, greets and is bound',
+      'a provider sends auth and hello, and is bound',
       'an unknown type is refused by name, and the connection stays',
       'before authentication an error does not name the provider',
     ],
@@ -167,13 +166,13 @@ export const requirements: readonly Requirement[] = [
   {
     id: 'P028',
     sentence: '`sessionId` echoes the session selected by `hello`.',
-    tests: ['a provider authenticates, greets and is bound', 'is told of runs of its session'],
+    tests: ['a provider sends auth and hello, and is bound', 'gets lifecycle messages for runs of its session'],
   },
   {
     id: 'P029',
     sentence: 'Provider **must** respond with exactly one `tool.result` for this `id`.',
     tests: [
-      'H06 the first result wins, later ones are dropped in silence',
+      'H06 the first result counts, later ones are dropped without an error',
       'H09 a provider that never answers fails the call at the time limit of the tool, or of the workspace',
     ],
   },
@@ -211,7 +210,7 @@ export const requirements: readonly Requirement[] = [
   {
     id: 'P037',
     sentence: '| `sessionId` | no | Must match the session selected in `hello` when supplied. |',
-    tests: ['for another session is refused, for the own one taken'],
+    tests: ['for another session is refused, for its own one accepted'],
   },
   {
     id: 'P038',
@@ -219,59 +218,62 @@ export const requirements: readonly Requirement[] = [
     tests: [
       'reaches the session, in the stream of its name by default',
       'with %j is refused',
-      'what a provider keeps and surfaces is in the streams of the session, what it injects becomes a message',
+      'kept and surfaced texts are in the streams of the session, and an injected text becomes a message',
     ],
   },
   { id: 'P039', sentence: 'Delivery:', reason: 'introduces the three levels that follow' },
   {
     id: 'P040',
     sentence: '`keep` stores the event in the stream only.',
-    tests: ['what a provider keeps and surfaces is in the streams of the session, what it injects becomes a message'],
+    tests: ['kept and surfaced texts are in the streams of the session, and an injected text becomes a message'],
   },
   {
     id: 'P041',
     sentence: '`surface` stores and logs the event to the Copilot timeline.',
-    tests: ['what a provider keeps and surfaces is in the streams of the session, what it injects becomes a message'],
+    tests: ['kept and surfaced texts are in the streams of the session, and an injected text becomes a message'],
   },
   {
     id: 'P042',
     sentence: '`inject` stores, logs, and sends the event into the session.',
-    tests: ['what a provider keeps and surfaces is in the streams of the session, what it injects becomes a message'],
+    tests: ['kept and surfaced texts are in the streams of the session, and an injected text becomes a message'],
   },
   {
     id: 'P043',
     sentence: "Replace this provider's complete tool list while Bound:",
-    tests: ['replaces the list and is silent'],
+    tests: ['replaces the list without an answer'],
   },
   {
     id: 'P044',
     sentence: 'The `tools` field uses the same validation rules as `hello.tools` and remains capped at 100 tools.',
-    tests: ['that is refused with %s keeps the list', 'H03 101 tools are refused whole, and the earlier tools stay'],
+    tests: ['that is refused with %s keeps the list', 'H03 101 tools are all refused, and the earlier tools stay'],
   },
   {
     id: 'P045',
     sentence: 'If `sessionId` is supplied it must match the session selected in `hello`.',
-    tests: ['that is refused with %s keeps the list', 'takes the sessionId of the own session'],
+    tests: ['that is refused with %s keeps the list', 'accepts the sessionId of its own session'],
   },
   {
     id: 'P046',
     sentence:
       'Success is silent and triggers the same debounced `registerTools()` + extension reload path used for provider connect/disconnect.',
-    tests: ['replaces the list and is silent', 'change in one announcement for many providers'],
+    tests: ['replaces the list without an answer', 'change in one announcement for many providers'],
   },
   {
     id: 'P047',
     sentence: 'On failure, the gateway sends `error` and keeps the previous tool list active.',
     tests: [
       'that is refused with %s keeps the list',
-      'stay when an update is refused, and calls of removed tools go on',
+      'stay when an update is refused, and calls of removed tools continue',
     ],
   },
   {
     id: 'P048',
     sentence:
       'In-flight calls to tools removed by a successful update are not cancelled; they continue to result, timeout, cancellation, or disconnect.',
-    tests: ['stay when an update is refused, and calls of removed tools go on', 'does not end calls of removed tools'],
+    tests: [
+      'stay when an update is refused, and calls of removed tools continue',
+      'does not end calls of removed tools',
+    ],
   },
   {
     id: 'P049',
@@ -279,27 +281,27 @@ export const requirements: readonly Requirement[] = [
       'Provider **must** respond: `{ "type": "tool.result", "id": "call-123", "error": "Cancelled", "errorCode": "CANCELLED" }`.',
     tests: [
       'H06 a cancel for %s ends a call, and its late results are dropped',
-      'of a call by its caller is told to the provider, with the reason',
+      'of a call by its caller is sent to the provider with the reason',
     ],
   },
-  { id: 'P050', sentence: 'Always sent, no opt-in.', tests: ['is told of runs of its session'] },
+  { id: 'P050', sentence: 'Always sent, no opt-in.', tests: ['gets lifecycle messages for runs of its session'] },
   {
     id: 'P051',
     sentence: 'Three states:',
-    tests: ['is told of runs of its session', 'of the gateway gives providers time to say goodbye'],
+    tests: ['gets lifecycle messages for runs of its session', 'of the gateway gives providers time to send goodbye'],
   },
   {
     id: 'P052',
     sentence: 'On `shutdown.pending`: clean up within `deadline` ms, then send `goodbye`.',
     tests: [
-      'of the gateway gives providers time to say goodbye',
-      'a daemon that stops tells its providers, and takes its token away',
+      'of the gateway gives providers time to send goodbye',
+      'a daemon that stops notifies its providers and removes its token',
     ],
   },
   {
     id: 'P053',
     sentence: 'Gateway tears down after the deadline regardless.',
-    tests: ['of the gateway ends a provider that does not leave'],
+    tests: ['of the gateway closes the connection of a provider that stays'],
   },
   {
     id: 'P054',
@@ -307,23 +309,23 @@ export const requirements: readonly Requirement[] = [
       'Fields: `code` (required), `message` (required), `replyTo` (optional), `providerId` (optional), `sessionId` (optional).',
     tests: [
       'an unknown type is refused by name, and the connection stays',
-      'after INVALID_SESSION, another hello is taken',
+      'after INVALID_SESSION, another hello is accepted',
     ],
   },
   {
     id: 'P055',
     sentence: 'Send before closing the WebSocket.',
     tests: [
-      'takes the tools away and fails all pending calls, by goodbye or by a lost connection',
-      'are gone after goodbye and after a lost connection, and come back with a new one',
+      'removes the tools and fails all pending calls, after goodbye or a lost connection',
+      'are removed after goodbye and after a lost connection, and return with a new one',
     ],
   },
   {
     id: 'P056',
     sentence: '`reason` is optional.',
     tests: [
-      'takes the tools away and fails all pending calls, by goodbye or by a lost connection',
-      'nothing happens after the end',
+      'removes the tools and fails all pending calls, after goodbye or a lost connection',
+      'inputs after the end have no effect',
     ],
   },
   {
@@ -344,12 +346,12 @@ export const requirements: readonly Requirement[] = [
   {
     id: 'P060',
     sentence: 'Provider sends `protocolVersion: 2` in `hello`.',
-    tests: ['protocolVersion %s ends with UNSUPPORTED_VERSION', 'a provider authenticates, greets and is bound'],
+    tests: ['protocolVersion %s ends with UNSUPPORTED_VERSION', 'a provider sends auth and hello, and is bound'],
   },
   {
     id: 'P061',
     sentence: 'Gateway echoes its version in `hello.ack`.',
-    tests: ['a provider authenticates, greets and is bound'],
+    tests: ['a provider sends auth and hello, and is bound'],
   },
   {
     id: 'P062',
@@ -359,35 +361,35 @@ export const requirements: readonly Requirement[] = [
   {
     id: 'P063',
     sentence: 'Per-connection FIFO.',
-    tests: ['gets its results through in the order in which it sends them'],
+    tests: ['delivers results in the order in which it sends them'],
   },
   {
     id: 'P064',
     sentence: 'Messages on a single WebSocket arrive in send order.',
-    tests: ['gets its results through in the order in which it sends them'],
+    tests: ['delivers results in the order in which it sends them'],
   },
   {
     id: 'P065',
     sentence: 'Each `tool.call` has **one** terminal outcome.',
     tests: [
-      'H06 the first result wins, later ones are dropped in silence',
+      'H06 the first result counts, later ones are dropped without an error',
       'of 10,000 calls with 1 % lost connections, every call ends exactly once',
     ],
   },
   {
     id: 'P066',
     sentence: 'First terminal message wins:',
-    tests: ['H06 the first result wins, later ones are dropped in silence'],
+    tests: ['H06 the first result counts, later ones are dropped without an error'],
   },
   {
     id: 'P067',
     sentence: '`tool.result` arrives → complete.',
-    tests: ['H06 the first result wins, later ones are dropped in silence'],
+    tests: ['H06 the first result counts, later ones are dropped without an error'],
   },
   {
     id: 'P068',
     sentence: 'Later duplicates silently ignored.',
-    tests: ['H06 the first result wins, later ones are dropped in silence'],
+    tests: ['H06 the first result counts, later ones are dropped without an error'],
   },
   {
     id: 'P069',
@@ -403,14 +405,14 @@ export const requirements: readonly Requirement[] = [
     id: 'P071',
     sentence: 'Provider disconnects with in-flight calls → gateway returns `errorCode: "DISCONNECTED"` to Copilot.',
     tests: [
-      'H08 a call fails at once when its provider drops, and is not sent again',
-      'takes the tools away and fails all pending calls, by goodbye or by a lost connection',
+      'H08 a call fails at once when its provider disconnects, and is not sent again',
+      'removes the tools and fails all pending calls, after goodbye or a lost connection',
     ],
   },
   {
     id: 'P072',
     sentence: '**Not** replayed on reconnect.',
-    tests: ['H08 a call fails at once when its provider drops, and is not sent again'],
+    tests: ['H08 a call fails at once when its provider disconnects, and is not sent again'],
   },
   {
     id: 'P073',
@@ -437,23 +439,23 @@ export const requirements: readonly Requirement[] = [
     id: 'P076',
     sentence: 'On disconnect (clean or crash): all tools removed, all in-flight calls failed with `DISCONNECTED`.',
     tests: [
-      'takes the tools away and fails all pending calls, by goodbye or by a lost connection',
-      'are gone after goodbye and after a lost connection, and come back with a new one',
+      'removes the tools and fails all pending calls, after goodbye or a lost connection',
+      'are removed after goodbye and after a lost connection, and return with a new one',
     ],
   },
   {
     id: 'P077',
     sentence: 'Reconnect = fresh start (re-auth, new `hello`).',
     tests: [
-      'are gone after goodbye and after a lost connection, and come back with a new one',
-      'H08 a call fails at once when its provider drops, and is not sent again',
+      'are removed after goodbye and after a lost connection, and return with a new one',
+      'H08 a call fails at once when its provider disconnects, and is not sent again',
     ],
   },
   { id: 'P078', sentence: 'Gateway is a detached background process.', reason: 'here the gateway is the daemon' },
   {
     id: 'P079',
     sentence: 'Crash = **all state lost**.',
-    tests: ['the token of a running daemon stays; that of a killed one is replaced, with its record'],
+    tests: ['the token of a running daemon stays; that of a killed one is replaced with its record'],
   },
   {
     id: 'P080',
@@ -466,28 +468,28 @@ export const requirements: readonly Requirement[] = [
   {
     id: 'P081',
     sentence: '| `tool.result` max size | 5 MB |',
-    tests: ['H02 a result of 5 MB is taken, one byte more fails its call at once'],
+    tests: ['H02 a result of 5 MB is accepted, one byte more fails its call at once'],
   },
   {
     id: 'P082',
     sentence: '| All other messages | 2 MB |',
-    tests: ['H02 a message of 2 MB is taken, one byte more gets PAYLOAD_TOO_LARGE, and the connection stays'],
+    tests: ['H02 a message of 2 MB is accepted, one byte more gets PAYLOAD_TOO_LARGE, and the connection stays'],
   },
   {
     id: 'P083',
     sentence: '| Max tools per provider | 100 |',
     tests: [
-      'more than 100 tools get PAYLOAD_TOO_LARGE, 100 are taken',
-      'H03 101 tools are refused whole, and the earlier tools stay',
+      'more than 100 tools get PAYLOAD_TOO_LARGE, 100 are accepted',
+      'H03 101 tools are all refused, and the earlier tools stay',
     ],
   },
   {
     id: 'P084',
     sentence: 'Exceeding → `error { code: "PAYLOAD_TOO_LARGE" }`.',
     tests: [
-      'H02 a message of 2 MB is taken, one byte more gets PAYLOAD_TOO_LARGE, and the connection stays',
-      'H02 a result of 5 MB is taken, one byte more fails its call at once',
-      'more than 100 tools get PAYLOAD_TOO_LARGE, 100 are taken',
+      'H02 a message of 2 MB is accepted, one byte more gets PAYLOAD_TOO_LARGE, and the connection stays',
+      'H02 a result of 5 MB is accepted, one byte more fails its call at once',
+      'more than 100 tools get PAYLOAD_TOO_LARGE, 100 are accepted',
     ],
   },
   {
@@ -513,27 +515,30 @@ export const requirements: readonly Requirement[] = [
   {
     id: 'P088',
     sentence: '| `INVALID_SESSION` | No | Pick a different session from the last `sessions` message. |',
-    tests: ['after INVALID_SESSION, another hello is taken', 'for another session is refused, for the own one taken'],
+    tests: [
+      'after INVALID_SESSION, another hello is accepted',
+      'for another session is refused, for its own one accepted',
+    ],
   },
   {
     id: 'P089',
     sentence: '| `TOOL_CONFLICT` | No | Rename the tool, re-send `hello`. |',
-    tests: ['after TOOL_CONFLICT, a hello with another name is taken'],
+    tests: ['after TOOL_CONFLICT, a hello with another name is accepted'],
   },
   {
     id: 'P090',
     sentence: '| `PAYLOAD_TOO_LARGE` | No | Reduce payload, retry. |',
     tests: [
-      'H02 a message of 2 MB is taken, one byte more gets PAYLOAD_TOO_LARGE, and the connection stays',
-      'more than 100 tools get PAYLOAD_TOO_LARGE, 100 are taken',
+      'H02 a message of 2 MB is accepted, one byte more gets PAYLOAD_TOO_LARGE, and the connection stays',
+      'more than 100 tools get PAYLOAD_TOO_LARGE, 100 are accepted',
     ],
   },
   {
     id: 'P091',
     sentence: '| `RATE_LIMITED` | No | Back off 1s, retry. |',
     tests: [
-      'RATE_LIMITED is over after a second, and results that are waited for are never limited',
-      'H11 a provider that floods is limited, then closed, and another one answers meanwhile',
+      'RATE_LIMITED ends after a second, and expected results are never limited',
+      'H11 a provider that floods is limited, then closed, while another one answers',
     ],
   },
   {
@@ -552,22 +557,22 @@ export const requirements: readonly Requirement[] = [
   {
     id: 'P094',
     sentence: '| Provider → Gateway | `auth` | First message | `sessions` or `error` |',
-    tests: ['is shown the sessions after the right token', 'the token of auth %j ends with AUTH_FAILED'],
+    tests: ['gets the sessions after the correct token', 'the token of auth %j ends with AUTH_FAILED'],
   },
   {
     id: 'P095',
     sentence: '| Gateway → Provider | `sessions` | After auth | Provider sends `hello` |',
-    tests: ['is shown the sessions after the right token'],
+    tests: ['gets the sessions after the correct token'],
   },
   {
     id: 'P096',
     sentence: '| Provider → Gateway | `hello` | After `sessions` | `hello.ack` or `error` |',
-    tests: ['a provider authenticates, greets and is bound', 'after INVALID_SESSION, another hello is taken'],
+    tests: ['a provider sends auth and hello, and is bound', 'after INVALID_SESSION, another hello is accepted'],
   },
   {
     id: 'P097',
     sentence: '| Gateway → Provider | `hello.ack` | After `hello` | — |',
-    tests: ['a provider authenticates, greets and is bound'],
+    tests: ['a provider sends auth and hello, and is bound'],
   },
   {
     id: 'P098',
@@ -580,34 +585,34 @@ export const requirements: readonly Requirement[] = [
   {
     id: 'P099',
     sentence: '| Provider → Gateway | `tool.result` | After `tool.call`/`tool.cancel` | — |',
-    tests: ['H06 the first result wins, later ones are dropped in silence'],
+    tests: ['H06 the first result counts, later ones are dropped without an error'],
   },
   {
     id: 'P100',
     sentence:
       '| Gateway → Provider | `tool.cancel` | Timeout/interrupt | `tool.result` with `CANCELLED` (**required**) |',
-    tests: ['of a call by its caller is told to the provider, with the reason'],
+    tests: ['of a call by its caller is sent to the provider with the reason'],
   },
   {
     id: 'P101',
     sentence: '| Provider → Gateway | `push` | Store/surface/inject provider event | — |',
     tests: [
       'with level %s is passed on',
-      'what a provider keeps and surfaces is in the streams of the session, what it injects becomes a message',
+      'kept and surfaced texts are in the streams of the session, and an injected text becomes a message',
     ],
   },
   {
     id: 'P102',
     sentence: '| Provider → Gateway | `tools.update` | Replace provider tool list | — |',
-    tests: ['replaces the list and is silent', 'change in one announcement for many providers'],
+    tests: ['replaces the list without an answer', 'change in one announcement for many providers'],
   },
   {
     id: 'P103',
     sentence: '| Gateway → Provider | `session.lifecycle` | State change | `goodbye` on shutdown (recommended) |',
     tests: [
-      'is told of runs of its session',
-      'of the gateway gives providers time to say goodbye',
-      'of a session is told to its providers',
+      'gets lifecycle messages for runs of its session',
+      'of the gateway gives providers time to send goodbye',
+      'of a session is announced to its providers',
     ],
   },
   {
@@ -622,8 +627,8 @@ export const requirements: readonly Requirement[] = [
     id: 'P105',
     sentence: '| Provider → Gateway | `goodbye` | Before disconnect | — |',
     tests: [
-      'takes the tools away and fails all pending calls, by goodbye or by a lost connection',
-      'are gone after goodbye and after a lost connection, and come back with a new one',
+      'removes the tools and fails all pending calls, after goodbye or a lost connection',
+      'are removed after goodbye and after a lost connection, and return with a new one',
     ],
   },
   {
@@ -744,13 +749,13 @@ export const requirements: readonly Requirement[] = [
   {
     id: 'P127',
     sentence: "`tools.update` replaces the provider's full tool list.",
-    tests: ['replaces the list and is silent'],
+    tests: ['replaces the list without an answer'],
   },
   {
     id: 'P128',
     sentence:
       'The minimal core profile does not implement request acknowledgments, revision numbers, or per-tool deltas.',
-    tests: ['replaces the list and is silent'],
+    tests: ['replaces the list without an answer'],
   },
   {
     id: 'P129',

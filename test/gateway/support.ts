@@ -14,14 +14,14 @@ import { recordingLog } from '../recording-log.ts'
 import { makeFolder } from '../tools/session.ts'
 
 export interface GatewayOptions {
-  /** Workspaces: one by default. */
+  /** Names of the workspaces; one by default. */
   readonly names?: readonly string[]
   readonly settings?: Readonly<Record<string, unknown>>
   readonly pingMs?: number
   readonly deps?: Partial<GatewayDeps>
 }
 
-/** A gateway with real workspaces, on a free port. Pushes and lifecycle come from the test. */
+/** Opens a gateway with real workspaces on a free port. The test collects pushes and starts and ends runs. */
 export async function openTestGateway({
   names = ['foo'],
   settings = {},
@@ -87,7 +87,7 @@ export async function openTestGateway({
     dataDir: join(dataDir, 'gateway'),
     discoveryDir,
     discoveryFile: join(discoveryDir, '.provider-token'),
-    /** As a run of the session starts or ends. */
+    /** Simulates the start or the end of a run. */
     lifecycle: (state: 'started' | 'idle', sessionId = first.id) => {
       for (const listener of listeners) listener(sessionId, state)
     },
@@ -120,20 +120,20 @@ export function setTimer(run: () => void, delayMs: number): () => void {
 
 type Message = Readonly<Record<string, unknown>>
 
-/** A provider that speaks raw messages. */
+/** A provider that sends and receives raw messages. */
 export interface RawProvider {
   readonly socket: WebSocket
   readonly send: (message: Message) => void
   readonly sendText: (text: string) => void
-  /** The next message. */
+  /** Resolves with the next message. */
   readonly next: () => Promise<Message>
-  /** Messages that nobody has taken. */
+  /** Returns the messages that `next` has not returned yet. */
   readonly waiting: () => readonly Message[]
-  /** The close code. */
+  /** Resolves with the close code. */
   readonly closed: Promise<number>
 }
 
-/** ws gives a text message as one buffer. */
+/** Parses a text message, which ws passes as one buffer. */
 export function readMessage(data: unknown): Message {
   return JSON.parse(data instanceof Buffer ? data.toString() : '') as Message
 }
@@ -174,7 +174,7 @@ export const greet = {
   parameters: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
 } as const
 
-/** The smallest tool of this name, which says that it changes nothing. */
+/** Returns a minimal tool with this name. */
 export function toolOf(name: string, more: object = {}) {
   return { name, description: name, parameters: { type: 'object' }, ...more }
 }
@@ -185,7 +185,7 @@ export interface BindOptions {
   readonly session?: string
 }
 
-/** A provider that has authenticated. */
+/** Connects and authenticates a provider. */
 export async function authenticate(of: TestGateway): Promise<RawProvider> {
   const provider = await connectRaw(of.url)
   provider.send({ type: 'auth', token: of.token() })
@@ -193,7 +193,7 @@ export async function authenticate(of: TestGateway): Promise<RawProvider> {
   return provider
 }
 
-/** A provider that is bound; `hello.ack` and `started` have been read. */
+/** Connects and binds a provider, and reads `hello.ack` and `started`. */
 export async function bind(
   of: TestGateway,
   { name = 'my-provider', tools = [greet], session = of.session.id }: BindOptions = {},

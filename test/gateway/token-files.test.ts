@@ -28,7 +28,7 @@ function open(dirs: { readonly ownDir: string; readonly discoveryDir: string }) 
   return { ...files, publish, log: log.lines, file: join(dirs.discoveryDir, '.provider-token') }
 }
 
-/** Another daemon, which has published its token. */
+/** Starts another daemon that publishes its token. */
 async function otherDaemon(dirs: { readonly ownDir: string; readonly discoveryDir: string }, token: string) {
   const child = spawn(execPath, [
     fileURLToPath(new URL('children/hold-token.ts', import.meta.url)),
@@ -51,7 +51,7 @@ async function otherDaemon(dirs: { readonly ownDir: string; readonly discoveryDi
 
 const modeOf = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8)
 
-it('the token lies where providers look, for this user alone, and goes when the gateway closes', async () => {
+it('the token file is where providers look, readable by this user only, and removed when the gateway closes', async () => {
   const dirs = await folders()
   const { publish, withdraw, file } = open(dirs)
   await publish('ptk-one')
@@ -67,7 +67,7 @@ it('the token lies where providers look, for this user alone, and goes when the 
   expect(await readdir(dirs.ownDir)).toEqual([])
 })
 
-it('a folder that others can read is closed to them', async () => {
+it('a folder that other users can read is made private', async () => {
   const dirs = await folders()
   await mkdir(dirs.discoveryDir, { recursive: true })
   await chmod(dirs.discoveryDir, 0o755)
@@ -75,7 +75,7 @@ it('a folder that others can read is closed to them', async () => {
   expect(await modeOf(dirs.discoveryDir)).toBe('700')
 })
 
-it('a new token takes the place of the own old one', async () => {
+it('a new token replaces the old one of the same daemon', async () => {
   const dirs = await folders()
   const { publish, file } = open(dirs)
   await publish('ptk-one')
@@ -99,7 +99,7 @@ it('the token of another program is never replaced and never removed', async () 
   expect(JSON.stringify(log)).not.toContain('ptk-')
 })
 
-it('a token that another program has put there since is not removed', async () => {
+it('a token that another program has written meanwhile is not removed', async () => {
   const dirs = await folders()
   const { publish, withdraw, file } = open(dirs)
   await publish('ptk-one')
@@ -108,7 +108,7 @@ it('a token that another program has put there since is not removed', async () =
   expect(await readFile(file, 'utf8')).toBe('ptk-theirs')
 })
 
-it('the token of a running daemon stays; that of a killed one is replaced, with its record', async () => {
+it('the token of a running daemon stays; that of a killed one is replaced with its record', async () => {
   const dirs = await folders()
   const other = await otherDaemon(dirs, 'ptk-other')
   const { publish, file } = open(dirs)
@@ -137,7 +137,7 @@ it('the next start of a daemon without a gateway removes the token of a killed o
   expect([existsSync(file), existsSync(`${file}.owner`), await readdir(dirs.ownDir)]).toEqual([false, false, []])
 })
 
-it('a token that does not match the note beside it is taken for that of another program', async () => {
+it('a token that does not match its owner note counts as that of another program', async () => {
   const dirs = await folders()
   const other = await otherDaemon(dirs, 'ptk-other')
   await other.kill()
@@ -147,7 +147,7 @@ it('a token that does not match the note beside it is taken for that of another 
   expect(await readFile(file, 'utf8')).toBe('ptk-theirs')
 })
 
-it('a folder that cannot be written is logged, and the gateway goes on', async () => {
+it('a folder that cannot be written is logged, and the gateway stays open', async () => {
   const dirs = await folders()
   await writeFile(join(dirs.ownDir, '..', 'copilot'), 'a file where the folder should be')
   await writeFile(dirs.ownDir, 'a file where the folder should be')
@@ -156,7 +156,7 @@ it('a folder that cannot be written is logged, and the gateway goes on', async (
   expect(log.filter(({ level }) => level === 'warn')).toHaveLength(2)
 })
 
-it('H15 a new token closes the connections of all providers, and the old one is worth nothing', async () => {
+it('H15 a new token closes the connections of all providers, and the old one is invalid', async () => {
   const of = await openTestGateway()
   const old = of.token()
   const provider = await bind(of)

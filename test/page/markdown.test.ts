@@ -5,7 +5,7 @@ import { parseMarkdown } from '../../src/page/static/markdown.js'
 const text = (value: string) => ({ type: 'text', text: value })
 const paragraph = (...children: object[]) => ({ type: 'paragraph', children })
 
-/** What a block shows, without its marks. */
+/** Returns the visible text of blocks. */
 function plain(value: unknown): string {
   if (Array.isArray(value)) return value.map(plain).join('')
   if (typeof value !== 'object' || value === null) return ''
@@ -15,7 +15,7 @@ function plain(value: unknown): string {
 
 const letters = (value: string) => value.replaceAll(/[^aZ9]/g, '')
 
-/** Of a text that is one paragraph. */
+/** Returns the inline elements of a text that is one paragraph. */
 function inline(source: string) {
   const [block] = parseMarkdown(source)
   return block?.type === 'paragraph' ? block.children : undefined
@@ -182,7 +182,7 @@ test('takes time in proportion to the text, whatever the text is', () => {
   for (const source of [...bad, `# ${' '.repeat(100_000)}x`, `|a\n-${' '.repeat(100_000)}x`]) {
     const startMs = performance.now()
     parseMarkdown(source)
-    // A square of this length takes minutes.
+    // With quadratic time, a text of this length would take minutes.
     expect(performance.now() - startMs, source.slice(0, 8)).toBeLessThan(15_000)
   }
 }, 120_000)

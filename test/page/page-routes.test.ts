@@ -53,7 +53,7 @@ test('the page has no inline script or style, and no address of another origin',
   expect(text.match(/(?:src|href)="[^"]*"/g)?.filter((address) => address.includes('//'))).toEqual([])
 })
 
-test('a browser gets each file once, with the right type, and is told when it has the current one', async () => {
+test('a browser gets each file once with the correct type, and 304 if its copy is current', async () => {
   const { send } = await openProxy({ file: `workspaces: [${await makeFolder()}]` })
   const first = await send('/page/main.js')
   const etag = String(first.headers['etag'])
@@ -99,7 +99,7 @@ test('A06 serves its own page under a forwarded port, and behind a TLS proxy', a
   expect(await statusOf({ host: 'localhost:8080', origin: 'http://localhost:8080', ...site })).toBe(200)
   expect(await statusOf({ host: 'proxy.example', origin: 'http://proxy.example' })).toBe(200)
   expect(await statusOf({ host: 'proxy.example', origin: 'https://proxy.example', ...site })).toBe(200)
-  // A page of the same name that is not this one: another scheme, another port, another site.
+  // These origins differ from the page's own in scheme, port or site.
   expect(await statusOf({ host: 'proxy.example', origin: 'https://proxy.example' })).toBe(403)
   expect(
     await statusOf({ host: 'proxy.example', origin: 'http://proxy.example', 'sec-fetch-site': 'cross-site' }),

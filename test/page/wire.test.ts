@@ -5,7 +5,7 @@ import type { SessionEvent } from '../../src/sessions/session-event.ts'
 import type { Sessions } from '../../src/sessions/sessions.ts'
 import type { RequestDetail as SentDetail } from '../../src/usage/requests.ts'
 
-/** As the event stream sends it. */
+/** An event as `GET /events` sends it. */
 type SentEvent = SessionEvent & { readonly sessionId: string; readonly time: string }
 
 test('the page reads what the daemon sends', () => {

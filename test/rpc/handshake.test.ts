@@ -43,7 +43,7 @@ test('other paths refuse a WebSocket as before', async () => {
   expect(await refusedHandshake(`${url}/x`)).toMatchObject({ status: 404 })
 })
 
-test('a plain request to the path is told to use WebSocket', async () => {
+test('a plain request to the path gets an error that names WebSocket', async () => {
   const { workspaces } = fakeWorkspaces()
   const { url } = await openRpcApp({ workspaces: () => workspaces })
   const reply = await fetch(url.replace('ws:', 'http:'))

@@ -5,7 +5,7 @@ import { createEventHub, type EventHubDeps, type Payload } from '../../src/sessi
 import type { EventRow } from '../../src/sessions/session-store.ts'
 import { parseEvents } from './support.ts'
 
-/** A hub whose file and timers are of the test. */
+/** Creates a hub with a simulated file and simulated timers. */
 function openHub(change: Partial<EventHubDeps> = {}) {
   const stored: EventRow[] = []
   const state = { isFull: false, prunedTo: 0 }
@@ -46,7 +46,7 @@ function openHub(change: Partial<EventHubDeps> = {}) {
   }
 }
 
-/** A connection that takes `room` payloads and is then full until `drain`. */
+/** Connects a listener that accepts `room` payloads and is then full until `drain`. */
 function connect(
   hub: ReturnType<typeof openHub>['hub'],
   options: Parameters<typeof hub.listen>[1] = {},
@@ -138,7 +138,7 @@ test('consecutive pieces of an answer become one event, and nothing else does', 
   expect(ear.events().map(({ data }) => data['text'])).toEqual(['abc', 'd', 'e', 'f', 'g', 'h'])
 })
 
-test('a client that comes back gets what it has missed, whether it is in memory or in the file', () => {
+test('a client that reconnects gets the missed events from memory or from the file', () => {
   const { hub, say } = openHub()
   for (let number = 1; number <= 12_000; number += 1) say(String(number), number % 2 === 0 ? 'app' : 'other')
   hub.flush()
@@ -152,7 +152,7 @@ test('a client that comes back gets what it has missed, whether it is in memory 
   expect(connect(hub, { after: 99_999 }).said()).toEqual([])
 })
 
-test('a client without an id learns where it may resume, and gets no old events', () => {
+test('a client without an id gets the id to resume after, and no old events', () => {
   const { hub, say } = openHub()
   say('old')
   const ear = connect(hub)
@@ -162,7 +162,7 @@ test('a client without an id learns where it may resume, and gets no old events'
   expect(ear.said()).toEqual(['new'])
 })
 
-test('events that are gone are told as a gap', () => {
+test('deleted events are sent as a gap', () => {
   const { hub, say, state } = openHub()
   for (let number = 1; number <= 6000; number += 1) say(String(number))
   hub.flush()
@@ -173,7 +173,7 @@ test('events that are gone are told as a gap', () => {
   expect(ear.said()).toHaveLength(5501)
 })
 
-test('a listener that is full gets nothing until it has read, then what it has missed, in parts', () => {
+test('a full listener gets nothing until it has drained, then the missed events in pages', () => {
   const { hub, say } = openHub()
   const slow = connect(hub, {}, 2)
   const quick = connect(hub)
@@ -192,7 +192,7 @@ test('a listener that is full gets nothing until it has read, then what it has m
   expect(slow.said().at(-1)).toBe('live again')
 })
 
-test('while nothing can be stored, events are sent, and stored later', () => {
+test('while nothing can be stored, events are sent now and stored later', () => {
   const { hub, say, state, stored, tick } = openHub()
   const ear = connect(hub)
   state.isFull = true
@@ -208,7 +208,7 @@ test('while nothing can be stored, events are sent, and stored later', () => {
   expect(stored.map(({ id }) => id)).toEqual([1, 2])
 })
 
-test('while nothing can be stored, memory stays bounded, and what is lost is told as a gap', () => {
+test('while nothing can be stored, memory stays bounded, and lost events are sent as a gap', () => {
   const { hub, say, state, stored, tick } = openHub()
   const slow = connect(hub, {}, 2)
   say('stored')
@@ -234,7 +234,7 @@ test('while nothing can be stored, memory stays bounded, and what is lost is tol
   ])
 })
 
-test('a file that cannot be read is a gap up to what is in memory', () => {
+test('an unreadable file causes a gap up to the events in memory', () => {
   const { hub, say } = openHub({ read: () => undefined })
   for (let number = 1; number <= 6000; number += 1) say(String(number))
   hub.flush()
@@ -266,7 +266,7 @@ test('a clock that goes back changes neither ids nor order', () => {
   expect(ear.said()).toEqual(['a', 'b'])
 })
 
-test('the deflated form of any events, one after the other, is a deflate stream of them', () => {
+test('the concatenated deflated payloads of any events are one deflate stream', () => {
   fc.assert(
     fc.property(
       fc.array(fc.array(fc.string({ unit: 'binary' }), { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 6 }),
@@ -286,7 +286,7 @@ test('the deflated form of any events, one after the other, is a deflate stream 
   )
 })
 
-test('whatever a listener reads when, it gets every event once and in order', () => {
+test('a listener gets each event once and in order, whenever it reads', () => {
   const action = fc.oneof(
     fc.record({ say: fc.integer({ min: 1, max: 400 }) }),
     fc.record({ read: fc.integer({ min: 1, max: 3 }) }),
@@ -317,7 +317,7 @@ test('whatever a listener reads when, it gets every event once and in order', ()
   )
 })
 
-test('closing stores what was published', () => {
+test('closing stores the published events', () => {
   const { hub, say, stored } = openHub()
   say('last')
   hub.close()

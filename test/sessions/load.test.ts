@@ -3,7 +3,7 @@ import { listenTo, newFile, openTestSessions } from './support.ts'
 
 const call = { type: 'tool', callId: 'call', tool: 'mcp.shell.run' } as const
 
-test('fifty sessions at once: each listener hears its own runs, whole and in order', async () => {
+test('with fifty sessions at once, each listener gets its own runs, complete and in order', async () => {
   const names = Array.from({ length: 50 }, (_, at) => `app-${at}`)
   const sessions = await openTestSessions({
     file: await newFile(),
@@ -34,7 +34,7 @@ test('fifty sessions at once: each listener hears its own runs, whole and in ord
   expect(new Set(everybody.events.map(({ data }) => data['sessionId'])).size).toBe(50)
 })
 
-test('a run of two hours loses nothing, and a client that comes back at its end gets all of it', async () => {
+test('a run of two hours loses no event, and a client that reconnects at its end gets all of them', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] })
   try {
     const stepMs = 10_000

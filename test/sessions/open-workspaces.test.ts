@@ -60,7 +60,7 @@ it('makes the name of the folder unique', async () => {
   expect(sessions().map(({ name }) => name)).toEqual(['app', 'app-2', 'one'])
 })
 
-it('opens a folder once, whatever it is called', async () => {
+it('opens a folder once, whatever path names it', async () => {
   const dir = await makeFolder()
   const link = join(await makeFolder(), 'link')
   await symlink(dir, link)
@@ -69,7 +69,7 @@ it('opens a folder once, whatever it is called', async () => {
   expect(log.lines.some(({ level }) => level === 'warn')).toBe(true)
 })
 
-it('leaves out a folder that is missing, and says so', async () => {
+it('skips a missing folder and logs it', async () => {
   const dir = await makeFolder()
   const { sessions, log } = await open([join(dir, 'missing'), '~/missing', dir])
   expect(sessions().map(({ folder }) => folder.root)).toEqual([dir])
@@ -79,7 +79,7 @@ it('leaves out a folder that is missing, and says so', async () => {
   ])
 })
 
-it('finds a session by id, by name, and the only one without either', async () => {
+it('finds a session by id or name, and the only one without either', async () => {
   const [one, two] = [await makeFolder(), await makeFolder()]
   const { find, sessions, change } = await open([one])
   const [session] = sessions()
@@ -191,7 +191,7 @@ it('G01: writes nothing without a policy that allows it, or while read-only', as
   }
 })
 
-it('has a tool of effect write or run authorised before it returns what it did', async () => {
+it('requires each tool with the effect write or run to be authorised before it returns a result', async () => {
   const files = {
     'a.txt': 'one\n',
     'code.json': '{ "a":1}',
@@ -201,7 +201,7 @@ it('has a tool of effect write or run authorised before it returns what it did',
   const { call, sessions, tools } = await open([await makeFolder(files)])
   const [session] = sessions()
   if (session === undefined) throw new Error('no session')
-  // Arguments with which each tool would have an effect, if it were allowed.
+  // With these arguments, each tool would have an effect if it were allowed.
   const effective: Readonly<Record<string, unknown>> = {
     'mcp.edit.applyPatch': { unifiedDiff: diff },
     'mcp.edit.undo': undefined,

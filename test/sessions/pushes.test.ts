@@ -5,7 +5,7 @@ import { listenTo, openTestSessions } from './support.ts'
 
 const push: Push = { sessionId: 'id-of-app', provider: 'browser', stream: 'pages', level: 'keep', text: 'Page loaded' }
 
-test('a kept text is in its stream and nowhere else', async () => {
+test('a text of the level keep is only in its stream', async () => {
   const sessions = await openTestSessions()
   const ear = listenTo(sessions)
   sessions.push({ ...push, metadata: { url: 'x' } })
@@ -21,7 +21,7 @@ test('a kept text is in its stream and nowhere else', async () => {
   expect(ear.events).toEqual([])
 })
 
-test('a surfaced text is told to people too, and starts no run', async () => {
+test('a text of the level surface is also sent as an event, and starts no run', async () => {
   const sessions = await openTestSessions()
   const ear = listenTo(sessions)
   sessions.push({ ...push, level: 'surface' })
@@ -34,7 +34,7 @@ test('a surfaced text is told to people too, and starts no run', async () => {
   expect(sessions.openRuns('id-of-app')).toEqual([])
 })
 
-test('injected texts start one run at a time; those of the meantime become one message', async () => {
+test('injected texts start one run at a time; those that arrive meanwhile become one message', async () => {
   const tasks: AgentTask[] = []
   const ends: (() => void)[] = []
   const sessions = await openTestSessions({
@@ -79,7 +79,7 @@ test('a flood of injected texts stays bounded', async () => {
   ends[1]?.()
 })
 
-test('where nobody would be asked, a provider starts no agent', async () => {
+test('without approvals, a provider starts no agent', async () => {
   const modes: string[] = []
   const sessions = await openTestSessions({
     settings: 'agent: { require-approval: false }',

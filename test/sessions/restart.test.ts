@@ -9,7 +9,7 @@ const patch = '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n'
 const change = { path: 'a.txt', change: 'modified', added: 1, removed: 1 } as const
 const call = { type: 'tool', callId: 'call-1', tool: 'mcp.edit.applyPatch', step: 2 } as const
 
-/** What a process that was killed has left: a run with a patch, another one that it was about to record, and an approval. */
+/** Creates the file of a killed process: with a run, its recorded patch, a patch it has not recorded, and an approval. */
 async function leaveRun(): Promise<string> {
   const file = await newFile()
   mkdirSync(dirname(file))
@@ -40,13 +40,13 @@ async function leaveRun(): Promise<string> {
   sessions.send('change it', { mode: 'agent' })
   sessions.send('later', { mode: 'agent' })
   await ear.heard('approval')
-  // Copied as it is: the process that has it open lives on, and its end would be no crash.
+  // Copy the open file to simulate a crash: closing it would complete the record.
   mkdirSync(dirname(copy))
   for (const suffix of ['', '-wal']) writeFileSync(copy + suffix, readFileSync(file + suffix))
   return copy
 }
 
-test('a run that was interrupted is told so, with what was changed', async () => {
+test('an interrupted run ends with that outcome and its changes', async () => {
   const asked: object[] = []
   const unrecorded: FileChange = { path: 'b.txt', change: 'created', added: 3, removed: 0, diff: '+b' }
   const sessions = await openTestSessions({
@@ -100,7 +100,7 @@ test('a run that was interrupted is told so, with what was changed', async () =>
   expect(ear.events.filter(({ type }) => type === 'done')).toHaveLength(2)
 })
 
-test('a run that was interrupted is told once', async () => {
+test('an interrupted run ends only once', async () => {
   const file = await leaveRun()
   for (let start = 1; start <= 2; start += 1) {
     const sessions = await openTestSessions({ file })
@@ -112,7 +112,7 @@ test('a run that was interrupted is told once', async () => {
   }
 })
 
-test('events go on behind those of the process before, and a client resumes over the restart', async () => {
+test('event ids continue after those of the previous process, and a client resumes across the restart', async () => {
   const file = await newFile()
   const first = await openTestSessions({ file })
   const ear = listenTo(first)
@@ -138,7 +138,7 @@ test('events go on behind those of the process before, and a client resumes over
   expect(ids).toEqual(ids.toSorted((a, b) => a - b))
 })
 
-test('a damaged file is moved aside, and clients that knew it are told of the gap', async () => {
+test('a damaged file is moved aside, and clients with ids of it get a gap event', async () => {
   const file = await newFile()
   mkdirSync(dirname(file))
   writeFileSync(file, 'no database'.repeat(1000))
@@ -154,7 +154,7 @@ test('a damaged file is moved aside, and clients that knew it are told of the ga
   )
 })
 
-test('a file of a newer version is refused, and stays as it is', async () => {
+test('a file of a newer version is refused and stays unchanged', async () => {
   const file = await newFile()
   openSessionStore(file).close()
   const { DatabaseSync } = await import('node:sqlite')
@@ -169,7 +169,7 @@ test('a file of a newer version is refused, and stays as it is', async () => {
   expect(readFileSync(file).equals(before)).toBe(true)
 })
 
-test('the file is created with the first message or listener, and not before', async () => {
+test('the file is created only with the first message or listener', async () => {
   const file = await newFile()
   const sessions = await openTestSessions({ file })
   expect(sessions.openRuns('id-of-app')).toEqual([])
@@ -180,7 +180,7 @@ test('the file is created with the first message or listener, and not before', a
   expect(existsSync(file)).toBe(true)
 })
 
-test('a full disk ends no run: it is told and logged once, and what was kept in memory is stored when there is room', async () => {
+test('a full disk ends no run: it is reported and logged once, and events in memory are stored when there is room', async () => {
   const file = await newFile()
   const settings = 'agent: { max-steps: 30 }'
   const sessions = await openTestSessions({
@@ -206,7 +206,7 @@ test('a full disk ends no run: it is told and logged once, and what was kept in 
   expect(sessions.log.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
 })
 
-test('a process whose sessions are optional runs without a record while another one has the file, and says so', async () => {
+test('a process with optional sessions runs without a record while another one has the file, and reports it', async () => {
   const file = await newFile()
   const first = await openTestSessions({ file })
   const firstEar = listenTo(first)

@@ -7,7 +7,7 @@ import type { TestAgent } from './support.ts'
 const writes = { callId: 'call-1', tool: 'mcp.edit.applyPatch', step: 1 } as const
 const patch = '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n'
 
-/** Asks for one approval and says what it got. */
+/** Asks for one approval and answers with the decision. */
 const askingAgent: TestAgent = async ({ emit, approve, signal }) => {
   const request = { ...writes, approvalId: 'approval-1', diff: patch, paths: ['a.txt'] }
   emit({ type: 'tool', ...writes, state: 'started', args: { unifiedDiff: patch } })
@@ -20,7 +20,7 @@ const askingAgent: TestAgent = async ({ emit, approve, signal }) => {
   return { answer: decision, files: [{ ...file, diff: patch }] }
 }
 
-test('a run is told from its message to its end, and kept', async () => {
+test('a run is published from its message to its end, and stored', async () => {
   const sessions = await openTestSessions({
     agent: async ({ emit }) => {
       emit({ type: 'fragment', kind: 'answer', text: 'Hel' })
@@ -66,7 +66,7 @@ test('a run is told from its message to its end, and kept', async () => {
   expect(sessions.openRuns('id-of-app')).toEqual([])
 })
 
-test('the model is that of the message, else of the configuration, else the default', async () => {
+test('the model comes from the message, else from the configuration, else from the default', async () => {
   const tasks: AgentTask[] = []
   const sessions = await openTestSessions({
     agent: async (task) => {
@@ -91,7 +91,7 @@ test('the model is that of the message, else of the configuration, else the defa
 
 const item = (text: string) => ({ type: 'message', role: 'user', parts: [{ type: 'text', text }], path: '' }) as const
 
-test('a run gets what earlier runs of its session have left, and nothing of other sessions', async () => {
+test('a run gets the items of earlier runs of its session, and none of other sessions', async () => {
   const histories: AgentTask['history'][] = []
   const sessions = await openTestSessions({
     names: ['app', 'other'],
@@ -113,7 +113,7 @@ test('a run gets what earlier runs of its session have left, and nothing of othe
   expect(histories).toEqual([[], [], [item('one')], [item('one'), item('two')]])
 })
 
-test('the agent runs once at a time in a session, others wait in order, and chats run beside it', async () => {
+test('a session has one agent run at a time, others wait in order, and chats run concurrently', async () => {
   const started: string[] = []
   const ends = new Map<string, () => void>()
   const sessions = await openTestSessions({
@@ -146,14 +146,14 @@ test('more runs than a session may have are refused', async () => {
   expect(problemOf(() => sessions.send('again'))).toBe('too_many_runs')
 })
 
-test('a message for the agent is refused while it is switched off, and a chat is not', async () => {
+test('while the agent is switched off, its messages are refused and chats are not', async () => {
   const sessions = await openTestSessions({ settings: 'agent: { enabled: false }' })
   expect(problemOf(() => sessions.send('go', { mode: 'agent' }))).toBe('agent_disabled')
   expect(sessions.send('hello')).toBe('run-1')
   expect(problemOf(() => sessions.send('hello', { sessionId: 'unknown' }))).toBe('session_not_found')
 })
 
-test('a cancelled run ends once, and says so', async () => {
+test('a cancelled run ends once, with that outcome', async () => {
   const sessions = await openTestSessions({ agent: waitingAgent })
   const ear = listenTo(sessions)
   const id = sessions.send('wait')
@@ -166,7 +166,7 @@ test('a cancelled run ends once, and says so', async () => {
   expect(ear.events.filter(({ type }) => type === 'done')).toHaveLength(1)
 })
 
-test('a failure before the agent ends the run with its message', async () => {
+test('a failure before the agent starts ends the run with its message', async () => {
   const sessions = await openTestSessions({
     defaultModel: () =>
       Promise.reject(new Fault({ kind: 'copilot_unavailable', detail: 'Nobody is logged in', fix: 'Log in.' })),
@@ -218,7 +218,7 @@ test('an approval expires with its run', async () => {
   expect(problemOf(() => sessions.decide('approval-1', 'once'))).toBe('approval_decided')
 })
 
-test('a workspace that is removed takes its runs with it, those that wait included', async () => {
+test('removing a workspace ends its runs, including queued ones', async () => {
   const sessions = await openTestSessions({ agent: waitingAgent, names: ['app', 'other'] })
   const ear = listenTo(sessions)
   const ids = [sessions.send('one', { mode: 'agent' }), sessions.send('two', { mode: 'agent' })]
@@ -247,7 +247,7 @@ test('a stop ends every run with an event, and accepts no more', async () => {
   expect(() => sessions.send('more')).toThrow(Fault)
 })
 
-test('a run that does not end in time is told as interrupted', async () => {
+test('a run that does not end in time ends as interrupted', async () => {
   const sessions = await openTestSessions({ agent: () => new Promise(() => {}) })
   const ear = listenTo(sessions)
   sessions.send('one')
@@ -255,7 +255,7 @@ test('a run that does not end in time is told as interrupted', async () => {
   expect((await ear.heard('done')).data).toMatchObject({ outcome: 'interrupted' })
 })
 
-test('programs hear when runs start and when a session is idle', async () => {
+test('lifecycle listeners are called when runs start and when a session is idle', async () => {
   const sessions = await openTestSessions()
   const heard = vi.fn<(sessionId: string, state: string) => void>()
   const end = sessions.lifecycle(heard)
@@ -272,7 +272,7 @@ test('programs hear when runs start and when a session is idle', async () => {
   expect(heard).toHaveBeenCalledTimes(2)
 })
 
-test('a run is stored as ended, however large what it adds to the history', async () => {
+test('a run is stored as ended, however large its items are', async () => {
   const text = 'x'.repeat(9 * 2 ** 20)
   const sessions = await openTestSessions({
     agent: async () => ({ items: [{ type: 'message', role: 'user', parts: [{ type: 'text', text }], path: '' }] }),

@@ -16,7 +16,7 @@ function open(file = ':memory:'): SessionStore {
     try {
       store.close()
     } catch {
-      // The test has closed it.
+      // The test has closed the store already.
     }
   })
   return store
@@ -32,12 +32,12 @@ const event = (id: number, session = 'app', timeMs = id) => ({
 })
 const limits = { sinceMs: 0, runsPerSession: 100, events: 100, entriesPerSession: 100 }
 
-/** Prunes to the end. */
+/** Prunes until nothing is left to delete. */
 function prune(store: SessionStore, change: Partial<typeof limits>): void {
   while (store.prune({ ...limits, ...change }));
 }
 
-test('file, companions and folder are this user’s alone, whatever the umask', async () => {
+test('only this user can read the file, its log and its folder, whatever the umask is', async () => {
   const file = await newFile()
   const umask = process.umask(0)
   onTestFinished(() => void process.umask(umask))
@@ -49,7 +49,7 @@ test('file, companions and folder are this user’s alone, whatever the umask', 
   expect(statSync(dirname(file)).mode & 0o777).toBe(0o700)
 })
 
-test('keeps what was written, and the last form of it', async () => {
+test('keeps the last version of each row', async () => {
   const file = await newFile()
   const store = open(file)
   store.write(() => {
@@ -74,7 +74,7 @@ test('keeps what was written, and the last form of it', async () => {
   expect(again.lastEventId()).toBe(7)
 })
 
-test('pages go back from the newest', () => {
+test('pages start at the newest row', () => {
   const store = open()
   store.write(() => {
     for (let number = 1; number <= 5; number += 1) {
@@ -101,7 +101,7 @@ test('pages go back from the newest', () => {
   ])
 })
 
-/** The items of a session, the newest first. */
+/** Returns the items of a session, newest first. */
 function itemsOf(store: SessionStore, session: string): readonly string[] {
   const items: string[] = []
   let found = store.itemsBefore(session, Number.MAX_SAFE_INTEGER)
@@ -109,7 +109,7 @@ function itemsOf(store: SessionStore, session: string): readonly string[] {
   return items
 }
 
-test('gives the items of a session run by run, the newest first', () => {
+test('returns the items of a session run by run, newest first', () => {
   const store = open()
   store.write(() => {
     for (const name of ['aaaa', 'bbbb', 'cccc']) store.putItems('app', name, name)
@@ -118,7 +118,7 @@ test('gives the items of a session run by run, the newest first', () => {
   expect(itemsOf(store, 'app')).toEqual(['cccc', 'bbbb', 'aaaa'])
 })
 
-test('old runs go with all their parts, by age and by number, and running ones stay', () => {
+test('deletes old runs with all their parts by age and by number, and keeps running ones', () => {
   const store = open()
   store.write(() => {
     for (let number = 1; number <= 1200; number += 1) {
@@ -142,7 +142,7 @@ test('old runs go with all their parts, by age and by number, and running ones s
   expect(store.run('other')).toBeUndefined()
 })
 
-test('old events go, and it is known that they did', () => {
+test('deletes old events and records up to which id', () => {
   const store = open()
   store.write(() => store.putEvents(Array.from({ length: 1300 }, (_, at) => event(at + 1))))
   prune(store, { events: 50 })
@@ -156,7 +156,7 @@ test('old events go, and it is known that they did', () => {
   expect([store.prunedTo(), store.lastEventId()]).toEqual([1300, 1300])
 })
 
-test('what is forgotten is nowhere in the file', async () => {
+test('deleted text is nowhere in the file', async () => {
   const file = await newFile()
   const store = open(file)
   store.write(() => {
@@ -179,7 +179,7 @@ test('what is forgotten is nowhere in the file', async () => {
   expect(bytes).not.toContain('a-secret-of-app')
 })
 
-test('deletes large rows a few at a time, so that nothing waits long for it', () => {
+test('deletes large rows a few at a time', () => {
   const store = open()
   const large = 'x'.repeat(100_000)
   store.write(() => {
@@ -195,7 +195,7 @@ test('deletes large rows a few at a time, so that nothing waits long for it', ()
   expect(counts.every((count, at) => count >= (counts[at - 1] ?? 12) - 2)).toBe(true)
 })
 
-test('each session is pruned in its turn, also one without runs', () => {
+test('prunes each session in turn, also one without runs', () => {
   const store = open()
   store.write(() => {
     for (const session of ['a', 'b', 'c']) {
@@ -217,7 +217,7 @@ test('each session is pruned in its turn, also one without runs', () => {
   ])
 })
 
-test('says when its log is long, and a checkpoint moves it into the file', async () => {
+test('reports a long log, and a checkpoint moves it into the file', async () => {
   const file = await newFile()
   const store = open(file)
   store.write(() => store.putRun(run))
@@ -232,7 +232,7 @@ test('says when its log is long, and a checkpoint moves it into the file', async
   expect(statSync(file).size).toBeGreaterThan(before + 2 ** 20)
 })
 
-test('all of a write or nothing', () => {
+test('a write is all or nothing', () => {
   const store = open()
   expect(() =>
     store.write(() => {
@@ -256,7 +256,7 @@ test('a file belongs to one process at a time', async () => {
   again.close()
 })
 
-test('what a newer version wrote is refused and left alone', async () => {
+test('a file of a newer version is refused and stays unchanged', async () => {
   const file = await newFile()
   open(file).close()
   const newer = new DatabaseSync(file)
@@ -305,7 +305,7 @@ test('a link is not followed', async () => {
 
 type Step = { readonly run: number; readonly ends: boolean; readonly events: number }
 
-test('a file that is copied in the middle of any sequence of writes holds whole writes in their order', async () => {
+test('a copy of the file between any writes contains complete writes in order', async () => {
   const step: fc.Arbitrary<Step> = fc.record({ run: fc.nat(3), ends: fc.boolean(), events: fc.nat(3) })
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), fc.nat(), async (steps, cut) => {
@@ -320,7 +320,7 @@ test('a file that is copied in the middle of any sequence of writes holds whole 
           store.putEvents(Array.from({ length: events }, () => event((id += 1), `step-${at}`)))
         })
         if (at !== crashAt) continue
-        // What a process leaves that is killed here: the file, and a log that nobody has moved into it.
+        // Copy the files of a process that is killed here: the database, and a log that is not moved into it.
         mkdirSync(dirname(copy), { recursive: true })
         for (const name of readdirSync(dirname(file))) {
           if (!name.endsWith('-shm'))
@@ -347,7 +347,7 @@ test('a file that is copied in the middle of any sequence of writes holds whole 
   )
 })
 
-test('a process that is killed in the midst of writing costs nothing that it had stored', async () => {
+test('killing a process during a write loses nothing that it has stored', async () => {
   const file = await newFile()
   const program = fileURLToPath(new URL('children/write.ts', import.meta.url))
   const child = spawn(process.execPath, [program, file], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -361,7 +361,7 @@ test('a process that is killed in the midst of writing costs nothing that it had
   await ended
   const store = open(file)
   const stored = Number(store.run('run')?.data)
-  // What was told is stored; one more may have been, whole.
+  // All reported writes are stored. One more complete write may be stored too.
   expect([told, told + 1]).toContain(stored)
   expect(store.lastEventId()).toBe(stored * 3)
   expect(store.eventsAfter(0, undefined, 1e6)).toHaveLength(stored * 3)

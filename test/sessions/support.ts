@@ -16,7 +16,7 @@ export interface HeardEvent {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** What an agent of a test gives: the parts that differ from a run that has done nothing. */
+/** An agent of a test. It returns the fields that differ from the outcome of a run without effects. */
 export type TestAgent = (task: AgentTask) => Promise<Partial<AgentOutcome>>
 
 const nothingDone: AgentOutcome = {
@@ -32,7 +32,7 @@ const nothingDone: AgentOutcome = {
   items: [],
 }
 
-/** An agent that ends when its run is cancelled, and not before. */
+/** An agent that ends only when its run is cancelled. */
 export const waitingAgent: TestAgent = async ({ signal }) => {
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
   return { outcome: 'cancelled', reason: 'The run was cancelled.' }
@@ -47,12 +47,12 @@ export function parseEvents(text: string): readonly HeardEvent[] {
 
 export interface Ear {
   readonly events: HeardEvent[]
-  /** Resolves when an event of this type has been heard, or was. */
+  /** Resolves with the first matching event of this type, also with one from before the call. */
   readonly heard: (type: string, matches?: (event: HeardEvent) => boolean) => Promise<HeardEvent>
   readonly end: () => void
 }
 
-/** Listens and keeps what it hears. */
+/** Collects the events of sessions. */
 export function listenTo(sessions: Pick<Sessions, 'listen'>, options: Parameters<Sessions['listen']>[1] = {}): Ear {
   const events: HeardEvent[] = []
   let waiting: (() => void)[] = []
@@ -78,17 +78,17 @@ export function listenTo(sessions: Pick<Sessions, 'listen'>, options: Parameters
 
 export interface TestSessionsOptions extends Partial<SessionsDeps> {
   readonly agent?: TestAgent
-  /** The configuration file. */
+  /** Text of the configuration file. */
   readonly settings?: string
   readonly names?: readonly string[]
 }
 
-/** A file in a folder of its own. */
+/** Returns the path of a database in a new folder. */
 export async function newFile(): Promise<string> {
   return join(await makeFolder(), 'data', 'sessions.db')
 }
 
-/** The sessions of some workspaces, with an agent of the test in place of the real one. */
+/** Opens the sessions of some workspaces, with an agent of the test instead of the real one. */
 export async function openTestSessions({
   agent = async () => ({}),
   settings = '',
@@ -172,7 +172,7 @@ export async function openTestSessions({
   }
 }
 
-/** The problem that a call is refused with. */
+/** Returns the problem of the Fault that a call throws. */
 export function problemOf(act: () => unknown): unknown {
   try {
     act()

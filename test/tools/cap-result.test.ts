@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { capResult } from '../../src/tools/cap-result.ts'
 
-it('leaves a small result as it is', () => {
+it('keeps a small result unchanged', () => {
   const result = { content: 'a€', list: [1, { a: null }], isDone: true }
   expect(capResult(result, 1000)).toEqual(result)
 })
@@ -18,7 +18,7 @@ it('cuts a list after a whole element', () => {
   expect(truncated).toBe(true)
 })
 
-it('keeps as much of a first element as fits', () => {
+it('shortens a first element to the limit', () => {
   const { content } = capResult(
     {
       content: [
@@ -31,7 +31,7 @@ it('keeps as much of a first element as fits', () => {
   expect(content).toEqual([{ type: 'text', text: expect.stringMatching(/^x{20,90}$/) }])
 })
 
-it('leaves out what is nested too deeply', () => {
+it('replaces values that are nested too deeply', () => {
   let deep: Record<string, unknown> = {}
   for (let depth = 0; depth < 10_000; depth += 1) deep = { deep }
   expect(capResult(deep, 1_000_000)['truncated']).toBe(true)

@@ -12,7 +12,7 @@ function check(schema: Record<string, unknown>, args: unknown): ToolFailure | 'o
   }
 }
 
-// The first search of a process compiles what all of them need, which counts as its time.
+// The first search of a process compiles shared code, whose time would count.
 beforeAll(() => void check({ properties: { a: { pattern: 'a' } } }, { a: 'a' }))
 
 const range = {
@@ -40,7 +40,7 @@ it.each([
   expect(check(range, args)).toMatchObject({ kind: 'invalid_arguments', path })
 })
 
-it('accepts arguments that fit', () => {
+it('accepts valid arguments', () => {
   expect(check(range, { range: { start: 1 } })).toBe('ok')
 })
 
@@ -62,7 +62,7 @@ it('follows a reference within the schema', () => {
   expect(check(schema, { a: 1 })).toMatchObject({ kind: 'invalid_arguments', path: 'a' })
 })
 
-it('tells the patterns of a schema apart', () => {
+it('distinguishes the patterns of a schema', () => {
   const schema = { properties: { a: { pattern: '^a/$' }, b: { pattern: '^b$' } } }
   expect(check(schema, { a: 'a/', b: 'b' })).toBe('ok')
   expect(check(schema, { a: 'b', b: 'b' })).toMatchObject({ path: 'a' })
@@ -75,11 +75,11 @@ it('stops a pattern that takes exponential time', () => {
   const evil = `${'a'.repeat(50_000)}!`
   const startedMs = performance.now()
   expect(check(schema, { a: Array.from({ length: 100 }, () => evil) })).toMatchObject({ kind: 'invalid_arguments' })
-  // 80 ms, where the pattern itself takes longer than the universe exists.
+  // The limit is 80 ms. Without it, the pattern would practically never end.
   expect(performance.now() - startedMs).toBeLessThan(5_000)
 })
 
-it('refuses a schema that is no schema, or larger than 256 KB', () => {
+it('refuses an invalid schema, and one larger than 256 KB', () => {
   expect(check({ properties: 3 }, {})).toMatchObject({ kind: 'failed' })
   expect(check({ description: 'x'.repeat(300_000) }, {})).toMatchObject({ kind: 'failed' })
 })

@@ -10,7 +10,7 @@ import { failureOf, makeFolder, openTools, policyOf } from './session.ts'
 
 const prettierWords = 'node_modules/.bin/prettier --stdin-filepath'
 
-/** The tools of a workspace in which `.ts` files may be written, with the real prettier in its node_modules. */
+/** Creates a workspace with writable `.ts` files and the real prettier in its node_modules, and its tools. */
 async function openCodeTools(files: Readonly<Record<string, string>>, command = prettierWords) {
   const policy = policyOf(
     (path) => /\.(?:ts|py|md)$/.test(path),
@@ -24,7 +24,7 @@ async function openCodeTools(files: Readonly<Record<string, string>>, command = 
   }
   const sources = [createWorkspaceTools(deps), createCodeTools(deps)]
   const opened = await openTools(
-    // None of these sources looks at the session.
+    // These sources do not use the session.
     sources.flatMap(({ tools }) => tools(undefined as never)),
     { policy },
   )
@@ -50,7 +50,7 @@ describe('createCodeTools', () => {
     })
   })
 
-  it('format by the prettier of the workspace if the policy allows its fixed words', async () => {
+  it('format with the prettier of the workspace if the policy allows its fixed arguments', async () => {
     const { call, read } = await openCodeTools({ '.prettierrc': 'semi: false', 'a.ts': 'let a  = 1;' })
     expect(await call('mcp.format.apply', { path: 'a.ts' })).toMatchObject({ ok: true, changed: true })
     expect(await read('a.ts')).toBe('let a = 1\n')
@@ -98,7 +98,7 @@ function creationOf(path: string, lines: readonly string[]): string {
 }
 
 describe('applyPatch with format', () => {
-  it('organises the imports of a patched file and formats it, as one change that undo takes back', async () => {
+  it('organises the imports of a patched file and formats it, as one change that undo reverts', async () => {
     const before = `import b from 'b'\nimport a from 'a'\n\na(b   )\n`
     const { call, read } = await openCodeTools({ 'src/a.ts': before })
     const diff = `--- a/src/a.ts\n+++ b/src/a.ts\n@@ -3,2 +3,3 @@\n \n a(b   )\n+b( a )\n`
@@ -120,7 +120,7 @@ describe('applyPatch with format', () => {
     expect(intents).toEqual([{ writes: ['a.ts'], diff: expect.stringMatching(/^-let a = 1\n\+let b = 2;\n/m) }])
   })
 
-  it('formats by the formatter of the workspace, also new files and files in a dry run', async () => {
+  it('formats with the formatter of the workspace, also new files and files in a dry run', async () => {
     const { call, read } = await openCodeTools({ '.prettierrc': 'semi: false' })
     const unifiedDiff = creationOf('new/a.ts', ['let a  = 1;'])
     const tried = await call('mcp.edit.applyPatch', { unifiedDiff, format: true, dryRun: true })
@@ -129,7 +129,7 @@ describe('applyPatch with format', () => {
     expect(await read('new/a.ts')).toBe('let a = 1\n')
   })
 
-  it('says which files were not formatted and why, and patches them all the same', async () => {
+  it('reports which files were not formatted and why, and patches them anyway', async () => {
     const { call, read } = await openCodeTools({ 'a.py': 'a  = 1\n', 'b.ts': 'let b\n' })
     const unifiedDiff =
       patchOf('a.py', 'a  = 1', 'a  = 2') + patchOf('b.ts', 'let b', 'let = (') + creationOf('c.ts', ['let  c'])
@@ -152,7 +152,7 @@ describe('applyPatch with format', () => {
     expect(await read('a.ts')).toBe('let a  = 2\n')
   })
 
-  it('formats no file that is only renamed or removed', async () => {
+  it('does not format a file that is only renamed or removed', async () => {
     const { call, read } = await openCodeTools({ 'a.ts': 'let a  = 1\n', 'gone.ts': 'gone\n' })
     const rename = 'diff --git a/a.ts b/b.ts\nsimilarity index 100%\nrename from a.ts\nrename to b.ts\n'
     const removal = 'diff --git a/gone.ts b/gone.ts\n--- a/gone.ts\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n'
@@ -160,14 +160,14 @@ describe('applyPatch with format', () => {
     expect(await read('b.ts')).toBe('let a  = 1\n')
   })
 
-  it('changes nothing if formatting takes back all that the patch changes', async () => {
+  it('changes nothing if formatting reverts all changes of the patch', async () => {
     const { call, read } = await openCodeTools({ 'a.ts': 'let a = 1;\n' })
     const args = { unifiedDiff: patchOf('a.ts', 'let a = 1;', 'let  a = 1'), format: true }
     expect(await call('mcp.edit.applyPatch', args)).toEqual({ ok: true, files: [], conflicts: [], unformatted: [] })
     expect(await read('a.ts')).toBe('let a = 1;\n')
   })
 
-  it('refuses to undo what was changed after it was formatted', async () => {
+  it('refuses to undo a file that has changed after formatting', async () => {
     const { call, read, write } = await openCodeTools({ 'a.ts': 'let a\n' })
     await call('mcp.edit.applyPatch', { unifiedDiff: patchOf('a.ts', 'let a', 'let  b'), format: true })
     await write('a.ts', 'mine\n')

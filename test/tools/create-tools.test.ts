@@ -18,7 +18,7 @@ function toolOf(effect: ToolEffect, run: Run, more: Partial<Pick<Tool, 'name' | 
   })
 }
 
-/** A tool that ends when it is stopped. */
+/** A tool that ends only when it is stopped. */
 const endless: Run = ({ signal }) =>
   new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(new Error('stopped')))
@@ -42,14 +42,14 @@ describe('a call', () => {
     expect(await failureOf(call('test.read'))).toMatchObject({ kind: 'failed' })
   })
 
-  it('ends with a plain failure if the tool throws another error', async () => {
+  it('ends with a general failure if the tool throws another error', async () => {
     const { call, log } = await openTools([toolOf('read', () => Promise.reject(new Error('at /secret/place')))])
     const failure = await failureOf(call('test.read'))
     expect(JSON.stringify(failure)).not.toContain('secret')
     expect(log.lines.some(({ level }) => level === 'error')).toBe(true)
   })
 
-  it('ends when its time is over', async () => {
+  it('ends at its time limit', async () => {
     const { call } = await openTools([toolOf('read', endless, { timeoutMs: 10 })])
     expect(await failureOf(call('test.read'))).toEqual({ kind: 'timed_out', afterMs: 10 })
   })
@@ -69,14 +69,14 @@ describe('a call', () => {
     expect(await running).toEqual({ kind: 'cancelled' })
   })
 
-  it('does not start for a caller that has left', async () => {
+  it('does not start for a caller that has disconnected', async () => {
     const run = vi.fn<Run>(async () => ({}))
     const { call } = await openTools([toolOf('read', run)])
     expect(await failureOf(call('test.read', {}, { signal: AbortSignal.abort() }))).toEqual({ kind: 'cancelled' })
     expect(run).not.toHaveBeenCalled()
   })
 
-  it('reports what happened if the tool finished its work although it was stopped', async () => {
+  it('returns the result if the tool finished its work although it was stopped', async () => {
     const controller = new AbortController()
     const { call } = await openTools([
       toolOf('write', async ({ authorize }) => {
@@ -88,7 +88,7 @@ describe('a call', () => {
     expect(await call('test.write', {}, { signal: controller.signal })).toEqual({ done: true })
   })
 
-  it('passes progress on until it is over', async () => {
+  it('passes progress on until it ends', async () => {
     let late: ToolContext['progress'] | undefined
     const { call } = await openTools([
       toolOf('read', async ({ progress }) => {
@@ -123,7 +123,7 @@ describe('the gates', () => {
     expect(await failureOf(call('test.write'))).toEqual({ kind: 'denied', detail: 'denied by the test' })
   })
 
-  it('judge the normal form of a path', async () => {
+  it('check the normal form of a path', async () => {
     const policy = policyOf((path) => path === 'a')
     const { call } = await openTools([writes({ writes: ['x/../a'] })], { policy })
     expect(await call('test.write')).toEqual({ done: true })
@@ -139,7 +139,7 @@ describe('the gates', () => {
     expect(await failureOf(other.call('test.run'))).toMatchObject({ kind: 'denied' })
   })
 
-  it('are closed for a tool that claims to read', async () => {
+  it('are closed for a tool whose effect is read', async () => {
     const { call } = await openTools([
       toolOf('read', async ({ authorize }) => {
         await authorize({ writes: ['a'] })
@@ -149,7 +149,7 @@ describe('the gates', () => {
     expect(await failureOf(call('test.read'))).toMatchObject({ kind: 'denied' })
   })
 
-  it('are closed for a program that a tool for files starts, unless the policy allows the program', async () => {
+  it('are closed for a program that a tool with the effect write starts, unless the policy allows it', async () => {
     const policy = policyOf(
       () => true,
       ([program]) => program === 'formatter',
@@ -167,14 +167,14 @@ describe('the gates', () => {
     expect(approve.mock.calls[0]?.[0]).toEqual({ writes: ['a'], diff: 'the diff' })
   })
 
-  it('ask nobody about what the policy denies', async () => {
+  it('ask nobody if the policy denies the effect', async () => {
     const { call } = await openTools([writes({ writes: ['a'] })], { policy: policyOf(() => false) })
     const approve = vi.fn<() => Promise<boolean>>(async () => true)
     expect(await failureOf(call('test.write', {}, { approve }))).toMatchObject({ kind: 'denied' })
     expect(approve).not.toHaveBeenCalled()
   })
 
-  it('are closed if the policy changed while a person was asked', async () => {
+  it('are closed if the policy changed while an approval was pending', async () => {
     let isAllowed = true
     const { call } = await openTools([writes({ writes: ['a'] })], { policy: policyOf(() => isAllowed) })
     const approve = async () => {
@@ -189,7 +189,7 @@ describe('the gates', () => {
     expect(await call('test.write', {}, { approve: () => setTimeout(400, true) })).toEqual({ done: true })
   })
 
-  it('close when the call is cancelled while a person is asked', async () => {
+  it('close when the call is cancelled while an approval is pending', async () => {
     const { call } = await openTools([writes({ writes: ['a'] })])
     const controller = new AbortController()
     const approve = () => {
@@ -215,7 +215,7 @@ describe('the gates', () => {
 })
 
 describe('the audit line', () => {
-  it('says who called which tool with which outcome, once, without contents', async () => {
+  it('names caller, tool and outcome once, without contents', async () => {
     const { call, log } = await openTools([writes({ writes: ['src/a.ts'], diff: 'secret contents' })])
     await call('test.write', { path: 'b.ts' })
     expect(log.lines).toHaveLength(1)
@@ -236,7 +236,7 @@ describe('the audit line', () => {
   })
 })
 
-it('lists the tool of the first source under a name', async () => {
+it('lists the tool of the first source that has a name', async () => {
   const first = toolOf('read', async () => ({ from: 'first' }))
   const second = toolOf('read', async () => ({ from: 'second' }))
   const { call, tools, session } = await openTools([first, second])

@@ -18,7 +18,7 @@ test.each([
   expect([...nameForModels(toolsNamed(name)).keys()]).toEqual([expected])
 })
 
-test('of two equal names the later one gets a number', () => {
+test('the later of two equal names gets a number', () => {
   const named = nameForModels(toolsNamed('mcp.fs.read', 'fs_read', 'fs.read'))
   expect([...named].map(([name, tool]) => [name, tool.name])).toEqual([
     ['fs_read', 'mcp.fs.read'],
@@ -27,7 +27,7 @@ test('of two equal names the later one gets a number', () => {
   ])
 })
 
-test('every name is one that the APIs of models accept', () => {
+test('model APIs accept every name', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ minLength: 1, unit: 'binary' })), (names) => {
       const named = [...nameForModels(toolsNamed(...names)).keys()]

@@ -14,7 +14,7 @@ function decide(isAllowed: boolean): Decision {
   return { isAllowed, reason: isAllowed ? 'allowed by the test' : 'denied by the test' }
 }
 
-/** Allows files and argument vectors by a test of their own. */
+/** Creates a policy from two predicates. */
 export function policyOf(
   mayWrite: (path: string) => boolean,
   mayRun: (argv: readonly string[]) => boolean = () => false,
@@ -27,7 +27,7 @@ export function policyOf(
   }
 }
 
-/** A folder that is removed when the test ends. */
+/** Creates a folder that is removed after the test. */
 export async function makeFolder(files: Readonly<Record<string, string>> = {}): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'copilot-proxy-workspace-'))
   onTestFinished(() => rm(dir, { recursive: true, force: true }))
@@ -38,7 +38,7 @@ export async function makeFolder(files: Readonly<Record<string, string>> = {}): 
   return dir
 }
 
-/** A session and a registry of the given tools. */
+/** Creates a session and a registry of the given tools. */
 export async function openTools(
   given: readonly Tool[],
   options: { readonly policy?: Policy; readonly limits?: Partial<RunLimits> } = {},
@@ -69,7 +69,7 @@ export async function openTools(
   }
 }
 
-/** Why a call failed. */
+/** Returns the failure of a call. */
 export async function failureOf(call: Promise<unknown>): Promise<ToolFailure> {
   try {
     await call

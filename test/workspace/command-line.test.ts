@@ -20,7 +20,7 @@ test.each([
   expect(splitCommand(text)).toEqual(words)
 })
 
-describe('G24: what only a shell understands is refused', () => {
+describe('G24: syntax of a shell is refused', () => {
   it.each([
     'npm test && rm -rf x',
     'npm test; rm -rf x',
@@ -80,7 +80,7 @@ describe('G28: a command that is too long is refused', () => {
   })
 })
 
-test('says what was found and how to pass it as text', () => {
+test('names the refused character and how to pass it as text', () => {
   expect(() => splitCommand('npm test | tee x')).toThrow(
     'The command contains "|", which only a shell understands, and there is no shell. ' +
       'Run one program at a time; to pass the character as text, put it in single quotes.',

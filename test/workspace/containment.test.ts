@@ -10,7 +10,7 @@ import { searchCode } from '../../src/workspace/search-code.ts'
 import { ToolError } from '../../src/workspace/tool-error.ts'
 import { createTree } from './tree.ts'
 
-/** What is outside, in every file there. */
+/** The text of each file outside. */
 const secret = 'a text from outside'
 
 interface Tree {
@@ -18,7 +18,7 @@ interface Tree {
   readonly outside: string
 }
 
-/** A call of a tool, or what another program does to the tree meanwhile. */
+/** A call of a function, or a change by another program. */
 type Step =
   | { readonly kind: 'read' | 'write' | 'create' | 'remove'; readonly path: string }
   | { readonly kind: 'make folder'; readonly path: string }
@@ -57,7 +57,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('rename'), path: inner, target: inner }),
 )
 
-/** What a call gave; undefined if it was refused. Anything but a refusal is a fault of the program. */
+/** Returns the result of a call, or undefined if it was refused. Throws any error that is not a refusal. */
 async function resultOf<Result>(call: Promise<Result>): Promise<Result | undefined> {
   try {
     return await call
@@ -84,7 +84,7 @@ async function take(folder: Folder, tree: Tree, { kind, ...rest }: Step): Promis
     case 'rename':
       break
   }
-  // Another program, which stays inside the root but for what its links point to.
+  // Simulate another program. It changes only entries inside the root, but its links may point outside.
   const entry = join(tree.root, path)
   if ((await fs.realpath(join(entry, '..')).catch(() => '')).startsWith(tree.root)) {
     const to = 'target' in rest ? real(rest.target) : ''
@@ -97,7 +97,7 @@ async function take(folder: Folder, tree: Tree, { kind, ...rest }: Step): Promis
   return undefined
 }
 
-/** All that can be seen of a folder, but for the times of reading. */
+/** Returns all visible properties of a folder's files, except access times. */
 async function look(folder: string): Promise<unknown> {
   const names = await fs.readdir(folder, { recursive: true })
   return Promise.all(
@@ -109,7 +109,7 @@ async function look(folder: string): Promise<unknown> {
 }
 
 describe.each([{ held: true }, { held: false }])('held: $held', ({ held }) => {
-  it('no sequence of calls touches or shows a byte outside the root', { timeout: 120_000 }, async () => {
+  it('no sequence of calls changes or reveals a byte outside the root', { timeout: 120_000 }, async () => {
     const { root: base, outside } = await createTree()
     await fs.mkdir(join(outside, 'folder'))
     for (const path of ['secret', 'a', 'folder/secret', 'folder/b']) await fs.writeFile(join(outside, path), secret)
@@ -120,7 +120,7 @@ describe.each([{ held: true }, { held: false }])('held: $held', ({ held }) => {
         const tree = { root: join(base, String((runs += 1))), outside }
         await fs.mkdir(join(tree.root, 'a/b'), { recursive: true })
         await fs.writeFile(join(tree.root, 'a/c'), 'inside')
-        // So that `../outside` leads to it from the root too.
+        // With this link, `../outside` also works relative to the root.
         if (runs === 1) await fs.symlink(outside, join(base, 'outside'))
         const folder = await openFolder(tree.root, { held })
         const results: unknown[] = []

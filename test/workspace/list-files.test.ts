@@ -40,7 +40,7 @@ it('lists files in order, hidden ones too, without .git and ignored ones', async
   }
 })
 
-it('lists what a glob names, also in an ignored folder that it names', async () => {
+it('lists the files of a glob, also in an ignored folder that it names', async () => {
   const folder = await folderWith(['a.ts', 'src/a.ts', 'src/x/b.ts', 'src/x/c.js', '.gitignore', 'ignored/x.ts'])
   const list = async (glob: string): Promise<readonly string[]> => (await listFiles(folder, { glob }, signal)).files
   expect(await list('*.ts')).toEqual(['a.ts', 'src/a.ts', 'src/x/b.ts'])
@@ -73,7 +73,7 @@ it('G04: lists nothing through links', async () => {
   }
 })
 
-it('G12: gives what it has when the time is up', async () => {
+it('G12: returns the files so far at the deadline', async () => {
   const folder = await folderWith(['a'])
   expect(await listFiles(folder, {}, signal, 0)).toMatchObject({ truncated: true })
 })
@@ -86,7 +86,7 @@ it('G12: lists a folder 1,000 levels deep', async () => {
   expect(await listFiles(folder, { glob: 'x' }, signal, 20_000)).toEqual({ files: [`${deep}x`], truncated: false })
 })
 
-it('G14: takes names that look like options as names', async () => {
+it('G14: does not read names as options', async () => {
   const folder = await folderWith(['--files', '-f', '--follow/a'])
   expect((await listFiles(folder, {}, signal)).files).toEqual(['--files', '--follow/a', '-f'])
   expect((await listFiles(folder, { glob: '--follow/*' }, signal)).files).toEqual(['--follow/a'])

@@ -25,7 +25,7 @@ it('opens nothing but a folder', async () => {
   expect(await failureOf(openFolder(join(root, 'b')))).toMatchObject({ kind: 'failed' })
 })
 
-it('takes absolute paths by the real path of the root and by the path it was opened with', async () => {
+it('accepts absolute paths below the real path of the root and below the path that opened it', async () => {
   const { root, outside } = await createTree()
   await fs.symlink(root, join(outside, 'alias'))
   await fs.writeFile(join(root, 'a.ts'), 'a')
@@ -37,7 +37,7 @@ it('takes absolute paths by the real path of the root and by the path it was ope
   expect((await folder.readFile('link.ts', limits)).bytes.toString()).toBe('a')
 })
 
-// Folders held by descriptors (Linux), and folders whose paths are checked (elsewhere).
+// `held`: descriptors hold folders (Linux). Otherwise, `openFolder` checks paths (other systems).
 describe.each([{ held: true }, { held: false }])('openFolder, held: $held', ({ held }) => {
   it.each(['../x', '/etc/passwd', '~/x', 'a\0', '%2e%2e/x', String.raw`..\x`, '.GIT/config'])(
     'G02: refuses to read, write or remove %j',
@@ -103,7 +103,7 @@ describe.each([{ held: true }, { held: false }])('openFolder, held: $held', ({ h
     expect(await failureOf(folder.readFile('self', limits))).toMatchObject({ kind: 'failed' })
   })
 
-  it('G04: writes through no link', async () => {
+  it('G04: does not write through links', async () => {
     const { root, outside } = await createTree()
     await fs.writeFile(join(outside, 'secret'), 'secret')
     await fs.mkdir(join(root, 'src'))
@@ -138,7 +138,7 @@ describe.each([{ held: true }, { held: false }])('openFolder, held: $held', ({ h
     expect(await fs.readdir(join(root, 'src'))).toEqual([])
   })
 
-  it('G06: leaves the other names of a hard-linked file as they are', async () => {
+  it('G06: leaves the other names of a hard-linked file unchanged', async () => {
     const { root, outside } = await createTree()
     await fs.writeFile(join(outside, 'other'), 'old')
     await fs.link(join(outside, 'other'), join(root, 'a'))
@@ -181,7 +181,7 @@ describe.each([{ held: true }, { held: false }])('openFolder, held: $held', ({ h
     expect(start.bytes.length).toBe(limits.maxBytes)
   })
 
-  it('reads a file of exactly the limit, and of nothing', async () => {
+  it('reads a file of exactly the limit, and an empty file', async () => {
     const { root } = await createTree()
     await fs.writeFile(join(root, 'a'), 'abc')
     await fs.writeFile(join(root, 'empty'), '')
@@ -198,7 +198,7 @@ describe.each([{ held: true }, { held: false }])('openFolder, held: $held', ({ h
     expect(await failureOf(read)).toEqual({ kind: 'cancelled' })
   })
 
-  it('G22: writes bytes as they are and keeps the mode', async () => {
+  it('G22: writes bytes unchanged and keeps the mode', async () => {
     const { root } = await createTree()
     await fs.writeFile(join(root, 'a.sh'), 'old', { mode: 0o755 })
     const folder = await openFolder(root, { held })
@@ -249,7 +249,7 @@ describe.each([{ held: true }, { held: false }])('openFolder, held: $held', ({ h
     expect(await fs.readdir(root)).toEqual(['b'])
   })
 
-  it('lets one of many writers with the same hash win', async () => {
+  it('lets only one of many writers with the same hash succeed', async () => {
     const { root } = await createTree()
     await fs.writeFile(join(root, 'a'), 'old')
     const folder = await openFolder(root, { held })
@@ -273,7 +273,7 @@ describe.each([{ held: true }, { held: false }])('openFolder, held: $held', ({ h
     expect((await fs.readdir(root)).toSorted()).toEqual([live, '.copilot-proxy.yaml', 'a', 'other.1-0123456789ab.tmp'])
   })
 
-  it('closes what it opens', async () => {
+  it('closes each file that it opens', async () => {
     const { root, outside } = await createTree()
     await fs.mkdir(join(root, 'a/b'), { recursive: true })
     await fs.symlink(outside, join(root, 'a/link'))
@@ -297,7 +297,7 @@ describe.each([{ held: true }, { held: false }])('openFolder, held: $held', ({ h
   })
 })
 
-it('G07, G10: says that a file cannot be read, and allows nothing if the policy cannot', async () => {
+it('G07, G10: reports an unreadable file, and allows nothing if the policy is unreadable', async () => {
   const { root } = await createTree()
   for (const path of [dirname(root), root]) await fs.chmod(path, 0o755)
   await fs.writeFile(join(root, 'a'), 'a', { mode: 0o200 })

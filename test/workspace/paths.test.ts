@@ -108,11 +108,11 @@ describe('normalPath', () => {
     expect(normalPath(path, windows).ok).toBe(false)
   })
 
-  it('takes an absolute path on Windows in any case', () => {
+  it('accepts an absolute path on Windows in any case', () => {
     expect(normalPath('c:/W/proj/src/A.ts', windows)).toEqual({ ok: true, path: 'src/A.ts' })
   })
 
-  it('gives a path that it takes again unchanged, below the root', () => {
+  it('returns a path below the root that it accepts again unchanged', () => {
     const segment = fc.oneof(
       fc.constantFrom('..', '.', '', '.git', '.GIT', 'a', 'b', '~', 'GIT~1', 'C:', '%2e', '\\', 'w', 'proj'),
       fc.string({ unit: 'binary', maxLength: 4 }),

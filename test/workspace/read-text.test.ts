@@ -15,7 +15,7 @@ async function folderWith(files: Record<string, string | Buffer>): Promise<Folde
   return openFolder(root)
 }
 
-it('G22: gives the text with byte order mark, line ends and missing final newline, and the hash of the bytes', async () => {
+it('G22: returns the text with byte order mark, line ends and missing final newline, and the hash of the bytes', async () => {
   const text = '\ufeffone\r\ntwo\n\u00fcml\u00e4ut'
   const folder = await folderWith({ 'a.txt': text, empty: '' })
   expect(await readText(folder, { path: 'a.txt' }, limits)).toEqual({
@@ -71,7 +71,7 @@ it.each([
   expect(cut).toEqual({ content, size: Buffer.byteLength(text), truncated: true })
 })
 
-it('gives a range of a file over the limit, and says so if the limit cuts it', async () => {
+it('returns a range of a file over the limit, and reports if the limit cuts it', async () => {
   const folder = await folderWith({ a: 'one\ntwo\nthree\n' })
   const read = async (start: number, end: number): Promise<unknown> =>
     readText(folder, { path: 'a', range: { start, end } }, { maxBytes: 9 })

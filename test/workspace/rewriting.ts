@@ -22,7 +22,7 @@ export const organizeImports = (folder: Folder, file: File, context: RewriteCont
 
 type Intent = Parameters<RewriteContext['authorize']>[0]
 
-/** A workspace with files, and a context that runs programs for real, with this Node.js for scripts. */
+/** Creates a workspace with files, and a context that really runs programs. Scripts run with the Node.js of the test. */
 export async function createRewriting(files: Readonly<Record<string, string>>) {
   const { root, outside } = await createTree()
   for (const [path, content] of Object.entries(files)) {

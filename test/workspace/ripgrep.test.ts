@@ -5,7 +5,7 @@ import { listFiles } from '../../src/workspace/list-files.ts'
 import { openFolder } from '../../src/workspace/open-folder.ts'
 import { createTree, failureOf } from './tree.ts'
 
-// An installation without optional packages.
+// Simulates an installation without optional packages.
 vi.mock('@vscode/ripgrep', () => {
   throw new Error('Cannot find package')
 })
@@ -29,7 +29,7 @@ it('uses the ripgrep on PATH if the package is missing, and names what to instal
   }
 })
 
-it('says that the workspace is missing', async () => {
+it('reports a missing workspace', async () => {
   const { root } = await createTree()
   const folder = await openFolder(root)
   await rm(root, { recursive: true })

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { runInWorker } from '../../src/workspace/run-code-task.ts'
 import { failureOf } from './tree.ts'
 
-it('says what the single file lacks, where there is no worker', async () => {
+it('without a worker, names what the single file lacks', async () => {
   const { signal } = new AbortController()
   const missing = new URL('no-worker.ts', import.meta.url)
   const task = { do: 'imports', text: '', grammar: 'typescript' } as const
@@ -16,18 +16,18 @@ it('says what the single file lacks, where there is no worker', async () => {
 
 describe('a worker', () => {
   const file = new URL('children/counting-worker.ts', import.meta.url)
-  /** Which task of its worker it was. */
+  /** Runs a task. Returns the number of tasks that its worker has run. */
   const run = async (text: string, signal = new AbortController().signal): Promise<number> => {
     const answer = await runInWorker({ do: 'imports', text, grammar: '' }, signal, file)
     return answer.is === 'text' ? Number(answer.text) : Number.NaN
   }
   const long = 'x'.repeat(1_000_000)
 
-  it('does one task after the other', async () => {
+  it('runs one task after the other', async () => {
     expect(await Promise.all([run(''), run('')])).toEqual([1, 2])
   })
 
-  it('of a long text keeps no others waiting, and ends with it', async () => {
+  it('for a long text does not delay others, and ends after it', async () => {
     const before = await run('')
     const caller = new AbortController()
     const waiting = run('wait'.padEnd(1_000_000), caller.signal)
@@ -41,7 +41,7 @@ describe('a worker', () => {
     expect(await Promise.all([run(long), run(long)])).toEqual([1, 1])
   })
 
-  it('is followed by a new one when it was stopped or has ended', async () => {
+  it('is replaced after it was stopped or has ended', async () => {
     await run('')
     const caller = new AbortController()
     const waiting = run('wait', caller.signal)

@@ -8,7 +8,7 @@ import { failureOf } from './tree.ts'
 
 afterEach(() => void vi.unstubAllEnvs())
 
-/** A zombie has ended: init may be slow to collect it. */
+/** Returns false for a zombie too, because init may be slow to collect it. */
 function isRunning(pid: number): boolean {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
@@ -22,7 +22,7 @@ async function putProgram(path: string, text: string): Promise<void> {
   await chmod(path, 0o755)
 }
 
-test('gives exit code and output', async () => {
+test('returns exit code and output', async () => {
   const { run } = await createRunner()
   expect(await run(['sh', '-c', 'echo out; echo err >&2; exit 3'])).toEqual({
     exitCode: 3,
@@ -33,14 +33,14 @@ test('gives exit code and output', async () => {
   })
 })
 
-test('passes arguments as they are, without a shell', async () => {
+test('passes arguments unchanged, without a shell', async () => {
   const { run } = await createRunner()
   const words = ['a b', '$HOME', '`x`', '; touch canary', '*', '', '\n', '"', 'ü']
   const { stdout } = await run(['printf', String.raw`%s\0`, ...words])
   expect(stdout.split('\0').slice(0, -1)).toEqual(words)
 })
 
-test('runs in a folder of the workspace, and follows no link to one', async () => {
+test('runs in a folder of the workspace, and follows no link', async () => {
   const { run, root, outside } = await createRunner()
   await mkdir(join(root, 'sub'))
   await symlink('sub', join(root, 'inside'))
@@ -70,7 +70,7 @@ describe('the program', () => {
     expect(stdout.split(':').filter((folder) => !folder.startsWith('/') || folder.startsWith(root))).toEqual([])
   })
 
-  it('with a slash is a path from where it runs', async () => {
+  it('with a slash is a path relative to the working folder', async () => {
     const { run, root, outside } = await createRunner()
     await mkdir(join(root, 'sub'))
     await putProgram(join(root, 'own.sh'), '#!/bin/sh\necho mine $0\n')
@@ -106,8 +106,8 @@ describe('the program', () => {
   })
 })
 
-describe('G26: the environment is fixed', () => {
-  it('has nothing of the daemon but PATH and HOME', async () => {
+describe('G26: the environment is minimal', () => {
+  it('has only PATH and HOME of the daemon', async () => {
     const { run } = await createRunner()
     const names = ['NODE_OPTIONS', 'LD_PRELOAD', 'BASH_ENV', 'GIT_SSH_COMMAND', 'TAP_PROVIDER_TOKEN', 'LC_ALL', 'LANG']
     for (const name of names) vi.stubEnv(name, '/tmp/x')
@@ -117,7 +117,7 @@ describe('G26: the environment is fixed', () => {
     expect(variables).toEqual(expect.arrayContaining(['LANG=C.UTF-8', 'TERM=dumb']))
   })
 
-  it('has what Windows needs, on Windows', () => {
+  it('has the variables that Windows needs', () => {
     const own = { SystemRoot: 'C:\\Windows', NODE_OPTIONS: 'x', GH_TOKEN: 'x' }
     expect(Object.keys(commandEnvironment(['C:\\a', 'C:\\b'], own, 'win32')).toSorted()).toEqual([
       'HOME',
@@ -130,8 +130,8 @@ describe('G26: the environment is fixed', () => {
   })
 })
 
-describe('G27: a command that resists is ended with its whole group', () => {
-  it('forks, ignores SIGTERM and never ends', async () => {
+describe('G27: a command that resists is stopped with its process group', () => {
+  it('stops a command that forks, ignores SIGTERM and never ends', async () => {
     const { run, root } = await createRunner()
     const script = 'trap "" TERM; (trap "" TERM; while :; do sleep 1; done) & echo $! > fork; echo $$ > own; cat; wait'
     const end = await run(['sh', '-c', script], { timeoutMs: 500 })
@@ -140,14 +140,14 @@ describe('G27: a command that resists is ended with its whole group', () => {
     await vi.waitFor(() => expect(pids.filter(isRunning)).toEqual([]))
   })
 
-  it('gets the time to end by itself', async () => {
+  it('gives a command time to end by itself', async () => {
     const { run } = await createRunner()
     const script = 'trap "echo bye; exit 5" TERM; echo ready; while :; do sleep 0.05; done'
     const end = await run(['sh', '-c', script], { timeoutMs: 500, graceMs: 10_000 })
     expect(end).toMatchObject({ timedOut: true, exitCode: 5, stdout: 'ready\nbye\n' })
   })
 
-  it('leaves nothing in the background, and does not wait for it', async () => {
+  it('stops background processes and does not wait for them', async () => {
     const { run } = await createRunner()
     const end = await run(['sh', '-c', 'sleep 600 & echo $!; (trap "" TERM; exec sleep 600 >/dev/null 2>&1) & echo $!'])
     expect(end).toMatchObject({ exitCode: 0, timedOut: false })
@@ -163,8 +163,8 @@ describe('G27: a command that resists is ended with its whole group', () => {
     expect({ stdout, exitCode }).toEqual({ stdout: 'started\n', exitCode: 0 })
   })
 
-  // `npm run test:soak` does it with 1 GB.
-  it('prints 30 MB: the start and the end are kept', async () => {
+  // `npm run test:soak` prints 1 GB.
+  it('keeps the start and the end of 30 MB of output', async () => {
     const { run } = await createRunner()
     await printMuch(run, 30_000_000)
   })

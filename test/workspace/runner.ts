@@ -6,7 +6,7 @@ import { createTree } from './tree.ts'
 type Options = Partial<Parameters<typeof runCommand>[0]>
 type Run = (argv: readonly string[], options?: Options) => Promise<CommandEnd>
 
-/** A workspace, and a function that runs a command in it. */
+/** Creates a workspace, and a function that runs a command in it. */
 export async function createRunner(): Promise<{ readonly root: string; readonly outside: string; readonly run: Run }> {
   const { root, outside } = await createTree()
   const folder = await openFolder(root)
@@ -19,7 +19,7 @@ export async function createRunner(): Promise<{ readonly root: string; readonly 
   }
 }
 
-/** A command that prints so many bytes and two short lines: the start and the end are kept. */
+/** Runs a command that prints this number of bytes between two short lines. Expects that the start and the end are kept. */
 export async function printMuch(run: Run, bytes: number): Promise<void> {
   const script = `echo first; head -c ${bytes} /dev/zero | tr "\\0" x; echo; echo last`
   let streamed = 0

@@ -36,7 +36,7 @@ it('finds lines with their column and three lines around them', async () => {
   })
 })
 
-it('gives each hit its own lines where matches are close, or two groups of lines meet', async () => {
+it('gives each hit its own lines if matches are close or groups of lines meet', async () => {
   const lines = Array.from({ length: 20 }, (_, index) => `${index + 1}${[5, 6, 14].includes(index + 1) ? ' x' : ''}`)
   const folder = await folderWith({ a: lines.join('\n') })
   const { hits } = await search(folder, { query: 'x' })
@@ -48,7 +48,7 @@ it('gives each hit its own lines where matches are close, or two groups of lines
   ])
 })
 
-it('takes a query as text, or as a regular expression; case counts unless told otherwise', async () => {
+it('accepts a text or a regular expression, and is case-sensitive by default', async () => {
   const folder = await folderWith({ a: 'f(x)\nf.x.\nF(X)\nfx', b: punctuation })
   const lines = async (args: SearchArguments): Promise<number[]> =>
     (await search(folder, args)).hits.map(({ line }) => line)
@@ -100,7 +100,7 @@ it('G04: finds nothing through links', async () => {
   }
 })
 
-it('G13: an expression that backtracking engines choke on is answered', async () => {
+it('G13: answers an expression that takes exponential time with backtracking', async () => {
   const folder = await folderWith({ a: `${'a'.repeat(100 * 1024)}b`, b: 'b' })
   let turns = 0
   const turn = (): void => {
@@ -109,10 +109,10 @@ it('G13: an expression that backtracking engines choke on is answered', async ()
   }
   let next = setImmediate(turn)
   onTestFinished(() => clearImmediate(next))
-  // ripgrep has a second: it would be stopped then, and the result truncated.
+  // After a second, ripgrep would be stopped and the result truncated.
   const found = await searchCode(folder, { query: '(a+)+$', regex: true }, new AbortController().signal, 1000)
   expect(found).toEqual({ hits: [], truncated: false })
-  // Others are served meanwhile: the event loop went on.
+  // The event loop was not blocked meanwhile.
   expect(turns).toBeGreaterThan(1)
 })
 
@@ -125,7 +125,7 @@ it.each(['(a', '\\1', '(?=a)', 'a{1000}{1000}{10}', '(a{1000}){1000}'])(
   },
 )
 
-it('gives the reason that ripgrep gives, without its advice', async () => {
+it('returns the reason of ripgrep without its advice', async () => {
   const folder = await folderWith({ a: 'a' })
   expect(await failureOf(search(folder, { query: '(?=a)', regex: true }))).toMatchObject({
     detail: 'ripgrep does not accept it: look-around, including look-ahead and look-behind, is not supported',
@@ -137,7 +137,7 @@ it.each(['', 'a\nb', 'a\0b', 'a'.repeat(5000)])('refuses the query %j', async (q
   expect(await failureOf(search(folder, { query }))).toMatchObject({ kind: 'invalid_arguments', path: 'query' })
 })
 
-it('G14: takes queries that look like options as text', async () => {
+it('G14: does not read queries as options', async () => {
   const folder = await folderWith({ a: '--pre=sh -f/etc/passwd --follow -e', 'run.sh': 'touch marker' })
   for (const query of ['--pre=sh', '-f/etc/passwd', '--follow', '-e']) {
     expect(
@@ -151,7 +151,7 @@ it('G14: takes queries that look like options as text', async () => {
   expect(existsSync(join(folder.root, 'marker'))).toBe(false)
 })
 
-it('G14: reads no options from a file that the environment names', async () => {
+it('G14: ignores a file of options that the environment names', async () => {
   const folder = await folderWith({ a: 'x', options: '--invert-match\n' })
   vi.stubEnv('RIPGREP_CONFIG_PATH', join(folder.root, 'options'))
   try {
@@ -161,7 +161,7 @@ it('G14: reads no options from a file that the environment names', async () => {
   }
 })
 
-it('G15: leaves out binary files, and reads UTF-16 and text that is not UTF-8', async () => {
+it('G15: omits binary files, and reads UTF-16 and text that is not UTF-8', async () => {
   const folder = await folderWith({
     binary: Buffer.from([0, 1, 2, ...Buffer.from('needle'), 0]),
     'utf-16': Buffer.from('\ufeffone\ntwo needle\n', 'utf16le'),
@@ -181,7 +181,7 @@ it('G15: cuts long lines around the match', async () => {
   expect(hit?.snippet.length).toBeLessThan(310)
 })
 
-it('G15: tells one place of many matches in a line of 10 MB', async () => {
+it('G15: reports one of many matches in a line of 10 MB', async () => {
   const folder = await folderWith({ a: 'a'.repeat(10 * 1024 * 1024) })
   const { hits, truncated } = await search(folder, { query: 'a' })
   expect(hits).toEqual([{ file: 'a', line: 1, column: 1, snippet: `${'a'.repeat(300)}\u2026` }])
@@ -206,7 +206,7 @@ it('G15: finds the place of a match in lines of 10 MB', async () => {
   expect(hits.every(({ snippet }) => snippet.length < 1000)).toBe(true)
 })
 
-it('a search that takes too long gives what it found', async () => {
+it('a search that takes too long returns the hits so far', async () => {
   const folder = await folderWith({ a: 'x' })
   expect(await searchCode(folder, { query: 'x' }, signal, 0)).toMatchObject({ truncated: true })
 })

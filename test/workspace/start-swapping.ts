@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest'
 
 /**
  * Starts a process that swaps a folder for a link, until the test ends.
- * @param restMs the longest time that the folder and the link each stay; 0 leaves no time between two swaps
+ * @param restMs the longest time between two swaps; 0 for none
  */
 export async function startSwapping(folder: string, target: string, restMs = 0): Promise<ChildProcess> {
   const args = [join(import.meta.dirname, 'children/swap-for-link.ts'), folder, target, String(restMs)]

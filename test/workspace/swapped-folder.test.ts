@@ -21,24 +21,24 @@ vi.mock('@vscode/ripgrep', () => ({
 
 const { signal } = new AbortController()
 
-/** A workspace whose folder `src` is swapped for a link to a folder outside, again and again. */
+/** Opens a workspace whose folder `src` is repeatedly swapped for a link to a folder outside. */
 async function openRacing() {
   const { root, outside } = await createTree()
   await mkdir(join(root, 'src'))
   await writeFile(join(root, 'src/same'), 'word inside\n')
   await writeFile(join(outside, 'same'), 'word secret\n')
   await writeFile(join(outside, 'secret'), 'word secret\n')
-  // More folders make the walk longer.
+  // More folders make ripgrep's walk longer.
   for (let index = 0; index < 5; index += 1) {
     await mkdir(join(root, `other${index}`))
     await writeFile(join(root, `other${index}/a`), 'word elsewhere\n')
   }
-  // ripgrep takes some ms: a folder that stayed for no time would never be read.
+  // ripgrep takes some ms, so without a pause between swaps it would never read the folder.
   await startSwapping(join(root, 'src'), outside, 4)
   return openFolder(root)
 }
 
-it('G05: shows nothing from outside while a folder is swapped for a link', { timeout: 120_000 }, async () => {
+it('G05: reveals nothing from outside while a folder is swapped for a link', { timeout: 120_000 }, async () => {
   const folder = await openRacing()
   let hits = 0
   for (let round = 0; round < 200 && (round < 20 || hits === 0); round += 1) {
@@ -50,7 +50,7 @@ it('G05: shows nothing from outside while a folder is swapped for a link', { tim
   expect(hits).toBeGreaterThan(0)
 })
 
-// The race, always lost: the link is there when ripgrep opens the folder.
+// Makes the race deterministic: the link always exists when ripgrep opens the folder.
 it.each([
   ['is a folder again', 'rm src; mv aside src'],
   ['is still a link', ''],
@@ -62,7 +62,7 @@ it.each([
   await writeFile(join(outside, 'same'), 'word secret\n')
   await writeFile(join(outside, 'secret'), 'word secret\n')
   const swap = `mv src aside; ln -s '${outside}' src`
-  // ripgrep follows a link that its command line names.
+  // ripgrep follows a link on its command line.
   await writeFile(
     join(outside, 'rg'),
     `#!/bin/sh\n${swap}\nfor last; do :; done\n'${real.rgPath}' "$@" src/\n${after}\n`,
@@ -88,7 +88,7 @@ it.each([
   }
 })
 
-it('confirms bytes of a file at its path and at no link', async () => {
+it('confirms bytes of a file at its path, but not through a link', async () => {
   const { root, outside } = await createTree()
   const folder = await openFolder(root)
   await writeFile(join(root, 'a'), 'one two')

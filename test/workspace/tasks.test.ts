@@ -66,7 +66,7 @@ test.each([
   expect(await find(name, args)).toEqual({ argv, cwd: '', file })
 })
 
-test('takes the folder of an entry', async () => {
+test('uses the folder of an entry', async () => {
   const { find } = await createWorkspace({ '.vscode/tasks.json': editor })
   expect(await find('serve')).toMatchObject({ argv: ['node', 'a b.js', ';'], cwd: 'app' })
   expect(await find('npm: dev')).toMatchObject({ argv: ['npm', 'run', 'dev'], cwd: 'app' })
@@ -91,7 +91,7 @@ describe('a task that needs a shell or an editor is refused', () => {
   })
 })
 
-test('lists the tasks that there are', async () => {
+test('lists the existing tasks', async () => {
   const { find } = await createWorkspace({ 'package.json': npm, Makefile: make })
   expect(await failureOf(find('deploy'))).toEqual({
     kind: 'failed',

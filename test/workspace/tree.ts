@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { ToolError, type ToolFailure } from '../../src/workspace/tool-error.ts'
 
-/** A new folder with a workspace `root` and an empty folder `outside`, removed after the test. */
+/** Creates a folder with a workspace `root` and an empty folder `outside`. It is removed after the test. */
 export async function createTree(): Promise<{ readonly root: string; readonly outside: string }> {
   const base = await realpath(await mkdtemp(join(tmpdir(), 'workspace-')))
   onTestFinished(() => rm(base, { recursive: true, force: true }))
@@ -14,7 +14,7 @@ export async function createTree(): Promise<{ readonly root: string; readonly ou
   return tree
 }
 
-/** The failure that a call rejects with. */
+/** Returns the failure of a call. */
 export async function failureOf(call: Promise<unknown>): Promise<ToolFailure> {
   try {
     await call

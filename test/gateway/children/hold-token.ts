@@ -1,7 +1,7 @@
 import { findProcessStart } from '../../../src/auth/records/process-start.ts'
 import { createTokenFiles } from '../../../src/gateway/token-files.ts'
 
-// Publishes a token as a daemon does, says so, and waits to be killed.
+// Publishes a token like a daemon, prints a line, and runs until the test kills it.
 
 const [ownDir, discoveryDir, token = ''] = process.argv.slice(2)
 const ignore = (): void => {}

@@ -4,7 +4,7 @@ import { failures } from '../../rpc/support.ts'
 import { connectMcp, openMcpApp, protocols } from './support.ts'
 
 describe.each(protocols)('over HTTP with the protocol of %s', (protocol) => {
-  test('negotiates the version, and says what the server is for', async () => {
+  test('negotiates the version, and describes the server', async () => {
     const { url } = await openMcpApp()
     const { client } = await connectMcp(url, { protocol })
     expect(client.getNegotiatedProtocolVersion()).toBe(protocol)
@@ -13,7 +13,7 @@ describe.each(protocols)('over HTTP with the protocol of %s', (protocol) => {
     expect(client.getInstructions()).toContain('the folder /w/foo (workspace "foo")')
   })
 
-  test('lists the tools of the workspace by the names for models', async () => {
+  test('lists the tools of the workspace under their names for models', async () => {
     const { url } = await openMcpApp()
     const { client } = await connectMcp(url, { protocol })
     const { tools } = await client.listTools()
@@ -98,14 +98,14 @@ describe.each(protocols)('over HTTP with the protocol of %s', (protocol) => {
     ])
   })
 
-  test('reports no progress that nobody asked for', async () => {
+  test('sends no progress without a progress token', async () => {
     const { url, calls } = await openMcpApp()
     const { client } = await connectMcp(url, { protocol })
     await client.callTool({ name: 'report' })
     expect(calls[0]?.progress).toBeUndefined()
   })
 
-  test('a cancelled call is aborted, and others go on', async () => {
+  test('a cancelled call is aborted, and others continue', async () => {
     const { url, calls, waiting, release } = await openMcpApp()
     const { client } = await connectMcp(url, { protocol })
     const controller = new AbortController()
@@ -138,7 +138,7 @@ describe.each(protocols)('over HTTP with the protocol of %s', (protocol) => {
     expect(changed.bar).toBe(0)
   })
 
-  test('a client with 100 calls in progress is told to wait', async () => {
+  test('refuses a call of a client that has 100 in progress', async () => {
     const { url, waiting, release } = await openMcpApp()
     const { client } = await connectMcp(url, { protocol })
     const calls = Array.from({ length: 100 }, () => client.callTool({ name: 'wait' }))
@@ -150,11 +150,11 @@ describe.each(protocols)('over HTTP with the protocol of %s', (protocol) => {
     expect((await client.callTool({ name: 'echo' })).isError ?? false).toBe(false)
   })
 
-  test('ping is answered', async () => {
+  test('answers ping', async () => {
     const { url } = await openMcpApp()
     const { client } = await connectMcp(url, { protocol })
     if (protocol === '2025-11-25') await expect(client.ping()).resolves.toEqual({})
-    // The newer protocol has no ping.
+    // The newer protocol version has no ping.
     else await expect(client.ping()).rejects.toThrow()
   })
 })

@@ -13,7 +13,7 @@ async function openReal(protocol: (typeof protocols)[number]) {
   return { root, client: (await connectMcp(`${daemon.url}/mcp`, { protocol })).client }
 }
 
-test('every tool of a workspace says what it does to the world', async () => {
+test('each tool of a workspace states its effects in annotations', async () => {
   const { client } = await openReal('2025-11-25')
   const { tools } = await client.listTools()
   const rows = tools.map(({ name, title, annotations = {} }) => {

@@ -30,14 +30,14 @@ describe('the workspace', () => {
     }
   })
 
-  test.each(['', '?session=baz'])('has to be a known one of several: "%s"', async (query) => {
+  test.each(['', '?session=baz'])('must be a known one of several: "%s"', async (query) => {
     const { url } = await openMcpApp(['foo', 'bar'])
     const response = await post(url + query, initialize)
     expect(response.status).toBe(400)
     expect(await response.text()).toMatch(/foo, bar.*\/mcp\?session=foo/)
   })
 
-  test('a client of a closed workspace is asked to begin again, and its stream ends', async () => {
+  test('a client of a closed workspace has to begin again, and its stream ends', async () => {
     const { url, remove } = await openMcpApp(['foo', 'bar'])
     const [foo, bar] = [await begin(`${url}?session=foo`), await begin(`${url}?session=bar`)]
     const stream = await listen(url, foo)
@@ -188,20 +188,20 @@ describe('bad requests', () => {
     expect(response.status).toBe(413)
   })
 
-  test('a client that accepts no event stream is told so', async () => {
+  test('refuses a client that accepts no event stream', async () => {
     const { url } = await openMcpApp()
     const response = await post(url, initialize, { accept: 'application/json' })
     expect(response.status).toBe(406)
   })
 
-  test('an unknown version of the protocol is answered with one that the server speaks', async () => {
+  test('answers an unknown protocol version with one that the server supports', async () => {
     const { url } = await openMcpApp()
     const params = { ...initialize.params, protocolVersion: '1999-01-01' }
     const text = await (await post(url, { ...initialize, params })).text()
     expect(text).toContain('"protocolVersion":"2025-11-25"')
   })
 
-  test('HEAD and PUT are no methods of the route', async () => {
+  test('refuses HEAD and PUT', async () => {
     const { url } = await openMcpApp()
     for (const method of ['HEAD', 'PUT']) expect((await fetch(url, { method })).status).toBe(405)
   })
@@ -216,7 +216,7 @@ describe('bad requests', () => {
 })
 
 describe('many clients', () => {
-  test('two hundred clients work at once', async () => {
+  test('serves two hundred clients at once', async () => {
     const { url } = await openMcpApp()
     const ids = await Promise.all(Array.from({ length: 200 }, () => begin(url)))
     expect(new Set(ids).size).toBe(200)
@@ -247,7 +247,7 @@ describe('many clients', () => {
     await client.close()
   })
 
-  test('one stream of news is allowed for a session', async () => {
+  test('a session may have one notification stream', async () => {
     const { url } = await openMcpApp()
     const id = await begin(url)
     const stream = await listen(url, id)
@@ -262,7 +262,7 @@ describe('many clients', () => {
 })
 
 describe('the end', () => {
-  test.each(protocols)('a client that leaves cancels its call (%s)', async (protocol) => {
+  test.each(protocols)('a client that disconnects cancels its call (%s)', async (protocol) => {
     const { url, calls, waiting } = await openMcpApp()
     const { client } = await connectMcp(url, { protocol })
     void client.callTool({ name: 'wait' }).catch(() => {})

@@ -8,7 +8,7 @@ export interface McpApp extends FakeWorkspaces, Pick<RpcApp, 'app' | 'configure'
   readonly url: string
 }
 
-/** The real app on loopback, with fake tools. */
+/** Opens the real app on loopback with fake tools. */
 export async function openMcpApp(names: readonly string[] = ['foo'], file = ''): Promise<McpApp> {
   const fake = fakeWorkspaces(names)
   const { url, app, configure, log } = await openRpcApp({ workspaces: () => fake.workspaces, file })
@@ -19,7 +19,7 @@ export function toMcp(rpcUrl: string): string {
   return rpcUrl.replace('ws:', 'http:').replace('/rpc', '/mcp')
 }
 
-/** The protocol with sessions, and the one without. */
+/** The last version of the protocol with sessions, and the first one without. */
 export const protocols = ['2025-11-25', '2026-07-28'] as const
 export type ProtocolVersion = (typeof protocols)[number]
 
@@ -28,7 +28,7 @@ export interface Connected {
   readonly transport: StreamableHTTPClientTransport
 }
 
-/** The official client. */
+/** Connects the client of the official SDK. */
 export async function connectMcp(
   url: string,
   { protocol = '2025-11-25', key }: { readonly protocol?: ProtocolVersion; readonly key?: string } = {},
@@ -53,7 +53,7 @@ export const initialize = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
 }
 
-/** A request as a client without an SDK sends it. */
+/** Sends a request without an SDK. */
 export async function post(
   url: string,
   body: unknown,
@@ -77,7 +77,7 @@ export async function begin(url: string, headers: Readonly<Record<string, string
   return id
 }
 
-/** The stream of news of an MCP session. */
+/** Opens the notification stream of an MCP session. */
 export async function listen(
   url: string,
   session: string,

@@ -28,7 +28,7 @@ async function openDaemon(servers: object) {
 
 const program = { command: [execPath, script, 'secret'], env: { SECRET: secret } }
 
-test('/rpc and an MCP client call tools of a server, which the first of them starts', async () => {
+test('/rpc and an MCP client call tools of a server, and the first call starts it', async () => {
   const { rpc, servers, daemon } = await openDaemon({ it: program })
   expect(await servers()).toMatchObject({ servers: [{ name: 'it', state: 'stopped' }] })
   const client = await rpc()
@@ -75,13 +75,13 @@ test('the agent uses a tool of a server after an approval that shows the argumen
   })
 })
 
-test('an MCP client that comes first waits for the tools of a server', async () => {
+test('the first MCP client waits for the tools of a server', async () => {
   const { daemon } = await openDaemon({ it: program })
   const { client } = await connectMcp(`${daemon.url}/mcp`)
   expect((await client.listTools()).tools.map(({ name }) => name)).toContain('it_echo')
 })
 
-test('a server that is added to the configuration of a running daemon is used', async () => {
+test('a running daemon uses a server that is added to its configuration', async () => {
   const { rpc, servers, daemon, configure, fileOf } = await openDaemon({ it: program })
   const client = await rpc()
   await client.ask('mcp.tools.list')
@@ -93,7 +93,7 @@ test('a server that is added to the configuration of a running daemon is used', 
   expect(await client.ask('more_echo')).toMatchObject({ result: { text: '{}' } })
 })
 
-test('a server over HTTP gets the headers, and fails with a reason once it is away', async () => {
+test('a server over HTTP gets the headers, and fails with a reason when it is unreachable', async () => {
   const remote = await openMcpApp(['remote'], 'server: { api-keys: [key-of-the-remote-server] }')
   const headers = { authorization: 'Bearer key-of-the-remote-server' }
   const { rpc, servers } = await openDaemon({ far: { url: remote.url, headers } })
@@ -109,7 +109,7 @@ test('a server over HTTP gets the headers, and fails with a reason once it is aw
   expect(await servers()).toMatchObject({ servers: [{ state: 'failed' }] })
 })
 
-test('a server over HTTP that answers without end is stopped', async () => {
+test('an endless answer of a server over HTTP is stopped', async () => {
   const flood = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' })
     const write = (): void => {

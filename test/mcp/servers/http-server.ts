@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 
 /**
- * A small MCP server over streamable HTTP with sessions. Keeps what MCP 2025-11-25 promises: the answer to `initialize` names
- * the session, other requests must name it, and one that is not known is answered with 404.
+ * A small MCP server over streamable HTTP with sessions. Follows MCP 2025-11-25: the answer to `initialize` names the session,
+ * other requests must name it, and an unknown session gets 404.
  */
 export async function openHttpServer() {
   const tools = ['echo']
@@ -74,14 +74,14 @@ export async function openHttpServer() {
   onTestFinished(() => server.close().closeAllConnections())
   return {
     url: `http://127.0.0.1:${port}/mcp`,
-    /** At the same port as before. */
+    /** Opens the server again at the same port. */
     open,
     close,
     forgetSessions(status = 404) {
       lostStatus = status
       sessions.clear()
     },
-    /** Answers calls as if their session were not known. */
+    /** Answers calls as if their session were unknown. */
     loseCalls() {
       losesCalls = true
     },

@@ -20,7 +20,7 @@ test.each([404, 400])(
   },
 )
 
-test('a server that loses every session fails the call instead of beginning without end', async () => {
+test('a server that loses every session fails the call instead of beginning sessions forever', async () => {
   const remote = await openHttpServer()
   const { call, listing } = await openServers({ far: { url: remote.url } })
   await call('far_echo')
@@ -31,7 +31,7 @@ test('a server that loses every session fails the call instead of beginning with
   expect(listing()).toMatchObject([{ state: 'failed' }])
 })
 
-test('a server that goes away fails with a reason, and is used again when it is back', async () => {
+test('an unreachable server fails with a reason, and is used again when it is back', async () => {
   const remote = await openHttpServer()
   const { call, listing, later } = await openServers({ far: { url: remote.url } })
   await call('far_echo')

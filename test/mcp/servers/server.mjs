@@ -1,4 +1,4 @@
-// A small MCP server without an SDK, which does what its first argument says. One JSON message a line.
+// A small MCP server without an SDK. Its first argument selects its behaviour. Each line is one JSON message.
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
@@ -102,12 +102,12 @@ if (mode === 'noise')
   for (let line = 0; line < 5000; line += 1) process.stderr.write(`line ${line} ${'x'.repeat(2000)}\n`)
 if (mode === 'secret') {
   process.stderr.write(`the key is ${process.env.SECRET}\n`)
-  // The log cuts the line in the middle of the key.
+  // The length limit of log lines cuts this line in the middle of the key.
   process.stderr.write(`${'x'.repeat(980)} ${process.env.SECRET}\n`)
 }
 if (mode === 'exit') process.exit(7)
-// Ignores SIGTERM and the end of stdin, and leaves a child behind. Both end by themselves later, because nobody ends them if
-// the test run is killed.
+// Ignores SIGTERM and the end of stdin, and starts a child that outlives it. Both end by themselves later, in case the test run
+// is killed.
 if (mode === 'stubborn') {
   process.on('SIGTERM', () => {})
   setTimeout(() => process.exit(), 60_000)

@@ -12,7 +12,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('starts a server when its session is first used, and never before', async () => {
+test('starts a server only when its session is first used', async () => {
   const { names, listing, call } = await openServers({ it: serverOf() })
   expect(names()).toEqual([])
   expect(listing()).toMatchObject([{ name: 'it', state: 'stopped' }])
@@ -29,7 +29,7 @@ test('starts a server when its session is first used, and never before', async (
   ])
 })
 
-test('a call maps text, structured content, pictures and failures', async () => {
+test('a call maps text, structured content, images and failures', async () => {
   const { call } = await openServers({ it: serverOf() })
   expect(await call('it_echo', { a: 1 })).toEqual({ text: '{"a":1}', structuredContent: { a: 1 } })
   expect(await call('mcp.tools.call', { name: 'it_echo', args: { b: 2 } })).toMatchObject({ text: '{"b":2}' })
@@ -55,7 +55,7 @@ test('a program gets the environment that its settings state, the root, and the 
   })
 })
 
-test('a server that asks for a model is refused', async () => {
+test('a sampling request of a server is refused', async () => {
   const { call } = await openServers({ it: serverOf() })
   expect(JSON.parse(String((await call('it_sampling'))['text']))).toMatchObject({ code: -32601 })
 })
@@ -71,7 +71,7 @@ test('a tool that may change something asks for an approval, one that only reads
   expect(approve).toHaveBeenCalledWith({ args: { a: 1 } }, expect.anything(), expect.anything())
 })
 
-test('changed tools are announced, a flood of changes is read together', async () => {
+test('changed tools are announced, and many changes are read together', async () => {
   const { call, names, tools, session } = await openServers({ it: serverOf() })
   await call('it_echo')
   const changed = vi.fn()
@@ -82,7 +82,7 @@ test('changed tools are announced, a flood of changes is read together', async (
   expect(changed).toHaveBeenCalledWith(session.id)
 })
 
-test('progress is passed on within bounds', async () => {
+test('progress is passed on within limits', async () => {
   const { call } = await openServers({ it: serverOf() })
   const progress = vi.fn()
   await call('it_report', {}, { progress })
@@ -90,7 +90,7 @@ test('progress is passed on within bounds', async () => {
   expect(progress.mock.calls.length).toBe(500)
 })
 
-test('a cancelled call and one beyond its time limit tell the server', async () => {
+test('a cancelled call and one beyond its time limit notify the server', async () => {
   const { call, stderr } = await openServers({ it: serverOf('plain', { 'timeout-seconds': 1 }) })
   const controller = new AbortController()
   await call('it_echo')
@@ -103,7 +103,7 @@ test('a cancelled call and one beyond its time limit tell the server', async () 
   expect(await call('it_echo')).toMatchObject({ text: '{}' })
 })
 
-test('a crash in a call is one clear failure, and the server starts again after a pause', async () => {
+test('a crash during a call fails that call, and the server starts again after a pause', async () => {
   const { call, listing, names, later } = await openServers({ it: serverOf() })
   await call('it_echo')
   await expect(call('it_crash')).rejects.toMatchObject({
@@ -143,14 +143,14 @@ test('a message that is too long ends the server', async () => {
   await expect(call('it_huge')).rejects.toThrow('it sent a message of more than 10 MB')
 })
 
-test('stderr goes into the log within bounds', async () => {
+test('stderr is logged within limits', async () => {
   const { prepare, stderr } = await openServers({ it: serverOf('noise') })
   await prepare()
   await vi.waitFor(() => expect(stderr()).toHaveLength(50), 5000)
   expect(Math.max(...stderr().map(({ length }) => length))).toBeLessThan(1100)
 })
 
-test('hostile names and schemas harm nobody', async () => {
+test('malicious names and schemas are left out, and slow patterns are stopped', async () => {
   const { prepare, names, call, log, tools, session } = await openServers({
     it: serverOf('hostile'),
     many: serverOf('many'),
@@ -176,7 +176,7 @@ test('a changed configuration ends, starts and replaces servers', async () => {
   expect(names()).toContain('one_echo')
 })
 
-test('closing kills a server that ignores SIGTERM, and what it has started', async () => {
+test('closing kills a server that ignores SIGTERM, and its child processes', async () => {
   const { call, mcp, stderr } = await openServers({ it: serverOf('stubborn') })
   const { pid } = JSON.parse(String((await call('it_env'))['text'])) as { pid: number }
   await vi.waitFor(() => expect(stderr()).toHaveLength(1), 5000)

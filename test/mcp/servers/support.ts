@@ -16,7 +16,7 @@ export function serverOf(mode = 'plain', more: object = {}): object {
   return { command: [execPath, script, mode, '${workspace}'], ...more }
 }
 
-/** A workspace with real tools and servers as real processes. */
+/** Opens a workspace with real tools, and servers as real processes. */
 export async function openServers(servers: Readonly<Record<string, object>>, settings: object = {}) {
   const path = await makeFolder({ 'a.txt': 'one\n' })
   const configOf = (given: object) =>
@@ -24,7 +24,7 @@ export async function openServers(servers: Readonly<Record<string, object>>, set
   let config = configOf(servers)
   let nowMs = 1_000_000
   const log = recordingLog()
-  // As the daemon holds them.
+  // Register the secrets like the daemon does.
   const secrets = createKnownSecrets()
   secrets.hold('daemon', ...secretValues(config))
   const mcp = createMcpServers({

@@ -1,6 +1,6 @@
 import { openSessionStore } from '../../../src/sessions/session-store.ts'
 
-// Writes for ever to the file it is given, each time a run and three events, and says how often it has.
+// Writes a run and three events to a file, again and again, and prints the number of writes so far. Argument: the file.
 const store = openSessionStore(process.argv[2] ?? '')
 for (let stored = 1; ; stored += 1) {
   store.write(() => {
@@ -15,6 +15,6 @@ for (let stored = 1; ; stored += 1) {
       })),
     )
   })
-  // Each line is out before the next write.
+  // Wait until the line is written before the next write to the file.
   await new Promise((resolve) => process.stdout.write(`${stored}\n`, resolve))
 }

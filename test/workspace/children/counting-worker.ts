@@ -1,4 +1,4 @@
-// A worker that answers each task with the number of its tasks, unless the text says otherwise.
+// A worker that answers each task with the number of tasks so far. Some texts select another behaviour.
 import { exit } from 'node:process'
 import { parentPort } from 'node:worker_threads'
 

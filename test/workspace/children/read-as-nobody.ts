@@ -1,4 +1,4 @@
-// Reads the file `a` of a workspace as a user who may not read it. Argument: the folder. Prints the failures as JSON.
+// Reads the file `a` of a workspace as a user without permission. Argument: the folder. Prints the failures as JSON.
 import { openFolder } from '../../../src/workspace/open-folder.ts'
 import { openPolicy } from '../../../src/workspace/policy/open-policy.ts'
 import { ToolError } from '../../../src/workspace/tool-error.ts'

@@ -1,12 +1,11 @@
-// Swaps a folder for a link to another one, and back, until it is killed. Arguments: folder, target of the link, and the
-// longest time that each stays in its place, in ms.
-// Prints `swapping` once it has begun.
+// Swaps a folder for a link to another one, and back, until the test kills it. Prints `swapping` at the start. Arguments: the
+// folder, the target of the link, and the longest time between two swaps in ms.
 import { renameSync, rmSync, symlinkSync, unlinkSync } from 'node:fs'
 
 const [, , folder = '', target = '', restMs = ''] = process.argv
 const aside = `${folder}.aside`
 
-/** The writer may make the folder in a moment in which it is missing. */
+/** A step may fail, because the writer may create the folder while it is missing. */
 const attempt = (step: () => void): boolean => {
   try {
     step()

@@ -26,7 +26,7 @@ const canRead = (path: string): Promise<boolean> =>
 const refuse = () => Promise.reject(new ToolError({ kind: 'denied', detail: 'No.' }))
 
 describe('formatFile', () => {
-  it('formats by the bundled prettier when the workspace names no formatter', async () => {
+  it('formats with the bundled prettier when the workspace names no formatter', async () => {
     const { folder, context, intents, runs, read } = await createRewriting({ 'src/a.ts': 'const a   = {b:1}\n' })
     expect(await formatFile(folder, { path: 'src/a.ts' }, context)).toEqual({
       ok: true,
@@ -38,7 +38,7 @@ describe('formatFile', () => {
     expect(intents).toEqual([{ writes: ['src/a.ts'], diff: expect.stringContaining('+const a = { b: 1 };') }])
   })
 
-  it('asks nobody and writes nothing for a file that is formatted', async () => {
+  it('asks nobody and writes nothing for a file that is formatted already', async () => {
     const { folder, context, intents } = await createRewriting({ 'a.json': '{ "a": 1 }\n' })
     expect(await formatFile(folder, { path: 'a.json' }, context)).toEqual({ ok: true, changed: false })
     expect(intents).toEqual([])
@@ -52,7 +52,7 @@ describe('formatFile', () => {
     expect(await read('a.ts')).toBe('a  = 1')
   })
 
-  it('writes nothing when the file changes while somebody is asked', async () => {
+  it('writes nothing when the file changes while an approval is pending', async () => {
     const { folder, context, root, read } = await createRewriting({ 'a.ts': 'a  = 1' })
     const authorize = () => writeFile(join(root, 'a.ts'), 'b')
     expect(await failureOf(formatFile(folder, { path: 'a.ts' }, { ...context, authorize }))).toMatchObject({
@@ -67,7 +67,7 @@ describe('formatFile', () => {
     expect(await read('a.ts')).toBe('\uFEFFlet a = 1;\r\nlet b;\r\n')
   })
 
-  it('reads .editorconfig up to the one that is the root', async () => {
+  it('reads .editorconfig files up to the root one', async () => {
     const { folder, context, read } = await createRewriting({
       '.editorconfig': '[*]\nindent_size = 8\n',
       'a/.editorconfig': 'root = true\n[*.{ts,js}]\nindent_style = tab\n[other.ts]\nindent_style = space\n',
@@ -175,7 +175,7 @@ describe('formatFile', () => {
     expect(await canRead(canary)).toBe(false)
   })
 
-  it('G33: takes hostile names as names', async () => {
+  it('G33: does not read malicious names as options', async () => {
     const names = ['--config=canary.cjs', '--plugin=canary.cjs', ';touch canary', '$(touch canary)', '-w', '--']
     const canary = `require('node:fs').writeFileSync('canary', '')`
     const files = Object.fromEntries(names.map((name) => [`${name}.ts`, 'let a  = 1']))
@@ -190,7 +190,7 @@ describe('formatFile', () => {
       const runs: (readonly string[])[] = []
       const run: typeof context.run = (argv, options) => {
         runs.push(argv)
-        // One start of the real prettier shows how it takes the word.
+        // Start the real prettier once, to see how it interprets the argument.
         if (name === '--config=canary.cjs') return context.run(argv, options)
         return Promise.resolve({ exitCode: 0, stdout: 'let a = 1;\n', stderr: '', truncated: false })
       }
@@ -201,7 +201,7 @@ describe('formatFile', () => {
     expect(await canRead(join(root, 'canary'))).toBe(false)
   })
 
-  it('G33: takes a hostile name as a name in the bundled prettier', async () => {
+  it('G33: the bundled prettier does not read a malicious name as an option', async () => {
     const path = '--config=canary.js.ts'
     const { folder, context, read } = await createRewriting({ [path]: 'let a  = 1' })
     await formatFile(folder, { path }, context)

@@ -38,7 +38,7 @@ describe('organizeImports of JavaScript and TypeScript', () => {
     ['a side effect', `import { b } from 'b'\nimport './polyfill'\nimport { a } from 'a'\na(b)\n`],
     ['an empty line', `import { b } from 'b'\n\nimport { a } from 'a'\na(b)\n`],
     ['a comment', `import { b } from 'b'\n// of a\nimport { a } from 'a'\na(b)\n`],
-    ['a comment behind', `import { b } from 'b' // of b\nimport { a } from 'a'\na(b)\n`],
+    ['a comment after it', `import { b } from 'b' // of b\nimport { a } from 'a'\na(b)\n`],
     ['attributes', `import b from 'b.json' with { type: 'json' }\nimport { a } from 'a'\na(b)\n`],
     ['an import by require', `import b = require('b')\nimport { a } from 'a'\na(b)\n`],
     ['a statement', `import { b } from 'b'\nb()\nimport { a } from 'a'\na(b)\n`],
@@ -77,7 +77,7 @@ describe('organizeImports of JavaScript and TypeScript', () => {
     expect(intents).toEqual([{ writes: ['a.ts'], diff: expect.stringContaining(`-import { a } from 'a'`) }])
   })
 
-  it('leaves a file with a syntax error as it is', async () => {
+  it('leaves a file with a syntax error unchanged', async () => {
     const { folder, context } = await createRewriting({ 'a.ts': `import { a } from 'a'\nlet = (\n` })
     expect(await failureOf(organizeImports(folder, { path: 'a.ts' }, context))).toEqual({
       kind: 'failed',
@@ -86,7 +86,7 @@ describe('organizeImports of JavaScript and TypeScript', () => {
   })
 })
 
-describe('organizeImports by a program of the workspace', () => {
+describe('organizeImports with a program of the workspace', () => {
   const ruffWords = ['check', '--select=I,F401', '--fix', '--exit-zero', '--quiet', '-', '--stdin-filename']
 
   it.each([

@@ -12,7 +12,7 @@ const run = promisify(execFile)
 const numbers = (from: number, to: number): string =>
   Array.from({ length: to - from + 1 }, (_, index) => `line ${from + index}\n`).join('')
 
-/** Ten lines, of which the fifth changes. */
+/** Ten lines. The fifth one changes. */
 const before = numbers(1, 10)
 const after = before.replace('line 5\n', 'line five\n')
 const hunk = [
@@ -41,7 +41,7 @@ const rename = (from: string, to: string): string =>
 const refuse = () => Promise.reject(new ToolError({ kind: 'denied', detail: 'protected' }))
 const neverAsked = { ...allow, authorize: () => Promise.reject(new Error('asked')) }
 
-/** What git says of two trees. */
+/** Returns the output of git diff for two trees. */
 async function gitDiff(old: Tree, changed: Tree, ...options: string[]): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), 'git-'))
   onTestFinished(() => rm(root, { recursive: true, force: true }))
@@ -98,7 +98,7 @@ describe('patches by git', () => {
     expect(await workspace.tree()).toEqual(start)
   })
 
-  it('keep or change the mode as git says', async () => {
+  it('keep or change the mode as the patch states', async () => {
     const workspace = await openWorkspace({ 'run.sh': before, 'x.txt': before })
     await workspace.chmod('run.sh', 0o750)
     await workspace.apply(patch.replaceAll('x.txt', 'run.sh'))
@@ -203,7 +203,7 @@ describe('patches by a model', () => {
 })
 
 describe('places', () => {
-  it('shows what was expected and what is there', async () => {
+  it('shows the expected and the found lines', async () => {
     const workspace = await openWorkspace({ 'x.txt': before.replace('line 6', 'other') })
     const failure = await failureOf(workspace.apply(patch))
     expect(failure).toEqual({
@@ -220,13 +220,13 @@ describe('places', () => {
     })
   })
 
-  it('shows the end of a file that is shorter than the patch says', async () => {
+  it('shows the end of a file that is shorter than the stated line', async () => {
     const workspace = await openWorkspace({ x: 'a\nb\nc\n' })
     const failure = await failureOf(workspace.apply('--- x\n+++ x\n@@ -90,2 +90,2 @@\n b\n-d\n+e\n'))
     expect(failure).toMatchObject({ conflicts: [{ line: 2, expected: ['b', 'd'], found: ['b', 'c'] }] })
   })
 
-  it('refuses lines that are in several places, unless the hunk says which', async () => {
+  it('refuses lines that occur several times, unless the hunk states the line', async () => {
     const workspace = await openWorkspace({ 'x.txt': 'a\nb\nc\na\nb\nc\n' })
     const diff = '--- a/x.txt\n+++ b/x.txt\n@@ -2,2 +2,2 @@\n a\n-b\n+B\n'
     expect(await failureOf(workspace.apply(diff))).toMatchObject({
@@ -278,7 +278,7 @@ describe('places', () => {
     expect(await workspace.text('x.txt')).toBe('A\nb\nC\n')
   })
 
-  it('takes added lines without context only with the hash of the file', async () => {
+  it('accepts added lines without context only with the hash of the file', async () => {
     const workspace = await openWorkspace({ 'x.txt': 'a\nb\n' })
     const diff = '--- a/x.txt\n+++ b/x.txt\n@@ -1,0 +2 @@\n+new\n'
     expect(await failureOf(workspace.apply(diff))).toMatchObject({ kind: 'conflict' })
@@ -301,7 +301,7 @@ describe('places', () => {
     })
   })
 
-  it('moves a file to the place of another one that the patch moves away', async () => {
+  it('renames a file to the path of another one that the patch renames', async () => {
     const workspace = await openWorkspace({ a: 'A\n', b: 'B\n' })
     expect(await failureOf(workspace.apply(rename('a', 'b')))).toMatchObject({ kind: 'conflict' })
     await workspace.apply(rename('a', 'b') + rename('b', 'a'))
@@ -375,7 +375,7 @@ it('G18: changes no file if the last of three does not match', async () => {
   expect(await workspace.tree()).toEqual(start)
 })
 
-it('G18: gives files their old bytes back if a later one cannot be written', async () => {
+it('G18: restores files if a later one cannot be written', async () => {
   const workspace = await openWorkspace(
     { 'x.txt': before, 'y.txt': before },
     {
@@ -396,7 +396,7 @@ it('G18: gives files their old bytes back if a later one cannot be written', asy
 })
 
 describe('G19: a file that has changed', () => {
-  it('is a conflict with another hash than stated', async () => {
+  it('is a conflict if it does not have the stated hash', async () => {
     const workspace = await openWorkspace({ 'x.txt': before })
     const sha256 = (await workspace.deps.folder.readFile('x.txt', { maxBytes: 1000 })).sha256
     await workspace.write('x.txt', `${before}more\n`)
@@ -418,7 +418,7 @@ describe('G19: a file that has changed', () => {
     expect(await workspace.text('y.txt')).toBe(`${before}mine\n`)
   })
 
-  it('is refused with a hash that cannot be one', async () => {
+  it('is refused with an invalid hash', async () => {
     const workspace = await openWorkspace({ 'x.txt': before })
     for (const baseSha256 of ['abc', { 'other.txt': '0'.repeat(64) }]) {
       const failure = await failureOf(workspace.apply(patch, { baseSha256 }))
@@ -426,7 +426,7 @@ describe('G19: a file that has changed', () => {
     }
   })
 
-  it('is not written by a dry run, which says what would happen', async () => {
+  it('is not written by a dry run, which returns the result', async () => {
     const workspace = await openWorkspace({ 'x.txt': before })
     const dry = await workspace.apply(patch, { dryRun: true }, neverAsked)
     expect(await workspace.text('x.txt')).toBe(before)
@@ -487,7 +487,7 @@ describe('G22: bytes that are kept', () => {
 })
 
 describe('G23: two patches to one file at once', () => {
-  it('come one after the other', async () => {
+  it('run one after the other', async () => {
     const workspace = await openWorkspace({ 'x.txt': before })
     const second = '--- a/x.txt\n+++ b/x.txt\n@@ -5,2 +5,2 @@\n line five\n-line 6\n+line six\n'
     await Promise.all([workspace.apply(patch), workspace.apply(second)])
@@ -529,7 +529,7 @@ describe('G23: two patches to one file at once', () => {
 })
 
 describe('authorisation', () => {
-  it('names every file and shows the change with true line numbers', async () => {
+  it('names every file and shows the change with correct line numbers', async () => {
     const workspace = await openWorkspace({ 'x.txt': before, 'old.txt': 'o\n' })
     let seen: unknown
     const authorize = async (intent: unknown): Promise<void> => {

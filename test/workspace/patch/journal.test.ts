@@ -10,13 +10,13 @@ const patchOf = (path: string, old: string, added: string): string =>
 
 const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777
 
-// `npm run test:soak` does it 200 times.
+// `npm run test:soak` kills 200 writers.
 it('G20: leaves every file whole, and all old or all new, when killed 12 times', { timeout: 120_000 }, () =>
   killWriters(12),
 )
 
 describe('undo', () => {
-  it('goes back one change at a time, and forward again by id', async () => {
+  it('reverts one change at a time, and restores it by id', async () => {
     const workspace = await openWorkspace({ x: 'a\n' })
     await workspace.apply(patchOf('x', 'a', 'b'))
     await workspace.apply(patchOf('x', 'b', 'c'))
@@ -29,7 +29,7 @@ describe('undo', () => {
     const entries = await workspace.deps.journal.entries()
     await workspace.undo({ id: entries.at(-1)?.id })
     expect(await workspace.text('x')).toBe('b\n')
-    // The undo of an undo makes the change undoable again.
+    // After the undo of an undo, the change can be undone again.
     await workspace.undo()
     expect(await workspace.text('x')).toBe('a\n')
     expect(await failureOf(workspace.undo({ id: 'nothing' }))).toMatchObject({ kind: 'failed' })
@@ -53,7 +53,7 @@ describe('undo', () => {
     })
   })
 
-  it('removes the folders that the change created, where they are empty', async () => {
+  it('removes the folders that the change created, if they are empty', async () => {
     const workspace = await openWorkspace({ 'a/x': 'a\n' })
     const create = '--- /dev/null\n+++ b/a/b/c/y\n@@ -0,0 +1 @@\n+y\n'
     await workspace.apply(create)
@@ -65,7 +65,7 @@ describe('undo', () => {
     expect(await readdir(join(workspace.root, 'a/b'))).toEqual(['mine'])
   })
 
-  it('asks with the way back as a diff, and gives a removed file its mode', async () => {
+  it('requests approval with a reverse diff, and restores the mode of a removed file', async () => {
     const workspace = await openWorkspace({ x: 'a\n' })
     await workspace.chmod('x', 0o755)
     await workspace.apply('diff --git a/x b/x\ndeleted file mode 100755\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n')
@@ -81,7 +81,7 @@ describe('undo', () => {
     expect(await workspace.mode('x')).toBe(0o755)
   })
 
-  it('refuses old bytes that the disk has changed', async () => {
+  it('refuses damaged old bytes', async () => {
     const workspace = await openWorkspace({ x: 'a\n' })
     const { id } = await workspace.apply(patchOf('x', 'a', 'b'))
     await writeFile(join(workspace.journalDir, `${id}.bytes`), 'z\n')
@@ -93,7 +93,7 @@ describe('undo', () => {
 })
 
 describe('the journal', () => {
-  it('says what has changed since a moment, with hashes', async () => {
+  it('returns the changes since a time, with hashes', async () => {
     const workspace = await openWorkspace({ x: 'a\n' })
     await workspace.apply(patchOf('x', 'a', 'b'))
     const { id, files } = await workspace.apply(patchOf('x', 'b', 'c'))
@@ -106,7 +106,7 @@ describe('the journal', () => {
     expect(await workspace.deps.journal.entries((second?.atMs ?? 0) + 1)).toEqual([])
   })
 
-  it('keeps as many entries and bytes as it may, and always the last', async () => {
+  it('keeps entries and bytes within the limits, and always the last entry', async () => {
     const workspace = await openWorkspace({ x: '0\n' }, { limits: { maxEntries: 3, maxBytes: 1000 } })
     for (let step = 0; step < 6; step += 1) await workspace.apply(patchOf('x', String(step), String(step + 1)))
     expect(await workspace.deps.journal.entries()).toHaveLength(3)
@@ -148,7 +148,7 @@ describe('the journal', () => {
     expect(await workspace.tree()).toEqual(start)
   })
 
-  it('leaves a file that somebody changed in the middle, and says so', async () => {
+  it('leaves a file that somebody changed during a commit, and names it', async () => {
     const workspace = await openWorkspace(
       { x: 'a\n', y: 'a\n' },
       {
@@ -169,7 +169,7 @@ describe('the journal', () => {
     expect(await workspace.text('x')).toBe('mine\n')
   })
 
-  it('serves two processes that open it at once', async () => {
+  it('can be opened by two processes at once', async () => {
     const workspace = await openWorkspace({ x: 'a\n', y: 'a\n' })
     const other = { ...workspace.deps, journal: await workspace.openAgain() }
     const { applyPatch } = await import('../../../src/workspace/patch/apply-patch.ts')

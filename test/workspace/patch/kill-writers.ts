@@ -9,7 +9,7 @@ import { openWorkspace, type Tree } from './support.ts'
 
 const toBuffer = (text: string | undefined): Buffer | null => (text === undefined ? null : Buffer.from(text))
 
-/** Three kinds of changes, of files that take a while to write. */
+/** Creates a patch with three kinds of changes to files that take a while to write. */
 async function manyFiles(): Promise<{ readonly old: Tree; readonly changed: Tree; readonly patch: string }> {
   const line = 'some text that fills the file\n'
   const old: Record<string, string> = {}
@@ -25,7 +25,7 @@ async function manyFiles(): Promise<{ readonly old: Tree; readonly changed: Tree
   return { old, changed, patch }
 }
 
-/** Kills a process that applies and undoes a patch. Every file must be whole, and all of them old or all new. */
+/** Kills processes that apply and undo a patch. Each time, all files must be complete, and all old or all new. */
 export async function killWriters(times: number): Promise<void> {
   const { old, changed, patch } = await manyFiles()
   const workspace = await openWorkspace(old)
@@ -33,7 +33,7 @@ export async function killWriters(times: number): Promise<void> {
   await writeFile(patchFile, patch)
   const oldTree = await workspace.tree()
   const newTree = await (await openWorkspace(changed)).tree()
-  // One file starts several times as fast as the sources.
+  // A bundle starts several times as fast as the sources.
   const child = join(workspace.root, '..', 'apply-and-undo.mjs')
   await build({
     input: join(import.meta.dirname, 'children/apply-and-undo.ts'),
@@ -54,7 +54,7 @@ export async function killWriters(times: number): Promise<void> {
       if (writes >= afterWrites) running.kill('SIGKILL')
     })
     await ended
-    // Before anything is repaired, no file is in pieces. Temporary files of the killed writer may be there.
+    // No file may be incomplete even before the recovery, except temporary files of the killed writer.
     for (const [path, bytes] of Object.entries(await workspace.tree())) {
       if (!path.endsWith('.tmp')) expect([oldTree[path], newTree[path]]).toContain(bytes)
     }
@@ -68,7 +68,7 @@ export async function killWriters(times: number): Promise<void> {
     if (isNew) await workspace.undo()
   }
 
-  // The moments cover every file of an apply and of the undo after it.
+  // The kills happen at each file of an apply and of the undo after it.
   for (let run = 0; run < times; run += 1) await killOnce(1 + ((run * 2 + (run % 24 < 12 ? 0 : 1)) % 24))
   await workspace.openAgain()
   const names = await readdir(workspace.journalDir)

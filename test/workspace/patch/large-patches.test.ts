@@ -5,7 +5,7 @@ import { failureOf, openWorkspace } from './support.ts'
 const numbered = (count: number, word: string): string =>
   Array.from({ length: count }, (_, index) => `${word} ${index % 10 === 5 ? word : 'line'} ${index}\n`).join('')
 
-/** One hunk for every tenth line. `shift` is added to the line numbers. */
+/** Creates a patch with one hunk for every tenth line. Adds `shift` to the line numbers. */
 function patchOf(hunks: number, shift = 0): string {
   const parts = ['--- a/x.txt\n+++ b/x.txt\n']
   for (let hunk = 0; hunk < hunks; hunk += 1) {
@@ -16,7 +16,7 @@ function patchOf(hunks: number, shift = 0): string {
   return parts.join('')
 }
 
-/** How often others have had their turn while `call` ran. */
+/** Counts the turns of the event loop during a call. */
 async function turnsDuring(call: Promise<unknown>): Promise<number> {
   const controller = new AbortController()
   const end = (): void => controller.abort()
@@ -53,14 +53,14 @@ it.each([
   expect(failure).toMatchObject({ kind: 'too_large' })
 })
 
-it('G21: refuses files that are, become or together are too large', async () => {
+it('G21: refuses files that are or become too large, alone or together', async () => {
   const workspace = await openWorkspace({ 'x.txt': 'a\n', 'large.txt': 'a\n'.repeat(2.1 * 2 ** 20) })
   const grow = `--- a/x.txt\n+++ b/x.txt\n@@ -1 +1 @@\n-a\n+${'b'.repeat(5 * 2 ** 20)}\n`
   expect(await failureOf(workspace.apply(grow))).toMatchObject({ kind: 'too_large' })
   expect(await failureOf(workspace.apply(grow.replaceAll('x.txt', 'large.txt')))).toMatchObject({ kind: 'too_large' })
 })
 
-it('G21: gives up on hunks that are made to be searched for long', async () => {
+it('G21: refuses hunks that take too long to search', async () => {
   const workspace = await openWorkspace({ 'x.txt': `${'a\n'.repeat(999)}b\n`.repeat(500) })
   const hunk = `@@ -1,1000 +1,1001 @@\n${' a\n'.repeat(1000)}+x\n`
   const call = workspace.apply(`--- a/x.txt\n+++ b/x.txt\n${hunk.repeat(490)}`)

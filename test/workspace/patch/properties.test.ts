@@ -33,7 +33,7 @@ async function openDeps() {
   return { folder, journal, maxFileBytes: 1_000_000 }
 }
 
-/** Few different lines, some of which look like the lines of a patch. */
+/** Generates few different lines. Some of them look like lines of a patch. */
 const line = fc.constantFrom(
   'a',
   'b',
@@ -53,7 +53,7 @@ const file = fc
   .tuple(fc.boolean(), lines, line)
   .map(([hasBom, parts, last]) => `${hasBom ? '\uFEFF' : ''}${parts.map((part) => part.join('')).join('')}${last}`)
 
-/** Two files, of which the second is the first with some parts replaced, or unrelated. */
+/** Generates two files. The second one is the first one with some parts replaced, or unrelated. */
 const pair = fc.oneof(
   fc.tuple(file, file),
   fc.tuple(file, fc.array(fc.tuple(fc.nat(40), fc.nat(3), lines), { maxLength: 4 })).map(([old, edits]) => {
@@ -67,7 +67,7 @@ const read = async (path: string): Promise<string> =>
   (await folder.readFile(path, { maxBytes: 1_000_000 })).bytes.toString()
 
 describe('a diff of two files, applied to the first', () => {
-  it('gives the second, and undo gives the first', async () => {
+  it('gives the second, and undo restores the first', async () => {
     const deps = await openDeps()
     await fc.assert(
       fc.asyncProperty(pair, async ([old, changed]) => {
@@ -83,7 +83,7 @@ describe('a diff of two files, applied to the first', () => {
     )
   })
 
-  it('gives the second, in memory, for many more files', async () => {
+  it('gives the second in memory, for many more files', async () => {
     const pace = createPace(allow.signal)
     await fc.assert(
       fc.asyncProperty(pair, async ([old, changed]) => {
@@ -103,7 +103,7 @@ describe('a diff of two files, applied to the first', () => {
   it.each(['-u', '-U1', '-U30'])('gives the second if diff %s made it', async (option) => {
     const deps = await openDeps()
     await fc.assert(
-      // One shell makes many diffs.
+      // Create many diffs with one shell to save time.
       fc.asyncProperty(fc.array(pair, { minLength: 20, maxLength: 20 }), async (pairs) => {
         for (const [index, [old, changed]] of pairs.entries()) {
           await writeFile(join(base, `old${index}`), old)
@@ -143,7 +143,7 @@ describe('any patch', () => {
           }
           if (changed.length > 0) await undoPatch(deps, {}, allow)
         } catch (error) {
-          // Every failure is one that the caller can read.
+          // Each failure must be a ToolError.
           if (!(error instanceof ToolError)) throw error
         }
         expect([await read('x'), await read('y')]).toEqual(start)

@@ -14,7 +14,7 @@ import {
 import { openJournal, type JournalLimits } from '../../../src/workspace/patch/journal.ts'
 import { ToolError, type ToolFailure } from '../../../src/workspace/tool-error.ts'
 
-/** `bytes`: text is written as UTF-8. */
+/** Files by path. Strings are written as UTF-8. */
 export type Tree = Readonly<Record<string, string | Buffer>>
 
 export const allow: ApplyPatchContext = {
@@ -24,7 +24,7 @@ export const allow: ApplyPatchContext = {
   format: async (_path, text) => text,
 }
 
-/** A workspace in a temporary folder, with a journal beside it. */
+/** Opens a workspace and its journal in a temporary folder. */
 export async function openWorkspace(
   tree: Tree = {},
   options: { readonly folder?: (plain: Folder) => Folder; readonly limits?: JournalLimits } = {},
@@ -58,7 +58,7 @@ export async function openWorkspace(
   }
 }
 
-/** Every file with its bytes, one character each, and its mode. */
+/** Returns the bytes of each file, one character per byte, and its mode. */
 async function readTree(root: string): Promise<Record<string, string>> {
   const entries = await readdir(root, { recursive: true, withFileTypes: true })
   const tree: Record<string, string> = {}
@@ -69,7 +69,7 @@ async function readTree(root: string): Promise<Record<string, string>> {
   return tree
 }
 
-/** What a call failed with. */
+/** Returns the failure of a call. */
 export async function failureOf(call: Promise<unknown>): Promise<ToolFailure> {
   try {
     await call

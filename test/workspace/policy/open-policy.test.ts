@@ -20,7 +20,7 @@ interface Fixture {
   readonly put: (path: string, text: string | Uint8Array) => Promise<void>
 }
 
-/** A workspace with these files, by path. */
+/** Creates a workspace with these files, by path. */
 async function createFixture(files: Readonly<Record<string, string>> = {}): Promise<Fixture> {
   const { root, outside } = await createTree()
   const put = async (path: string, text: string | Uint8Array): Promise<void> => {
@@ -50,7 +50,7 @@ describe('G01: without a policy file nothing may be written or run', () => {
     expect(await policy.mayRun(['npm', 'test'])).toEqual({ isAllowed: false, reason })
   })
 
-  it('also if an inner folder has one', async () => {
+  it('nor if only an inner folder has one', async () => {
     const { policy } = await createFixture({
       [`src/${name}`]: 'writes: { allow: ["**"] }\nshell: { allow: [npm test] }',
     })
@@ -109,7 +109,7 @@ test.each([
   expect(await policy.mayWrite(path)).toEqual({ isAllowed: false, reason })
 })
 
-describe('G08: deny wins, and what is protected stays so', () => {
+describe('G08: deny takes precedence, and protected files stay protected', () => {
   it.each(['.env', 'src/.env', 'a.pem', 'src/x/a.PEM', 'dist/a.js', 'a/dist/b/c.js', 'lib/dist'])(
     'denies %s in spite of allow **',
     async (path) => {
@@ -147,7 +147,7 @@ describe('G08: deny wins, and what is protected stays so', () => {
     expect(await mayWrite(`writes: { allow: ["${path}"], deny: ["${path}"] }`, path)).toBe(false)
   })
 
-  it('names no other file of that name', async () => {
+  it('does not allow another file of the same name', async () => {
     expect(await mayWrite('writes: { allow: [".env"] }', 'sub/.env')).toBe(false)
   })
 
@@ -158,7 +158,7 @@ describe('G08: deny wins, and what is protected stays so', () => {
     },
   )
 
-  it('says how to allow it', async () => {
+  it('states how to allow it', async () => {
     const { policy } = await createFixture({ [name]: 'writes: { allow: ["**"] }' })
     expect(await policy.mayWrite('sub/.env.local')).toEqual({
       isAllowed: false,
@@ -234,7 +234,7 @@ describe('G10: an invalid policy means read-only and names the line', () => {
     })
   })
 
-  it('aliases that unfold into millions', async () => {
+  it('aliases that expand to millions of nodes', async () => {
     const levels = Array.from({ length: 9 }, (_, level) => `a${level + 1}: &a${level + 1} [${`*a${level},`.repeat(9)}]`)
     const { policy } = await createFixture({ [name]: `a0: &a0 [x]\n${levels.join('\n')}\n` })
     expect(await policy.mayWrite('a')).toMatchObject({ isAllowed: false })
@@ -257,7 +257,7 @@ describe('G10: an invalid policy means read-only and names the line', () => {
 
   it('unreadable', async () => {
     const { root } = await createFixture({ [name]: 'writes: { allow: ["**"] }' })
-    // The tests may run as root, who reads everything.
+    // Simulate the error, because the tests may run as root, who can read all files.
     const detail = 'Permission to access ".agent-policy.yaml" was denied.'
     const readFile = (): Promise<never> => Promise.reject(new ToolError({ kind: 'failed', detail }))
     const log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
@@ -314,7 +314,7 @@ describe('G11: the policy of an inner folder may only narrow', () => {
     expect(await policy.mayRun(['npm', 'test'], 'src')).toMatchObject({ isAllowed: true })
   })
 
-  it('takes away, by paths relative to its folder', async () => {
+  it('narrows by paths relative to its folder', async () => {
     const { policy } = await createFixture({
       [name]: parent,
       [`src/app/${name}`]: 'writes: { allow: ["ui/*.ts"] }\nshell: { allow: [npm test] }',
@@ -329,7 +329,7 @@ describe('G11: the policy of an inner folder may only narrow', () => {
     expect(await policy.mayRun(['npm', 'start'], 'src/app/ui')).toMatchObject({ isAllowed: false })
   })
 
-  it('narrows nothing by a list that is absent', async () => {
+  it('does not narrow if a list is absent', async () => {
     const { policy } = await createFixture({ [name]: parent, [`src/${name}`]: 'writes: { deny: [gen] }' })
     expect(await policy.mayWrite('src/a.ts')).toEqual({
       isAllowed: true,
@@ -358,7 +358,7 @@ describe('commands', () => {
     expect(await policy.mayRun(argv)).toEqual({ isAllowed: true, reason })
   })
 
-  it('takes a program with a slash for a path, from where the command runs', async () => {
+  it('reads a program with a slash as a path relative to the working folder', async () => {
     const { policy } = await createFixture({ [name]: example })
     expect(await policy.mayRun(['../scripts/build.sh', '--fast'], 'src')).toMatchObject({ isAllowed: true })
     expect(await policy.mayRun(['./scripts/build.sh', '--fast'], 'src')).toMatchObject({ isAllowed: false })
@@ -407,11 +407,11 @@ describe('commands', () => {
 })
 
 describe('a policy that changes', () => {
-  it('holds at the next decision', async () => {
+  it('applies to the next decision', async () => {
     const { policy, put, root, onChange } = await createFixture({ [name]: 'writes: { allow: [a] }' })
     expect(await policy.mayWrite('a')).toMatchObject({ isAllowed: true })
     expect(onChange).not.toHaveBeenCalled()
-    // Same size, same times, same file.
+    // Keep the size, the times and the inode.
     await put(name, 'writes: { allow: [b] }')
     await utimes(join(root, name), 0, 0)
     expect(await policy.mayWrite('a')).toMatchObject({ isAllowed: false })
@@ -439,7 +439,7 @@ describe('a policy that changes', () => {
   })
 })
 
-test('describes what holds', async () => {
+test('describes the rules', async () => {
   const { policy } = await createFixture({ [name]: example, [`src/${name}`]: 'writes: { deny: [x] }' })
   const { files, writes, shell, problem } = await policy.describe()
   expect(files).toEqual([name, `src/${name}`])

@@ -44,12 +44,12 @@ describe('listSymbols', async () => {
     ])
   })
 
-  it('gives what it found in a file with syntax errors', async () => {
+  it('returns the symbols that it finds in a file with syntax errors', async () => {
     const list = await symbolsOf('a.ts', 'class A { run() {} }\nfunction (((\nclass B { stop() {} }\n')
     expect(list.symbols.map(({ name }) => name)).toEqual(expect.arrayContaining(['A', 'run']))
   })
 
-  it('gives the symbols of the beginning of a file that is larger than the limit', async () => {
+  it('returns the symbols of the beginning of a file that is larger than the limit', async () => {
     const list = await symbolsOf('a.ts', 'class A {}\nclass B {}\n', { maxFileBytes: 12 })
     expect(list).toMatchObject({ symbols: [{ name: 'A' }], truncated: true })
   })
@@ -75,7 +75,7 @@ describe('listSymbols', async () => {
     expect(await failureOf(symbolsOf('a.ts', 'a\0b'))).toMatchObject({ kind: 'failed' })
   })
 
-  // The thread's own time between two turns of a timer does not depend on what else the machine does.
+  // The processor time of the thread between two timer calls does not depend on other processes.
   it.each([
     ['1 MB of classes', 'class A { b(x: number) { return x + 1 }\n}\n'.repeat(25_000), 5000],
     ['brackets without end', '('.repeat(2_000_000), 0],

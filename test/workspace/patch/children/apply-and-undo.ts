@@ -1,4 +1,4 @@
-// Applies a patch to a workspace and undoes it, again and again, until it is killed. Arguments: folder, journal, patch.
+// Applies a patch to a workspace and undoes it, again and again, until the test kills it. Arguments: folder, journal, patch.
 // Prints a dot before each file that it writes or removes.
 import { writeSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
