@@ -75,8 +75,8 @@ async function measure(target: Target, single: Load) {
 }
 
 /** CPU time per upstream event that reaches a caller. Microseconds. */
-function cpuPerEvent(target: Target, caller: DialectName, behind: DialectName): Promise<number> {
-  const request = load(caller, streamPrompt, behind)
+function cpuPerEvent(target: Target, caller: DialectName, upstreamDialect: DialectName): Promise<number> {
+  const request = load(caller, streamPrompt, upstreamDialect)
   return cpuPer(target, 32 * eventCount, () => askMany(target.url, request, 32, 32))
 }
 
@@ -87,10 +87,13 @@ function cpuPerEvent(target: Target, caller: DialectName, behind: DialectName): 
 async function measureEvents() {
   for (const target of [pipe, proxy]) await cpuPerEvent(target, 'chat', 'chat')
   const cells = new Map<string, { readonly pipe: number; readonly proxy: number }>()
-  for (const behind of dialects) {
-    const base = await cpuPerEvent(pipe, behind, behind)
+  for (const upstreamDialect of dialects) {
+    const base = await cpuPerEvent(pipe, upstreamDialect, upstreamDialect)
     for (const caller of dialects) {
-      cells.set(`${caller} > ${behind}`, { pipe: base, proxy: await cpuPerEvent(proxy, caller, behind) })
+      cells.set(`${caller} > ${upstreamDialect}`, {
+        pipe: base,
+        proxy: await cpuPerEvent(proxy, caller, upstreamDialect),
+      })
     }
   }
   return cells
@@ -218,13 +221,13 @@ const eventRow = (pair: string) => {
   const cells = events.flatMap((round) => round.get(pair) ?? [])
   const [base, ours] = [median(cells.map((cell) => cell.pipe)), median(cells.map((cell) => cell.proxy))]
   const ratio = median(cells.map((cell) => cell.proxy / cell.pipe))
-  const [caller, behind] = pair.split(' > ')
+  const [caller, upstreamDialect] = pair.split(' > ')
   return [
     `CPU per streamed event, ${pair}`,
     `${base.toFixed(1)} µs`,
     `${ours.toFixed(1)} µs`,
     `${ratio.toFixed(2)} ×`,
-    caller === behind ? '≤ 1.3 ×' : '≤ 2.5 ×',
+    caller === upstreamDialect ? '≤ 1.3 ×' : '≤ 2.5 ×',
   ]
 }
 const deskRow = (label: string, figure: 0 | 1, unit: string) => {

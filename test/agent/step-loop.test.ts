@@ -30,9 +30,9 @@ function loop(changes: Partial<LoopSettings> = {}, history: readonly TurnItem[] 
         ;({ state } = step)
         for (const command of step.commands) {
           if (command.type === 'tell') {
-            const { event: told } = command
-            if (told.type === 'fragment') shown.push(`${told.kind}: ${told.text}`)
-            if (told.type === 'approval') shown.push(`approval ${told.state}`)
+            const { event: emitted } = command
+            if (emitted.type === 'fragment') shown.push(`${emitted.kind}: ${emitted.text}`)
+            if (emitted.type === 'approval') shown.push(`approval ${emitted.state}`)
           } else if (command.type === 'ask') shown.push(`ask ${command.model.name} as ${command.initiator}`)
           else if (command.type === 'call') shown.push(`call ${command.call.name}`)
           else if (command.type === 'settle_approval') shown.push(command.isAllowed ? 'allow' : 'deny')

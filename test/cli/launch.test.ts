@@ -63,25 +63,25 @@ test('an exit code of 130 is the client’s own', async () => {
   expect(await launch('claude', '--demo').ended).toMatchObject({ code: 130 })
 })
 
-const untilTold = 'process.stdin.resume()\nprocess.stderr.write("running\\n")\n'
+const untilRunning = 'process.stdin.resume()\nprocess.stderr.write("running\\n")\n'
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   '%s is the client’s, which may do with it what it likes',
   async (signal) => {
-    const script = `let count = 0; process.on('${signal}', () => { console.error('told', ++count); if (count === 3) process.exit(9) })\n${untilTold}`
+    const script = `let count = 0; process.on('${signal}', () => { console.error('signal', ++count); if (count === 3) process.exit(9) })\n${untilRunning}`
     const { launch } = await openMachine('claude', script)
     const cli = launch('claude', '--demo')
     await cli.seen('stderr', /running/)
     for (const count of [1, 2, 3]) {
       cli.child.kill(signal)
-      await cli.seen('stderr', new RegExp(`told ${count}`))
+      await cli.seen('stderr', new RegExp(`signal ${count}`))
     }
     expect(await cli.ended).toMatchObject({ code: 9 })
   },
 )
 
 test('a client that a signal ends gives 128 and the number of the signal', async () => {
-  const { launch } = await openMachine('claude', untilTold)
+  const { launch } = await openMachine('claude', untilRunning)
   const cli = launch('claude', '--demo')
   await cli.seen('stderr', /running/)
   cli.child.kill('SIGTERM')

@@ -61,8 +61,8 @@ test('works in a working directory that has been deleted', async () => {
 
 test('needs no home folder if another folder is configured', async () => {
   const { home } = await createUser()
-  const told = startCli(['config', 'path'], { COPILOT_PROXY_HOME: home, ...withoutHome })
-  expect(await told.ended).toMatchObject({ code: 0, stderr: '' })
+  const started = startCli(['config', 'path'], { COPILOT_PROXY_HOME: home, ...withoutHome })
+  expect(await started.ended).toMatchObject({ code: 0, stderr: '' })
   expect(await startCli(['config', 'path'], withoutHome).ended).toEqual({
     code: 1,
     stdout: '',

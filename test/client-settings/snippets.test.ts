@@ -25,8 +25,8 @@ const parsers: Readonly<Record<Snippet['language'], (text: string) => unknown>> 
 
 test.each(Object.entries<Snippet>(snippets))('what is printed for %s is right in its language', (id, snippet) => {
   const text = snippet.text(target(id === 'claude' || id === 'codex' ? id : 'opencode', { key: "it's $HOME" }))
-  const told = JSON.stringify(parsers[snippet.language](text))
-  expect(told).toContain('http://127.0.0.1:4141')
+  const parsed = JSON.stringify(parsers[snippet.language](text))
+  expect(parsed).toContain('http://127.0.0.1:4141')
   expect(text.endsWith('\n')).toBe(true)
 })
 

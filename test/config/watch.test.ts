@@ -52,14 +52,14 @@ function replaceFile(file: string, text: string): void {
   renameSync(`${file}.new`, file)
 }
 
-type Told = number | string
+type Received = number | string
 
 /** Watches `path`; `next` waits for what is told next: the port of new settings, or the text of a fault. */
 function follow(options: Partial<WatchOptions> = {}) {
-  const told: Told[] = []
+  const received: Received[] = []
   const arrival = new EventEmitter()
-  const tell = (news: Told) => {
-    told.push(news)
+  const tell = (news: Received) => {
+    received.push(news)
     arrival.emit('news')
   }
   const open = watchConfig({
@@ -73,11 +73,11 @@ function follow(options: Partial<WatchOptions> = {}) {
     ...options,
   })
   watches.push(open)
-  const next = async (): Promise<Told | undefined> => {
-    if (told.length === 0) await once(arrival, 'news')
-    return told.shift()
+  const next = async (): Promise<Received | undefined> => {
+    if (received.length === 0) await once(arrival, 'news')
+    return received.shift()
   }
-  return { next, told, close: open.close }
+  return { next, received, close: open.close }
 }
 
 describe('reports a change', () => {
@@ -188,7 +188,7 @@ describe('reports nothing', () => {
   })
 
   test('when a flag says otherwise anyway', async () => {
-    const { next, told } = follow({ flags: [portFlag], current: loaded({ flags: [portFlag] }).config })
+    const { next, received } = follow({ flags: [portFlag], current: loaded({ flags: [portFlag] }).config })
     const witness = follow()
     for (const port of [1, 2]) {
       replaceFile(path, withPort(port))
@@ -196,16 +196,16 @@ describe('reports nothing', () => {
     }
     replaceFile(path, `${withPort(2)}log: {level: debug}`)
     expect(await next()).toBe(99)
-    expect(told).toEqual([])
+    expect(received).toEqual([])
   })
 
   test('after it was closed', async () => {
-    const { told, close } = follow()
+    const { received, close } = follow()
     const witness = follow()
     close()
     replaceFile(path, withPort(1))
     expect(await witness.next()).toBe(1)
-    expect(told).toEqual([])
+    expect(received).toEqual([])
   })
 })
 
@@ -245,7 +245,7 @@ describe('a file that is not valid', () => {
   test('F04 is reported as valid again, even if it only repeats the settings in force', async () => {
     writeFileSync(path, withPort(1))
     const arrival = new EventEmitter()
-    const { next, told } = follow({
+    const { next, received } = follow({
       current: loaded({ file: withPort(1) }).config,
       onValid: () => arrival.emit('valid'),
     })
@@ -254,7 +254,7 @@ describe('a file that is not valid', () => {
     const valid = once(arrival, 'valid')
     replaceFile(path, withPort(1))
     await valid
-    expect(told).toEqual([])
+    expect(received).toEqual([])
   })
 
   test('includes one that was there and is gone: the settings stay', async () => {
@@ -295,13 +295,13 @@ describe('P24 a file that is emptied changes nothing', () => {
 
   test('and one that held nothing to begin with is valid', async () => {
     writeFileSync(path, '# nothing yet\n')
-    const { next, told } = follow()
+    const { next, received } = follow()
     const witness = follow({ current: loaded({ file: withPort(1) }).config })
     expect(await witness.next()).toBe(fault)
     replaceFile(path, '')
     replaceFile(path, withPort(2))
     expect(await next()).toBe(2)
-    expect(told).toEqual([])
+    expect(received).toEqual([])
   })
 })
 

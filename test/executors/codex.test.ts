@@ -308,19 +308,19 @@ describe('the model list', () => {
 
   test('that has changed is reported once for each version', async () => {
     let etag: string | undefined
-    const told: string[] = []
+    const etags: string[] = []
     const { executor } = await chatgpt(
       (request, response) => {
         if (request.url?.startsWith('/models') === true) response.writeHead(200, { etag: 'W/"a"' }).end('{}')
         else sendEvents(response, undefined, etag === undefined ? {} : { 'x-models-etag': etag })
       },
       ['token-1'],
-      { onModelsEtag: (changed) => told.push(changed) },
+      { onModelsEtag: (changed) => etags.push(changed) },
     )
     const replyNames = async (name: string | undefined) => {
       etag = name
       await ask(executor)
-      return told.splice(0)
+      return etags.splice(0)
     }
     await executor.listModels({ signal: never })
     expect(await replyNames(undefined)).toEqual([])
@@ -335,17 +335,17 @@ describe('the model list', () => {
 
   test('without a version takes the version of the next reply', async () => {
     let etag = 'a'
-    const told: string[] = []
+    const etags: string[] = []
     const { executor } = await chatgpt(
       (_, response) => sendEvents(response, undefined, { 'x-models-etag': etag }),
       ['token-1'],
-      { onModelsEtag: (changed) => told.push(changed) },
+      { onModelsEtag: (changed) => etags.push(changed) },
     )
     await ask(executor)
-    expect(told).toEqual([])
+    expect(etags).toEqual([])
     etag = 'b'
     await ask(executor)
-    expect(told).toEqual(['b'])
+    expect(etags).toEqual(['b'])
   })
 })
 

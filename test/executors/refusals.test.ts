@@ -260,8 +260,8 @@ test.each([
   ['user_global_rate_limited', 'x-usage-ratelimit-session'],
   ['quota_exceeded', 'x-quota-snapshot-premium_interactions'],
 ])('the reset of %s is read from %s if no other header states it', (code, name) => {
-  const told = { ...headers, [name]: 'ent=300&rem=0.0&rst=2026-12-01T00%3A00%3A00Z' }
-  const reply = { status: 429, body: coded(code), retryAfter: undefined, headers: told }
+  const withLimit = { ...headers, [name]: 'ent=300&rem=0.0&rst=2026-12-01T00%3A00%3A00Z' }
+  const reply = { status: 429, body: coded(code), retryAfter: undefined, headers: withLimit }
   expect(toStatusFault(reply, asIs).error).toMatchObject({
     advice: expect.stringMatching(/^It resets at 2026-12-01 00:00 UTC\. /),
   })

@@ -304,8 +304,8 @@ describe('the end', () => {
     const of = await openTestGateway()
     const polite = await bind(of, { name: 'polite', tools: [] })
     const closing = of.gateway.close(60_000)
-    const told = await polite.next()
-    expect(told).toEqual({
+    const received = await polite.next()
+    expect(received).toEqual({
       type: 'session.lifecycle',
       sessionId: of.session.id,
       state: 'shutdown.pending',
@@ -436,12 +436,12 @@ it('a port in use is logged once with the program that uses it, and the gateway 
   })
   expect(second.gateway.url()).toBeUndefined()
   const errors = () => second.log.lines.filter(({ level }) => level === 'error')
-  const told = {
+  const logged = {
     level: 'error',
     message: `Tool providers cannot connect. Port ${port} is in use by another program. The gateway opens when the port is free, or set gateway.port to another one.`,
     fields: {},
   }
-  expect(errors()).toEqual([told])
+  expect(errors()).toEqual([logged])
   retries[0]?.run()
   await vi.waitFor(() => expect(retries.map(({ delayMs }) => delayMs)).toEqual([2000, 4000]))
   await first.gateway.close(0)
@@ -449,7 +449,7 @@ it('a port in use is logged once with the program that uses it, and the gateway 
   retries[1]?.run()
   await vi.waitFor(() => expect(existsSync(second.discoveryFile)).toBe(true))
   expect(second.gateway.url()).toBe(`ws://127.0.0.1:${port}`)
-  expect(errors()).toEqual([told])
+  expect(errors()).toEqual([logged])
   await bind({ ...second, url: second.gateway.url() ?? '' })
 })
 

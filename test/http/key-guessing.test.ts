@@ -48,12 +48,12 @@ function openGuarded() {
   onTestFinished(() => fastify.close())
 
   const send = async (key: string | undefined, address = '192.0.2.1', headers = {}) => {
-    const { statusCode, headers: told } = await fastify.inject({
+    const { statusCode, headers: replyHeaders } = await fastify.inject({
       url: '/',
       remoteAddress: address,
       headers: { host: 'localhost', ...(key !== undefined && { 'x-api-key': key }), ...headers },
     })
-    return { status: statusCode, retryAfter: told['retry-after'] }
+    return { status: statusCode, retryAfter: replyHeaders['retry-after'] }
   }
   return {
     fastify,

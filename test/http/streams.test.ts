@@ -105,8 +105,8 @@ test.each([
     expect(text).toContain(heartbeat)
     expect(text).toContain(type)
     expect(text).not.toContain('[DONE]')
-    const told = log.filter(({ message }) => message === 'stream ended in an error event')
-    expect(told).toMatchObject([
+    const logged = log.filter(({ message }) => message === 'stream ended in an error event')
+    expect(logged).toMatchObject([
       { fields: { route: expect.stringMatching(/^copilot\//), status: 504, httpStatus: 200 } },
     ])
     await demo.until(() => demo.aborted() === 1)

@@ -156,15 +156,15 @@ test('the caller is told of a search before the search ends', async () => {
   const proxy = await openProxy()
   const body = bodyOfPrompt('messages', claude, calling('herons [demo:slow 40]'), { tools: [search], stream: true })
   const reply = await proxy.open(dialectPaths.messages, { body })
-  let told = ''
+  let received = ''
   for (
     let next = await reply.next();
-    next !== undefined && !told.includes('input_json_delta');
+    next !== undefined && !received.includes('input_json_delta');
     next = await reply.next()
   ) {
-    told += next
+    received += next
   }
-  expect(told).toContain('"type":"server_tool_use"')
+  expect(received).toContain('"type":"server_tool_use"')
   expect(proxy.log.filter(({ message }) => message === 'ran a web search')).toEqual([])
   expect(await reply.rest()).toContain('web_search_tool_result')
 })
@@ -434,8 +434,8 @@ describe('messages.web-search-model', () => {
       const left = await ask(proxy, 'messages', { tools: [search, read] }, { prompt: 'Hello' })
       expect(left.headers['x-copilot-proxy-warnings']).toBe('dropped;tools.0')
       expect(proxy.demo.count('/responses')).toBe(0)
-      const told = proxy.log.filter(({ message }) => message.startsWith('web search is unavailable'))
-      expect(told.length > 0).toBe(name !== '""')
+      const received = proxy.log.filter(({ message }) => message.startsWith('web search is unavailable'))
+      expect(received.length > 0).toBe(name !== '""')
     },
   )
 })

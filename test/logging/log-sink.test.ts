@@ -55,10 +55,10 @@ describe('log sink', () => {
   test('writes nothing while the last write was reported as busy', async () => {
     const fd = heldFd()
     const pause = Promise.withResolvers<void>()
-    const told: number[] = []
+    const sizes: number[] = []
     const sink = openSink(fd, 1000, (bytes) => {
-      told.push(bytes)
-      return told.length === 1 ? pause.promise : undefined
+      sizes.push(bytes)
+      return sizes.length === 1 ? pause.promise : undefined
     })
     sink.write('first\n')
     sink.write('second\n')
@@ -72,7 +72,7 @@ describe('log sink', () => {
     fd.finish()
     await flushed
     expect(fd.written.join('')).toBe('first\nsecond\n')
-    expect(told).toEqual([6, 7])
+    expect(sizes).toEqual([6, 7])
   })
 
   test('continues where a partial write stopped', async () => {

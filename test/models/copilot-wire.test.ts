@@ -71,24 +71,34 @@ test.each<{
   readonly what: string
   readonly limits: readonly [window?: number, prompt?: number]
   readonly tiers?: readonly [ends?: number | undefined, longEnds?: number]
-  readonly told: readonly [window?: number, prompt?: number]
+  readonly offered: readonly [window?: number, prompt?: number]
   readonly long?: readonly [window?: number, prompt?: number]
 }>([
-  { what: 'Claude with two tiers', limits: [1000, 936], tiers: [200, 936], told: [200, 200], long: [936, 936] },
-  { what: 'GPT with two tiers', limits: [1050, 922], tiers: [272, 922], told: [272, 272], long: [922, 922] },
+  { what: 'Claude with two tiers', limits: [1000, 936], tiers: [200, 936], offered: [200, 200], long: [936, 936] },
+  { what: 'GPT with two tiers', limits: [1050, 922], tiers: [272, 922], offered: [272, 272], long: [922, 922] },
   {
     what: 'a long tier whose end is not stated',
     limits: [1050, 922],
     tiers: [272],
-    told: [272, 272],
+    offered: [272, 272],
     long: [1050, 922],
   },
-  { what: 'no limits but those of the tiers', limits: [], tiers: [272, 922], told: [272, 272], long: [922, 922] },
-  { what: 'limits below the end of the default tier', limits: [200, 168], tiers: [272, 922], told: [200, 168] },
-  { what: 'limits of an older API version: the default tier', limits: [200, 200], tiers: [200, 936], told: [200, 200] },
-  { what: 'one tier', limits: [264, 128], told: [264, 128] },
-  { what: 'a default tier whose end is not stated', limits: [1000, 936], tiers: [undefined, 936], told: [1000, 936] },
-])('what a client is told is the default tier: $what', ({ limits, tiers, told, long }) => {
+  { what: 'no limits but those of the tiers', limits: [], tiers: [272, 922], offered: [272, 272], long: [922, 922] },
+  { what: 'limits below the end of the default tier', limits: [200, 168], tiers: [272, 922], offered: [200, 168] },
+  {
+    what: 'limits of an older API version: the default tier',
+    limits: [200, 200],
+    tiers: [200, 936],
+    offered: [200, 200],
+  },
+  { what: 'one tier', limits: [264, 128], offered: [264, 128] },
+  {
+    what: 'a default tier whose end is not stated',
+    limits: [1000, 936],
+    tiers: [undefined, 936],
+    offered: [1000, 936],
+  },
+])('what a client is told is the default tier: $what', ({ limits, tiers, offered, long }) => {
   const [longWindow, longPrompt] = long ?? []
   // As each API version writes it.
   for (const end of ['context_max', 'max_prompt_tokens']) {
@@ -101,7 +111,7 @@ test.each<{
       billing: { token_prices: tiers && { default: tier(tiers[0]), long_context: tier(tiers[1]) } },
     }
     const model = parseCopilotModels({ data: [entry] })?.models[0]
-    expect([model?.contextWindow, model?.maxPromptTokens]).toEqual(told.map(thousand))
+    expect([model?.contextWindow, model?.maxPromptTokens]).toEqual(offered.map(thousand))
     expect(model?.longContext).toEqual(
       long && { contextWindow: thousand(longWindow), maxPromptTokens: thousand(longPrompt) },
     )

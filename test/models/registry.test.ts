@@ -150,8 +150,8 @@ describe('long context tiers', () => {
 })
 
 test('upstream’s warning is logged once, when the first request is routed to its model', () => {
-  const told: unknown[] = []
-  const registry = createModelRegistry(noNaming, undefined, ({ id }, { message }) => told.push([id, message]))
+  const reported: unknown[] = []
+  const registry = createModelRegistry(noNaming, undefined, ({ id }, { message }) => reported.push([id, message]))
   const notices = [
     { level: 'warning', message: 'To be retired.' },
     { level: 'info', message: 'News.' },
@@ -162,7 +162,7 @@ test('upstream’s warning is logged once, when the first request is routed to i
     registry.route('gpt-4.1', chatOnly)
     registry.route('gpt-4.1', chatOnly)
   }
-  expect(told).toEqual([['gpt-4.1', 'To be retired.']])
+  expect(reported).toEqual([['gpt-4.1', 'To be retired.']])
 })
 
 describe('clients', () => {

@@ -79,20 +79,22 @@ test.each(everyModel)('%s: the stream helper emits text, thinking and tool input
     tools: [readFile],
     thinking: thinkingFor(model),
   })
-  const told = { text: '', thinking: '', input: '', signatures: 0, blocks: [] as string[] }
-  stream.on('text', (text) => (told.text += text))
-  stream.on('thinking', (text) => (told.thinking += text))
-  stream.on('inputJson', (text) => (told.input += text))
-  stream.on('signature', () => (told.signatures += 1))
-  stream.on('contentBlock', ({ type }) => told.blocks.push(type))
+  const received = { text: '', thinking: '', input: '', signatures: 0, blocks: [] as string[] }
+  stream.on('text', (text) => (received.text += text))
+  stream.on('thinking', (text) => (received.thinking += text))
+  stream.on('inputJson', (text) => (received.input += text))
+  stream.on('signature', () => (received.signatures += 1))
+  stream.on('contentBlock', ({ type }) => received.blocks.push(type))
   const message = await stream.finalMessage()
   const { content, usage } = message
-  expect(told.blocks).toEqual(content.map(({ type }) => type))
-  expect(JSON.parse(told.input)).toEqual({ path: 'some/where/far/away/from/here' })
-  expect(told.text).toBe(textOf(message))
-  expect(told.thinking).toBe(content.map((block) => (block.type === 'thinking' ? block.thinking : '')).join(''))
-  expect(told.signatures).toBe(content.filter((block) => block.type === 'thinking' && block.signature !== '').length)
-  if (thinks.length > 0 && model !== 'gpt-5-mini') expect(told.signatures).toBe(1)
+  expect(received.blocks).toEqual(content.map(({ type }) => type))
+  expect(JSON.parse(received.input)).toEqual({ path: 'some/where/far/away/from/here' })
+  expect(received.text).toBe(textOf(message))
+  expect(received.thinking).toBe(content.map((block) => (block.type === 'thinking' ? block.thinking : '')).join(''))
+  expect(received.signatures).toBe(
+    content.filter((block) => block.type === 'thinking' && block.signature !== '').length,
+  )
+  if (thinks.length > 0 && model !== 'gpt-5-mini') expect(received.signatures).toBe(1)
   expect(usage.output_tokens).toBeGreaterThan(1)
 })
 

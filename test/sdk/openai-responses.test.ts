@@ -178,8 +178,8 @@ test.each(everyModel)('%s: a conversation moves on to every other model', async 
 
 test('store: false stores nothing', async () => {
   const { openai } = await openClient({ codexLogin: 'stored' })
-  const { id, ...told } = await openai.responses.create({ model: 'gpt-5-mini', input: 'Hello', store: false })
-  expect(told).toMatchObject({ store: false, previous_response_id: null })
+  const { id, ...response } = await openai.responses.create({ model: 'gpt-5-mini', input: 'Hello', store: false })
+  expect(response).toMatchObject({ store: false, previous_response_id: null })
   await expect(openai.responses.retrieve(id)).rejects.toBeInstanceOf(OpenAI.NotFoundError)
 })
 

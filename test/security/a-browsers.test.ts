@@ -46,18 +46,18 @@ describe.each([
 ])('%s', (_what, headers) => {
   test('is refused on every route, in its own words, and reaches nothing', async () => {
     const proxy = await openProxy()
-    const told: string[] = []
+    const replies: string[] = []
     for (const route of await openInMemory().routes()) {
       for (const extra of [{}, { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' }]) {
         const reply = await proxy.send(route.path, askOf(route, { ...headers, ...extra }))
         expect([route, reply.status, corsHeadersOf(reply)]).toEqual([route, 403, []])
         expect(reply.json()).toEqual(envelopeOf(route.path))
         expect(reply.headers['x-content-type-options']).toBe('nosniff')
-        told.push(reply.text)
+        replies.push(reply.text)
       }
     }
     expect(proxy.demo.count('/chat/completions')).toBe(0)
-    await expectUnharmed(proxy, ...told)
+    await expectUnharmed(proxy, ...replies)
   })
 })
 

@@ -304,9 +304,9 @@ test('no route gives a credential away, to whoever has a key', async () => {
   ]
   for (const path of [...paths, ...guesses]) {
     const reply = await proxy.send(path, { headers: bearer(key) })
-    const told = `${reply.text}${JSON.stringify(reply.headers)}`
-    expect([path, leaksIn(told, { key, codex: proxy.codex.apiKey })]).toEqual([path, []])
-    expect([path, /ghu_|tid=|sk-/.exec(told)]).toEqual([path, null])
+    const visible = `${reply.text}${JSON.stringify(reply.headers)}`
+    expect([path, leaksIn(visible, { key, codex: proxy.codex.apiKey })]).toEqual([path, []])
+    expect([path, /ghu_|tid=|sk-/.exec(visible)]).toEqual([path, null])
   }
   // Every guess but those that happen to exist is an unknown route.
   expect(paths).not.toEqual(expect.arrayContaining(['/token']))

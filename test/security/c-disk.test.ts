@@ -80,8 +80,8 @@ describe('C02 a stored login that others can read', () => {
     expect((await stat(join(dir, recordName))).mode & 0o777).toBe(0o600)
     cli.child.kill('SIGTERM')
     const { stderr } = await cli.ended
-    const told = warningsIn(stderr).filter((line) => line.includes('could be read by other users'))
-    expect(told).toHaveLength(1)
+    const logged = warningsIn(stderr).filter((line) => line.includes('could be read by other users'))
+    expect(logged).toHaveLength(1)
     expect(stderr).not.toMatch(/ghu_demo|tid=demo/)
   })
 

@@ -14,15 +14,15 @@ const secured: ProxyOptions = { file: `server: { api-keys: ${JSON.stringify(keys
 
 /** What every caller is told, streaming and not, with every header. */
 async function askAll(proxy: Proxy, model: string): Promise<readonly string[]> {
-  const told: string[] = []
+  const replies: string[] = []
   for (const caller of callers) {
     for (const stream of [true, false]) {
       const body = bodyOfPrompt(caller, model, 'Hello', { stream })
       const reply = await proxy.send(dialectPaths[caller], { body, headers: { authorization: `Bearer ${callerKey}` } })
-      told.push(`${reply.status} ${JSON.stringify(reply.headers)} ${reply.text}`)
+      replies.push(`${reply.status} ${JSON.stringify(reply.headers)} ${reply.text}`)
     }
   }
-  return told
+  return replies
 }
 
 const refusal = (status: number, message: string): Outcome => jsonReply(status, { error: { message } })
@@ -47,9 +47,9 @@ describe.each(upstreams)('C08 $name that repeats a caller’s key', ({ dialect, 
     async (_what, words, outcome) => {
       const proxy = await openProxy({ ...options, ...secured })
       answer(proxy, outcome, 6)
-      const told = await askAll(proxy, model)
-      for (const text of told) expect(text).toMatch(words)
-      expect(told.filter((text) => leaksIn(text, { callerKey }).length > 0)).toEqual([])
+      const replies = await askAll(proxy, model)
+      for (const text of replies) expect(text).toMatch(words)
+      expect(replies.filter((text) => leaksIn(text, { callerKey }).length > 0)).toEqual([])
     },
   )
 })

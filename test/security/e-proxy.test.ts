@@ -132,10 +132,10 @@ test('E22 loopback is exempt from every proxy', async () => {
 
 // Only there every address of 127.0.0.0/8 can be listened on.
 test.runIf(process.platform === 'linux')('E22 so is every other address of it: no proxy gets the token', async () => {
-  const told: string[] = []
+  const requested: string[] = []
   const listen = async (name: string, at: string): Promise<number> => {
     const server = createServer(({ headers }, response) => {
-      told.push(`${name} ${headers.authorization?.slice(0, 'Bearer'.length)}`)
+      requested.push(`${name} ${headers.authorization?.slice(0, 'Bearer'.length)}`)
       response.writeHead(500).end()
     })
     await once(server.listen(0, at), 'listening')
@@ -152,7 +152,7 @@ test.runIf(process.platform === 'linux')('E22 so is every other address of it: n
     })
     expect((await chat()).status).toBe(500)
   }
-  expect(new Set(told)).toEqual(new Set(['copilot Bearer']))
+  expect(new Set(requested)).toEqual(new Set(['copilot Bearer']))
 })
 
 // Only there it leads to the machine itself without being one of its loopback addresses.

@@ -94,7 +94,7 @@ describe.each(upstreams)('$name', ({ dialect, model, options, answer }) => {
     ['9'.repeat(60), undefined],
   ])(
     'E28 Retry-After: %s is told to the caller where it means something, and waited for by nobody',
-    async (value, told) => {
+    async (value, passedOn) => {
       const proxy = await openProxy(options)
       answer(
         proxy,
@@ -107,7 +107,7 @@ describe.each(upstreams)('$name', ({ dialect, model, options, answer }) => {
             body: bodyOfPrompt(caller, model, 'Hello', { stream }),
           })
           expect(reply.status).toBe(429)
-          expect(reply.headers['retry-after']).toBe(told)
+          expect(reply.headers['retry-after']).toBe(passedOn)
         }
       }
       // The next one is sent at once, too.

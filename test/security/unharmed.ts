@@ -5,8 +5,8 @@ import type { Proxy } from '../http/harness.ts'
 const inside = /\n\s+at |\.ts:\d|node_modules|node:internal|\/(?:home|root|tmp|work|Users)\//
 
 /** What every hostile request has in common: it told nothing of the inside, and the next one is served. */
-export async function expectUnharmed({ send }: Pick<Proxy, 'send'>, ...told: readonly string[]): Promise<void> {
-  for (const text of told) expect(text).not.toMatch(inside)
+export async function expectUnharmed({ send }: Pick<Proxy, 'send'>, ...replies: readonly string[]): Promise<void> {
+  for (const text of replies) expect(text).not.toMatch(inside)
   expect((await send('/v1/models')).status).toBe(200)
 }
 

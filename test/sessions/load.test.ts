@@ -55,9 +55,9 @@ test('a run of two hours loses no event, and a client that reconnects at its end
     const ear = listenTo(sessions)
     const id = sessions.send('go', { mode: 'agent' })
     await ear.heard('done')
-    const told = 4 * steps + 4
+    const expectedCount = 4 * steps + 4
     await ear.heard('lifecycle', ({ data }) => data['state'] === 'idle')
-    expect(ear.events).toHaveLength(told)
+    expect(ear.events).toHaveLength(expectedCount)
     const late = listenTo(sessions, { after: (ear.events[0]?.id ?? 0) - 1 })
     await late.heard('lifecycle', ({ data }) => data['state'] === 'idle')
     expect(late.events).toEqual(ear.events)

@@ -352,17 +352,17 @@ test('killing a process during a write loses nothing that it has stored', async 
   const program = fileURLToPath(new URL('children/write.ts', import.meta.url))
   const child = spawn(process.execPath, [program, file], { stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))
-  let told = 0
+  let reported = 0
   const ended = once(child, 'close')
   for await (const line of createInterface(child.stdout)) {
-    told = Number(line)
-    if (told === 200) child.kill('SIGKILL')
+    reported = Number(line)
+    if (reported === 200) child.kill('SIGKILL')
   }
   await ended
   const store = open(file)
   const stored = Number(store.run('run')?.data)
   // All reported writes are stored. One more complete write may be stored too.
-  expect([told, told + 1]).toContain(stored)
+  expect([reported, reported + 1]).toContain(stored)
   expect(store.lastEventId()).toBe(stored * 3)
   expect(store.eventsAfter(0, undefined, 1e6)).toHaveLength(stored * 3)
   expect(store.unfinished()).toHaveLength(1)

@@ -229,18 +229,18 @@ function count(file: string, most?: number) {
 test('a process that is killed in the midst of writing costs nothing that it had stored', async () => {
   const file = await newFile()
   const { child, lines } = count(file)
-  let told = 0
+  let reported = 0
   const ended = once(child, 'close')
   for await (const line of lines) {
-    told = Number(line)
-    if (told === 50) child.kill('SIGKILL')
+    reported = Number(line)
+    if (reported === 50) child.kill('SIGKILL')
   }
   await ended
   const rows = open(file).since('')
   const [one, other] = rows
   expect(rows).toHaveLength(2)
   // What was told is stored; one more may have been, whole.
-  expect([told, told + 1]).toContain(one?.requests)
+  expect([reported, reported + 1]).toContain(one?.requests)
   expect(other?.requests).toBe(one?.requests)
   expect(one?.inputTokens).toBe(10 * (one?.requests ?? 0))
 })

@@ -141,15 +141,15 @@ describe('a refusal', () => {
     ['https://github.com/settings', 'https://github.com/settings'],
     ['https://github.com/settings/copilot/', undefined],
     ['https://github.com/settings/copilot?editor={EDITOR}', undefined],
-    ['https://github.com/told', undefined],
+    ['https://github.com/help', undefined],
     ['http://github.com/x', undefined],
   ])('403 with the page %s shows it as %s: filled in, and once', async (url, shown) => {
-    const message = 'See https://github.com/told?editor={EDITOR}. Why?'
+    const message = 'See https://github.com/help?editor={EDITOR}. Why?'
     answer({ message: 'no', error_details: { message, notification_id: 'new', url } }, { status: 403 })
     const outcome = await exchange()
     expect(outcome).toMatchObject({
       kind: 'no_access',
-      detail: 'GitHub refused Copilot for this account: See https://github.com/told. Why?',
+      detail: 'GitHub refused Copilot for this account: See https://github.com/help. Why?',
     })
     expect(outcome).toHaveProperty('fix', 'See https://github.com/settings/copilot')
     expect('url' in outcome ? outcome.url : undefined).toBe(shown)

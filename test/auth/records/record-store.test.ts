@@ -216,7 +216,7 @@ describe('privacy', () => {
   })
 
   describe('in a folder of another user', () => {
-    const told = /belongs to another user \(uid 12345\), who can replace the logins in it\. Change its owner/
+    const expectedWarning = /belongs to another user \(uid 12345\), who can replace the logins in it\. Change its owner/
     const foreign: RecordFs = {
       ...nodeFs,
       stat: async (path) => Object.assign(await nodeFs.stat(path), { uid: 12_345 }) as never,
@@ -230,13 +230,13 @@ describe('privacy', () => {
       expect(await one.current()).toEqual(exampleRecord())
       expect(await two.current()).toBeUndefined()
       await one.write(exampleRecord({ sku: 'new' }))
-      expect(log.lines).toEqual([expect.stringMatching(told)])
+      expect(log.lines).toEqual([expect.stringMatching(expectedWarning)])
     })
 
     test('C02 nothing is read or written where permissions are strict', async () => {
       await store.write(exampleRecord())
       const strict = createRecordStore({ kind: copilotRecordKind, dir, log, fs: foreign, strictPermissions: true })
-      const refusal = { problem: 'not_private', message: expect.stringMatching(told) }
+      const refusal = { problem: 'not_private', message: expect.stringMatching(expectedWarning) }
       for (let round = 0; round < 2; round += 1) {
         await expect(strict.current()).rejects.toMatchObject(refusal)
         await expect(strict.write(exampleRecord({ sku: 'new' }))).rejects.toMatchObject(refusal)

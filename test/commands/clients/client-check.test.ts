@@ -42,10 +42,10 @@ describe('reports each conflict with one fix', () => {
     ],
     [{ all_proxy: 'socks5://p.example', NO_PROXY: 'a.example' }, /Set NO_PROXY=a\.example,127\.0\.0\.1,localhost$/],
   ])('%j', (env, expected) => {
-    const told = judge({ env })
-    expect(told).toHaveLength(1)
-    expect(told[0]).toMatch(expected)
-    expect(told[0]).not.toMatch(/example-(?:token|password)|sk-ant/)
+    const findings = judge({ env })
+    expect(findings).toHaveLength(1)
+    expect(findings[0]).toMatch(expected)
+    expect(findings[0]).not.toMatch(/example-(?:token|password)|sk-ant/)
   })
 })
 
@@ -136,8 +136,8 @@ describe('files of the clients', () => {
     ['= = [[', {}, undefined],
   ])('config.toml of Codex CLI: %j', async (text, env, expected) => {
     const { settings } = await settingsOf({ '.codex/config.toml': text }, env)
-    const told = judge(settings)
-    expect(told).toEqual(expected === undefined ? [] : [expect.stringMatching(expected)])
+    const findings = judge(settings)
+    expect(findings).toEqual(expected === undefined ? [] : [expect.stringMatching(expected)])
   })
 
   test.each<readonly [object, RegExp | undefined]>([

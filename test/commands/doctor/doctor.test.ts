@@ -17,7 +17,7 @@ interface Row {
   readonly fix: string | null
 }
 
-interface Told {
+interface Report {
   readonly code: number
   readonly rows: readonly Row[]
   /** The rows of one check. */
@@ -27,7 +27,7 @@ interface Told {
 }
 
 /** Runs `doctor --json`; whatever it says, it says no credential and nothing on stderr, and what fails has a fix. */
-async function ask(user: TestUser, change: Partial<CommandContext> = {}): Promise<Told> {
+async function ask(user: TestUser, change: Partial<CommandContext> = {}): Promise<Report> {
   const { code, stdout, stderr } = await user.run('doctor --json', change)
   expect(stderr).toBe('')
   expect(stdout).not.toMatch(/gh[opsu]_\w|eyJ|rt_demo|sk-demo|tid=|example-password/)

@@ -340,9 +340,9 @@ describe('login of Codex', () => {
     [refused(429), /^ok/, /^warning: .* \/ Wait until/],
     [refused(500), /^skipped/, /^skipped/],
   ])('%j', (error, token, plan) => {
-    const told = answer(error, { expiresAtMs: 10 * 86_400_000 })
-    expect(only(judgeCodexToken(told, 86_400_000 - 1000))).toMatch(token)
-    expect(only(judgeCodexEntitlement(told))).toMatch(plan)
+    const result = answer(error, { expiresAtMs: 10 * 86_400_000 })
+    expect(only(judgeCodexToken(result, 86_400_000 - 1000))).toMatch(token)
+    expect(only(judgeCodexEntitlement(result))).toMatch(plan)
   })
 
   test('each kind of login is renewed in its own way', () => {

@@ -3,7 +3,7 @@ import { failed, ok, skipped, warning, runChecks } from '../../../src/commands/d
 import type { Check, Findings } from '../../../src/commands/doctor/check.ts'
 
 const never = new Promise<Findings>(() => {})
-const options = { deadline: () => new AbortController().signal, describeDefect: () => 'told' }
+const options = { deadline: () => new AbortController().signal, describeDefect: () => 'described' }
 
 function check(id: string, findings: Findings | Promise<Findings>, needs: readonly Check[] = []): Check {
   return { id, title: `The ${id}`, needs, run: () => Promise.resolve(findings) }
@@ -25,7 +25,7 @@ test('reports keep the order of the list, whichever check ends first', async () 
 })
 
 test.each([
-  [failed('broken', 'Mend it'), 'next skipped Needs the check "The first"'],
+  [failed('broken', 'Repair it'), 'next skipped Needs the check "The first"'],
   [skipped('not in use'), 'next skipped Needs the check "The first"'],
   [warning('loose', 'Tighten it'), 'next ok fine'],
   [ok('good'), 'next ok fine'],
@@ -36,7 +36,7 @@ test.each([
 
 test('what needs a skipped check is skipped too, and is not run', async () => {
   const ran: string[] = []
-  const first = check('first', failed('broken', 'Mend it'))
+  const first = check('first', failed('broken', 'Repair it'))
   const second = check('second', ok(''), [first])
   const third: Check = { ...check('third', ok(''), [second]), run: async () => (ran.push('third'), ok('')) }
   expect((await statuses([first, second, third])).map((line) => line.split(' ')[1])).toEqual([
@@ -65,5 +65,5 @@ test('a check that never ends fails at its deadline, and costs the others nothin
 
 test('a check that throws is reported, without confidential details', async () => {
   const broken: Check = { ...check('broken', ok('')), run: () => Promise.reject(new Error('example-secret')) }
-  expect(await statuses([broken])).toEqual(['broken failed This check crashed: told'])
+  expect(await statuses([broken])).toEqual(['broken failed This check crashed: described'])
 })

@@ -541,14 +541,14 @@ test.each([
   ['as it is where it is short', ' Ready. ', 'Ready.'],
   ['whole up to 80 characters', '👋'.repeat(80), '👋'.repeat(80)],
   ['with a mark where it was cut', '👋'.repeat(81), `${'👋'.repeat(80)}…`],
-])('an answer of the model is told %s', async (_how, content, told) => {
+])('an answer of the model is told %s', async (_how, content, quoted) => {
   const { user } = await openUser()
   const fetchOf: typeof fetch = async (resource, init) =>
     typeof resource === 'string' && resource.endsWith('/v1/chat/completions')
       ? Response.json({ model: 'gpt-5-mini', choices: [{ message: { content } }] })
       : fetch(resource, init)
   const { stderr } = await user.run('setup openai-sdk --yes', { fetch: fetchOf })
-  expect(stderr).toMatch(new RegExp(`^gpt-5-mini answered "${told}" after \\d+ ms\\.$`, 'm'))
+  expect(stderr).toMatch(new RegExp(`^gpt-5-mini answered "${quoted}" after \\d+ ms\\.$`, 'm'))
 })
 
 function notesIn(text = ''): readonly string[] {

@@ -101,7 +101,7 @@ const readers: ReadonlyMap<string, ReplyReader> = new Map(
   ),
 )
 
-interface Told {
+interface Emitted {
   readonly text: string
   readonly body: unknown
   readonly fault: ProxyError | undefined
@@ -135,11 +135,11 @@ export function checkStream(streamCase: StreamCase): boolean {
   return streamed.fault === undefined
 }
 
-function isTooDeep({ fault }: Told): boolean {
+function isTooDeep({ fault }: Emitted): boolean {
   return fault?.kind === 'upstream_unusable' && fault.detail.includes('nested')
 }
 
-function runStream(caller: CallerDialect, reply: ReplyStream, events: Iterable<SseEvent>): Told {
+function runStream(caller: CallerDialect, reply: ReplyStream, events: Iterable<SseEvent>): Emitted {
   let text = ''
   const fault = faultOf(() => {
     for (const event of events) {
@@ -155,7 +155,7 @@ function runStream(caller: CallerDialect, reply: ReplyStream, events: Iterable<S
   return { text, body: undefined, fault }
 }
 
-function runFold(fold: ReplyFold, events: Iterable<SseEvent>): Told {
+function runFold(fold: ReplyFold, events: Iterable<SseEvent>): Emitted {
   let body: unknown
   const fault = faultOf(() => {
     for (const event of events) {
@@ -186,7 +186,7 @@ function framesOf(text: string): readonly SseEvent[] {
 }
 
 /** Whole frames of JSON, the last of which says how it ended. */
-function expectFrames(id: UpstreamDialectId, { text, fault }: Told): void {
+function expectFrames(id: UpstreamDialectId, { text, fault }: Emitted): void {
   if (text === '') {
     if (fault === undefined) throw new Error('an answer without a word')
     return
@@ -257,7 +257,7 @@ function expectCutsChangeNothing(
   seed: ReplySeed,
   events: readonly SseEvent[],
   cuts: readonly number[],
-  whole: Told,
+  whole: Emitted,
 ): void {
   const wire = events.map(({ event, data }) => (event === '' ? '' : `event: ${event}\n`) + `data: ${data}\n\n`).join('')
   const bytes = Buffer.from(wire)

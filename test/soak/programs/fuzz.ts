@@ -71,10 +71,10 @@ function run<Case>(
     const [found] = outcome.counterexample ?? []
     const error = outcome.errorInstance
     known.add(signatureOf(error))
-    const told = error instanceof Error ? (error.stack ?? error.message).slice(0, 2000) : String(error)
+    const described = error instanceof Error ? (error.stack ?? error.message).slice(0, 2000) : String(error)
     const input = found === undefined ? '' : inputOf(found)
     const place = `seed ${seed + round}, path ${outcome.counterexamplePath ?? ''}`
-    defects.push([told, place, JSON.stringify(found), input].join('\n'))
+    defects.push([described, place, JSON.stringify(found), input].join('\n'))
   }
   return { done, answered, defects, slowestMs, slowest }
 }

@@ -28,8 +28,8 @@ async function footprint(): Promise<Footprint> {
 }
 
 process.on('message', (message: { readonly id: number; readonly ask: 'footprint' | 'rss' }) => {
-  const told = message.ask === 'rss' ? Promise.resolve(process.memoryUsage.rss()) : footprint()
-  void told.then((value) => process.send?.({ id: message.id, value }))
+  const answer = message.ask === 'rss' ? Promise.resolve(process.memoryUsage.rss()) : footprint()
+  void answer.then((value) => process.send?.({ id: message.id, value }))
 })
 // The channel must not keep the daemon alive.
 process.channel?.unref()

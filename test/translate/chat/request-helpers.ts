@@ -30,7 +30,7 @@ export function contextOf({
 }
 
 /** Warnings as the header has them, with the sentence of the log. */
-export function told(warnings: readonly Warning[]): string[] {
+export function describeWarnings(warnings: readonly Warning[]): string[] {
   return warnings.map((warning) => `${formatWarning(warning)}: ${warning.detail}`)
 }
 
@@ -55,7 +55,7 @@ export function pass(body: unknown, options: PassOptions = {}) {
   const json = encoded.body.toString()
   // Every body here is a JSON object: decodeChatRequest has refused anything else.
   const value = JSON.parse(json) as Record<string, unknown>
-  return { json, value, warnings: told(encoded.warnings) }
+  return { json, value, warnings: describeWarnings(encoded.warnings) }
 }
 
 /** The error a call throws. */

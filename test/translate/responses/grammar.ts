@@ -4,7 +4,7 @@ import { emptyEcho } from '../../../src/translate/responses/response-object.ts'
 import type { Got, Json } from './fixture-streams.ts'
 
 /** What the events of one item said. */
-interface Told {
+interface Emitted {
   readonly id: unknown
   readonly type: unknown
   readonly parts: Map<string, { text: string; done?: unknown; closed: boolean }>
@@ -27,7 +27,7 @@ const wholes = ['text', 'refusal', 'arguments', 'input'] as const
  * @param exact the pieces make up the wholes: not so where upstream lost or repeated one
  */
 export function expectGrammar(events: readonly Got[], { exact = true }: { exact?: boolean } = {}): void {
-  const items = new Map<number, Told>()
+  const items = new Map<number, Emitted>()
   let responseId: unknown
   for (const [number, { name, event }] of events.entries()) {
     const context = `event ${number}, ${event.type}`
@@ -52,7 +52,7 @@ export function expectGrammar(events: readonly Got[], { exact = true }: { exact?
   expect(new Set(done.map(({ id }) => id)).size).toBe(done.length)
 }
 
-function readItemEvent(items: Map<number, Told>, event: Json, context: string, exact: boolean): void {
+function readItemEvent(items: Map<number, Emitted>, event: Json, context: string, exact: boolean): void {
   const { type, output_index: index } = event
   if (type === 'response.output_item.added') {
     expect(items.has(index), context).toBe(false)
@@ -65,30 +65,30 @@ function readItemEvent(items: Map<number, Told>, event: Json, context: string, e
     if (type === 'response.output_item.done') readDone(items.get(index), event.item, context, exact)
     return
   }
-  const told = items.get(index)
-  expect(event.item_id, context).toBe(told?.id)
+  const emitted = items.get(index)
+  expect(event.item_id, context).toBe(emitted?.id)
   // Others tell how far upstream has come with an item, and nothing of it.
-  if (told !== undefined && /\.(delta|done|added)$/.test(type)) readInner(told, event, context, exact)
+  if (emitted !== undefined && /\.(delta|done|added)$/.test(type)) readInner(emitted, event, context, exact)
 }
 
-function readInner(told: Told, event: Json, context: string, exact: boolean): void {
+function readInner(emitted: Emitted, event: Json, context: string, exact: boolean): void {
   const { type, content_index: content, summary_index: summary } = event
-  expect(told.item, context).toBeUndefined()
+  expect(emitted.item, context).toBeUndefined()
   const key = content === undefined ? `summary ${summary}` : `content ${content}`
   if (type.endsWith('part.added')) {
-    expect(told.parts.has(key), context).toBe(false)
-    told.parts.set(key, { text: '', closed: false })
+    expect(emitted.parts.has(key), context).toBe(false)
+    emitted.parts.set(key, { text: '', closed: false })
     return
   }
   if (content === undefined && summary === undefined) {
-    if (type.endsWith('.delta')) told.input += event.delta
+    if (type.endsWith('.delta')) emitted.input += event.delta
     if (type.endsWith('arguments.done') || type.endsWith('input.done')) {
-      if (exact) expect(told.input, context).toBe(event.arguments ?? event.input)
-      told.inputDone = event.arguments ?? event.input
+      if (exact) expect(emitted.input, context).toBe(event.arguments ?? event.input)
+      emitted.inputDone = event.arguments ?? event.input
     }
     return
   }
-  const part = told.parts.get(key)
+  const part = emitted.parts.get(key)
   expect(part, context).toBeDefined()
   if (part === undefined) return
   if (type.endsWith('.delta')) {
@@ -105,21 +105,21 @@ function readInner(told: Told, event: Json, context: string, exact: boolean): vo
   }
 }
 
-function readDone(told: Told | undefined, item: Json, context: string, exact: boolean): void {
-  expect(told, context).toBeDefined()
-  if (told === undefined) return
-  expect(told.item, context).toBeUndefined()
-  told.item = item
-  expect([item.id, item.type], context).toEqual([told.id, told.type])
+function readDone(emitted: Emitted | undefined, item: Json, context: string, exact: boolean): void {
+  expect(emitted, context).toBeDefined()
+  if (emitted === undefined) return
+  expect(emitted.item, context).toBeUndefined()
+  emitted.item = item
+  expect([item.id, item.type], context).toEqual([emitted.id, emitted.type])
   if (!exact) return
-  if (item.type === 'message') expectParts(told, 'content', item.content, context)
-  if (item.type === 'reasoning') expectParts(told, 'summary', item.summary, context)
-  if (item.type === 'function_call') expect(told.inputDone, context).toBe(item.arguments)
-  if (item.type === 'custom_tool_call') expect(told.inputDone, context).toBe(item.input)
+  if (item.type === 'message') expectParts(emitted, 'content', item.content, context)
+  if (item.type === 'reasoning') expectParts(emitted, 'summary', item.summary, context)
+  if (item.type === 'function_call') expect(emitted.inputDone, context).toBe(item.arguments)
+  if (item.type === 'custom_tool_call') expect(emitted.inputDone, context).toBe(item.input)
 }
 
-function expectParts(told: Told, place: string, parts: readonly Json[], context: string): void {
-  const texts = [...told.parts].filter(([key]) => key.startsWith(place)).map(([, part]) => part)
+function expectParts(emitted: Emitted, place: string, parts: readonly Json[], context: string): void {
+  const texts = [...emitted.parts].filter(([key]) => key.startsWith(place)).map(([, part]) => part)
   expect(
     texts.map(({ done, closed }) => [done, closed]),
     context,

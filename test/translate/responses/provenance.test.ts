@@ -113,11 +113,11 @@ function everyCiphertext(model: ModelTraits, text: string) {
   const { reader } = translateForResponses(callerDialects.responses, asked, encodeContext(model))
   const stream = reader.createStream(replySeed(model, { notes: reader.notes }))
   const decoder = createSseDecoder()
-  let told = ''
-  for (const event of [...decoder.push(bytes(text)), ...decoder.end()]) told += stream.push(event)
+  let emitted = ''
+  for (const event of [...decoder.push(bytes(text)), ...decoder.end()]) emitted += stream.push(event)
   const stored = JSON.stringify(remembered(stream).record?.response)
   const body = JSON.stringify(reply('responses', model, text))
-  return [told, stored, body].map((each) => [...each.matchAll(/"encrypted_content":"([^"]+)"/g)].map(([, it]) => it))
+  return [emitted, stored, body].map((each) => [...each.matchAll(/"encrypted_content":"([^"]+)"/g)].map(([, it]) => it))
 }
 
 describe('a responses caller', () => {
@@ -177,15 +177,15 @@ describe('a responses caller', () => {
   })
 
   test.each(['reasoning', 'compaction'])('gets %s of Codex in one envelope, wherever it stands', (type) => {
-    const [told, stored, body] = everyCiphertext(codex, named(type))
-    const values = told?.map((text) => openOpaque(text ?? ''))
+    const [emitted, stored, body] = everyCiphertext(codex, named(type))
+    const values = emitted?.map((text) => openOpaque(text ?? ''))
     const common = { vendor: 'openai', provider: 'codex', family: 'gpt-6', form: 'encrypted_content', id: 'rs_1' }
     expect(values).toEqual([
       { ...common, value: 'gAAAA-early' },
       { ...common, value: 'gAAAA-final' },
       { ...common, value: 'gAAAA-final' },
     ])
-    expect(stored).toEqual(told?.slice(-1))
+    expect(stored).toEqual(emitted?.slice(-1))
     expect(body).toEqual(stored)
   })
 
@@ -198,8 +198,8 @@ describe('a responses caller', () => {
   })
 
   test('gets what Copilot encrypted as it came', () => {
-    const [told] = everyCiphertext(copilot, named('reasoning'))
-    expect(told).toEqual(['gAAAA-early', 'gAAAA-final', 'gAAAA-final'])
+    const [emitted] = everyCiphertext(copilot, named('reasoning'))
+    expect(emitted).toEqual(['gAAAA-early', 'gAAAA-final', 'gAAAA-final'])
   })
 
   test.each([

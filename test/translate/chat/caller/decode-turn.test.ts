@@ -3,7 +3,7 @@ import { fc } from '../../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import { sealOpaque } from '../../../../src/translate/parts/opaque-envelope.ts'
-import { callOf, errorOf, hello, told, turnOf, type PassOptions } from '../request-helpers.ts'
+import { callOf, errorOf, hello, describeWarnings, turnOf, type PassOptions } from '../request-helpers.ts'
 
 const user = (content: unknown) => ({ role: 'user', content })
 const assistant = (content: unknown, rest = {}) => ({ role: 'assistant', content, ...rest })
@@ -12,7 +12,7 @@ const result = (id: string, content: unknown) => ({ role: 'tool', tool_call_id: 
 
 function decode(body: object, options: PassOptions = {}) {
   const { turn, warnings } = turnOf(callOf({ model: 'm', messages: hello, ...body }, options))
-  return { turn, warnings: told(warnings) }
+  return { turn, warnings: describeWarnings(warnings) }
 }
 
 const itemsOf = (...messages: object[]) => decode({ messages }).turn.items
@@ -507,7 +507,7 @@ test.each(['cline', 'continue', 'copilot-sdk', 'open-webui', 'opencode', 'pi'])(
     const text = readFileSync(new URL(`../../../fixtures/chat-requests/${client}.json`, import.meta.url), 'utf8')
     const { turn, warnings } = turnOf(callOf(text))
     const { fieldNames: _names, ...rest } = turn
-    const shown = JSON.stringify({ turn: rest, warnings: told(warnings) }, null, 2)
+    const shown = JSON.stringify({ turn: rest, warnings: describeWarnings(warnings) }, null, 2)
     await expect(`${shown}\n`).toMatchFileSnapshot(`../../../golden/chat-turn/${client}.json`)
   },
 )

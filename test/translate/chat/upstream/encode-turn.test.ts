@@ -6,7 +6,7 @@ import { prepareTurn } from '../../../../src/translate/fit/prepare-turn.ts'
 import type { ModelTraits } from '../../../../src/translate/model-traits.ts'
 import type { FunctionTool, Opaque, Turn, TurnItem, TurnPart } from '../../../../src/translate/turn.ts'
 import { turn as turnOf } from '../../turns.ts'
-import { callOf, contextOf, errorOf, told, traits, turnOf as decodedOf } from '../request-helpers.ts'
+import { callOf, contextOf, errorOf, describeWarnings, traits, turnOf as decodedOf } from '../request-helpers.ts'
 
 interface Options {
   readonly model?: ModelTraits
@@ -68,7 +68,7 @@ function encode(parts: Partial<Turn>, { model = gpt4, learnedRefusals = [] }: Op
   const turn = turnOf({ items: [said('user', 0, 'hi')], ...parts })
   const { body, warnings } = chatUpstream.encodeTurn(turn, contextOf({ model, learnedRefusals }))
   // What this dialect encodes is an object.
-  return { value: JSON.parse(body.toString()) as Record<string, unknown>, warnings: told(warnings) }
+  return { value: JSON.parse(body.toString()) as Record<string, unknown>, warnings: describeWarnings(warnings) }
 }
 
 const messagesOf = (...items: TurnItem[]) => encode({ items }).value['messages']
@@ -608,7 +608,7 @@ test.each(['cline', 'continue', 'copilot-sdk', 'open-webui', 'opencode', 'pi'])(
     const context = contextOf({ model: gpt5 })
     const { turn } = prepareTurn(decodedOf(callOf(text)).turn, chatUpstream.accepts(new Set()))
     const { body, warnings } = chatUpstream.encodeTurn(turn, context)
-    const shown = JSON.stringify({ body: JSON.parse(body.toString()), warnings: told(warnings) }, null, 2)
+    const shown = JSON.stringify({ body: JSON.parse(body.toString()), warnings: describeWarnings(warnings) }, null, 2)
     await expect(`${shown}\n`).toMatchFileSnapshot(`../../../golden/chat-turn-chat/${client}.json`)
   },
 )

@@ -2,7 +2,7 @@ import { chatUpstream } from '../../../../src/translate/chat/upstream/dialect.ts
 import { describe, expect, test } from 'vitest'
 import type { EncodedRequest, UpstreamRefusal } from '../../../../src/translate/dialect.ts'
 import { turn } from '../../turns.ts'
-import { contextOf, pass, told, traits } from '../request-helpers.ts'
+import { contextOf, pass, describeWarnings, traits } from '../request-helpers.ts'
 
 const text =
   '{"model":"m","messages":[{"role":"user","content":"é"}],"max_tokens": 5 ,"reasoning_effort":"low",' +
@@ -50,7 +50,7 @@ describe('leaves out what upstream names', () => {
     expect(JSON.parse(recovered?.request?.body.toString() ?? '')).toEqual(others)
     expect(recovered?.learnedRefusal).toBe(`field:${member}`)
     expect(recovered?.request?.headers).toEqual({ 'x-test': '1' })
-    expect(told(recovered?.request?.warnings ?? [])).toEqual([
+    expect(describeWarnings(recovered?.request?.warnings ?? [])).toEqual([
       'adapted;x: y',
       `refused_upstream;${member}: the provider refused it; retried without it`,
     ])
@@ -201,5 +201,5 @@ test('what was learned is honoured by both coders of requests', () => {
     contextOf({ model, learnedRefusals: [learnedRefusal] }),
   )
   expect(encoded.body.toString()).not.toContain('temperature')
-  expect(told(encoded.warnings)).toEqual([warning])
+  expect(describeWarnings(encoded.warnings)).toEqual([warning])
 })

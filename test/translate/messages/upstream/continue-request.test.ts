@@ -24,30 +24,30 @@ function requestOf(messages: readonly unknown[], rest: Json = {}): EncodedReques
 }
 
 /** A block as its events. */
-interface Told {
+interface StreamedBlock {
   readonly start: Json
   readonly deltas: readonly Json[]
 }
 
 /** Says all at its start. */
-const whole = (start: Json): Told => ({ start, deltas: [] })
-const text = (...pieces: string[]): Told => ({
+const whole = (start: Json): StreamedBlock => ({ start, deltas: [] })
+const text = (...pieces: string[]): StreamedBlock => ({
   start: { type: 'text', text: '' },
   deltas: pieces.map((piece) => ({ type: 'text_delta', text: piece })),
 })
-const thought = (words: string, signature?: string): Told => ({
+const thought = (words: string, signature?: string): StreamedBlock => ({
   start: { type: 'thinking', thinking: '', signature: '' },
   deltas: [
     { type: 'thinking_delta', thinking: words },
     ...(signature === undefined ? [] : [{ type: 'signature_delta', signature }]),
   ],
 })
-const search: Told = {
+const search: StreamedBlock = {
   start: { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {}, caller: { type: 'direct' } },
   deltas: ['', '{"que', 'ry":"q"}'].map((piece) => ({ type: 'input_json_delta', partial_json: piece })),
 }
 
-function eventsOf(blocks: readonly Told[], reason: string, usage: Json = {}): readonly Json[] {
+function eventsOf(blocks: readonly StreamedBlock[], reason: string, usage: Json = {}): readonly Json[] {
   return [
     {
       type: 'message_start',
@@ -80,7 +80,7 @@ function reader(sent = requestOf([prompt])) {
   }
 }
 
-function lastWordsAfter(...blocks: readonly Told[]): unknown {
+function lastWordsAfter(...blocks: readonly StreamedBlock[]): unknown {
   const { read, continuation } = reader()
   read(...eventsOf(blocks, 'pause_turn'))
   return continuation()?.body.messages.at(-1)

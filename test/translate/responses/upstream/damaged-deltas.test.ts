@@ -44,9 +44,9 @@ test('of upstream’s ids that change, whatever is in them, nothing reaches the 
     .split('\n')
     .filter((line) => line.startsWith('data: '))
     .map((line): Record<string, unknown> => JSON.parse(line.slice(6)))
-  const told = events.filter(({ type }) => type === 'response.output_text.delta')
-  expect(told.map((event) => event['delta'])).toEqual(ids.map((_id, at) => `a${at + 1}`))
-  expect(new Set(told.map((event) => event['item_id'])).size).toBe(1)
+  const textDeltas = events.filter(({ type }) => type === 'response.output_text.delta')
+  expect(textDeltas.map((event) => event['delta'])).toEqual(ids.map((_id, at) => `a${at + 1}`))
+  expect(new Set(textDeltas.map((event) => event['item_id'])).size).toBe(1)
 })
 
 test('an id with a control character is not kept, so that deltas which repeat it raw are rendered anew', () => {

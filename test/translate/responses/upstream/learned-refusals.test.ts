@@ -471,8 +471,8 @@ test('whatever upstream says of whatever was sent, nothing is thrown and the sam
   })
   fc.assert(
     fc.property(arbitraryBody, anyRefusal, (text, { status, message, code, param }) => {
-      const told = { status, message, ...(code !== undefined && { code }), ...(param !== undefined && { param }) }
-      const next = recoverText(text, told)
+      const response = { status, message, ...(code !== undefined && { code }), ...(param !== undefined && { param }) }
+      const next = recoverText(text, response)
       if (next?.json !== undefined) expect(JSON.parse(next.json)).not.toEqual(JSON.parse(text))
     }),
   )

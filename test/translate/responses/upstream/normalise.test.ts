@@ -146,8 +146,8 @@ describe('pace', () => {
     expect(texts.slice(first).every((text) => text !== '')).toBe(true)
     expect(texts[first]?.length).toBeLessThan(2 * 1024 * 1024)
     // Nothing is lost, and nothing is told twice: `response.created` comes before the first.
-    const told = eventsOf(texts.join('')).map(({ event }) => event.sequence_number)
-    expect(told).toEqual(Array.from({ length: count + 1 }, (_, at) => at))
+    const sent = eventsOf(texts.join('')).map(({ event }) => event.sequence_number)
+    expect(sent).toEqual(Array.from({ length: count + 1 }, (_, at) => at))
   })
 
   test.each([
@@ -267,8 +267,8 @@ describe('what upstream leaves out', () => {
   test('summaries that come whole at the end are emitted as deltas before it', () => {
     const { events } = stream(readStream('quirk-03-summary-in-done'))
     expectGrammar(events)
-    const told = events.filter(({ event }) => event.type === 'response.reasoning_summary_text.delta')
-    expect(told.map(({ event }) => event.delta)).toEqual(['First', 'Second'])
+    const sent = events.filter(({ event }) => event.type === 'response.reasoning_summary_text.delta')
+    expect(sent.map(({ event }) => event.delta)).toEqual(['First', 'Second'])
   })
 
   test.each(['only-done', 'only-terminal', 'arguments-only-in-done', 'bare-deltas', 'incomplete-unclosed'])(
@@ -482,11 +482,11 @@ describe('a reply that has begun and fails', () => {
     }
     const { events } = stream(opened + toStream([{ type: 'error', error: { ...error, secret: 's' } }]))
     const spent = { resets_at: 1_790_010_000, resets_in_seconds: 10, plan_type: 'plus' }
-    const [told, failed] = events.slice(-2).map(({ event }) => event)
+    const [sent, failed] = events.slice(-2).map(({ event }) => event)
     const said = 'm. To continue now, buy credits at https://chatgpt.com/codex/settings/usage'
-    expect(told).toMatchObject({ type: 'error', code: 'usage_limit_reached', error: spent })
+    expect(sent).toMatchObject({ type: 'error', code: 'usage_limit_reached', error: spent })
     expect(failed.response.error).toEqual({ code: 'rate_limit_exceeded', message: said, ...spent })
-    expect(JSON.stringify(told)).not.toContain('secret')
+    expect(JSON.stringify(sent)).not.toContain('secret')
     const odd = { ...error, resets_at: '<html>', resets_in_seconds: null, plan_type: 'p'.repeat(65) }
     const { events: rest } = stream(opened + toStream([{ type: 'error', error: odd }]))
     expect(rest.at(-1)?.event.response.error).toEqual({ code: 'rate_limit_exceeded', message: said })

@@ -144,8 +144,8 @@ function isDelta({ data }: SseEvent): boolean {
 }
 
 function wrap(text: string, { delta, id: own }: Piece, changes: readonly Change[]): string {
-  const told = text.replace(/"delta":"(?:[^"\\]|\\.)*"/, () => `"delta":${delta}`)
-  const named = own === null ? told : told.replace(/"item_id":"[^"]*"/, () => `"item_id":${own}`)
+  const changed = text.replace(/"delta":"(?:[^"\\]|\\.)*"/, () => `"delta":${delta}`)
+  const named = own === null ? changed : changed.replace(/"item_id":"[^"]*"/, () => `"item_id":${own}`)
   return changes.reduce((wrapped, one) => one(wrapped), named)
 }
 

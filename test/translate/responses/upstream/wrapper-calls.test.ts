@@ -39,13 +39,13 @@ function callsOf(events: readonly object[], from = seed) {
   const wire = toStream(events)
   const streamed = stream(wire, from)
   expectGrammar(streamed.events)
-  const told = streamed.events
+  const emitted = streamed.events
     .filter(({ name }) => name === 'response.output_item.done')
     .map(({ event }) => [event.output_index, event.item.name, event.item.arguments, event.item.call_id])
   const { body } = fold(wire, from)
   const whole: unknown[] = body.output.map((item: Json) => item.call_id)
-  expect(told.toSorted(([a], [b]) => a - b).map(([, , , id]) => id)).toEqual(whole)
-  return told
+  expect(emitted.toSorted(([a], [b]) => a - b).map(([, , , id]) => id)).toEqual(whole)
+  return emitted
 }
 
 const expanded = [
