@@ -81,8 +81,8 @@ function cpuPerEvent(target: Target, caller: DialectName, upstreamDialect: Diale
 }
 
 /**
- * Every caller dialect with every upstream dialect, and the pipe with each upstream dialect. The first run does not
- * count: it pays for garbage and compilation that earlier work left behind.
+ * Measures each caller dialect with each upstream dialect, and the pipe with each upstream dialect. The first run does not
+ * count, because it includes garbage collection and compilation for earlier work.
  */
 async function measureEvents() {
   for (const target of [pipe, proxy]) await cpuPerEvent(target, 'chat', 'chat')

@@ -6,7 +6,7 @@ export interface LogLine {
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-/** A logger that keeps what it is told. Unlike the program's own it redacts nothing, so that tests see every leak. */
+/** A logger that keeps its lines. Unlike the program's own, it redacts nothing, so that tests detect every leak. */
 export function recordingLog(): Logger & { readonly lines: readonly LogLine[] } {
   const lines: LogLine[] = []
   const method =

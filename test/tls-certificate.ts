@@ -8,7 +8,7 @@ export interface Certificate {
   readonly key: string
 }
 
-/** Signs certificates; `cert` is what a client is told to trust. */
+/** Signs certificates. Clients have to trust `cert`. */
 export interface Authority extends Certificate {
   readonly name: string
 }

@@ -84,7 +84,7 @@ function endOf({ offset, length }: Node): number {
   return offset + length
 }
 
-/** Behind the comma that follows the member; undefined if none does. */
+/** Returns the index after the comma that follows the member, or undefined without one. */
 function afterComma(text: string, { end }: Member): number | undefined {
   // No comment can end early here: a comma inside one is none.
   const comma = /(?:\s|\/\/[^\r\n]*[\r\n]|\/\*(?:[^*]|\*(?!\/))*\*\/)*,/y

@@ -217,7 +217,7 @@ function callId({ conversation: { callsSoFar = 0 }, model, number }: AnswerSourc
 /** Each repeat has 4 characters. The result is longer than any sane indentation and short enough to read to the end. */
 const RUNAWAY_REPEATS = 1000
 
-/** The query of a model that is told to search: the text after "query:", or the whole prompt. */
+/** Returns the query of a simulated search: the text after "query:", or the whole prompt. */
 function queryOf({ conversation }: AnswerSource): string {
   const prompt = promptOf(conversation)
   return JSON.stringify({ query: (prompt.split(/query: */).at(-1) ?? prompt).trim() || 'simulated' })

@@ -56,8 +56,8 @@ export function wrongEndpoint(model: DemoModel, path: string): WholeReply {
 const DAY_MS = 86_400_000
 
 /**
- * The refusal of a prompt that does not fit. The wording is that of the backend behind the model: Anthropic, Google or
- * the Copilot API itself (docs/copilot-wire.md, "Errors"). `isNative`: the request uses Anthropic's API.
+ * Refuses a prompt that is too long. The wording is that of the model's backend: Anthropic, Google or the Copilot API itself
+ * (docs/copilot-wire.md, "Errors"). `isNative`: the request uses Anthropic's API.
  */
 function promptTooLong({ profile, contextTokens, maxPromptTokens }: DemoModel, isNative: boolean): WholeReply {
   switch (profile) {

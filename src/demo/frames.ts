@@ -69,7 +69,7 @@ export function outputTokens({ text, refusal, calls }: Answer): number {
 }
 
 /**
- * Stands for ciphertext: long enough to be unwieldy, and unique to the reply. The chat route does not check replayed
+ * Returns simulated ciphertext: as long as real ciphertext, and unique for each reply. The chat route does not check replayed
  * values.
  */
 export function opaque(number: number): string {

@@ -211,7 +211,7 @@ function answer<Request>(
 }
 
 /**
- * Headers that the real service passes on from the backend behind Claude (docs/copilot-wire.md, "Response headers").
+ * Returns the headers that the real service passes on from Claude's backend (docs/copilot-wire.md, "Response headers").
  */
 function familyHeaders({ profile }: DemoModel, number: number): HeaderMap {
   if (profile !== 'claude') return {}

@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 
-/** Meaningless base64. Slices of it stand for opaque text that callers never send back. */
+/** Meaningless base64. Slices of it replace opaque text that callers never send back. */
 const NOISE = Array.from({ length: 768 }, (_, at) =>
   createHash('sha512').update(`demo noise ${at}`).digest('base64').slice(0, 84),
 ).join('')

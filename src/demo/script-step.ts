@@ -3,7 +3,7 @@ import { parseMarkers } from './markers.ts'
 import { parseScript } from './script.ts'
 import type { ScriptStep } from './script.ts'
 
-/** How an agent's data begins: results of tools as a message, or a record to be summarised. A model is told not to obey it. */
+/** The start of an agent's data: results of tools, or a record to summarise. The agent's prompt forbids to obey such data. */
 const data = /^\[data-\w+ begin: /
 
 /**

@@ -105,7 +105,7 @@ export function createPeer(deps: PeerDeps): Peer {
     }
   }
 
-  /** Requests without an id, or with the id null, cannot be told apart. */
+  /** Returns false for a request without an id or with the id null, because such requests cannot be distinguished. */
   function isInProgress(id: Id | undefined): boolean {
     return isNamed(id) && [...running].some((each) => each.id === id)
   }

@@ -32,7 +32,7 @@ const maxQueryLength = 1000
 export interface EmulatedTurn {
   readonly turn: Turn
   readonly tool: WebSearchTool
-  /** Name of the function that stands for the tool. */
+  /** Name of the function that replaces the tool. */
   readonly name: string
   readonly warnings: readonly Warning[]
 }

@@ -39,7 +39,7 @@ const closeTimeoutMs = 1000
 /** `Message Too Big` (RFC 6455, section 7.4.1): ws closes with it as soon as it knows the length of a message. */
 const tooLargeCode = 1009
 
-/** ws reports a message over the limit after the close frame, behind which nothing can be sent. */
+/** Reports a message over the limit before the close frame: ws reports it afterwards, when nothing can be sent any more. */
 class WarningWebSocket extends WebSocket {
   override close(code?: number, reason?: string | Buffer): void {
     if (code === tooLargeCode && this.readyState === WebSocket.OPEN) this.emit('too-large')
@@ -80,7 +80,7 @@ function connect(
   let isOpen = true
   let isAlive = true
   let deadline: NodeJS.Timeout | undefined
-  /** What arrived behind a large message, which waits for its turn. */
+  /** Messages that arrived after a large one, while that one waits for its turn. */
   let waiting: string[] | undefined
 
   const connection: Connection = {

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 /** What a WebSocket handshake leaves to whoever accepts it. */
 export interface Handshake {
   readonly socket: Duplex
-  /** What the client has sent behind the handshake. */
+  /** Bytes that the client has sent after the handshake. */
   readonly head: Buffer
 }
 

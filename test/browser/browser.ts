@@ -57,7 +57,7 @@ export async function openTab(browser: Browser, url: string, look: Look = {}): P
   })
   page.on('pageerror', (error) => complaints.push(`script error: ${error.message}`))
   page.on('console', (message) => {
-    // Failed requests are told of by the page itself; tests make them fail on purpose.
+    // Ignore failed requests: tests cause them on purpose, and the page itself reports them.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
       complaints.push(`console: ${message.text()}`)
     }

@@ -34,7 +34,7 @@ export interface FakeDaemon {
   readonly emitAll: (events: readonly Sent[]) => void
   /** Ends all event streams, as a daemon that stops does. */
   readonly dropStreams: () => void
-  /** Forgets kept events up to this id, so that a page that resumes before it is told of a gap. */
+  /** Deletes events up to this id, so that a page that resumes before it gets a gap event. */
   readonly forgetEvents: (upTo: number) => void
   readonly listeners: () => number
   readonly state: FakeState

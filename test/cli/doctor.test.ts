@@ -29,7 +29,7 @@ interface Secured {
   readonly host: string
 }
 
-/** A simulated GitHub and Copilot behind TLS, on loopback or at a name, and somebody who is logged in to it. */
+/** Opens a simulated GitHub and Copilot with TLS, on loopback or at a name, and a user who is logged in to it. */
 async function openSecured({ cert, key }: Certificate, name?: string): Promise<Secured> {
   const github = await openGithub()
   const { home } = await createUser()
@@ -77,7 +77,7 @@ async function ask(env: Readonly<Record<string, string>>) {
   }
 }
 
-/** A file with the certificate that a process is told to trust. */
+/** Returns an environment that names a file with the certificate to trust. */
 async function trusting(env: Readonly<Record<string, string>>, cert: string): Promise<Record<string, string>> {
   const path = join(env['COPILOT_PROXY_HOME'] ?? '', 'authority.pem')
   await writeFile(path, cert)

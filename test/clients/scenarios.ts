@@ -136,7 +136,7 @@ export function describeClient(client: Client, ways: readonly Way[], failures: F
       expect(exitCode).toBe(0)
       const last = received().at(-1)
       expect(last?.text).toContain(pixel)
-      // What Copilot wants to be told of, nobody else does.
+      // Only Copilot needs this header for images.
       expect(last?.headers['copilot-vision-request']).toBe(way.codexLogin === undefined ? 'true' : undefined)
     })
 

@@ -46,7 +46,7 @@ interface Machine {
 }
 
 /**
- * A machine whose service manager answers as told, by the first words of a command; everything else succeeds.
+ * A machine whose service manager has scripted answers by the first words of a command. All other commands succeed.
  * @param onStart what the service does when it is started
  */
 function createMachine(

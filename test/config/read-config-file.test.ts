@@ -20,7 +20,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** What a read that must fail says behind the path. */
+/** Reads a file and expects a failure. Returns its message without the path. */
 async function refusal(from: string, required = false): Promise<string> {
   const result = await readConfigFile(from, { required })
   expect(result.ok).toBe(false)

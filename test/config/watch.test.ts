@@ -37,7 +37,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** The ports of these tests are told as numbers from 1. */
+/** `follow` reports ports relative to this one, as numbers from 1. */
 const firstPort = 8000
 
 function withPort(port: number): string {
@@ -54,7 +54,7 @@ function replaceFile(file: string, text: string): void {
 
 type Received = number | string
 
-/** Watches `path`; `next` waits for what is told next: the port of new settings, or the text of a fault. */
+/** Watches `path`. `next` waits for the next report: the port of new settings, or the text of a fault. */
 function follow(options: Partial<WatchOptions> = {}) {
   const received: Received[] = []
   const arrival = new EventEmitter()

@@ -14,7 +14,7 @@ const plans = 'https://github.com/settings/copilot'
 const bySeat = '(if your organization pays for Copilot, ask its administrator).'
 const file = '(to find the file, run: copilot-proxy config path).'
 
-/** Status, body, `retry-after`; then the code, and what is said behind upstream's own words. */
+/** Status, body, `retry-after`; then the code, and the text after upstream's own message. */
 const copilot: readonly (readonly [
   status: number,
   body: string,

@@ -92,7 +92,7 @@ test('E18 the answer to a repeated request is read to its end, and then its conn
   await upstream.ask()
   const asked = upstream.ask()
   await expect.poll(() => upstream.sockets[1]?.bytesWritten).toBeGreaterThan(0)
-  // The pool of that one request has been told to close by then.
+  // By then, the pool of that one request is closing.
   await new Promise((resolve) => setTimeout(resolve, 20))
   goOn.resolve()
   expect(await asked).toBe('first, last')

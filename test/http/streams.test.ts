@@ -181,7 +181,7 @@ test.each(broken)(
       expect(events.slice(0, -1).some((data) => data.includes('"finish_reason":"'))).toBe(false)
       const whole = await chat({ model, ...saying(prompt) })
       expect(whole.status).toBe(502)
-      // Each has the id of its own request behind it.
+      // Each message ends with the id of its own request.
       const id = / \(GitHub request id DEMO:\d+\)/
       expect([last.error.message, whole.text]).toEqual([expect.stringMatching(id), expect.stringMatching(id)])
       expect(JSON.parse(whole.text.replace(id, ''))).toMatchObject({

@@ -9,7 +9,7 @@ import { dataOf } from './client.ts'
 import { openProxy } from './harness.ts'
 import type { Proxy } from './harness.ts'
 
-// Web search for models that have none: each call of the search is answered by a GPT model behind /responses.
+// Web search for models that have none: a GPT model answers each call of the search on /responses.
 
 const claude = 'claude-opus-4.7'
 const search = { type: 'web_search_20250305', name: 'web_search' }

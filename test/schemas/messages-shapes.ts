@@ -33,7 +33,7 @@ function shape<Type>(members: {
   return { type: 'object', required: properties.map(([key]) => key), properties: Object.fromEntries(properties) }
 }
 
-/** One of several objects, told apart by `type`. */
+/** Returns the schema of one of several objects, which `type` distinguishes. */
 function oneOf(shapes: Readonly<Record<string, Schema>>): Schema {
   return {
     type: 'object',

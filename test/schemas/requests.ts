@@ -33,7 +33,7 @@ const tools = {
   ],
 } as const
 
-/** Most tokens, which Messages wants to be told. */
+/** The maximum number of tokens, which Messages requires. */
 const most = { max_tokens: 4000 }
 
 function saying(prompt: string): Record<UpstreamDialectId, Json> {

@@ -34,7 +34,7 @@ async function startThief(): Promise<{ readonly url: string; readonly port: stri
   return { url, port: new URL(url).port, hits }
 }
 
-/** PORT stands for one where somebody listens who must get nothing. */
+/** The test replaces PORT with the port of a listener that must get no request. */
 const attempts = [
   ['a look-alike', 'https://githubcopilot.com.evil.example'],
   ['a host that ends alike', 'https://evilgithubcopilot.com'],

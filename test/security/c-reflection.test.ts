@@ -12,7 +12,7 @@ const { callerKey } = canaries
 const keys = [callerKey, ...Array.from({ length: 70 }, (_, i) => `made-up-key-of-caller-${i}`)]
 const secured: ProxyOptions = { file: `server: { api-keys: ${JSON.stringify(keys)} }\n` }
 
-/** What every caller is told, streaming and not, with every header. */
+/** Returns the replies to all callers, streaming and not, with all headers. */
 async function askAll(proxy: Proxy, model: string): Promise<readonly string[]> {
   const replies: string[] = []
   for (const caller of callers) {

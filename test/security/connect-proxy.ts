@@ -22,7 +22,7 @@ interface ProxyOptions {
   readonly isSilent?: boolean
 }
 
-/** A proxy on loopback that knows these names, by `host:port`, and the local port behind each; closed with the test. */
+/** Opens a proxy on loopback that maps each `host:port` in `names` to a local port. It closes with the test. */
 export async function openConnectProxy(
   names: Readonly<Record<string, number>>,
   { login, isSilent = false }: ProxyOptions = {},

@@ -31,7 +31,7 @@ const answered = streamReply([...begin, ...finish(''), ...mark])
 /** A name that only the proxy knows. */
 const host = 'copilot.githubcopilot.com'
 
-/** A daemon whose Copilot, but not its GitHub, lies behind this proxy. */
+/** Opens a daemon that reaches Copilot, but not GitHub, through this proxy. */
 async function openBehind(proxyUrl: string, file = '') {
   return openProxy({
     file,

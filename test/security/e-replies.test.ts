@@ -14,7 +14,7 @@ import { answers, upstreams } from './upstream-answers.ts'
 /** A captive portal's page. */
 const portal = htmlReply(200, 'Welcome to the hotel')
 
-/** Every caller and way of answering: the status, the envelope, and that nothing of the inside is told. */
+/** Asks as each caller, streaming and not. Expects the status, the envelope, and no internal details. */
 async function expectRefused(proxy: Proxy, model: string, status: number): Promise<readonly string[]> {
   const texts: string[] = []
   for (const caller of callers) {

@@ -21,7 +21,7 @@ afterAll(() => setDefaultCACertificates(usual))
 const { begin, finish, mark } = answers.chat
 const answered = streamReply([...begin, ...finish(''), ...mark])
 
-/** A simulated upstream behind a router that can forget its connections. */
+/** A simulated upstream that is reached through a router, which can drop its connections. */
 interface Upstream {
   readonly port: number
   /** A name of it that only a proxy knows. */

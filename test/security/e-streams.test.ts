@@ -29,7 +29,7 @@ describe.each(combinations)('a $caller caller of $name', ({ caller, upstream }) 
     return { heard: hear(caller, streamed.text), streamed, whole }
   }
 
-  /** That what was said before the failure arrived, that it is told as one, and that whoever wants it whole gets none of it. */
+  /** Expects the text from before the failure and an error event in a stream, and neither in a non-streaming reply. */
   async function expectFailure(pieces: readonly string[], change?: Parameters<typeof streamReply>[1]) {
     const asked = await ask(pieces, change)
     expect(asked.heard).toMatchObject({ text: 'one two ', ending: 'failed' })

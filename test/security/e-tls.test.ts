@@ -19,7 +19,7 @@ const usual = getCACertificates('default')
 beforeAll(() => setDefaultCACertificates([...usual, authority.cert]))
 afterAll(() => setDefaultCACertificates(usual))
 
-/** A listener that does with a connection what it is told; its port. */
+/** Opens a listener that passes each connection to `onSocket`. Returns its port. */
 async function openListener(onSocket: (socket: Socket) => void): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => {})
@@ -54,7 +54,7 @@ interface Away {
 const nothing = (): number => 0
 const hourMs = 3600_000
 
-/** Upstreams to which no request may go, by what is wrong with them, and how that is told. */
+/** Upstreams that must get no request: the problem, the expected message, and the upstream. */
 const faults: readonly (readonly [string, number, RegExp, () => Promise<Away>])[] = [
   [
     'the host name was not found',

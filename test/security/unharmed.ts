@@ -4,7 +4,7 @@ import type { Proxy } from '../http/harness.ts'
 /** A stack trace, or a place in the file system of whoever runs the program. */
 const inside = /\n\s+at |\.ts:\d|node_modules|node:internal|\/(?:home|root|tmp|work|Users)\//
 
-/** What every hostile request has in common: it told nothing of the inside, and the next one is served. */
+/** Expects that the replies to malicious requests reveal no internal details, and that the next request is served. */
 export async function expectUnharmed({ send }: Pick<Proxy, 'send'>, ...replies: readonly string[]): Promise<void> {
   for (const text of replies) expect(text).not.toMatch(inside)
   expect((await send('/v1/models')).status).toBe(200)

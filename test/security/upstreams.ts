@@ -19,8 +19,8 @@ interface Place {
 }
 
 /**
- * Everything the program talks to, each place on a port of its own, so that what went where can be told. A prompt says
- * how it is answered: `[reflect 500]` and the like with all credentials of the request in words and headers.
+ * All services that the program talks to, each on its own port, so that tests see the destination of each request. A prompt
+ * selects the answer: `[reflect 500]` and the like repeat all credentials of the request in texts and headers.
  */
 export interface Upstreams {
   readonly githubPages: Place

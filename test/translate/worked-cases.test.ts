@@ -17,7 +17,7 @@ import { recallResponses } from '../../src/translate/responses/caller/join-histo
 /**
  * The worked cases of the dialect map, one file each under test/fixtures/worked: what one side sends and what the other
  * must get. A case shows only the members it is about, so an object may have more than the case says; a list may not.
- * `$name` stands for something made up, the same wherever it stands.
+ * `$name` matches any generated value, but the same one everywhere in a case.
  */
 type Json = Readonly<Record<string, unknown>>
 

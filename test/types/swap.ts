@@ -1,2 +1,2 @@
-/** A type of an SDK's with some members told otherwise. */
+/** A type of an SDK with other types for some members. */
 export type Swap<Type, With> = Omit<Type, keyof With> & With

@@ -239,7 +239,7 @@ test('a process that is killed in the midst of writing costs nothing that it had
   const rows = open(file).since('')
   const [one, other] = rows
   expect(rows).toHaveLength(2)
-  // What was told is stored; one more may have been, whole.
+  // All reported requests are stored. One more complete request may be stored too.
   expect([reported, reported + 1]).toContain(one?.requests)
   expect(other?.requests).toBe(one?.requests)
   expect(one?.inputTokens).toBe(10 * (one?.requests ?? 0))

@@ -119,7 +119,7 @@ export function toEntry(model: CodexModel, revision = 1): Record<string, unknown
     available_in_plans: model.plans,
     prefer_websockets: true,
     shell_type: 'shell_command',
-    // Stands for the prompt text of OpenAI's client, which is long in the real list and must not be passed on.
+    // In the real list, this is the long prompt text of OpenAI's client, which the proxy must not pass on.
     base_instructions: 'You are a simulated coding agent. '.repeat(40),
   }
 }

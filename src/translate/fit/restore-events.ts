@@ -144,7 +144,7 @@ function tailLength(text: string, stop: string): number {
   return 0
 }
 
-/** Extracts a freeform tool's text from the JSON arguments of the function that stands for it, piece by piece. */
+/** Extracts a freeform tool's text, piece by piece, from the JSON arguments of the function that replaces the tool. */
 interface CustomInput {
   /** All pieces so far, until the text begins. */
   raw: string

@@ -79,7 +79,7 @@ const tokensPerImage = 1600
 const tokensPerText = 4
 
 /**
- * Estimates by rules instead of a tokeniser. The models behind Copilot use several tokenisers, one of them unpublished,
+ * Estimates by rules instead of a tokeniser. The models of Copilot use several tokenisers, one of them unpublished,
  * and their tables would be larger than the program. Within 6 % of OpenAI's o200k for prose, code and JSON; too low for
  * hashes.
  */

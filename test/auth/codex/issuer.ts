@@ -16,8 +16,8 @@ export interface Asked {
 }
 
 /**
- * An issuer on loopback that says what it is told, path by path; the last answer of a path repeats. The real one keeps
- * these promises too: POST only, and one answer for each request.
+ * An issuer on loopback with scripted answers for each path. The last answer of a path repeats. Like the real one, it accepts
+ * only POST and sends one answer for each request.
  */
 export async function openIssuer(
   answers: Readonly<Record<string, readonly Answer[]>>,

@@ -34,7 +34,7 @@ const answer = (
     ),
   )
 const requestId = ' (GitHub request id EXAMPLE)'
-/** What came of it, without GitHub's request id, which stands behind every refusal. */
+/** Exchanges a token. Removes GitHub's request id, which ends every refusal, from the outcome. */
 const exchange = async (changed: Partial<GithubApiDeps> = {}): ReturnType<typeof exchangeCopilotToken> => {
   const outcome = await exchangeCopilotToken({ ...deps, ...changed }, 'ghu_example', never)
   return 'detail' in outcome ? { ...outcome, detail: outcome.detail.replace(requestId, '') } : outcome

@@ -165,7 +165,7 @@ describe('C19 a login while the keychain', () => {
 
 const neverEnding = (): Promise<never> => new Promise(() => {})
 
-/** Stands for a process that dies at that point: nothing after it happens. */
+/** Simulates a process that dies at an operation: the operation never ends. */
 function dying(operation: 'open' | 'rename'): RecordFs {
   if (operation === 'rename') return { ...nodeFs, rename: neverEnding }
   const opened: RecordFs['open'] = (path, flags, mode) =>

@@ -20,7 +20,7 @@ test.each([
   expect(clipboardTools({ platform, env }).map(([file]) => file)).toEqual(expected)
 })
 
-/** A desk with these tools, each a shell script; what they were told stands in `report`. */
+/** Creates a folder with these tools as shell scripts. A script writes the file `report`. */
 async function desk(tools: Readonly<Record<string, string>>) {
   const folder = await mkdtemp(join(tmpdir(), 'copy-text-'))
   onTestFinished(() => rm(folder, { recursive: true }))
@@ -36,7 +36,7 @@ async function desk(tools: Readonly<Record<string, string>>) {
   }
 }
 
-/** Tells its arguments, its environment and its input. */
+/** Reports its arguments, its environment and its input. */
 const working = '{ echo "$@"; env; cat; } > "${0%/*}/report"'
 
 test('gives a tool the text through standard input, and neither on its command line nor with secrets', async () => {

@@ -9,7 +9,7 @@ import type { Proxy, ProxyOptions } from '../../http/harness.ts'
 import { createUser, inputOf, openGithub } from '../harness.ts'
 import type { TestUser } from '../harness.ts'
 
-/** A user whose daemon runs, with the simulated Copilot behind it. */
+/** Creates a user whose daemon runs in front of the simulated Copilot. */
 async function openUser(options: ProxyOptions = {}): Promise<{ readonly user: TestUser; readonly proxy: Proxy }> {
   const proxy = await openProxy(options)
   const user = await createUser()

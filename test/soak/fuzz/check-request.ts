@@ -138,7 +138,7 @@ function expectBody({ body, headers: sentHeaders = {} }: EncodedRequest): void {
   }
 }
 
-/** The result, or undefined where the caller is told that the request will not do; anything else is a defect. */
+/** Returns the result, or undefined if the request is refused. Any other failure is a defect. */
 function refusable<Result>(run: () => Result): Result | undefined {
   try {
     return run()

@@ -33,7 +33,7 @@ function textOf(value: unknown): string {
   }
 }
 
-/** Stands for a value that is nested more deeply than a program that walks it by recursion can bear. */
+/** A placeholder for a value that is nested too deeply for a recursive program. */
 const deepMark = '"@deep"'
 const deep = '['.repeat(20_000) + ']'.repeat(20_000)
 

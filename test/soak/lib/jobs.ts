@@ -7,7 +7,7 @@ interface Counted {
   readonly parallel: number
 }
 
-/** What the load generator is told to do. `seed` makes plans and choices the same again. */
+/** A job of the load generator. `seed` makes its plans and choices reproducible. */
 export type Job =
   | {
       readonly kind: 'mixed'

@@ -8,7 +8,7 @@ export interface ReadAnswer {
   call: string
   /** Set by the mark that ends an answer of this dialect well, or by its error event. */
   end: 'open' | 'done' | 'error'
-  /** Events behind that end, and anything else that the grammar does not have. */
+  /** Events after that end, and other violations of the grammar. */
   faults: string[]
 }
 

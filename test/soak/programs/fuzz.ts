@@ -6,8 +6,8 @@ import type { StreamCase } from '../fuzz/check-stream.ts'
 import type { Edit } from '../fuzz/mutate.ts'
 import type { FuzzJob, FuzzReport } from '../fuzz/reports.ts'
 
-// Fuzzing in a process of its own, so that several run side by side. Each defect is shrunk, told once and passed over
-// from then on, so that one of them does not hide the next.
+// Fuzzes in a separate process, so that several can run in parallel. Shrinks each defect, reports it once and then ignores it, so
+// that it does not hide others.
 
 const number = fc.nat()
 const edit: fc.Arbitrary<Edit> = fc.tuple(number, number, number)

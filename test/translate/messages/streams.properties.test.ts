@@ -388,7 +388,7 @@ function expectGrammar(events: readonly ReadEvent[], isWhole = true): void {
   if (isWhole) expect(events.at(-1)?.type).toBe('message_stop')
 }
 
-/** A turn's grammar: a start, slots numbered as they are first seen, nothing behind a close, a stop. */
+/** Expects the grammar of a turn: a start, slots numbered in order, no event of a slot after its close, a stop. */
 function expectTurn(events: readonly TurnEvent[], isWhole: boolean): void {
   let slots = 0
   const closed = new Set<number>()

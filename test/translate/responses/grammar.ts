@@ -13,7 +13,7 @@ interface Emitted {
   item?: Json
 }
 
-/** What every response object says, however little upstream says of it. */
+/** Members that each response object must have, even if upstream omits them. */
 const members = ['completed_at', 'output', 'usage', ...Object.keys(emptyEcho)].filter(
   (key) => key !== 'access_programs',
 )
@@ -21,10 +21,10 @@ const members = ['completed_at', 'output', 'usage', ...Object.keys(emptyEcho)].f
 const wholes = ['text', 'refusal', 'arguments', 'input'] as const
 
 /**
- * Reads a stream the way the strictest client would, and fails where it departs from OpenAI's grammar: one id for the
- * response and one per item, every item added, told and done once, parts opened before they are told, pieces that make
- * up the whole, events numbered from 0 without gaps and named on their `event:` line, response objects without gaps.
- * @param exact the pieces make up the wholes: not so where upstream lost or repeated one
+ * Reads a stream like the strictest client, and fails if it violates OpenAI's grammar: one id for the response and one for each
+ * item; each item is added, has its content and is done once; parts are added before their deltas; the deltas concatenate to the
+ * whole; events have numbers from 0 without gaps and their name on the `event:` line; response objects have all members.
+ * @param exact whether the deltas concatenate to the wholes. They do not if upstream lost or repeated one
  */
 export function expectGrammar(events: readonly Got[], { exact = true }: { exact?: boolean } = {}): void {
   const items = new Map<number, Emitted>()

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-/** Paths of the simulated GitHub and Copilot; `/models/{id}` stands for every single model. */
+/** Paths of the simulated GitHub and Copilot. `/models/{id}` matches each model. */
 const ROUTES = {
   '/login/device': 'GET',
   '/login/device/code': 'POST',

@@ -2,8 +2,8 @@ import { noSums } from '../../../src/usage/tally.ts'
 import { DatabaseError } from '../../../src/sqlite/database.ts'
 import { openUsageStore } from '../../../src/usage/store.ts'
 
-// Adds one request at a time to the file it is given, and says each time how many it has stored; for ever, unless told
-// how many. A write that another process keeps waiting is tried again.
+// Adds one request at a time to a file, and prints the number of stored requests each time. Arguments: the file, and the number
+// of requests (default: no limit). Repeats a write that fails because another process has locked the file.
 const [file = '', most = 'Infinity'] = process.argv.slice(2)
 const store = openUsageStore(file, { waitMs: 1000 })
 const tokens = { inputTokens: 10, outputTokens: 5, cachedInputTokens: 2 }

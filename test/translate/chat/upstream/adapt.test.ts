@@ -777,7 +777,7 @@ const pairing: readonly Case[] = [
       warnings: [synthesised('b'), 'tool_result_orphan_dropped;zz: no earlier call has this id'],
     },
     {
-      // A result behind something else.
+      // A result after another message.
       script: [calls('a', 'b'), result('b'), user('v'), result('a'), user('w')],
       sent: [calls('a', 'b'), result('b'), result('a'), user('v'), user('w')],
       warnings: ['tool_result_moved;a: moved to follow its call'],

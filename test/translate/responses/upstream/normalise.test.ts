@@ -145,7 +145,7 @@ describe('pace', () => {
     expect(first).toBeGreaterThan(0)
     expect(texts.slice(first).every((text) => text !== '')).toBe(true)
     expect(texts[first]?.length).toBeLessThan(2 * 1024 * 1024)
-    // Nothing is lost, and nothing is told twice: `response.created` comes before the first.
+    // No event is lost or repeated. `response.created` comes before the first one.
     const sent = eventsOf(texts.join('')).map(({ event }) => event.sequence_number)
     expect(sent).toEqual(Array.from({ length: count + 1 }, (_, at) => at))
   })

@@ -30,7 +30,7 @@ interface MessageRow {
 const isClaude = ({ family }: RuleModel): boolean => family.kind === 'claude'
 const isNotOpenai = ({ family }: RuleModel): boolean => family.kind !== 'gpt' && family.kind !== 'o-series'
 
-/** Stands for the empty output that shells and editors give on success. */
+/** Replaces an empty output, which shells and editors give on success. */
 const NO_OUTPUT = '(no output)'
 
 /** Changes of single messages, independent of their neighbours. */
