@@ -16,7 +16,7 @@ test.each([
   ['UND_ERR_BRAND_NEW', 'the connection failed'],
   ['HPE_INVALID_CONSTANT', 'its answer is not HTTP'],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'the TLS handshake failed (ERR_SSL_WRONG_VERSION_NUMBER)'],
-])('%s is told as: %s', (code, words) => {
+])('%s is reported as: %s', (code, words) => {
   expect(describeConnectionFailure(failedFetch(code))).toBe(words)
 })
 

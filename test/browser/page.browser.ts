@@ -274,7 +274,7 @@ describe('a session', () => {
       })
   })
 
-  test('another session that waits is told of in the page, and leads there', async () => {
+  test('a notification in the page names another session that waits, and links to it', async () => {
     const daemon = await startDaemon()
     const { page } = await openSession(daemon)
     const run = { id: 'other', sessionId: site.id }

@@ -365,7 +365,7 @@ describe('logs', () => {
     )
   })
 
-  test.each(['logs --json', 'logs'])('%s makes an object of what people were told, and loses nothing', async (line) => {
+  test.each(['logs --json', 'logs'])('%s converts lines for people to objects, and loses nothing', async (line) => {
     const user = await createBackgroundUser()
     await mkdir(join(user.home, 'state'))
     const own = '{"level":"warn","time":0,"msg":"beware"}'

@@ -85,7 +85,7 @@ async function trusting(env: Readonly<Record<string, string>>, cert: string): Pr
 }
 
 describe('certificates', () => {
-  test('E20 a self-signed one fails and names NODE_EXTRA_CA_CERTS; E21 told to trust it, everything passes', async () => {
+  test('E20 a self-signed one fails and names NODE_EXTRA_CA_CERTS; E21 with that variable, everything passes', async () => {
     const certificate = createCertificate()
     const { env, host } = await openSecured(certificate)
     const refused = await ask(env)

@@ -161,7 +161,7 @@ test.each<readonly [own: string, file: readonly string[] | undefined, expected: 
   ['', ['anthropic'], ['anthropic', 'copilot-proxy']],
   ['', ['copilot-proxy'], ['copilot-proxy']],
   ['{"enabled_providers": ["openai"], /* mine */}', ['anthropic'], ['openai', 'copilot-proxy']],
-])('opencode does not ignore the proxy where it is told which providers to take: %j %j', (own, file, expected) => {
+])('opencode does not ignore the proxy if a setting limits its providers: %j %j', (own, file, expected) => {
   const { env } = launchSettings('opencode', {
     target: target('opencode'),
     env: { OPENCODE_CONFIG_CONTENT: own },

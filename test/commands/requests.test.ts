@@ -207,7 +207,7 @@ test.each([
   expect(ended.stderr).toContain(message)
 })
 
-test('an unknown id and a wrong key are told apart', async () => {
+test('an unknown id and a wrong key get different errors', async () => {
   const { run, daemon, configure, env } = await openUser()
   expect(await run('requests 00000000')).toMatchObject({
     code: 1,

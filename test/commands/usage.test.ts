@@ -345,7 +345,7 @@ describe('the line', () => {
       'chat 37 % left · today 0 req 0 in 0 out',
     ],
     ['no limit', { ...account, quotas: [{ id: 'chat', unlimited: true }] }, 'unlimited · today 0 req 0 in 0 out'],
-    ['an account of which nothing is told', { ...account, quotas: [] }, 'today 0 req 0 in 0 out'],
+    ['an account without quotas', { ...account, quotas: [] }, 'today 0 req 0 in 0 out'],
   ])('tells of %s', (_what, of, expected) => {
     expect(usageLine(of, none)).toBe(expected)
   })

@@ -50,7 +50,7 @@ test('reads the list of anthropic-beta, and an empty one', async () => {
   expect((await ask('')).status).toBe(200)
 })
 
-test('what leaks through from behind Claude is there on its own route', async () => {
+test('headers of Claude’s backend are present on its own route', async () => {
   const demo = await openCopilot()
   const reply = await post(demo, '/v1/messages', claude)
   expect(reply.headers.get('request-id')).toBe('req_vrtx_demo_1')

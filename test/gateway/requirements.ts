@@ -739,7 +739,7 @@ export const requirements: readonly Requirement[] = [
   {
     id: 'P125',
     sentence: 'There is no incremental tool update — each reload sends the full tool list.',
-    reason: 'listeners are told that a list has changed, and read all of it',
+    reason: 'an announcement only states that a list has changed, and listeners read all of it',
   },
   {
     id: 'P126',

@@ -159,7 +159,7 @@ test('a caller that disconnects while the first token is fetched does not cancel
   expect(proxy.demo.count('/chat/completions')).toBe(1)
 })
 
-test('200 callers that leave at different moments leave nothing behind', { timeout: 20_000 }, async () => {
+test('200 callers that disconnect at different moments leak nothing', { timeout: 20_000 }, async () => {
   const proxy = await openProxy({ file: 'server: { max-concurrent-requests: 50, max-queued-requests: 200 }' })
   const results = await Promise.allSettled(
     Array.from({ length: 200 }, async (_, at) => {

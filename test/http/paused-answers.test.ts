@@ -147,7 +147,7 @@ test.each([
 test.each([
   ['without its last event', paused],
   ['with a mark of OpenAI’s kind in its place', [...paused, 'data: [DONE]\n\n']],
-  ['with more behind its end, and never closed', [...paused, stop, messageEvent({ type: 'ping' })]],
+  ['with more events after its end, and never closed', [...paused, stop, messageEvent({ type: 'ping' })]],
 ])('a paused answer that ends %s is continued', async (how, pieces) => {
   const proxy = await openProxy()
   const ending = how.includes('never') ? 'hold' : 'end'

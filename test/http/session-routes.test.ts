@@ -26,7 +26,7 @@ test('a message that begins with the prefix is for the agent', async () => {
   }
 })
 
-test('a message without text is told what is missing and which member is unknown', async () => {
+test('a message without text gets an error that names the missing and the unknown member', async () => {
   const proxy = await openWorkspace()
   const reply = await postMessage(proxy, { txt: 'hello' })
   expect(reply.json()).toMatchObject({

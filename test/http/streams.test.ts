@@ -306,7 +306,7 @@ test(
   },
 )
 
-test('waiting for a slow caller leaves nothing behind on its response', async () => {
+test('waiting for a slow caller leaves no listener on its response', async () => {
   const { openChat, demo } = await openProxy()
   const large = event('x'.repeat(200_000))
   const pieces = [...Array.from({ length: 30 }, () => large), event('', 'stop'), done]

@@ -152,7 +152,7 @@ test('a search has the interaction id of its answer and counts as made by the ag
   expect(answer?.headers['x-interaction-id']).toMatch(/^[\da-f-]{36}$/)
 })
 
-test('the caller is told of a search before the search ends', async () => {
+test('the caller gets the call of a search before the search ends', async () => {
   const proxy = await openProxy()
   const body = bodyOfPrompt('messages', claude, calling('herons [demo:slow 40]'), { tools: [search], stream: true })
   const reply = await proxy.open(dialectPaths.messages, { body })
@@ -223,7 +223,7 @@ test('a search without access to the live web is not run here', async () => {
   expect(reply.headers['x-copilot-proxy-warnings']).toBe('dropped;tools.0')
 })
 
-test('a GPT model behind /responses searches by itself', async () => {
+test('a GPT model on /responses searches by itself', async () => {
   const proxy = await openProxy()
   const prompt = 'Perform a web search for the query: herons'
   const change = { tools: [search], tool_choice: forced }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { valueAt } from '../../src/json/value-at.ts'
 
-test('finds the value behind keys and positions, and nothing of a prototype', () => {
+test('finds the value at keys and positions, and nothing of a prototype', () => {
   const value = { input: [{ type: 'x' }], n: null }
   expect(valueAt(value, ['input', 0, 'type'])).toBe('x')
   expect(valueAt(value, [])).toBe(value)

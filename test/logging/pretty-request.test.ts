@@ -113,7 +113,7 @@ test('a request that is over reads from left to right', async () => {
   expect(formatAll(true)).toContain('\u001B[33mwarnings: ')
 })
 
-test('names the model that upstream has chosen behind the one that was asked for', () => {
+test('names the requested model, then the one that upstream has chosen', () => {
   const line = JSON.stringify({ ...served, chosen_for: 'auto', stream: false, status: 200, ms: 9 })
   expect(formatLogLine(`${line}\n`, { colors: false })).toContain('auto → gpt-5-mini → copilot/chat → 200')
 })

@@ -98,7 +98,7 @@ test.each<{
     tiers: [undefined, 936],
     offered: [1000, 936],
   },
-])('what a client is told is the default tier: $what', ({ limits, tiers, offered, long }) => {
+])('a client gets the limits of the default tier: $what', ({ limits, tiers, offered, long }) => {
   const [longWindow, longPrompt] = long ?? []
   // As each API version writes it.
   for (const end of ['context_max', 'max_prompt_tokens']) {

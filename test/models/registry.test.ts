@@ -408,7 +408,7 @@ describe('a provider without a login', () => {
     })
   })
 
-  test('is said to be one behind an alias', () => {
+  test('is named for an alias of it', () => {
     expect(absent({ aliases: { fast: 'codex/gpt-6-sol' } }).resolve('fast')).toMatchObject({
       error: {
         detail:

@@ -48,7 +48,7 @@ test.each([
   expect(page(query)).toEqual(expected)
 })
 
-test('a long context tier is a model of its own behind its model, under Claude Code’s name for it', () => {
+test('a long context tier is listed after its model, under Claude Code’s name for it', () => {
   const { data } = renderAnthropicList([{ id: 'a', model: model('a', tieredFacts) }, ...listed], { limit: 3 })
   expect(data).toMatchObject([
     { id: 'a', max_input_tokens: 272_000 },

@@ -34,7 +34,7 @@ test('A12 the page and its files let nothing in from elsewhere', async () => {
   }
 })
 
-test('A13 the page needs no key and holds none, the data behind it does', async () => {
+test('A13 the page needs no key and contains none, but its data needs one', async () => {
   const { send } = await openProxy({
     file: `{ server: { api-keys: [example-key] }, workspaces: [${await makeFolder()}] }`,
   })
@@ -90,7 +90,7 @@ test('the page comes and goes with the workspaces of the configuration', async (
   expect((await proxy.send('/page/main.js')).status).toBe(404)
 })
 
-test('A06 serves its own page under a forwarded port, and behind a TLS proxy', async () => {
+test('A06 serves its own page on a forwarded port, and through a TLS proxy', async () => {
   const { send } = await openProxy({
     file: `{ server: { allowed-hosts: ["proxy.example:80"] }, workspaces: [${await makeFolder()}] }`,
   })

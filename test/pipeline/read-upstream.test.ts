@@ -50,7 +50,7 @@ test('data is delivered before the failure that arrived with it, and no timer st
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('an answer that is complete is that whatever comes behind it', async () => {
+test('a complete answer stays complete, whatever follows it', async () => {
   for (const last of ['end', 'fail', 'say'] as const) {
     const { say, end, fail, calls, heard, over } = reading((text) => (text.includes('done') ? 'done' : 'go'))
     say('done')

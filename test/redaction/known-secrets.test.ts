@@ -107,7 +107,7 @@ describe('every secret in a text is replaced', () => {
     ['in the middle', 'a needle-1 b', 'a [redacted] b'],
     ['one right after the other', 'needle-1needle-2', '[redacted][redacted]'],
     ['the longest where one begins with the other', 'needle-2-long needle-2', '[redacted] [redacted]'],
-    ['one that begins before another and ends behind it', 'a needle-1-embraced-needle-2 b', 'a [redacted] b'],
+    ['one that begins before another and ends after it', 'a needle-1-embraced-needle-2 b', 'a [redacted] b'],
     ['overlapping ones together', 'needle-10verlap9', '[redacted]'],
     ['one inside another with it', 'the-longest-needle-1-of-all', '[redacted]'],
     ['none where there is none', 'needle-3 needle-', 'needle-3 needle-'],

@@ -22,7 +22,7 @@ describe('redactText', () => {
     ['a JSON field', `{"access_token":"${secret}"}`],
     ['a JSON field inside a JSON string', String.raw`{"body":"{\"refresh_token\": \"${secret}\"}"}`],
     ['a field in camel case', `{"refreshToken":"${secret}"}`],
-    ['a code that stands for a login', `authorization_code=${secret} and device_auth_id: ${secret}`],
+    ['a code of a login flow', `authorization_code=${secret} and device_auth_id: ${secret}`],
     ['a form field', `grant=x&device_code=${secret}&y=1`],
     ['a cookie', `Set-Cookie: ${secret}; path=/`],
     ['a header after an escaped line break', String.raw`{"raw":"GET / HTTP/1.1\r\ncookie: ${secret}\r\nx: y"}`],
@@ -135,7 +135,7 @@ test.each([
   'device_auth_id',
   'authorization_code',
   'code_verifier',
-])('takes out what stands behind %s, whatever it looks like', (name) => {
+])('removes the value after %s, whatever it looks like', (name) => {
   expect(redactText(`${name}: dull`)).toBe(`${name}: [redacted]`)
   expect(redactText(`{"${name.toUpperCase()}":"dull"}`)).toBe(`{"${name.toUpperCase()}":"[redacted]"}`)
 })

@@ -114,7 +114,7 @@ it('G31: requests beyond the bound are refused, and each of 10,000 gets one answ
 const large = (word: string): string =>
   `{"jsonrpc":"2.0","id":"${word}","method":"wait","params":{"text":"${word.repeat(MiB)}"}}`
 
-it('takes messages in their order, also behind large ones', async () => {
+it('handles messages in order, also after large ones', async () => {
   const { url, calls } = await open()
   const client = await connect(url)
   client.sendText(large('1'))

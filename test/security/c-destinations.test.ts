@@ -49,7 +49,7 @@ const attempts = [
 ]
 
 describe('C14 a token reply that names another API host', () => {
-  test.each(attempts)('by %s is not followed, and told', async (_what, template) => {
+  test.each(attempts)('by %s is not followed, and reported', async (_what, template) => {
     const thief = await startThief()
     const named = template.replace('PORT', thief.port)
     const log = recordingLog()
@@ -267,7 +267,7 @@ describe('C21 a login', () => {
   })
 })
 
-test('C22 a GitHub token that was revoked is tried a few times at most, and every caller is told what to do', async () => {
+test('C22 a GitHub token that was revoked is tried a few times at most, and every caller gets a message that says what to do', async () => {
   const upstreams = await startUpstreams()
   upstreams.refuseTokens(true)
   const user = await createLoggedIn(upstreams)

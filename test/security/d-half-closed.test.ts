@@ -112,7 +112,7 @@ test.each([
   ['before the answer', false, 0],
   ['before the stream', true, 0],
   ['in the stream', true, 2],
-])('D17 a client that leaves at once, %s, is told apart: nothing goes on for it', async (_when, stream, events) => {
+])('D17 a client that disconnects at once, %s, is detected, and its request ends', async (_when, stream, events) => {
   const proxy = await openProxy()
   const gate = proxy.demo.gateNext()
   gate.release(events)

@@ -55,7 +55,7 @@ async function openTunnelled(hosts?: readonly string[]) {
 }
 
 test(
-  'E22 login, GitHub, Copilot and Codex go through HTTPS_PROXY with its password, which is told nowhere',
+  'E22 login, GitHub, Copilot and Codex go through HTTPS_PROXY with its password, which appears nowhere',
   { timeout: 30_000 },
   async () => {
     const github = await openGithub()

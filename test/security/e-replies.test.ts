@@ -93,7 +93,7 @@ describe.each(upstreams)('$name', ({ dialect, model, options, answer }) => {
     ['1e9999', undefined],
     ['9'.repeat(60), undefined],
   ])(
-    'E28 Retry-After: %s is told to the caller where it means something, and waited for by nobody',
+    'E28 Retry-After: %s is passed on to the caller if it is meaningful, and nothing waits for it',
     async (value, passedOn) => {
       const proxy = await openProxy(options)
       answer(

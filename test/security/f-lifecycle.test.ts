@@ -44,7 +44,7 @@ test('F01 a stream that outlives the grace ends in an error event', async () => 
 })
 
 test(
-  'F04 a file that becomes invalid changes nothing but the health; mended, it is in force',
+  'F04 a file that becomes invalid changes only the health; a corrected one takes effect',
   { timeout: 30_000 },
   async () => {
     const { client, cli, home } = await runDaemon()
@@ -151,7 +151,7 @@ onLinux('F09 a failure outside of any request', () => {
     ['a rejection that nobody handles', `Promise.reject(new Error('lost ghu_example'))`],
     ['a rejection with nothing', 'Promise.reject()'],
     ['an exception that nobody catches', `throw new TypeError('lost ghu_example')`],
-  ])('F09 %s ends the daemon with 1 and is told, without secrets', async (_what, code) => {
+  ])('F09 %s ends the daemon with 1 and is reported, without secrets', async (_what, code) => {
     const { cli } = await runDaemon({ env: { ...defectOn(code) } })
     cli.child.kill('SIGUSR2')
     const ended = await cli.ended

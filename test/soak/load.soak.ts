@@ -129,7 +129,7 @@ async function whileTokensExpire(
   return { report, mostRss }
 }
 
-test('P19 P25 1,000 concurrent streams with slow readers, leaving clients, expiring tokens and resets are answered exactly and leave nothing behind', async () => {
+test('P19 P25 1,000 concurrent streams with slow readers, disconnecting clients, expiring tokens and resets are answered exactly and leak nothing', async () => {
   const durationMs = 60_000 * Math.min(1, Math.max(0.15, scale))
   const stage = await stageFor({
     SOAK_REFRESH_SECONDS: '20',

@@ -69,7 +69,7 @@ describe.each(pairs)('to a %s caller, a %s upstream', (caller, upstream) => {
   })
 })
 
-test.each(ids)('to a %s caller, calls whose id is no text are told under ids of our own', (caller) => {
+test.each(ids)('a %s caller gets calls whose id is no text with generated ids', (caller) => {
   const item = { type: 'function_call', call_id: { toString: 1 }, name: 'read', arguments: '{}' }
   const events = [
     { type: 'response.created', response: { id: 'resp_1', output: [] } },

@@ -231,7 +231,7 @@ describe('the reply', () => {
       },
     ],
     ['an empty vector', upstreamReply([[1], []])],
-    ['a vector with a hole', { data: [{ embedding: [1] }, { embedding: [null] }] }],
+    ['a vector with a null', { data: [{ embedding: [1] }, { embedding: [null] }] }],
     ['a vector that is text', { data: [{ embedding: [1] }, { embedding: 'AACAPw==' }] }],
   ])('%s is unusable rather than wrongly paired', (_what, reply) => {
     expect(refusal(() => encodeEmbeddingsReply(two, model, [reply]))).toMatchObject({ kind: 'upstream_unusable' })

@@ -242,7 +242,7 @@ test.each<[string, Answer]>([
   ['answers with a web page', { body: '<!doctype html><title>Guest network</title>' }],
   ['gives no token', { body: {} }],
   ['redirects', { status: 302, body: '', headers: { location: 'https://elsewhere.example' } }],
-])('a token endpoint that %s is asked once, and its failure is told without the code', async (_what, answer) => {
+])('a token endpoint that %s is asked once, and its failure is reported without the code', async (_what, answer) => {
   const flow = await start(answer)
   await visit(flow.back({ code: 'example-code' }))
   const outcome = await flow.outcome

@@ -111,7 +111,7 @@ describe('a login of Codex CLI', () => {
     expect(await nameGot(start())).toBe('linked')
   })
 
-  test('is followed when the file is rewritten in place or replaced, also behind a link', async () => {
+  test('is followed when the file is rewritten in place or replaced, also through a link', async () => {
     const target = join(base, 'elsewhere.json')
     await writeFile(target, chatgpt('first'))
     await symlink(target, path)

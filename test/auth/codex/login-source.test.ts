@@ -601,7 +601,7 @@ describe('a folder that takes no lock', () => {
   test.each([
     ['EROFS', /^The file system is read-only: set COPILOT_PROXY_HOME/],
     ['ENOSPC', /^The disk is full: free some space/],
-  ])('%s is told to a caller when there is no other token, and tried again', async (code, words) => {
+  ])('%s is reported to a caller when there is no other token, and tried again', async (code, words) => {
     const seen = answerRenewals()
     const inner = memory(100_000)
     const store = { ...withoutLock(inner, code) }

@@ -35,7 +35,7 @@ test.each([
     'COPILOT_GITHUB_TOKEN is not a valid token: tokens have no spaces, line breaks or accented letters',
     'Set COPILOT_GITHUB_TOKEN to a valid token',
   ],
-])('a refused login is told by where it comes from: %s', async (githubToken, detail, fix) => {
+])('the message about a refused login names its origin: %s', async (githubToken, detail, fix) => {
   expect(await refusal(401, githubToken)).toMatchObject({ error: { kind: 'copilot_unavailable', detail, fix } })
 })
 
@@ -49,7 +49,7 @@ test.each([
 })
 
 test.each(['gho_example', 'github_pat_example'])(
-  'a 404 or 403 to %s is no failure: such tokens are never told',
+  'a 404 or 403 to %s is no failure, because such a token cannot read plan and quota',
   async (token) => {
     const store = createMemoryRecordStore(copilotRecordKind, [])
     for (const status of [403, 404]) {

@@ -42,7 +42,7 @@ describe('deriveCopilotBaseFromToken', () => {
     ['no hint', 'tid=example;exp=1:00ab'],
     ['an empty token', ''],
     ['an empty hint', 'proxy-ep=;st=dotcom:00ab'],
-    ['a hint behind the signature', 'tid=example:00ab;proxy-ep=proxy.example.com'],
+    ['a hint after the signature', 'tid=example:00ab;proxy-ep=proxy.example.com'],
     ['user information', 'proxy-ep=user@proxy.example.com;st=dotcom:00ab'],
     ['a query', 'proxy-ep=proxy.example.com?x=1;st=dotcom:00ab'],
     ['another key that ends alike', 'not-proxy-ep=proxy.example.com:00ab'],

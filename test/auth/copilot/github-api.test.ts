@@ -13,7 +13,7 @@ afterAll(() => server.close())
 const deps = { fetch: lateFetch, apiBaseUrl: 'https://api.octo.ghe.com', headers: {}, timeoutMs: 5_000, now: Date.now }
 const never = new AbortController().signal
 
-test('names the account behind a token, on the account’s own host', async () => {
+test('names the account of a token, on the account’s own host', async () => {
   server.use(
     http.get('https://api.octo.ghe.com/user', ({ request }) =>
       request.headers.get('authorization') === 'token ghu_example'

@@ -59,7 +59,7 @@ test.each([
   ['used up, whatever the overage would allow', { unlimited: true, has_quota: false, overage_permitted: true }, 0],
   ['used up in the older spelling', { entitlement: -1, remaining: -1, has_quota: false }, 0],
   ['unlimited while the pool has something', { unlimited: true, has_quota: true }, undefined],
-  ['unlimited where nothing is told of a pool', { unlimited: true }, undefined],
+  ['unlimited without a stated pool', { unlimited: true }, undefined],
 ] as const)('a pooled quota is %s', (_what, snapshot, remaining) => {
   const { quotas } = toCopilotAccount(
     copilotUserReply.parse({ quota_snapshots: { premium_interactions: { ...snapshot, credits_used: 7 } } }),

@@ -122,7 +122,7 @@ describe('storing', () => {
     expect((await stat(file())).ino).toBe(before.ino)
   })
 
-  test('an update that throws leaves record and lock behind as they were', async () => {
+  test('an update that throws leaves record and lock unchanged', async () => {
     await store.write(exampleRecord())
     await expect(
       store.update('copilot-octocat', () => {
@@ -480,7 +480,7 @@ describe('C05 a write that fails', () => {
     ['mkdir', 'EACCES', 'permission denied'],
     ['rename', 'EBUSY', 'the system reported EBUSY'],
   ] as const)(
-    'in %s with %s keeps the old record, leaves nothing behind and says what to do',
+    'in %s with %s keeps the old record, leaves no temporary file and says what to do',
     async (operation, code, words) => {
       await store.write(exampleRecord({ sku: 'old' }))
       const broken = createRecordStore({ kind: copilotRecordKind, dir, log, fs: failing(operation, code) })

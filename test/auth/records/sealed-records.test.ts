@@ -204,7 +204,7 @@ describe('C12 removing', () => {
     await expect(daemon.current()).rejects.toMatchObject({ problem: 'unreadable' })
   })
 
-  test('needs no key, and says when that stays behind', async () => {
+  test('needs no key, and says when that remains', async () => {
     await store.write(exampleRecord())
     keychain.break('locked')
     await expect(open().remove('copilot-octocat')).rejects.toMatchObject({

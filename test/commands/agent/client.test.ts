@@ -25,7 +25,7 @@ async function openClient(answer: (request: IncomingMessage, response: ServerRes
 
 const done = { id: 'run', outcome: 'completed' }
 
-test('events go on over a broken connection, behind the last one', async () => {
+test('after a broken connection, events continue after the last one', async () => {
   const asked: unknown[] = []
   const client = await openClient(({ headers }, response) => {
     asked.push(headers['last-event-id'])

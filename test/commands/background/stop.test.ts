@@ -8,7 +8,7 @@ import { createUser } from '../harness.ts'
 
 afterEach(() => void vi.restoreAllMocks())
 
-test.runIf(process.platform === 'linux')('a daemon that does not end when it is told to is killed', async () => {
+test.runIf(process.platform === 'linux')('a daemon that does not end on request is killed', async () => {
   const script = `process.on('SIGTERM', () => {}); setInterval(() => {}, 60_000); console.log('ready')`
   const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))

@@ -3,7 +3,7 @@ import { findProgram, runClient, spawnLine } from '../../../src/commands/launch/
 import type { EndingSignal } from '../../../src/commands/shared/command.ts'
 import { createUser } from '../harness.ts'
 
-test('in a terminal, which tells the client of Ctrl-C itself, it is not told twice', async () => {
+test('in a terminal, which signals Ctrl-C to the client itself, the client gets the signal once', async () => {
   const user = await createUser()
   const taken = Promise.withResolvers<(name: EndingSignal) => void>()
   let isGivenBack = false

@@ -48,7 +48,7 @@ test('is one line that is rewritten, and gone when it is stopped', () => {
   expect(written).toHaveLength(5)
 })
 
-test('leaves nothing of a longer line behind, and has no escape codes', () => {
+test('overwrites a longer line completely, and has no escape codes', () => {
   const { written, pass } = countdown({ isTerminal: true }, 600_000)
   pass(1_000)
   pass(0)

@@ -346,7 +346,7 @@ test.each([
   ['no_copilot_access', 'This GitHub account has no Copilot plan.'],
   ['spammy_user', 'GitHub has flagged this account.'],
   ['something_new', 'GitHub refused Copilot for this account'],
-])('an account without Copilot (%s) is not stored, and the reason is told in plain words', async (problem, words) => {
+])('an account without Copilot (%s) is not stored, and the message states why', async (problem, words) => {
   const github = await openGithub({ settings: { entitlementProblem: problem } })
   const user = await createUser(github)
   const { code, stderr } = await user.run('login --token-stdin', { stdin: inputOf(github.tokens.issueGithub()) })

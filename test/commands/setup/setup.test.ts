@@ -541,7 +541,7 @@ test.each([
   ['as it is where it is short', ' Ready. ', 'Ready.'],
   ['whole up to 80 characters', '👋'.repeat(80), '👋'.repeat(80)],
   ['with a mark where it was cut', '👋'.repeat(81), `${'👋'.repeat(80)}…`],
-])('an answer of the model is told %s', async (_how, content, quoted) => {
+])('an answer of the model is shown %s', async (_how, content, quoted) => {
   const { user } = await openUser()
   const fetchOf: typeof fetch = async (resource, init) =>
     typeof resource === 'string' && resource.endsWith('/v1/chat/completions')

@@ -120,8 +120,8 @@ test('an id that looks like a made-up one does not collide with it', () => {
   expect(items.slice(0, 3)).toEqual(['call x__2', 'call x', 'call x__3'])
 })
 
-describe('results that are not behind their call', () => {
-  test('move behind the run of calls they answer', () => {
+describe('results that do not follow their call', () => {
+  test('move to the end of the run of calls that they answer', () => {
     expect(pair([call('a'), user('hurry'), result('a'), said('done')])).toEqual({
       items: ['call a', 'result a: "r"', 'user', 'assistant'],
       warnings: ['tool_result_moved;a'],
@@ -148,7 +148,7 @@ test('ids are made legal and short, the same for call and result and on every tu
   expect(pair([user('u'), call(long), result(long)]).items.slice(1)).toEqual(once.items)
 })
 
-test('whatever the order: each call has one result directly behind its run, and no result is without a call', () => {
+test('in any order, each call has one result directly after its run, and no result is without a call', () => {
   const id = fc.constantFrom('a', 'b', 'c')
   const item = fc.oneof(
     id.map(call),

@@ -42,7 +42,7 @@ interface SameIdCalls {
 export function pairItems(items: readonly JsonObject[], warnings: Warning[]): readonly JsonObject[] {
   const groups = new Map<string, SameIdCalls>()
   /** The output to insert after a call, by the position of the call. */
-  const behind = new Map<number, JsonObject>()
+  const following = new Map<number, JsonObject>()
   let run = 0
   let changed = false
 
@@ -57,7 +57,7 @@ export function pairItems(items: readonly JsonObject[], warnings: Warning[]): re
     const output = group.early.pop()
     if (output === undefined) group.latest.push({ at, id })
     else {
-      behind.set(at, { ...output, call_id: id })
+      following.set(at, { ...output, call_id: id })
       warnings.push({ code: 'tool_result_moved', field: id })
     }
     return isParallel ? { ...item, call_id: id } : item
@@ -92,13 +92,13 @@ export function pairItems(items: readonly JsonObject[], warnings: Warning[]): re
   for (const { outputType, latest, next, older } of groups.values()) {
     for (const { at, id } of [...older, ...latest.slice(next)]) {
       // The text of every failed result in this dialect.
-      behind.set(at, { type: outputType, call_id: id, output: `Error: ${MISSING_RESULT}` })
+      following.set(at, { type: outputType, call_id: id, output: `Error: ${MISSING_RESULT}` })
       warnings.push({ code: 'tool_result_synthesised', field: id })
     }
   }
   for (const { id, early } of groups.values()) {
     for (let left = early.length; left > 0; left -= 1) warnings.push({ code: 'tool_result_orphan_dropped', field: id })
   }
-  if (!changed && behind.size === 0) return items
-  return kept.flatMap((item, at) => [item, behind.get(at)].filter((each) => each !== undefined))
+  if (!changed && following.size === 0) return items
+  return kept.flatMap((item, at) => [item, following.get(at)].filter((each) => each !== undefined))
 }

@@ -831,7 +831,7 @@ const pairing: readonly Case[] = [
       warnings: ['tool_result_moved;a: moved to follow its call'],
     },
   ].map(({ script, sent, warnings }) => ({
-    rule: 'tool results behind their calls',
+    rule: 'tool results after their calls',
     model: gpt4,
     body: { messages: script },
     sent: { messages: sent },
@@ -839,7 +839,7 @@ const pairing: readonly Case[] = [
   })),
   {
     // Merged into one message afterwards.
-    rule: 'tool results behind their calls',
+    rule: 'tool results after their calls',
     model: sonnet,
     body: { messages: [user('u'), calls('a'), result('zz'), calls('b'), result('a'), result('b'), user('w')] },
     sent: { messages: [user('u'), calls('a', 'b'), result('a'), result('b'), user('w')] },

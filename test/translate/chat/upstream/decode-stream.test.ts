@@ -53,7 +53,7 @@ describe('slots', () => {
     ])
   })
 
-  test('text behind a call is another slot, text around an empty delta is not', () => {
+  test('text after a call is another slot, text around an empty delta is not', () => {
     expect(
       eventsOf({ content: 'a' }, { content: '' }, { content: 'b' }, opened(0, '{"x":1}'), { content: 'c' }),
     ).toEqual([

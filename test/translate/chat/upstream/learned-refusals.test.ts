@@ -119,7 +119,7 @@ describe('a conversation that another model began', () => {
   test.each([
     'Function call is missing a thought_signature in functionCall parts.',
     'function call `default_api:f` in the 2. content block is missing a `thought_signature`. Learn more: …',
-  ])('is told its calls in words where the model wants its own thought with each: %s', (message) => {
+  ])('gets its calls as text if the model requires its own thought with each: %s', (message) => {
     const { recovered, body: sentAgain } = after(message)
     expect(sentAgain).toEqual({
       model: 'm',

@@ -276,7 +276,7 @@ describe('an end in the Responses dialect', () => {
     ['text', chunk({ content: 'Hel' }), { content: 'Hel' }],
     ['reasoning', chunk({ reasoning_text: 'At length.' }), { content: null, reasoning_text: 'At length.' }],
     ['a call', toolDelta(opened(0, 'a', 'f', '{}')), { content: null, tool_calls: [{ id: 'a' }] }],
-  ])('adds its reason and usage, but no content, behind %s', (_title, before, answer) => {
+  ])('adds its reason and usage, but no content, after %s', (_title, before, answer) => {
     const output = [summary, message('Hello'), call('b', '{}')]
     const incomplete_details = { reason: 'max_output_tokens' }
     const response = { output, incomplete_details, usage: { input_tokens: 12, output_tokens: 3 } }

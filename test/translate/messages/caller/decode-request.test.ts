@@ -90,7 +90,7 @@ test('keeps the very bytes and every key', () => {
   expect(members.map(({ start, keyEnd }) => body.slice(start + 1, keyEnd - 1))).toEqual(Object.keys(value))
 })
 
-test('finds members behind text that is not ASCII', () => {
+test('finds members after text that is not ASCII', () => {
   const body = JSON.stringify({ messages: [user(text('é😀'))], model: 'm', max_tokens: 1 })
   const { members, bytes } = messagesBodyOf(messagesCaller.decodeRequest(body))
   expect(members.map(({ valueStart, end }) => bytes.toString('utf8', valueStart, end)).slice(1)).toEqual(['"m"', '1'])

@@ -589,7 +589,7 @@ test.each([
   ['text', [...hello, assistant(text('{'))]],
   ['a string', [...hello, { role: 'assistant', content: '{' }]],
   ['a call without its result', [...hello, assistant({ type: 'tool_use', id: 't', name: 'f', input: {} })]],
-  ['a system message behind the answer', [...hello, assistant(text('{')), system(text('s'))]],
+  ['a system message after the answer', [...hello, assistant(text('{')), system(text('s'))]],
 ])('refuses a conversation that ends with the assistant: %s', (_, messages) => {
   expect(refused({ messages })).toMatchObject({ kind: 'invalid_request', path: 'messages', code: 'assistant_prefill' })
 })

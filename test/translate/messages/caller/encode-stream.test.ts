@@ -388,8 +388,8 @@ describe('arguments', () => {
     ],
     ['what is no object is put into one', ['ls ', '-la'], ['{"input":"ls -la"}'], { input: 'ls -la' }],
     ['a list is put into one', ['[1,2]'], ['{"input":"[1,2]"}'], { input: '[1,2]' }],
-    ['null stands for none', [' nu', 'll'], [], {}],
-    ['whitespace alone stands for none', ['  \n'], [], {}],
+    ['null means none', [' nu', 'll'], [], {}],
+    ['only whitespace means none', ['  \n'], [], {}],
   ])('%s', (_title, pieces, deltas, input) => {
     const argued = argue(...pieces)
     expect(argued.deltas).toEqual(deltas)

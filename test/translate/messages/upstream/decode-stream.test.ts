@@ -195,7 +195,7 @@ describe('blocks', () => {
   })
 })
 
-test('nothing is read behind the end', () => {
+test('nothing is read after the end', () => {
   const decoder = messagesUpstream.createDecoder(seed)
   decoder.push({ event: '', data: JSON.stringify(messageStop) })
   expect(decoder.push({ event: 'error', data: '{}' })).toEqual([])

@@ -147,7 +147,7 @@ test('an event name that is no name goes nowhere', () => {
   expect(skipped).toBe(1)
 })
 
-test('nothing is written behind the end', () => {
+test('nothing is written after the end', () => {
   const reply = messagesUpstream.createStream(seed)
   for (const event of end) reply.push({ event: '', data: JSON.stringify(event) })
   expect(reply.isDone()).toBe(true)

@@ -357,7 +357,7 @@ describe('items', () => {
 
   test.each<[string, readonly TurnItem[]]>([
     ['with the assistant', [message('user', 'u'), message('assistant', '{')]],
-    ['with a thought behind it', [message('user', 'u'), message('assistant', '{'), reasoning(ours)]],
+    ['with a thought after it', [message('user', 'u'), message('assistant', '{'), reasoning(ours)]],
   ])('a conversation that ends %s is refused, for it asks to be continued', (_, items) => {
     expect(errorOf(() => encode(turn({ items })))).toMatchObject({ code: 'assistant_prefill' })
   })

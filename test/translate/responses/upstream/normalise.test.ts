@@ -272,7 +272,7 @@ describe('what upstream leaves out', () => {
   })
 
   test.each(['only-done', 'only-terminal', 'arguments-only-in-done', 'bare-deltas', 'incomplete-unclosed'])(
-    '%s is told in the grammar clients read',
+    '%s is sent in the grammar that clients read',
     (name) => {
       const { events, fault } = stream(readStream(name))
       expect(fault).toBeUndefined()

@@ -128,7 +128,7 @@ describe('members upstream refuses', () => {
     ['penalties of nothing', { frequency_penalty: 0, presence_penalty: 0 }, []],
     ['padding alone', { stream_options: { include_obfuscation: false } }, []],
     [
-      'a model without tools being told to use them',
+      'a required tool choice without tools',
       { tool_choice: 'required', parallel_tool_calls: true },
       ['dropped;tool_choice'],
     ],

@@ -57,7 +57,7 @@ const wrapped = uses('functions.a', 'functions.b')
 describe('a wrapper that nobody declared becomes the calls in it', () => {
   test.each<[string, readonly object[]]>([
     [
-      'told in pieces',
+      'sent in pieces',
       [
         created,
         added(0, call('parallel', '')),
@@ -94,7 +94,7 @@ describe('a wrapper that nobody declared becomes the calls in it', () => {
     expect(callsOf(events)).toEqual(expanded)
   })
 
-  test('whatever comes behind it', () => {
+  test('whatever follows it', () => {
     const later = call('grep', '{}', { id: 'fc_2', call_id: 'call_2' })
     expect(callsOf([created, done(0, call('parallel', wrapped)), done(1, later), completed()])).toEqual([
       ...expanded,

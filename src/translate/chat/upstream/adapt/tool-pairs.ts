@@ -8,7 +8,7 @@ import { firstWarnings, type Rule } from './rule.ts'
  * interrupted or that cut their history leave such gaps, and upstream would refuse every later request of the session.
  */
 export const toolPairsRule: Rule = {
-  name: 'tool results behind their calls',
+  name: 'tool results after their calls',
   source: 'parameters, roles: every call must be answered by tool messages right after it',
   adapt: ({ messages }, { family }) => {
     // Most conversations have no tools.

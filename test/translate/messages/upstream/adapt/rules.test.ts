@@ -1055,13 +1055,13 @@ test.each([
   ['a final assistant message', { messages: [user('u'), assistant(text('{'))] }, 'messages', 'assistant_prefill'],
   ['a turn that waits for results', { messages: [user('u'), assistant(call('a'))] }, 'messages', 'assistant_prefill'],
   [
-    'a turn behind which nothing is left',
+    'a turn after which nothing is left',
     { messages: [user('u'), assistant(text('A')), user([result('lost')])] },
     'messages',
     'assistant_prefill',
   ],
   [
-    'a final assistant message with words behind what a server tool did',
+    'a final assistant message with text after the calls of a server tool',
     { messages: [user('u'), assistant(...searched('s1'), text('{'))] },
     'messages',
     'assistant_prefill',
