@@ -40,7 +40,7 @@ export const waitingAgent: TestAgent = async ({ signal }) => {
 
 export function parseEvents(text: string): readonly HeardEvent[] {
   return text.split('\n\n').flatMap((block) => {
-    const found = /^id: (\d+)\nevent: (\w+)\ndata: (.*)$/.exec(block)
+    const found = /^id: (\d+)\nevent: (\w+)\ndata: ([^\n]*)$/.exec(block)
     return found === null ? [] : [{ id: Number(found[1]), type: found[2] ?? '', data: JSON.parse(found[3] ?? '') }]
   })
 }
