@@ -20,7 +20,7 @@ interface ToolEventBase {
   readonly callId: string
   /** The bus method, e.g. `mcp.fs.read`. */
   readonly tool: string
-  /** From 1. */
+  /** Counted from 1. */
   readonly step: number
 }
 

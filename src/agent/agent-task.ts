@@ -99,7 +99,7 @@ export interface FileChange extends FileCount {
   readonly diff: string
 }
 
-/** What a run has used so far. */
+/** The requests and usage of a run so far. */
 interface RunProgress {
   /** Number of requests to models. */
   readonly requests: number

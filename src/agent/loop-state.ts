@@ -42,7 +42,7 @@ export interface LoopState {
   readonly earlierCount: number
   /** Index of the user's message of this run. */
   readonly goalAt: number
-  /** From 1; 0 before the first request. */
+  /** Counted from 1; 0 before the first request. */
   readonly step: number
   /** Index of the model in use. */
   readonly modelAt: number

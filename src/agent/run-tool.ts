@@ -89,7 +89,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
           noteHash(busCall, done.result, text)
           add('ok', message, text)
         } catch (error) {
-          // A `readFiles` goes on with its other files.
+          // A `readFiles` continues with its other files.
           const failure = toToolError(error)
           add(failure.failure.kind, failure.message, errorText(failure))
         }

@@ -21,7 +21,7 @@ export interface WorkspacesDeps {
   readonly config: () => Config
   /** The folder for the journals of all workspaces. If undefined, tools cannot write. */
   readonly dataDir: string | undefined
-  /** Replaces `~` at the start of a configured path. */
+  /** Returns the folder that replaces `~` at the start of a configured path. */
   readonly homeDir: () => string
   /** Tools of providers and MCP servers. They follow the workspaces' own tools in lists. */
   readonly sources?: readonly ToolSource[]

@@ -120,7 +120,7 @@ export function createMcpServer(deps: McpServerDeps): Server {
   return server
 }
 
-/** The signal aborts with `notifications/cancelled`, and when the HTTP request has ended and nobody can receive the result. */
+/** The signal aborts with `notifications/cancelled`, and when the HTTP request has ended before the result. */
 function signalOf({ mcpReq, http }: ServerContext): AbortSignal {
   return http?.req === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, http.req.signal])
 }

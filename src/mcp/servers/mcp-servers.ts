@@ -17,7 +17,7 @@ export interface McpServersDeps extends Pick<ServerConnectionDeps, 'version' | '
   readonly settings: () => Readonly<Record<string, McpServerSettings>>
   /** Returns the gateway's token, or undefined while the gateway is closed. */
   readonly providerToken: () => string | undefined
-  /** Replaces `~` at the start of a path. May throw. */
+  /** Returns the folder that replaces `~` at the start of a path. May throw. */
   readonly homeDir: () => string
   /** The daemon's environment. Servers get only its PATH and the variables that Windows needs. */
   readonly env: Readonly<Record<string, string | undefined>>
