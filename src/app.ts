@@ -262,7 +262,7 @@ export function buildApp(deps: AppDeps): App {
     }, errorEventMs)
   }
 
-  /** Ends the runs, tells everybody who listens, and ends their streams. */
+  /** Ends the runs, sends the last events to all listeners, and ends their streams. */
   async function endSessions(graceMs: number): Promise<void> {
     const opened = await companion()
     await opened?.sessions.stop(graceMs)

@@ -86,7 +86,7 @@ function endOf({ offset, length }: Node): number {
 
 /** Returns the index after the comma that follows the member, or undefined without one. */
 function afterComma(text: string, { end }: Member): number | undefined {
-  // No comment can end early here: a comma inside one is none.
+  // The pattern skips whole comments, so a comma inside a comment does not match.
   const comma = /(?:\s|\/\/[^\r\n]*[\r\n]|\/\*(?:[^*]|\*(?!\/))*\*\/)*,/y
   comma.lastIndex = end
   return comma.test(text) ? comma.lastIndex : undefined

@@ -29,7 +29,7 @@ const auth = z.looseObject({ type: z.literal('auth'), token: z.string() })
 const hello = z.looseObject({
   type: z.literal('hello'),
   name,
-  /** The state machine compares it, so that any other value is a version mismatch and no malformed message. */
+  /** The state machine compares it, so that any other value is a version mismatch and not a malformed message. */
   protocolVersion: z.unknown().optional(),
   session: z.string(),
   tools: z.array(z.unknown()).optional(),
