@@ -22,7 +22,7 @@ const exceptions: readonly Exception[] = [
   {
     what: ['openresponses response/text/format/schema: must be null'],
     pairs: all,
-    reason: 'the request’s own format is told, and Open Responses has no schema in it',
+    reason: 'the response repeats the request’s own format, and Open Responses has no schema in it',
   },
   {
     what: ['openai response/text/format/description: must be string'],
