@@ -73,7 +73,11 @@ async function askWorker(task: CodeTask, signal: AbortSignal, file: URL): Promis
     const detail = `The file is too complex${cause === undefined ? '' : `: ${cause.message}`}.`
     reject(new ToolError({ kind: 'failed', detail }, { cause }))
   }
-  const end = (): void => fail()
+  let hasEnded = false
+  const end = (): void => {
+    hasEnded = true
+    fail()
+  }
   signal.addEventListener('abort', cancel)
   worker.once('message', resolve).once('error', fail).once('exit', end)
   worker.ref()
@@ -82,8 +86,8 @@ async function askWorker(task: CodeTask, signal: AbortSignal, file: URL): Promis
     worker.postMessage(task)
     const answer = await promise
     worker.off('error', fail).off('exit', end)
-    // The memory of a grammar never shrinks, and may be damaged after a failure.
-    if (isShort && answer.is !== 'failure') keepIdle(worker, file.href)
+    // The memory of a grammar never shrinks, and may be damaged after a failure. A worker may end as soon as it has answered.
+    if (isShort && answer.is !== 'failure' && !hasEnded) keepIdle(worker, file.href)
     else void worker.terminate()
     return answer
   } catch (error) {

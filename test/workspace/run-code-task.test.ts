@@ -41,6 +41,14 @@ describe('a worker', () => {
     expect(await Promise.all([run(long), run(long)])).toEqual([1, 1])
   })
 
+  it('may take 512 MB', async () => {
+    expect(await failureOf(run('fill memory'))).toEqual({
+      kind: 'failed',
+      detail: 'The file is too complex: Worker terminated due to reaching memory limit: JS heap out of memory.',
+    })
+    expect(await run('')).toBe(1)
+  })
+
   it('is followed by a new one when it was stopped or has ended', async () => {
     await run('')
     const caller = new AbortController()
@@ -50,7 +58,12 @@ describe('a worker', () => {
     expect(await run('')).toBe(1)
     expect(await failureOf(run('exit'))).toEqual({ kind: 'failed', detail: 'The file is too complex.' })
     expect(await run('')).toBe(1)
-    await run('exit later')
-    await vi.waitFor(async () => expect(await run('')).toBe(1), { timeout: 15_000 })
+    for (const ending of ['answer and exit', 'exit later']) {
+      const answer = run(ending)
+      // This thread is busy until the worker has ended: it finds the answer and the end at the same time.
+      setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200))
+      await answer
+      await vi.waitFor(async () => expect(await run('')).toBe(1), { timeout: 15_000 })
+    }
   })
 })
