@@ -1,9 +1,11 @@
-import { parentPort } from 'node:worker_threads'
+import nodeProcess from 'node:process'
 import { runCodeTask, type CodeTask } from './code-task.ts'
 
-// A thread of its own: to parse 4 MB takes seconds (2.7 s with Node 24.21), and to end the thread is the way to stop it.
+// A process of its own: to parse 4 MB takes seconds (2.7 s with Node 24.21) and hundreds of MB, and to end the process is the
+// way to stop it. It ends with the daemon, which closes the channel of its messages.
 
-parentPort?.on('message', (task: CodeTask) => {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port of Node.js has no origin
-  void runCodeTask(task).then((answer) => parentPort?.postMessage(answer))
+// Ctrl-C in a terminal is for the daemon, which lets its calls finish.
+nodeProcess.on('SIGINT', () => {})
+nodeProcess.on('message', (task: CodeTask) => {
+  void runCodeTask(task).then((answer) => nodeProcess.send?.(answer))
 })
