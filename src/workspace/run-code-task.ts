@@ -76,7 +76,7 @@ async function askWorker(task: CodeTask, signal: AbortSignal, file: URL): Promis
     const detail = `The process for the file failed: ${cause.message}.`
     reject(new ToolError({ kind: 'failed', detail }, { cause }))
   }
-  // Of a worker that ends with its answer, this may come first.
+  // `close` and not `exit`, after which an answer may still arrive.
   const end = (): void => reject(new ToolError({ kind: 'failed', detail: tooComplex }))
   signal.addEventListener('abort', cancel)
   worker.on('error', fail).once('message', resolve).once('close', end)
