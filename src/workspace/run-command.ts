@@ -203,7 +203,11 @@ async function programOnPath(path: readonly string[], name: string, { root }: Fo
   throw failed(`The program ${JSON.stringify(name)} is not installed: no folder of PATH has it.`)
 }
 
-/** A program that is named by its path. Outside the workspace only an absolute path, which the policy names, leads. */
+/**
+ * A program that is named by its path. Outside the workspace only an absolute path, which the policy names, leads. A folder
+ * that is swapped for a link after this check leads outside all the same: whoever can do that can also replace the program.
+ * To start it by a descriptor would prevent it, and scripts would no longer find their folder by `$0`.
+ */
 async function programAt(folder: Folder, cwd: string, name: string): Promise<string> {
   const isOutside = isAbsolute(name) && !isInside(folder.root, name)
   const path = isOutside
