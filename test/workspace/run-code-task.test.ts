@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { runInWorker } from '../../src/workspace/run-code-task.ts'
 import { failureOf } from './tree.ts'
 
@@ -40,6 +40,13 @@ describe('a worker', () => {
     caller.abort()
     expect(await failureOf(waiting)).toEqual({ kind: 'cancelled' })
     expect(await Promise.all([run(long), run(long)])).toEqual([1, 1])
+  })
+
+  it('gets nothing of the environment', async () => {
+    vi.stubEnv('TEST_SECRET', 'secret')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    // A long text, which gets a worker that is started now.
+    expect(await run('secrets'.padEnd(1_000_000))).toBe(0)
   })
 
   it('may take 512 MB, and ends alone if it needs more', async () => {
