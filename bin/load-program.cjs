@@ -51,6 +51,7 @@ module.exports = function loadProgram(userDir) {
     return module.exports
   }
 
+  hideWarning('USE_MAIN_CONTEXT_DEFAULT_LOADER')
   load('main.cjs')
   process.on('exit', () => {
     if (!written || uncached.length === 0) return
@@ -65,6 +66,14 @@ module.exports = function loadProgram(userDir) {
       // The next start takes longer, and nothing else.
     }
   })
+}
+
+/** Node writes it to the terminal of whoever runs the program, at the first `import()` of a package. */
+function hideWarning(text) {
+  const { emitWarning } = process
+  process.emitWarning = (warning, ...others) => {
+    if (!String(warning).includes(text)) emitWarning.call(process, warning, ...others)
+  }
 }
 
 /** Undefined if there is none, or it is damaged or of another source. */

@@ -123,11 +123,16 @@ export function createTools(deps: ToolsDeps): Tools {
       )
     let isOver = false
 
-    async function authorize(intent: Intent): Promise<void> {
-      if (isOver || signal.aborted) throw stopped()
+    /** As `checkGates`; the audit line says what was asked for, also if it is denied. */
+    async function permit(intent: Intent): Promise<void> {
       for (const path of intent.writes ?? []) audit.paths.add(path.slice(0, maxLoggedPath))
       audit.program ??= intent.argv?.[0]
       await checkGates(tool, session, intent)
+    }
+
+    async function authorize(intent: Intent): Promise<void> {
+      if (isOver || signal.aborted) throw stopped()
+      await permit(intent)
       if (given.approve !== undefined) {
         deadline.pause()
         try {
@@ -150,7 +155,7 @@ export function createTools(deps: ToolsDeps): Tools {
         progress: (part: Parameters<NonNullable<ToolCall['progress']>>[0]) => {
           if (!isOver) given.progress?.(part)
         },
-        permit: (intent: Intent) => checkGates(tool, session, intent),
+        permit,
         authorize,
         limits: { maxFileBytes, timeoutMs },
       }

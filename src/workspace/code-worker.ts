@@ -1,9 +1,11 @@
-import { parentPort } from 'node:worker_threads'
+import nodeProcess from 'node:process'
 import { runCodeTask, type CodeTask } from './code-task.ts'
 
-// Runs in a separate thread: parsing 4 MB takes seconds (2.7 s with Node 24.21), and only ending the thread can stop it.
+// Runs in a separate process: parsing 4 MB takes seconds (2.7 s with Node 24.21) and hundreds of MB, and only ending the
+// process can stop it. The process ends with the daemon, which closes the message channel.
 
-parentPort?.on('message', (task: CodeTask) => {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port of Node.js has no origin
-  void runCodeTask(task).then((answer) => parentPort?.postMessage(answer))
+// Ctrl-C in a terminal is for the daemon, which lets its calls finish.
+nodeProcess.on('SIGINT', () => {})
+nodeProcess.on('message', (task: CodeTask) => {
+  void runCodeTask(task).then((answer) => nodeProcess.send?.(answer))
 })

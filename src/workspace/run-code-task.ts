@@ -1,6 +1,7 @@
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { extname } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import type { CodeAnswer, CodeTask } from './code-task.ts'
 import { ToolError } from './tool-error.ts'
 
@@ -9,6 +10,8 @@ const workerFile = new URL(`code-worker${extname(import.meta.url)}`, import.meta
 
 /** Maximum heap of a worker, without the memory of a grammar. MB. */
 const maxHeapMb = 512
+
+const tooComplex = `The file is too complex: it needs more than ${maxHeapMb} MB of memory.`
 
 /** A worker waits this long for another task, so that a series of tasks loads a grammar or prettier once. Ms. */
 const idleMs = 10_000
@@ -61,7 +64,7 @@ function createQueue() {
 }
 
 /** A worker that has finished its task and waits for another one. */
-let idle: { readonly file: string; readonly take: () => Worker } | undefined
+let idle: { readonly file: string; readonly take: () => ChildProcess } | undefined
 
 async function askWorker(task: CodeTask, signal: AbortSignal, file: URL): Promise<CodeAnswer> {
   if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
@@ -69,44 +72,68 @@ async function askWorker(task: CodeTask, signal: AbortSignal, file: URL): Promis
   const worker = isShort && idle?.file === file.href ? idle.take() : startWorker(file)
   const { promise, resolve, reject } = Promise.withResolvers<CodeAnswer>()
   const cancel = (): void => reject(new ToolError({ kind: 'cancelled' }))
-  const fail = (cause?: Error): void => {
-    const detail = `The file is too complex${cause === undefined ? '' : `: ${cause.message}`}.`
+  const fail = (cause: Error): void => {
+    const detail = `The process for the file failed: ${cause.message}.`
     reject(new ToolError({ kind: 'failed', detail }, { cause }))
   }
-  const end = (): void => fail()
+  // `close` and not `exit`, after which an answer may still arrive.
+  const end = (): void => reject(new ToolError({ kind: 'failed', detail: tooComplex }))
   signal.addEventListener('abort', cancel)
-  worker.once('message', resolve).once('error', fail).once('exit', end)
+  worker.on('error', fail).once('message', resolve).once('close', end)
   worker.ref()
+  worker.channel?.ref()
   try {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker of Node.js has no origin
-    worker.postMessage(task)
+    worker.send(task)
     const answer = await promise
-    worker.off('error', fail).off('exit', end)
+    worker.off('close', end)
     // Do not keep it otherwise: the memory of a grammar never shrinks, and a failure may have corrupted it.
-    if (isShort && answer.is !== 'failure') keepIdle(worker, file.href)
-    else void worker.terminate()
+    if (isShort && answer.is !== 'failure' && isAlive(worker)) keepIdle(worker, file.href)
+    else stopWorker(worker)
     return answer
   } catch (error) {
-    await worker.terminate()
+    const closed = isAlive(worker) ? once(worker, 'close') : undefined
+    stopWorker(worker)
+    await closed
     throw error
   } finally {
+    worker.off('error', fail)
     signal.removeEventListener('abort', cancel)
   }
 }
 
-function startWorker(file: URL): Worker {
-  return new Worker(file, { env: {}, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: maxHeapMb } })
+/**
+ * A process, because V8 ends the whole process if the allocation that exceeds the limit is a large one: a thread would take
+ * the daemon with it.
+ */
+function startWorker(file: URL): ChildProcess {
+  return fork(file, {
+    env: {},
+    execArgv: [`--max-old-space-size=${maxHeapMb}`],
+    serialization: 'advanced',
+    // What V8 prints of its end would be in the log.
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  }).on('error', () => {})
 }
 
-function keepIdle(worker: Worker, file: string): void {
-  void idle?.take().terminate()
-  const take = (): Worker => {
+function stopWorker(worker: ChildProcess): void {
+  worker.kill('SIGKILL')
+}
+
+/** A process that could not be started has no id. */
+function isAlive({ pid, exitCode, signalCode, connected }: ChildProcess): boolean {
+  return pid !== undefined && exitCode === null && signalCode === null && connected
+}
+
+function keepIdle(worker: ChildProcess, file: string): void {
+  if (idle !== undefined) stopWorker(idle.take())
+  const take = (): ChildProcess => {
     idle = undefined
     clearTimeout(timer)
-    return worker.off('error', end).off('exit', end)
+    return worker.off('close', end)
   }
-  const end = (): void => void take().terminate()
+  const end = (): void => stopWorker(take())
   const timer = setTimeout(end, idleMs).unref()
   idle = { file, take }
-  worker.once('error', end).once('exit', end).unref()
+  worker.once('close', end).unref()
+  worker.channel?.unref()
 }

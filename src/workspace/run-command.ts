@@ -203,7 +203,11 @@ async function programOnPath(path: readonly string[], name: string, { root }: Fo
   throw failed(`The program ${JSON.stringify(name)} is not installed: no folder of PATH has it.`)
 }
 
-/** Resolves a program that is a path. Only an absolute path, which the policy names, may be outside the workspace. */
+/**
+ * Resolves a program that is a path. Only an absolute path, which the policy names, may be outside the workspace. If
+ * another process replaces a folder by a link after this check, the program outside runs: whoever can do that can also
+ * replace the program. Starting it by its descriptor would prevent that, but scripts could not find their folder by `$0`.
+ */
 async function programAt(folder: Folder, cwd: string, name: string): Promise<string> {
   const isOutside = isAbsolute(name) && !isInside(folder.root, name)
   const path = isOutside

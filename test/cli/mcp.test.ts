@@ -67,8 +67,12 @@ test.each(protocols)('offers the tools of this folder (%s)', async (protocol) =>
   expect(client.getNegotiatedProtocolVersion()).toBe(protocol)
   expect((await client.listTools()).tools.map(({ name }) => name)).toContain('fs_read')
   expect(await call('fs_read', { path: 'a.txt' })).toMatchObject({ structuredContent: { content: 'one\ntwo\n' } })
+  expect(await call('search_code', { query: 'two' })).toMatchObject({ structuredContent: { truncated: false } })
   expect(await call('edit_applyPatch', { unifiedDiff: diff })).toMatchObject(denied)
   await vi.waitFor(() => expect(log()).toMatch(/"caller":"mcp:stdio","paths":\["a.txt"\],"outcome":"ok"/))
+  await vi.waitFor(() => expect(log()).toMatch(/"tool":"mcp.edit.applyPatch",.*"paths":\["a.txt"\],"outcome":"denied"/))
+  // Warnings of Node.js about the program itself are of no use to whoever reads the log.
+  expect(log()).not.toContain('Warning')
 })
 
 test('progress and cancellation reach a command', async () => {

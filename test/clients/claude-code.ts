@@ -35,8 +35,6 @@ export const claudeCode: Client = {
           // So that a test is short; nothing of it is needed to work.
           CLAUDE_CODE_MAX_RETRIES: '1',
           CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-          // The simulated model calls the tools of an MCP server directly, without searching for them first.
-          ENABLE_TOOL_SEARCH: 'false',
           // Otherwise the prompt may be sent before the server has started.
           MCP_CONNECTION_NONBLOCKING: 'false',
         },

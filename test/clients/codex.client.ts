@@ -13,28 +13,28 @@ const ways: readonly Way[] = [
     model: 'gpt-4.1',
     upstream: '/chat/completions',
     keepsThoughts: 'never',
-    losses: ['emulated;tools.8'],
+    losses: [],
   },
   {
     title: 'translated to Chat with thoughts',
     model: 'gemini-3-pro-preview',
     upstream: '/chat/completions',
     keepsThoughts: 'always',
-    losses: ['clamped;reasoning.effort', 'emulated;tools.8', 'schema_simplified;tools.0'],
+    losses: ['clamped;reasoning.effort', 'schema_simplified;tools.0'],
   },
   {
     title: 'translated to Chat, signed at the end',
     model: 'claude-sonnet-4.5',
     upstream: '/chat/completions',
     keepsThoughts: 'always',
-    losses: ['emulated;tools.8'],
+    losses: [],
   },
   {
     title: 'translated to Messages',
     model: 'claude-opus-4.7',
     upstream: '/v1/messages',
     keepsThoughts: 'always',
-    losses: ['emulated;tools.8'],
+    losses: [],
   },
 ]
 

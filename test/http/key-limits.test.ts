@@ -29,9 +29,10 @@ test('a wrong key and a missing key have different messages in every dialect, wh
       const reply = await send(path, { body: JSON.stringify(body), headers })
       expect(reply.status).toBe(401)
       expect(reply.json()).toMatchObject({ error: { type: 'authentication_error' } })
-      expect(JSON.parse(reply.text).error.message).toMatch(
-        new RegExp(`^${start}.*"Authorization: Bearer <key>" or "x-api-key: <key>"`),
-      )
+      const { message } = JSON.parse(reply.text).error
+      expect(message).toMatch(new RegExp(`^${start}.*"Authorization: Bearer <key>"`))
+      // Claude Code would show "Not logged in · Please run /login" in its place.
+      expect(message.toLowerCase()).not.toContain('x-api-key')
     }
   }
 })

@@ -296,7 +296,6 @@ const starters = [
   'commands/service/service.ts',
   'commands/setup/try-mcp.ts',
   'mcp/servers/stdio-transport.ts',
-  'workspace/code-worker.ts',
   'workspace/ripgrep.ts',
   'workspace/run-code-task.ts',
   'workspace/run-command.ts',

@@ -1,8 +1,7 @@
-import { setTimeout } from 'node:timers/promises'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { defineTool } from '../../src/tools/define-tool.ts'
-import type { Intent, Tool, ToolContext, ToolEffect } from '../../src/tools/tool.ts'
+import type { Intent, Tool, ToolCall, ToolContext, ToolEffect } from '../../src/tools/tool.ts'
 import { ToolError } from '../../src/workspace/tool-error.ts'
 import { failureOf, openTools, policyOf } from './session.ts'
 
@@ -185,8 +184,14 @@ describe('the gates', () => {
   })
 
   it('do not count the time of an approval', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
     const { call } = await openTools([writes({ writes: ['a'] })], { limits: { timeoutMs: 200 } })
-    expect(await call('test.write', {}, { approve: () => setTimeout(400, true) })).toEqual({ done: true })
+    const approve = vi.fn<NonNullable<ToolCall['approve']>>(async () => {
+      await vi.advanceTimersByTimeAsync(400)
+      return true
+    })
+    expect(await call('test.write', {}, { approve })).toEqual({ done: true })
   })
 
   it('close when the call is cancelled while an approval is pending', async () => {
@@ -227,6 +232,16 @@ describe('the audit line', () => {
     })
     expect(line?.fields['ms']).toBeTypeOf('number')
     expect(JSON.stringify(log.lines)).not.toContain('secret')
+  })
+
+  it('has the paths of a write that was denied before the work was done', async () => {
+    const early = toolOf('write', async ({ permit }) => {
+      await permit({ writes: ['secret.key'] })
+      return {}
+    })
+    const { call, log } = await openTools([early], { policy: policyOf(() => false) })
+    await failureOf(call('test.write'))
+    expect(log.lines[0]?.fields).toMatchObject({ paths: ['secret.key'], outcome: 'denied' })
   })
 
   it('is written for a refused call too', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { runInWorker } from '../../src/workspace/run-code-task.ts'
 import { failureOf } from './tree.ts'
 
@@ -22,6 +22,7 @@ describe('a worker', () => {
     return answer.is === 'text' ? Number(answer.text) : Number.NaN
   }
   const long = 'x'.repeat(1_000_000)
+  const tooComplex = 'The file is too complex: it needs more than 512 MB of memory.'
 
   it('runs one task after the other', async () => {
     expect(await Promise.all([run(''), run('')])).toEqual([1, 2])
@@ -41,6 +42,21 @@ describe('a worker', () => {
     expect(await Promise.all([run(long), run(long)])).toEqual([1, 1])
   })
 
+  it('gets nothing of the environment', async () => {
+    vi.stubEnv('TEST_SECRET', 'secret')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    // A long text, which gets a worker that is started now.
+    expect(await run('secrets'.padEnd(1_000_000))).toBe(0)
+  })
+
+  it('may take 512 MB, and ends alone if it needs more', async () => {
+    expect(await failureOf(run('fill memory'))).toEqual({
+      kind: 'failed',
+      detail: tooComplex,
+    })
+    expect(await run('')).toBe(1)
+  })
+
   it('is replaced after it was stopped or has ended', async () => {
     await run('')
     const caller = new AbortController()
@@ -48,9 +64,12 @@ describe('a worker', () => {
     setImmediate(() => caller.abort())
     expect(await failureOf(waiting)).toEqual({ kind: 'cancelled' })
     expect(await run('')).toBe(1)
-    expect(await failureOf(run('exit'))).toEqual({ kind: 'failed', detail: 'The file is too complex.' })
+    expect(await failureOf(run('exit'))).toEqual({ kind: 'failed', detail: tooComplex })
     expect(await run('')).toBe(1)
-    await run('exit later')
+    const answer = run('answer and exit')
+    // This thread is busy until the worker has ended: it finds the answer and the end at the same time.
+    setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200))
+    await answer
     await vi.waitFor(async () => expect(await run('')).toBe(1), { timeout: 15_000 })
   })
 })

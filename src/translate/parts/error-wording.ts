@@ -147,7 +147,8 @@ function invalid(message: string, code?: string, param?: string): Wording {
   return { type: 'invalid_request_error', message, code, param }
 }
 
-const sendKey = 'Send one of server.api-keys as "Authorization: Bearer <key>" or "x-api-key: <key>".'
+/** The other header is not named: Claude Code 2.1.329 shows "Not logged in" for each error with its name in the message. */
+const sendKey = 'Send one of server.api-keys as "Authorization: Bearer <key>".'
 
 const keyMessages = {
   missing: `No key: this copilot-proxy requires one. ${sendKey}`,

@@ -231,7 +231,7 @@ function problemOf(sentence: string): { readonly version: string } {
 
 function readOnlySentence(path: string, problem: string): string {
   const scope = path === policyName ? 'The workspace' : `The folder ${quote(parentOf(path))}`
-  return `${scope} is read-only, because its policy is invalid. ${problem}${problem.endsWith('.') ? '' : '.'}`
+  return `${scope} is read-only, because its policy is invalid. ${problem}${/[.?]$/.test(problem) ? '' : '.'}`
 }
 
 /** Quotes a text for a message, short and on one line. */

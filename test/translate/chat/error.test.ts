@@ -49,7 +49,7 @@ const cases: readonly [ProxyError, string, string, string | null, string | null]
   [
     { kind: 'key_required' },
     'authentication_error',
-    'No key: this copilot-proxy requires one. Send one of server.api-keys as "Authorization: Bearer <key>" or "x-api-key: <key>".',
+    'No key: this copilot-proxy requires one. Send one of server.api-keys as "Authorization: Bearer <key>".',
     null,
     'invalid_api_key',
   ],

@@ -1,13 +1,15 @@
 // A worker that answers each task with the number of tasks so far. Some texts select another behaviour.
-import { exit } from 'node:process'
-import { parentPort } from 'node:worker_threads'
+import nodeProcess, { env, exit } from 'node:process'
 
 let tasks = 0
-parentPort?.on('message', ({ text }: { readonly text: string }) => {
+nodeProcess.on('message', ({ text }: { readonly text: string }) => {
   tasks += 1
   if (text === 'exit') exit()
+  // 768 MB, in pieces so large that V8 ends the process at the limit.
+  if (text === 'fill memory') Array.from({ length: 12 }, (_, at) => Array.from<number>({ length: 8_000_000 }).fill(at))
   if (text.startsWith('wait')) return
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port of Node.js has no origin
-  parentPort?.postMessage({ is: 'text', text: String(tasks) })
-  if (text === 'exit later') setImmediate(exit)
+  const answer = text.startsWith('secrets') ? Object.keys(env).filter((name) => name === 'TEST_SECRET').length : tasks
+  nodeProcess.send?.({ is: 'text', text: String(answer) }, () => {
+    if (text === 'answer and exit') exit()
+  })
 })

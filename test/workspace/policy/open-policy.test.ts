@@ -219,6 +219,7 @@ describe('G10: an invalid policy means read-only and names the line', () => {
     expect(isAllowed).toBe(false)
     expect(reason).toContain('The workspace is read-only, because its policy is invalid. ')
     expect(reason).toContain(detail)
+    expect(reason).not.toMatch(/[.?]\.$/)
     expect(await policy.mayRun(['npm', 'test'])).toEqual({ isAllowed: false, reason })
     expect(await policy.describe()).toMatchObject({ writes: { allow: [] }, shell: { allow: [] }, problem: reason })
     expect(warnings).toEqual([reason])

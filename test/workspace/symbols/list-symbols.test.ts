@@ -107,6 +107,16 @@ describe('listSymbols', async () => {
     },
   )
 
+  it('refuses a file whose tree takes more than 512 MB', async () => {
+    // The spaces, which it does not come to, give it so much time that it cannot be over first.
+    const text = `x = ${'a ? b : '.repeat(1_000_000)}${' '.repeat(20_000_000)}`
+    const task = { do: 'symbols', text, language: languageOf('a.js') ?? expect.fail(), limit: 1 } as const
+    expect(await runInWorker(task, new AbortController().signal)).toEqual({
+      is: 'failure',
+      detail: 'The file is too complex: its tree takes more than 512 MB.',
+    })
+  })
+
   it('stops when the call is cancelled', async () => {
     const caller = new AbortController()
     const call = symbolsOf('a.ts', 'class A { b(x: number) { return x + 1 }\n}\n'.repeat(25_000), {
