@@ -198,7 +198,7 @@ function quote(name: string): string {
 
 function closedDetail({ id, model: { policy } }: ListedModel): string {
   const state =
-    policy === 'disabled' ? 'switched off for this account' : `not enabled for this account (policy: ${policy ?? ''})`
+    policy === 'disabled' ? 'disabled for this account' : `not enabled for this account (policy: ${policy ?? ''})`
   return (
     `The model ${quote(id)} is ${state}. Enable it at ` +
     'https://github.com/settings/copilot/features, or ask the administrator of your organization.'

@@ -328,7 +328,7 @@ describe('Copilot and Codex side by side', () => {
     expect(idsOf(registry)).toEqual(['codex/gpt-5.5'])
     expect(registry.resolve('gpt-5.5')).toMatchObject({
       ok: false,
-      error: { suggestions: ['codex/gpt-5.5'], detail: expect.stringContaining('switched off') },
+      error: { suggestions: ['codex/gpt-5.5'], detail: expect.stringContaining('disabled') },
     })
   })
 
@@ -386,7 +386,7 @@ describe('Copilot and Codex side by side', () => {
 })
 
 describe('a provider without a login', () => {
-  const nobody = { detail: 'Nobody is logged in to Codex', fix: 'Log in with: copilot-proxy login codex' }
+  const nobody = { detail: 'Nobody is logged in to Codex', fix: 'Run: copilot-proxy login codex' }
   const absent = (naming: Partial<ModelNaming> = {}) => {
     const registry = createModelRegistry({ ...noNaming, ...naming }, (provider) =>
       provider === 'codex' ? nobody : undefined,
@@ -403,7 +403,7 @@ describe('a provider without a login', () => {
         model: 'codex/gpt-5.5',
         suggestions: ['gpt-5.5'],
         detail:
-          'The model "codex/gpt-5.5" is not available. Nobody is logged in to Codex. Log in with: copilot-proxy login codex',
+          'The model "codex/gpt-5.5" is not available. Nobody is logged in to Codex. Run: copilot-proxy login codex',
       },
     })
   })
@@ -413,7 +413,7 @@ describe('a provider without a login', () => {
       error: {
         detail:
           'The alias "fast" names the model "codex/gpt-6-sol", which is not available. Nobody is logged in to Codex. ' +
-          'Log in with: copilot-proxy login codex',
+          'Run: copilot-proxy login codex',
       },
     })
   })
@@ -465,7 +465,7 @@ describe('resolving', () => {
       error: {
         kind: 'model_not_found',
         model: 'claude-sonnet-4-6',
-        detail: expect.stringMatching(/"claude-sonnet-4\.6" is switched off.*github\.com\/settings\/copilot\/features/),
+        detail: expect.stringMatching(/"claude-sonnet-4\.6" is disabled.*github\.com\/settings\/copilot\/features/),
       },
     })
   })

@@ -272,12 +272,12 @@ export async function openJournal(
       left = (await rollBack(entry, oldOnes)).left
       await discard(entry.id)
     } catch (error) {
-      const detail = `${messageOf(cause)} The files that were changed could not be restored (${messageOf(error)}). The next patch tries it again.`
+      const detail = `${messageOf(cause)} The files that were changed could not be restored (${messageOf(error)}). The next patch tries again.`
       throw failed(detail, cause)
     }
     // The file that could not be written is not ours and needs no mention.
     if (left.length > 0 && !isConflict(cause)) {
-      throw failed(`${messageOf(cause)} ${left.join(', ')} changed meanwhile and was left as it is.`, cause)
+      throw failed(`${messageOf(cause)} ${left.join(', ')} changed in the meantime and was not restored.`, cause)
     }
     throw asToolError(cause)
   }

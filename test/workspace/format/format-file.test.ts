@@ -157,7 +157,7 @@ describe('formatFile', () => {
     ['a.c', {}, 'There is no formatter for "a.c".'],
     ['a.py', {}, 'The workspace has no formatter for Python.'],
     ['a.ts', { 'a.ts': 'let = (' }, '"a.ts" cannot be formatted: '],
-    ['a.ts', { '.prettierrc': '{}' }, '.prettierrc names prettier, and node_modules/.bin/prettier is missing.'],
+    ['a.ts', { '.prettierrc': '{}' }, '.prettierrc names prettier, but node_modules/.bin/prettier is missing.'],
   ])('says why it cannot format %s with %j', async (path, files, detail) => {
     const { folder, context } = await createRewriting({ [path]: 'x', ...files })
     expect(await failureOf(formatFile(folder, { path }, context))).toMatchObject({
