@@ -172,8 +172,8 @@ function judgeWrite(policy: LoadedPolicy, rules: PolicyRules, path: string): Dec
   if (isInherited) return undefined
   if (protection !== undefined) {
     return denied(
-      `${quote(path)} is protected: no pattern allows ${quote(protection)}. ` +
-        `To allow it, add ${quote(below)} to writes.allow in ${policy.path}.`,
+      `${quote(path)} matches the protected pattern ${quote(protection)}. ` +
+        `To allow it, add its exact path ${quote(below)} to writes.allow in ${policy.path}.`,
     )
   }
   if (allow === undefined) return denied(`No pattern of writes.allow in ${policy.path} matches ${quote(below)}.`)

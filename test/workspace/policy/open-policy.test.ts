@@ -163,8 +163,8 @@ describe('G08: deny wins, and what is protected stays so', () => {
     expect(await policy.mayWrite('sub/.env.local')).toEqual({
       isAllowed: false,
       reason:
-        '"sub/.env.local" is protected: no pattern allows ".env*". ' +
-        'To allow it, add "sub/.env.local" to writes.allow in .agent-policy.yaml.',
+        '"sub/.env.local" matches the protected pattern ".env*". ' +
+        'To allow it, add its exact path "sub/.env.local" to writes.allow in .agent-policy.yaml.',
     })
   })
 
