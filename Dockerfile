@@ -30,7 +30,7 @@ RUN mkdir -m 0700 /data && chown node:node /data
 USER node
 VOLUME /data
 EXPOSE 4141
-# The port may be set in /data/config.yaml. If that file is invalid, the daemon keeps its earlier port.
+# The port may be set in /data/config.yaml. While that file is invalid, the check uses the variable or 4141.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=5s \
   CMD port=$(node bin/copilot-proxy.cjs config get server.port || echo "${COPILOT_PROXY_SERVER_PORT:-4141}"); \
     node -e "fetch('http://127.0.0.1:$port/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"

@@ -166,7 +166,7 @@ function summarised(state: LoopState, text: string | undefined, usage: Usage | u
   const at = shortenAt(state)
   const goal = state.items[state.goalAt]
   const keepsGoal = goal !== undefined && state.goalAt < at
-  const summary = text ?? 'There is no summary: the earlier part was left out. Look again at what you need.'
+  const summary = text ?? 'There is no summary: the earlier part was removed. Read again what you need.'
   const items: readonly TurnItem[] = [
     { type: 'compaction', text: summaryText(summary), path: '' },
     ...(keepsGoal ? [goal] : []),

@@ -140,9 +140,9 @@ describe('formatFile', () => {
     ],
     [
       { exitCode: 0, stdout: 'x', stderr: '', truncated: true },
-      'The output of gofmt is too large. The file was left as it is.',
+      'The output of gofmt is too large. The file was not changed.',
     ],
-    [{ exitCode: 0, stdout: '', stderr: '', truncated: false }, 'gofmt gave no output. The file was left as it is.'],
+    [{ exitCode: 0, stdout: '', stderr: '', truncated: false }, 'gofmt gave no output. The file was not changed.'],
   ])('leaves the file as it is when the program ends with %j', async (end, detail) => {
     const { folder, context, read } = await createRewriting({ 'a.go': 'old' })
     const run = () => Promise.resolve(end)
