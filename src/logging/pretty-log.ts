@@ -162,7 +162,12 @@ export function describeError(error: unknown): string {
   if (!isObject(error) || typeof error['kind'] !== 'string') return ''
   const { kind, path, code, retry_after: retryAfter, headers } = error
   const description = textsOf(error, descriptions)[0]
-  const prefix = kind === 'invalid_request' && typeof path === 'string' && path !== '' ? `${path}: ` : ''
+  const prefix =
+    kind === 'invalid_request' && typeof path === 'string' && path !== ''
+      ? `${path}: `
+      : kind === 'upstream_unusable'
+        ? 'unusable answer of the provider: '
+        : ''
   const summary = description === undefined ? describeKind(kind, error) : `${prefix}${description}`
   const ids = isObject(headers) ? textsOf(headers, idHeaders) : []
   const advice = textsOf(error, advices)
@@ -184,6 +189,8 @@ function sentence(text: string): string {
 function describeKind(kind: string, error: Fields): string {
   const { problem = 'missing', per_day: perDay, per_minute: perMinute, setting } = error
   if (kind === 'key_required') return `${problem === 'missing' ? 'no' : String(problem)} key`
+  if (kind === 'not_stored') return 'response not stored'
+  if (kind === 'upstream_truncated') return 'the provider closed the stream before it had finished'
   if (kind === 'session_refused') return String(problem).replaceAll('_', ' ')
   if (kind === 'credits_spent') return `limit of ${String(perDay)} credits a day (server.key-limits, credits-per-day)`
   if (kind === 'rate_limited') return `rate limit of ${String(perMinute)} requests a minute (${String(setting)})`

@@ -530,16 +530,16 @@ describe('routing', () => {
         path: 'model',
         code: 'unsupported_api_for_model',
         detail:
-          'The model "gpt-5.3-codex" only works on /responses, which this request cannot use. ' +
-          'Models that can: gpt-5-mini, gpt-4.1.',
+          'The model "gpt-5.3-codex" is only available at /responses, which this request cannot use. ' +
+          'Models for this request: gpt-5-mini, gpt-4.1.',
       },
     })
   })
 
   test.each([
-    ['text-embedding-3-small', chatOnly, /only makes embeddings\. Use \/v1\/embeddings\./],
-    ['gpt-41-copilot', chatOnly, /completes code inside an editor and cannot chat/],
-    ['gpt-4.1', embeddings, /cannot make embeddings\. Models that can: text-embedding-3-small\./],
+    ['text-embedding-3-small', chatOnly, /supports embeddings only\. Use \/v1\/embeddings\./],
+    ['gpt-41-copilot', chatOnly, /supports code completion in editors only/],
+    ['gpt-4.1', embeddings, /does not support embeddings\. Models for this request: text-embedding-3-small\./],
   ])('%s is refused with its reason', (name, ask, detail) => {
     expect(registryWith().route(name, ask)).toMatchObject({
       ok: false,
@@ -567,7 +567,11 @@ describe('routing', () => {
     })
     expect(registry.route('codex/text-embedding-3-small', embeddings)).toMatchObject({
       ok: false,
-      error: { detail: expect.stringMatching(/cannot make embeddings\. Models that can: text-embedding-3-small\./) },
+      error: {
+        detail: expect.stringMatching(
+          /does not support embeddings\. Models for this request: text-embedding-3-small\./,
+        ),
+      },
     })
     expect(registry.route('gpt-6-sol', embeddings).ok).toBe(false)
   })
