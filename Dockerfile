@@ -30,8 +30,10 @@ RUN mkdir -m 0700 /data && chown node:node /data
 USER node
 VOLUME /data
 EXPOSE 4141
-HEALTHCHECK --interval=30s --timeout=3s --start-period=5s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.COPILOT_PROXY_SERVER_PORT || 4141) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+# The port may be set in /data/config.yaml. While that file is invalid, the check uses the variable or 4141.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=5s \
+  CMD port=$(node bin/copilot-proxy.cjs config get server.port || echo "${COPILOT_PROXY_SERVER_PORT:-4141}"); \
+    node -e "fetch('http://127.0.0.1:$port/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"
 # In a container the daemon listens beyond loopback, which needs a key (docs/network.md):
 #   docker run --rm -v copilot-proxy:/data copilot-proxy key add docker
 #   docker run -p 127.0.0.1:4141:4141 -v copilot-proxy:/data copilot-proxy

@@ -7,7 +7,7 @@ var running = process.versions.node.split('.').map(Number)
 var isOld = running[0] < needed[0] || (running[0] === needed[0] && running[1] < (needed[1] || 0))
 
 if (isOld) {
-  process.stderr.write('copilot-proxy needs Node.js ' + floor + ' or newer, and this is ' + process.version + '.\n')
+  process.stderr.write('copilot-proxy needs Node.js ' + floor + ' or newer. This is Node.js ' + process.version + '.\n')
   process.exitCode = 1
 } else {
   // Two settings for memory. V8's nursery does not grow before there are requests (src/http/engine-memory.ts): 97 MB idle

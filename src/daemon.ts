@@ -551,7 +551,7 @@ function codexAbsence(
   return status.state === 'ok' ? undefined : { detail: status.detail, fix: status.fix }
 }
 
-const switchedOff = { detail: 'Codex is switched off', fix: 'Switch it on with the setting codex.enabled.' }
+const switchedOff = { detail: 'Codex is disabled (codex.enabled: false)', fix: 'Set codex.enabled to true.' }
 
 interface Stores {
   readonly copilot: RecordStore<CopilotRecord>

@@ -166,7 +166,7 @@ function summarised(state: LoopState, text: string | undefined, usage: Usage | u
   const at = shortenAt(state)
   const goal = state.items[state.goalAt]
   const keepsGoal = goal !== undefined && state.goalAt < at
-  const summary = text ?? 'There is no summary: the earlier part was left out. Look again at what you need.'
+  const summary = text ?? 'There is no summary: the earlier part was removed. Read again what you need.'
   const items: readonly TurnItem[] = [
     { type: 'compaction', text: summaryText(summary), path: '' },
     ...(keepsGoal ? [goal] : []),
@@ -185,19 +185,22 @@ function askFailed(state: LoopState, failure: AskFailure): LoopStep {
     if (canShorten({ ...state, scale })) return shorten({ ...state, scale })
   }
   const { message, isBeforeAnswer } = failure
-  const broke = isBeforeAnswer ? 'did not answer' : 'broke off its answer'
+  const broke = isBeforeAnswer ? 'did not answer' : 'did not finish its answer'
   // Calls run only after their whole answer has arrived, so no call of a truncated answer has run.
   if (!isBeforeAnswer && mayPass(failure) && state.repeatedAt < state.step) {
-    const text = `${modelOf(state).name} ${broke}: ${message} It is asked once more.`
+    const text = `${modelOf(state).name} ${broke}: ${message} Trying once more.`
     return withFirst([notice(state, text)], ask({ ...state, repeatedAt: state.step }))
   }
   const next = state.settings.models[state.modelAt + 1]
   if (next !== undefined && mayPass(failure)) {
-    const text = `${modelOf(state).name} ${broke}: ${message} ${next.name} takes over.`
+    const text = `${modelOf(state).name} ${broke}: ${message} Switching to ${next.name}.`
     return withFirst([notice(state, text)], ask({ ...state, modelAt: state.modelAt + 1 }))
   }
   const isRepeated = !isBeforeAnswer && state.repeatedAt === state.step
-  return finish(state, { outcome: 'failed', reason: isRepeated ? `The answer broke off twice. ${message}` : message })
+  return finish(state, {
+    outcome: 'failed',
+    reason: isRepeated ? `The model twice did not finish its answer. ${message}` : message,
+  })
 }
 
 /** Whether another model may answer. */
@@ -246,7 +249,7 @@ const completed: Ending = { outcome: 'completed', reason: 'The model gave its fi
 /** Asks for the answer once more. */
 function correct(state: LoopState, text: string, reason: string): LoopStep {
   if (state.isCorrecting) return finish(state, { outcome: 'failed', reason })
-  const note = notice(state, 'The answer of the model could not be used. Asking once more.')
+  const note = notice(state, 'The answer of the model could not be used. Trying once more.')
   return withFirst([note], ask({ ...state, isCorrecting: true, items: [...state.items, userMessage(text)] }))
 }
 

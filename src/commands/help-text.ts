@@ -10,7 +10,7 @@ Get started:
   copilot-proxy login          log in to GitHub, once
   copilot-proxy launch claude  start Claude Code with Copilot models; also codex
                                and opencode
-  copilot-proxy start          or start copilot-proxy in the background, and use
+  copilot-proxy start          start copilot-proxy in the background, to use
                                http://127.0.0.1:4141/v1 in your programs
 
 Without a command, copilot-proxy logs in if needed and then runs in this
@@ -400,8 +400,8 @@ Examples:
 `
 
 export const gatewayToken = `
-The token is new each time copilot-proxy starts. Providers that have an older
-one are refused.
+The token is new each time copilot-proxy starts. Providers with an older token
+are refused.
 
 Examples:
   copilot-proxy gateway token
@@ -435,11 +435,11 @@ Examples:
 `
 
 export const agent = `
-The model looks at files, changes them and runs commands, step by step, as
-.agent-policy.yaml in the folder allows; without that file it only reads. Before
-each change or command you are asked: y allows it once, a for the rest of the
-run, n refuses it, d shows the whole diff. Ctrl-C cancels the run and lists its
-changes.
+The model reads files, changes them and runs commands, step by step. The file
+.agent-policy.yaml in the folder limits changes and commands; without that file,
+the model only reads. Before each change or command you are asked: y allows it
+once, a for the rest of the run, n refuses it, d shows the whole diff. Ctrl-C
+cancels the run and lists its changes.
 
 Changes and commands need the setting workspace.read-only: false. With --yes,
 the agent does everything that the policy allows without asking.
@@ -460,7 +460,8 @@ Examples:
 export const mcp = `
 An MCP server on standard input and output, with the tools of a folder: read,
 search, patch, run commands. MCP clients start it themselves; setup --mcp adds
-it to Claude Code, Codex CLI and opencode. copilot-proxy need not be running.
+it to Claude Code, Codex CLI and opencode. It works without a running
+copilot-proxy.
 
 Without --workspace, it uses the configured workspace that holds this folder, or
 the only one that is configured. If none is configured, it uses this folder.

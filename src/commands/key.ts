@@ -10,6 +10,7 @@ import {
   namedApiKeys,
   parseApiKeyEntry,
   removeApiKey,
+  removeKeyLimits,
 } from '../config/api-keys.ts'
 import type { KeyLimits } from '../config/api-keys.ts'
 import type { Sources } from '../config/load.ts'
@@ -32,7 +33,7 @@ export async function keyAdd(context: CommandContext, flags: KeyFlags): Promise<
   const { configFile: path } = findFiles(context, flags.config)
   if (flags.name !== undefined) {
     const fault = keyNameFault(flags.name)
-    if (fault !== undefined) throw new CommandFailure(exitCode.usage, `Invalid name for a key: ${fault}.`)
+    if (fault !== undefined) throw new CommandFailure(exitCode.usage, `Invalid key name: ${fault}.`)
   }
   const { key, sha256 } = generateKey(randomBytes)
   let name = ''
@@ -76,12 +77,20 @@ export async function keyRemove(context: CommandContext, flags: KeyFlags): Promi
   const wanted = flags.name?.toLowerCase()
   let removed = ''
   let left = 0
+  let hadLimits = false
   const remove = (text: string): string | undefined => {
     const names = namesIn(text)
     const index = names.findIndex((name) => name.toLowerCase() === wanted)
     removed = names[index] ?? ''
     left = names.length - 1
-    if (index >= 0) return removeApiKey(text, index)
+    if (index >= 0) {
+      const withoutKey = removeApiKey(text, index)
+      if (withoutKey === undefined) return undefined
+      // The configuration would be invalid with limits of an unknown key.
+      const changed = removeKeyLimits(withoutKey, removed)
+      hadLimits = changed !== withoutKey
+      return changed
+    }
     const known = names.length === 0 ? 'There are no keys' : `The keys are ${names.join(', ')}`
     throw new CommandFailure(exitCode.failed, `No key with that name in ${path}. ${known}.`)
   }
@@ -89,7 +98,7 @@ export async function keyRemove(context: CommandContext, flags: KeyFlags): Promi
   if (flags.json) writeJson(context, { name: removed, path })
   const { stderr } = context
   const effect = left === 0 ? ' It was the last key: from now on, programs need no key.' : ''
-  stderr.write(visibleLines(`Removed the key ${removed} from ${path}.${effect}\n`))
+  stderr.write(visibleLines(`Removed the key ${removed}${hadLimits ? ' and its limits' : ''} from ${path}.${effect}\n`))
   warnIfOverridden(context, sources)
   return exitCode.done
 }
@@ -130,7 +139,7 @@ export async function keyList(context: CommandContext, flags: ReportFlags): Prom
       })),
     })
   else if (rows.length === 0) {
-    context.stdout.write('No keys: programs on this machine need none. To require one, run: copilot-proxy key add\n')
+    context.stdout.write('No keys. Programs on this machine need no key. To require one, run: copilot-proxy key add\n')
   } else {
     const columns: readonly TableColumn<(typeof rows)[number]>[] = [
       { title: 'NAME', cell: ({ name }) => visible(name) },

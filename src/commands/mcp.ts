@@ -133,7 +133,7 @@ function toWritable({ write, isDelivered }: Output): Writable {
     async write(text, _encoding, done) {
       write(String(text))
       const isRead = (await isDelivered?.()) ?? true
-      done(isRead ? undefined : new Error('the client has left'))
+      done(isRead ? undefined : new Error('the client disconnected'))
     },
   })
 }

@@ -84,10 +84,10 @@ function printPolicy(
   if (problem !== undefined) context.stderr.write(visibleLines(`${problem}\n`))
   context.stdout.write(
     list('Policy files', files) +
-      list('May be written', writes.allow) +
-      list('May not be written', writes.deny) +
+      list('Writes allowed', writes.allow) +
+      list('Writes denied', writes.deny) +
       list(
-        'May be run',
+        'Commands allowed',
         shell.allow.map((argv) => argv.map(quoteWord).join(' ')),
       ),
   )

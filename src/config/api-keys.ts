@@ -1,4 +1,5 @@
 import { isMap, isSeq, YAMLMap, YAMLSeq } from 'yaml'
+import { isObject } from '../json/json.ts'
 import { valueAt } from '../json/value-at.ts'
 import { childOf, editDocument } from './edit-document.ts'
 import { readYaml } from './yaml-document.ts'
@@ -77,6 +78,7 @@ export function keyLimitsOf(
 }
 
 const path = ['server', 'api-keys'] as const
+const limitsPath = ['server', 'key-limits'] as const
 
 /** The line of each entry in the file's text, from 1. */
 export function apiKeyLines(text: string): readonly number[] {
@@ -99,6 +101,17 @@ export function addApiKey(text: string, entry: string): string | undefined {
 /** Removes an entry; undefined as for `addApiKey`. */
 export function removeApiKey(text: string, index: number): string | undefined {
   return edited(text, apiKeysOf(text).toSpliced(index, 1), (keys) => keys.delete(index))
+}
+
+/** Removes the limits of a key from the file's text; undefined as for `addApiKey`. */
+export function removeKeyLimits(text: string, name: string): string | undefined {
+  const read = readYaml(text)
+  const limits = read.ok ? valueAt(read.value.value, limitsPath) : undefined
+  if (!isObject(limits)) return text
+  const entry = Object.keys(limits).find((each) => each.toLowerCase() === name.toLowerCase())
+  if (entry === undefined) return text
+  const { [entry]: _removed, ...others } = limits
+  return editDocument(text, limitsPath, others, (root) => root.deleteIn([...limitsPath, entry]))
 }
 
 function edited(text: string, wanted: readonly unknown[], edit: (keys: YAMLSeq) => void): string | undefined {

@@ -187,7 +187,7 @@ const folderPath = z
     `expected ${folderPhrase}`,
   )
 
-const workspacePhrase = 'a path, or a table with path and name'
+const workspacePhrase = 'an absolute path, a path that starts with ~/, or a table with path and name'
 const workspaceEntry = z.union(
   [
     folderPath.transform((path): { path: string; name?: string | undefined } => ({ path })),

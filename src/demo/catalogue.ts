@@ -27,6 +27,8 @@ export interface CatalogueRow {
   readonly adaptive?: boolean
   /** Claude's version, e.g. 4.8. It decides what the model refuses. */
   readonly version?: number
+  /** The dated version that the entry states. Default: the id. */
+  readonly snapshot?: string
   /** Supports tool search, and then accepts any number of searchable tools. */
   readonly toolSearch?: boolean
   /** GPT of 2025: accepts function tools only, and sends the reasoning summary in its done event only. */
@@ -149,12 +151,13 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   {
     ...GPT_4,
     id: 'gpt-4.1',
+    snapshot: 'gpt-4.1-2025-04-14',
     limits: [128, 128, 16],
     images: 1,
     price: { input: 200, output: 800, cacheRead: 50 },
     policy: 'enabled',
   },
-  { ...GPT_4, id: 'gpt-4o', limits: [128, 64, 4], images: 1 },
+  { ...GPT_4, id: 'gpt-4o', snapshot: 'gpt-4o-2024-11-20', limits: [128, 64, 4], images: 1 },
   { ...GPT_4, id: 'gpt-4o-mini', limits: [128, 12, 4], picker: false },
   // The real list repeats ids, so clients must not rely on unique ids.
   { ...GPT_4, id: 'gpt-3.5-turbo', limits: [16, 12, 4], picker: false },

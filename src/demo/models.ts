@@ -69,7 +69,7 @@ function toEntry(row: CatalogueRow): Record<string, unknown> {
     object: 'model',
     name,
     vendor: row.vendor,
-    version: row.id,
+    version: row.snapshot ?? row.id,
     preview: row.id.endsWith('-preview'),
     model_picker_enabled: row.picker ?? true,
     is_chat_default: row.id === 'gpt-5-mini',

@@ -57,7 +57,7 @@ const rules: ReadonlyMap<string, Rule> = new Map(
       },
       ['usage_not_included'],
     ),
-    rule({ status: 402, message: 'The workspace of this ChatGPT login is switched off.' }, ['deactivated_workspace']),
+    rule({ status: 402, message: 'The workspace of this ChatGPT login is deactivated.' }, ['deactivated_workspace']),
     rule({ status: 403, message: 'This ChatGPT login may not use its workspace.' }, ['invalid_workspace_selected']),
     rule({ status: 429, noRetry: true }, [
       'insufficient_quota',

@@ -54,7 +54,7 @@ export class StaleConnection extends Error {
   override readonly name = 'StaleConnection'
 
   constructor(cause: unknown) {
-    super('a kept connection was no longer there', { cause })
+    super('a keep-alive connection was already closed', { cause })
   }
 }
 

@@ -203,7 +203,7 @@ function malformed(detail: string): Problem {
 export function tooLarge(type?: string): Problem {
   const detail =
     type === undefined
-      ? `A tool.result may have ${maxResultBytes} bytes, any other message ${maxMessageBytes}.`
-      : `This message may have ${maxMessageBytes} bytes.`
+      ? `The limit is ${maxResultBytes} bytes for a tool.result and ${maxMessageBytes} bytes for other messages.`
+      : `The limit is ${maxMessageBytes} bytes.`
   return { ok: false, code: 'PAYLOAD_TOO_LARGE', detail, type, isAmbiguous: true }
 }

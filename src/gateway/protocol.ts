@@ -103,7 +103,7 @@ export function step(state: ConnectionState, input: Input, world: Surroundings):
       return limit(state, input.decoded, input.isFlood, world)
     case 'auth_overdue':
       return state.at === 'await_auth'
-        ? refuse(state, 'AUTH_FAILED', 'No auth message came in time.', undefined, world)
+        ? refuse(state, 'AUTH_FAILED', 'No auth message arrived in time.', undefined, world)
         : stay(state)
     case 'call':
       return state.at === 'bound' ? call(state, input) : stay(state)

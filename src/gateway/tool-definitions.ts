@@ -58,7 +58,7 @@ export function readTools(given: readonly unknown[], ownerOf: (name: string) => 
     const { name, description, timeout, annotations, parameters } = checked.value
     if (!namePattern.test(name) || name in {}) {
       const detail =
-        'must have 1 to 64 of the characters A-Z a-z 0-9 _ . - and must not be a property of every JavaScript object'
+        'must consist of 1 to 64 of the characters A-Z a-z 0-9 _ . - and must not be a built-in name such as constructor'
       return refuse('INVALID_JSON', `tools.${index}.name ${detail}.`)
     }
     if (reservedPattern.test(name)) {

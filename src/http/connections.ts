@@ -69,7 +69,7 @@ export function limitConnections(server: Server, limit: () => number, log: Logge
     socket.destroy()
     closed += 1
     if (now() - loggedAt < limitLogIntervalMs) return
-    log.warn({ closed, limit: limit() }, 'server.max-connections is reached; new connections are closed')
+    log.warn({ closed, limit: limit() }, 'server.max-connections reached; closing new connections')
     loggedAt = now()
     closed = 0
   }

@@ -80,7 +80,7 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void
     // Ready if one provider is available.
     if (deps.tokenStatus().state === 'ok' || deps.codexStatus()?.state === 'ok') return { ok: true }
     // The reason stays out: GitHub's message can name the account, and this route needs no key.
-    const fix = 'Log in with copilot-proxy login, or run: copilot-proxy status'
+    const fix = 'Run: copilot-proxy login (if you are already logged in: copilot-proxy status)'
     throw new Fault({ kind: 'copilot_unavailable', detail: 'Neither Copilot nor Codex is available', fix })
   })
 

@@ -82,7 +82,7 @@ const endings: Readonly<Record<string, string>> = {
   'request refused': 'refused',
   'request failed': 'failed',
   'stream ended in an error event': 'ended in an error event',
-  'the caller left before the answer was complete': 'the caller left',
+  'the caller disconnected before the answer was complete': 'the caller disconnected',
 }
 
 interface FormattedRequest {
@@ -162,12 +162,18 @@ export function describeError(error: unknown): string {
   if (!isObject(error) || typeof error['kind'] !== 'string') return ''
   const { kind, path, code, retry_after: retryAfter, headers } = error
   const description = textsOf(error, descriptions)[0]
-  const prefix = kind === 'invalid_request' && typeof path === 'string' && path !== '' ? `${path}: ` : ''
-  const text = description === undefined ? describeKind(kind, error) : `${prefix}${description}`
+  const prefix =
+    kind === 'invalid_request' && typeof path === 'string' && path !== ''
+      ? `${path}: `
+      : kind === 'upstream_unusable'
+        ? 'unusable answer of the provider: '
+        : ''
+  const summary = description === undefined ? describeKind(kind, error) : `${prefix}${description}`
   const ids = isObject(headers) ? textsOf(headers, idHeaders) : []
+  const advice = textsOf(error, advices)
+  const text = advice.length === 0 ? summary : [sentence(summary), ...advice].join(' ')
   return [
     typeof code === 'string' ? `${text} (${code})` : text,
-    ...textsOf(error, advices),
     ...(typeof retryAfter === 'string' ? [`retry-after ${retryAfter}`] : []),
     ...ids.slice(0, 1).map((id) => `upstream id ${id}`),
   ]
@@ -175,10 +181,18 @@ export function describeError(error: unknown): string {
     .join('  ')
 }
 
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`
+}
+
 /** `upstream silent (phase idle, after_ms 300000)`, for an error without a description. */
 function describeKind(kind: string, error: Fields): string {
-  const { problem = 'missing', per_minute: perMinute, setting } = error
+  const { problem = 'missing', per_day: perDay, per_minute: perMinute, setting } = error
   if (kind === 'key_required') return `${problem === 'missing' ? 'no' : String(problem)} key`
+  if (kind === 'not_stored') return 'response not stored'
+  if (kind === 'upstream_truncated') return 'the provider closed the stream before it had finished'
+  if (kind === 'session_refused') return String(problem).replaceAll('_', ' ')
+  if (kind === 'credits_spent') return `limit of ${String(perDay)} credits a day (server.key-limits, credits-per-day)`
   if (kind === 'rate_limited') return `rate limit of ${String(perMinute)} requests a minute (${String(setting)})`
   const facts = Object.entries(error).flatMap(([name, value]) =>
     name !== 'kind' && (typeof value === 'string' || typeof value === 'number') ? [`${name} ${value}`] : [],

@@ -151,10 +151,7 @@ export function createModelRefresh(deps: ModelRefreshDeps): ModelRefresh {
     // Log a lasting problem once, and a missing login never: the status shows it.
     const isNews = error.kind !== 'copilot_unavailable' && error.kind !== 'codex_unavailable' && reason !== problem
     const fields = { problem: reason, ...(error.kind === 'internal' && { err: cause }) }
-    log[isNews ? 'warn' : 'debug'](
-      fields,
-      `${deps.name} model list could not be fetched; the last known one remains in use`,
-    )
+    log[isNews ? 'warn' : 'debug'](fields, `${deps.name} model list could not be fetched; using the last one`)
     problem = reason
     return { kind: 'kept', problem: reason, error }
   }

@@ -198,7 +198,7 @@ function quote(name: string): string {
 
 function closedDetail({ id, model: { policy } }: ListedModel): string {
   const state =
-    policy === 'disabled' ? 'switched off for this account' : `not enabled for this account (policy: ${policy ?? ''})`
+    policy === 'disabled' ? 'disabled for this account' : `not enabled for this account (policy: ${policy ?? ''})`
   return (
     `The model ${quote(id)} is ${state}. Enable it at ` +
     'https://github.com/settings/copilot/features, or ask the administrator of your organization.'
@@ -208,7 +208,7 @@ function closedDetail({ id, model: { policy } }: ListedModel): string {
 function unreachable(entry: ListedModel, ask: EndpointAsk, others: readonly string[]): ProxyError {
   const close = nearMisses(entry.id, others)
   const alternatives = close.length > 0 ? close : others.slice(0, 5)
-  const advice = alternatives.length > 0 ? ` Models that can: ${alternatives.join(', ')}.` : ''
+  const advice = alternatives.length > 0 ? ` Models for this request: ${alternatives.join(', ')}.` : ''
   return {
     kind: 'invalid_request',
     path: 'model',
@@ -219,17 +219,17 @@ function unreachable(entry: ListedModel, ask: EndpointAsk, others: readonly stri
 }
 
 function unreachableReason({ id, model }: ListedModel, ask: EndpointAsk): string {
-  if (ask.callerPath === embeddingsEndpoint) return `The model ${quote(id)} cannot make embeddings.`
+  if (ask.callerPath === embeddingsEndpoint) return `The model ${quote(id)} does not support embeddings.`
   switch (model.type) {
     case 'embeddings':
-      return `The model ${quote(id)} only makes embeddings. Use /v1/embeddings.`
+      return `The model ${quote(id)} supports embeddings only. Use /v1/embeddings.`
     case 'completion':
-      return `The model ${quote(id)} completes code inside an editor and cannot chat.`
+      return `The model ${quote(id)} supports code completion in editors only.`
     case 'chat':
     case 'other': {
       const endpoints = model.endpoints.filter((endpoint) => endpoint.startsWith('/'))
       return endpoints.length > 0
-        ? `The model ${quote(id)} only works on ${endpoints.join(' or ')}, which this request cannot use.`
+        ? `The model ${quote(id)} is only available at ${endpoints.join(' or ')}, which this request cannot use.`
         : `The model ${quote(id)} has no endpoint that this request can use.`
     }
   }

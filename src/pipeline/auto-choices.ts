@@ -109,7 +109,7 @@ export function createAutoChoices(
       return keep(key, { model, sessionToken, warnings: [] }, untilMs)
     }
     const model = defaultModel()
-    const detail = `Copilot chose no model; ${model.id} answers`
+    const detail = `Copilot chose no model; using ${model.id}`
     const warnings = [{ code: 'auto_unavailable', field: 'model', detail } as const]
     return keep(key, { model, sessionToken: undefined, warnings }, now() + defaultLifeMs)
   }

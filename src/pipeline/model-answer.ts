@@ -152,7 +152,7 @@ interface SettledCall {
   readonly meter: RequestMeter
 }
 
-export const callerLeftMessage = 'the caller left before the answer was complete'
+export const callerLeftMessage = 'the caller disconnected before the answer was complete'
 
 /**
  * Logs the end of a request and ends its meter.

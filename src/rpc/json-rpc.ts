@@ -70,7 +70,7 @@ function toItem(value: unknown): Item {
   if (!isObject(value)) return invalid(null, 'A request is a JSON object.')
   const { jsonrpc, id, method, params } = value
   if (id !== undefined && !isId(id)) {
-    return invalid(null, '"id" must be a string, null, or a number that JSON carries exactly.')
+    return invalid(null, '"id" must be a string, null or a number that JSON can represent exactly.')
   }
   const known = id ?? null
   if (jsonrpc !== '2.0') return invalid(known, '"jsonrpc" must be "2.0".')

@@ -121,7 +121,7 @@ export function createPeer(deps: PeerDeps): Peer {
     signal: AbortSignal,
     progress: (part: ToolProgress) => void,
   ): Promise<unknown> {
-    if (!isObject(params)) throw invalidParams('', 'Name the parameters: "params" must be an object.')
+    if (!isObject(params)) throw invalidParams('', '"params" must be an object with named parameters.')
     const { session: named = sessionName, ...args } = params
     const open = workspaces()
     const session = sessionOf(open, named, method)

@@ -95,7 +95,7 @@ function commandsOf(parts: readonly Part[]): readonly string[] {
   return parts.flatMap(({ kind, data }) => {
     const { success, data: found } = commandCall.safeParse(kind === 'call' ? data : undefined)
     if (!success || waiting.has(data['callId'])) return []
-    if (found.outcome === undefined) return [`- ${found.args} → not known: it may still have been running`]
+    if (found.outcome === undefined) return [`- ${found.args} → unknown: it may still have been running`]
     return found.outcome === 'ok' ? [`- ${found.args} → ${found.message ?? 'ended'}`] : []
   })
 }

@@ -302,7 +302,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
 const notKept = {
   type: 'error',
   code: 'sessions_not_stored',
-  message: 'Another copilot-proxy is using the record of sessions, so this run is not kept in it.',
+  message: 'Another copilot-proxy is using the session file, so this run is not stored.',
 } as const
 
 function reportEntry({ id, timeMs, data }: EntryRow): Readonly<Record<string, unknown>> {

@@ -183,7 +183,7 @@ export function createRuns(deps: RunsDeps): Runs {
       if (signal.aborted) return finish(run, emptyEnd(run, 'cancelled', run.cancelReason ?? 'The run was cancelled.'))
       if (error instanceof Fault) return finish(run, emptyEnd(run, 'failed', wordError(error.error, run.id).message))
       log.error({ err: error, run: run.id }, 'a run failed unexpectedly')
-      finish(run, emptyEnd(run, 'failed', 'The run failed. The log of copilot-proxy says why.'))
+      finish(run, emptyEnd(run, 'failed', 'The run failed. See the log of copilot-proxy.'))
     }
   }
 

@@ -63,10 +63,7 @@ export function createSessionFile(
     store = undefined
     const aside = found === undefined ? undefined : setAside(file, found)
     if (aside === undefined) throw cause
-    log.error(
-      { file: aside, reason: cause.message },
-      'the file of the sessions was damaged; moved it aside and started a new one',
-    )
+    log.error({ file: aside, reason: cause.message }, 'the session file was damaged; renamed it and created a new one')
   }
 
   return {

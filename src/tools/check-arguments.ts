@@ -141,7 +141,7 @@ function describe(error: ErrorObject | undefined): { readonly key?: string; read
   if (error?.keyword === 'required')
     return { key: named('missingProperty') ?? '', detail: 'This argument is required.' }
   if (error?.keyword === 'additionalProperties') {
-    return { key: named('additionalProperty') ?? '', detail: 'There is no such argument.' }
+    return { key: named('additionalProperty') ?? '', detail: 'Unknown argument.' }
   }
   return { detail: `The value ${wordKeyword(error)}.` }
 }

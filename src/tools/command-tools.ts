@@ -31,7 +31,7 @@ export function createCommandTools(): ToolSource {
         async run({ argv, cmd }, context) {
           if (argv !== undefined && cmd === undefined) return run({ argv, cwd: '' }, context)
           if (cmd !== undefined && argv === undefined) return run({ argv: splitCommand(cmd), cwd: '' }, context)
-          throw new ToolError({ kind: 'invalid_arguments', path: '', detail: 'State either argv or cmd.' })
+          throw new ToolError({ kind: 'invalid_arguments', path: '', detail: 'Send either argv or cmd.' })
         },
       },
     ),

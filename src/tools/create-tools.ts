@@ -177,16 +177,13 @@ export function createTools(deps: ToolsDeps): Tools {
   /** @throws ToolError `denied`, `failed` */
   async function checkGates(tool: Tool, session: Session, intent: Intent): Promise<void> {
     if (tool.provider !== undefined) return
-    if (tool.effect === 'read') throw denied(`${tool.name} is a tool that only reads.`)
+    if (tool.effect === 'read') throw denied(`${tool.name} can only read.`)
     await passGates(session, deps.limits().isReadOnly, intent)
   }
 
   function unexpected(error: unknown, tool: string): ToolError {
     log.error({ err: error, tool }, 'a tool failed unexpectedly')
-    return new ToolError(
-      { kind: 'failed', detail: 'The tool failed. The log of copilot-proxy says why.' },
-      { cause: error },
-    )
+    return new ToolError({ kind: 'failed', detail: 'The tool failed. See the log of copilot-proxy.' }, { cause: error })
   }
 
   return {

@@ -5,8 +5,8 @@ import { createTurn, userMessage } from './turn-request.ts'
 
 /** Instructions for the model that searches. Another model reads its answer and answers the user. */
 const INSTRUCTIONS =
-  'Search the web for what the user asks and report what the pages say: facts, figures, names and dates, as they stand ' +
-  'there. Cite the page behind every statement. Do not ask back, and do not answer from memory.'
+  'Search the web for what the user asks and report what the pages say: facts, figures, names and dates, exactly as the ' +
+  'pages state them. Cite the page for every statement. Do not ask back, and do not answer from memory.'
 
 /** Returns the request that makes a GPT model search the web. */
 export function searchTurn({ query, tool }: SearchQuery, { supports }: ModelTraits): Turn {

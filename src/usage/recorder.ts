@@ -100,7 +100,7 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
     if (hasWarned) return
     hasWarned = true
     if (aside === undefined) log.warn(`keeping usage totals in memory only: ${message}`)
-    else log.warn({ file: aside }, 'the usage totals were damaged; moved them aside and started at zero')
+    else log.warn({ file: aside }, 'the file of the usage totals was damaged; renamed it and created a new one')
   }
 
   function unwritten(day: string): readonly Tally[] {

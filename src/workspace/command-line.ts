@@ -31,7 +31,7 @@ export function splitCommand(text: string): readonly string[] {
       word = undefined
     } else if (character === "'") {
       const end = text.indexOf("'", at)
-      if (end === -1) throw refused("has a ' without a counterpart.")
+      if (end === -1) throw refused("has an unmatched '.")
       word = (word ?? '') + text.slice(at, end)
       at = end + 1
     } else if (character === '"') {
@@ -76,7 +76,7 @@ function readDoubleQuotes(text: string, at: number): { readonly text: string; re
       end += 1
     } else read += character
   }
-  throw refused('has a " without a counterpart.')
+  throw refused('has an unmatched ".')
 }
 
 function special(character: string): ToolError {

@@ -80,7 +80,7 @@ function expandBraces(glob: string): readonly string[] {
     if (next.every((text, index) => text === alternatives[index])) break
     alternatives = next
   }
-  if (alternatives.some((text) => /[{}]/.test(text))) throw invalid('A brace has no counterpart.')
+  if (alternatives.some((text) => /[{}]/.test(text))) throw invalid('It has an unmatched brace.')
   return alternatives
 }
 
@@ -100,7 +100,7 @@ function compileCharacters(segment: string): readonly Matcher<string>[] {
   return tokens.map((token): Matcher<string> => {
     if (token.startsWith('*')) return anyNumber
     if (token === '?') return () => true
-    if (token === '[') throw invalid('A bracket has no counterpart.')
+    if (token === '[') throw invalid('It has an unmatched bracket.')
     if (!token.startsWith('[')) return (character) => character === token
     const isNegated = token.startsWith('[!')
     const ranges = token.slice(isNegated ? 2 : 1, -1).match(/[\s\S]-[\s\S]|[\s\S]/gu) ?? []

@@ -87,7 +87,7 @@ function linesOf(
     if (next === 0 || next === bytes.length) break
     from = next
   }
-  if (line < start) throw invalidRange('range.start', `The text that can be read has ${line} lines.`)
+  if (line < start) throw invalidRange('range.start', `Only ${line} lines can be read.`)
   let to = from
   for (; line <= end && to < bytes.length; line += 1) {
     const next = bytes.indexOf(lineFeed, to) + 1

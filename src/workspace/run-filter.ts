@@ -74,8 +74,8 @@ export async function runFilter(
     const complaint = stderr.trim().slice(0, maxComplaint)
     throw failed(`${program} failed${exitCode === null ? '' : ` with exit code ${exitCode}`}: ${complaint}`)
   }
-  if (truncated) throw failed(`The output of ${program} is too large. The file was left as it is.`)
-  if (stdout === '' && text.trim() !== '') throw failed(`${program} gave no output. The file was left as it is.`)
+  if (truncated) throw failed(`The output of ${program} is too large. The file was not changed.`)
+  if (stdout === '' && text.trim() !== '') throw failed(`${program} gave no output. The file was not changed.`)
   return stdout
 }
 

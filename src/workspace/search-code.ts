@@ -79,7 +79,7 @@ export async function searchCode(
 ): Promise<SearchResult> {
   if (query === '') throw invalidQuery('It is empty.')
   if (query.length > maxQuery) throw invalidQuery(`It is longer than ${maxQuery} characters.`)
-  if (/[\0\r\n]/.test(query)) throw invalidQuery('It has a line break or a NUL. A match is within one line.')
+  if (/[\0\r\n]/.test(query)) throw invalidQuery('It has a line break or a NUL character. A match cannot span lines.')
   const glob = await readGlob(folder, pattern)
   const confirmer = createConfirmer(folder)
   let count = 0

@@ -127,8 +127,8 @@ test('if a model does not answer, the next one takes over, and a notice names it
   expect(outcome).toMatchObject({ outcome: 'completed', model: 'gpt-5-mini', answer: 'Hello', steps: 1 })
   const notices = events.flatMap((event) => (event.type === 'fragment' && event.kind === 'notice' ? [event.text] : []))
   expect(notices).toEqual([
-    expect.stringMatching(/^no-such-model did not answer: .* gpt-4\.1 takes over\.$/),
-    expect.stringMatching(/^gpt-4\.1 did not answer: .* gpt-5-mini takes over\.$/),
+    expect.stringMatching(/^no-such-model did not answer: .* Switching to gpt-4\.1\.$/),
+    expect.stringMatching(/^gpt-4\.1 did not answer: .* Switching to gpt-5-mini\.$/),
   ])
   const chats = demo.log.filter(({ route }) => route === '/chat/completions')
   expect(chats.map(({ headers }) => headers['x-initiator'])).toEqual(['user', 'user'])

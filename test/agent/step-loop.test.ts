@@ -119,7 +119,7 @@ describe('steps', () => {
   test('an empty answer is requested once more, then the run fails', () => {
     const { feed } = loop()
     expect(feed(begin, says(' ')).slice(2)).toEqual([
-      'notice: The answer of the model could not be used. Asking once more.',
+      'notice: The answer of the model could not be used. Trying once more.',
       'ask first as agent',
     ])
     expect(feed(says('')).at(-1)).toBe('end failed')
@@ -140,11 +140,11 @@ describe('a truncated answer', () => {
   test('is requested once more in its step, as none of its calls has run, and then from the next model', () => {
     const { feed } = loop()
     expect(feed(begin, broken).slice(2)).toEqual([
-      'notice: first broke off its answer: Cut. It is asked once more.',
+      'notice: first did not finish its answer: Cut. Trying once more.',
       'ask first as user',
     ])
     expect(feed(broken).at(-1)).toBe('ask second as user')
-    expect(feed(broken)).toEqual(['notice: The answer broke off twice. Cut.', 'end failed'])
+    expect(feed(broken)).toEqual(['notice: The model twice did not finish its answer. Cut.', 'end failed'])
   })
 
   test('is requested again in a later step too', () => {
@@ -288,7 +288,7 @@ describe('a failed request', () => {
   ])('with %s, the next model takes over with a notice and the same initiator', (_, failure) => {
     const { feed } = loop()
     expect(feed(begin, failure).slice(2)).toEqual([
-      'notice: first did not answer: Too many. second takes over.',
+      'notice: first did not answer: Too many. Switching to second.',
       'ask second as user',
     ])
     expect(feed(calls('a'), ended()).at(-1)).toBe('ask second as agent')

@@ -56,7 +56,7 @@ test('Ctrl-C cancels the run, and tells what was changed', async () => {
   await cli.seen('stdout', /Step 2 of 30/)
   cli.child.kill('SIGINT')
   const { code, stdout } = await cli.ended
-  expect(stdout).toContain('Cancelling the run. Press Ctrl-C again to leave at once.')
+  expect(stdout).toContain('Cancelling the run. Press Ctrl-C again to exit immediately.')
   expect(stdout).toContain('The run was cancelled.')
   expect(stdout).toContain('  created src/new.js (+1 −0)')
   expect(code).toBe(130)

@@ -88,7 +88,10 @@ test.each([
   })
   expect(answer.status).toBe(200)
   cli.child.kill('SIGTERM')
-  await cli.seen('stderr', /stopping after the running requests; a second signal stops at once/)
+  await cli.seen(
+    'stderr',
+    /stopping when the running requests have finished; send the signal again to stop immediately/,
+  )
   cli.child.kill(second)
   expect(await cli.ended).toMatchObject({ code })
 })
@@ -106,7 +109,10 @@ test('a second signal lets a renewal of the ChatGPT login be stored first, and w
   await cli.seen('stdout', /listening on (\S+)/)
   await arrived
   cli.child.kill('SIGTERM')
-  await cli.seen('stderr', /stopping after the running requests; a second signal stops at once/)
+  await cli.seen(
+    'stderr',
+    /stopping when the running requests have finished; send the signal again to stop immediately/,
+  )
   cli.child.kill('SIGTERM')
   cli.child.kill('SIGTERM')
   // Both signals are there before the answer is.
@@ -145,6 +151,6 @@ test('the installed command says one sentence on a Node that is too old', async 
   })
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: 'copilot-proxy needs Node.js 22.19 or newer, and this is v18.20.4.\n',
+    stderr: 'copilot-proxy needs Node.js 22.19 or newer. This is Node.js v18.20.4.\n',
   })
 })

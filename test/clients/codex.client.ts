@@ -100,7 +100,7 @@ describe.each(chatgptWays)('Codex CLI, $title ($model)', (way) => {
     const { ask, proxy } = await openCase(codex, way)
     proxy.codex.logins.revokeAll()
     const { exitCode, failure } = await ask({ prompt: 'Hello' })
-    expect(failure).toMatch(/Log in with: copilot-proxy login codex/)
+    expect(failure).toMatch(/Run: copilot-proxy login codex/)
     expect(exitCode).toBe(1)
     expect(proxy.codex.count(codexRoutes.stored)).toBeLessThanOrEqual(1)
   })

@@ -262,6 +262,22 @@ describe('key remove', () => {
     expect(apiKeysOf(await read())).toEqual([])
   })
 
+  test('removes the limits of the key, and keeps those of other keys', async () => {
+    const limits = '  key-limits:\n    phone: { models: [ gpt-5 ] }\n    Laptop: { credits-per-day: 5 } # of mine\n'
+    const { run, read, file } = await userWith(`${text}    - phone:sha256:${'f'.repeat(64)}\n${limits}`)
+    expect(await run('key remove laptop')).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: `Removed the key laptop and its limits from ${file}.\n`,
+    })
+    expect(await read()).toBe(
+      `server:\n  api-keys:\n    - made-up-plain-key-0123\n    - phone:sha256:${'f'.repeat(64)}\n` +
+        '  key-limits:\n    phone: { models: [ gpt-5 ] }\n',
+    )
+    await run('key remove phone')
+    expect(await read()).toBe('server:\n  api-keys:\n    - made-up-plain-key-0123\n  key-limits: {}\n')
+  })
+
   test('names those there are where the name is not among them', async () => {
     const { run, read, file } = await userWith(text)
     expect(await run('key remove phone')).toEqual({
@@ -335,7 +351,7 @@ test('key list shows the line, the limits and the use of the keys in force', asy
   expect((await run('key list')).stdout).toMatch(/plain-1 +plain text … +COPILOT_PROXY_SERVER_API_KEYS\n/)
   expect(await (await createUser()).run('key list')).toEqual({
     code: 0,
-    stdout: 'No keys: programs on this machine need none. To require one, run: copilot-proxy key add\n',
+    stdout: 'No keys. Programs on this machine need no key. To require one, run: copilot-proxy key add\n',
     stderr: '',
   })
 })

@@ -231,7 +231,7 @@ describe('the table of models', () => {
     expect(text).toMatch(/^best -> gpt-5\.4 +Anthropic +272k/m)
     expect(text).toMatch(/^best\[1m\] -> gpt-5\.4\[1m\] +922k/m)
     expect(text).toMatch(/^gpt -> gpt-4\.1 /m)
-    expect(text).toContain('NAME -> MODEL: your alias (models.aliases).')
+    expect(text).toContain('NAME -> MODEL: an alias of yours (models.aliases).')
     expect(text.match(/Ends soon/g)).toHaveLength(1)
   })
 

@@ -17,14 +17,14 @@ describe('policy check', () => {
   it.each([
     ['src/a.ts', 0, 'Allowed. .agent-policy.yaml:2 allows "src/**".\n'],
     ['src/gen/a.ts', 1, 'Denied. .agent-policy.yaml:3 denies "**/gen".\n'],
-    ['a.ts', 1, 'Denied. Nothing in writes.allow of .agent-policy.yaml matches "a.ts".\n'],
+    ['a.ts', 1, 'Denied. No pattern of writes.allow in .agent-policy.yaml matches "a.ts".\n'],
     ['../a.ts', 1, 'Denied. The path "../a.ts" is outside the workspace.\n'],
     ['-- npm test', 0, 'Allowed. .agent-policy.yaml:5 allows "npm test".\n'],
     [
       '-- npm --workspace x test',
       1,
-      'Denied. Nothing in shell.allow of .agent-policy.yaml is the command "npm --workspace x test". ' +
-        '.agent-policy.yaml:5 allows "npm test" and no other arguments.\n',
+      'Denied. shell.allow in .agent-policy.yaml does not contain the command "npm --workspace x test". ' +
+        '.agent-policy.yaml:5 allows "npm test", but no other arguments.\n',
     ],
   ])('%s', async (words, code, stdout) => {
     const user = await createWorkspace()
@@ -83,10 +83,8 @@ describe('policy check', () => {
     const user = await createWorkspace()
     const { code, stdout } = await user.run('policy check')
     expect(code).toBe(0)
-    expect(stdout).toMatch(
-      /^Policy files\n {2}\.agent-policy\.yaml\nMay be written\n {2}src\/\*\*\nMay not be written\n/,
-    )
-    expect(stdout).toContain("May be run\n  npm test\n  echo 'a b'\n")
+    expect(stdout).toMatch(/^Policy files\n {2}\.agent-policy\.yaml\nWrites allowed\n {2}src\/\*\*\nWrites denied\n/)
+    expect(stdout).toContain("Commands allowed\n  npm test\n  echo 'a b'\n")
   })
 
   it('takes a workspace', async () => {

@@ -234,7 +234,7 @@ describe('usage', () => {
     github.tokens.revokeAll()
     expect(await user.run('usage')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('Log in with: copilot-proxy login'),
+      stderr: expect.stringContaining('Run: copilot-proxy login'),
     })
     await user.run('logout')
     expect(await user.run('usage')).toMatchObject({ code: 3, stdout: '' })

@@ -202,6 +202,12 @@ describe('copilot.base-url', () => {
   })
 })
 
+test('a relative path of a workspace is refused with the forms that are accepted', () => {
+  expect(refused({ file: 'workspaces: [code/app]' })).toContain(
+    'workspaces.0  expected an absolute path, a path that starts with ~/, or a table with path and name, got "code/app"',
+  )
+})
+
 describe('copilot.headers', () => {
   test('are laid over the defaults; an empty or null entry removes one', () => {
     const { config } = loaded({

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { parseCopilotModels } from '../../src/models/copilot-model.ts'
+import { createModelRegistry } from '../../src/models/registry.ts'
 import { MODEL_LIST, modelList, MODELS } from '../upstreams/copilot/models.ts'
 import { ask, editorHeaders, openCopilot } from './client.ts'
 
@@ -29,6 +31,12 @@ test('has the oddities of a real list: a repeated id, a disabled model, a bare e
   expect(list.data.filter((entry) => entry.capabilities === undefined)).toEqual([{ id: 'mai-code-1-flash' }])
   const types = new Set(list.data.flatMap((entry) => entry.capabilities?.type ?? []))
   expect(types).toEqual(new Set(['chat', 'embeddings', 'completion']))
+})
+
+test('states a dated version, by which callers can name the model', () => {
+  const registry = createModelRegistry({ aliases: {}, hide: [] })
+  registry.register('demo', parseCopilotModels(list)?.models ?? [])
+  expect(registry.resolve('gpt-4.1-2025-04-14')).toMatchObject({ value: { id: 'gpt-4.1' } })
 })
 
 test('a model without supported_endpoints answers chat, a responses-only one does not', () => {

@@ -72,7 +72,7 @@ describe('the code and the message of an error outrank its status', () => {
       402,
       { detail: { code: 'deactivated_workspace' } },
       402,
-      'The workspace of this ChatGPT login is switched off.',
+      'The workspace of this ChatGPT login is deactivated.',
       'deactivated_workspace',
     ],
     [

@@ -205,14 +205,14 @@ const copilot: readonly (readonly [
     coded('feature_flag_blocked'),
     undefined,
     'feature_flag_blocked',
-    'GitHub has not switched Copilot on for this account. Ask your administrator, or GitHub support: https://support.github.com.',
+    'GitHub has not enabled Copilot for this account. Ask your administrator or GitHub support: https://support.github.com.',
   ],
   [
     403,
     '{"message":"Words.","error_details":{"notification_id":"billing_locked"}}',
     undefined,
     'billing_locked',
-    'Billing of this account is locked, usually after a failed payment. Settle it at https://github.com/settings/billing.',
+    'Billing of this account is locked, usually after a failed payment. Update the payment at https://github.com/settings/billing.',
   ],
   [403, 'Words.', undefined, undefined, ''],
   [

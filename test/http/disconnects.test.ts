@@ -6,7 +6,7 @@ import type { Proxy } from './harness.ts'
 /** Serves one request at a time, so that a place that is not given back shows at once. */
 const onePlace = 'server: { max-concurrent-requests: 1, max-queued-requests: 5 }'
 
-const left = 'the caller left before the answer was complete'
+const left = 'the caller disconnected before the answer was complete'
 
 /** The place is free, nothing is open upstream, and no line of the log speaks of a failure. */
 async function expectClean({ chat, demo, log }: Proxy): Promise<void> {

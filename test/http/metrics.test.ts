@@ -106,7 +106,7 @@ test('invalid HTTP is counted as a refused request', async () => {
 })
 
 function isOfOneWhoLeft({ message }: { readonly message: string }): boolean {
-  return message.startsWith('the caller left')
+  return message.startsWith('the caller disconnected')
 }
 
 test('a caller that disconnects in mid-stream is counted once, with its input tokens, and has a log line', async () => {

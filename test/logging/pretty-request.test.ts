@@ -98,7 +98,14 @@ const lines = [
     msg: 'request failed',
   },
   { level: 'info', time, status: 404, error: 'of another version', msg: 'request refused' },
-  { ...served, ...tokens, status: 499, ttfb_ms: 20, ms: 512, msg: 'the caller left before the answer was complete' },
+  {
+    ...served,
+    ...tokens,
+    status: 499,
+    ttfb_ms: 20,
+    ms: 512,
+    msg: 'the caller disconnected before the answer was complete',
+  },
   { ...served, model: 'a\u001B[2Jb', status: 200, ms: 1, key: 'x\ny', request_id: 'r\u0007' },
   { level: 'info', time, status: 'ready', msg: 'request served' },
 ]

@@ -254,7 +254,7 @@ describe('a failure', () => {
     expect(refresh.state().problem).toBe('nobody is logged in')
     expect(logged.at(-1)).toMatchObject({
       level: 'debug',
-      message: 'Codex model list could not be fetched; the last known one remains in use',
+      message: 'Codex model list could not be fetched; using the last one',
     })
   })
 

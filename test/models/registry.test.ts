@@ -328,7 +328,7 @@ describe('Copilot and Codex side by side', () => {
     expect(idsOf(registry)).toEqual(['codex/gpt-5.5'])
     expect(registry.resolve('gpt-5.5')).toMatchObject({
       ok: false,
-      error: { suggestions: ['codex/gpt-5.5'], detail: expect.stringContaining('switched off') },
+      error: { suggestions: ['codex/gpt-5.5'], detail: expect.stringContaining('disabled') },
     })
   })
 
@@ -386,7 +386,7 @@ describe('Copilot and Codex side by side', () => {
 })
 
 describe('a provider without a login', () => {
-  const nobody = { detail: 'Nobody is logged in to Codex', fix: 'Log in with: copilot-proxy login codex' }
+  const nobody = { detail: 'Nobody is logged in to Codex', fix: 'Run: copilot-proxy login codex' }
   const absent = (naming: Partial<ModelNaming> = {}) => {
     const registry = createModelRegistry({ ...noNaming, ...naming }, (provider) =>
       provider === 'codex' ? nobody : undefined,
@@ -403,7 +403,7 @@ describe('a provider without a login', () => {
         model: 'codex/gpt-5.5',
         suggestions: ['gpt-5.5'],
         detail:
-          'The model "codex/gpt-5.5" is not available. Nobody is logged in to Codex. Log in with: copilot-proxy login codex',
+          'The model "codex/gpt-5.5" is not available. Nobody is logged in to Codex. Run: copilot-proxy login codex',
       },
     })
   })
@@ -413,7 +413,7 @@ describe('a provider without a login', () => {
       error: {
         detail:
           'The alias "fast" names the model "codex/gpt-6-sol", which is not available. Nobody is logged in to Codex. ' +
-          'Log in with: copilot-proxy login codex',
+          'Run: copilot-proxy login codex',
       },
     })
   })
@@ -465,7 +465,7 @@ describe('resolving', () => {
       error: {
         kind: 'model_not_found',
         model: 'claude-sonnet-4-6',
-        detail: expect.stringMatching(/"claude-sonnet-4\.6" is switched off.*github\.com\/settings\/copilot\/features/),
+        detail: expect.stringMatching(/"claude-sonnet-4\.6" is disabled.*github\.com\/settings\/copilot\/features/),
       },
     })
   })
@@ -530,16 +530,16 @@ describe('routing', () => {
         path: 'model',
         code: 'unsupported_api_for_model',
         detail:
-          'The model "gpt-5.3-codex" only works on /responses, which this request cannot use. ' +
-          'Models that can: gpt-5-mini, gpt-4.1.',
+          'The model "gpt-5.3-codex" is only available at /responses, which this request cannot use. ' +
+          'Models for this request: gpt-5-mini, gpt-4.1.',
       },
     })
   })
 
   test.each([
-    ['text-embedding-3-small', chatOnly, /only makes embeddings\. Use \/v1\/embeddings\./],
-    ['gpt-41-copilot', chatOnly, /completes code inside an editor and cannot chat/],
-    ['gpt-4.1', embeddings, /cannot make embeddings\. Models that can: text-embedding-3-small\./],
+    ['text-embedding-3-small', chatOnly, /supports embeddings only\. Use \/v1\/embeddings\./],
+    ['gpt-41-copilot', chatOnly, /supports code completion in editors only/],
+    ['gpt-4.1', embeddings, /does not support embeddings\. Models for this request: text-embedding-3-small\./],
   ])('%s is refused with its reason', (name, ask, detail) => {
     expect(registryWith().route(name, ask)).toMatchObject({
       ok: false,
@@ -567,7 +567,11 @@ describe('routing', () => {
     })
     expect(registry.route('codex/text-embedding-3-small', embeddings)).toMatchObject({
       ok: false,
-      error: { detail: expect.stringMatching(/cannot make embeddings\. Models that can: text-embedding-3-small\./) },
+      error: {
+        detail: expect.stringMatching(
+          /does not support embeddings\. Models for this request: text-embedding-3-small\./,
+        ),
+      },
     })
     expect(registry.route('gpt-6-sol', embeddings).ok).toBe(false)
   })

@@ -112,7 +112,7 @@ test('leaving the loop early cancels the upstream request and ends the admission
   const answer = await call(proxy, 'Say hello', 'gemini-2.5-pro')
   for await (const { event: said } of answer.events) if (said.type === 'text.delta') break
   expect(proxy.log.at(-1)).toMatchObject({
-    message: 'the caller left before the answer was complete',
+    message: 'the caller disconnected before the answer was complete',
     fields: { status: 499 },
   })
   const { stop } = await foldTurn((await call(proxy, 'Say hello', 'gemini-2.5-pro')).events)
@@ -125,7 +125,7 @@ test('an abort ends the admission of an answer that nobody reads', async () => {
   await call(proxy, 'Say hello', 'gemini-2.5-pro', controller.signal)
   controller.abort()
   expect(proxy.log.at(-1)).toMatchObject({
-    message: 'the caller left before the answer was complete',
+    message: 'the caller disconnected before the answer was complete',
     fields: { status: 499 },
   })
   const { stop } = await foldTurn((await call(proxy, 'Say hello', 'gemini-2.5-pro')).events)

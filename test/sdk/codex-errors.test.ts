@@ -135,7 +135,7 @@ test('a plan without Codex and a used-up quota are not retried', async () => {
   for (const [login, marker, status, words] of [
     ['stored', 'error 429 usage_not_included', 403, 'does not include Codex'],
     ['api-key', 'error 429 insufficient_quota', 429, 'exceeded your current quota'],
-    ['stored', 'error 402', 402, 'switched off'],
+    ['stored', 'error 402', 402, 'deactivated'],
   ] as const) {
     const kind = { ...anyKind, codexLogin: login }
     const proxy = await openFor(kind)

@@ -273,7 +273,7 @@ describe('B05 what anybody may know', () => {
       {
         error: {
           message:
-            'Neither Copilot nor Codex is available. Log in with copilot-proxy login, or run: copilot-proxy status',
+            'Neither Copilot nor Codex is available. Run: copilot-proxy login (if you are already logged in: copilot-proxy status)',
           type: 'service_unavailable_error',
           code: 'copilot_unavailable',
           param: null,

@@ -25,7 +25,10 @@ test('F01 SIGTERM lets a stream finish, takes no new connection, and ends with 0
   const stream = await client.openChat(saying('[demo:long 10][demo:slow 50]'))
   expect(await stream.next()).toContain('data: ')
   cli.child.kill('SIGTERM')
-  await cli.seen('stderr', /stopping after the running requests; a second signal stops at once/)
+  await cli.seen(
+    'stderr',
+    /stopping when the running requests have finished; send the signal again to stop immediately/,
+  )
   await expect(client.chat()).rejects.toMatchObject({ code: 'ECONNREFUSED' })
   expect(dataOf(await stream.rest()).at(-1)).toBe('[DONE]')
   const { code, stderr } = await cli.ended

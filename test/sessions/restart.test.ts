@@ -72,7 +72,7 @@ test('an interrupted run ends with that outcome and its changes', async () => {
       '- b.txt: created, +3 −0',
       'Commands that were run, which may have changed more files:',
       '- npm test → exit code 1',
-      '- make all → not known: it may still have been running',
+      '- make all → unknown: it may still have been running',
     ].join('\n'),
   })
   expect(asked).toEqual([{ sessionId: 'id-of-app', exceptIds: ['entry-1'] }])

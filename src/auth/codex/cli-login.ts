@@ -123,7 +123,8 @@ export function createCliLoginSource(deps: CliLoginDeps, options: CliLoginOption
       : undefined
 
   const status = (): CodexLoginStatus => {
-    if (found === undefined) return { state: 'starting', detail: 'Codex CLI’s login is being read', fix: '', source }
+    if (found === undefined)
+      return { state: 'starting', detail: 'copilot-proxy is reading Codex CLI’s login', fix: '', source }
     if (found.kind === 'nothing') return { state: found.state, detail: found.detail, fix: found.fix, source }
     const { credential, account, email, plan, life } = found
     const expiresAtMs = life.expiresAfterMs < Infinity ? life.seenAt.wallMs + life.expiresAfterMs : undefined

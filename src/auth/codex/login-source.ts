@@ -114,12 +114,12 @@ export function createCodexLoginSource(deps: CodexLoginDeps, options: CodexLogin
     texts: {
       nobody: 'Not logged in to OpenAI Codex',
       loginFix: codexLoginFix,
-      starting: 'The stored login is being read',
+      starting: 'copilot-proxy is reading the stored login',
       expired: 'The token has expired; the next request renews it',
       busy: 'Another copilot-proxy process is renewing the login and has not finished',
       unwritable: 'The login cannot be renewed, because copilot-proxy cannot store the new tokens',
       underWay: {
-        detail: 'The login is being renewed, and the login server has not answered yet',
+        detail: 'copilot-proxy is renewing the login, and the login server has not answered yet',
         fix: 'Try again in a moment',
       },
       refreshed: 'the renewed ChatGPT login',

@@ -6,7 +6,7 @@ import { readClaims, readLoginClaims } from './claims.ts'
 import type { LoginTokens, RenewedTokens } from './token-endpoint.ts'
 
 /** The fix if nobody is logged in or the login has ended. */
-export const codexLoginFix = 'Log in with: copilot-proxy login codex'
+export const codexLoginFix = 'Run: copilot-proxy login codex'
 
 /**
  * One ChatGPT login, as stored in `auth/<id>.json`. Unknown keys survive a rewrite, so that an older program does not

@@ -26,7 +26,7 @@ export type GithubFailure =
 /** Longer waits are shortened to this. Seconds. */
 const MAX_RETRY_AFTER_SECONDS = 3600
 
-const TOKEN_KIND_FIX = 'Log in with the device flow, which makes the right kind of token: copilot-proxy login'
+const TOKEN_KIND_FIX = 'Log in with a code, which creates the right kind of token: copilot-proxy login'
 
 /** How to use a classic personal access token; fine-grained ones work (docs/copilot-wire.md, "Without exchange"). */
 export const personalTokenFailure = {
@@ -107,7 +107,7 @@ function toStatusFailure(reply: Reply, { githubToken, tokenOrigin, nowMs }: Gith
   }
   if (parsed.success && reply.status === 404) {
     const detail =
-      'GitHub has no Copilot endpoint for this login: the token has the wrong kind, or the account is on another host (GHE.com)'
+      'GitHub has no Copilot endpoint for this login: the token is of the wrong kind, or the account is on another host (GHE.com)'
     return { kind: 'not_available', detail: `${detail}${id}`, fix }
   }
   const stranger = isFromGithub(reply)
@@ -172,7 +172,7 @@ interface OriginWords {
   readonly fix: string
 }
 
-export const loginFix = 'Log in with: copilot-proxy login'
+export const loginFix = 'Run: copilot-proxy login'
 
 export const originWords: Readonly<Record<TokenOrigin, OriginWords>> = {
   record: { name: 'the stored login', unusable: 'The stored login has no usable token', fix: loginFix },

@@ -16,8 +16,8 @@ const notAnEditor: Explanation = {
   fix: 'Check copilot.headers in the configuration: user-agent, editor-version and editor-plugin-version must name an editor and be current',
 }
 const restrictedCountry: Explanation = {
-  message: 'GitHub does not offer Copilot in the country this account belongs to.',
-  fix: `Contact GitHub support if that is a mistake: ${GITHUB_SUPPORT}`,
+  message: 'GitHub does not offer Copilot in the country of this account.',
+  fix: `If the country is wrong, contact GitHub support: ${GITHUB_SUPPORT}`,
 }
 
 /**
@@ -36,16 +36,16 @@ const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
     fix: 'Ask the administrator of the enterprise for a seat; a managed account cannot buy its own',
   },
   feature_flag_blocked: {
-    message: 'GitHub has not switched Copilot on for this account.',
-    fix: `Ask your administrator, or GitHub support: ${GITHUB_SUPPORT}`,
+    message: 'GitHub has not enabled Copilot for this account.',
+    fix: `Ask your administrator or GitHub support: ${GITHUB_SUPPORT}`,
   },
   spammy_user: {
     message: 'GitHub has flagged this account.',
-    fix: `Only GitHub support can lift that: ${GITHUB_SUPPORT}`,
+    fix: `Ask GitHub support to remove the flag: ${GITHUB_SUPPORT}`,
   },
   billing_locked: {
     message: 'Billing of this account is locked, usually after a failed payment.',
-    fix: 'Settle it at https://github.com/settings/billing',
+    fix: 'Update the payment at https://github.com/settings/billing',
   },
   trade_restricted: restrictedCountry,
   trade_restricted_country: restrictedCountry,
@@ -69,7 +69,7 @@ const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
   programmatic_token_generation: notAnEditor,
   access_revoked: {
     message: 'GitHub has revoked Copilot for this account.',
-    fix: `Only GitHub support can restore it: ${GITHUB_SUPPORT}`,
+    fix: `Ask GitHub support to restore it: ${GITHUB_SUPPORT}`,
   },
   server_error: {
     message: 'GitHub had an internal error while it checked the plan of this account.',

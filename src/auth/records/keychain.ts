@@ -148,7 +148,7 @@ const reasons: Readonly<Record<KeychainReason, { readonly sentence: string; read
   'left-out': { sentence: 'the single-file program has no access to it', remedy: 'Install copilot-proxy with npm' },
   locked: { sentence: 'it is locked, or not set up', remedy: 'Unlock it' },
   silent: { sentence: 'it did not answer; it may be locked and waiting for its password', remedy: 'Unlock it' },
-  refused: { sentence: 'it refused', remedy: 'Free some space in it' },
+  refused: { sentence: 'it returned an error', remedy: 'Check that it has free space' },
 }
 
 /** @param words the system's own message */

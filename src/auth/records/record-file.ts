@@ -140,7 +140,7 @@ export async function setAside(
   return { path: aside.path, replaced: aside.mtimeMs !== -Infinity }
 }
 
-/** The record, or the reason it is unusable, as the end of “the file is not usable, …”. */
+/** The record, or the reason it is unusable, as the end of “the file is not usable: …”. */
 function parseRecord<Stored extends StoredRecord>(
   bytes: Uint8Array,
   id: string,

@@ -8,7 +8,7 @@ type Opened =
   | { readonly kind: 'text'; readonly text: Uint8Array }
   /** Its key is not in the keychain. */
   | { readonly kind: 'no_key' }
-  /** `why` ends the sentence “the file is not usable, …”. */
+  /** `why` ends the sentence “the file is not usable: …”. */
   | { readonly kind: 'damaged'; readonly why: string }
 
 /**

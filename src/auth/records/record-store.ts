@@ -154,16 +154,16 @@ export function createRecordStore<Stored extends StoredRecord>(
       throw new RecordStoreError('unreadable', `${what}. Log in again: ${kind.loginCommand}`)
     }
     const why = found.kind === 'corrupt' ? found.why : 'its key is not in the keychain'
-    if (leaveCorrupt) throw new RecordStoreError('unreadable', `${path} is not usable, ${why}`)
+    if (leaveCorrupt) throw new RecordStoreError('unreadable', `${path} is not usable: ${why}`)
     try {
       const aside = await setAside(fs, path, found.identity)
       if (aside === undefined) return await read(id, { forWriting })
       const kept = `${aside.path}${aside.replaced ? ', replacing an older one' : ''}`
-      log.warn(`${path} is not usable, ${why}; it was kept as ${kept}. Log in again: ${kind.loginCommand}`)
+      log.warn(`${path} is not usable: ${why}. It was kept as ${kept}. Log in again: ${kind.loginCommand}`)
     } catch (error) {
       if (error instanceof RecordStoreError) throw error
       if (errnoOf(error) !== 'ENOENT') {
-        warnOnce(`${path} is not usable, ${why}, and cannot be moved: ${adviceFor(errnoOf(error))}`)
+        warnOnce(`${path} is not usable: ${why}, and cannot be moved: ${adviceFor(errnoOf(error))}`)
       }
     }
     return undefined

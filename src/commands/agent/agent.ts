@@ -69,7 +69,7 @@ async function follow(
   }
   const id = await client.start(message, interrupt.first)
   const cancel = (): void => {
-    screen.note('\nCancelling the run. Press Ctrl-C again to leave at once.')
+    screen.note('\nCancelling the run. Press Ctrl-C again to exit immediately.')
     // Cancelling a run that has just ended fails, and the run's `done` event comes anyway.
     client.cancel(id).catch(() => {})
   }

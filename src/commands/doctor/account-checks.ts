@@ -77,7 +77,7 @@ const plansPage = 'https://github.com/settings/copilot'
 /** Whether the account has a seat and quota left. */
 export function judgeCopilotEntitlement(exchange: ExchangeOutcome, account: CopilotUserOutcome): Findings {
   if (exchange.kind === 'no_access') return failed(exchange.detail, exchange.fix)
-  if (exchange.kind !== 'ok') return skipped('Needs a token')
+  if (exchange.kind !== 'ok') return skipped('The check "Token, Copilot" did not pass')
   const untold = 'lan and quota are unknown, because GitHub does not report them for this login'
   // Without a token exchange, the list of models shows whether Copilot is on.
   if (account.kind === 'not_available') return ok(exchange.direct ? `P${untold}` : `Copilot is enabled; p${untold}`)

@@ -72,7 +72,7 @@ export async function* runChecks(checks: readonly Check[], options: RunOptions):
     const needed = (check.needs ?? []).map(async (other) => ({ other, findings: await running.get(other) }))
     const findings = Promise.all(needed).then((done) => {
       const missing = done.find((one) => one.findings?.some(({ status }) => isInTheWay(status)) ?? true)
-      return missing === undefined ? runOne(check, options) : skipped(`Needs the check "${missing.other.title}"`)
+      return missing === undefined ? runOne(check, options) : skipped(`The check "${missing.other.title}" did not pass`)
     })
     running.set(check, findings)
   }

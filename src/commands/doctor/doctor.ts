@@ -120,7 +120,8 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
   ): Check => ({
     ...about,
     needs: [config, ...(about.needs ?? [])],
-    run: async () => (facts.settled === undefined ? skipped(`Needs the check "${config.title}"`) : run(facts.settled)),
+    run: async () =>
+      facts.settled === undefined ? skipped(`The check "${config.title}" did not pass`) : run(facts.settled),
   })
 
   const ofHosts = (id: string, title: string, judge: typeof judgeNetwork): readonly Check[] =>
@@ -145,7 +146,7 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
 
   const tools = settled({ id: 'tools', title: 'Tools of other programs' }, async ({ toolFailures }) => {
     const failures = await toolFailures()
-    if (failures === undefined) return skipped('Needs a running daemon')
+    if (failures === undefined) return skipped('copilot-proxy is not running')
     const findings = failures.map(({ source, reason, fix }): Finding => {
       return { status: 'warning', detail: `${source}: ${reason}`, fix }
     })
@@ -159,7 +160,7 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
       title: 'Files',
       run: async () => {
         const files = await facts.files()
-        return files === undefined ? skipped(`Needs the check "${config.title}"`) : judgeFiles(files)
+        return files === undefined ? skipped(`The check "${config.title}" did not pass`) : judgeFiles(files)
       },
     },
     { id: 'trust', title: 'Certificates', run: async () => judgeTrust(await facts.trust(), platform) },
@@ -174,7 +175,7 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
       const outcome = await exchange()
       // The network check reports it for each host.
       if (outcome.kind === 'transient' && isCutOff(await probes('copilot')))
-        return skipped('Needs the check "Network, Copilot"')
+        return skipped('The check "Network, Copilot" did not pass')
       return judgeCopilotToken(outcome)
     }),
     settled({ id: 'token', title: 'Token, Codex', ...ofCodex }, async ({ codexAnswer }) =>
@@ -190,15 +191,16 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
     ),
     settled({ id: 'models', title: 'Models, Copilot', ...ofCopilot }, async ({ copilotModels, probes }) => {
       const outcome = await copilotModels()
-      if (outcome === undefined) return skipped('Needs the check "Token, Copilot"')
+      if (outcome === undefined) return skipped('The check "Token, Copilot" did not pass')
       if (isUnreachable(outcome) && isCutOff(await probes('copilot')))
-        return skipped('Needs the check "Network, Copilot"')
+        return skipped('The check "Network, Copilot" did not pass')
       return judgeModels(outcome, 'copilot')
     }),
     settled({ id: 'models', title: 'Models, Codex', ...ofCodex }, async ({ codexAnswer, probes }) => {
       const { outcome } = await codexAnswer()
-      if (isOfLogin(outcome)) return skipped('Needs the check "Token, Codex"')
-      if (isUnreachable(outcome) && isCutOff(await probes('codex'))) return skipped('Needs the check "Network, Codex"')
+      if (isOfLogin(outcome)) return skipped('The check "Token, Codex" did not pass')
+      if (isUnreachable(outcome) && isCutOff(await probes('codex')))
+        return skipped('The check "Network, Codex" did not pass')
       return judgeModels(outcome, 'codex')
     }),
     settled({ id: 'port', title: 'Port' }, async ({ port }) => {

@@ -195,7 +195,7 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
     }),
     codexAnswer: once(async () => {
       const connection = await codexConnection()
-      if (connection === undefined) throw new Error('Codex is switched off')
+      if (connection === undefined) throw new Error('Codex is disabled')
       const outcome = await tryList(connection.executor, parseCodexModels, { signal, timeoutMs: codexTimeoutMs })
       return { outcome, status: connection.credentials.status() }
     }),

@@ -30,7 +30,9 @@ export function judgeNetwork(probes: readonly Probe[], platform: NodeJS.Platform
 
 /** A host that answers slowly or without end has been reached. */
 function lead(one: FailedProbe): string {
-  return one.stage === 'answer' ? `No proper answer from ${one.host}${via(one)}` : `Cannot reach ${one.host}${via(one)}`
+  return one.stage === 'answer'
+    ? `Unexpected answer from ${one.host}${via(one)}`
+    : `Cannot reach ${one.host}${via(one)}`
 }
 
 function via({ proxy }: Probe): string {

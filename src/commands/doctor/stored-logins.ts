@@ -96,7 +96,7 @@ export async function findStored<Record extends StoredRecord, Login>(
   const log: Logger = { ...silentLog, warn }
   try {
     const login = await look(openRecordStore(kind, recordPlace(context, settings), log, readOnlyFs))
-    const unusable = warnings.find((sentence) => / is not us(?:able|ed), /.test(sentence))
+    const unusable = warnings.find((sentence) => / is not us(?:able:|ed,) /.test(sentence))
     // Doctor moves no files, so that part is no problem.
     const [problem] = unusable?.split(', and cannot be moved: ') ?? []
     return { login, problem: login === undefined ? problem : undefined }

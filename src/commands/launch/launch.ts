@@ -52,7 +52,7 @@ async function requireProgram(context: CommandContext, client: ClientId): Promis
   const { name, program, install } = clients[client]
   const file = await findProgram(program, context)
   if (file !== undefined) return file
-  throw new CommandFailure(exitCode.failed, `${name} is not installed. Install it with: ${install}`)
+  throw new CommandFailure(exitCode.failed, `${name} is not installed. Run: ${install}`)
 }
 
 const demoKey: CallerKey = { key: anyKey, isAsked: false }

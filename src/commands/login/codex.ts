@@ -114,7 +114,7 @@ async function askCodexInBrowser(
       return answer.tokens
     case 'denied':
       throw loginFailed(
-        answer.detail === '' ? 'The login was canceled at OpenAI.' : `OpenAI refused the login: ${answer.detail}.`,
+        answer.detail === '' ? 'The login was cancelled at OpenAI.' : `OpenAI refused the login: ${answer.detail}.`,
       )
     case 'ports_taken':
       throw loginFailed(

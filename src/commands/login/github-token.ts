@@ -37,7 +37,7 @@ export async function askWithCode(
     case 'expired':
       throw loginFailed('The code expired. Get a new one: copilot-proxy login')
     case 'denied':
-      throw loginFailed('The login was canceled at GitHub.')
+      throw loginFailed('The login was cancelled at GitHub.')
     default:
       throw loginEnded(answer)
   }
@@ -68,7 +68,7 @@ export async function askInBrowser(
     case 'authorized':
       return answer.githubToken
     case 'denied':
-      throw loginFailed('The login was canceled at GitHub.')
+      throw loginFailed('The login was cancelled at GitHub.')
     case 'ports_taken':
       throw loginFailed(`Port ${redirectPort} is in use. Set copilot-oauth.redirect-port to a free one.`)
     default:

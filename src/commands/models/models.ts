@@ -121,18 +121,18 @@ function notesOn(
     ...(long === undefined
       ? []
       : [
-          `[1m]: the same model with a long context window; prompts that need it cost more. Other spelling: ${shellSafeId(visible(long.id))}`,
+          `[1m]: the model with its long context window. Prompts that need it cost more. You can also write ${shellSafeId(visible(long.id))}`,
         ]),
     ...(isTranslated && routes.every((route) => shown.includes(route))
       ? [
-          'CHAT, RESP, MSGS: the APIs for your client. "yes": the model has this API. Otherwise copilot-proxy translates to the API in the cell.',
+          'CHAT, RESP, MSGS: the API that your client uses. "yes": the model supports it. Otherwise, copilot-proxy translates requests to the API shown.',
         ]
       : []),
     ...(disabled.length > 0
       ? [`Disabled for your account: ${closedOf(disabled)}. Enable them at ${settingsPage}`]
       : []),
     ...(listed.some((row) => row.copilot_proxy.alias_of !== null)
-      ? ['NAME -> MODEL: your alias (models.aliases).']
+      ? ['NAME -> MODEL: an alias of yours (models.aliases).']
       : []),
     ...listed.flatMap(({ id, copilot_proxy: { notices, alias_of: target } }) =>
       (target === null ? notices : [])

@@ -88,7 +88,7 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
     const graceSeconds = current.server.shutdownGraceSeconds
     log.info(
       { signal: context.signal.reason, graceSeconds },
-      'stopping after the running requests; a second signal stops at once',
+      'stopping when the running requests have finished; send the signal again to stop immediately',
     )
     await daemon.close(graceSeconds * 1000)
     log.info('stopped')

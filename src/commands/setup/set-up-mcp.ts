@@ -69,14 +69,14 @@ export async function setUpMcp(context: CommandContext, flags: SetupFlags): Prom
   const trial = await tryMcp(context, command)
   if (trial.ok) {
     context.stderr.write(
-      `The MCP server has ${trial.tools} tools. They may change files and run commands as far as ` +
-        'workspace.read-only and .agent-policy.yaml allow: copilot-proxy policy check\n',
+      `The MCP server has ${trial.tools} tools. workspace.read-only and .agent-policy.yaml decide which files they may ` +
+        'change and which commands they may run. To see the rules: copilot-proxy policy check\n',
     )
     return exitCode.done
   }
   throw new CommandFailure(
     exitCode.failed,
-    `The settings were written. But the MCP server does not work: ${trial.detail}`,
+    `The settings were written, but the MCP server does not work: ${trial.detail}`,
   )
 }
 

@@ -179,9 +179,7 @@ async function writeStartHint(context: CommandContext, client: SnippetId, { url 
 function movingNotes({ config }: LoadedSettings, { url }: Target): readonly string[] {
   if (url === daemonUrl(config.server)) return []
   const port = new URL(url).port || '80'
-  return [
-    `copilot-proxy runs at ${url} for now, but its configuration has another address. Set server.port to ${port}.`,
-  ]
+  return [`copilot-proxy now runs at ${url}, but its configuration has another address. Set server.port to ${port}.`]
 }
 
 /** Warns about a file that now holds a key and is readable by others. */

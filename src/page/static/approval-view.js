@@ -16,7 +16,7 @@ const decided = {
   once: 'Allowed once',
   run: 'Allowed for this run',
   refuse: 'Refused',
-  expired: 'No longer asked: the run ended',
+  expired: 'Expired: the run has ended',
 }
 
 /**

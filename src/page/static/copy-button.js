@@ -19,7 +19,7 @@ export function copyButton(text, label) {
     } catch {
       // Browsers allow the clipboard only on HTTPS and loopback.
       button.textContent = 'Not allowed'
-      announce('The browser did not allow the copy.')
+      announce('The browser did not allow copying.')
     }
     setTimeout(() => (button.textContent = 'Copy'), 1500)
   }

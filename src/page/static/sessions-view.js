@@ -100,7 +100,7 @@ export function createSessionsView(store) {
       'dialog',
       { class: 'confirm', 'aria-labelledby': 'clear-title' },
       element('h3', { id: 'clear-title' }, 'Clear the history of this session?'),
-      element('p', {}, 'The daemon deletes its messages, runs and streams. Files stay as they are.'),
+      element('p', {}, 'This deletes its messages, runs and streams. It changes no files.'),
       element(
         'div',
         { class: 'buttons' },
@@ -169,7 +169,7 @@ export function createSessionsView(store) {
     updateStream(items)
     empty.hidden = items.length > 0
     empty.textContent =
-      'No messages yet. A chat reads the workspace; the agent may also change it, and asks before it does.'
+      'No messages yet. A chat only reads files. The agent can also change files and run commands, and asks first.'
     clear.hidden = items.length === 0
     if (follows) scrollToEnd()
     else if (items.some((item) => item.kind === 'run' && item.end === undefined)) toEnd.hidden = false

@@ -21,13 +21,12 @@ export function signIn(parent, reason = '') {
     const form = element(
       'form',
       { class: 'sign-in', submit: (/** @type {SubmitEvent} */ event) => void onSubmit(event) },
-      element('h2', {}, 'Key needed'),
+      element('h2', {}, 'Key required'),
       element(
         'p',
         {},
-        'This copilot-proxy asks for one of its keys (server.api-keys, or ',
+        'This copilot-proxy requires a key (server.api-keys). To create one, run: ',
         element('code', {}, 'copilot-proxy key add'),
-        ').',
       ),
       element('label', { for: 'key' }, 'Key'),
       input,

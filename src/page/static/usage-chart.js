@@ -33,7 +33,7 @@ export function usageChart(days) {
   })
   const first = days[0]?.day ?? ''
   const last = days.at(-1)?.day ?? ''
-  const summary = `${plural(total, 'request')} in ${days.length} days, ${failed} failed; at most ${toCount(most)} on a day`
+  const summary = `${plural(total, 'request')} in ${days.length} days, ${failed} failed; ${toCount(most)} on the busiest day`
   return element(
     'figure',
     { class: 'chart' },

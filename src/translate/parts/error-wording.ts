@@ -164,10 +164,10 @@ const sessionMessages: Readonly<Record<SessionProblem, string>> = {
   approval_not_found: 'There is no approval with this id.',
   run_ended: 'The run has ended.',
   approval_decided: 'The approval has been decided, or its run has ended.',
-  run_in_progress: 'A run of the session is in progress. Wait for its end or cancel it.',
+  run_in_progress: 'A run of the session is in progress. Wait until it ends, or cancel it.',
   too_many_runs: 'The session has too many runs. Try again when one has ended.',
-  agent_disabled: 'The agent is switched off (agent.enabled).',
-  sessions_unavailable: 'The file of the sessions cannot be used. The log of copilot-proxy says why.',
+  agent_disabled: 'The agent is disabled (agent.enabled: false).',
+  sessions_unavailable: 'The session file cannot be used. See the log of copilot-proxy.',
 }
 
 const sessionTypes: Readonly<Partial<Record<SessionProblem, string>>> = {

@@ -7,7 +7,7 @@
 const prefix = 'cps1.'
 
 /** The prompt that replaces the trigger. */
-export const COMPACTION_REQUEST = `Summarise this conversation so that the work can go on from your summary alone; the messages above will no longer be seen. Say
+export const COMPACTION_REQUEST = `Summarise this conversation so that the work can continue from your summary alone. The messages above will not be visible. Say
 - what the user asked for, with every limit and preference they stated;
 - what has been done and decided, and why;
 - the files, commands, names and values that matter, exactly as they are;

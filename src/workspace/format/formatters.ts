@@ -109,7 +109,7 @@ export async function findTool(
       if (config === undefined) continue
       const program = await findProgram(folder, path, tool.name, tool.places, signal)
       if (program === undefined && !tool.isOnPath) {
-        const detail = `${config} names ${tool.name}, and ${tool.places}/${tool.name} is missing. Install the packages of the workspace.`
+        const detail = `${config} names ${tool.name}, but ${tool.places}/${tool.name} is missing. Install the packages of the workspace.`
         throw new ToolError({ kind: 'failed', detail })
       }
       return { words: [program ?? tool.name, ...tool.args], takesPath: tool.takesPath }

@@ -310,7 +310,10 @@ async function checkBases(
   const paths = new Set(patches.flatMap(({ from, to }) => [from, to]))
   const [first] = patches
   if (typeof stated === 'string' && (patches.length > 1 || first === undefined)) {
-    throw invalid('The patch has several files: state their hashes by path.', 'baseSha256')
+    throw invalid(
+      'The patch has several files. Send baseSha256 as an object with one hash for each path.',
+      'baseSha256',
+    )
   }
   const bases = Object.entries(typeof stated === 'string' ? { [first?.from ?? '']: stated } : (stated ?? {}))
   const checked = new Set<string>()

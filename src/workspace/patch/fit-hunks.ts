@@ -123,9 +123,9 @@ async function findPlace(
     places.push(...found.map((index) => ({ index, form })))
   }
   const [place, other] = places
-  if (place === undefined) return `The patch does not match ${path}${stated}, nor anywhere else.`
+  if (place === undefined) return `The patch does not match ${path}${stated} or anywhere else.`
   if (other === undefined) return place
-  return `The lines of a hunk are in ${path} more than once, at lines ${place.index + 1} and ${other.index + 1}, but not at the line that the hunk says. Add more lines of context.`
+  return `A hunk matches ${path} at lines ${place.index + 1} and ${other.index + 1}, but not at the line in its header. Add more lines of context.`
 }
 
 /** A hunk without old lines matches anywhere, so its line number must be reliable: the file is empty or has the stated hash. */
@@ -134,7 +134,7 @@ function placeOfInsertion(file: FileLines, hunk: Hunk, { path, isBaseKnown }: Fi
   const index = hunk.statedIndex
   const isAfterOpenLine = index === file.count && !file.text.endsWith('\n')
   if (!isBaseKnown || index === undefined || index > file.count || isAfterOpenLine) {
-    return `A hunk adds lines to ${path} without a line of context. Add some, or state baseSha256.`
+    return `A hunk adds lines to ${path} without context. Add lines of context, or send baseSha256.`
   }
   const neighbour = file.slice(Math.max(0, index - 1), index + 1)[0] ?? ''
   const isCrlf = neighbour.endsWith('\r\n')

@@ -272,12 +272,12 @@ export async function openJournal(
       left = (await rollBack(entry, oldOnes)).left
       await discard(entry.id)
     } catch (error) {
-      const detail = `${messageOf(cause)} The files that were changed could not be restored (${messageOf(error)}). The next patch tries it again.`
+      const detail = `${messageOf(cause)} The files that were changed could not be restored (${messageOf(error)}). The next patch tries again.`
       throw failed(detail, cause)
     }
     // For a conflict, `cause` names the file that was changed by somebody else already.
     if (left.length > 0 && !isConflict(cause)) {
-      throw failed(`${messageOf(cause)} ${left.join(', ')} changed meanwhile and was left as it is.`, cause)
+      throw failed(`${messageOf(cause)} ${left.join(', ')} changed in the meantime and was not restored.`, cause)
     }
     throw asToolError(cause)
   }

@@ -208,7 +208,7 @@ async function readHunk(reader: Reader): Promise<Hunk> {
       old.length = header.old
       added.length = header.new
     } else if (!/^(?:@@|diff |Index: |```|$)/.test(reader.text.slice(reader.at, reader.at + 7))) {
-      throw invalid(`${lineName(reader, reader.at)} is in a hunk, but starts with none of " ", "+" and "-".`)
+      throw invalid(`${lineName(reader, reader.at)} is in a hunk, but does not start with " ", "+" or "-".`)
     }
     // These blank lines separate the hunk from the next one or end the text.
     if (blankLines > 0 && old.length >= blankLines && added.length >= blankLines) {

@@ -172,11 +172,11 @@ function judgeWrite(policy: LoadedPolicy, rules: PolicyRules, path: string): Dec
   if (isInherited) return undefined
   if (protection !== undefined) {
     return denied(
-      `${quote(path)} is protected: no pattern allows ${quote(protection)}. ` +
-        `If it has to be written, name ${quote(below)} in writes.allow of ${policy.path}.`,
+      `${quote(path)} matches the protected pattern ${quote(protection)}. ` +
+        `To allow it, add its exact path ${quote(below)} to writes.allow in ${policy.path}.`,
     )
   }
-  if (allow === undefined) return denied(`Nothing in writes.allow of ${policy.path} matches ${quote(below)}.`)
+  if (allow === undefined) return denied(`No pattern of writes.allow in ${policy.path} matches ${quote(below)}.`)
   return { isAllowed: true, reason: `${placeOf(policy, allow.line)} allows ${quote(allow.text)}.` }
 }
 
@@ -197,8 +197,8 @@ function judgeCommand(
   }
   const near = rules.allowedCommands?.find((each) => each.argv[0] === argv[0])
   const hint =
-    near === undefined ? '' : ` ${placeOf(policy, near.line)} allows ${quote(near.text)} and no other arguments.`
-  return denied(`Nothing in shell.allow of ${policy.path} is the command ${quote(argv.join(' '))}.${hint}`)
+    near === undefined ? '' : ` ${placeOf(policy, near.line)} allows ${quote(near.text)}, but no other arguments.`
+  return denied(`shell.allow in ${policy.path} does not contain the command ${quote(argv.join(' '))}.${hint}`)
 }
 
 /** A program with a slash is a path. In an entry, it is relative to the policy's folder; in a call, to the working folder. */

@@ -99,7 +99,7 @@ export async function withCode<Result>(
     return result
   } catch (cause) {
     if (!(cause instanceof WebAssembly.RuntimeError)) throw cause
-    throw new Error(`The file is too complex: its tree takes more than ${maxMemoryMb} MB.`, { cause })
+    throw new Error(`The file is too complex: its syntax tree takes more than ${maxMemoryMb} MB.`, { cause })
   }
 }
 

@@ -245,7 +245,7 @@ describe('a renewal that fails', () => {
     const fault = {
       kind: 'codex_unavailable',
       detail: 'The ChatGPT login has ended: its refresh token had been used before',
-      fix: 'Log in with: copilot-proxy login codex',
+      fix: 'Run: copilot-proxy login codex',
     }
     expect(await faultOf(source.get(never))).toEqual(fault)
     clock.advance(24 * 60 * MINUTE)
@@ -277,7 +277,7 @@ describe('a renewal whose answer does not come', () => {
     vi.advanceTimersByTime(20_000)
     expect(await first).toEqual({
       kind: 'codex_unavailable',
-      detail: 'The login is being renewed, and the login server has not answered yet',
+      detail: 'copilot-proxy is renewing the login, and the login server has not answered yet',
       fix: 'Try again in a moment',
       retryAfterSeconds: 1,
     })
@@ -540,7 +540,7 @@ describe('after upstream’s 401', () => {
       kind: 'upstream_status',
       status: 401,
       message:
-        'OpenAI refuses the ChatGPT login, although it was renewed: Unauthorized. Log in with: copilot-proxy login codex',
+        'OpenAI refuses the ChatGPT login, although it was renewed: Unauthorized. Run: copilot-proxy login codex',
       code: 'invalid_api_key',
     })
     answerRenewals(refused(503, {}))
@@ -568,7 +568,7 @@ describe('after upstream’s 401', () => {
     const fault = { kind: 'codex_unavailable', detail: 'Your authentication token has been invalidated' }
     expect(await faultOf(source.get(never))).toMatchObject(fault)
     expect(await faultOf(source.replace(value, never))).toMatchObject(fault)
-    expect(source.status()).toMatchObject({ state: 'login_required', fix: 'Log in with: copilot-proxy login codex' })
+    expect(source.status()).toMatchObject({ state: 'login_required', fix: 'Run: copilot-proxy login codex' })
     expect(seen).toEqual([])
     await change(store, { access_token: accessToken({ issuedAtSeconds: 1, name: 'theirs' }), expires_at: clock.now() })
     await vi.waitFor(async () => expect(await nameGot(source)).toBe('theirs'))
@@ -809,7 +809,7 @@ describe('who is logged in', () => {
     expect(await faultOf(source.get(never))).toEqual({
       kind: 'codex_unavailable',
       detail: 'Not logged in to OpenAI Codex',
-      fix: 'Log in with: copilot-proxy login codex',
+      fix: 'Run: copilot-proxy login codex',
     })
     stop()
     await store.write(codexRecord(clock.now(), 0))

@@ -101,7 +101,7 @@ const afterExpiry = 10 * 60_000
 const loginAgain = {
   kind: 'codex_unavailable',
   detail: expect.stringContaining('its last renewal was interrupted'),
-  fix: 'Log in with: copilot-proxy login codex',
+  fix: 'Run: copilot-proxy login codex',
 }
 
 describe('C04 a renewal that is killed', () => {

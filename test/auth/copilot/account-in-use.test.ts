@@ -20,11 +20,7 @@ function refusal(status: number, githubToken: string | undefined): Promise<unkno
 }
 
 test.each([
-  [
-    undefined,
-    'GitHub does not accept the stored login: no (GitHub request id EXAMPLE)',
-    'Log in with: copilot-proxy login',
-  ],
+  [undefined, 'GitHub does not accept the stored login: no (GitHub request id EXAMPLE)', 'Run: copilot-proxy login'],
   [
     'ghu_example',
     'GitHub does not accept the token in COPILOT_GITHUB_TOKEN: no (GitHub request id EXAMPLE)',

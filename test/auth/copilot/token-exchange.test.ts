@@ -85,7 +85,7 @@ describe('a refusal', () => {
     expect(await exchange()).toEqual({
       kind: 'bad_credentials',
       detail: 'GitHub does not accept the stored login: Bad credentials',
-      fix: 'Log in with: copilot-proxy login',
+      fix: 'Run: copilot-proxy login',
     })
   })
 

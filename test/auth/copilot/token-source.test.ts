@@ -395,7 +395,7 @@ describe('an account that GitHub refuses', () => {
     expect(fault).toEqual({
       kind: 'copilot_unavailable',
       detail: 'GitHub does not accept the stored login: Bad credentials',
-      fix: 'Log in with: copilot-proxy login',
+      fix: 'Run: copilot-proxy login',
     })
     for (let n = 0; n < 20; n += 1) {
       clock.advance(10 * MINUTE)
@@ -452,7 +452,7 @@ describe('an account that GitHub refuses', () => {
     answerExchanges(() => HttpResponse.json(fixture('github-404'), { status: 404 }))
     expect(await faultOf(start(memory()).get(never))).toMatchObject({
       detail: expect.stringContaining('GHE.com'),
-      fix: 'Log in with: copilot-proxy login',
+      fix: 'Run: copilot-proxy login',
     })
   })
 })
@@ -716,7 +716,7 @@ describe('a GitHub token that is sent to Copilot itself', () => {
     clock.advance(MINUTE)
     expect(await faultOf(source.replace('ghu_example', never))).toMatchObject({
       kind: 'copilot_unavailable',
-      fix: 'Log in with: copilot-proxy login',
+      fix: 'Run: copilot-proxy login',
     })
     clock.advance(60 * MINUTE)
     expect(await faultOf(source.get(never))).toMatchObject({ kind: 'copilot_unavailable' })
@@ -743,13 +743,13 @@ describe('what is stored changes', () => {
     expect(await faultOf(source.get(never))).toEqual({
       kind: 'copilot_unavailable',
       detail: 'Not logged in to GitHub Copilot',
-      fix: 'Log in with: copilot-proxy login',
+      fix: 'Run: copilot-proxy login',
     })
     expect(source.status()).toMatchObject({ state: 'login_required' })
     await store.write(exampleRecord())
     expect(await source.get(never)).toMatchObject({ value: 'tid=1', recordId: 'copilot-octocat' })
     await store.remove('copilot-octocat')
-    expect(await faultOf(source.get(never))).toMatchObject({ fix: 'Log in with: copilot-proxy login' })
+    expect(await faultOf(source.get(never))).toMatchObject({ fix: 'Run: copilot-proxy login' })
     expect(exchanges.count).toBe(1)
   })
 

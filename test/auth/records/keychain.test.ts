@@ -68,7 +68,11 @@ describe('C19 a keychain that', () => {
   test.each([
     ['is locked', { reason: 'locked', words: 'made up' }, /it is locked, or not set up \(made up\)\. Unlock it/],
     ['is not there', { reason: 'absent', words: 'no bus' }, /this session has none \(no bus\)\. Start one/],
-    ['is full', { reason: 'refused', words: 'no room' }, /it refused \(no room\)\. Free some space/],
+    [
+      'is full',
+      { reason: 'refused', words: 'no room' },
+      /it returned an error \(no room\)\. Check that it has free space/,
+    ],
   ])('%s is reported in words', async (_what, answer, words) => {
     const script = await helper(`${reading} process.stdout.write(${JSON.stringify(JSON.stringify(answer))})`)
     const keychain = createSystemKeychain({ env: {}, helper: script, ...patient })

@@ -567,7 +567,7 @@ describe('a corrupt record that is left', () => {
       await expect(store.current({ leaveCorrupt: true })).rejects.toMatchObject({ problem: 'unreadable' })
     }
     expect(await readdir(dir)).toEqual(['copilot-octocat.json'])
-    expect(log.lines).toEqual([expect.stringMatching(/^warn .*is not usable, it is not valid JSON$/)])
+    expect(log.lines).toEqual([expect.stringMatching(/^warn .*is not usable: it is not valid JSON$/)])
   })
 
   test('is there, as is one that cannot be read, until it is removed', async () => {

@@ -105,7 +105,7 @@ describe('in order', () => {
     expect(stdout).toMatch(/^ok +Login, Copilot +demo-user, Copilot Pro$/m)
     expect(stdout).not.toContain('Token, Codex')
     expect((await user.run('doctor --verbose')).stdout).toMatch(
-      /^skipped +Token, Codex +Needs the check "Login, Codex"$/m,
+      /^skipped +Token, Codex +The check "Login, Codex" did not pass$/m,
     )
     expect(stdout).toMatch(
       /^warning +Models, Copilot .*claude-opus-4\.5, gemini-3\.1-pro-preview, grok-4\.5\n {20,}Enable them at https:/m,
@@ -163,7 +163,9 @@ describe('nobody is logged in', () => {
     expect(of('login', 'copilot')).toMatchObject([{ fix: 'Run: copilot-proxy login' }])
     expect(of('login', 'codex')).toMatchObject([{ status: 'skipped' }])
     expect(of('network', 'copilot')).toMatchObject([{ status: 'ok' }])
-    expect(of('token', 'copilot')).toMatchObject([{ status: 'skipped', detail: 'Needs the check "Login, Copilot"' }])
+    expect(of('token', 'copilot')).toMatchObject([
+      { status: 'skipped', detail: 'The check "Login, Copilot" did not pass' },
+    ])
   })
 
   test('and something else failed too: exits with 1', async () => {
@@ -181,7 +183,7 @@ describe('logins that are of no use any more', () => {
     github.tokens.revokeAll()
     const { code, failed, of } = await ask(user)
     expect({ code, failed }).toEqual({ code: 1, failed: ['token/copilot'] })
-    expect(of('token', 'copilot')).toMatchObject([{ fix: 'Log in with: copilot-proxy login' }])
+    expect(of('token', 'copilot')).toMatchObject([{ fix: 'Run: copilot-proxy login' }])
     expect(of('models', 'copilot')).toMatchObject([{ status: 'skipped' }])
   })
 
@@ -295,7 +297,7 @@ describe('configuration that is not valid', () => {
     )
     expect(of('files')).toMatchObject([{ status: 'ok' }])
     expect(of('clients')).toMatchObject([{ status: 'ok' }])
-    expect(rows.filter(({ detail }) => detail === 'Needs the check "Configuration"').length).toBeGreaterThan(10)
+    expect(rows.filter(({ detail }) => detail === 'The check "Configuration" did not pass').length).toBeGreaterThan(10)
     expect(github.log.length).toBe(asked)
   })
 
@@ -357,7 +359,7 @@ describe('files', () => {
     await writeFile(path, '{"id":', { mode: 0o600 })
     const { of } = await ask(user)
     expect(of('login', 'copilot')).toMatchObject([
-      { status: 'failed', detail: `${path} is not usable, it is not valid JSON` },
+      { status: 'failed', detail: `${path} is not usable: it is not valid JSON` },
     ])
     expect(of('login', 'copilot')[0]?.fix).toContain('copilot-proxy login')
     expect(await readdir(join(user.home, 'auth'))).toEqual(['copilot-broken.json'])
@@ -400,7 +402,9 @@ describe('network', () => {
       { detail: expect.stringMatching(/^Cannot reach 127\.0\.0\.1:1: /) },
     ])
     expect(of('token', 'copilot')).toMatchObject([{ status: 'ok' }])
-    expect(of('models', 'copilot')).toMatchObject([{ status: 'skipped', detail: 'Needs the check "Network, Copilot"' }])
+    expect(of('models', 'copilot')).toMatchObject([
+      { status: 'skipped', detail: 'The check "Network, Copilot" did not pass' },
+    ])
   })
 
   test('an interrupt ends it at once, whoever is waited for', async () => {

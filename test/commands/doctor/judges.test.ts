@@ -78,7 +78,7 @@ describe('network', () => {
     ],
     [
       broken('a.example', 'answer', 'HPE_INVALID_CONSTANT'),
-      /^failed: No proper answer from a\.example: it broke \/ Check whether .*: curl -vI https:\/\/a\.example\/$/,
+      /^failed: Unexpected answer from a\.example: it broke \/ Check whether .*: curl -vI https:\/\/a\.example\/$/,
     ],
     // Found out by the check of TLS.
     [broken('a.example', 'tls', 'CERT_HAS_EXPIRED'), /^ok: /],

@@ -62,7 +62,7 @@ test.each<readonly [string, (socket: Socket) => void]>([
   expect(judgeNetwork([found], 'linux')).toEqual([
     {
       status: 'failed',
-      detail: expect.stringMatching(new RegExp(`^No proper answer from ${host}: `)),
+      detail: expect.stringMatching(new RegExp(`^Unexpected answer from ${host}: `)),
       fix: expect.stringContaining(`: curl -vI http://${host}/`),
       host,
     },

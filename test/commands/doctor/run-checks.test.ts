@@ -25,8 +25,8 @@ test('reports keep the order of the list, whichever check ends first', async () 
 })
 
 test.each([
-  [failed('broken', 'Repair it'), 'next skipped Needs the check "The first"'],
-  [skipped('not in use'), 'next skipped Needs the check "The first"'],
+  [failed('broken', 'Repair it'), 'next skipped The check "The first" did not pass'],
+  [skipped('not in use'), 'next skipped The check "The first" did not pass'],
   [warning('loose', 'Tighten it'), 'next ok fine'],
   [ok('good'), 'next ok fine'],
 ])('after %j', async (findings, expected) => {

@@ -227,7 +227,7 @@ describe('login codex in the browser', () => {
   })
 
   test.each([
-    [{ error: 'access_denied' }, 'The login was canceled at OpenAI. Nothing was stored.'],
+    [{ error: 'access_denied' }, 'The login was cancelled at OpenAI. Nothing was stored.'],
     [
       { error: 'access_denied', error_description: 'Codex is off for this workspace' },
       'OpenAI refused the login: Codex is off for this workspace. Nothing was stored.',

@@ -39,7 +39,7 @@ describe('login with a code', () => {
   })
 
   test.each([
-    ['denied', 'The login was canceled at GitHub.'],
+    ['denied', 'The login was cancelled at GitHub.'],
     ['expired', 'The code expired. Get a new one: copilot-proxy login'],
   ] as const)('ends with 1 and stores nothing when the answer is %s', async (answer, sentence) => {
     const user = await createUser(await openGithub({ polls: ['pending', answer] }))
@@ -338,7 +338,7 @@ describe('login in the browser', () => {
   test('ends with 1 when it is cancelled there', async () => {
     const { user } = await webUser()
     const { code, stderr } = await user.run('login --web', { stdout: browser({ error: 'access_denied' }) })
-    expect({ code, stderr }).toEqual({ code: 1, stderr: 'The login was canceled at GitHub. Nothing was stored.\n' })
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'The login was cancelled at GitHub. Nothing was stored.\n' })
   })
 })
 

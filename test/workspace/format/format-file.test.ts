@@ -140,9 +140,9 @@ describe('formatFile', () => {
     ],
     [
       { exitCode: 0, stdout: 'x', stderr: '', truncated: true },
-      'The output of gofmt is too large. The file was left as it is.',
+      'The output of gofmt is too large. The file was not changed.',
     ],
-    [{ exitCode: 0, stdout: '', stderr: '', truncated: false }, 'gofmt gave no output. The file was left as it is.'],
+    [{ exitCode: 0, stdout: '', stderr: '', truncated: false }, 'gofmt gave no output. The file was not changed.'],
   ])('leaves the file as it is when the program ends with %j', async (end, detail) => {
     const { folder, context, read } = await createRewriting({ 'a.go': 'old' })
     const run = () => Promise.resolve(end)
@@ -157,7 +157,7 @@ describe('formatFile', () => {
     ['a.c', {}, 'There is no formatter for "a.c".'],
     ['a.py', {}, 'The workspace has no formatter for Python.'],
     ['a.ts', { 'a.ts': 'let = (' }, '"a.ts" cannot be formatted: '],
-    ['a.ts', { '.prettierrc': '{}' }, '.prettierrc names prettier, and node_modules/.bin/prettier is missing.'],
+    ['a.ts', { '.prettierrc': '{}' }, '.prettierrc names prettier, but node_modules/.bin/prettier is missing.'],
   ])('says why it cannot format %s with %j', async (path, files, detail) => {
     const { folder, context } = await createRewriting({ [path]: 'x', ...files })
     expect(await failureOf(formatFile(folder, { path }, context))).toMatchObject({

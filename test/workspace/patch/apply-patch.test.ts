@@ -208,7 +208,7 @@ describe('places', () => {
     const failure = await failureOf(workspace.apply(patch))
     expect(failure).toEqual({
       kind: 'conflict',
-      detail: 'The patch does not match x.txt at line 2, nor anywhere else. No file was changed.',
+      detail: 'The patch does not match x.txt at line 2 or anywhere else. No file was changed.',
       conflicts: [
         {
           path: 'x.txt',

@@ -165,7 +165,10 @@ describe('the journal', () => {
       },
     )
     const failure = await failureOf(workspace.apply(patchOf('x', 'a', 'b') + patchOf('y', 'a', 'b')))
-    expect(failure).toEqual({ kind: 'failed', detail: 'The disk is full. x changed meanwhile and was left as it is.' })
+    expect(failure).toEqual({
+      kind: 'failed',
+      detail: 'The disk is full. x changed in the meantime and was not restored.',
+    })
     expect(await workspace.text('x')).toBe('mine\n')
   })
 

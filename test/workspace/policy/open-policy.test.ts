@@ -65,7 +65,7 @@ describe('G01: without a policy file nothing may be written or run', () => {
       const { policy } = await createFixture({ [name]: text })
       expect(await policy.mayWrite('src/a.ts')).toEqual({
         isAllowed: false,
-        reason: 'Nothing in writes.allow of .agent-policy.yaml matches "src/a.ts".',
+        reason: 'No pattern of writes.allow in .agent-policy.yaml matches "src/a.ts".',
       })
       expect(await policy.mayRun(['npm', 'test'])).toMatchObject({ isAllowed: false })
     },
@@ -96,8 +96,8 @@ test.each([
 })
 
 test.each([
-  ['src/a.js', 'Nothing in writes.allow of .agent-policy.yaml matches "src/a.js".'],
-  ['a.ts', 'Nothing in writes.allow of .agent-policy.yaml matches "a.ts".'],
+  ['src/a.js', 'No pattern of writes.allow in .agent-policy.yaml matches "src/a.js".'],
+  ['a.ts', 'No pattern of writes.allow in .agent-policy.yaml matches "a.ts".'],
   ['src/dist/a.ts', '.agent-policy.yaml:5 denies "**/dist/**".'],
   ['src/DIST/a.ts', '.agent-policy.yaml:5 denies "**/dist/**".'],
   ['src/generated/deep/a.ts', '.agent-policy.yaml:6 denies "src/generated".'],
@@ -163,8 +163,8 @@ describe('G08: deny takes precedence, and protected files stay protected', () =>
     expect(await policy.mayWrite('sub/.env.local')).toEqual({
       isAllowed: false,
       reason:
-        '"sub/.env.local" is protected: no pattern allows ".env*". ' +
-        'If it has to be written, name "sub/.env.local" in writes.allow of .agent-policy.yaml.',
+        '"sub/.env.local" matches the protected pattern ".env*". ' +
+        'To allow it, add its exact path "sub/.env.local" to writes.allow in .agent-policy.yaml.',
     })
   })
 
@@ -324,7 +324,7 @@ describe('G11: the policy of an inner folder may only narrow', () => {
     expect(await policy.mayWrite('src/ui/a.ts')).toMatchObject({ isAllowed: true })
     expect(await policy.mayWrite('src/app/a.ts')).toEqual({
       isAllowed: false,
-      reason: 'Nothing in writes.allow of src/app/.agent-policy.yaml matches "a.ts".',
+      reason: 'No pattern of writes.allow in src/app/.agent-policy.yaml matches "a.ts".',
     })
     expect(await policy.mayRun(['npm', 'start'])).toMatchObject({ isAllowed: true })
     expect(await policy.mayRun(['npm', 'start'], 'src/app/ui')).toMatchObject({ isAllowed: false })
@@ -396,8 +396,8 @@ describe('commands', () => {
     expect(await policy.mayRun(['npm', 'test', '--watch'])).toEqual({
       isAllowed: false,
       reason:
-        'Nothing in shell.allow of .agent-policy.yaml is the command "npm test --watch". ' +
-        '.agent-policy.yaml:9 allows "npm test" and no other arguments.',
+        'shell.allow in .agent-policy.yaml does not contain the command "npm test --watch". ' +
+        '.agent-policy.yaml:9 allows "npm test", but no other arguments.',
     })
   })
 

@@ -78,7 +78,7 @@ export function passResponsesRequest(request: CallerRequest, context: EncodeCont
   const finished = finishRequest(fitted, session, context, warnings, (field) =>
     // A member that the proxy added needs no warning.
     Object.hasOwn(value, field.split(/[.[]/, 1)[0] ?? '')
-      ? { code: 'refused_upstream', field, detail: 'the provider refused this field for the model before' }
+      ? { code: 'refused_upstream', field, detail: 'the provider has refused this field for this model' }
       : undefined,
   )
   const echo = settingsOf(body.value, body.continues)

@@ -972,7 +972,7 @@ const learnedRefusals: readonly Case[] = [
     body: { top_p: 0.5, seed: 1, temperature: 0 },
     sent: { top_p: undefined, seed: undefined, temperature: 0, stream_options: undefined },
     warnings: ['top_p', 'seed'].map(
-      (name) => `refused_upstream;${name}: the provider refused this field for the model before`,
+      (name) => `refused_upstream;${name}: the provider has refused this field for this model`,
     ),
   },
   {
@@ -999,7 +999,7 @@ const learnedRefusals: readonly Case[] = [
     sent: { max_tokens: undefined, max_completion_tokens: undefined },
     warnings: [
       'adapted;max_tokens: sent as max_completion_tokens',
-      'refused_upstream;max_completion_tokens: the provider refused this field for the model before',
+      'refused_upstream;max_completion_tokens: the provider has refused this field for this model',
     ],
   },
 ]

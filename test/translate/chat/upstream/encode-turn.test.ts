@@ -450,7 +450,7 @@ describe('parameters', () => {
     ])
     expect(
       encode({ fieldNames, sampling: { temperature: 0 } }, { learnedRefusals: ['field:temperature'] }).warnings,
-    ).toEqual(['refused_upstream;sampling.temperature: the provider refused this field for the model before'])
+    ).toEqual(['refused_upstream;sampling.temperature: the provider has refused this field for this model'])
   })
 
   test('for tools are left out where there are none', () => {
@@ -524,7 +524,7 @@ describe('parameters', () => {
       )
       expect(value).not.toHaveProperty('reasoning_effort')
       expect(warnings).toEqual([
-        'refused_upstream;output_config.effort: the provider refused this field for the model before',
+        'refused_upstream;output_config.effort: the provider has refused this field for this model',
       ])
     })
   })

@@ -192,7 +192,7 @@ test('what was learned is honoured by both coders of requests', () => {
   const model = traits('gpt-4.1')
   const learnedRefusal = recover(refusal("Unsupported parameter: 'temperature'"))?.learnedRefusal ?? ''
   const messages = [{ role: 'user', content: 'hi' }]
-  const warning = 'refused_upstream;temperature: the provider refused this field for the model before'
+  const warning = 'refused_upstream;temperature: the provider has refused this field for this model'
   const passed = pass({ model: 'm', messages, temperature: 0 }, { model, learnedRefusals: [learnedRefusal] })
   expect(passed.value).not.toHaveProperty('temperature')
   expect(passed.warnings).toEqual([warning])

@@ -18,7 +18,7 @@ const learnedRefusalRule: Rule = {
   source: 'parameters, refusals by name: the model has refused the parameter before, and will again',
   adapt: (request, { learnedRefusals }) => {
     const kept = withoutLearnedFields(request, learnedRefusals)
-    const detail = 'the provider refused this field for the model before'
+    const detail = 'the provider has refused this field for this model'
     return (
       kept && {
         patch: Object.fromEntries(kept.changes),

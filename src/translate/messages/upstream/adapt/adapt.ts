@@ -24,7 +24,7 @@ const learnedRefusalRule: Rule = {
         warnings: kept.fields.map((field) => ({
           code: 'refused_upstream',
           field,
-          detail: 'the provider refused this field for the model before',
+          detail: 'the provider has refused this field for this model',
         })),
       }
     )

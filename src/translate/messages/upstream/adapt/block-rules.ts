@@ -254,7 +254,7 @@ function adaptBlocks(blocks: readonly MessagesBlock[], walk: Walk): readonly Mes
 
 function adaptBlock(block: MessagesBlock, walk: Walk): MessagesBlock | readonly MessagesBlock[] {
   if (walk.refused.has(block.type)) {
-    walk.notes.add('refused_upstream', walk.field(), 'the provider refused blocks of this type before')
+    walk.notes.add('refused_upstream', walk.field(), 'the provider has refused blocks of this type')
     return NONE
   }
   let current = adaptResultContent(block, walk)

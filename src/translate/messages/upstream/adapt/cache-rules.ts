@@ -13,7 +13,7 @@ type Marked = Pick<MessagesRequest, 'tools' | 'system' | 'messages'>
 export const cacheRules: readonly Rule[] = [
   {
     name: 'a mark for the whole request put on its last block',
-    source: 'messages, unknown fields; Anthropic API reference, prompt caching, 2026-11: that is what it stands for',
+    source: 'messages, unknown fields; Anthropic API reference, prompt caching, 2026-11: its meaning',
     adapt: ({ body }) => {
       const mark = body['cache_control']
       if (mark === undefined) return undefined

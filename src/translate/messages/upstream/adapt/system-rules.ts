@@ -10,7 +10,7 @@ import type { Rule } from './rule.ts'
 export const systemRules: readonly Rule[] = [
   {
     name: 'leading system messages as system text',
-    source: 'messages, system messages: they stand behind a user message',
+    source: 'messages, system messages: they follow a user message',
     adapt: ({ body: { system, messages } }) => {
       const count = messages.findIndex(({ role }) => role !== 'system')
       const leading = count === -1 ? messages : messages.slice(0, count)

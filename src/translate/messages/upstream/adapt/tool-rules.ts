@@ -43,7 +43,7 @@ const rows: readonly ToolRow[] = [
     source: 'messages, tool types',
     adapt: (tool, _draft, { refusedTools }) => (refusedTools.has(tool.type ?? 'custom') ? undefined : tool),
     code: 'refused_upstream',
-    detail: 'the provider refused tools of this type before',
+    detail: 'the provider has refused tools of this type',
     perTool: true,
   },
   {
