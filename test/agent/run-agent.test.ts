@@ -184,6 +184,34 @@ test('what is attached goes with the message', async () => {
   expect(outcome.answer).toContain('data:image/png;base64,iVBORw0KGgo=')
 })
 
+const image = (bytes: number) => ({
+  name: 'a.png',
+  mediaType: 'image/png',
+  base64: Buffer.alloc(bytes).toString('base64'),
+})
+const images = (count: number) => Array.from({ length: count }, () => image(60))
+
+test.each(['gpt-4.1', 'gpt-5.4', 'claude-opus-4.7'])(
+  '%s: images of earlier messages that the model does not take are left out, new ones end the run',
+  async (model) => {
+    const { deps, task, demo, send } = await openAgent({ mode: 'chat', text: 'Look', settings: { model } })
+    // The limits are in the live list, which the first request for a model of the seeds does not wait for.
+    await expect.poll(async () => (await send('/v1/models')).text).toContain('claude-opus-4.7')
+    const first = await runAgent(deps, { ...task, attachments: images(15) })
+    expect(first.outcome).toBe('completed')
+    const second = await runAgent(deps, { ...task, attachments: images(15), history: first.items })
+    expect(second.outcome).toBe('completed')
+    expect(demo.log.at(-1)?.body.split('Image omitted')).toHaveLength(11)
+    const large = await runAgent(deps, { ...task, attachments: [image(3_300_000)], history: first.items })
+    expect(large).toMatchObject({
+      outcome: 'failed',
+      reason: expect.stringMatching(/this image has \d+ bytes; .* at most/),
+    })
+    const after = await runAgent(deps, { ...task, history: [...first.items, ...large.items] })
+    expect(after.outcome).toBe('completed')
+  },
+)
+
 test('the end of the workspace ends the run', async () => {
   const { deps, task } = await openAgent({ text: 'Hello' })
   const closed = AbortSignal.abort()
