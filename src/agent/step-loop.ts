@@ -24,6 +24,9 @@ const maxRepeats = 5
 /** A person's refusals in a row that end a run. */
 const maxRefusals = 3
 
+/** A message of so many contexts is not sent, because upstream refuses it whatever the error of the estimate. */
+const surelyTooLong = 2
+
 /** @param history of earlier runs, oldest first; what comes before its last summary is left out */
 export function startLoop(settings: LoopSettings, history: readonly TurnItem[], goal: TurnItem): LoopState {
   const summaryAt = history.findLastIndex(({ type }) => type === 'compaction')
@@ -111,6 +114,12 @@ function ask(state: LoopState): LoopStep {
   const model = modelOf(state)
   const { mode, overheadTokens, initiator } = state.settings
   const budget = promptBudget(model.contextTokens) - overheadTokens
+  const goal = state.items[state.goalAt]
+  const goalTokens = goal === undefined ? 0 : estimateItems([goal])
+  if (goalTokens > surelyTooLong * (model.contextTokens ?? Infinity)) {
+    const reason = `The message is too long: with its attachments it has about ${goalTokens} tokens, and ${model.name} reads ${model.contextTokens}.`
+    return finish(state, { outcome: 'failed', reason })
+  }
   const isTooLong = estimateItems(state.items) * state.scale > budget
   if (isTooLong && mode === 'agent' && state.shortenedAt < state.step && canShorten(state)) return shorten(state)
   const windowed = isTooLong && mode === 'chat' ? windowOf(state, budget) : state.items
