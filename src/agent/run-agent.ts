@@ -139,6 +139,8 @@ async function drive(deps: AgentDeps, task: AgentTask): Promise<AgentOutcome> {
     })
     const teller = createTeller({ mode, isNative, step, emit: task.emit })
     const call = { id: deps.randomId(), turn, model: model.name, signal, keyName, initiator }
+    // To encode attachments of 10 MB takes as long as everything before together.
+    await new Promise(setImmediate)
     const asked = await askModel(deps.runTurn, call, teller)
     push(asked.ok ? { type: 'answered', answer: asked.answer } : { type: 'ask_failed', failure: asked.failure })
   }

@@ -66,11 +66,11 @@ export function createOldRows(
   /** Deletes the first of these rows, oldest first. Returns the last that was deleted. */
   function deleteFirst(
     budget: Budget,
-    table: 'parts' | 'items' | 'events' | 'entries',
+    table: 'parts' | 'items' | 'texts' | 'events' | 'entries',
     rows: readonly z.infer<typeof sizedRow>[],
     isOld: (row: z.infer<typeof sizedRow>, at: number) => boolean = () => true,
   ): number | undefined {
-    const key = table === 'parts' || table === 'items' ? 'seq' : 'id'
+    const key = table === 'events' || table === 'entries' ? 'id' : 'seq'
     let last: number | undefined
     for (const [at, row] of rows.entries()) {
       if (isSpent(budget) || !isOld(row, at)) break
@@ -86,7 +86,8 @@ export function createOldRows(
 
   /** The last call for a run deletes the run itself. */
   function deleteRun(budget: Budget, id: string): void {
-    for (const table of ['parts', 'items'] as const) {
+    // `texts` after the `items` that refer to them.
+    for (const table of ['parts', 'items', 'texts'] as const) {
       const sql = `SELECT seq AS key, 0 AS timeMs, octet_length(data) AS size FROM ${table} WHERE run = ? ORDER BY seq LIMIT ?`
       deleteFirst(budget, table, all(sizedRow, sql, id, rowsAtOnce))
       if (isSpent(budget)) return

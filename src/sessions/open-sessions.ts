@@ -6,11 +6,12 @@ import { DatabaseError } from '../sqlite/database.ts'
 import { createCheckpoints } from './create-checkpoints.ts'
 import { createEventHub } from './event-hub.ts'
 import { endInterruptedRuns, parsePart, parseRunData } from './interrupted-runs.ts'
+import { joinItems, splitItems, type TextPiece } from './long-texts.ts'
 import { createPushes } from './pushes.ts'
 import { reportMessage, reportRun, type Part } from './run-record.ts'
 import { createRuns, refused } from './runs.ts'
 import { createSessionFile } from './session-file.ts'
-import type { EntryRow, RunRow, SessionStore } from './session-store.ts'
+import type { EntryRow, ItemsRow, RunRow, SessionStore } from './session-store.ts'
 import { createSessionWriter } from './session-writer.ts'
 import type { Sessions } from './sessions.ts'
 import type { Workspaces } from './workspaces.ts'
@@ -41,10 +42,10 @@ export interface SessionsDeps {
   readonly log: Logger
 }
 
-/** Of earlier items that a run gets, besides the newest: what the models with the largest context read. Characters. */
+/** Of earlier items that a run gets, besides the newest: what the models with the largest context read. Bytes. */
 const maxHistory = 4 * 1024 * 1024
 
-/** Of earlier items that are read without a pause. Characters. */
+/** Of earlier items that are read without a pause. Bytes. */
 const historyAtOnce = 256 * 1024
 
 /** Between two searches for what is too old. Ms. */
@@ -96,9 +97,9 @@ export function openSessions(deps: SessionsDeps): Sessions {
     flush: hub.flush,
     saveRun,
     savePart,
+    storeTexts,
     saveItems(session, run, items) {
-      const text = JSON.stringify(items)
-      writer.put(`items/${run}`, text.length, (store) => store.putItems(session, run, text))
+      writer.put(`items/${run}`, items.length, (store) => store.putItems(session, run, items))
     },
     randomId: deps.randomId,
     now,
@@ -192,6 +193,31 @@ export function openSessions(deps: SessionsDeps): Sessions {
     endPrune = setTimer(prune, hasMore === true ? pruneAgainMs : pruneEveryMs)
   }
 
+  async function storeTexts(run: string, items: AgentOutcome['items']): Promise<string | undefined> {
+    const { text, pieces } = splitItems(items)
+    for (const piece of pieces) {
+      const isLogLong = attempt((store) => {
+        store.write(() => store.putPiece(run, piece))
+        return store.hasLongLog()
+      })
+      if (isLogLong === undefined) return undefined
+      await (isLogLong ? checkpoints.run() : new Promise(setImmediate))
+    }
+    return text
+  }
+
+  async function readItems({ run, data }: ItemsRow): Promise<AgentTask['history']> {
+    const pieces: TextPiece[] = []
+    let seq = 0
+    for (;;) {
+      const piece = use((store) => store.pieceAfter(run, seq))
+      if (piece === undefined) return joinItems(data, pieces)
+      pieces.push(piece)
+      ;({ seq } = piece)
+      await new Promise(setImmediate)
+    }
+  }
+
   /** Reads a little at a time, because nothing else runs meanwhile. */
   async function earlierItems(sessionId: string): Promise<AgentTask['history']> {
     hub.flush()
@@ -202,9 +228,9 @@ export function openSessions(deps: SessionsDeps): Sessions {
     for (;;) {
       const found = use((store) => store.itemsBefore(sessionId, before))
       // An attached image is long as text, and cheap for a model.
-      if (runsOfItems.length > 0) length += found?.data.length ?? 0
+      if (runsOfItems.length > 0) length += found?.size ?? 0
       if (found === undefined || length > maxHistory) return runsOfItems.toReversed().flat()
-      runsOfItems.push(parseItems(found.data))
+      runsOfItems.push(await readItems(found))
       before = found.seq
       lengthAtOnce += found.data.length
       if (lengthAtOnce < historyAtOnce) continue
@@ -311,6 +337,3 @@ function reportEntry({ id, timeMs, data }: EntryRow): Readonly<Record<string, un
 }
 
 const entryData = z.record(z.string(), z.unknown())
-
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the column holds what `saveItems` was given
-const parseItems = (text: string): AgentTask['history'] => JSON.parse(text) as AgentTask['history']

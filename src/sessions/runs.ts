@@ -27,7 +27,12 @@ export interface RunsDeps {
   /** @param row called when it is stored: the text of the message may be long @param length of its text, in characters */
   readonly saveRun: (id: string, length: number, row: () => RunRow) => void
   readonly savePart: (run: string, part: Part) => void
-  readonly saveItems: (sessionId: string, run: string, items: AgentOutcome['items']) => void
+  /**
+   * Stores the long texts of the items a little at a time. Resolves with the remainder, for `saveItems`; undefined if they
+   * cannot be stored.
+   */
+  readonly storeTexts: (run: string, items: AgentOutcome['items']) => Promise<string | undefined>
+  readonly saveItems: (sessionId: string, run: string, items: string) => void
   readonly randomId: () => string
   /** Ms since epoch. */
   readonly now: () => number
@@ -175,7 +180,8 @@ export function createRuns(deps: RunsDeps): Runs {
       })
       const reason =
         outcome.outcome === 'cancelled' && run.cancelReason !== undefined ? run.cancelReason : outcome.reason
-      finish(run, { ...outcome, reason, files: [...outcome.files] }, outcome.items)
+      const items = outcome.items.length === 0 ? undefined : await deps.storeTexts(run.id, outcome.items)
+      finish(run, { ...outcome, reason, files: [...outcome.files] }, items)
     } catch (error) {
       if (signal.aborted) return finish(run, emptyEnd(run, 'cancelled', run.cancelReason ?? 'The run was cancelled.'))
       if (error instanceof Fault) return finish(run, emptyEnd(run, 'failed', wordError(error.error, run.id).message))
@@ -229,7 +235,7 @@ export function createRuns(deps: RunsDeps): Runs {
   function finish(
     run: Run,
     given: Omit<RunEnd, 'model'> & { readonly model?: string | undefined; readonly steps?: number },
-    items: AgentOutcome['items'] = [],
+    items?: string,
   ): void {
     if (run.state === 'ended') return
     for (const { kind, data } of run.parts.values()) {
@@ -254,7 +260,7 @@ export function createRuns(deps: RunsDeps): Runs {
     run.state = 'ended'
     publish(run.session.id, capEvent(toDone(run.id, run.data.step, end)))
     save(run)
-    if (items.length > 0) deps.saveItems(run.session.id, run.id, items)
+    if (items !== undefined) deps.saveItems(run.session.id, run.id, items)
     runs.delete(run.id)
     if (runsOf(run.session.id).length === 0) tellLifecycle(run, 'idle')
     flush()

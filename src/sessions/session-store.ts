@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { DatabaseError, inMemory, openDatabase, withDatabaseErrors } from '../sqlite/database.ts'
+import type { TextPiece } from './long-texts.ts'
 import { createOldRows, type OldRows } from './old-rows.ts'
 import { prepareSessions } from './prepare-sessions.ts'
 import { createSessionSql } from './session-sql.ts'
@@ -42,6 +43,16 @@ export interface EntryRow {
   readonly data: string
 }
 
+/** What a run adds to the history. */
+export interface ItemsRow {
+  readonly seq: number
+  readonly run: string
+  /** JSON. */
+  readonly data: string
+  /** With its long texts. Bytes. */
+  readonly size: number
+}
+
 export interface Page {
   readonly limit: number
   /** Only what is older than this one. */
@@ -55,6 +66,8 @@ export interface SessionStore extends OldRows {
   readonly putRun: (run: RunRow) => void
   readonly putPart: (part: PartRow) => void
   readonly putItems: (session: string, run: string, items: string) => void
+  /** A piece of a long text that the items of a run refer to. Stored before them. */
+  readonly putPiece: (run: string, piece: TextPiece) => void
   readonly putEvents: (events: readonly EventRow[]) => void
   readonly putEntry: (entry: Omit<EntryRow, 'id'>) => void
   readonly run: (id: string) => RunRow | undefined
@@ -64,7 +77,9 @@ export interface SessionStore extends OldRows {
   readonly partsOf: (run: string) => readonly PartRow[]
   readonly approval: (id: string) => PartRow | undefined
   /** The items of the newest run before this one, by the order of their storing. */
-  readonly itemsBefore: (session: string, seq: number) => { readonly seq: number; readonly data: string } | undefined
+  readonly itemsBefore: (session: string, seq: number) => ItemsRow | undefined
+  /** The next piece of the long texts of a run, in the order of their storing. `seq`: of the one before; 0 for the first. */
+  readonly pieceAfter: (run: string, seq: number) => (TextPiece & { readonly seq: number }) | undefined
   readonly eventsAfter: (id: number, session: string | undefined, limit: number) => readonly EventRow[]
   /** Of the newest event that was ever stored; 0 if there was none. */
   readonly lastEventId: () => number
@@ -116,7 +131,13 @@ const entryRow = z.object({
   data: z.string(),
 }) satisfies z.ZodType<EntryRow>
 const streamRow = z.object({ name: z.string(), entries: z.number(), lastMs: z.number() })
-const itemsRow = z.object({ seq: z.number(), data: z.string() })
+const itemsRow = z.object({
+  seq: z.number(),
+  run: z.string(),
+  data: z.string(),
+  size: z.number(),
+}) satisfies z.ZodType<ItemsRow>
+const pieceRow = z.object({ seq: z.number(), number: z.number(), data: z.string() })
 const valueRow = z.object({ value: z.number().nullable() })
 
 /** More than the limits of `prune` leave of usual messages. */
@@ -171,6 +192,9 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
     putItems: (session, run, items) => {
       change('INSERT OR REPLACE INTO items (session, run, data) VALUES (?, ?, ?)', session, run, items)
     },
+    putPiece: (run, { number, data }) => {
+      change('INSERT INTO texts (run, number, data) VALUES (?, ?, ?)', run, number, data)
+    },
     putEvents(events) {
       for (const { id, session, type, timeMs, data } of events) {
         change('INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?, ?)', id, session, type, timeMs, data)
@@ -202,10 +226,14 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
     itemsBefore: (session, seq) =>
       all(
         itemsRow,
-        'SELECT seq, data FROM items WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT 1',
+        `SELECT seq, run, data, octet_length(data)
+            + (SELECT coalesce(sum(octet_length(data)), 0) FROM texts WHERE texts.run = items.run) AS size
+          FROM items WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT 1`,
         session,
         seq,
       )[0],
+    pieceAfter: (run, seq) =>
+      all(pieceRow, 'SELECT seq, number, data FROM texts WHERE run = ? AND seq > ? ORDER BY seq LIMIT 1', run, seq)[0],
     eventsAfter: (id, session, limit) =>
       session === undefined
         ? all(eventRow, `SELECT ${eventColumns} FROM events WHERE id > ? ORDER BY id LIMIT ?`, id, limit)

@@ -1,7 +1,7 @@
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { AgentTask } from '../../src/agent/agent-task.ts'
 import { Fault } from '../../src/errors.ts'
-import { listenTo, openTestSessions, problemOf, waitingAgent } from './support.ts'
+import { listenTo, newFile, openTestSessions, problemOf, waitingAgent } from './support.ts'
 import type { TestAgent } from './support.ts'
 
 const writes = { callId: 'call-1', tool: 'mcp.edit.applyPatch', step: 1 } as const
@@ -270,6 +270,40 @@ test('programs hear when runs start and when a session is idle', async () => {
   const second = sessions.send('two')
   await ear.heard('done', ({ data }) => data['id'] === second)
   expect(heard).toHaveBeenCalledTimes(2)
+})
+
+test('long texts of the history are stored and read a little at a time, and come back as they were', async () => {
+  const words = 'Grüße, 世界 👋 "quoted" \n \ud800 '
+  // A piece may end in the middle of the emoji.
+  const texts = [0, 1, 2, 3].map((shift) => 'x'.repeat(shift) + words.repeat(2 ** 20 / words.length))
+  const items: AgentTask['history'] = [
+    { type: 'message', role: 'user', parts: texts.map((text) => ({ type: 'text', text })), path: '' },
+    item('{"longText":0}'),
+  ]
+  const histories: AgentTask['history'][] = []
+  const sessions = await openTestSessions({
+    file: await newFile(),
+    agent: async ({ history }) => {
+      histories.push(history)
+      return { items: histories.length === 1 ? items : [] }
+    },
+  })
+  let turns = 0
+  const count = (): void => {
+    turns += 1
+    turning = setImmediate(count)
+  }
+  let turning = setImmediate(count)
+  onTestFinished(() => clearImmediate(turning))
+  const ear = listenTo(sessions)
+  const first = sessions.send('Look at this')
+  await ear.heard('done', ({ data }) => data['id'] === first)
+  expect(turns).toBeGreaterThan(12)
+  turns = 0
+  const second = sessions.send('And?')
+  await ear.heard('done', ({ data }) => data['id'] === second)
+  expect(turns).toBeGreaterThan(12)
+  expect(histories[1]).toEqual(items)
 })
 
 test('a run is stored as ended, however large what it adds to the history', async () => {

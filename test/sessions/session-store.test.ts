@@ -125,6 +125,7 @@ test('old runs go with all their parts, by age and by number, and running ones s
       const id = `run-${number}`
       store.putRun({ ...run, id, state: number === 1 ? 'running' : 'ended', startedMs: number })
       store.putPart({ run: id, kind: 'call', key: 'a', data: '' })
+      store.putPiece(id, { number: 0, data: '"text"' })
       store.putItems('app', id, id)
     }
     store.putRun({ ...run, id: 'other', session: 'other', state: 'ended', startedMs: 1190 })
@@ -137,6 +138,8 @@ test('old runs go with all their parts, by age and by number, and running ones s
   ])
   expect(store.partsOf('run-5')).toEqual([])
   expect(itemsOf(store, 'app')).toHaveLength(21)
+  expect(store.pieceAfter('run-5', 0)).toBeUndefined()
+  expect(store.pieceAfter('run-1181', 0)).toMatchObject({ number: 0, data: '"text"' })
   prune(store, { sinceMs: 1195 })
   expect(store.runsOf('app', { limit: 500 })).toHaveLength(7)
   expect(store.run('other')).toBeUndefined()
@@ -162,6 +165,7 @@ test('what is forgotten is nowhere in the file', async () => {
   store.write(() => {
     store.putRun({ ...run, data: 'a-secret-of-app' })
     store.putItems('app', 'run-1', 'a-secret-of-app')
+    store.putPiece('run-1', { number: 0, data: 'a-secret-of-app' })
     store.putEvents([{ ...event(1), data: 'a-secret-of-app' }])
     store.putEntry({ session: 'app', stream: 's', timeMs: 1, data: 'a-secret-of-app' })
     store.putRun({ ...run, id: 'run-2', session: 'other', data: 'kept-of-other' })
