@@ -40,15 +40,17 @@ function* piecesOf(texts: readonly string[]): Iterable<TextPiece> {
   }
 }
 
-/** Reverses `splitItems`. */
-export function joinItems(text: string, pieces: readonly TextPiece[]): Items {
+export function readPiece({ data }: TextPiece): string {
+  return z.string().parse(JSON.parse(data))
+}
+
+/** Reverses `splitItems`. @param texts the pieces of each long text, by its number */
+export function joinItems(text: string, texts: ReadonlyMap<number, readonly string[]>): Items {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the column holds what `splitItems` made
-  if (pieces.length === 0) return JSON.parse(text) as Items
-  const texts = Map.groupBy(pieces, ({ number }) => number)
+  if (texts.size === 0) return JSON.parse(text) as Items
   const restore = (_key: string, value: unknown): unknown => {
     const found = place.safeParse(value)
-    if (!found.success) return value
-    return (texts.get(found.data.longText) ?? []).map(({ data }) => z.string().parse(JSON.parse(data))).join('')
+    return found.success ? (texts.get(found.data.longText) ?? []).join('') : value
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the column holds what `splitItems` made
   return JSON.parse(text, restore) as Items

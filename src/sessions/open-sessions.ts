@@ -6,7 +6,7 @@ import { DatabaseError } from '../sqlite/database.ts'
 import { createCheckpoints } from './create-checkpoints.ts'
 import { createEventHub } from './event-hub.ts'
 import { endInterruptedRuns, parsePart, parseRunData } from './interrupted-runs.ts'
-import { joinItems, splitItems, type TextPiece } from './long-texts.ts'
+import { joinItems, readPiece, splitItems } from './long-texts.ts'
 import { createPushes } from './pushes.ts'
 import { reportMessage, reportRun, type Part } from './run-record.ts'
 import { createRuns, refused } from './runs.ts'
@@ -207,12 +207,12 @@ export function openSessions(deps: SessionsDeps): Sessions {
   }
 
   async function readItems({ run, data }: ItemsRow): Promise<AgentTask['history']> {
-    const pieces: TextPiece[] = []
+    const texts = new Map<number, string[]>()
     let seq = 0
     for (;;) {
       const piece = use((store) => store.pieceAfter(run, seq))
-      if (piece === undefined) return joinItems(data, pieces)
-      pieces.push(piece)
+      if (piece === undefined) return joinItems(data, texts)
+      texts.set(piece.number, [...(texts.get(piece.number) ?? []), readPiece(piece)])
       ;({ seq } = piece)
       await new Promise(setImmediate)
     }

@@ -118,6 +118,17 @@ test('a chat reads, and has no tool that changes anything', async () => {
   expect(events.some((event) => event.type === 'approval')).toBe(false)
 })
 
+test('a file that exists cannot be created, and the model hears why', async () => {
+  const { deps, task, events, root } = await openAgent({
+    files: { 'a.txt': 'mine\n', '.agent-policy.yaml': 'writes:\n  allow: ["**"]\n' },
+    text: scriptOf({ calls: [{ tool: 'createFile', args: { path: 'a.txt', content: 'x\n' } }] }, { text: 'No.' }),
+  })
+  await runAgent(deps, task)
+  const messages = events.flatMap((event) => (event.type === 'tool' && event.state === 'ended' ? [event.message] : []))
+  expect(messages).toEqual([expect.stringContaining('a.txt exists already.')])
+  expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe('mine\n')
+})
+
 test('a model that does not answer is followed by the next one, which is told', async () => {
   const { deps, task, events, demo } = await openAgent({
     text: scriptOf({ error: { status: 429, models: ['gpt-4.1'] }, text: 'Hello' }),
