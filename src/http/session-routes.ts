@@ -75,7 +75,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
 
   app.get<{ Params: { id: string } }>('/sessions/:id/messages', { config }, async (request, reply) => {
     const { workspaces, sessions } = await open(reply)
-    return { messages: sessions.messages(findSession(workspaces, request.params.id), pageOf(request)) }
+    return { messages: await sessions.messages(findSession(workspaces, request.params.id), pageOf(request)) }
   })
 
   app.delete<{ Params: { id: string } }>('/sessions/:id/history', { config }, async (request, reply) => {

@@ -64,6 +64,8 @@ export function openSessions(deps: SessionsDeps): Sessions {
   const openedAt = { ms: now(), monotonicMs: monotonicMs() }
   let endPrune: (() => void) | undefined
   let entryCount = 0
+  /** Resolves when the runs that an earlier process has left are recorded as interrupted. */
+  let takenOver: Promise<void> = Promise.resolve()
 
   const file = createSessionFile({ file: deps.file, isOptional: deps.isOptional, maxBytes: deps.maxBytes, log }, onOpen)
   const checkpoints = createCheckpoints({ file: deps.file, attempt, isOpen: file.isOpen })
@@ -147,12 +149,18 @@ export function openSessions(deps: SessionsDeps): Sessions {
     return use(act)
   }
 
+  /** Otherwise a run that was interrupted would look as if it went on. */
+  async function waitForTakeover(): Promise<void> {
+    use(() => {})
+    await takenOver
+  }
+
   function onOpen(store: SessionStore): void {
     // A client with an id from another file learns that it has missed something.
     if (store.lastEventId() === 0) store.setPrunedTo(hub.newest() ?? Math.max(now() - 1, 0))
     const unfinished = store.unfinished().filter(({ id }) => runs.find(id) === undefined)
     endPrune ??= setTimer(prune, pruneAgainMs)
-    if (unfinished.length > 0) void endRunsOfEarlierProcess(unfinished)
+    if (unfinished.length > 0) takenOver = endRunsOfEarlierProcess(unfinished)
   }
 
   async function endRunsOfEarlierProcess(rows: readonly RunRow[]): Promise<void> {
@@ -268,7 +276,8 @@ export function openSessions(deps: SessionsDeps): Sessions {
       const part = read((store) => store.approval(approvalId))
       throw refused(part === undefined ? 'approval_not_found' : 'approval_decided')
     },
-    run(id) {
+    async run(id) {
+      await waitForTakeover()
       const running = runs.find(id)
       if (running !== undefined) return reportRun(running.row, running.data, running.parts)
       const row = read((store) => store.run(id))
@@ -280,11 +289,13 @@ export function openSessions(deps: SessionsDeps): Sessions {
         use((store) => store.partsOf(id)).flatMap((part) => parsePart(part) ?? []),
       )
     },
-    messages: (sessionId, page) =>
-      read((store) => store.runsOf(sessionId, page)).flatMap((row) => {
+    async messages(sessionId, page) {
+      await waitForTakeover()
+      return read((store) => store.runsOf(sessionId, page)).flatMap((row) => {
         const data = parseRunData(row)
         return data === undefined ? [] : [reportMessage(row, data)]
-      }),
+      })
+    },
     openRuns: runs.open,
     async forget(sessionId) {
       if (runs.open(sessionId).length > 0) throw refused('run_in_progress')

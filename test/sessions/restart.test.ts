@@ -82,7 +82,7 @@ test('a run that was interrupted is told so, with what was changed', async () =>
     reason: 'copilot-proxy stopped before the run started.',
     files: [],
   })
-  expect(sessions.run('run-1')).toMatchObject({
+  expect(await sessions.run('run-1')).toMatchObject({
     state: 'ended',
     outcome: 'interrupted',
     approvals: [{ approvalId: 'approval-1', state: 'expired' }],
@@ -98,6 +98,22 @@ test('a run that was interrupted is told so, with what was changed', async () =>
   const ids = ear.events.map(({ id }) => id)
   expect(ids).toEqual(ids.toSorted((one, other) => one - other))
   expect(ear.events.filter(({ type }) => type === 'done')).toHaveLength(2)
+})
+
+test('a run that was interrupted is never shown as going on', async () => {
+  const file = await leaveRun()
+  const slowChanges = async () => {
+    await new Promise(setImmediate)
+    return []
+  }
+  const first = await openTestSessions({ file, changes: slowChanges })
+  expect(await first.run('run-1')).toMatchObject({ state: 'ended', outcome: 'interrupted' })
+  first.close()
+  const second = await openTestSessions({ file: await leaveRun(), changes: slowChanges })
+  expect(await second.messages('id-of-app', { limit: 5 })).toMatchObject([
+    { id: 'run-1', state: 'ended', outcome: 'interrupted' },
+    { id: 'run-2', state: 'ended', outcome: 'interrupted' },
+  ])
 })
 
 test('a run that was interrupted is told once', async () => {
@@ -165,7 +181,9 @@ test('a file of a newer version is refused, and stays as it is', async () => {
   const sessions = await openTestSessions({ file })
   expect(problemOf(() => sessions.send('hello'))).toBe('sessions_unavailable')
   expect(problemOf(() => listenTo(sessions))).toBe('sessions_unavailable')
-  expect(problemOf(() => sessions.messages('id-of-app', { limit: 1 }))).toBe('sessions_unavailable')
+  await expect(sessions.messages('id-of-app', { limit: 1 })).rejects.toMatchObject({
+    error: { problem: 'sessions_unavailable' },
+  })
   expect(readFileSync(file).equals(before)).toBe(true)
 })
 
@@ -217,11 +235,11 @@ test('a process whose sessions are optional runs without a record while another 
   second.send('two')
   await ear.heard('done')
   expect((await ear.heard('error')).data).toMatchObject({ code: 'sessions_not_stored' })
-  expect(first.messages('id-of-app', { limit: 5 })).toMatchObject([{ text: 'one' }])
+  expect(await first.messages('id-of-app', { limit: 5 })).toMatchObject([{ text: 'one' }])
   const third = await openTestSessions({ file, randomId: () => 'run-3' })
   expect(problemOf(() => third.send('three'))).toBe('sessions_unavailable')
   await first.stop(0)
   first.close()
   third.send('three')
-  expect(third.messages('id-of-app', { limit: 5 })).toMatchObject([{ text: 'one' }, { text: 'three' }])
+  expect(await third.messages('id-of-app', { limit: 5 })).toMatchObject([{ text: 'one' }, { text: 'three' }])
 })

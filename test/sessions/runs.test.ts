@@ -43,7 +43,7 @@ test('a run is told from its message to its end, and kept', async () => {
     usage: { inputTokens: 3, outputTokens: 2, cachedInputTokens: 1, credits: 0.5 },
     steps: 1,
   })
-  expect(sessions.run(id)).toMatchObject({
+  expect(await sessions.run(id)).toMatchObject({
     id,
     state: 'ended',
     text: 'Hi',
@@ -51,7 +51,7 @@ test('a run is told from its message to its end, and kept', async () => {
     answer: 'Hello',
     requests: 1,
   })
-  expect(sessions.messages('id-of-app', { limit: 5 })).toMatchObject([
+  expect(await sessions.messages('id-of-app', { limit: 5 })).toMatchObject([
     {
       id,
       text: 'Hi',
@@ -183,7 +183,7 @@ test('the first of two decisions wins', async () => {
   const asked = await ear.heard('approval')
   expect(asked.data).toMatchObject({ id, approvalId: 'approval-1', state: 'pending', diff: patch, paths: ['a.txt'] })
   expect(sessions.openRuns('id-of-app')).toMatchObject([{ id, state: 'waiting', step: 1 }])
-  expect(sessions.run(id)).toMatchObject({
+  expect(await sessions.run(id)).toMatchObject({
     state: 'waiting',
     approvals: [{ approvalId: 'approval-1', state: 'pending' }],
   })
@@ -192,7 +192,7 @@ test('the first of two decisions wins', async () => {
   expect(problemOf(() => sessions.decide('unknown', 'once'))).toBe('approval_not_found')
   await ear.heard('done')
   expect(problemOf(() => sessions.decide('approval-1', 'refuse'))).toBe('approval_decided')
-  expect(sessions.run(id)).toMatchObject({
+  expect(await sessions.run(id)).toMatchObject({
     answer: 'once',
     approvals: [{ approvalId: 'approval-1', state: 'once', diff: patch }],
     steps: [{ step: 1, calls: [{ callId: 'call-1', outcome: 'ok', durationMs: 5, args: { unifiedDiff: patch } }] }],
@@ -232,7 +232,7 @@ test('a workspace that is removed takes its runs with it, those that wait includ
     })
   }
   expect((await ear.heard('lifecycle', ({ data }) => data['state'] === 'removed')).data).toMatchObject({ name: 'app' })
-  expect(sessions.run(other)).toMatchObject({ state: 'running' })
+  expect(await sessions.run(other)).toMatchObject({ state: 'running' })
 })
 
 test('a stop ends every run with an event, and accepts no more', async () => {
@@ -314,7 +314,9 @@ test('a run is stored as ended, however large what it adds to the history', asyn
   const ear = listenTo(sessions)
   const id = sessions.send('Look at this')
   await ear.heard('done')
-  expect(sessions.messages('id-of-app', { limit: 5 })).toMatchObject([{ id, state: 'ended', outcome: 'completed' }])
+  expect(await sessions.messages('id-of-app', { limit: 5 })).toMatchObject([
+    { id, state: 'ended', outcome: 'completed' },
+  ])
 })
 
 test('history can be deleted, but not during a run', async () => {
@@ -332,9 +334,9 @@ test('history can be deleted, but not during a run', async () => {
   sessions.cancel(waiting)
   await ear.heard('done', ({ data }) => data['id'] === waiting)
   await sessions.forget('id-of-app')
-  expect(sessions.messages('id-of-app', { limit: 5 })).toEqual([])
-  expect(problemOf(() => sessions.run(id))).toBe('run_not_found')
-  expect(sessions.messages('id-of-other', { limit: 5 })).toHaveLength(1)
+  expect(await sessions.messages('id-of-app', { limit: 5 })).toEqual([])
+  await expect(sessions.run(id)).rejects.toMatchObject({ error: { problem: 'run_not_found' } })
+  expect(await sessions.messages('id-of-other', { limit: 5 })).toHaveLength(1)
   const late = listenTo(sessions, { after: 0 })
   expect(late.events.filter(({ data }) => data['sessionId'] === 'id-of-app')).toEqual([])
   expect(late.events.some(({ data }) => data['sessionId'] === 'id-of-other')).toBe(true)
