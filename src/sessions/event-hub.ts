@@ -21,7 +21,7 @@ interface Listening {
 export interface EventHubDeps {
   /** Stores events; false: they could not be stored now. */
   readonly save: (events: readonly EventRow[]) => boolean
-  /** The stored events after this one; undefined: they cannot be read. */
+  /** The next stored events after this one, at most `limit`; none if there are none; undefined: they cannot be read. */
   readonly read: (after: number, session: string | undefined, limit: number) => readonly EventRow[] | undefined
   /** Stored events up to this id may have been deleted. */
   readonly prunedTo: () => number
@@ -209,7 +209,7 @@ export function createEventHub(deps: EventHubDeps): EventHub {
     }
     if (isInMemory) return { text, last: end }
     // After its last row, the file has nothing before the events in memory.
-    return { text, last: rows.length < pageEvents ? Math.max(last, Math.min(end, firstKept - 1)) : last }
+    return { text, last: rows.length === 0 ? Math.max(last, Math.min(end, firstKept - 1)) : last }
   }
 
   function catchUp(listener: Listener): void {

@@ -71,7 +71,7 @@ export interface SessionStore extends OldRows {
   readonly putEvents: (events: readonly EventRow[]) => void
   readonly putEntry: (entry: Omit<EntryRow, 'id'>) => void
   readonly run: (id: string) => RunRow | undefined
-  /** The newest last. */
+  /** The newest last. Fewer than the limit if they are long. */
   readonly runsOf: (session: string, page: Page) => readonly RunRow[]
   readonly unfinished: () => readonly RunRow[]
   readonly partsOf: (run: string) => readonly PartRow[]
@@ -80,6 +80,7 @@ export interface SessionStore extends OldRows {
   readonly itemsBefore: (session: string, seq: number) => ItemsRow | undefined
   /** The next piece of the long texts of a run, in the order of their storing. `seq`: of the one before; 0 for the first. */
   readonly pieceAfter: (run: string, seq: number) => (TextPiece & { readonly seq: number }) | undefined
+  /** Fewer than the limit if they are long; none only if there are none. */
   readonly eventsAfter: (id: number, session: string | undefined, limit: number) => readonly EventRow[]
   /** Of the newest event that was ever stored; 0 if there was none. */
   readonly lastEventId: () => number
@@ -139,9 +140,21 @@ const itemsRow = z.object({
 }) satisfies z.ZodType<ItemsRow>
 const pieceRow = z.object({ seq: z.number(), number: z.number(), data: z.string() })
 const valueRow = z.object({ value: z.number().nullable() })
+const sizeRow = z.object({ key: z.number(), size: z.number() })
 
 /** More than the limits of `prune` leave of usual messages. */
 const defaultMaxBytes = 2 ** 31
+
+/** Of rows that are read at once: nothing else runs in this process meanwhile. Bytes. */
+const maxRuns = 4 * 1024 * 1024
+const maxEvents = 256 * 1024
+
+/** The key of the last row before the sum exceeds `most`; at least of the first one. */
+function lastWithin(rows: readonly z.infer<typeof sizeRow>[], most: number): number | undefined {
+  let sum = 0
+  const over = rows.findIndex(({ size }, at) => (sum += size) > most && at > 0)
+  return rows.at(over === -1 ? -1 : over - 1)?.key
+}
 
 /** A write-ahead log of this size is moved into the file. Bytes, roughly. */
 const longLog = 512 * 1024
@@ -179,6 +192,8 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
       id,
     )
   }
+  const seqOf = (run: string): number | undefined =>
+    all(valueRow, 'SELECT seq AS value FROM runs WHERE id = ?', run)[0]?.value ?? undefined
   const prunedTo = (): number => all(valueRow, `SELECT value FROM meta WHERE name = 'pruned_to'`)[0]?.value ?? 0
 
   return {
@@ -204,22 +219,15 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
       change('INSERT INTO entries (session, stream, time_ms, data) VALUES (?, ?, ?, ?)', session, stream, timeMs, data)
     },
     run: (id) => all(runRow, `SELECT ${runColumns} FROM runs WHERE id = ?`, id)[0],
-    runsOf: (session, { limit, before }) =>
-      before === undefined
-        ? all(
-            runRow,
-            `SELECT ${runColumns} FROM runs WHERE session = ? ORDER BY seq DESC LIMIT ?`,
-            session,
-            limit,
-          ).toReversed()
-        : all(
-            runRow,
-            `SELECT ${runColumns} FROM runs WHERE session = ? AND seq < (SELECT seq FROM runs WHERE id = ?)
-              ORDER BY seq DESC LIMIT ?`,
-            session,
-            before,
-            limit,
-          ).toReversed(),
+    runsOf(session, { limit, before }) {
+      const below = before === undefined ? Number.MAX_SAFE_INTEGER : (seqOf(before) ?? 0)
+      const sizes = `SELECT seq AS key, octet_length(data) AS size FROM runs WHERE session = ? AND seq < ?
+        ORDER BY seq DESC LIMIT ?`
+      const first = lastWithin(all(sizeRow, sizes, session, below, limit), maxRuns)
+      if (first === undefined) return []
+      const rows = `SELECT ${runColumns} FROM runs WHERE session = ? AND seq >= ? AND seq < ? ORDER BY seq`
+      return all(runRow, rows, session, first, below)
+    },
     unfinished: () => all(runRow, `SELECT ${runColumns} FROM runs WHERE state <> 'ended' ORDER BY seq`),
     partsOf: (run) => all(partRow, 'SELECT run, kind, key, data FROM parts WHERE run = ? ORDER BY seq', run),
     approval: (id) => all(partRow, `SELECT run, kind, key, data FROM parts WHERE kind = 'approval' AND key = ?`, id)[0],
@@ -234,16 +242,14 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
       )[0],
     pieceAfter: (run, seq) =>
       all(pieceRow, 'SELECT seq, number, data FROM texts WHERE run = ? AND seq > ? ORDER BY seq LIMIT 1', run, seq)[0],
-    eventsAfter: (id, session, limit) =>
-      session === undefined
-        ? all(eventRow, `SELECT ${eventColumns} FROM events WHERE id > ? ORDER BY id LIMIT ?`, id, limit)
-        : all(
-            eventRow,
-            `SELECT ${eventColumns} FROM events WHERE session = ? AND id > ? ORDER BY id LIMIT ?`,
-            session,
-            id,
-            limit,
-          ),
+    eventsAfter(id, session, limit) {
+      const where = session === undefined ? 'WHERE id > ?' : 'WHERE session = ? AND id > ?'
+      const values = session === undefined ? [id] : [session, id]
+      const sizes = `SELECT id AS key, octet_length(data) AS size FROM events ${where} ORDER BY id LIMIT ?`
+      const last = lastWithin(all(sizeRow, sizes, ...values, limit), maxEvents)
+      if (last === undefined) return []
+      return all(eventRow, `SELECT ${eventColumns} FROM events ${where} AND id <= ? ORDER BY id`, ...values, last)
+    },
     lastEventId: () => Math.max(all(valueRow, 'SELECT max(id) AS value FROM events')[0]?.value ?? 0, prunedTo()),
     prunedTo,
     setPrunedTo,

@@ -101,6 +101,24 @@ test('pages go back from the newest', () => {
   ])
 })
 
+test('reads long rows a few at a time, so that nothing waits long for it', () => {
+  const store = open()
+  const data = 'x'.repeat(1_000_000)
+  store.write(() => {
+    for (let number = 1; number <= 9; number += 1) {
+      store.putRun({ ...run, id: `run-${number}`, data })
+      store.putEvents([{ ...event(number), data }])
+    }
+  })
+  const ids = (before?: string) => store.runsOf('app', { limit: 100, before }).map(({ id }) => id)
+  expect(ids()).toEqual(['run-6', 'run-7', 'run-8', 'run-9'])
+  expect(ids('run-6')).toEqual(['run-2', 'run-3', 'run-4', 'run-5'])
+  expect(ids('run-2')).toEqual(['run-1'])
+  expect(store.eventsAfter(0, undefined, 100).map(({ id }) => id)).toEqual([1])
+  expect(store.eventsAfter(8, 'app', 100).map(({ id }) => id)).toEqual([9])
+  expect(store.eventsAfter(9, 'app', 100)).toEqual([])
+})
+
 /** The items of a session, the newest first. */
 function itemsOf(store: SessionStore, session: string): readonly string[] {
   const items: string[] = []
