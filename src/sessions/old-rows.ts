@@ -92,8 +92,11 @@ export function createOldRows(
       deleteFirst(budget, table, all(sizedRow, sql, id, rowsAtOnce))
       if (isSpent(budget)) return
     }
+    const size = numberOf('SELECT octet_length(data) AS value FROM runs WHERE id = ?', id) ?? 0
     change('DELETE FROM runs WHERE id = ?', id)
+    addLogged(size)
     budget.rows -= 1
+    budget.bytes -= size
   }
 
   function pruneRuns(budget: Budget, session: string, { sinceMs, runsPerSession }: KeepLimits): void {

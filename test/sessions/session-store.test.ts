@@ -217,6 +217,18 @@ test('deletes large rows a few at a time, so that nothing waits long for it', ()
   expect(counts.every((count, at) => count >= (counts[at - 1] ?? 12) - 2)).toBe(true)
 })
 
+test('deletes long runs a few at a time, too', () => {
+  const store = open()
+  store.write(() => {
+    for (let number = 1; number <= 6; number += 1) {
+      store.putRun({ ...run, id: `run-${number}`, state: 'ended', data: 'x'.repeat(200_000) })
+    }
+  })
+  const counts: number[] = []
+  while (store.forget('app', { run: 6, event: 0, entry: 0 })) counts.push(store.runsOf('app', { limit: 9 }).length)
+  expect(counts).toEqual([4, 2, 0])
+})
+
 test('each session is pruned in its turn, also one without runs', () => {
   const store = open()
   store.write(() => {
