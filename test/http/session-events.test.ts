@@ -54,6 +54,7 @@ test('a listener that reads fast gets what it has missed over many turns of the 
   let turning = setImmediate(count)
   onTestFinished(() => clearImmediate(turning))
   const bytesOfTurn = new Map<number, number>()
+  // oxlint-disable-next-line typescript/unbound-method -- called with its response below
   const write = ServerResponse.prototype.write
   const spy = vi.spyOn(ServerResponse.prototype, 'write').mockImplementation(function (this: ServerResponse, ...args) {
     bytesOfTurn.set(turn, (bytesOfTurn.get(turn) ?? 0) + Buffer.byteLength(args[0]))

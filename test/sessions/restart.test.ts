@@ -100,12 +100,14 @@ test('a run that was interrupted is told so, with what was changed', async () =>
   expect(ear.events.filter(({ type }) => type === 'done')).toHaveLength(2)
 })
 
+/** A journal that takes a while to read. */
+async function slowChanges(): Promise<readonly FileChange[]> {
+  await new Promise(setImmediate)
+  return []
+}
+
 test('a run that was interrupted is never shown as going on', async () => {
   const file = await leaveRun()
-  const slowChanges = async () => {
-    await new Promise(setImmediate)
-    return []
-  }
   const first = await openTestSessions({ file, changes: slowChanges })
   expect(await first.run('run-1')).toMatchObject({ state: 'ended', outcome: 'interrupted' })
   first.close()
