@@ -52,21 +52,21 @@ const charactersPerToken = 4
  * this does what it decides, one thing at a time. Never rejects: failures are outcomes.
  */
 export async function runAgent(deps: AgentDeps, task: AgentTask): Promise<AgentOutcome> {
+  const boundary = `data-${deps.randomId().replaceAll('-', '').slice(0, 12)}`
   try {
-    return await drive(deps, task)
+    return await drive(deps, task, boundary)
   } catch (error) {
     deps.log.error({ err: error, run: task.id }, 'a run failed unexpectedly')
     const reason = error instanceof Error ? error.message : 'The run failed.'
     const usage = { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 }
     const none = { answer: '', files: [], steps: 0, requests: 0, usage, model: undefined }
-    return { outcome: 'failed', reason, summary: reason, ...none, items: [goalOf(task)] }
+    return { outcome: 'failed', reason, summary: reason, ...none, items: [goalOf(task, boundary)] }
   }
 }
 
-async function drive(deps: AgentDeps, task: AgentTask): Promise<AgentOutcome> {
+async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promise<AgentOutcome> {
   const { session, mode, settings, keyName } = task
   await deps.tools.prepare?.(session)
-  const boundary = `data-${deps.randomId().replaceAll('-', '').slice(0, 12)}`
   const toolSet = (): ToolSet => createToolSet(deps.tools, session, mode)
   const models = modelsOf(deps, task)
   const loopSettings: LoopSettings = {
@@ -80,7 +80,7 @@ async function drive(deps: AgentDeps, task: AgentTask): Promise<AgentOutcome> {
   }
   const largest = Math.max(...models.map(({ contextTokens }) => promptBudget(contextTokens)))
   const history = await newestItems(task.history, 2 * largest)
-  let state = startLoop(loopSettings, history, goalOf(task))
+  let state = startLoop(loopSettings, history, goalOf(task, boundary))
   const events: LoopEvent[] = []
   let wake: (() => void) | undefined
   const push = (event: LoopEvent): void => {

@@ -203,15 +203,21 @@ export function openSessions(deps: SessionsDeps): Sessions {
 
   async function storeTexts(run: string, items: AgentOutcome['items']): Promise<string | undefined> {
     const { text, pieces } = splitItems(items)
-    for (const piece of pieces) {
-      const isLogLong = attempt((store) => {
-        store.write(() => store.putPiece(run, piece))
-        return store.hasLongLog()
-      })
-      if (isLogLong === undefined) return undefined
-      await (isLogLong ? checkpoints.run() : new Promise(setImmediate))
+    try {
+      for (const piece of pieces) {
+        const isLogLong = file.use((store) => {
+          store.write(() => store.putPiece(run, piece))
+          return store.hasLongLog()
+        })
+        await (isLogLong ? checkpoints.run() : new Promise(setImmediate))
+      }
+      return text
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) throw error
+      log.error({ problem: error.problem, run }, `a run cannot be added to the history: ${error.message}`)
+      tellFailure(error)
+      return undefined
     }
-    return text
   }
 
   async function readItems({ run, data }: ItemsRow): Promise<AgentTask['history']> {

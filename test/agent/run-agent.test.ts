@@ -191,7 +191,9 @@ test('what is attached goes with the message', async () => {
       { name: 'dot.png', mediaType: 'image/png', base64: 'iVBORw0KGgo=' },
     ],
   })
-  expect(outcome.answer).toContain('a note')
+  // As data, within the marks that the system prompt names.
+  const mark = /mark (data-\w+)/.exec(outcome.answer)?.[1]
+  expect(outcome.answer).toContain(String.raw`[${mark} begin: attached file \"note.txt\"]\na note\n[${mark} end]`)
   expect(outcome.answer).toContain('data:image/png;base64,iVBORw0KGgo=')
 })
 

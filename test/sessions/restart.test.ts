@@ -226,6 +226,19 @@ test('a full disk ends no run: it is told and logged once, and what was kept in 
   expect(sessions.log.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
 })
 
+test('a disk that is too full for an attachment ends no run, and it is told', async () => {
+  const text = 'x'.repeat(2 * 2 ** 20)
+  const sessions = await openTestSessions({
+    file: await newFile(),
+    maxBytes: 2 ** 20,
+    agent: async () => ({ items: [{ type: 'message', role: 'user', parts: [{ type: 'text', text }], path: '' }] }),
+  })
+  const ear = listenTo(sessions)
+  const id = sessions.send('Look')
+  expect((await ear.heard('done')).data).toMatchObject({ id, outcome: 'completed' })
+  expect(ear.events.filter(({ type }) => type === 'error').map(({ data }) => data['code'])).toEqual(['disk_full'])
+})
+
 test('a process whose sessions are optional runs without a record while another one has the file, and says so', async () => {
   const file = await newFile()
   const first = await openTestSessions({ file })
