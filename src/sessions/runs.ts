@@ -5,7 +5,7 @@ import { Fault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { Session } from '../tools/session.ts'
 import { wordError } from '../translate/parts/error-wording.ts'
-import { capEvent } from './cap-event.ts'
+import { capDiffs, capEvent } from './cap-event.ts'
 import { filesOfDiffs, partOf, toDone, usedBy } from './run-record.ts'
 import type { Part, RunData, RunEnd, RunState } from './run-record.ts'
 import type { RunEvent, SessionEvent } from './session-event.ts'
@@ -251,7 +251,7 @@ export function createRuns(deps: RunsDeps): Runs {
       summary,
       answer,
       requests,
-      files,
+      files: capDiffs(files),
       usage,
       ...(model !== undefined && { model }),
     }

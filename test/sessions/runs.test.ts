@@ -272,6 +272,19 @@ test('programs hear when runs start and when a session is idle', async () => {
   expect(heard).toHaveBeenCalledTimes(2)
 })
 
+test('the record of a run keeps the start of a long diff', async () => {
+  const file = { path: 'a.txt', change: 'created', added: 1_000_000, removed: 0 } as const
+  const sessions = await openTestSessions({
+    agent: async () => ({ files: [{ ...file, diff: '+\n'.repeat(1_000_000) }] }),
+  })
+  const ear = listenTo(sessions)
+  const id = sessions.send('Write it')
+  await ear.heard('done')
+  const { files } = await sessions.run(id)
+  expect(files).toMatchObject([file])
+  expect(files[0]?.diff).toMatch(/^\+\n[+\n]{250000,270000}…$/)
+})
+
 test('long texts of the history are stored and read a little at a time, and come back as they were', async () => {
   const words = 'Grüße, 世界 👋 "quoted" \n \ud800 '
   // A piece may end in the middle of the emoji.
