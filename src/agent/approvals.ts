@@ -20,7 +20,7 @@ export function wantApproval(state: LoopState, request: ApprovalRequest): LoopSt
     commands: [
       // A client may answer as soon as it sees the event, so the question must be registered before.
       { type: 'ask_person', request },
-      { type: 'tell', event: { type: 'approval', approvalId, callId, tool, state: 'pending', ...shown } },
+      { type: 'emit', event: { type: 'approval', approvalId, callId, tool, state: 'pending', ...shown } },
     ],
   }
 }
@@ -39,7 +39,7 @@ export function decideApproval(state: LoopState, decision: ApprovalDecision | 'e
   const { commands } = settle(decided, isAllowed)
   return {
     state: decided,
-    commands: [{ type: 'tell', event: { type: 'approval', approvalId, callId, tool, state: decision } }, ...commands],
+    commands: [{ type: 'emit', event: { type: 'approval', approvalId, callId, tool, state: decision } }, ...commands],
   }
 }
 

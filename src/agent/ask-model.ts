@@ -22,11 +22,11 @@ export type Asked =
   | { readonly ok: true; readonly answer: Answer }
   | { readonly ok: false; readonly failure: AskFailure }
 
-/** Sends one request to a model. Calls `tell` with each event of the answer as it arrives. */
+/** Sends one request to a model. Calls `onEvent` with each event of the answer as it arrives. */
 export async function askModel(
   runTurn: RunTurn,
   call: Parameters<RunTurn>[0],
-  tell: (event: TurnEvent, model: string) => void,
+  onEvent: (event: TurnEvent, model: string) => void,
 ): Promise<Asked> {
   const parts = new Map<number, DraftPart>()
   let stop: TurnStop = 'end'
@@ -37,7 +37,7 @@ export async function askModel(
       addToDraft(parts, event)
       if (event.type === 'usage') ({ usage } = event)
       else if (event.type === 'stop') stop = event.reason
-      tell(event, model.id)
+      onEvent(event, model.id)
     }
     const items = draftedItems(parts)
     return { ok: true, answer: { items, text: textOf(items), stop, usage, model: model.id } }
@@ -66,7 +66,7 @@ function textOf(items: readonly TurnItem[]): string {
 const maxHeld = 300
 
 /** Returns a function that emits the events of an answer as fragments. */
-export function createTeller(how: {
+export function createFragments(how: {
   readonly mode: 'chat' | 'agent'
   /** If false, the text of an agent's answer is JSON for this program and no fragment shows it. */
   readonly isNative: boolean
@@ -76,15 +76,15 @@ export function createTeller(how: {
   const { mode, isNative, step, emit } = how
   let held = ''
   let isHolding = mode === 'agent'
-  const tell = (kind: FragmentEvent['kind'], text: string, model: string): void => {
+  const emitFragment = (kind: FragmentEvent['kind'], text: string, model: string): void => {
     if (text !== '') emit({ type: 'fragment', kind, text, step, model })
   }
   const release = (kind: FragmentEvent['kind'], model: string): void => {
-    tell(kind, held, model)
+    emitFragment(kind, held, model)
     held = ''
   }
   return (event, model) => {
-    if (event.type === 'think.delta') tell('thinking', event.text, model)
+    if (event.type === 'think.delta') emitFragment('thinking', event.text, model)
     if (!isNative && mode === 'agent') return
     if (event.type === 'text.delta' || event.type === 'refusal.delta') {
       held += event.text

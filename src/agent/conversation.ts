@@ -4,11 +4,11 @@ import type { AgentTask } from './agent-task.ts'
 import { capText } from './describe-result.ts'
 import { frame } from './prompts.ts'
 
-/** Returns the user's message with its attachments. */
-export function goalOf({ text, attachments }: Pick<AgentTask, 'text' | 'attachments'>): MessageItem {
+/** Returns the user's message with its attachments. The text of an attached file is framed as data, like that of a file that was read. */
+export function goalOf({ text, attachments }: Pick<AgentTask, 'text' | 'attachments'>, boundary: string): MessageItem {
   const parts: readonly TurnPart[] = attachments.map((attachment) =>
     'text' in attachment
-      ? { type: 'text', text: `Attached file ${JSON.stringify(attachment.name)}:\n${attachment.text}` }
+      ? { type: 'text', text: frame(boundary, `attached file ${JSON.stringify(attachment.name)}`, attachment.text) }
       : { type: 'image', source: { type: 'base64', mediaType: attachment.mediaType, data: attachment.base64 } },
   )
   return { type: 'message', role: 'user', parts: [...parts, { type: 'text', text }], path: '' }

@@ -138,7 +138,7 @@ export type LoopEvent =
   | { readonly type: 'stop'; readonly ending: Ending }
 
 export type LoopCommand =
-  | { readonly type: 'tell'; readonly event: AgentEvent }
+  | { readonly type: 'emit'; readonly event: AgentEvent }
   | {
       readonly type: 'ask'
       readonly model: ModelChoice

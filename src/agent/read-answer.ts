@@ -19,7 +19,7 @@ export function readAnswer(answer: Answer, step: number, isNative: boolean): Rea
 function readNative({ items, text, stop }: Answer): Reading {
   const isCut = cutStops.has(stop)
   const calls = items.filter((item) => item.type === 'tool_call').map((item) => toCall(item, isCut))
-  // `createTeller` has emitted the text before the calls already.
+  // `createFragments` has emitted the text before the calls already.
   if (calls.length > 0) return { kind: 'calls', calls, commentary: '' }
   if (text.trim() === '') return { kind: 'unusable', correction: emptyCorrection, reason: emptyReason(stop) }
   return { kind: 'final', text, isCut }

@@ -3,7 +3,7 @@ import type { Tools } from '../tools/tool.ts'
 import { createTurn, userMessage } from '../translate/turn-request.ts'
 import type { TurnItem } from '../translate/turn.ts'
 import type { AgentOutcome, AgentTask, ApprovalRequest } from './agent-task.ts'
-import { askModel, createTeller, type RunTurn } from './ask-model.ts'
+import { askModel, createFragments, type RunTurn } from './ask-model.ts'
 import { createChangeRecord } from './change-record.ts'
 import { estimateItems, newestItems, promptBudget } from './context-size.ts'
 import { goalOf, recordOf, requestItems } from './conversation.ts'
@@ -52,21 +52,21 @@ const charactersPerToken = 4
  * command, and this function runs it. Never rejects: failures are outcomes.
  */
 export async function runAgent(deps: AgentDeps, task: AgentTask): Promise<AgentOutcome> {
+  const boundary = `data-${deps.randomId().replaceAll('-', '').slice(0, 12)}`
   try {
-    return await drive(deps, task)
+    return await drive(deps, task, boundary)
   } catch (error) {
     deps.log.error({ err: error, run: task.id }, 'a run failed unexpectedly')
     const reason = error instanceof Error ? error.message : 'The run failed.'
     const usage = { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 }
     const none = { answer: '', files: [], steps: 0, requests: 0, usage, model: undefined }
-    return { outcome: 'failed', reason, summary: reason, ...none, items: [goalOf(task)] }
+    return { outcome: 'failed', reason, summary: reason, ...none, items: [goalOf(task, boundary)] }
   }
 }
 
-async function drive(deps: AgentDeps, task: AgentTask): Promise<AgentOutcome> {
+async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promise<AgentOutcome> {
   const { session, mode, settings, keyName } = task
   await deps.tools.prepare?.(session)
-  const boundary = `data-${deps.randomId().replaceAll('-', '').slice(0, 12)}`
   const toolSet = (): ToolSet => createToolSet(deps.tools, session, mode)
   const models = modelsOf(deps, task)
   const loopSettings: LoopSettings = {
@@ -80,7 +80,7 @@ async function drive(deps: AgentDeps, task: AgentTask): Promise<AgentOutcome> {
   }
   const largest = Math.max(...models.map(({ contextTokens }) => promptBudget(contextTokens)))
   const history = await newestItems(task.history, 2 * largest)
-  let state = startLoop(loopSettings, history, goalOf(task))
+  let state = startLoop(loopSettings, history, goalOf(task, boundary))
   const events: LoopEvent[] = []
   let wake: (() => void) | undefined
   const push = (event: LoopEvent): void => {
@@ -137,9 +137,11 @@ async function drive(deps: AgentDeps, task: AgentTask): Promise<AgentOutcome> {
       tools: isNative ? toolSet().offered : [],
       sessionId: session.id,
     })
-    const teller = createTeller({ mode, isNative, step, emit: task.emit })
+    const onEvent = createFragments({ mode, isNative, step, emit: task.emit })
     const call = { id: deps.randomId(), turn, model: model.name, signal, keyName, initiator }
-    const asked = await askModel(deps.runTurn, call, teller)
+    // To encode attachments of 10 MB takes as long as everything before together.
+    await new Promise(setImmediate)
+    const asked = await askModel(deps.runTurn, call, onEvent)
     push(asked.ok ? { type: 'answered', answer: asked.answer } : { type: 'ask_failed', failure: asked.failure })
   }
 
@@ -168,7 +170,7 @@ async function drive(deps: AgentDeps, task: AgentTask): Promise<AgentOutcome> {
 
   function perform(command: Exclude<LoopCommand, { type: 'end' }>): void {
     switch (command.type) {
-      case 'tell':
+      case 'emit':
         task.emit(command.event)
         return
       case 'ask':

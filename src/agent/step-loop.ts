@@ -24,6 +24,9 @@ const maxRepeats = 5
 /** Number of consecutive refusals that ends a run. */
 const maxRefusals = 3
 
+/** A message of this many contexts is not sent: upstream would refuse it, however wrong the estimate is. */
+const surelyTooLong = 2
+
 /** @param history the items of earlier runs, oldest first. The run starts at their last summary, if they have one. */
 export function startLoop(settings: LoopSettings, history: readonly TurnItem[], goal: TurnItem): LoopState {
   const summaryAt = history.findLastIndex(({ type }) => type === 'compaction')
@@ -103,7 +106,7 @@ function nextStep(state: LoopState): LoopStep {
   }
   const step = state.step + 1
   const header = { type: 'fragment', kind: 'step', text: `Step ${step} of ${maxSteps}`, step } as const
-  return withFirst(mode === 'agent' ? [{ type: 'tell', event: header }] : [], ask({ ...state, step }))
+  return withFirst(mode === 'agent' ? [{ type: 'emit', event: header }] : [], ask({ ...state, step }))
 }
 
 /** Sends a request to the model. If the conversation is too long, an agent first asks for a summary; a chat drops old messages. */
@@ -111,6 +114,12 @@ function ask(state: LoopState): LoopStep {
   const model = modelOf(state)
   const { mode, overheadTokens, initiator } = state.settings
   const budget = promptBudget(model.contextTokens) - overheadTokens
+  const goal = state.items[state.goalAt]
+  const goalTokens = goal === undefined ? 0 : estimateItems([goal])
+  if (goalTokens > surelyTooLong * (model.contextTokens ?? Infinity)) {
+    const reason = `The message is too long: with its attachments it has about ${goalTokens} tokens, and ${model.name} reads ${model.contextTokens}.`
+    return finish(state, { outcome: 'failed', reason })
+  }
   const isTooLong = estimateItems(state.items) * state.scale > budget
   if (isTooLong && mode === 'agent' && state.shortenedAt < state.step && canShorten(state)) return shorten(state)
   const windowed = isTooLong && mode === 'chat' ? windowOf(state, budget) : state.items
@@ -173,8 +182,8 @@ function summarised(state: LoopState, text: string | undefined, usage: Usage | u
     ...state.items.slice(at),
   ]
   const goalAt = keepsGoal ? 1 : state.goalAt - at + 1
-  const told = text ?? 'The model gave no summary; the older part was left out.'
-  return withFirst([notice(state, told)], ask({ ...counted, items, earlierCount: 0, goalAt }))
+  const notified = text ?? 'The model gave no summary; the older part was left out.'
+  return withFirst([notice(state, notified)], ask({ ...counted, items, earlierCount: 0, goalAt }))
 }
 
 function askFailed(state: LoopState, failure: AskFailure): LoopStep {
@@ -231,15 +240,15 @@ function answered(before: LoopState, answer: Answer): LoopStep {
       return correct(state, reading.correction, reading.reason)
     case 'calls': {
       const event = { type: 'fragment', kind: 'commentary', text: reading.commentary, step } as const
-      const told: readonly LoopCommand[] = reading.commentary === '' ? [] : [{ type: 'tell', event }]
-      return withFirst(told, nextCall({ ...state, queue: reading.calls, results: [], isCorrecting: false }))
+      const emitted: readonly LoopCommand[] = reading.commentary === '' ? [] : [{ type: 'emit', event }]
+      return withFirst(emitted, nextCall({ ...state, queue: reading.calls, results: [], isCorrecting: false }))
     }
     case 'final': {
       const event = { type: 'fragment', kind: 'answer', text: reading.text, step } as const
-      // `createTeller` has emitted the text of a native answer already.
-      const told: readonly LoopCommand[] = isNative ? [] : [{ type: 'tell', event }]
+      // `createFragments` has emitted the text of a native answer already.
+      const emitted: readonly LoopCommand[] = isNative ? [] : [{ type: 'emit', event }]
       const note = reading.isCut ? [notice(state, 'The answer was cut off at the output limit of the model.')] : []
-      return withFirst([...told, ...note], finish(state, completed, reading.text))
+      return withFirst([...emitted, ...note], finish(state, completed, reading.text))
     }
   }
 }
@@ -271,8 +280,8 @@ function nextCall(state: LoopState): LoopStep {
 function toolEnded(before: LoopState, end: ToolEnd): LoopStep {
   const { tool, callId, outcome, message, result, truncated, durationMs } = end
   const event = { type: 'tool', state: 'ended', step: before.step, callId, tool, outcome, message, durationMs } as const
-  const told: LoopCommand = {
-    type: 'tell',
+  const emitted: LoopCommand = {
+    type: 'emit',
     event: { ...event, ...(result !== '' && { result }), ...(truncated && { truncated }) },
   }
   const state = {
@@ -281,20 +290,20 @@ function toolEnded(before: LoopState, end: ToolEnd): LoopStep {
     pending: undefined,
     counts: end.isEffect ? writesOf(before.counts, before.queue[0]) : before.counts,
   }
-  const tells = [...expired(before), told]
-  if (state.stopping !== undefined) return withFirst(tells, finish(state, state.stopping))
+  const events = [...expired(before), emitted]
+  if (state.stopping !== undefined) return withFirst(events, finish(state, state.stopping))
   if (state.refusals >= maxRefusals) {
     const reason = `${state.refusals} approvals in a row were refused.`
-    return withFirst(tells, finish(state, { outcome: 'refused', reason }))
+    return withFirst(events, finish(state, { outcome: 'refused', reason }))
   }
-  return withFirst(tells, nextCall(state))
+  return withFirst(events, nextCall(state))
 }
 
 /** A call may end, e.g. at its time limit, while its approval is pending. */
 function expired({ pending }: LoopState): readonly LoopCommand[] {
   if (pending === undefined) return []
   const { approvalId, callId, tool } = pending
-  return [{ type: 'tell', event: { type: 'approval', approvalId, callId, tool, state: 'expired' } }]
+  return [{ type: 'emit', event: { type: 'approval', approvalId, callId, tool, state: 'expired' } }]
 }
 
 /** Resets the counts of other calls after an effect, because their results may have changed. */
@@ -342,7 +351,7 @@ function finish(state: LoopState, ending: Ending, answer = ''): LoopStep {
 // Parts.
 
 function notice({ step }: LoopState, text: string): LoopCommand {
-  return { type: 'tell', event: { type: 'fragment', kind: 'notice', text, ...(step > 0 && { step }) } }
+  return { type: 'emit', event: { type: 'fragment', kind: 'notice', text, ...(step > 0 && { step }) } }
 }
 
 function withFirst(commands: readonly LoopCommand[], { state, commands: others }: LoopStep): LoopStep {

@@ -132,10 +132,10 @@ export function receiveBody(
     ending = how
     clearTimeout(linger)
     settled()
-    if (!paused) tellEnding()
+    if (!paused) deliverEnding()
   }
 
-  function tellEnding(): void {
+  function deliverEnding(): void {
     const last = reader
     reader = undefined
     if (last !== undefined) ending?.(last)
@@ -154,7 +154,7 @@ export function receiveBody(
       if (paused) return
     }
     if (ending === undefined) controller.resume()
-    else tellEnding()
+    else deliverEnding()
   }
 
   function leave(): void {

@@ -164,7 +164,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
       onTooLarge: provider.receiveOversized,
       onClose() {
         open.delete(provider)
-        provider.tell({ type: 'closed' })
+        provider.notify({ type: 'closed' })
         gone.resolve()
       },
     }
@@ -207,20 +207,20 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   async function rotate(): Promise<void> {
     token = newToken()
     for (const provider of open.keys())
-      provider.tell({ type: 'end', code: closeCodes.policy, reason: 'the token has changed' })
+      provider.notify({ type: 'end', code: closeCodes.policy, reason: 'the token has changed' })
     await publish()
     log.info('the token for tool providers has changed')
   }
 
   /** Ends providers. They have `deadlineMs` to send `goodbye`. */
   async function shutDown(ended: readonly ProviderConnection[], deadlineMs: number): Promise<void> {
-    for (const provider of ended) provider.tell({ type: 'shutdown', deadlineMs })
+    for (const provider of ended) provider.notify({ type: 'shutdown', deadlineMs })
     const deadline = Promise.withResolvers<void>()
     const cancel = setTimer(deadline.resolve, deadlineMs)
     await Promise.race([deadline.promise, Promise.all(ended.flatMap((provider) => open.get(provider)?.promise ?? []))])
     cancel()
     for (const provider of ended) {
-      provider.tell({ type: 'end', code: closeCodes.goingAway, reason: 'the session has ended' })
+      provider.notify({ type: 'end', code: closeCodes.goingAway, reason: 'the session has ended' })
     }
   }
 
@@ -271,7 +271,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   await publish()
   const endLifecycle = deps.lifecycle((sessionId, state) => {
     for (const provider of open.keys()) {
-      if (provider.bound()?.sessionId === sessionId) provider.tell({ type: 'lifecycle', state })
+      if (provider.bound()?.sessionId === sessionId) provider.notify({ type: 'lifecycle', state })
     }
   })
   const endChanges = workspaces.onChange(endRemovedSessions)

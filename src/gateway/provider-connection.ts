@@ -57,7 +57,7 @@ export interface ProviderConnection {
   readonly receive: (text: string) => void
   /** Handles a message above all limits, whose text the connection does not keep. */
   readonly receiveOversized: () => void
-  readonly tell: (input: Extract<Input, { readonly type: 'lifecycle' | 'shutdown' | 'end' | 'closed' }>) => void
+  readonly notify: (input: Extract<Input, { readonly type: 'lifecycle' | 'shutdown' | 'end' | 'closed' }>) => void
   /** Returns undefined unless the provider is bound. */
   readonly bound: () => BoundProvider | undefined
   readonly counts: () => CallCounts
@@ -251,7 +251,7 @@ export function createProviderConnection(deps: ProviderConnectionDeps): Provider
   return {
     receive: (text) => receiveDecoded(decodeMessage(text), text.length),
     receiveOversized: () => receiveDecoded(tooLarge(), maxMessageBytes),
-    tell(input) {
+    notify(input) {
       if (input.type === 'closed') cancelAuth()
       apply(input)
     },

@@ -37,8 +37,8 @@ const closesConnection: ReadonlySet<ProxyError['kind']> = new Set([
 /** How long a refused upload is read and dropped, so that its sender can read the answer. Ms. */
 const uploadLingerMs = 2000
 
-/** Also misspelt: `/v1/message`, `/messages`, `/anthropic/v1/messages/`. */
-const messagesPath = /^[^?]*\/(?:messages?|complete|count_tokens)(?:[/?]|$)/
+/** Also misspelt: `/v1/message`, `/messages`, `/anthropic/v1/messages/`. Not the paths of sessions: `/message`. */
+const messagesPath = /^(?!\/message(?:[/?]|$)|\/sessions\/)[^?]*\/(?:messages?|complete|count_tokens)(?:[/?]|$)/
 
 /** The dialect of a request's error envelope: the route's, or a guess from the request. */
 function dialectOf(request: FastifyRequest): CallerDialect {

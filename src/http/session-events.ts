@@ -18,6 +18,12 @@ export interface SessionEventsRoute {
 /** A listener that reads nothing for this long is disconnected. It can resume. Ms. */
 const stalledMs = 5 * 60 * 1000
 
+/**
+ * After a longer payload, a listener waits for the next turn of the event loop: one that reads as fast as it gets would
+ * otherwise be sent all that it has missed before anything else runs. Bytes.
+ */
+const largePayload = 8 * 1024
+
 /** How long a stream that we end may take to reach its listener. Ms. */
 const lastMs = 1000
 
@@ -53,8 +59,10 @@ export function registerSessionEvents(app: FastifyInstance, { companion }: Sessi
         reply.hijack()
         response.writeHead(200, head)
       }
-      if (out.write(payload)) return true
-      stalled = setTimeout(() => response.destroy(), stalledMs).unref()
+      const isTaken = out.write(payload)
+      if (isTaken && payload.bytes.length < largePayload) return true
+      if (isTaken) setImmediate(() => listening.drained())
+      else stalled = setTimeout(() => response.destroy(), stalledMs).unref()
       return false
     }
     const listening = sessions.listen(sink, { session: session?.id, after })
@@ -71,7 +79,7 @@ export function registerSessionEvents(app: FastifyInstance, { companion }: Sessi
     })
     response.on('drain', () => {
       clearTimeout(stalled)
-      listening.drained()
+      setImmediate(() => listening.drained())
     })
     response.once('close', leave)
     if (response.destroyed) leave()

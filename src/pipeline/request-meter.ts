@@ -73,6 +73,9 @@ interface MeterFacts {
   readonly warnings?: readonly string[]
 }
 
+/** Stands for all models that could not be routed: totals of each name that a caller makes up would grow without limit. */
+const noModel = 'other'
+
 /** More than any model reads in one request. */
 const maxTokens = 1e9
 /** A million credits, US$10,000. */
@@ -160,10 +163,10 @@ export function createRequestMeter(
         premiumRequests,
       })
       // A token count is not model usage.
-      if (model === undefined || kind === 'count_tokens') return
+      if (kind === 'count_tokens' || (model === undefined && askedModel === undefined)) return
       totals.note({
-        provider: model.provider,
-        model: model.id,
+        provider: model?.provider ?? '',
+        model: model?.id ?? noModel,
         key: keyName ?? '',
         failed: isFailure(status),
         inputTokens: tokens?.inputTokens ?? 0,

@@ -7,7 +7,7 @@ import type { Route } from '../models/registry.ts'
 import type { CallerDialect } from '../translate/caller-dialect.ts'
 import type { CallerRequest, EncodeContext } from '../translate/dialect.ts'
 import { dialectOfPath, ownPathOf } from '../translate/dialects.ts'
-import { describeLargest } from '../translate/images.ts'
+import { describeLargest, limitTurnImages } from '../translate/images.ts'
 import { translateCall, translateTurn } from '../translate/translated-call.ts'
 import type { EventReader, ReplyReader, TranslatedCall } from '../translate/translated-call.ts'
 import type { Turn } from '../translate/turn.ts'
@@ -319,7 +319,8 @@ function translate(
   context: EncodeContext,
 ): TranslatedCall<EventReader> {
   if ('dialect' in source) return translateCall(source.dialect, upstream, request, context)
-  return translateTurn(upstream, { turn: source.turn, warnings: [] }, context)
+  const turn = request.hasImage ? limitTurnImages(source.turn, upstream.id, context) : source.turn
+  return translateTurn(upstream, { turn, warnings: [] }, context)
 }
 
 function isStaleChoice(error: unknown): boolean {

@@ -1,3 +1,4 @@
+import type { FileChange } from '../agent/agent-task.ts'
 import type { RunEvent } from './session-event.ts'
 
 /** Maximum length of one text of an event. Characters. */
@@ -23,6 +24,13 @@ export function capEvent(event: RunEvent): RunEvent {
     return {}
   })
   return isCut ? { ...capped, truncated: true } : event
+}
+
+/** The files without what is too long of their diffs to be kept in the record of a run. */
+export function capDiffs(files: readonly FileChange[]): FileChange[] {
+  return files.map((file) =>
+    file.diff.length <= maxText ? file : { ...file, diff: `${file.diff.slice(0, maxText)}…` },
+  )
 }
 
 function cutEvent(

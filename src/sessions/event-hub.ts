@@ -21,7 +21,7 @@ interface Listening {
 export interface EventHubDeps {
   /** Returns false if the events could not be stored. */
   readonly save: (events: readonly EventRow[]) => boolean
-  /** Returns the stored events after this id, or undefined if they cannot be read. */
+  /** Returns the next stored events after this id, at most `limit`, or undefined if they cannot be read. Empty only at the end. */
   readonly read: (after: number, session: string | undefined, limit: number) => readonly EventRow[] | undefined
   /** Events up to this id may have been deleted. */
   readonly prunedTo: () => number
@@ -210,8 +210,8 @@ export function createEventHub(deps: EventHubDeps): EventHub {
       last = row.id
     }
     if (isInMemory) return { text, last: end }
-    // An incomplete page has read the file to its end: all further events are in memory.
-    return { text, last: rows.length < pageEvents ? Math.max(last, Math.min(end, firstKept - 1)) : last }
+    // The file has been read to its end: all further events are in memory.
+    return { text, last: rows.length === 0 ? Math.max(last, Math.min(end, firstKept - 1)) : last }
   }
 
   function catchUp(listener: Listener): void {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { FileChange } from '../agent/agent-task.ts'
+import { capDiffs } from './cap-event.ts'
 import { filesOfDiffs, runData, toDone, usedBy, type Part, type RunEnd } from './run-record.ts'
 import type { RunEvent } from './session-event.ts'
 import type { PartRow, RunRow } from './session-store.ts'
@@ -38,7 +39,7 @@ export async function endInterruptedRuns(rows: readonly RunRow[], deps: Interrup
       summary: summarise(files, commandsOf(parts)),
       answer: '',
       ...usedBy(data),
-      files: [...files],
+      files: capDiffs(files),
     }
     const step = Math.max(
       data.step,

@@ -66,11 +66,11 @@ export function createOldRows(
   /** Deletes rows from the first on, within the budget. Returns the key of the last deleted row. */
   function deleteFirst(
     budget: Budget,
-    table: 'parts' | 'items' | 'events' | 'entries',
+    table: 'parts' | 'items' | 'texts' | 'events' | 'entries',
     rows: readonly z.infer<typeof sizedRow>[],
     isOld: (row: z.infer<typeof sizedRow>, at: number) => boolean = () => true,
   ): number | undefined {
-    const key = table === 'parts' || table === 'items' ? 'seq' : 'id'
+    const key = table === 'events' || table === 'entries' ? 'id' : 'seq'
     let last: number | undefined
     for (const [at, row] of rows.entries()) {
       if (isSpent(budget) || !isOld(row, at)) break
@@ -86,13 +86,17 @@ export function createOldRows(
 
   /** Deletes the run itself only after all its parts and items, which may take several calls. */
   function deleteRun(budget: Budget, id: string): void {
-    for (const table of ['parts', 'items'] as const) {
+    // `texts` after the `items` that refer to them.
+    for (const table of ['parts', 'items', 'texts'] as const) {
       const sql = `SELECT seq AS key, 0 AS timeMs, octet_length(data) AS size FROM ${table} WHERE run = ? ORDER BY seq LIMIT ?`
       deleteFirst(budget, table, all(sizedRow, sql, id, rowsAtOnce))
       if (isSpent(budget)) return
     }
+    const size = numberOf('SELECT octet_length(data) AS value FROM runs WHERE id = ?', id) ?? 0
     change('DELETE FROM runs WHERE id = ?', id)
+    addLogged(size)
     budget.rows -= 1
+    budget.bytes -= size
   }
 
   function pruneRuns(budget: Budget, session: string, { sinceMs, runsPerSession }: KeepLimits): void {

@@ -6,11 +6,12 @@ import { DatabaseError } from '../sqlite/database.ts'
 import { createCheckpoints } from './create-checkpoints.ts'
 import { createEventHub } from './event-hub.ts'
 import { endInterruptedRuns, parsePart, parseRunData } from './interrupted-runs.ts'
+import { joinItems, readPiece, splitItems } from './long-texts.ts'
 import { createPushes } from './pushes.ts'
 import { reportMessage, reportRun, type Part } from './run-record.ts'
 import { createRuns, refused } from './runs.ts'
 import { createSessionFile } from './session-file.ts'
-import type { EntryRow, RunRow, SessionStore } from './session-store.ts'
+import type { EntryRow, ItemsRow, RunRow, SessionStore } from './session-store.ts'
 import { createSessionWriter } from './session-writer.ts'
 import type { Sessions } from './sessions.ts'
 import type { Workspaces } from './workspaces.ts'
@@ -41,10 +42,10 @@ export interface SessionsDeps {
   readonly log: Logger
 }
 
-/** Maximum of earlier items for a run, without the newest run's: as much as the largest contexts hold. Characters of JSON. */
+/** Maximum of earlier items for a run, without the newest run's: as much as the largest contexts hold. Bytes. */
 const maxHistory = 4 * 1024 * 1024
 
-/** Characters of earlier items after which the event loop gets a turn. */
+/** Bytes of earlier items after which the event loop gets a turn. */
 const historyAtOnce = 256 * 1024
 
 /** Interval between two searches for old rows. Ms. */
@@ -63,10 +64,12 @@ export function openSessions(deps: SessionsDeps): Sessions {
   const openedAt = { ms: now(), monotonicMs: monotonicMs() }
   let endPrune: (() => void) | undefined
   let entryCount = 0
+  /** Resolves when the runs that an earlier process has left are recorded as interrupted. */
+  let takenOver: Promise<void> = Promise.resolve()
 
   const file = createSessionFile({ file: deps.file, isOptional: deps.isOptional, maxBytes: deps.maxBytes, log }, onOpen)
   const checkpoints = createCheckpoints({ file: deps.file, attempt, isOpen: file.isOpen })
-  const writer = createSessionWriter({ file, now: monotonicMs, log, onFailure: tellFailure })
+  const writer = createSessionWriter({ file, now: monotonicMs, log, onFailure: emitFailure })
   const saveRun = (id: string, length: number, row: () => RunRow): void =>
     writer.put(`run/${id}`, length, (store) => store.putRun(row()))
   const savePart = (run: string, { kind, key, data }: Part): void => {
@@ -96,9 +99,9 @@ export function openSessions(deps: SessionsDeps): Sessions {
     flush: hub.flush,
     saveRun,
     savePart,
+    storeTexts,
     saveItems(session, run, items) {
-      const text = JSON.stringify(items)
-      writer.put(`items/${run}`, text.length, (store) => store.putItems(session, run, text))
+      writer.put(`items/${run}`, items.length, (store) => store.putItems(session, run, items))
     },
     randomId: deps.randomId,
     now,
@@ -146,12 +149,18 @@ export function openSessions(deps: SessionsDeps): Sessions {
     return use(act)
   }
 
+  /** Otherwise a run that was interrupted would look as if it went on. */
+  async function waitForTakeover(): Promise<void> {
+    use(() => {})
+    await takenOver
+  }
+
   function onOpen(store: SessionStore): void {
     // A client that resumes with an id of another file gets a `gap` event.
     if (store.lastEventId() === 0) store.setPrunedTo(hub.newest() ?? Math.max(now() - 1, 0))
     const unfinished = store.unfinished().filter(({ id }) => runs.find(id) === undefined)
     endPrune ??= setTimer(prune, pruneAgainMs)
-    if (unfinished.length > 0) void endRunsOfEarlierProcess(unfinished)
+    if (unfinished.length > 0) takenOver = endRunsOfEarlierProcess(unfinished)
   }
 
   async function endRunsOfEarlierProcess(rows: readonly RunRow[]): Promise<void> {
@@ -171,7 +180,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
     }
   }
 
-  function tellFailure({ problem, message }: DatabaseError): void {
+  function emitFailure({ problem, message }: DatabaseError): void {
     const event = { type: 'error', code: problem === 'full' ? 'disk_full' : 'sessions_not_stored', message } as const
     for (const { id } of workspaces.sessions()) hub.publish(id, event)
   }
@@ -192,6 +201,37 @@ export function openSessions(deps: SessionsDeps): Sessions {
     endPrune = setTimer(prune, hasMore === true ? pruneAgainMs : pruneEveryMs)
   }
 
+  async function storeTexts(run: string, items: AgentOutcome['items']): Promise<string | undefined> {
+    const { text, pieces } = splitItems(items)
+    try {
+      for (const piece of pieces) {
+        const isLogLong = file.use((store) => {
+          store.write(() => store.putPiece(run, piece))
+          return store.hasLongLog()
+        })
+        await (isLogLong ? checkpoints.run() : new Promise(setImmediate))
+      }
+      return text
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) throw error
+      log.error({ problem: error.problem, run }, `a run cannot be added to the history: ${error.message}`)
+      emitFailure(error)
+      return undefined
+    }
+  }
+
+  async function readItems({ run, data }: ItemsRow): Promise<AgentTask['history']> {
+    const texts = new Map<number, string[]>()
+    let seq = 0
+    for (;;) {
+      const piece = use((store) => store.pieceAfter(run, seq))
+      if (piece === undefined) return joinItems(data, texts)
+      texts.set(piece.number, [...(texts.get(piece.number) ?? []), readPiece(piece)])
+      ;({ seq } = piece)
+      await new Promise(setImmediate)
+    }
+  }
+
   /** Reads the runs one by one and pauses regularly, because reading blocks the event loop. */
   async function earlierItems(sessionId: string): Promise<AgentTask['history']> {
     hub.flush()
@@ -202,9 +242,9 @@ export function openSessions(deps: SessionsDeps): Sessions {
     for (;;) {
       const found = use((store) => store.itemsBefore(sessionId, before))
       // The newest run does not count, because an attached image is long as text but has few tokens.
-      if (runsOfItems.length > 0) length += found?.data.length ?? 0
+      if (runsOfItems.length > 0) length += found?.size ?? 0
       if (found === undefined || length > maxHistory) return runsOfItems.toReversed().flat()
-      runsOfItems.push(parseItems(found.data))
+      runsOfItems.push(await readItems(found))
       before = found.seq
       lengthAtOnce += found.data.length
       if (lengthAtOnce < historyAtOnce) continue
@@ -242,7 +282,8 @@ export function openSessions(deps: SessionsDeps): Sessions {
       const part = read((store) => store.approval(approvalId))
       throw refused(part === undefined ? 'approval_not_found' : 'approval_decided')
     },
-    run(id) {
+    async run(id) {
+      await waitForTakeover()
       const running = runs.find(id)
       if (running !== undefined) return reportRun(running.row, running.data, running.parts)
       const row = read((store) => store.run(id))
@@ -254,11 +295,13 @@ export function openSessions(deps: SessionsDeps): Sessions {
         use((store) => store.partsOf(id)).flatMap((part) => parsePart(part) ?? []),
       )
     },
-    messages: (sessionId, page) =>
-      read((store) => store.runsOf(sessionId, page)).flatMap((row) => {
+    async messages(sessionId, page) {
+      await waitForTakeover()
+      return read((store) => store.runsOf(sessionId, page)).flatMap((row) => {
         const data = parseRunData(row)
         return data === undefined ? [] : [reportMessage(row, data)]
-      }),
+      })
+    },
     openRuns: runs.open,
     async forget(sessionId) {
       if (runs.open(sessionId).length > 0) throw refused('run_in_progress')
@@ -311,6 +354,3 @@ function reportEntry({ id, timeMs, data }: EntryRow): Readonly<Record<string, un
 }
 
 const entryData = z.record(z.string(), z.unknown())
-
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the column holds what `saveItems` was given
-const parseItems = (text: string): AgentTask['history'] => JSON.parse(text) as AgentTask['history']

@@ -51,6 +51,10 @@ const migrations: readonly string[] = [
   ) STRICT;
   CREATE INDEX entries_by_stream ON entries (session, stream, id);
   `,
+  `
+  CREATE TABLE texts (seq INTEGER PRIMARY KEY, run TEXT NOT NULL, number INTEGER NOT NULL, data TEXT NOT NULL) STRICT;
+  CREATE INDEX texts_by_run ON texts (run, seq);
+  `,
 ]
 
 /**

@@ -5,7 +5,7 @@ import { Fault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { Session } from '../tools/session.ts'
 import { wordError } from '../translate/parts/error-wording.ts'
-import { capEvent } from './cap-event.ts'
+import { capDiffs, capEvent } from './cap-event.ts'
 import { filesOfDiffs, partOf, toDone, usedBy } from './run-record.ts'
 import type { Part, RunData, RunEnd, RunState } from './run-record.ts'
 import type { RunEvent, SessionEvent } from './session-event.ts'
@@ -30,7 +30,12 @@ export interface RunsDeps {
    */
   readonly saveRun: (id: string, length: number, row: () => RunRow) => void
   readonly savePart: (run: string, part: Part) => void
-  readonly saveItems: (sessionId: string, run: string, items: AgentOutcome['items']) => void
+  /**
+   * Stores the long texts of the items a little at a time. Resolves with the remainder, for `saveItems`; undefined if they
+   * cannot be stored.
+   */
+  readonly storeTexts: (run: string, items: AgentOutcome['items']) => Promise<string | undefined>
+  readonly saveItems: (sessionId: string, run: string, items: string) => void
   readonly randomId: () => string
   /** Ms since epoch. */
   readonly now: () => number
@@ -178,7 +183,8 @@ export function createRuns(deps: RunsDeps): Runs {
       })
       const reason =
         outcome.outcome === 'cancelled' && run.cancelReason !== undefined ? run.cancelReason : outcome.reason
-      finish(run, { ...outcome, reason, files: [...outcome.files] }, outcome.items)
+      const items = outcome.items.length === 0 ? undefined : await deps.storeTexts(run.id, outcome.items)
+      finish(run, { ...outcome, reason, files: [...outcome.files] }, items)
     } catch (error) {
       if (signal.aborted) return finish(run, emptyEnd(run, 'cancelled', run.cancelReason ?? 'The run was cancelled.'))
       if (error instanceof Fault) return finish(run, emptyEnd(run, 'failed', wordError(error.error, run.id).message))
@@ -232,7 +238,7 @@ export function createRuns(deps: RunsDeps): Runs {
   function finish(
     run: Run,
     given: Omit<RunEnd, 'model'> & { readonly model?: string | undefined; readonly steps?: number },
-    items: AgentOutcome['items'] = [],
+    items?: string,
   ): void {
     if (run.state === 'ended') return
     for (const { kind, data } of run.parts.values()) {
@@ -248,7 +254,7 @@ export function createRuns(deps: RunsDeps): Runs {
       summary,
       answer,
       requests,
-      files,
+      files: capDiffs(files),
       usage,
       ...(model !== undefined && { model }),
     }
@@ -257,7 +263,7 @@ export function createRuns(deps: RunsDeps): Runs {
     run.state = 'ended'
     publish(run.session.id, capEvent(toDone(run.id, run.data.step, end)))
     save(run)
-    if (items.length > 0) deps.saveItems(run.session.id, run.id, items)
+    if (items !== undefined) deps.saveItems(run.session.id, run.id, items)
     runs.delete(run.id)
     if (runsOf(run.session.id).length === 0) tellLifecycle(run, 'idle')
     flush()

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { DatabaseError, inMemory, openDatabase, withDatabaseErrors } from '../sqlite/database.ts'
+import type { TextPiece } from './long-texts.ts'
 import { createOldRows, type OldRows } from './old-rows.ts'
 import { prepareSessions } from './prepare-sessions.ts'
 import { createSessionSql } from './session-sql.ts'
@@ -42,6 +43,16 @@ export interface EntryRow {
   readonly data: string
 }
 
+/** What a run adds to the history. */
+export interface ItemsRow {
+  readonly seq: number
+  readonly run: string
+  /** JSON. */
+  readonly data: string
+  /** With its long texts. Bytes. */
+  readonly size: number
+}
+
 export interface Page {
   readonly limit: number
   /** Selects rows older than the one with this id. */
@@ -55,16 +66,21 @@ export interface SessionStore extends OldRows {
   readonly putRun: (run: RunRow) => void
   readonly putPart: (part: PartRow) => void
   readonly putItems: (session: string, run: string, items: string) => void
+  /** A piece of a long text that the items of a run refer to. Stored before them. */
+  readonly putPiece: (run: string, piece: TextPiece) => void
   readonly putEvents: (events: readonly EventRow[]) => void
   readonly putEntry: (entry: Omit<EntryRow, 'id'>) => void
   readonly run: (id: string) => RunRow | undefined
-  /** Oldest first. */
+  /** Oldest first. Fewer than the limit if the rows are long. */
   readonly runsOf: (session: string, page: Page) => readonly RunRow[]
   readonly unfinished: () => readonly RunRow[]
   readonly partsOf: (run: string) => readonly PartRow[]
   readonly approval: (id: string) => PartRow | undefined
   /** Returns the items that were stored last before `seq`. */
-  readonly itemsBefore: (session: string, seq: number) => { readonly seq: number; readonly data: string } | undefined
+  readonly itemsBefore: (session: string, seq: number) => ItemsRow | undefined
+  /** Returns the next piece of the long texts of a run. `seq` is that of the piece before it, or 0. */
+  readonly pieceAfter: (run: string, seq: number) => (TextPiece & { readonly seq: number }) | undefined
+  /** Fewer than the limit if the events are long. Empty only at the end. */
   readonly eventsAfter: (id: number, session: string | undefined, limit: number) => readonly EventRow[]
   /** Id of the newest event that was ever stored, or 0. */
   readonly lastEventId: () => number
@@ -116,11 +132,29 @@ const entryRow = z.object({
   data: z.string(),
 }) satisfies z.ZodType<EntryRow>
 const streamRow = z.object({ name: z.string(), entries: z.number(), lastMs: z.number() })
-const itemsRow = z.object({ seq: z.number(), data: z.string() })
+const itemsRow = z.object({
+  seq: z.number(),
+  run: z.string(),
+  data: z.string(),
+  size: z.number(),
+}) satisfies z.ZodType<ItemsRow>
+const pieceRow = z.object({ seq: z.number(), number: z.number(), data: z.string() })
 const valueRow = z.object({ value: z.number().nullable() })
+const sizeRow = z.object({ key: z.number(), size: z.number() })
 
 /** More than usual messages need within the limits of `prune`. */
 const defaultMaxBytes = 2 ** 31
+
+/** Maximum size of the rows that are read at once, because reading blocks the event loop. Bytes. */
+const maxRuns = 4 * 1024 * 1024
+const maxEvents = 256 * 1024
+
+/** Returns the key of the last row before the sum of sizes exceeds `most`; at least that of the first row. */
+function lastWithin(rows: readonly z.infer<typeof sizeRow>[], most: number): number | undefined {
+  let sum = 0
+  const over = rows.findIndex(({ size }, at) => (sum += size) > most && at > 0)
+  return rows.at(over === -1 ? -1 : over - 1)?.key
+}
 
 /** A checkpoint moves a write-ahead log of this estimated size into the file. Bytes. */
 const longLog = 512 * 1024
@@ -158,6 +192,8 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
       id,
     )
   }
+  const seqOf = (run: string): number | undefined =>
+    all(valueRow, 'SELECT seq AS value FROM runs WHERE id = ?', run)[0]?.value ?? undefined
   const prunedTo = (): number => all(valueRow, `SELECT value FROM meta WHERE name = 'pruned_to'`)[0]?.value ?? 0
 
   return {
@@ -171,6 +207,9 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
     putItems: (session, run, items) => {
       change('INSERT OR REPLACE INTO items (session, run, data) VALUES (?, ?, ?)', session, run, items)
     },
+    putPiece: (run, { number, data }) => {
+      change('INSERT INTO texts (run, number, data) VALUES (?, ?, ?)', run, number, data)
+    },
     putEvents(events) {
       for (const { id, session, type, timeMs, data } of events) {
         change('INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?, ?)', id, session, type, timeMs, data)
@@ -180,42 +219,37 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
       change('INSERT INTO entries (session, stream, time_ms, data) VALUES (?, ?, ?, ?)', session, stream, timeMs, data)
     },
     run: (id) => all(runRow, `SELECT ${runColumns} FROM runs WHERE id = ?`, id)[0],
-    runsOf: (session, { limit, before }) =>
-      before === undefined
-        ? all(
-            runRow,
-            `SELECT ${runColumns} FROM runs WHERE session = ? ORDER BY seq DESC LIMIT ?`,
-            session,
-            limit,
-          ).toReversed()
-        : all(
-            runRow,
-            `SELECT ${runColumns} FROM runs WHERE session = ? AND seq < (SELECT seq FROM runs WHERE id = ?)
-              ORDER BY seq DESC LIMIT ?`,
-            session,
-            before,
-            limit,
-          ).toReversed(),
+    runsOf(session, { limit, before }) {
+      const below = before === undefined ? Number.MAX_SAFE_INTEGER : (seqOf(before) ?? 0)
+      const sizes = `SELECT seq AS key, octet_length(data) AS size FROM runs WHERE session = ? AND seq < ?
+        ORDER BY seq DESC LIMIT ?`
+      const first = lastWithin(all(sizeRow, sizes, session, below, limit), maxRuns)
+      if (first === undefined) return []
+      const rows = `SELECT ${runColumns} FROM runs WHERE session = ? AND seq >= ? AND seq < ? ORDER BY seq`
+      return all(runRow, rows, session, first, below)
+    },
     unfinished: () => all(runRow, `SELECT ${runColumns} FROM runs WHERE state <> 'ended' ORDER BY seq`),
     partsOf: (run) => all(partRow, 'SELECT run, kind, key, data FROM parts WHERE run = ? ORDER BY seq', run),
     approval: (id) => all(partRow, `SELECT run, kind, key, data FROM parts WHERE kind = 'approval' AND key = ?`, id)[0],
     itemsBefore: (session, seq) =>
       all(
         itemsRow,
-        'SELECT seq, data FROM items WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT 1',
+        `SELECT seq, run, data, octet_length(data)
+            + (SELECT coalesce(sum(octet_length(data)), 0) FROM texts WHERE texts.run = items.run) AS size
+          FROM items WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT 1`,
         session,
         seq,
       )[0],
-    eventsAfter: (id, session, limit) =>
-      session === undefined
-        ? all(eventRow, `SELECT ${eventColumns} FROM events WHERE id > ? ORDER BY id LIMIT ?`, id, limit)
-        : all(
-            eventRow,
-            `SELECT ${eventColumns} FROM events WHERE session = ? AND id > ? ORDER BY id LIMIT ?`,
-            session,
-            id,
-            limit,
-          ),
+    pieceAfter: (run, seq) =>
+      all(pieceRow, 'SELECT seq, number, data FROM texts WHERE run = ? AND seq > ? ORDER BY seq LIMIT 1', run, seq)[0],
+    eventsAfter(id, session, limit) {
+      const where = session === undefined ? 'WHERE id > ?' : 'WHERE session = ? AND id > ?'
+      const values = session === undefined ? [id] : [session, id]
+      const sizes = `SELECT id AS key, octet_length(data) AS size FROM events ${where} ORDER BY id LIMIT ?`
+      const last = lastWithin(all(sizeRow, sizes, ...values, limit), maxEvents)
+      if (last === undefined) return []
+      return all(eventRow, `SELECT ${eventColumns} FROM events ${where} AND id <= ? ORDER BY id`, ...values, last)
+    },
     lastEventId: () => Math.max(all(valueRow, 'SELECT max(id) AS value FROM events')[0]?.value ?? 0, prunedTo()),
     prunedTo,
     setPrunedTo,

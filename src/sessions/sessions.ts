@@ -46,8 +46,8 @@ export interface Sessions {
   readonly start: (message: NewMessage) => string
   readonly cancel: (runId: string) => RunState
   readonly decide: (approvalId: string, decision: ApprovalDecision) => ApprovalDecision
-  readonly run: (runId: string) => ReturnType<typeof reportRun>
-  readonly messages: (sessionId: string, page: Page) => readonly ReturnType<typeof reportMessage>[]
+  readonly run: (runId: string) => Promise<ReturnType<typeof reportRun>>
+  readonly messages: (sessionId: string, page: Page) => Promise<readonly ReturnType<typeof reportMessage>[]>
   readonly openRuns: (sessionId: string) => readonly OpenRun[]
   /** Deletes all messages, runs, events and stream entries of a session so far. Problem: `run_in_progress`. */
   readonly forget: (sessionId: string) => Promise<void>

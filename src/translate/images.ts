@@ -12,6 +12,7 @@ import { isObject, type JsonObject } from '../json/json.ts'
 import { parseObjectBytes } from './parts/json-body.ts'
 import { spliceMembers } from '../json/json-members.ts'
 import { modelFamily } from './parts/model-family.ts'
+import type { Turn, TurnPart } from './turn.ts'
 import type { Warning } from './warning.ts'
 
 interface RequestImage {
@@ -84,8 +85,55 @@ export function limitImages(
   }
 }
 
+/** Of all images of a Turn that this process made: the same limit as for the attachments of one message. Characters. */
+const maxTurnImages = 10 * 1024 * 1024
+
+/**
+ * Fits the images of a Turn that this process made to the limits of the model. Replaces those of the history with a text,
+ * the oldest first: an image that upstream refuses would fail every later request of its session.
+ * @throws Fault `invalid_request` for images of the last message that are too many or too large
+ */
+export function limitTurnImages(turn: Turn, upstream: UpstreamDialectId, context: EncodeContext): Turn {
+  const { model } = context
+  if (model.provider === 'codex') return turn
+  const most = maxImages(upstream, context)
+  let count = 0
+  let length = 0
+  const fit = (part: TurnPart, isNew: boolean): TurnPart => {
+    if (part.type !== 'image' || part.source.type !== 'base64') return part
+    const { mediaType, data } = part.source
+    const refusal = refusalOf({ mediaType, sizeBytes: Buffer.byteLength(data, 'base64') }, context)
+    if (refusal !== undefined && isNew) refuseValue('', `this image ${refusal}`, 'invalid_value')
+    const isTooMuch = count >= most || (!isNew && length + data.length > maxTurnImages)
+    if (isTooMuch && isNew) {
+      refuseValue('', `${model.id} accepts at most ${most} images in one request`, 'array_above_max_length')
+    }
+    if (refusal !== undefined || isTooMuch) return { type: 'text', text: PLACEHOLDER, cache: part.cache }
+    count += 1
+    length += data.length
+    return part
+  }
+  const last = turn.items.length - 1
+  // The newest first.
+  const items = turn.items.map((_, at) => {
+    const item = turn.items[last - at]
+    if (item?.type !== 'message' || !item.parts.some(({ type }) => type === 'image')) return item
+    return {
+      ...item,
+      parts: item.parts
+        .toReversed()
+        .map((part) => fit(part, at === 0))
+        .toReversed(),
+    }
+  })
+  return { ...turn, items: items.toReversed().filter((item) => item !== undefined) }
+}
+
 /** Why the model does not take the image; undefined if it does. */
-function refusalOf({ mediaType, sizeBytes }: RequestImage, { model }: EncodeContext): string | undefined {
+function refusalOf(
+  { mediaType, sizeBytes }: Pick<RequestImage, 'mediaType' | 'sizeBytes'>,
+  { model }: EncodeContext,
+): string | undefined {
   const { maxImageBytes, mediaTypes } = model.imageLimits ?? {}
   if (maxImageBytes !== undefined && sizeBytes !== undefined && sizeBytes > maxImageBytes) {
     return `has ${sizeBytes} bytes; ${model.id} accepts at most ${maxImageBytes}`

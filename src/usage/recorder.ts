@@ -21,7 +21,7 @@ export interface UsageRecorder {
   readonly note: (entry: UsageEntry) => void
   /** The totals from this day on, including those that are not written yet. */
   readonly since: (day: string) => readonly Tally[]
-  /** The usage of one key on the current day of this machine's calendar. Reads the file once a day. */
+  /** The routed requests of one key on the current day of this machine's calendar. Reads the file once a day. */
   readonly spentToday: (key: string) => Spending
   readonly close: () => void
 }
@@ -132,7 +132,8 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
         pending.set(name, tally)
       }
       addEntry(tally, entry)
-      if (spending.day === day) addSpending(spending.byKey, key, { requests: 1, nanoAiu: nanoAiuOf(entry) })
+      if (spending.day === day && provider !== '')
+        addSpending(spending.byKey, key, { requests: 1, nanoAiu: nanoAiuOf(entry) })
       arm()
     },
     since: (day) => [...(stored(day) ?? []), ...unwritten(day)],
@@ -144,7 +145,7 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
         const written = stored(day)
         for (const tally of [...(written ?? []), ...unwritten(day)]) {
           // A clock that was ahead may have left days in the future.
-          if (tally.day !== day) continue
+          if (tally.day !== day || tally.provider === '') continue
           addSpending(byKey, tally.key, { requests: tally.requests, nanoAiu: nanoAiuOf(tally) })
         }
         if (written !== undefined) spending = { day, byKey }

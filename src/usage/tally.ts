@@ -36,7 +36,8 @@ export type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
 
 /** One request. */
 export interface UsageEntry extends Amounts {
-  readonly provider: ProviderId
+  /** '' if the model could not be routed. */
+  readonly provider: ProviderId | ''
   readonly model: string
   readonly key: string
   readonly failed: boolean

@@ -118,6 +118,17 @@ test('a chat can read, and has no tool with an effect', async () => {
   expect(events.some((event) => event.type === 'approval')).toBe(false)
 })
 
+test('a file that exists cannot be created, and the model gets the reason', async () => {
+  const { deps, task, events, root } = await openAgent({
+    files: { 'a.txt': 'mine\n', '.agent-policy.yaml': 'writes:\n  allow: ["**"]\n' },
+    text: scriptOf({ calls: [{ tool: 'createFile', args: { path: 'a.txt', content: 'x\n' } }] }, { text: 'No.' }),
+  })
+  await runAgent(deps, task)
+  const messages = events.flatMap((event) => (event.type === 'tool' && event.state === 'ended' ? [event.message] : []))
+  expect(messages).toEqual([expect.stringContaining('a.txt exists already.')])
+  expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe('mine\n')
+})
+
 test('if a model does not answer, the next one takes over, and a notice names it', async () => {
   const { deps, task, events, demo } = await openAgent({
     text: scriptOf({ error: { status: 429, models: ['gpt-4.1'] }, text: 'Hello' }),
@@ -180,9 +191,39 @@ test('attachments are sent with the message', async () => {
       { name: 'dot.png', mediaType: 'image/png', base64: 'iVBORw0KGgo=' },
     ],
   })
-  expect(outcome.answer).toContain('a note')
+  // As data, within the marks that the system prompt names.
+  const mark = /mark (data-\w+)/.exec(outcome.answer)?.[1]
+  expect(outcome.answer).toContain(String.raw`[${mark} begin: attached file \"note.txt\"]\na note\n[${mark} end]`)
   expect(outcome.answer).toContain('data:image/png;base64,iVBORw0KGgo=')
 })
+
+const image = (bytes: number) => ({
+  name: 'a.png',
+  mediaType: 'image/png',
+  base64: Buffer.alloc(bytes).toString('base64'),
+})
+const images = (count: number) => Array.from({ length: count }, () => image(60))
+
+test.each(['gpt-4.1', 'gpt-5.4', 'claude-opus-4.7'])(
+  '%s: images of earlier messages that the model does not take are left out, new ones end the run',
+  async (model) => {
+    const { deps, task, demo, send } = await openAgent({ mode: 'chat', text: 'Look', settings: { model } })
+    // The limits are in the live list, which the first request for a model of the seeds does not wait for.
+    await expect.poll(async () => (await send('/v1/models')).text).toContain('claude-opus-4.7')
+    const first = await runAgent(deps, { ...task, attachments: images(15) })
+    expect(first.outcome).toBe('completed')
+    const second = await runAgent(deps, { ...task, attachments: images(15), history: first.items })
+    expect(second.outcome).toBe('completed')
+    expect(demo.log.at(-1)?.body.split('Image omitted')).toHaveLength(11)
+    const large = await runAgent(deps, { ...task, attachments: [image(3_300_000)], history: first.items })
+    expect(large).toMatchObject({
+      outcome: 'failed',
+      reason: expect.stringMatching(/this image has \d+ bytes; .* at most/),
+    })
+    const after = await runAgent(deps, { ...task, history: [...first.items, ...large.items] })
+    expect(after.outcome).toBe('completed')
+  },
+)
 
 test('closing the workspace ends the run', async () => {
   const { deps, task } = await openAgent({ text: 'Hello' })

@@ -19,8 +19,8 @@ const settings: LoopSettings = {
 }
 
 /** Feeds events to the loop. Returns commands as short texts: the type and the distinguishing fields. */
-function loop(changes: Partial<LoopSettings> = {}, history: readonly TurnItem[] = []) {
-  let state = startLoop({ ...settings, ...changes }, history, userMessage('Fix it'))
+function loop(changes: Partial<LoopSettings> = {}, history: readonly TurnItem[] = [], text = 'Fix it') {
+  let state = startLoop({ ...settings, ...changes }, history, userMessage(text))
   return {
     state: (): LoopState => state,
     feed: (...events: readonly LoopEvent[]): readonly string[] => {
@@ -29,7 +29,7 @@ function loop(changes: Partial<LoopSettings> = {}, history: readonly TurnItem[] 
         const step = stepLoop(state, event)
         ;({ state } = step)
         for (const command of step.commands) {
-          if (command.type === 'tell') {
+          if (command.type === 'emit') {
             const { event: emitted } = command
             if (emitted.type === 'fragment') shown.push(`${emitted.kind}: ${emitted.text}`)
             if (emitted.type === 'approval') shown.push(`approval ${emitted.state}`)
@@ -383,6 +383,15 @@ describe('a conversation that is too long', () => {
     expect(types.filter((type) => type === 'tool_call')).toHaveLength(
       types.filter((type) => type === 'tool_result').length,
     )
+  })
+
+  test.each(['agent', 'chat'] as const)('whose message alone is far too long ends the %s without a request', (mode) => {
+    const { feed, state } = loop({ mode }, [], 'word '.repeat(250_000))
+    expect(feed(begin).slice(-2)).toEqual([
+      expect.stringMatching(/^notice: The message is too long: .* about \d+ tokens, and first reads 100000\.$/),
+      'end failed',
+    ])
+    expect(state().requests).toBe(0)
   })
 
   test('in a chat, loses its oldest messages in the request, and none in the history', () => {

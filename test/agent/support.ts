@@ -47,7 +47,7 @@ export async function openAgent({
   deps: otherDeps,
   history = [],
 }: AgentOptions) {
-  const { daemon, demo } = await openProxy()
+  const { daemon, demo, send } = await openProxy()
   const log = recordingLog()
   const root = await makeFolder(files)
   const folder = await openFolder(root)
@@ -102,7 +102,7 @@ export async function openAgent({
     emit: (event) => events.push(event),
     approve: approve ?? (async () => 'once'),
   }
-  return { deps, task, events, root, demo, log, journal, session, cancel: () => cancel.abort() }
+  return { deps, task, events, root, demo, send, log, journal, session, cancel: () => cancel.abort() }
 }
 
 /** Returns a prompt that makes the simulated model follow a script. */

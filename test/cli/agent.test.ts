@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test, vi } from 'vitest'
@@ -35,6 +35,11 @@ async function openShop() {
   const args = (goal: string, more: readonly string[]) => ['agent', '--demo', '--workspace', root, ...more, goal]
   return {
     total: () => readFile(join(root, 'src/total.js'), 'utf8'),
+    exists: (path: string) =>
+      access(join(root, path)).then(
+        () => true,
+        () => false,
+      ),
     agent: (goal: string, ...more: readonly string[]) => startCli(args(goal, more), env),
     agentOnTerminal: (goal: string, ...more: readonly string[]) => startShell(onTerminal, args(goal, more), env),
   }
@@ -60,6 +65,23 @@ test('Ctrl-C cancels the run, and tells what was changed', async () => {
   expect(stdout).toContain('The run was cancelled.')
   expect(stdout).toContain('  created src/new.js (+1 −0)')
   expect(code).toBe(130)
+})
+
+test('a reader that leaves, as head does, cancels the run', async () => {
+  const { agent, exists } = await openShop()
+  const patch = '--- /dev/null\n+++ b/src/new.js\n@@ -0,0 +1 @@\n+x\n'
+  const cli = agent(
+    `[demo:slow 100] ${scriptOf({
+      text: 'word '.repeat(400),
+      calls: [{ tool: 'edit_applyPatch', args: { unifiedDiff: patch } }],
+    })}`,
+    '--yes',
+  )
+  await cli.seen('stdout', /word word/)
+  cli.child.stdout?.destroy()
+  const { code, stderr } = await cli.ended
+  expect({ code, stderr }).toEqual({ code: 130, stderr: '' })
+  expect(await exists('src/new.js')).toBe(false)
 })
 
 // The other keys: test/commands/agent/agent.test.ts.

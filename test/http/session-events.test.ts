@@ -1,6 +1,7 @@
 import { once } from 'node:events'
+import { ServerResponse } from 'node:http'
 import { gunzipSync } from 'node:zlib'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { makeFolder } from '../tools/session.ts'
 import { openProxy } from './harness.ts'
 import type { Proxy } from './harness.ts'
@@ -34,6 +35,37 @@ test('a client resumes with Last-Event-ID, as a header or in the query', async (
     expect(await eventsUntil(again, 'lifecycle', ({ data }) => data['state'] === 'idle')).toEqual(missed)
     again.leave()
   }
+})
+
+test('a listener that reads fast gets what it has missed over many turns of the event loop', async () => {
+  const proxy = await openWorkspace()
+  const text = 'x'.repeat(900_000)
+  const listener = await listen(proxy)
+  for (let number = 0; number < 6; number += 1) {
+    const { id } = (await postMessage(proxy, { text, model: 'gpt-5-mini' })).json() as { id: string }
+    await eventsUntil(listener, 'done', ({ data }) => data['id'] === id)
+  }
+  listener.leave()
+  let turn = 0
+  const count = (): void => {
+    turn += 1
+    turning = setImmediate(count)
+  }
+  let turning = setImmediate(count)
+  onTestFinished(() => clearImmediate(turning))
+  const bytesOfTurn = new Map<number, number>()
+  // oxlint-disable-next-line typescript/unbound-method -- called with its response below
+  const write = ServerResponse.prototype.write
+  const spy = vi.spyOn(ServerResponse.prototype, 'write').mockImplementation(function (this: ServerResponse, ...args) {
+    bytesOfTurn.set(turn, (bytesOfTurn.get(turn) ?? 0) + Buffer.byteLength(args[0]))
+    return write.apply(this, args)
+  })
+  onTestFinished(() => spy.mockRestore())
+  const again = await listen(proxy, '/events', { 'last-event-id': '1' })
+  let messages = 0
+  await eventsUntil(again, 'inbound', () => (messages += 1) === 6)
+  again.leave()
+  expect(Math.max(...bytesOfTurn.values())).toBeLessThan(2_000_000)
 })
 
 test('an id that no event has had can be resumed from, with a gap', async () => {

@@ -108,12 +108,17 @@ test('another method is refused with those that a route has', async () => {
     proxy.send('/message'),
     proxy.send('/events', { method: 'POST' }),
     proxy.send('/sessions', { method: 'DELETE' }),
+    proxy.send('/sessions/x/messages', { method: 'PUT' }),
   ])
   expect(replies.map(({ status, headers }) => [status, headers['allow']])).toEqual([
     [405, 'POST'],
     [405, 'GET'],
     [405, 'GET, HEAD'],
+    [405, 'GET, HEAD'],
   ])
+  // OpenAI's envelope, although two of the paths look like those of the Messages API.
+  for (const { json } of replies)
+    expect(json()).toEqual({ error: expect.objectContaining({ code: 'method_not_allowed' }) })
 })
 
 test('requests that a run makes count for the limits of its key, and wait for them', async () => {

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 import { textReply } from '../../src/demo/outcome.ts'
+import type { UsageTotals } from '../../src/usage/periods.ts'
 import { saying } from './client.ts'
 import { openProxy } from './harness.ts'
 
@@ -116,6 +117,19 @@ test('usage has totals by model, also with ?partial=true if the account request 
       month: expect.objectContaining({ since: expect.stringMatching(/-01$/), requests: 2, estimated: false }),
     },
   })
+})
+
+test('requests for models that do not exist are in the totals of the day', async () => {
+  const { send, chat } = await openProxy()
+  await chat()
+  expect((await chat({ model: 'no-such-model' })).status).toBe(404)
+  expect((await chat({ model: 'neither-this' })).status).toBe(404)
+  const { totals } = (await send('/usage?partial=true')).json() as { totals: UsageTotals }
+  expect(totals.by_day).toEqual([expect.objectContaining({ requests: 3, errors: 2 })])
+  expect(totals.today.map(({ model, requests }) => [model, requests])).toEqual([
+    ['other', 2],
+    ['gpt-5-mini', 1],
+  ])
 })
 
 test('no prompt, no answer and no key is in the log', async () => {

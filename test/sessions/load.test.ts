@@ -61,8 +61,8 @@ test('a run of two hours loses no event, and a client that reconnects at its end
     const late = listenTo(sessions, { after: (ear.events[0]?.id ?? 0) - 1 })
     await late.heard('lifecycle', ({ data }) => data['state'] === 'idle')
     expect(late.events).toEqual(ear.events)
-    expect(sessions.run(id)).toMatchObject({ state: 'ended', outcome: 'completed' })
-    expect(sessions.run(id).steps).toHaveLength(steps)
+    expect(await sessions.run(id)).toMatchObject({ state: 'ended', outcome: 'completed' })
+    expect((await sessions.run(id)).steps).toHaveLength(steps)
   } finally {
     vi.useRealTimers()
   }
@@ -90,7 +90,7 @@ test('a clock that jumps a year ahead or back in the middle of a run deletes not
   }
   const ids = ear.events.map(({ id }) => id)
   expect(ids).toEqual(ids.map((_, at) => (ids[0] ?? 0) + at))
-  expect(sessions.messages('id-of-app', { limit: 10 })).toHaveLength(5)
+  expect(await sessions.messages('id-of-app', { limit: 10 })).toHaveLength(5)
   const late = listenTo(sessions, { after: (ids[0] ?? 0) - 1 })
   await vi.waitFor(() => expect(late.events).toHaveLength(ids.length))
 })

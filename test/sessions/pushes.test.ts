@@ -57,7 +57,10 @@ test('injected texts start one run at a time; those that arrive meanwhile become
   ends[1]?.()
   await vi.waitFor(() => expect(sessions.openRuns('id-of-app')).toEqual([]))
   expect(tasks).toHaveLength(2)
-  expect(sessions.messages('id-of-app', { limit: 5 })).toMatchObject([{ origin: 'provider', provider: 'browser' }, {}])
+  expect(await sessions.messages('id-of-app', { limit: 5 })).toMatchObject([
+    { origin: 'provider', provider: 'browser' },
+    {},
+  ])
 })
 
 test('a flood of injected texts stays bounded', async () => {

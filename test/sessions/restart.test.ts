@@ -82,7 +82,7 @@ test('an interrupted run ends with that outcome and its changes', async () => {
     reason: 'copilot-proxy stopped before the run started.',
     files: [],
   })
-  expect(sessions.run('run-1')).toMatchObject({
+  expect(await sessions.run('run-1')).toMatchObject({
     state: 'ended',
     outcome: 'interrupted',
     approvals: [{ approvalId: 'approval-1', state: 'expired' }],
@@ -98,6 +98,24 @@ test('an interrupted run ends with that outcome and its changes', async () => {
   const ids = ear.events.map(({ id }) => id)
   expect(ids).toEqual(ids.toSorted((one, other) => one - other))
   expect(ear.events.filter(({ type }) => type === 'done')).toHaveLength(2)
+})
+
+/** A journal that takes a while to read. */
+async function slowChanges(): Promise<readonly FileChange[]> {
+  await new Promise(setImmediate)
+  return []
+}
+
+test('an interrupted run is never shown as running', async () => {
+  const file = await leaveRun()
+  const first = await openTestSessions({ file, changes: slowChanges })
+  expect(await first.run('run-1')).toMatchObject({ state: 'ended', outcome: 'interrupted' })
+  first.close()
+  const second = await openTestSessions({ file: await leaveRun(), changes: slowChanges })
+  expect(await second.messages('id-of-app', { limit: 5 })).toMatchObject([
+    { id: 'run-1', state: 'ended', outcome: 'interrupted' },
+    { id: 'run-2', state: 'ended', outcome: 'interrupted' },
+  ])
 })
 
 test('an interrupted run ends only once', async () => {
@@ -165,7 +183,9 @@ test('a file of a newer version is refused and stays unchanged', async () => {
   const sessions = await openTestSessions({ file })
   expect(problemOf(() => sessions.send('hello'))).toBe('sessions_unavailable')
   expect(problemOf(() => listenTo(sessions))).toBe('sessions_unavailable')
-  expect(problemOf(() => sessions.messages('id-of-app', { limit: 1 }))).toBe('sessions_unavailable')
+  await expect(sessions.messages('id-of-app', { limit: 1 })).rejects.toMatchObject({
+    error: { problem: 'sessions_unavailable' },
+  })
   expect(readFileSync(file).equals(before)).toBe(true)
 })
 
@@ -206,6 +226,19 @@ test('a full disk ends no run: it is reported and logged once, and events in mem
   expect(sessions.log.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
 })
 
+test('a disk that is too full for an attachment is reported and ends no run', async () => {
+  const text = 'x'.repeat(2 * 2 ** 20)
+  const sessions = await openTestSessions({
+    file: await newFile(),
+    maxBytes: 2 ** 20,
+    agent: async () => ({ items: [{ type: 'message', role: 'user', parts: [{ type: 'text', text }], path: '' }] }),
+  })
+  const ear = listenTo(sessions)
+  const id = sessions.send('Look')
+  expect((await ear.heard('done')).data).toMatchObject({ id, outcome: 'completed' })
+  expect(ear.events.filter(({ type }) => type === 'error').map(({ data }) => data['code'])).toEqual(['disk_full'])
+})
+
 test('a process with optional sessions runs without a record while another one has the file, and reports it', async () => {
   const file = await newFile()
   const first = await openTestSessions({ file })
@@ -217,11 +250,11 @@ test('a process with optional sessions runs without a record while another one h
   second.send('two')
   await ear.heard('done')
   expect((await ear.heard('error')).data).toMatchObject({ code: 'sessions_not_stored' })
-  expect(first.messages('id-of-app', { limit: 5 })).toMatchObject([{ text: 'one' }])
+  expect(await first.messages('id-of-app', { limit: 5 })).toMatchObject([{ text: 'one' }])
   const third = await openTestSessions({ file, randomId: () => 'run-3' })
   expect(problemOf(() => third.send('three'))).toBe('sessions_unavailable')
   await first.stop(0)
   first.close()
   third.send('three')
-  expect(third.messages('id-of-app', { limit: 5 })).toMatchObject([{ text: 'one' }, { text: 'three' }])
+  expect(await third.messages('id-of-app', { limit: 5 })).toMatchObject([{ text: 'one' }, { text: 'three' }])
 })

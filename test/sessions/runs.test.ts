@@ -1,7 +1,7 @@
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { AgentTask } from '../../src/agent/agent-task.ts'
 import { Fault } from '../../src/errors.ts'
-import { listenTo, openTestSessions, problemOf, waitingAgent } from './support.ts'
+import { listenTo, newFile, openTestSessions, problemOf, waitingAgent } from './support.ts'
 import type { TestAgent } from './support.ts'
 
 const writes = { callId: 'call-1', tool: 'mcp.edit.applyPatch', step: 1 } as const
@@ -43,7 +43,7 @@ test('a run is published from its message to its end, and stored', async () => {
     usage: { inputTokens: 3, outputTokens: 2, cachedInputTokens: 1, credits: 0.5 },
     steps: 1,
   })
-  expect(sessions.run(id)).toMatchObject({
+  expect(await sessions.run(id)).toMatchObject({
     id,
     state: 'ended',
     text: 'Hi',
@@ -51,7 +51,7 @@ test('a run is published from its message to its end, and stored', async () => {
     answer: 'Hello',
     requests: 1,
   })
-  expect(sessions.messages('id-of-app', { limit: 5 })).toMatchObject([
+  expect(await sessions.messages('id-of-app', { limit: 5 })).toMatchObject([
     {
       id,
       text: 'Hi',
@@ -183,7 +183,7 @@ test('the first of two decisions wins', async () => {
   const asked = await ear.heard('approval')
   expect(asked.data).toMatchObject({ id, approvalId: 'approval-1', state: 'pending', diff: patch, paths: ['a.txt'] })
   expect(sessions.openRuns('id-of-app')).toMatchObject([{ id, state: 'waiting', step: 1 }])
-  expect(sessions.run(id)).toMatchObject({
+  expect(await sessions.run(id)).toMatchObject({
     state: 'waiting',
     approvals: [{ approvalId: 'approval-1', state: 'pending' }],
   })
@@ -192,7 +192,7 @@ test('the first of two decisions wins', async () => {
   expect(problemOf(() => sessions.decide('unknown', 'once'))).toBe('approval_not_found')
   await ear.heard('done')
   expect(problemOf(() => sessions.decide('approval-1', 'refuse'))).toBe('approval_decided')
-  expect(sessions.run(id)).toMatchObject({
+  expect(await sessions.run(id)).toMatchObject({
     answer: 'once',
     approvals: [{ approvalId: 'approval-1', state: 'once', diff: patch }],
     steps: [{ step: 1, calls: [{ callId: 'call-1', outcome: 'ok', durationMs: 5, args: { unifiedDiff: patch } }] }],
@@ -232,7 +232,7 @@ test('removing a workspace ends its runs, including queued ones', async () => {
     })
   }
   expect((await ear.heard('lifecycle', ({ data }) => data['state'] === 'removed')).data).toMatchObject({ name: 'app' })
-  expect(sessions.run(other)).toMatchObject({ state: 'running' })
+  expect(await sessions.run(other)).toMatchObject({ state: 'running' })
 })
 
 test('a stop ends every run with an event, and accepts no more', async () => {
@@ -272,6 +272,53 @@ test('lifecycle listeners are called when runs start and when a session is idle'
   expect(heard).toHaveBeenCalledTimes(2)
 })
 
+test('the record of a run keeps the start of a long diff', async () => {
+  const file = { path: 'a.txt', change: 'created', added: 1_000_000, removed: 0 } as const
+  const sessions = await openTestSessions({
+    agent: async () => ({ files: [{ ...file, diff: '+\n'.repeat(1_000_000) }] }),
+  })
+  const ear = listenTo(sessions)
+  const id = sessions.send('Write it')
+  await ear.heard('done')
+  const { files } = await sessions.run(id)
+  expect(files).toMatchObject([file])
+  expect(files[0]?.diff).toMatch(/^\+\n[+\n]{250000,270000}…$/)
+})
+
+test('long texts of the history are stored and read a little at a time, and come back as they were', async () => {
+  const words = 'Grüße, 世界 👋 "quoted" \n \ud800 '
+  // A piece may end in the middle of the emoji.
+  const texts = [0, 1, 2, 3].map((shift) => 'x'.repeat(shift) + words.repeat(2 ** 20 / words.length))
+  const items: AgentTask['history'] = [
+    { type: 'message', role: 'user', parts: texts.map((text) => ({ type: 'text', text })), path: '' },
+    item('{"longText":0}'),
+  ]
+  const histories: AgentTask['history'][] = []
+  const sessions = await openTestSessions({
+    file: await newFile(),
+    agent: async ({ history }) => {
+      histories.push(history)
+      return { items: histories.length === 1 ? items : [] }
+    },
+  })
+  let turns = 0
+  const count = (): void => {
+    turns += 1
+    turning = setImmediate(count)
+  }
+  let turning = setImmediate(count)
+  onTestFinished(() => clearImmediate(turning))
+  const ear = listenTo(sessions)
+  const first = sessions.send('Look at this')
+  await ear.heard('done', ({ data }) => data['id'] === first)
+  expect(turns).toBeGreaterThan(12)
+  turns = 0
+  const second = sessions.send('And?')
+  await ear.heard('done', ({ data }) => data['id'] === second)
+  expect(turns).toBeGreaterThan(12)
+  expect(histories[1]).toEqual(items)
+})
+
 test('a run is stored as ended, however large its items are', async () => {
   const text = 'x'.repeat(9 * 2 ** 20)
   const sessions = await openTestSessions({
@@ -280,7 +327,9 @@ test('a run is stored as ended, however large its items are', async () => {
   const ear = listenTo(sessions)
   const id = sessions.send('Look at this')
   await ear.heard('done')
-  expect(sessions.messages('id-of-app', { limit: 5 })).toMatchObject([{ id, state: 'ended', outcome: 'completed' }])
+  expect(await sessions.messages('id-of-app', { limit: 5 })).toMatchObject([
+    { id, state: 'ended', outcome: 'completed' },
+  ])
 })
 
 test('history can be deleted, but not during a run', async () => {
@@ -298,9 +347,9 @@ test('history can be deleted, but not during a run', async () => {
   sessions.cancel(waiting)
   await ear.heard('done', ({ data }) => data['id'] === waiting)
   await sessions.forget('id-of-app')
-  expect(sessions.messages('id-of-app', { limit: 5 })).toEqual([])
-  expect(problemOf(() => sessions.run(id))).toBe('run_not_found')
-  expect(sessions.messages('id-of-other', { limit: 5 })).toHaveLength(1)
+  expect(await sessions.messages('id-of-app', { limit: 5 })).toEqual([])
+  await expect(sessions.run(id)).rejects.toMatchObject({ error: { problem: 'run_not_found' } })
+  expect(await sessions.messages('id-of-other', { limit: 5 })).toHaveLength(1)
   const late = listenTo(sessions, { after: 0 })
   expect(late.events.filter(({ data }) => data['sessionId'] === 'id-of-app')).toEqual([])
   expect(late.events.some(({ data }) => data['sessionId'] === 'id-of-other')).toBe(true)

@@ -101,6 +101,24 @@ test('pages start at the newest row', () => {
   ])
 })
 
+test('reads long rows a few at a time', () => {
+  const store = open()
+  const data = 'x'.repeat(1_000_000)
+  store.write(() => {
+    for (let number = 1; number <= 9; number += 1) {
+      store.putRun({ ...run, id: `run-${number}`, data })
+      store.putEvents([{ ...event(number), data }])
+    }
+  })
+  const ids = (before?: string) => store.runsOf('app', { limit: 100, before }).map(({ id }) => id)
+  expect(ids()).toEqual(['run-6', 'run-7', 'run-8', 'run-9'])
+  expect(ids('run-6')).toEqual(['run-2', 'run-3', 'run-4', 'run-5'])
+  expect(ids('run-2')).toEqual(['run-1'])
+  expect(store.eventsAfter(0, undefined, 100).map(({ id }) => id)).toEqual([1])
+  expect(store.eventsAfter(8, 'app', 100).map(({ id }) => id)).toEqual([9])
+  expect(store.eventsAfter(9, 'app', 100)).toEqual([])
+})
+
 /** Returns the items of a session, newest first. */
 function itemsOf(store: SessionStore, session: string): readonly string[] {
   const items: string[] = []
@@ -125,6 +143,7 @@ test('deletes old runs with all their parts by age and by number, and keeps runn
       const id = `run-${number}`
       store.putRun({ ...run, id, state: number === 1 ? 'running' : 'ended', startedMs: number })
       store.putPart({ run: id, kind: 'call', key: 'a', data: '' })
+      store.putPiece(id, { number: 0, data: '"text"' })
       store.putItems('app', id, id)
     }
     store.putRun({ ...run, id: 'other', session: 'other', state: 'ended', startedMs: 1190 })
@@ -137,6 +156,8 @@ test('deletes old runs with all their parts by age and by number, and keeps runn
   ])
   expect(store.partsOf('run-5')).toEqual([])
   expect(itemsOf(store, 'app')).toHaveLength(21)
+  expect(store.pieceAfter('run-5', 0)).toBeUndefined()
+  expect(store.pieceAfter('run-1181', 0)).toMatchObject({ number: 0, data: '"text"' })
   prune(store, { sinceMs: 1195 })
   expect(store.runsOf('app', { limit: 500 })).toHaveLength(7)
   expect(store.run('other')).toBeUndefined()
@@ -162,6 +183,7 @@ test('deleted text is nowhere in the file', async () => {
   store.write(() => {
     store.putRun({ ...run, data: 'a-secret-of-app' })
     store.putItems('app', 'run-1', 'a-secret-of-app')
+    store.putPiece('run-1', { number: 0, data: 'a-secret-of-app' })
     store.putEvents([{ ...event(1), data: 'a-secret-of-app' }])
     store.putEntry({ session: 'app', stream: 's', timeMs: 1, data: 'a-secret-of-app' })
     store.putRun({ ...run, id: 'run-2', session: 'other', data: 'kept-of-other' })
@@ -193,6 +215,18 @@ test('deletes large rows a few at a time', () => {
   while (store.forget('app', { run: 12, event: 0, entry: 0 })) counts.push(itemsOf(store, 'app').length)
   expect(itemsOf(store, 'app')).toEqual([])
   expect(counts.every((count, at) => count >= (counts[at - 1] ?? 12) - 2)).toBe(true)
+})
+
+test('deletes long runs a few at a time', () => {
+  const store = open()
+  store.write(() => {
+    for (let number = 1; number <= 6; number += 1) {
+      store.putRun({ ...run, id: `run-${number}`, state: 'ended', data: 'x'.repeat(200_000) })
+    }
+  })
+  const counts: number[] = []
+  while (store.forget('app', { run: 6, event: 0, entry: 0 })) counts.push(store.runsOf('app', { limit: 9 }).length)
+  expect(counts).toEqual([4, 2, 0])
 })
 
 test('prunes each session in turn, also one without runs', () => {

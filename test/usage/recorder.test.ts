@@ -193,6 +193,7 @@ test('the spending of a key today survives a restart and counts every request on
   recorder.note(paid)
   recorder.note({ ...paid, model: 'gpt-5.5', measuredNanoAiu: null, estimatedNanoAiu: 1e9 })
   recorder.note({ ...paid, key: 'phone' })
+  recorder.note({ ...paid, provider: '', measuredNanoAiu: null })
   expect(recorder.spentToday('laptop')).toEqual({ requests: 2, nanoAiu: 3e9 })
   elapse()
   expect(recorder.spentToday('laptop')).toEqual({ requests: 2, nanoAiu: 3e9 })

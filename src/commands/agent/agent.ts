@@ -84,6 +84,8 @@ async function follow(
     if (event === undefined || (event.type !== 'error' && event.id !== id)) return undefined
     if (flags.json) context.stdout.write(`${JSON.stringify(given)}\n`)
     screen.show(event)
+    // `| head` has read enough: nobody sees what the run does from here on.
+    if (context.stdout.isClosed?.() === true && !interrupt.first.aborted) interrupt.press()
     if (event.type === 'done') {
       if (event.outcome === 'refused' && !canAsk) screen.note(nobodyNote)
       return exitCodeOf(event, interrupt)

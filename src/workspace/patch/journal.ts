@@ -317,7 +317,10 @@ async function checkUnchanged(folder: Folder, path: string, before: FileContent 
 export function changedConflict(path: string, expected: string | undefined, found: string | undefined): ToolError {
   return new ToolError({
     kind: 'conflict',
-    detail: `${path} has changed. Read it again and send a new patch. No file was changed.`,
+    detail:
+      expected === undefined
+        ? `${path} exists already. Read it before you change it. No file was changed.`
+        : `${path} has changed. Read it again and send a new patch. No file was changed.`,
     conflicts: [
       {
         path,
