@@ -38,6 +38,8 @@ export interface EventHub {
   readonly publish: (sessionId: string, event: SessionEvent) => void
   /** Stores and sends the published events now. */
   readonly flush: () => void
+  /** Does the same soon, together with the events until then. */
+  readonly flushSoon: () => void
   /**
    * @param options `session` selects the events of one session. `after` also sends the events since that id; a `gap` event
    * replaces deleted ones.
@@ -243,6 +245,7 @@ export function createEventHub(deps: EventHubDeps): EventHub {
       else gather()
     },
     flush,
+    flushSoon: gather,
     listen(sink, { session, after }) {
       flush()
       const newest = newestId()

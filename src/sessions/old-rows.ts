@@ -1,6 +1,9 @@
 import { z } from 'zod'
 import type { SessionSql } from './session-sql.ts'
 
+/** The stream of a session with the audit lines of tool calls. All other streams are reports of providers. */
+export const toolCallStream = 'tool-calls'
+
 /** Limits of the stored rows. */
 interface KeepLimits {
   /** Older rows are deleted. Ms since epoch. */
@@ -118,19 +121,24 @@ export function createOldRows(
   }
 
   function pruneEntries(budget: Budget, session: string, { sinceMs, entriesPerSession }: KeepLimits): void {
-    const tooMany = numberOf(
-      'SELECT id AS value FROM entries WHERE session = ? ORDER BY id DESC LIMIT 1 OFFSET ?',
-      session,
-      entriesPerSession,
-    )
-    const rows = all(
-      sizedRow,
-      `SELECT id AS key, time_ms AS timeMs, octet_length(data) AS size FROM entries
-        WHERE id IN (SELECT id FROM entries WHERE session = ? ORDER BY id LIMIT ?) ORDER BY id`,
-      session,
-      rowsAtOnce,
-    )
-    deleteFirst(budget, 'entries', rows, ({ key, timeMs }) => key <= (tooMany ?? 0) || timeMs < sinceMs)
+    // Separately, because calls of tools are many and would displace the reports of providers.
+    for (const streams of ['stream = ?', 'stream <> ?']) {
+      const tooMany = numberOf(
+        `SELECT id AS value FROM entries WHERE session = ? AND ${streams} ORDER BY id DESC LIMIT 1 OFFSET ?`,
+        session,
+        toolCallStream,
+        entriesPerSession,
+      )
+      const rows = all(
+        sizedRow,
+        `SELECT id AS key, time_ms AS timeMs, octet_length(data) AS size FROM entries
+          WHERE id IN (SELECT id FROM entries WHERE session = ? AND ${streams} ORDER BY id LIMIT ?) ORDER BY id`,
+        session,
+        toolCallStream,
+        rowsAtOnce,
+      )
+      deleteFirst(budget, 'entries', rows, ({ key, timeMs }) => key <= (tooMany ?? 0) || timeMs < sinceMs)
+    }
   }
 
   /** Stops at the first event that stays, because events are in the order of time. */

@@ -28,8 +28,9 @@ function monotonicMs(): number {
 /** Opens the configured workspaces and their sessions. */
 export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
   const { config, dataDir, keepsSessions, log, runTurn, modelFacts, setTimer, randomId, defaultModel } = deps
-  const workspaces = await openWorkspaces(deps)
-  const sessions = openSessions({
+  let sessions: Sessions | undefined
+  const workspaces = await openWorkspaces({ ...deps, record: (id, line) => sessions?.recordCall(id, line) })
+  const opened = (sessions = openSessions({
     config,
     workspaces,
     file: dataDir === undefined || keepsSessions === false ? inMemory : join(dataDir, 'sessions.db'),
@@ -46,13 +47,13 @@ export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
     monotonicMs,
     setTimer,
     log,
-  })
+  }))
   return {
     workspaces,
-    sessions,
+    sessions: opened,
     close() {
       workspaces.close()
-      sessions.close()
+      opened.close()
     },
   }
 }

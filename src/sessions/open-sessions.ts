@@ -11,6 +11,7 @@ import { createPushes } from './pushes.ts'
 import { reportMessage, reportRun, type Part } from './run-record.ts'
 import { createRuns, refused } from './runs.ts'
 import { createSessionFile } from './session-file.ts'
+import { toolCallStream } from './old-rows.ts'
 import type { EntryRow, ItemsRow, RunRow, SessionStore } from './session-store.ts'
 import { createSessionWriter } from './session-writer.ts'
 import type { Sessions } from './sessions.ts'
@@ -110,14 +111,17 @@ export function openSessions(deps: SessionsDeps): Sessions {
   const push = createPushes({
     config,
     runs,
-    saveEntry(entry) {
-      entryCount += 1
-      writer.put(`entry/${entryCount}`, entry.data.length, (store) => store.putEntry(entry))
-    },
+    saveEntry,
     publish: hub.publish,
     now,
     log,
   })
+
+  function saveEntry(entry: Omit<EntryRow, 'id'>): void {
+    entryCount += 1
+    writer.put(`entry/${entryCount}`, entry.data.length, (store) => store.putEntry(entry))
+    hub.flushSoon()
+  }
 
   /** @throws Fault `sessions_unavailable` */
   function use<Result>(act: (store: SessionStore) => Result): Result {
@@ -326,6 +330,8 @@ export function openSessions(deps: SessionsDeps): Sessions {
       use(() => {})
       push(given)
     },
+    recordCall: (session, line) =>
+      saveEntry({ session, stream: toolCallStream, timeMs: now(), data: JSON.stringify(line) }),
     lifecycle: runs.onLifecycle,
     async stop(graceMs) {
       endOnChange()

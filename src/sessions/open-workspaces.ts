@@ -6,6 +6,7 @@ import type { FileChange } from '../agent/agent-task.ts'
 import { createCodeTools } from '../tools/code-tools.ts'
 import { createCommandTools } from '../tools/command-tools.ts'
 import { createTools } from '../tools/create-tools.ts'
+import type { ToolsDeps } from '../tools/create-tools.ts'
 import type { ToolSource } from '../tools/tool.ts'
 import { createRegistryTools, listSession, type SessionListing } from '../tools/registry-tools.ts'
 import { createWorkspaceTools } from '../tools/workspace-tools.ts'
@@ -26,6 +27,8 @@ export interface WorkspacesDeps {
   /** Tools of providers and MCP servers. They follow the workspaces' own tools in lists. */
   readonly sources?: readonly ToolSource[]
   readonly log: Logger
+  /** Receives the audit line of each call of a tool. */
+  readonly record?: ToolsDeps['record']
 }
 
 export interface OpenWorkspaces extends Workspaces {
@@ -55,6 +58,7 @@ export async function openWorkspaces({
   homeDir,
   sources = [],
   log,
+  record,
 }: WorkspacesDeps): Promise<OpenWorkspaces> {
   let open: readonly Open[] = []
   const listeners = new Set<() => void>()
@@ -78,6 +82,7 @@ export async function openWorkspaces({
       }
     },
     log,
+    record,
     now: () => performance.now(),
   })
 

@@ -1,5 +1,6 @@
 import type { ApprovalDecision } from '../agent/agent-event.ts'
 import type { Attachment } from '../agent/agent-task.ts'
+import type { AuditLine } from '../tools/create-tools.ts'
 import type { EventHub } from './event-hub.ts'
 import type { reportMessage, reportRun, RunState } from './run-record.ts'
 import type { RunMode } from './session-event.ts'
@@ -55,6 +56,8 @@ export interface Sessions {
   readonly entries: (sessionId: string, stream: string, page: Page) => readonly Readonly<Record<string, unknown>>[]
   readonly listen: EventHub['listen']
   readonly push: (push: Push) => void
+  /** Adds the audit line of a tool call to the stream `tool-calls` of the session. */
+  readonly recordCall: (sessionId: string, line: AuditLine) => void
   /** Calls `listener` when a run of a session starts and when its last one has ended. Returns a function that unsubscribes. */
   readonly lifecycle: (listener: (sessionId: string, state: 'started' | 'idle') => void) => () => void
   /** Cancels all runs. Resolves when they have ended and their last events are sent, at the latest after `graceMs`. */

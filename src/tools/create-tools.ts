@@ -18,9 +18,14 @@ export interface ToolsDeps {
   /** Called for each call and each gate, so that a changed configuration takes effect at once. */
   readonly limits: () => RunLimits
   readonly log: Logger
+  /** Receives the audit line of each call of a session. */
+  readonly record?: ((sessionId: string, line: AuditLine) => void) | undefined
   /** Monotonic. Ms. */
   readonly now: () => number
 }
+
+/** A call of a tool: its caller, its paths and its outcome, without contents. */
+export type AuditLine = Readonly<Record<string, string | number | readonly string[]>>
 
 /** Size of a result beyond the largest file that it may contain. Bytes. */
 const resultMargin = 1024 * 1024
@@ -64,19 +69,18 @@ export function createTools(deps: ToolsDeps): Tools {
   async function call(given: ToolCall): Promise<ToolResult> {
     const startedMs = now()
     const audit: Audit = { tool: given.name, paths: new Set() }
-    const write = (outcome: string): void =>
-      log.info(
-        {
-          tool: audit.tool.slice(0, 100),
-          session: given.session.id,
-          caller: given.caller,
-          ...(audit.paths.size > 0 && { paths: [...audit.paths].slice(0, maxLoggedPaths) }),
-          ...(audit.program !== undefined && { program: audit.program.slice(0, maxLoggedPath) }),
-          outcome,
-          ms: Math.round(now() - startedMs),
-        },
-        'tool call',
-      )
+    const write = (outcome: string): void => {
+      const line = {
+        tool: audit.tool.slice(0, 100),
+        caller: given.caller,
+        ...(audit.paths.size > 0 && { paths: [...audit.paths].slice(0, maxLoggedPaths) }),
+        ...(audit.program !== undefined && { program: audit.program.slice(0, maxLoggedPath) }),
+        outcome,
+        ms: Math.round(now() - startedMs),
+      }
+      log.info({ session: given.session.id, ...line }, 'tool call')
+      deps.record?.(given.session.id, line)
+    }
     try {
       const result = await runCall(given, audit)
       write('ok')

@@ -26,6 +26,20 @@ test('the tools of a workspace list, read and search its files', async () => {
   expect(log.filter(({ fields }) => fields['caller'] === 'rpc:local')).toHaveLength(4)
 })
 
+test('each call is in the record of its session, with its paths and its outcome and without contents', async () => {
+  const { client, daemon } = await open()
+  await client.ask('mcp.fs.read', { path: 'a.ts' })
+  await client.ask('mcp.fs.read', { path: '../secret' })
+  const answer = await fetch(`${daemon.url}/sessions/shop/streams/tool-calls`)
+  const call = { id: expect.any(String), tool: 'mcp.fs.read', caller: 'rpc:local', ms: expect.any(Number) }
+  expect(await answer.json()).toEqual({
+    entries: [
+      { ...call, paths: ['a.ts'], outcome: 'ok', time: expect.any(String) },
+      { ...call, paths: ['../secret'], outcome: 'denied', time: expect.any(String) },
+    ],
+  })
+})
+
 test.each([
   ['mcp.fs.read', { path: '../secret' }, -32001, { kind: 'denied' }],
   ['mcp.fs.read', {}, -32602, { kind: 'invalid_arguments' }],

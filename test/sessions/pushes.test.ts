@@ -1,7 +1,10 @@
-import { expect, test, vi } from 'vitest'
+import { cp } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { AgentTask } from '../../src/agent/agent-task.ts'
 import type { Push } from '../../src/sessions/sessions.ts'
-import { listenTo, openTestSessions } from './support.ts'
+import { listenTo, newFile, openTestSessions } from './support.ts'
 
 const push: Push = { sessionId: 'id-of-app', provider: 'browser', stream: 'pages', level: 'keep', text: 'Page loaded' }
 
@@ -19,6 +22,26 @@ test('a text of the level keep is only in its stream', async () => {
     metadata: { url: 'x' },
   })
   expect(ear.events).toEqual([])
+})
+
+test('a text of the level keep is stored soon, although it is no event', async () => {
+  const file = await newFile()
+  const timers = new Set<() => void>()
+  const sessions = await openTestSessions({
+    file,
+    setTimer(run) {
+      timers.add(run)
+      return () => timers.delete(run)
+    },
+  })
+  sessions.push(push)
+  for (const run of [...timers]) run()
+  // The file itself is locked.
+  const copy = await newFile()
+  await cp(dirname(file), dirname(copy), { recursive: true })
+  const database = new DatabaseSync(copy)
+  onTestFinished(() => database.close())
+  expect(database.prepare('SELECT stream FROM entries').all()).toEqual([{ stream: 'pages' }])
 })
 
 test('a text of the level surface is also sent as an event, and starts no run', async () => {

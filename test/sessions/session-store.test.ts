@@ -234,7 +234,8 @@ test('prunes each session in turn, also one without runs', () => {
   store.write(() => {
     for (const session of ['a', 'b', 'c']) {
       for (let number = 1; number <= 5; number += 1) {
-        store.putEntry({ session, stream: `s${number % 2}`, timeMs: number, data: '""' })
+        for (const stream of [`s${number % 2}`, 'tool-calls'])
+          store.putEntry({ session, stream, timeMs: number, data: '""' })
         if (session !== 'b') store.putRun({ ...run, id: `${session}-${number}`, session, state: 'ended' })
       }
     }
@@ -242,12 +243,13 @@ test('prunes each session in turn, also one without runs', () => {
   prune(store, { entriesPerSession: 2, runsPerSession: 3 })
   const left = (session: string) => [
     store.runsOf(session, { limit: 9 }).length,
-    store.streamsOf(session).reduce((sum, { entries }) => sum + entries, 0),
+    store.streamsOf(session).map(({ name, entries }) => `${name} ${entries}`),
   ]
+  const entries = ['s0 1', 's1 1', 'tool-calls 2']
   expect(['a', 'b', 'c'].map(left)).toEqual([
-    [3, 2],
-    [0, 2],
-    [3, 2],
+    [3, entries],
+    [0, entries],
+    [3, entries],
   ])
 })
 
