@@ -304,6 +304,7 @@ export function buildApp(deps: AppDeps): App {
     reconfigured() {
       pipeline.admission.limitsChanged()
       endRevoked()
+      if (!deps.config().rpc.enabled) rpc.closeAll()
     },
     drained: lifetimes.drained,
     async close(graceMs) {

@@ -36,6 +36,8 @@ export interface Caller {
 export interface RpcRoute {
   /** Closes the connections that `isRevoked` names by the response to their handshake. */
   readonly closeRevoked: (isRevoked: (response: ServerResponse, keyName: string | undefined) => boolean) => void
+  /** Closes every connection, because /rpc was disabled. */
+  readonly closeAll: () => void
   /** Refuses new calls, lets those in progress finish for at most `graceMs`, then cancels them. Closes with 1001. */
   readonly close: (graceMs: number) => Promise<void>
 }
@@ -123,6 +125,9 @@ export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): 
       for (const { connection, response, keyName } of open) {
         if (isRevoked(response, keyName)) connection.close(1008, 'the API key was removed')
       }
+    },
+    closeAll() {
+      for (const { connection } of open) connection.close(1001, '/rpc was disabled')
     },
     async close(graceMs) {
       isClosing = true

@@ -26,11 +26,28 @@ export function capEvent(event: RunEvent): RunEvent {
   return isCut ? { ...capped, truncated: true } : event
 }
 
-/** The files without what is too long of their diffs to be kept in the record of a run. */
+/** Maximum length of a text of a call in the record of a run, which is read in one piece. Characters. */
+const maxRecorded = 64 * 1024
+
+/** Maximum length of all diffs in the record of a run. Characters. */
+const maxRecordedDiffs = 2 * 1024 * 1024
+
+/** Shortens the long texts of a call or an approval for the record of its run. Sets `truncated` then. */
+export function capRecord(data: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const long = Object.entries(data).filter(([, value]) => typeof value === 'string' && value.length > maxRecorded)
+  if (long.length === 0) return data
+  const shortened = long.map(([name, value]) => [name, `${String(value).slice(0, maxRecorded)}…`] as const)
+  return { ...data, ...Object.fromEntries(shortened), truncated: true }
+}
+
+/** Shortens the diffs of files for the record of a run. */
 export function capDiffs(files: readonly FileChange[]): FileChange[] {
-  return files.map((file) =>
-    file.diff.length <= maxText ? file : { ...file, diff: `${file.diff.slice(0, maxText)}…` },
-  )
+  let left = maxRecordedDiffs
+  return files.map((file) => {
+    const most = Math.min(maxText, left)
+    left -= Math.min(file.diff.length, most)
+    return file.diff.length <= most ? file : { ...file, diff: `${file.diff.slice(0, most)}…` }
+  })
 }
 
 function cutEvent(

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { FileCount } from '../agent/agent-event.ts'
 import type { FileChange } from '../agent/agent-task.ts'
+import { capRecord } from './cap-event.ts'
 import { reportUsage, type DoneEvent, type RunEvent } from './session-event.ts'
 import type { PartRow, RunRow } from './session-store.ts'
 
@@ -83,12 +84,14 @@ export function partOf(
       if (event.state === 'progress') return undefined
       const { type: _type, id: _id, state: _state, ...facts } = event
       const key = `${event.step}/${event.callId}`
-      return { kind: 'call', key, data: { ...known('call', key)?.data, ...facts } }
+      return { kind: 'call', key, data: capRecord({ ...known('call', key)?.data, ...facts }) }
     }
     case 'approval': {
       const { type: _type, id: _id, ...facts } = event
       const key = event.approvalId
-      return { kind: 'approval', key, data: { ...known('approval', key)?.data, ...facts } }
+      const data = { ...known('approval', key)?.data, ...facts }
+      // Only the person who decides needs the whole diff.
+      return { kind: 'approval', key, data: event.state === 'pending' ? data : capRecord(data) }
     }
     case 'diff': {
       const { type: _type, id: _id, ...facts } = event

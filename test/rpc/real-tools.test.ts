@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { openProxy } from '../http/harness.ts'
 import { makeFolder } from '../tools/session.ts'
@@ -55,4 +56,12 @@ test('a workspace that leaves the configuration takes /rpc with it', async () =>
   const { client, daemon, configure } = await open()
   daemon.reconfigure(configure(''))
   expect(await client.ask('mcp.fs.list')).toMatchObject({ error: { code: -32602, data: { path: 'session' } } })
+})
+
+test('disabling /rpc closes its connections', async () => {
+  const { client, daemon, configure, file } = await open()
+  const closed = once(client.socket, 'close')
+  daemon.reconfigure(configure(`${file}\nrpc: { enabled: false }`))
+  const [code, reason] = await closed
+  expect([code, String(reason)]).toEqual([1001, '/rpc was disabled'])
 })

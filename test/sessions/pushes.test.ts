@@ -26,16 +26,16 @@ test('a text of the level keep is only in its stream', async () => {
 
 test('a text of the level keep is stored soon, although it is no event', async () => {
   const file = await newFile()
-  const timers = new Set<() => void>()
+  const timers: (() => void)[] = []
   const sessions = await openTestSessions({
     file,
     setTimer(run) {
-      timers.add(run)
-      return () => timers.delete(run)
+      timers.push(run)
+      return () => {}
     },
   })
   sessions.push(push)
-  for (const run of [...timers]) run()
+  for (const run of timers.splice(0)) run()
   // The file itself is locked.
   const copy = await newFile()
   await cp(dirname(file), dirname(copy), { recursive: true })

@@ -354,3 +354,32 @@ test('history can be deleted, but not during a run', async () => {
   expect(late.events.filter(({ data }) => data['sessionId'] === 'id-of-app')).toEqual([])
   expect(late.events.some(({ data }) => data['sessionId'] === 'id-of-other')).toBe(true)
 })
+
+test('the record of a run keeps the start of long texts of its calls, and the whole of a pending approval', async () => {
+  const long = 'x'.repeat(200_000)
+  const request = { ...writes, approvalId: 'approval-1', diff: long, paths: ['a.txt'] }
+  const sessions = await openTestSessions({
+    async agent({ emit, approve, signal }) {
+      emit({ type: 'approval', ...request, state: 'pending' })
+      emit({ type: 'approval', ...writes, approvalId: 'approval-1', state: await approve(request, signal) })
+      emit({ type: 'tool', ...writes, state: 'ended', outcome: 'ok', message: 'Done.', result: long, durationMs: 5 })
+      return { files: Array.from({ length: 20 }, (_, at) => ({ ...fileOf(at), diff: long })) }
+    },
+  })
+  const ear = listenTo(sessions)
+  const id = sessions.send('Write it', { mode: 'agent' })
+  await ear.heard('approval')
+  expect((await sessions.run(id)).approvals).toMatchObject([{ diff: long }])
+  sessions.decide('approval-1', 'once')
+  expect((await ear.heard('tool')).data['result']).toBe(long)
+  await ear.heard('done')
+  const record = await sessions.run(id)
+  const start = expect.stringMatching(/^x{65536}…$/)
+  expect(record.approvals).toMatchObject([{ state: 'once', diff: start, truncated: true }])
+  expect(JSON.stringify(record.steps)).toMatch(/"result":"x{65536}…".*"truncated":true/)
+  expect(record.files.map(({ diff }) => diff.length)).toEqual([...Array(10).fill(200_000), 97_153, ...Array(9).fill(1)])
+})
+
+function fileOf(at: number) {
+  return { path: `${at}.txt`, change: 'created', added: 1, removed: 0 } as const
+}

@@ -304,7 +304,7 @@ describe('a renewal whose answer does not come', () => {
     expect((await replaced).value).toBe(value)
     expect(source.refused('made up').error).toMatchObject({
       kind: 'codex_unavailable',
-      detail: expect.stringContaining('is being renewed'),
+      detail: expect.stringContaining('is renewing the login'),
     })
     release.resolve()
   })

@@ -113,7 +113,7 @@ describe('listSymbols', async () => {
     const task = { do: 'symbols', text, language: languageOf('a.js') ?? expect.fail(), limit: 1 } as const
     expect(await runInWorker(task, new AbortController().signal)).toEqual({
       is: 'failure',
-      detail: 'The file is too complex: its tree takes more than 512 MB.',
+      detail: 'The file is too complex: its syntax tree takes more than 512 MB.',
     })
   })
 
