@@ -182,8 +182,8 @@ function summarised(state: LoopState, text: string | undefined, usage: Usage | u
     ...state.items.slice(at),
   ]
   const goalAt = keepsGoal ? 1 : state.goalAt - at + 1
-  const notified = text ?? 'The model gave no summary; the older part was left out.'
-  return withFirst([notice(state, notified)], ask({ ...counted, items, earlierCount: 0, goalAt }))
+  const note = notice(state, text ?? 'The model gave no summary; the older part was left out.')
+  return withFirst([note], ask({ ...counted, items, earlierCount: 0, goalAt }))
 }
 
 function askFailed(state: LoopState, failure: AskFailure): LoopStep {
