@@ -14,6 +14,9 @@ const maxSchemaLength = 256 * 1024
  */
 const patternMs = 80
 
+/** Minimum elapsed time of an attempt: on a busy machine, shorter ones would end before they get a processor. Ms. */
+const leastMs = 20
+
 /** The remaining time of the running check. Checks are synchronous, so one budget is enough. Ms. */
 const budget = { leftMs: patternMs }
 
@@ -99,7 +102,9 @@ function timedPattern(source: string, flags: string) {
       try {
         for (;;) {
           if (budget.leftMs < 1) throw new Error('the time for patterns is over')
-          const found = spend(() => search.runInContext(sandbox, { timeout: Math.ceil(budget.leftMs) }))
+          const found = spend(() =>
+            search.runInContext(sandbox, { timeout: Math.ceil(Math.max(budget.leftMs, leastMs)) }),
+          )
           if (found !== undefined) return found === true
         }
       } finally {

@@ -196,7 +196,7 @@ function expectFrames(id: UpstreamDialectId, { text, fault }: Emitted): void {
   const types = frames.map(({ data }) => {
     if (data === '[DONE]') return '[DONE]'
     const value = JSON.parse(data) as { readonly type?: string; readonly error?: unknown }
-    return id === 'chat' && value.error !== undefined ? 'error' : value.type
+    return id === 'chat' && value.error !== undefined && value.error !== null ? 'error' : value.type
   })
   const ends = types.filter((type) => endsOf[id].has(type ?? ''))
   const last = types.at(-1) ?? ''
