@@ -46,8 +46,8 @@ export function sendRequest(agent: Dispatcher, options: RequestOptions): Promise
   const { signal, onBegin } = options
   if (signal.aborted) return Promise.reject(signal.reason)
   // The closures below live as long as the answer streams, so they must not capture the request. They drop `head` once used.
-  const { promise, ...settlers } = Promise.withResolvers<UpstreamReply>()
-  let head: Pick<PromiseWithResolvers<UpstreamReply>, 'resolve' | 'reject'> | undefined = settlers
+  const { promise, resolve, reject } = Promise.withResolvers<UpstreamReply>()
+  let head: Pick<PromiseWithResolvers<UpstreamReply>, 'resolve' | 'reject'> | undefined = { resolve, reject }
   let controller: Dispatcher.DispatchController | undefined
   let body: ReceivedBody | undefined
   const use = createConnectionUse()

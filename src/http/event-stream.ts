@@ -22,8 +22,8 @@ export interface EventStream {
 export interface EventStreamOptions {
   /** Text that clients ignore. */
   readonly heartbeat: string
-  /** The reply's headers, read when the head is sent. */
-  readonly headers: () => Readonly<Record<string, string>>
+  /** Returns a new object of the reply's headers. Called when the head is sent. */
+  readonly headers: () => Record<string, string>
   /** Called when the head is sent. */
   readonly onHead: () => void
   /** Called with all text sent to the caller; set only if answers are logged. */
@@ -71,14 +71,11 @@ export function createEventStream(response: ServerResponse, options: EventStream
   /** @param framing headers that describe the length of the body; by default it is chunked */
   function writeHead(framing: Readonly<Record<string, number>> = {}): void {
     onHead()
-    response.writeHead(200, {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache',
-      'x-accel-buffering': 'no',
-      ...headers(),
-      ...upstreamHeaders,
-      ...framing,
-    })
+    const head = headers()
+    head['content-type'] = 'text/event-stream; charset=utf-8'
+    head['cache-control'] = 'no-cache'
+    head['x-accel-buffering'] = 'no'
+    response.writeHead(200, Object.assign(head, upstreamHeaders, framing))
   }
 
   function write(text: string): boolean {
@@ -166,7 +163,7 @@ export function createEventStream(response: ServerResponse, options: EventStream
         }
         // `response.end` uncorks the socket, which writes text and end together.
         response.socket?.cork()
-        if (text !== '') writeText(response, text)
+        if (text.length > 0) writeText(response, text)
         response.end()
         return
       }

@@ -165,11 +165,9 @@ async function serve(
       onRouted({ route, warnings, fallback }) {
         // Set before upstream answers, so that a refusal carries them too. The model before a fallback had its own.
         reply.removeHeader('x-copilot-proxy-warnings')
-        reply.headers({
-          'x-copilot-proxy-route': route,
-          ...warningHeader(warnings),
-          ...(fallback !== undefined && { 'x-copilot-proxy-fallback': plainAscii(fallback) }),
-        })
+        reply.header('x-copilot-proxy-route', route)
+        if (warnings.length > 0) reply.header('x-copilot-proxy-warnings', warningHeader(warnings))
+        if (fallback !== undefined) reply.header('x-copilot-proxy-fallback', plainAscii(fallback))
         if (wantsStream && stream === undefined) startStream()
       },
     })
@@ -214,10 +212,8 @@ function endedIn({ errorStatus }: CallerDialect, failure: Fault | undefined) {
 const maxWarningHeader = 2000
 
 /** Replaces characters outside ASCII, which header values cannot carry. The log has the original warnings. */
-function warningHeader(warnings: readonly Warning[]): Record<string, string> {
-  if (warnings.length === 0) return {}
-  const value = plainAscii(warnings.map(formatWarning).join(', '))
-  return { 'x-copilot-proxy-warnings': value.slice(0, maxWarningHeader) }
+function warningHeader(warnings: readonly Warning[]): string {
+  return plainAscii(warnings.map(formatWarning).join(', ')).slice(0, maxWarningHeader)
 }
 
 /** The cost of the reply and its web searches; none if unknown. Call when the answer is complete. */

@@ -139,10 +139,7 @@ export function createAnswer<Reader extends EventReader>(
     seed,
     read,
     settle,
-    events: {
-      [Symbol.asyncIterator]: () =>
-        iterate(createEventReply(target.dialect, seed), read, settle, target.signal, meter.firstByte),
-    },
+    events: iterate(() => createEventReply(target.dialect, seed), read, settle, target.signal, meter.firstByte),
   }
 }
 
@@ -229,7 +226,7 @@ const maxPending = 256
 
 /** Adapts the callbacks of `read` to an async iteration. */
 async function* iterate(
-  reply: EventReply,
+  createReply: () => EventReply,
   read: (
     reply: EventReply,
     take: (events: readonly TurnEvent[]) => void,
@@ -240,6 +237,7 @@ async function* iterate(
   signal: AbortSignal,
   onEvents: () => void,
 ): AsyncGenerator<AnswerEvent> {
+  const reply = createReply()
   const abort = new AbortController()
   let pending: AnswerEvent[] = []
   let isOver = false

@@ -138,14 +138,24 @@ export function createMetrics(): Metrics {
   ])
 
   return {
-    requestEnded({ kind, key, model, route = 'none', status, seconds, firstByteSeconds, tokens, ...cost }) {
+    requestEnded({
+      kind,
+      key,
+      model,
+      route = 'none',
+      status,
+      seconds,
+      firstByteSeconds,
+      tokens,
+      credits,
+      premiumRequests,
+    }) {
       requests.add([kind, route, model?.id ?? 'other', String(status)])
       durations.observe([kind, route], seconds)
       if (firstByteSeconds !== undefined) firstBytes.observe([kind, route], firstByteSeconds)
       if (key !== undefined) keyRequests.add([key, String(status)])
       if (model === undefined) return
       const labels = [model.provider, model.id]
-      const { credits, premiumRequests } = cost
       if (premiumRequests !== undefined) premium.add(labels, premiumRequests)
       if (credits !== undefined) {
         const credited = credits.estimated ? 'estimated' : 'measured'
