@@ -5,7 +5,8 @@ import { Fault, type ProxyError } from '../../../src/errors.ts'
 import { replyNotesOf } from '../../../src/translate/responses/caller/decode-turn.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
 import { seedWith } from './fixture-streams.ts'
-import { encodeContext, traits } from '../turns.ts'
+import type { JsonObject } from '../../../src/json/json.ts'
+import { encodeContext, recall, traits } from '../turns.ts'
 import type { CallerRequest, DecodedTurn } from '../../../src/translate/dialect.ts'
 
 const folder = new URL('../../fixtures/responses-requests/', import.meta.url)
@@ -18,6 +19,23 @@ export const clientBodies: ReadonlyMap<string, string> = new Map(
 /** A request with what the test gives it. */
 export function decode(body: Readonly<Record<string, unknown>>) {
   return responsesCaller.decodeRequest(JSON.stringify({ model: 'gpt-5-mini', input: 'hello', ...body }))
+}
+
+/** A stored reply, as the worked cases have it. */
+export interface Stored {
+  readonly input?: readonly JsonObject[]
+  readonly output?: readonly JsonObject[]
+}
+
+/** The request with the reply that its `previous_response_id` names, and with the items that it refers to. */
+export function joinHistory(
+  request: CallerRequest,
+  { input = [], output = [] }: Stored,
+  referenced: ReadonlyMap<string, JsonObject> = new Map(),
+): CallerRequest {
+  return recall(responsesCaller, request, {
+    responses: { put: () => {}, get: () => ({ input, response: { output } }), items: () => referenced },
+  })
 }
 
 export function turnOf(request: CallerRequest): DecodedTurn {
