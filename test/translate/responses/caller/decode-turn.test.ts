@@ -6,7 +6,6 @@ import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import { type JsonObject, isObject } from '../../../../src/json/json.ts'
 import { sealOpaque } from '../../../../src/translate/parts/opaque-envelope.ts'
-import { joinResponsesHistory } from '../../../../src/translate/responses/caller/join-history.ts'
 import {
   COMPACTION_REQUEST,
   decodeSummary,
@@ -17,7 +16,7 @@ import { echoOf } from '../../../../src/translate/responses/response-object.ts'
 import type { TurnItem } from '../../../../src/translate/turn.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
 import { arbitraryBody } from '../arbitrary-bodies.ts'
-import { clientBodies, decode, decodeTurn, errorOf, turnOf } from '../caller-requests.ts'
+import { clientBodies, decode, decodeTurn, errorOf, joinHistory, type Stored, turnOf } from '../caller-requests.ts'
 
 const refused = (body: JsonObject) => errorOf(() => decodeTurn(body))
 const user = (...content: readonly unknown[]) => ({ role: 'user', content })
@@ -57,9 +56,8 @@ describe('goldens', () => {
 
   test('31 an earlier response in its place', async () => {
     const { local_store: stored, ...request } = worked('31')
-    const { input, output } = (stored as Record<string, Record<string, JsonObject[]>>)['resp_7'] ?? {}
-    const joined = joinResponsesHistory(decode(request), [...(input ?? []), ...(output ?? [])], new Map())
-    await expect(show(joined)).toMatchFileSnapshot(golden('31'))
+    const { resp_7: reply } = stored as Record<string, Stored>
+    await expect(show(joinHistory(decode(request), reply ?? {}))).toMatchFileSnapshot(golden('31'))
   })
 
   test('33 a custom tool', async () => {
