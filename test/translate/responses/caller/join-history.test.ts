@@ -4,7 +4,7 @@ import { Fault } from '../../../../src/errors.ts'
 import type { JsonObject } from '../../../../src/json/json.ts'
 import { responsesBodyOf } from '../../../../src/translate/responses/wire.ts'
 import { arbitraryItems } from '../arbitrary-bodies.ts'
-import { decode, errorOf, joinHistory, type Stored, turnOf } from '../caller-requests.ts'
+import { answerTo, decode, errorOf, joinHistory, type Stored, turnOf } from '../caller-requests.ts'
 
 const user = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] })
 const assistant = (text: string) => ({
@@ -99,7 +99,7 @@ test('all other members keep their bytes', () => {
 
 test('the reply names the response that it continues', () => {
   const joined = joinHistory(decode({ previous_response_id: 'resp_7' }), { input: [user('hi')] })
-  expect(turnOf(joined).replyNotes).toMatchObject({ echo: { previous_response_id: 'resp_7' } })
+  expect(answerTo(joined)).toMatchObject({ previous_response_id: 'resp_7' })
 })
 
 test('a conversation that has grown too large is refused', () => {
