@@ -2,7 +2,7 @@ import type { CallerDialect } from '../../src/translate/caller-dialect.ts'
 import { isObject, type JsonObject } from '../../src/json/json.ts'
 import type { CallerRequest, EncodeContext, ReplySeed, ReplyStream, TurnAccepts } from '../../src/translate/dialect.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
-import type { ReplyReasoning } from '../../src/translate/reply-memory.ts'
+import type { ReplyMemory, ReplyReasoning } from '../../src/translate/reply-memory.ts'
 import { responsesUpstream } from '../../src/translate/responses/upstream/dialect.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
 import type { FieldNames, Turn } from '../../src/translate/turn.ts'
@@ -66,6 +66,20 @@ export function remembered({ remember }: Pick<ReplyStream, 'remember'>) {
     reasoning: { keep: (kept) => (reasoning = kept), recall: () => undefined },
   })
   return { record, reasoning }
+}
+
+/**
+ * The request with the parts of earlier replies that it refers to or leaves out.
+ * @param kept what the memory has; it has nothing else
+ */
+export function recall(caller: CallerDialect, request: CallerRequest, kept: Partial<ReplyMemory>): CallerRequest {
+  if (caller.recall === undefined) throw new Error('callers of this dialect refer to no replies')
+  const memory: ReplyMemory = {
+    responses: { put: () => {}, get: () => undefined, items: () => new Map() },
+    reasoning: { keep: () => {}, recall: () => undefined },
+    ...kept,
+  }
+  return caller.recall(request, memory, false)
 }
 
 export function replySeed(model: ModelTraits, { notes, ...parts }: Partial<ReplySeed> = {}): ReplySeed {

@@ -10,9 +10,8 @@ import type { TranslatedCall } from '../../src/translate/translated-call.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
 import { formatWarning } from '../../src/translate/warning.ts'
 import { mismatchOf } from './wire-match.ts'
-import { encodeContext, replySeed, traits, translateForResponses } from './turns.ts'
+import { encodeContext, recall, replySeed, traits, translateForResponses } from './turns.ts'
 import { createResponseStore } from '../../src/pipeline/response-store.ts'
-import { recallResponses } from '../../src/translate/responses/caller/join-history.ts'
 
 /**
  * The worked cases of the dialect map, one file each under test/fixtures/worked: what one side sends and what the other
@@ -446,7 +445,7 @@ describe('requests', () => {
     const { input: before, output } = stored.resp_7
     const responses = createResponseStore(() => 0)
     responses.put('resp_7', { input: before, response: { output } })
-    const joined = recallResponses(call, { responses })
+    const joined = recall(callerDialects.responses, call, { responses })
     const context = encodeContext(models.r, { profile: 'chatgpt' })
     const { request: encoded } = translateForResponses(callerDialects.responses, joined, context)
     const body: Json = JSON.parse(encoded.body.toString())

@@ -1,14 +1,19 @@
 import type OpenAI from 'openai'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import type { ChatCompletion, ChatCompletionChoice, ChatCompletionMessage } from '../../../src/translate/chat/wire.ts'
-import { foldChunk, startAnswer, toCompletion } from '../../../src/translate/chat/fold.ts'
+import { bytes, dataEvent, fold } from './fixture-streams.ts'
 
-function foldDeltas(...deltas: Record<string, unknown>[]): ChatCompletion {
-  const chunks = deltas.map((delta) => ({ choices: [{ index: 0, delta, finish_reason: null }] }))
-  return toCompletion(chunks.reduce(foldChunk, startAnswer()))
+/** The body of an answer that came in these chunks and ended well. */
+function foldChunks(chunks: readonly object[]): ChatCompletion {
+  const end = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }
+  const { body, fault } = fold([bytes([...chunks, end, '[DONE]'].map(dataEvent).join(''))])
+  expect(fault).toBeUndefined()
+  // The tests check what they read of it.
+  return body as ChatCompletion
 }
 
-const messageOf = (...deltas: Record<string, unknown>[]) => foldDeltas(...deltas).choices[0].message
+const chunkOf = (delta: object) => ({ choices: [{ index: 0, delta, finish_reason: null }] })
+const messageOf = (...deltas: readonly object[]) => foldChunks(deltas.map(chunkOf)).choices[0].message
 
 test('the body is what the openai package promises its users', () => {
   // Log probabilities are passed on as they come: their elements are upstream's to promise.
@@ -48,14 +53,17 @@ test('appends lists and merges objects of keys it does not know', () => {
   })
 })
 
-test('takes lists that each of 100,000 chunks adds to, and leaves the chunks as they are', () => {
+test('takes lists that each of 100,000 chunks adds to', () => {
   const delta = { annotations: [1], copilot_annotations: { IPCodeCitations: [2] } }
-  const answer = startAnswer()
-  for (let at = 0; at < 100_000; at += 1) foldChunk(answer, { choices: [{ index: 0, delta }] })
-  const { message } = toCompletion(answer).choices[0]
-  expect(message).toHaveProperty('annotations.length', 100_000)
-  expect(message).toHaveProperty('copilot_annotations.IPCodeCitations.length', 100_000)
-  expect(delta).toEqual({ annotations: [1], copilot_annotations: { IPCodeCitations: [2] } })
+  const { message } = foldChunks(Array.from({ length: 100_000 }, () => chunkOf(delta))).choices[0]
+  expect(message).toHaveProperty(
+    'annotations',
+    Array.from({ length: 100_000 }, () => 1),
+  )
+  expect(message).toHaveProperty(
+    'copilot_annotations.IPCodeCitations',
+    Array.from({ length: 100_000 }, () => 2),
+  )
 })
 
 test('leaves padding out', () => {
@@ -64,13 +72,13 @@ test('leaves padding out', () => {
 
 test('takes more log probabilities than a function takes arguments', () => {
   const content = Array.from({ length: 300_000 }, () => 0)
-  const chunk = { choices: [{ index: 0, delta: {}, logprobs: { content, refusal: null }, finish_reason: 'stop' }] }
-  const { logprobs } = toCompletion([chunk, chunk].reduce(foldChunk, startAnswer())).choices[0]
+  const chunk = { choices: [{ index: 0, delta: {}, logprobs: { content, refusal: null }, finish_reason: null }] }
+  const { logprobs } = foldChunks([chunk, chunk]).choices[0]
   expect(logprobs?.content).toHaveLength(600_000)
   expect(logprobs?.refusal).toBeNull()
 })
 
 test('gives usage the counts every client reads', () => {
   const usage = { prompt_tokens: 3, completion_tokens: 4, extra: true }
-  expect(toCompletion(foldChunk(startAnswer(), { usage, choices: [] })).usage).toEqual({ ...usage, total_tokens: 7 })
+  expect(foldChunks([{ usage, choices: [] }]).usage).toEqual({ ...usage, total_tokens: 7 })
 })

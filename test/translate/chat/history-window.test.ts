@@ -1,27 +1,47 @@
 import { fc } from '../../fast-check.ts'
 import { expect, test } from 'vitest'
-import { windowMessages } from '../../../src/translate/chat/history-window.ts'
-import type { ChatMessage } from '../../../src/translate/chat/wire.ts'
 import { cpuMs } from '../../cpu-time.ts'
+import { callOf, turnOf } from './request-helpers.ts'
 
-/** `S` system, `D` developer, `U` user, `A` assistant, `1` a call of id 1, `a` its result, `2` and `b` likewise. */
-function messages(script: string): readonly ChatMessage[] {
-  return script.split('').map((sign): ChatMessage => {
-    switch (sign) {
-      case 'S':
-        return { role: 'system', content: 's' }
-      case 'D':
-        return { role: 'developer', content: 'd' }
-      case 'U':
-        return { role: 'user', content: 'u' }
-      case 'A':
-        return { role: 'assistant', content: 'a' }
-      case 'a':
-      case 'b':
-        return { role: 'tool', content: 'r', tool_call_id: sign }
-      default:
-        return { role: 'assistant', content: null, tool_calls: [{ id: sign === '1' ? 'a' : 'b' }] }
-    }
+/**
+ * `S` system, `D` developer, `U` user, `A` assistant, `1` a call of id 1, `a` its result, `2` and `b` likewise. The text
+ * is the place of the message.
+ */
+function message(sign: string, at: number): object {
+  const content = String(at)
+  switch (sign) {
+    case 'S':
+      return { role: 'system', content }
+    case 'D':
+      return { role: 'developer', content }
+    case 'U':
+      return { role: 'user', content }
+    case 'A':
+      return { role: 'assistant', content }
+    case 'a':
+    case 'b':
+      return { role: 'tool', content, tool_call_id: sign }
+    default:
+      return { role: 'assistant', content, tool_calls: [call(sign)] }
+  }
+}
+
+function call(sign: string) {
+  return { id: resultOf(sign), type: 'function', function: { name: 'f', arguments: '{}' } }
+}
+
+function resultOf(sign: string | undefined): string | undefined {
+  return sign === '1' ? 'a' : sign === '2' ? 'b' : undefined
+}
+
+/** Places of the messages that a window of so many turns keeps, in their order. */
+function keptOf(script: string, historyWindow: number): readonly number[] {
+  const messages = script.split('').map(message)
+  const { items } = turnOf(callOf({ model: 'm', messages }, { historyWindow })).turn
+  return items.flatMap((item) => {
+    if (item.type === 'tool_result') return Number(item.content)
+    if (item.type !== 'message') return []
+    return item.parts.map((part) => (part.type === 'text' ? Number(part.text) : Number.NaN))
   })
 }
 
@@ -41,34 +61,30 @@ test.each([
   ['takes the last call of an id that is used again', 'U1aU1aU', 2, 'U1aU'],
   ['keeps everything where no user speaks', 'SAA', 1, 'SAA'],
 ])('%s: %s', (_, script, turns, expected) => {
-  expect(windowMessages(messages(script), turns)).toEqual(messages(expected))
+  const kept = keptOf(script, turns)
+  expect(kept.map((at) => script[at]).join('')).toBe(expected)
 })
 
 test('never separates a result from its call, and never drops the end', () => {
-  const script = fc.string({ unit: fc.constantFrom(...'SUUA12ab'.split('')), maxLength: 40 })
+  const anyScript = fc.string({ unit: fc.constantFrom(...'SUUA12ab'.split('')), minLength: 1, maxLength: 40 })
   fc.assert(
-    fc.property(script, fc.integer({ min: 1, max: 5 }), (signs, turns) => {
-      const all = messages(signs)
-      const kept = windowMessages(all, turns)
-      const places = kept.map((message) => all.indexOf(message))
-      expect(places).toEqual(places.toSorted((a, b) => a - b))
+    fc.property(anyScript, fc.integer({ min: 1, max: 5 }), (script, turns) => {
+      const all = script.split('').map((_, at) => at)
+      const kept = keptOf(script, turns)
+      const hasCall = (places: readonly number[], result: number) =>
+        places.some((at) => at < result && resultOf(script[at]) === script[result])
+      expect(kept).toEqual(all.filter((at) => kept.includes(at)))
       expect(kept.at(-1)).toBe(all.at(-1))
-      expect(kept.filter(({ role }) => role === 'system')).toEqual(all.filter(({ role }) => role === 'system'))
-      for (const result of kept)
-        if (result.role === 'tool' && hasCall(all, result)) expect(hasCall(kept, result)).toBe(true)
+      expect(kept).toEqual(expect.arrayContaining(all.filter((at) => script[at] === 'S')))
+      for (const at of kept) if (hasCall(all, at)) expect(hasCall(kept, at)).toBe(true)
     }),
   )
 })
 
-function hasCall(list: readonly ChatMessage[], result: ChatMessage): boolean {
-  const before = list.slice(0, list.indexOf(result))
-  return before.some((message) => message.tool_calls?.some(({ id }) => id === result.tool_call_id))
-}
-
 test('takes time in proportion to a history of 100,000 messages', { timeout: 180_000 }, () => {
-  const all = messages('U1aA'.repeat(25_000))
+  const script = 'U1aA'.repeat(25_000)
   const started = cpuMs()
-  expect(windowMessages(all, 5)).toHaveLength(20)
-  // Around 0.1 s; time in proportion to the square is minutes.
+  expect(keptOf(script, 5)).toHaveLength(20)
+  // Around 0.5 s; time in proportion to the square is minutes.
   expect(cpuMs() - started).toBeLessThan(20_000)
 })

@@ -1,7 +1,8 @@
 import { chatUpstream } from '../../../src/translate/chat/upstream/dialect.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { Fault } from '../../../src/errors.ts'
-import { decodeChatRequest } from '../../../src/translate/chat/caller/decode-request.ts'
+import { createChatCaller } from '../../../src/translate/chat/caller/dialect.ts'
+import { chatBodyOf } from '../../../src/translate/chat/wire.ts'
 import { callerDialects } from '../../../src/translate/dialects.ts'
 import type { CallerRequest, DecodedTurn, EncodeContext } from '../../../src/translate/dialect.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
@@ -41,8 +42,9 @@ export function turnOf(request: CallerRequest): DecodedTurn {
 
 export function callOf(body: unknown, { historyWindow = 0, reasoningContent = false }: PassOptions = {}) {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
-  const request = decodeChatRequest(text, Buffer.from(text), {}, { historyWindow, reasoningContent })
-  deepFreeze(request.body.value)
+  const settings = { historyWindow, reasoningContent: reasoningContent ? 'always' : 'auto' } as const
+  const request = createChatCaller(() => settings).decodeRequest(text, Buffer.from(text))
+  deepFreeze(chatBodyOf(request).value)
   return request
 }
 
@@ -53,7 +55,7 @@ export function pass(body: unknown, options: PassOptions = {}) {
   if (encoded === undefined) throw new Error('the request has to be translated')
   if (context.strict) refuseLosses(encoded.warnings)
   const json = encoded.body.toString()
-  // Every body here is a JSON object: decodeChatRequest has refused anything else.
+  // Every body here is a JSON object: the caller's dialect has refused anything else.
   const value = JSON.parse(json) as Record<string, unknown>
   return { json, value, warnings: describeWarnings(encoded.warnings) }
 }

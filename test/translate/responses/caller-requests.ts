@@ -2,10 +2,10 @@ import { responsesBodyOf } from '../../../src/translate/responses/wire.ts'
 import { responsesCaller } from '../../../src/translate/responses/caller/dialect.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault, type ProxyError } from '../../../src/errors.ts'
-import { replyNotesOf } from '../../../src/translate/responses/caller/decode-turn.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
-import { seedWith } from './fixture-streams.ts'
-import { encodeContext, traits } from '../turns.ts'
+import { encode, type Json, seedWith } from './fixture-streams.ts'
+import type { JsonObject } from '../../../src/json/json.ts'
+import { encodeContext, recall, traits } from '../turns.ts'
 import type { CallerRequest, DecodedTurn } from '../../../src/translate/dialect.ts'
 
 const folder = new URL('../../fixtures/responses-requests/', import.meta.url)
@@ -20,17 +20,44 @@ export function decode(body: Readonly<Record<string, unknown>>) {
   return responsesCaller.decodeRequest(JSON.stringify({ model: 'gpt-5-mini', input: 'hello', ...body }))
 }
 
+/** A stored reply, as the worked cases have it. */
+export interface Stored {
+  readonly input?: readonly JsonObject[]
+  readonly output?: readonly JsonObject[]
+}
+
+/** The request with the reply that its `previous_response_id` names, and with the items that it refers to. */
+export function joinHistory(
+  request: CallerRequest,
+  { input = [], output = [] }: Stored,
+  referenced: ReadonlyMap<string, JsonObject> = new Map(),
+): CallerRequest {
+  return recall(responsesCaller, request, {
+    responses: { put: () => {}, get: () => ({ input, response: { output } }), items: () => referenced },
+  })
+}
+
+/** The Turn of a request. Its value is frozen, so that a decoder which changes it fails the test. */
 export function turnOf(request: CallerRequest): DecodedTurn {
+  deepFreeze(responsesBodyOf(request).value)
   return responsesCaller.decodeTurn(request, encodeContext(traits('gpt-5-mini')))
 }
 
-/** The Turn of a request whose body may not be changed by whoever reads it. */
 export function decodeTurn(body: Readonly<Record<string, unknown>>) {
-  const request = decode(body)
-  deepFreeze(responsesBodyOf(request).value)
-  const { turn, warnings, replyNotes } = turnOf(request)
-  const { echo, isCompaction } = replyNotesOf(seedWith({ caller: replyNotes }))
-  return { turn, echo, isCompaction, warnings: warnings.map(formatWarning) }
+  const { turn, warnings } = turnOf(decode(body))
+  return { turn, warnings: warnings.map(formatWarning) }
+}
+
+/** The body of an answer to the request, whose text is `Hi`. */
+export function answerTo(request: CallerRequest): Json {
+  const from = seedWith({ caller: turnOf(request).replyNotes })
+  return encode(
+    [
+      { type: 'text.delta', slot: 0, text: 'Hi' },
+      { type: 'stop', reason: 'end' },
+    ],
+    from,
+  ).body
 }
 
 /** The error a call throws. */

@@ -1,10 +1,13 @@
 import { expect, test, onTestFinished, vi } from 'vitest'
-import { decodeChatRequest } from '../../../../src/translate/chat/caller/decode-request.ts'
-import { chatRequest } from '../../../../src/translate/chat/wire.ts'
+import { callerDialects } from '../../../../src/translate/dialects.ts'
+import { chatBodyOf, chatRequest } from '../../../../src/translate/chat/wire.ts'
+import type { CallerRequest } from '../../../../src/translate/dialect.ts'
 import { errorOf, hello } from '../request-helpers.ts'
 import { cpuMs } from '../../../cpu-time.ts'
 
-const decode = (body: unknown) => decodeChatRequest(JSON.stringify(body))
+const { decodeRequest } = callerDialects.chat
+const decode = (body: unknown) => decodeRequest(JSON.stringify(body))
+const valueOf = (request: CallerRequest) => chatBodyOf(request).value
 const refused = (body: unknown) => errorOf(() => decode(body))
 const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0=' } }
 
@@ -110,12 +113,12 @@ test.each([
   ['seeds of 64 bits', { seed: 2 ** 60 }],
 ])('accepts %s', (_, body) => {
   const sent = { model: 'm', messages: hello, ...body }
-  expect(decode(sent).body.value).toEqual(JSON.parse(JSON.stringify(sent)))
+  expect(valueOf(decode(sent))).toEqual(JSON.parse(JSON.stringify(sent)))
 })
 
 test('keeps keys and their order', () => {
   const text = '{"zeta":1,"messages":[{"z":1,"content":"x","role":"user"}],"alpha":2,"model":"m"}'
-  expect(JSON.stringify(decodeChatRequest(text).body.value)).toBe(text)
+  expect(JSON.stringify(valueOf(decodeRequest(text)))).toBe(text)
 })
 
 test.each([
@@ -233,11 +236,11 @@ test.each([
   ['{\n  "model": secret-word\n}', 'not valid JSON at line 2, column 12 (position 13)'],
   ['{"model":"m"}{"model":"m"}', 'not valid JSON at line 1, column 14 (position 13)'],
 ])('says where JSON is broken and quotes nothing of it: %j', (text, detail) => {
-  expect(errorOf(() => decodeChatRequest(text))).toEqual({ kind: 'malformed_body', detail })
+  expect(errorOf(() => decodeRequest(text))).toEqual({ kind: 'malformed_body', detail })
 })
 
 test('does not pass on what JSON.parse threw, because that quotes the body', () => {
-  expect(() => decodeChatRequest('{"model": secret-word}')).toThrow(
+  expect(() => decodeRequest('{"model": secret-word}')).toThrow(
     expect.not.objectContaining({ cause: expect.anything() }),
   )
 })
@@ -247,7 +250,7 @@ test.each([
   ['objects in a member', `{"model":"m","messages":${'{"a":'.repeat(1000)}1${'}'.repeat(1001)}`],
   ['brackets alone, 2 MB', '['.repeat(2_000_000)],
 ])('refuses JSON nested beyond reason: %s', (_, text) => {
-  expect(errorOf(() => decodeChatRequest(text))).toMatchObject({
+  expect(errorOf(() => decodeRequest(text))).toMatchObject({
     kind: 'invalid_request',
     path: '',
     detail: 'the JSON is nested deeper than 500 levels',
@@ -274,7 +277,7 @@ test.each([
 ])('refuses more values than any request has, before they are parsed: %s', (_, unit, open, close) => {
   // Not JSON: a parser that saw it would say so.
   const text = `${filled(unit, 1_600_000, open, close)}!`
-  expect(errorOf(() => decodeChatRequest(text))).toEqual({
+  expect(errorOf(() => decodeRequest(text))).toEqual({
     kind: 'invalid_request',
     path: '',
     detail: 'more than 1500000 JSON values',
@@ -290,7 +293,7 @@ test.each([
   // The schema would report on every element, which takes seconds.
   const schema = vi.spyOn(chatRequest, 'safeParse')
   onTestFinished(() => schema.mockRestore())
-  expect(errorOf(() => decodeChatRequest(text))).toMatchObject({ kind: 'invalid_request', path, detail })
+  expect(errorOf(() => decodeRequest(text))).toMatchObject({ kind: 'invalid_request', path, detail })
   expect(schema).not.toHaveBeenCalled()
 })
 
@@ -305,29 +308,29 @@ test('takes 128 tools with large schemas', () => {
   )
   const parameters = { type: 'object', properties, additionalProperties: false }
   const tools = Array.from({ length: 128 }, (_, n) => ({ type: 'function', function: { name: `f${n}`, parameters } }))
-  expect(decode({ model: 'm', messages: hello, tools }).body.value.tools).toHaveLength(128)
+  expect(valueOf(decode({ model: 'm', messages: hello, tools })).tools).toHaveLength(128)
 })
 
 test('takes JSON nested as deep as tool schemas are', () => {
   const deep = `${'{"items":'.repeat(400)}{}${'}'.repeat(400)}`
   const text = `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":${deep}}}]}`
-  expect(decodeChatRequest(text).model).toBe('m')
+  expect(decodeRequest(text).model).toBe('m')
 })
 
 test('is not polluted by __proto__', () => {
   const text =
     '{"__proto__":{"stream":true,"polluted":1},"model":"m","messages":[{"role":"user","content":"x","__proto__":{"polluted":1}}]}'
-  const request = decodeChatRequest(text)
+  const request = decodeRequest(text)
   expect(request.stream).toBe(false)
-  expect(JSON.stringify(request.body.value)).toBe(text)
+  expect(JSON.stringify(valueOf(request))).toBe(text)
   expect(Reflect.get({}, 'polluted')).toBeUndefined()
 })
 
 test('reads a body that is not ASCII, from text alone and with its bytes', () => {
   const text = JSON.stringify({ user: 'Zoë', messages: [{ role: 'user', content: '日本 😀' }], model: 'm' })
   const bytes = Buffer.from(text)
-  expect(decodeChatRequest(text, bytes).body.bytes).toBe(bytes)
-  expect(decodeChatRequest(text).body).toEqual(decodeChatRequest(text, bytes).body)
+  expect(chatBodyOf(decodeRequest(text, bytes)).bytes).toBe(bytes)
+  expect(decodeRequest(text).body).toEqual(decodeRequest(text, bytes).body)
 })
 
 test('takes 100,000 messages', { timeout: 180_000 }, () => {

@@ -1,13 +1,16 @@
 import { expect, test } from 'vitest'
-import { recallChatReasoning } from '../../../../src/translate/chat/caller/decode-request.ts'
+import { callerDialects } from '../../../../src/translate/dialects.ts'
+import type { CallerRequest } from '../../../../src/translate/dialect.ts'
 import { chatBodyOf } from '../../../../src/translate/chat/wire.ts'
+import { recall } from '../../turns.ts'
 import { callOf, hello } from '../request-helpers.ts'
 
 const known = new Map([
   ['a', 'A'],
   ['b', 'B'],
 ])
-const recall = (callId: string) => known.get(callId)
+const recallReasoning = (request: CallerRequest) =>
+  recall(callerDialects.chat, request, { reasoning: { keep: () => {}, recall: (callId) => known.get(callId) } })
 const thinker = (ids: readonly string[], rest: object = {}) => ({
   role: 'assistant',
   content: null,
@@ -18,7 +21,7 @@ const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: 'done
 
 /** `reasoning_opaque` of the messages, as upstream would see them. */
 function opaques(...messages: readonly unknown[]): unknown[] {
-  const request = recallChatReasoning(callOf({ model: 'm', messages }), recall)
+  const request = recallReasoning(callOf({ model: 'm', messages }))
   const { bytes, value } = chatBodyOf(request)
   expect(JSON.parse(bytes.toString())).toEqual(value)
   return value.messages.map((message) => message['reasoning_opaque'])
@@ -57,13 +60,13 @@ test.each([
   ['only values of the caller’s own', [thinker(['a'], { reasoning_opaque: 'own' }), result('a')]],
 ])('with %s it is the very same request', (_what, messages) => {
   const request = callOf({ model: 'm', messages })
-  expect(recallChatReasoning(request, recall)).toBe(request)
+  expect(recallReasoning(request)).toBe(request)
 })
 
 test('all else stays as it came, also what JSON numbers cannot hold', () => {
   const messages = JSON.stringify([thinker(['a']), result('a')])
   const request = callOf(`{"model":"m", "seed":9223372036854775807,"messages":${messages},"stream":true, "x":1.0}`)
-  const recalled = recallChatReasoning(request, recall)
+  const recalled = recallReasoning(request)
   const text = chatBodyOf(recalled).bytes.toString()
   expect(text).toContain('"seed":9223372036854775807')
   expect(text).toContain('"x":1.0')

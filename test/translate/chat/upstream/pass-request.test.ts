@@ -1,7 +1,7 @@
 import { chatUpstream } from '../../../../src/translate/chat/upstream/dialect.ts'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { decodeChatRequest } from '../../../../src/translate/chat/caller/decode-request.ts'
+import { callerDialects } from '../../../../src/translate/dialects.ts'
 import { callOf, contextOf, hello, pass, traits } from '../request-helpers.ts'
 import { cpuMs } from '../../../cpu-time.ts'
 
@@ -32,7 +32,7 @@ test('sends the routed model under its own id', () => {
 test('sends the very bytes where nothing has to change', () => {
   const text = ` {"model":"gpt-4.1", "messages":[{"role":"user","content":"\\u00e9é"}],\n"stream":true,${includeUsage}, "x":1.0}\n`
   const bytes = Buffer.from(text)
-  const request = decodeChatRequest(text, bytes)
+  const request = callerDialects.chat.decodeRequest(text, bytes)
   const context = contextOf()
   expect(chatUpstream.passRequest(request, context)?.body).toBe(bytes)
 })
@@ -85,7 +85,7 @@ test('merges a run of 100,000 assistant messages in reasonable time', { timeout:
 })
 
 test('refuses a request that another dialect decoded', () => {
-  const request = { ...decodeChatRequest(JSON.stringify({ model: 'm', messages: hello })), body: {} }
+  const request = { ...callOf({ model: 'm', messages: hello }), body: {} }
   const context = contextOf()
   expect(() => chatUpstream.passRequest(request, context)).toThrow(TypeError)
 })

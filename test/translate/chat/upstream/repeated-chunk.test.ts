@@ -1,19 +1,8 @@
 import { chatUpstream } from '../../../../src/translate/chat/upstream/dialect.ts'
 import { fc } from '../../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { Fault } from '../../../../src/errors.ts'
-import { normaliseEnd, normaliseEvent } from '../../../../src/translate/chat/upstream/normalise/normaliser.ts'
-import { startNormaliser } from '../../../../src/translate/chat/upstream/normalise/state.ts'
-import type { NormalisedChunk, NormaliserState } from '../../../../src/translate/chat/upstream/normalise/state.ts'
-import { type EventTemplates, matchTemplate, startTemplates } from '../../../../src/translate/parts/event-template.ts'
-import { stringify } from '../../../../src/json/json.ts'
+import { deltasBefore, expectReadAlike, isParsed } from '../../repeated-events.ts'
 import { seedOf } from '../fixture-streams.ts'
-import { remembered } from '../../turns.ts'
-
-/** Learns from the first event on. */
-function eager<State extends { readonly templates: EventTemplates }>(state: State): State {
-  return { ...state, templates: startTemplates(state.templates.fields) }
-}
 
 const seed = seedOf({ usage: true })
 
@@ -96,86 +85,43 @@ const run = fc.oneof(
 )
 const streams = fc.array(run, { maxLength: 6 }).map((runs) => runs.flat())
 
-/** What one step did, and where it led. */
-function after(state: NormaliserState, step: () => readonly NormalisedChunk[]) {
-  let chunks: readonly NormalisedChunk[] = []
-  let fault: unknown
-  try {
-    chunks = step()
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    fault = error.error
-  }
-  const { templates: _templates, ...rest } = state
-  return structuredClone({
-    emitted: chunks.map(({ chunk, text }) => ({ chunk, text: text ?? stringify(chunk) })),
-    fault,
-    state: { ...rest, seed: undefined, failure: rest.failure?.error },
-  })
-}
+/** Deltas in one wrapping, which a stream begins with before it takes notice of those that repeat others. */
+const beginnings = fc
+  .constantFrom(...wrappings)
+  .map((wrap) => Array.from({ length: deltasBefore + 1 }, (_, at) => wrap(`"b${at}"`)))
 
 describe('a chunk that repeats another', patient, () => {
   test('is read as if it did not, step by step', () => {
     let repeated = 0
     fc.assert(
-      fc.property(streams, fc.constantFrom('', 'note'), (texts, name) => {
-        const fast = eager(startNormaliser(seed, true))
-        const slow = { ...startNormaliser(seed, true), templates: startTemplates([]) }
-        for (const [at, data] of texts.entries()) {
-          const event = { event: at === 3 ? name : '', data }
-          if (matchTemplate(fast.templates, data) !== undefined) repeated += 1
-          const expected = after(slow, () => normaliseEvent(slow, event))
-          expect(after(fast, () => normaliseEvent(fast, event))).toEqual(expected)
-        }
-        expect(after(fast, () => normaliseEnd(fast))).toEqual(after(slow, () => normaliseEnd(slow)))
+      fc.property(beginnings, streams, fc.constantFrom('', 'note', 'error'), (beginning, texts, name) => {
+        const events = texts.map((data, at) => ({ event: at === 3 ? name : '', data }))
+        const begun = beginning.map((data) => ({ event: '', data }))
+        repeated += expectReadAlike(chatUpstream, seed, [...begun, ...events]).all
       }),
       { numRuns: 3000 },
     )
     expect(repeated).toBeGreaterThan(3000)
   })
 
-  test('is folded and decoded as if it did not', () => {
+  test('is read as if it did not from the start of a stream', () => {
     fc.assert(
       fc.property(streams, (texts) => {
-        // White space at the end is no part of the JSON, and no template knows it.
-        const other = texts.map((text, at) => (text.startsWith('{') ? text + ' '.repeat(at + 1) : text))
-        expect(outcome(texts)).toEqual(outcome(other))
+        expectReadAlike(
+          chatUpstream,
+          seed,
+          texts.map((data) => ({ event: '', data })),
+        )
       }),
       { numRuns: 2000 },
     )
   })
 
   test.each(wrappings.slice(0, 4))('is what most chunks of a stream are: %s', (wrap) => {
-    const state = eager(startNormaliser(seed, true))
+    const stream = chatUpstream.createStream(seed)
     const pieces = Array.from({ length: 50 }, (_, at) => wrap(`" word ${at}\\n"`))
-    for (const data of pieces) normaliseEvent(state, { event: '', data })
-    expect(matchTemplate(state.templates, wrap('"more"'))).toBeDefined()
+    for (const data of pieces) stream.push({ event: '', data })
+    const data = wrap('"more"')
+    expect(isParsed(data, () => stream.push({ event: '', data }))).toBe(false)
   })
 })
-
-/** What callers get of a stream that is folded, or translated. */
-function outcome(texts: readonly string[]) {
-  const fold = chatUpstream.createFold(seed)
-  const decoder = chatUpstream.createDecoder(seed)
-  const stream = chatUpstream.createStream(seed)
-  const streamed = texts.map((data) => caught(() => stream.push({ event: '', data })))
-  return {
-    pushed: texts.map((data) => caught(() => fold.push({ event: '', data }))),
-    body: caught(() => fold.end()),
-    decoded: texts.map((data) => caught(() => structuredClone(decoder.push({ event: '', data })))),
-    ended: caught(() => decoder.end()),
-    skipped: [fold.skipped(), decoder.skipped(), stream.skipped()],
-    usage: [fold.usage(), stream.usage()],
-    reasoning: [remembered(fold).reasoning, remembered(stream).reasoning],
-    chunks: streamed.map((text) => (typeof text === 'string' ? text.replaceAll(/ +$/gm, '') : text)),
-  }
-}
-
-function caught(run_: () => unknown): unknown {
-  try {
-    return run_()
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    return error.error
-  }
-}

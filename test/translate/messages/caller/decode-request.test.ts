@@ -2,7 +2,7 @@ import { messagesCaller } from '../../../../src/translate/messages/caller/dialec
 import { expect, test } from 'vitest'
 import { decodeCountRequest } from '../../../../src/translate/messages/caller/decode-request.ts'
 import { messagesBodyOf } from '../../../../src/translate/messages/wire.ts'
-import { decodeChatRequest } from '../../../../src/translate/chat/caller/decode-request.ts'
+import { callerDialects } from '../../../../src/translate/dialects.ts'
 import { decode, errorOf, fixture, hello } from '../caller-helpers.ts'
 
 const refused = (body: object) => errorOf(() => decode(body))
@@ -97,7 +97,7 @@ test('finds members after text that is not ASCII', () => {
 })
 
 test('knows a request of another dialect as a mistake of the program', () => {
-  const other = decodeChatRequest('{"model":"m","messages":[{"role":"user","content":"x"}]}')
+  const other = callerDialects.chat.decodeRequest('{"model":"m","messages":[{"role":"user","content":"x"}]}')
   expect(() => messagesBodyOf(other)).toThrow(TypeError)
 })
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { sealOpaque } from '../../../../src/translate/parts/opaque-envelope.ts'
-import { messagesFieldNames } from '../../../../src/translate/messages/caller/decode-turn.ts'
 import { messagesCaller } from '../../../../src/translate/messages/caller/dialect.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
 import { encodeContext, traits } from '../../turns.ts'
@@ -21,7 +20,24 @@ const partsOf = (...content: object[]) => {
 test('leaves out members that the caller did not send', () => {
   const { turn, warnings } = turnOf({ max_tokens: 5 })
   expect(turn).toEqual({
-    fieldNames: messagesFieldNames,
+    fieldNames: {
+      maxOutputTokens: 'max_tokens',
+      temperature: 'temperature',
+      topP: 'top_p',
+      topK: 'top_k',
+      frequencyPenalty: 'frequency_penalty',
+      presencePenalty: 'presence_penalty',
+      seed: 'seed',
+      logitBias: 'logit_bias',
+      stop: 'stop_sequences',
+      format: 'output_config.format',
+      verbosity: 'verbosity',
+      reasoning: 'thinking',
+      effort: 'output_config.effort',
+      logprobs: 'logprobs',
+      toolChoice: 'tool_choice',
+      parallelToolCalls: 'tool_choice.disable_parallel_tool_use',
+    },
     items: [{ type: 'message', role: 'user', parts: [text('hello')], path: 'messages.0' }],
     tools: [],
     sampling: {},

@@ -2,9 +2,9 @@ import { messagesCaller } from '../../../../src/translate/messages/caller/dialec
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
-import type { MessagesReplyNotes } from '../../../../src/translate/messages/caller/decode-turn.ts'
 import type { Opaque, TurnEvent, TurnStop, Usage } from '../../../../src/translate/turn.ts'
 import { mismatchOf } from '../../wire-match.ts'
+import { turnOf } from '../caller-helpers.ts'
 import { decode, encode, eventsOf, bytes, seed } from '../fixture-streams.ts'
 import type { ReadEvent } from '../fixture-streams.ts'
 
@@ -28,10 +28,10 @@ const usage = (counts: Partial<Usage>): TurnEvent => ({
 })
 const search = (slot: number): TurnEvent => ({ type: 'search', slot, id: `ws_${slot}`, query: 'q' })
 const cite = (slot: number, url: string): TurnEvent => ({ type: 'citation', slot, citation: { url, title: 'A' } })
-const notesWith = (caller: Partial<MessagesReplyNotes>) => ({
-  ...seed.notes,
-  caller: { hasFormat: false, hidesThinking: false, asksForThinking: true, ...caller },
-})
+/** Facts about a request with these members, for its reply. */
+const notesOf = (body: object) => ({ ...seed.notes, caller: turnOf(body).replyNotes })
+const hiddenThinking = { thinking: { type: 'adaptive', display: 'omitted' } }
+const jsonFormat = { output_config: { format: { type: 'json_schema', schema: { type: 'object' } } } }
 
 const encrypted: Opaque = { vendor: 'openai', family: 'gpt-6', form: 'encrypted_content', id: 'rs_9', value: 'ENC9' }
 
@@ -109,13 +109,13 @@ describe('worked cases', () => {
   })
 
   test.each([
-    [false, 'end_turn', null],
-    [true, 'refusal', { type: 'refusal', category: null, explanation: null }],
+    [false, {}, 'end_turn', null],
+    [true, jsonFormat, 'refusal', { type: 'refusal', category: null, explanation: null }],
   ] as const)(
     '13: words of refusal are text; a refusal only where JSON was asked for: %s',
-    (hasFormat, stop_reason, stop_details) => {
+    (_, body, stop_reason, stop_details) => {
       const turn: TurnEvent[] = [start, { type: 'refusal.delta', slot: 0, text: "I can't help." }, close(0), stop()]
-      expect(encode(turn, { notes: notesWith({ hasFormat }) }).body).toMatchObject({
+      expect(encode(turn, { notes: notesOf(body) }).body).toMatchObject({
         content: [{ type: 'text', text: "I can't help." }],
         stop_reason,
         stop_details,
@@ -131,7 +131,7 @@ describe('worked cases', () => {
       close(1),
       stop('tool_calls'),
     ]
-    expect(encode(turn, { notes: notesWith({ hasFormat: true }) }).body).toMatchObject({ stop_reason: 'tool_use' })
+    expect(encode(turn, { notes: notesOf(jsonFormat) }).body).toMatchObject({ stop_reason: 'tool_use' })
   })
 
   test('14: a filter is a refusal', () => {
@@ -294,7 +294,7 @@ describe('the beginning', () => {
   })
 
   test('does not wait for thoughts to be shown', () => {
-    const stream = messagesCaller.createTurnStream({ ...seed, notes: notesWith({ hidesThinking: true }) })
+    const stream = messagesCaller.createTurnStream({ ...seed, notes: notesOf(hiddenThinking) })
     expect(outline(eventsOf(stream.push(think(0, 'secret'))))).toEqual(['message_start'])
   })
 
@@ -359,7 +359,7 @@ describe('thoughts', () => {
 
   test('that are not to be shown are sealed without their text, or left out', () => {
     const turn = [think(0, 'secret'), sign(0, encrypted), close(0), think(1, 'secret'), close(1), text(2, 'a'), stop()]
-    const { text: wire, body } = encode(turn, { notes: notesWith({ hidesThinking: true }) })
+    const { text: wire, body } = encode(turn, { notes: notesOf(hiddenThinking) })
     expect(wire).not.toContain('secret')
     expect(body).toMatchObject({
       content: [{ type: 'thinking', thinking: '', signature }, { type: 'text' }],
@@ -504,7 +504,7 @@ test('a native stream that is decoded and written again says the same', () => {
 })
 
 describe('thinking that the caller did not ask for', () => {
-  const parts = { notes: notesWith({ asksForThinking: false }) }
+  const parts = { notes: notesOf({ thinking: { type: 'disabled' } }) }
   const signed = [start, sign(0, encrypted), close(0), text(1, 'Hi'), close(1)]
   const typesOf = (turn: readonly TurnEvent[]) =>
     encode(turn, parts).events.flatMap(({ content_block: block }) => (block === undefined ? [] : [block['type']]))

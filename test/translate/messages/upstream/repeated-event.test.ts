@@ -1,18 +1,8 @@
 import { messagesUpstream } from '../../../../src/translate/messages/upstream/dialect.ts'
 import { fc } from '../../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { Fault } from '../../../../src/errors.ts'
-import { normaliseEnd, normaliseEvent, startNormaliser } from '../../../../src/translate/messages/upstream/normalise.ts'
-import type { NormalisedEvent, Normaliser } from '../../../../src/translate/messages/upstream/normalise.ts'
-import { matchTemplate, startTemplates } from '../../../../src/translate/parts/event-template.ts'
-import type { EventTemplates } from '../../../../src/translate/parts/event-template.ts'
-import { stringify } from '../../../../src/json/json.ts'
+import { deltasBefore, expectReadAlike } from '../../repeated-events.ts'
 import { seed } from '../fixture-streams.ts'
-
-/** Learns from the first event on. */
-function eager<State extends { readonly templates: EventTemplates }>(state: State): State {
-  return { ...state, templates: startTemplates(state.templates.fields) }
-}
 
 /** Thousands of runs, for a machine that has other work. Ms. */
 const patient = { timeout: 60_000 }
@@ -24,9 +14,13 @@ function blockStart(index: number, block: string): string {
   return `{"type":"content_block_start","index":${index},"content_block":${block}}`
 }
 
+function textDelta(index: number, piece: string): string {
+  return `{"type":"content_block_delta","index":${index},"delta":{"type":"text_delta","text":${piece}}}`
+}
+
 /** The deltas of a block, by its index and what it says. */
 const deltas: readonly ((index: number, literal: string) => string)[] = [
-  (index, piece) => `{"type":"content_block_delta","index":${index},"delta":{"type":"text_delta","text":${piece}}}`,
+  textDelta,
   (index, piece) =>
     `{"type":"content_block_delta","index":${index},"delta":{"type":"thinking_delta","thinking":${piece}}}`,
   (index, piece) =>
@@ -96,73 +90,35 @@ const run = fc.oneof(
   { weight: 1, arbitrary: index.map((at) => [`{"type":"content_block_stop","index":${at}}`]) },
   { weight: 1, arbitrary: fc.constantFrom(...others).map((other) => [other]) },
 )
-const streams = fc.array(run, { maxLength: 8 }).map((runs) => [start].concat(runs.flat()))
+const streams = fc.array(run, { maxLength: 8 }).map((runs) => runs.flat())
 
-/** What one step did, and where it led. */
-function after(state: Normaliser, step: () => readonly NormalisedEvent[]) {
-  let events: readonly NormalisedEvent[] = []
-  const fault = caught(() => {
-    events = step()
-  })
-  const { templates: _templates, ...rest } = state
-  return structuredClone({
-    events: events.map(({ name, event, rawText }) => ({ name, event, text: rawText ?? stringify(event) })),
-    fault,
-    state: { ...rest, seed: undefined },
-  })
-}
+/** A block whose deltas a stream begins with before it takes notice of those that repeat others. */
+const beginning = [
+  start,
+  blockStart(0, '{"type":"text","text":""}'),
+  ...Array.from({ length: deltasBefore + 1 }, (_, at) => textDelta(0, `"b${at}"`)),
+]
 
 describe('a delta that repeats another', patient, () => {
   test('is read as if it did not, step by step', () => {
     let repeated = 0
     fc.assert(
       fc.property(streams, fc.constantFrom('', 'content_block_delta', 'error'), (texts, name) => {
-        const fast = eager(startNormaliser(seed))
-        const slow = { ...startNormaliser(seed), templates: startTemplates([]) }
-        for (const [at, data] of texts.entries()) {
-          const event = { event: at === 9 ? name : '', data }
-          if (matchTemplate(fast.templates, data) !== undefined) repeated += 1
-          const expected = after(slow, () => normaliseEvent(slow, event))
-          expect(after(fast, () => normaliseEvent(fast, event))).toEqual(expected)
-        }
-        expect(after(fast, () => normaliseEnd(fast))).toEqual(after(slow, () => normaliseEnd(slow)))
+        const events = [...beginning, ...texts].map((data, at) => ({ event: at === 16 ? name : '', data }))
+        repeated += expectReadAlike(messagesUpstream, seed, events).all
       }),
       { numRuns: 3000 },
     )
     expect(repeated).toBeGreaterThan(3000)
   })
 
-  test('is folded and decoded as if it did not', () => {
+  test('is read as if it did not from the start of a stream', () => {
     fc.assert(
       fc.property(streams, (texts) => {
-        // White space at the end is no part of the JSON, and no template knows it.
-        const other = texts.map((text, at) => (text.startsWith('{') ? text + ' '.repeat(at + 1) : text))
-        expect(outcome(texts)).toEqual(outcome(other))
+        const events = [start, ...texts].map((data) => ({ event: '', data }))
+        expectReadAlike(messagesUpstream, seed, events)
       }),
       { numRuns: 2000 },
     )
   })
 })
-
-/** What callers get of a stream that is folded, or translated. */
-function outcome(texts: readonly string[]) {
-  const fold = messagesUpstream.createFold(seed)
-  const decoder = messagesUpstream.createDecoder(seed)
-  return {
-    pushed: texts.map((data) => caught(() => fold.push({ event: '', data }))),
-    body: caught(() => fold.end()),
-    decoded: texts.map((data) => caught(() => structuredClone(decoder.push({ event: '', data })))),
-    ended: caught(() => decoder.end()),
-    skipped: [fold.skipped(), decoder.skipped()],
-    usage: fold.usage(),
-  }
-}
-
-function caught(act: () => unknown): unknown {
-  try {
-    return act()
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    return error.error
-  }
-}

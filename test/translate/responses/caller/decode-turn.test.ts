@@ -6,7 +6,6 @@ import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import { type JsonObject, isObject } from '../../../../src/json/json.ts'
 import { sealOpaque } from '../../../../src/translate/parts/opaque-envelope.ts'
-import { joinResponsesHistory } from '../../../../src/translate/responses/caller/join-history.ts'
 import {
   COMPACTION_REQUEST,
   decodeSummary,
@@ -17,7 +16,16 @@ import { echoOf } from '../../../../src/translate/responses/response-object.ts'
 import type { TurnItem } from '../../../../src/translate/turn.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
 import { arbitraryBody } from '../arbitrary-bodies.ts'
-import { clientBodies, decode, decodeTurn, errorOf, turnOf } from '../caller-requests.ts'
+import {
+  answerTo,
+  clientBodies,
+  decode,
+  decodeTurn,
+  errorOf,
+  joinHistory,
+  type Stored,
+  turnOf,
+} from '../caller-requests.ts'
 
 const refused = (body: JsonObject) => errorOf(() => decodeTurn(body))
 const user = (...content: readonly unknown[]) => ({ role: 'user', content })
@@ -57,9 +65,8 @@ describe('goldens', () => {
 
   test('31 an earlier response in its place', async () => {
     const { local_store: stored, ...request } = worked('31')
-    const { input, output } = (stored as Record<string, Record<string, JsonObject[]>>)['resp_7'] ?? {}
-    const joined = joinResponsesHistory(decode(request), [...(input ?? []), ...(output ?? [])], new Map())
-    await expect(show(joined)).toMatchFileSnapshot(golden('31'))
+    const { resp_7: reply } = stored as Record<string, Stored>
+    await expect(show(joinHistory(decode(request), reply ?? {}))).toMatchFileSnapshot(golden('31'))
   })
 
   test('33 a custom tool', async () => {
@@ -348,7 +355,7 @@ describe('compaction', () => {
 
   test('a trigger at the end asks for a text summary and nothing else', () => {
     const request = responsesCaller.decodeRequest(clientBodies.get('codex-compaction') ?? '')
-    const { turn, replyNotes, warnings } = turnOf(request)
+    const { turn, warnings } = turnOf(request)
     expect(turn.items.at(-1)).toEqual({
       type: 'message',
       role: 'user',
@@ -357,7 +364,9 @@ describe('compaction', () => {
     })
     expect(turn.toolChoice).toEqual({ type: 'none' })
     expect(turn.tools).toHaveLength(1)
-    expect(replyNotes).toMatchObject({ isCompaction: true, echo: echoOf(responsesBodyOf(request).value) })
+    const answer = answerTo(request)
+    expect(answer).toMatchObject({ ...echoOf(responsesBodyOf(request).value), output: [{ type: 'compaction' }] })
+    expect(decodeSummary(answer.output[0].encrypted_content)).toBe('Hi')
     expect(warnings).toEqual([])
   })
 
@@ -370,10 +379,11 @@ describe('compaction', () => {
   })
 
   test('a trigger in the middle is long past', () => {
-    const { turn, isCompaction, warnings } = decodeTurn({ input: [{ type: 'compaction_trigger' }, user()] })
+    const body = { input: [{ type: 'compaction_trigger' }, user()] }
+    const { turn, warnings } = decodeTurn(body)
     expect(turn.items).toHaveLength(1)
     expect(warnings).toEqual(['dropped;input.0'])
-    expect(isCompaction).toBe(false)
+    expect(answerTo(decode(body)).output).toMatchObject([{ type: 'message' }])
   })
 
   test('a summary comes out as it went in', () => {
@@ -636,8 +646,31 @@ describe('settings', () => {
 })
 
 describe('the echo', () => {
+  /** What an answer to the request has besides the members of any reply. */
+  function echoed(body: JsonObject): JsonObject {
+    const answer = answerTo(decode(body))
+    for (const member of ofReply) {
+      expect(answer).toHaveProperty(member)
+      delete answer[member]
+    }
+    return answer
+  }
+
+  const ofReply = [
+    'id',
+    'object',
+    'created_at',
+    'status',
+    'completed_at',
+    'error',
+    'incomplete_details',
+    'model',
+    'output',
+    'usage',
+  ]
+
   test('has the defaults of a request that says nothing', () => {
-    expect(decodeTurn({}).echo).toEqual({
+    expect(echoed({})).toEqual({
       access_programs: null,
       background: false,
       frequency_penalty: 0,
@@ -682,18 +715,18 @@ describe('the echo', () => {
       truncation: 'auto',
       user: 'u',
     }
-    expect(decodeTurn(body).echo).toMatchObject(body)
+    expect(echoed(body)).toMatchObject(body)
   })
 
   test('has what the schema wants of every function', () => {
-    const { echo } = decodeTurn({
+    const { tools } = echoed({
       tools: [
         { type: 'function', name: 'f', extra: 1 },
         { type: 'namespace', name: 'n', tools: [{ type: 'function', name: 'g', strict: false }] },
         { type: 'web_search' },
       ],
     })
-    expect(echo?.['tools']).toEqual([
+    expect(tools).toEqual([
       { type: 'function', name: 'f', extra: 1, description: null, parameters: null, strict: null },
       {
         type: 'namespace',

@@ -2,9 +2,9 @@ import { fc } from '../../../fast-check.ts'
 import { expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import type { JsonObject } from '../../../../src/json/json.ts'
-import { joinResponsesHistory } from '../../../../src/translate/responses/caller/join-history.ts'
+import { responsesBodyOf } from '../../../../src/translate/responses/wire.ts'
 import { arbitraryItems } from '../arbitrary-bodies.ts'
-import { decode, errorOf, turnOf } from '../caller-requests.ts'
+import { answerTo, decode, errorOf, joinHistory, type Stored, turnOf } from '../caller-requests.ts'
 
 const user = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] })
 const assistant = (text: string) => ({
@@ -14,16 +14,19 @@ const assistant = (text: string) => ({
   status: 'completed',
   content: [{ type: 'output_text', text, annotations: [] }],
 })
-const none: ReadonlyMap<string, JsonObject> = new Map()
 
-function join(body: JsonObject, history: readonly JsonObject[], referenced = none) {
-  const request = joinResponsesHistory(decode(body), history, referenced)
+function join(body: JsonObject, stored: Stored, referenced?: ReadonlyMap<string, JsonObject>) {
+  const request = joinHistory(decode(body), stored, referenced)
+  const joined = responsesBodyOf(request)
   // The bytes of a joined body are JSON: it was written a moment ago.
-  return { ...request, sent: JSON.parse(request.body.bytes.toString()) as JsonObject }
+  return { ...request, body: joined, sent: JSON.parse(joined.bytes.toString()) as JsonObject }
 }
 
 test('the history precedes the new input, and the reference to it is removed', () => {
-  const { sent, body } = join({ previous_response_id: 'resp_7', input: 'and now?' }, [user('hi'), assistant('yo')])
+  const { sent, body } = join(
+    { previous_response_id: 'resp_7', input: 'and now?' },
+    { input: [user('hi')], output: [assistant('yo')] },
+  )
   const input = [user('hi'), assistant('yo'), user('and now?')]
   expect(sent).toEqual({ model: 'gpt-5-mini', input })
   expect(body.value).toEqual(sent)
@@ -33,7 +36,7 @@ test('the history precedes the new input, and the reference to it is removed', (
 test('referenced items replace their references', () => {
   const { sent } = join(
     { input: [{ type: 'item_reference', id: 'msg_7' }, user('go on'), { id: 'fc_1' }] },
-    [],
+    {},
     new Map<string, JsonObject>([
       ['msg_7', assistant('yo')],
       ['fc_1', { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }],
@@ -54,7 +57,10 @@ test('what the history holds counts as the request does', () => {
   }
   const before = decode({ previous_response_id: 'resp_7', store: false })
   expect(before).toMatchObject({ hasImage: false, hasAgentHistory: false })
-  const joined = join({ previous_response_id: 'resp_7', store: false }, [image, assistant('a cat')])
+  const joined = join(
+    { previous_response_id: 'resp_7', store: false },
+    { input: [image], output: [assistant('a cat')] },
+  )
   expect(joined).toMatchObject({
     hasImage: true,
     hasAgentHistory: true,
@@ -64,20 +70,26 @@ test('what the history holds counts as the request does', () => {
 })
 
 test('instructions of earlier requests are not carried on', () => {
-  const { sent } = join({ previous_response_id: 'resp_7', instructions: 'be brief' }, [user('hi')])
+  const { sent } = join({ previous_response_id: 'resp_7', instructions: 'be brief' }, { input: [user('hi')] })
   expect(sent['instructions']).toBe('be brief')
-  expect(join({ previous_response_id: 'resp_7' }, [user('hi')]).sent).not.toHaveProperty('instructions')
+  expect(join({ previous_response_id: 'resp_7' }, { input: [user('hi')] }).sent).not.toHaveProperty('instructions')
 })
 
 test('a later request can be built on the whole of it', () => {
-  const first = join({ previous_response_id: 'resp_1', input: 'two' }, [user('one'), assistant('1')])
-  const second = join({ previous_response_id: 'resp_2', input: 'three' }, [...first.body.chain.input, assistant('2')])
+  const first = join(
+    { previous_response_id: 'resp_1', input: 'two' },
+    { input: [user('one')], output: [assistant('1')] },
+  )
+  const second = join(
+    { previous_response_id: 'resp_2', input: 'three' },
+    { input: first.body.chain.input, output: [assistant('2')] },
+  )
   expect(second.sent['input']).toEqual([user('one'), assistant('1'), user('two'), assistant('2'), user('three')])
 })
 
 test('all other members keep their bytes', () => {
   const request = decode({ previous_response_id: 'resp_7', temperature: 1, metadata: { big: '12345678901234567890' } })
-  const { body } = joinResponsesHistory(request, [user('hi')], none)
+  const body = responsesBodyOf(joinHistory(request, { input: [user('hi')] }))
   expect(body.bytes.toString()).toContain('"metadata":{"big":"12345678901234567890"}')
   for (const member of body.members) expect(body.bytes.subarray(member.start, member.start + 1).toString()).toBe('"')
   expect(body.members.map(({ start, keyEnd }) => body.bytes.toString('utf8', start, keyEnd))).toEqual(
@@ -86,13 +98,13 @@ test('all other members keep their bytes', () => {
 })
 
 test('the reply names the response that it continues', () => {
-  const joined = joinResponsesHistory(decode({ previous_response_id: 'resp_7' }), [user('hi')], none)
-  expect(turnOf(joined).replyNotes).toMatchObject({ echo: { previous_response_id: 'resp_7' } })
+  const joined = joinHistory(decode({ previous_response_id: 'resp_7' }), { input: [user('hi')] })
+  expect(answerTo(joined)).toMatchObject({ previous_response_id: 'resp_7' })
 })
 
 test('a conversation that has grown too large is refused', () => {
-  const history = Array.from({ length: 250_000 }, () => user('x'))
-  expect(errorOf(() => join({ previous_response_id: 'resp_7' }, history))).toMatchObject({
+  const input = Array.from({ length: 250_000 }, () => user('x'))
+  expect(errorOf(() => join({ previous_response_id: 'resp_7' }, { input }))).toMatchObject({
     path: 'input',
     code: 'array_above_max_length',
   })
@@ -102,7 +114,9 @@ test('a stored reply nested without end is refused', () => {
   let deep: JsonObject = {}
   for (let level = 0; level < 100_000; level += 1) deep = { deep }
   for (const item of [deep, { type: 'x', deep: nested(600) }]) {
-    expect(errorOf(() => join({ previous_response_id: 'resp_7' }, [item]))).toMatchObject({ code: 'too_many_values' })
+    expect(errorOf(() => join({ previous_response_id: 'resp_7' }, { output: [item] }))).toMatchObject({
+      code: 'too_many_values',
+    })
   }
 })
 
@@ -112,9 +126,10 @@ function nested(levels: number): JsonObject {
 
 test('whatever a reply held, bytes and value agree and a Turn is made or refused', () => {
   fc.assert(
-    fc.property(arbitraryItems, (history) => {
-      const request = joinResponsesHistory(decode({ previous_response_id: 'resp_7' }), history, none)
-      expect(JSON.parse(request.body.bytes.toString())).toEqual(JSON.parse(JSON.stringify(request.body.value)))
+    fc.property(arbitraryItems, (output) => {
+      const request = joinHistory(decode({ previous_response_id: 'resp_7' }), { output })
+      const { bytes, value } = responsesBodyOf(request)
+      expect(JSON.parse(bytes.toString())).toEqual(JSON.parse(JSON.stringify(value)))
       try {
         turnOf(request)
       } catch (error) {

@@ -6,7 +6,6 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import { sealOpaque } from '../../../../src/translate/parts/opaque-envelope.ts'
-import { joinResponsesHistory } from '../../../../src/translate/responses/caller/join-history.ts'
 import { encodeSummary } from '../../../../src/translate/responses/compaction.ts'
 import { mintItemId } from '../../../../src/translate/responses/items.ts'
 import type { Opaque } from '../../../../src/translate/turn.ts'
@@ -14,7 +13,7 @@ import { formatWarning } from '../../../../src/translate/warning.ts'
 import { encodeContext, traits } from '../../turns.ts'
 import { mismatchOf } from '../../wire-match.ts'
 import { arbitraryBody, arbitraryItems } from '../arbitrary-bodies.ts'
-import { clientBodies, errorOf } from '../caller-requests.ts'
+import { clientBodies, errorOf, joinHistory } from '../caller-requests.ts'
 
 const gpt = traits('gpt-5.3-codex', { supports: { reasoningEffort: ['low', 'medium', 'high'] } })
 
@@ -687,7 +686,7 @@ describe('the ChatGPT backend', () => {
     )
     const { local_store: store, ...own } = given
     const request = responsesCaller.decodeRequest(JSON.stringify({ model: 'gpt-6-sol', ...own }))
-    const joined = joinResponsesHistory(request, [...store.resp_7.input, ...store.resp_7.output], new Map())
+    const joined = joinHistory(request, store.resp_7)
     const passed = responsesUpstream.passRequest(joined, encodeContext(traits('gpt-6-sol'), chatgpt))
     const body = JSON.parse(passed?.body.toString() ?? '')
     expect(mismatchOf(body, out)).toBeUndefined()
@@ -771,12 +770,9 @@ describe('whatever the body', () => {
   test('nor of items that come from stored replies', () => {
     fc.assert(
       fc.property(arbitraryItems, (items) => {
-        const request = responsesCaller.decodeRequest('{"model":"m","input":"hi"}')
+        const request = responsesCaller.decodeRequest('{"model":"m","input":"hi","previous_response_id":"resp_7"}')
         try {
-          const passed = responsesUpstream.passRequest(
-            joinResponsesHistory(request, items, new Map()),
-            encodeContext(gpt),
-          )
+          const passed = responsesUpstream.passRequest(joinHistory(request, { output: items }), encodeContext(gpt))
           if (passed !== undefined) expectSafe(JSON.parse(passed.body.toString()))
         } catch (error) {
           expect(error).toBeInstanceOf(Fault)

@@ -1,24 +1,9 @@
 import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import { fc } from '../../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { Fault } from '../../../../src/errors.ts'
 import { type SseEvent, createSseDecoder } from '../../../../src/sse/decode.ts'
-import { type EventTemplates, startTemplates } from '../../../../src/translate/parts/event-template.ts'
-import { stringify } from '../../../../src/json/json.ts'
-import { matchDelta } from '../../../../src/translate/responses/upstream/normalise/deltas.ts'
-import { endFailed, requireFinalEvent } from '../../../../src/translate/responses/upstream/normalise/lifecycle.ts'
-import { normaliseEvent } from '../../../../src/translate/responses/upstream/normalise/normalise.ts'
-import { type NormaliserState, startNormaliser } from '../../../../src/translate/responses/upstream/normalise/state.ts'
-import type { Frame } from '../../../../src/translate/responses/writer/writer.ts'
-import { bytes, readStream, seed, streamNames } from '../fixture-streams.ts'
-import { remembered } from '../../turns.ts'
-
-/** Learns from the first event on. */
-function eager<State extends { readonly templates: EventTemplates }>(state: State): State {
-  return { ...state, templates: startTemplates(state.templates.fields) }
-}
-
-const options = { fillsCalls: true, wrapsCiphertext: false }
+import { deltasBefore, expectReadAlike, isParsed } from '../../repeated-events.ts'
+import { bytes, eventsOf, readStream, seed, streamNames } from '../fixture-streams.ts'
 
 /** Thousands of runs, for a machine that has other work. Ms. */
 const patient = { timeout: 120_000 }
@@ -113,21 +98,27 @@ const run = fc.record({
 /** How a stream counts: as its fixture does, by what it has, or from another number. */
 const counting = fc.constantFrom(undefined, 0, 0, 3)
 
-const streams = fc
-  .tuple(fc.constantFrom(...fixtures), fc.array(run, { minLength: 1, maxLength: 4 }), counting, fc.option(fc.nat()))
-  .map(([fixture, runs, first, cut]) => {
-    const events: Numbered[] = [...fixture]
-    const deltas = fixture.filter(isDelta)
-    for (const { at, late, changes, pieces } of runs) {
-      const delta = deltas[at % deltas.length]
-      if (delta === undefined) break
-      const { event } = delta
-      const many = pieces.map((piece) => ({ event, data: wrap(delta.data, piece, changes), number: piece.number }))
-      events.splice(events.indexOf(delta) + late, 0, ...many)
-    }
-    const all = events.map((event, nth) => renumber(event, first === undefined ? undefined : String(first + nth)))
-    return cut === null ? all : all.toSpliced(cut % all.length, 1)
-  })
+/** @param plain so many deltas precede the first run, each as its fixture has it but for what it says */
+const streamsWith = (plain: number) =>
+  fc
+    .tuple(fc.constantFrom(...fixtures), fc.array(run, { minLength: 1, maxLength: 4 }), counting, fc.option(fc.nat()))
+    .map(([fixture, runs, first, cut]) => {
+      const events: Numbered[] = [...fixture]
+      const deltas = fixture.filter(isDelta)
+      for (const [which, { at, late, changes, pieces }] of runs.entries()) {
+        const delta = deltas[at % deltas.length]
+        if (delta === undefined) break
+        const { event } = delta
+        const before = Array.from({ length: which === 0 ? plain : 0 }, (_, nth) => ({
+          event,
+          data: wrap(delta.data, { delta: `"p${nth}"`, id: null }, []),
+        }))
+        const many = pieces.map((piece) => ({ event, data: wrap(delta.data, piece, changes), number: piece.number }))
+        events.splice(events.indexOf(delta) + late, 0, ...before, ...many)
+      }
+      const all = events.map((event, nth) => renumber(event, first === undefined ? undefined : String(first + nth)))
+      return cut === null ? all : all.toSpliced(cut % all.length, 1)
+    })
 
 interface Piece {
   readonly delta: string
@@ -155,45 +146,15 @@ function renumber({ event, data, number: own }: Numbered, nth: string | undefine
   return { event, data: data.replace(/"sequence_number":\d+/, `"sequence_number":${counted}`) }
 }
 
-/** What one step did, and where it led. */
-function after(state: NormaliserState, step: () => readonly Frame[]) {
-  let frames: readonly Frame[] = []
-  const fault = caught(() => {
-    frames = step()
-  })
-  const { templates: _templates, repeated: _repeated, seed: _seed, ...members } = state
-  // Members about the present event say nothing of the next one.
-  const { frames: _frames, event: _event, rawText: _rawText, isChanged: _isChanged, ...rest } = members
-  return structuredClone({
-    said: frames.map(({ type, event: { obfuscation: _filling, ...event }, rawText, json, upstreamId }, nth) => ({
-      type,
-      event,
-      text: rawText ?? json ?? stringify(frames[nth]?.event),
-      upstreamId,
-    })),
-    fault,
-    state: rest,
-  })
-}
-
 describe('a delta that repeats another', patient, () => {
   test('is normalised as if it did not, step by step', () => {
     let repeated = 0
     let rendered = 0
     fc.assert(
-      fc.property(streams, (events) => {
-        const fast = eager(startNormaliser(seed, options))
-        const slow = { ...startNormaliser(seed, options), templates: startTemplates([]) }
-        for (const event of events) {
-          const isRepeated = !fast.done && matchDelta(fast, event.data) !== undefined
-          const expected = after(slow, () => normaliseEvent(slow, event))
-          expect(after(fast, () => normaliseEvent(fast, event))).toEqual(expected)
-          if (!isRepeated) continue
-          repeated += 1
-          if (expected.said.length === 1 && expected.said[0]?.text !== event.data) rendered += 1
-        }
-        expect(after(fast, () => endFailed(fast))).toEqual(after(slow, () => endFailed(slow)))
-        expect(caught(() => requireFinalEvent(fast))).toEqual(caught(() => requireFinalEvent(slow)))
+      fc.property(streamsWith(deltasBefore + 1), (events) => {
+        const read = expectReadAlike(responsesUpstream, seed, events)
+        repeated += read.all
+        rendered += read.rendered
       }),
       { numRuns: 1000 },
     )
@@ -202,47 +163,15 @@ describe('a delta that repeats another', patient, () => {
     expect(repeated - rendered).toBeGreaterThan(50)
   })
 
-  test('is sent, folded and decoded as if it did not', () => {
+  test('is normalised as if it did not from the start of a stream', () => {
     fc.assert(
-      fc.property(streams, (events) => {
-        // White space at the end is no part of the JSON, and no template knows it.
-        const other = events.map(({ event, data }, nth) => ({
-          event,
-          data: data.startsWith('{') ? data + ' '.repeat(nth + 1) : data,
-        }))
-        expect(outcome(events)).toEqual(outcome(other))
+      fc.property(streamsWith(0), (events) => {
+        expectReadAlike(responsesUpstream, seed, events)
       }),
       { numRuns: 1000 },
     )
   })
 })
-
-/** What callers get of a stream that is passed on, folded, or translated. */
-function outcome(events: readonly SseEvent[]) {
-  const stream = responsesUpstream.createStream(seed)
-  const fold = responsesUpstream.createFold(seed)
-  const decoder = responsesUpstream.createDecoder(seed)
-  const sent = events.map((event) => caught(() => stream.push(event)))
-  return {
-    sent: sent.map((text) => (typeof text === 'string' ? text.replaceAll(/ +$/gm, '') : text)),
-    pushed: events.map((event) => caught(() => fold.push(event))),
-    body: caught(() => fold.end()),
-    decoded: events.map((event) => caught(() => structuredClone(decoder.push(event)))),
-    ended: caught(() => decoder.end()),
-    skipped: [stream.skipped(), fold.skipped(), decoder.skipped()],
-    usage: [stream.usage(), fold.usage()],
-    record: [remembered(stream).record, remembered(fold).record],
-  }
-}
-
-function caught(act: () => unknown): unknown {
-  try {
-    return act()
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    return error.error
-  }
-}
 
 const created = '{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","status":"in_progress"}}'
 
@@ -279,18 +208,19 @@ const kinds: readonly [type: string, at: string, opening: readonly string[]][] =
 ]
 
 test.each(kinds)('most events of a stream are: %s', (type, at, opening) => {
-  const state = eager(startNormaliser(seed, options))
-  for (const data of [created, ...opening]) normaliseEvent(state, { event: '', data })
+  const stream = responsesUpstream.createStream(seed)
+  const push = (data: string) => eventsOf(stream.push({ event: '', data }))
   const delta = (nth: number, own: string) =>
     `{"type":"${type}","sequence_number":${nth},"item_id":"${own}","output_index":0,${at},"delta":" word ${nth}","obfuscation":"k"}`
-  normaliseEvent(state, { event: '', data: delta(state.next, 'item_1') })
-  expect(matchDelta(state, delta(9, 'item_1'))).toBeDefined()
-  const right = delta(state.next, 'item_1')
-  expect(normaliseEvent(state, { event: '', data: right })[0]?.rawText).toBe(right)
-  const normalised = delta(state.next, 'item_1').replace(',"obfuscation":"k"', '')
-  expect(normaliseEvent(state, { event: '', data: delta(70, 'another') })[0]?.json).toBe(
-    normalised.replace(/word \d+/, 'word 70'),
-  )
+  for (const data of [created, ...opening]) push(data)
+  let next = 70
+  for (let count = 0; count <= deltasBefore; count += 1)
+    next = push(delta(next, 'item_1')).at(-1)?.event.sequence_number + 1
+  expect(isParsed(delta(9, 'item_1'), () => push(delta(9, 'item_1')))).toBe(false)
+  const right = delta(next + 1, 'item_1')
+  expect(push(right)).toMatchObject([{ text: right }])
+  const normalised = delta(next + 2, 'item_1').replace(',"obfuscation":"k"', '')
+  expect(push(delta(70, 'another'))).toMatchObject([{ text: normalised.replace(/word \d+/, 'word 70') }])
 })
 
 const item = (index: number, value: object) =>
@@ -322,6 +252,9 @@ const message = (index: number) => [
     part: { type: 'output_text' },
   }),
 ]
+/** More pieces than come before a stream takes notice of those that repeat others. */
+const some = Array.from({ length: deltasBefore + 4 }, (_, at) => `t${at}`)
+
 const twoCalls = JSON.stringify({
   tool_uses: ['a', 'b'].map((name) => ({ recipient_name: `functions.${name}`, parameters: {} })),
 })
@@ -331,7 +264,7 @@ test.each<readonly [title: string, events: readonly string[]]>([
     'of arguments, once they are those of a wrapper that is kept back',
     [
       item(0, { type: 'function_call', id: 'f', call_id: 'f', name: 'f', arguments: '' }),
-      ...['{', ' '].map(argumentsDelta),
+      ...['{', ...some.map(() => ' ')].map(argumentsDelta),
       item(0, wrapper),
       ...[' ', '}', ' '].map(argumentsDelta),
     ],
@@ -347,15 +280,14 @@ test.each<readonly [title: string, events: readonly string[]]>([
       }),
       ...message(1),
       ...message(2),
-      ...['a', 'b', 'c'].map((text) => textDelta(2, text)),
-      ...['d', 'e', 'f'].map((text) => textDelta(1, text)),
+      ...some.map((text) => textDelta(2, text)),
+      ...some.map((text) => textDelta(1, text)),
     ],
   ],
 ])('a delta that repeats another is normalised as if it did not: %s', (_title, events) => {
-  const fast = eager(startNormaliser(seed, options))
-  const slow = { ...startNormaliser(seed, options), templates: startTemplates([]) }
-  for (const data of [created, ...events]) {
-    const expected = after(slow, () => normaliseEvent(slow, { event: '', data }))
-    expect(after(fast, () => normaliseEvent(fast, { event: '', data }))).toEqual(expected)
-  }
+  expectReadAlike(
+    responsesUpstream,
+    seed,
+    [created, ...events].map((data) => ({ event: '', data })),
+  )
 })

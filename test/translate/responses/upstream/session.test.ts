@@ -2,8 +2,8 @@ import type { EncodeContext } from '../../../../src/translate/dialect.ts'
 import { describe, expect, test } from 'vitest'
 import type { CallerDialect } from '../../../../src/translate/caller-dialect.ts'
 import { callerDialects } from '../../../../src/translate/dialects.ts'
-import { joinResponsesHistory } from '../../../../src/translate/responses/caller/join-history.ts'
 import { encodeContext, traits, translateForResponses } from '../../turns.ts'
+import { joinHistory } from '../caller-requests.ts'
 
 type Json = Readonly<Record<string, unknown>>
 type Headers = Readonly<Record<string, string>>
@@ -52,9 +52,9 @@ describe('a conversation goes by', () => {
   })
 
   test('the same where the request goes on from a stored response', () => {
-    const text = '{"model":"m","input":"x"}'
+    const text = '{"model":"m","input":"x","previous_response_id":"resp_7"}'
     const request = callerDialects.responses.decodeRequest(text, Buffer.from(text), { 'session-id': 's-2' })
-    expect(joinResponsesHistory(request, [], new Map()).sessionId).toBe('s-2')
+    expect(joinHistory(request, {}).sessionId).toBe('s-2')
   })
 
   test('the same where the request has to be translated', () => {
