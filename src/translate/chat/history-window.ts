@@ -18,7 +18,7 @@ export function cutHistory({ value, options: { historyWindow } }: ChatBody): {
  * messages. The cut moves back if it would separate a tool result from its call. 0 keeps everything. Returns the same
  * array if nothing is left out.
  */
-export function windowMessages(messages: readonly ChatMessage[], turns: number): readonly ChatMessage[] {
+function windowMessages(messages: readonly ChatMessage[], turns: number): readonly ChatMessage[] {
   if (turns === 0) return messages
   const callOf = callPositions(messages)
   let earliestCall = Infinity

@@ -237,7 +237,7 @@ function holdsThinking({ content }: MessagesMessage): boolean {
 }
 
 /** Names of a Turn's fields for Messages callers; fields that Messages lacks have OpenAI's names. */
-export const messagesFieldNames: FieldNames = {
+const messagesFieldNames: FieldNames = {
   maxOutputTokens: 'max_tokens',
   temperature: 'temperature',
   topP: 'top_p',

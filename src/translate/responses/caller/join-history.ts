@@ -47,7 +47,7 @@ export function recallResponses(request: CallerRequest, { responses }: Pick<Repl
  * @param referenced items by id, for every reference of the request
  * @throws Fault `invalid_request` for a conversation that has grown beyond what one body may hold
  */
-export function joinResponsesHistory(
+function joinResponsesHistory(
   request: CallerRequest,
   history: readonly JsonObject[],
   referenced: ReadonlyMap<string, JsonObject>,
