@@ -35,7 +35,7 @@ export interface GatewaySwitch {
 }
 
 /** Interval between two pings of a connection. Ms. */
-const pingMs = 30_000
+const pingMs = 25_000
 
 /** Time for providers to send `goodbye` when the configuration closes the gateway. Ms. */
 const reconfiguredMs = 5000

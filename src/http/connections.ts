@@ -17,7 +17,7 @@ export interface Deadlines {
   readonly keepAliveMs: number
   /** How often Node checks `headersMs` and `requestMs`. */
   readonly checkEveryMs: number
-  /** Between two pings of a WebSocket. A client that answers none is found within twice this time. */
+  /** Between two pings of a WebSocket. A client that answers none is found within twice this time: within a minute. */
   readonly pingMs: number
 }
 
@@ -27,7 +27,7 @@ export const defaultDeadlines: Deadlines = {
   uploadIdleMs: 30_000,
   keepAliveMs: 75_000,
   checkEveryMs: 5000,
-  pingMs: 30_000,
+  pingMs: 25_000,
 }
 
 /**
