@@ -25,7 +25,7 @@ function ascii(): Plugin {
 
 const undici = fileURLToPath(new URL('.', import.meta.resolve('undici')))
 
-/** Stands for undici's index. Named for the file that is made of it. */
+/** The id of the module that replaces undici's index. Its name becomes that of the output file. */
 const entryId = `${undici}undici.js`
 
 /**

@@ -19,8 +19,8 @@ export interface SessionEventsRoute {
 const stalledMs = 5 * 60 * 1000
 
 /**
- * After a longer payload, a listener waits for the next turn of the event loop: one that reads as fast as it gets would
- * otherwise be sent all that it has missed before anything else runs. Bytes.
+ * After a longer payload, a listener waits for the next turn of the event loop. Otherwise a fast listener would get all its
+ * missed events in one turn, and other work would wait. Bytes.
  */
 const largePayload = 8 * 1024
 

@@ -168,8 +168,8 @@ function receive<Body, Result>(
     await parts.admit(request, signal)
     const limitBytes = parts.config().server.bodyLimitMb * 1024 * 1024
     const { text } = await readBody(request.raw, { limitBytes, idleMs: parts.uploadIdleMs, signal })
-    // Each of these steps takes 20 ms for a body of 10 MB, and nothing else runs meanwhile. The first pause is two turns: the
-    // body ends in a callback of the network, and a single one would come before the callbacks of other connections.
+    // Each of these steps takes 20 ms for a body of 10 MB, so each gets its own turn of the event loop. The first pause lasts
+    // two turns: the body ends in a callback of the network, and other connections are served only in the next turn.
     await new Promise(setImmediate)
     await new Promise(setImmediate)
     const { value } = parseBody(text, bodyLimits)

@@ -73,7 +73,7 @@ interface MeterFacts {
   readonly warnings?: readonly string[]
 }
 
-/** Stands for all models that could not be routed: totals of each name that a caller makes up would grow without limit. */
+/** The model in the totals of all requests that could not be routed. Totals for every name that a caller invents would grow without limit. */
 const noModel = 'other'
 
 /** More than any model reads in one request. */

@@ -3,15 +3,15 @@ import type { AgentOutcome } from '../agent/agent-task.ts'
 
 type Items = AgentOutcome['items']
 
-/** A text of the items that is stored apart from them, e.g. an attached image. Characters. */
+/** Texts of this length, such as attached images, are stored apart from the items. Characters. */
 const longText = 256 * 1024
 
-/** Of a long text. It takes about 2 ms to encode and store. Characters. */
+/** Length of a piece of a long text. Encoding and storing a piece takes about 2 ms. Characters. */
 const pieceLength = 256 * 1024
 
 /** A piece of a long text. `data` is JSON, because a piece may end in the middle of a surrogate pair. */
 export interface TextPiece {
-  /** Counts the long texts of a run from 0. */
+  /** The number of the long text in its run, from 0. */
   readonly number: number
   readonly data: string
 }
@@ -20,8 +20,8 @@ export interface TextPiece {
 const place = z.strictObject({ longText: z.int() })
 
 /**
- * The JSON of items, with their long texts in pieces beside it: whoever encodes and stores 10 MB at once lets all else in
- * this process wait.
+ * Returns the JSON of items, and their long texts in pieces, so that each piece can be encoded and stored in its own turn of
+ * the event loop.
  */
 export function splitItems(items: Items): { readonly text: string; readonly pieces: Iterable<TextPiece> } {
   const texts: string[] = []

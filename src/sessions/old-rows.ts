@@ -89,7 +89,7 @@ export function createOldRows(
 
   /** Deletes the run itself only after all its parts and items, which may take several calls. */
   function deleteRun(budget: Budget, id: string): void {
-    // `texts` after the `items` that refer to them.
+    // Delete `texts` after the `items` that refer to them.
     for (const table of ['parts', 'items', 'texts'] as const) {
       const sql = `SELECT seq AS key, 0 AS timeMs, octet_length(data) AS size FROM ${table} WHERE run = ? ORDER BY seq LIMIT ?`
       deleteFirst(budget, table, all(sizedRow, sql, id, rowsAtOnce))
@@ -121,7 +121,7 @@ export function createOldRows(
   }
 
   function pruneEntries(budget: Budget, session: string, { sinceMs, entriesPerSession }: KeepLimits): void {
-    // Separately, because calls of tools are many and would displace the reports of providers.
+    // Prune tool calls apart from reports of providers, because many calls would displace the reports.
     for (const streams of ['stream = ?', 'stream <> ?']) {
       const tooMany = numberOf(
         `SELECT id AS value FROM entries WHERE session = ? AND ${streams} ORDER BY id DESC LIMIT 1 OFFSET ?`,

@@ -153,7 +153,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
     return use(act)
   }
 
-  /** Otherwise a run that was interrupted would look as if it went on. */
+  /** Until then, an interrupted run would look as if it were running. */
   async function waitForTakeover(): Promise<void> {
     use(() => {})
     await takenOver
@@ -230,7 +230,9 @@ export function openSessions(deps: SessionsDeps): Sessions {
     for (;;) {
       const piece = use((store) => store.pieceAfter(run, seq))
       if (piece === undefined) return joinItems(data, texts)
-      texts.set(piece.number, [...(texts.get(piece.number) ?? []), readPiece(piece)])
+      const pieces = texts.get(piece.number) ?? []
+      pieces.push(readPiece(piece))
+      texts.set(piece.number, pieces)
       ;({ seq } = piece)
       await new Promise(setImmediate)
     }

@@ -43,13 +43,13 @@ export interface EntryRow {
   readonly data: string
 }
 
-/** What a run adds to the history. */
+/** The items that a run adds to the history. */
 export interface ItemsRow {
   readonly seq: number
   readonly run: string
   /** JSON. */
   readonly data: string
-  /** With its long texts. Bytes. */
+  /** Size of `data` and the long texts. Bytes. */
   readonly size: number
 }
 
@@ -66,7 +66,7 @@ export interface SessionStore extends OldRows {
   readonly putRun: (run: RunRow) => void
   readonly putPart: (part: PartRow) => void
   readonly putItems: (session: string, run: string, items: string) => void
-  /** A piece of a long text that the items of a run refer to. Stored before them. */
+  /** Stores a piece of a long text. Call it before `putItems` stores the items that refer to the text. */
   readonly putPiece: (run: string, piece: TextPiece) => void
   readonly putEvents: (events: readonly EventRow[]) => void
   readonly putEntry: (entry: Omit<EntryRow, 'id'>) => void

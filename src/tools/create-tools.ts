@@ -127,7 +127,7 @@ export function createTools(deps: ToolsDeps): Tools {
       )
     let isOver = false
 
-    /** As `checkGates`; the audit line says what was asked for, also if it is denied. */
+    /** Does the same as `checkGates`. The audit line contains the request, also if it is denied. */
     async function permit(intent: Intent): Promise<void> {
       for (const path of intent.writes ?? []) audit.paths.add(path.slice(0, maxLoggedPath))
       audit.program ??= intent.argv?.[0]

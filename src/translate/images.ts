@@ -85,12 +85,12 @@ export function limitImages(
   }
 }
 
-/** Of all images of a Turn that this process made: the same limit as for the attachments of one message. Characters. */
+/** Maximum length of all images in a Turn of the agent, in base64: the limit for the attachments of one message. Characters. */
 const maxTurnImages = 10 * 1024 * 1024
 
 /**
- * Fits the images of a Turn that this process made to the limits of the model. Replaces those of the history with a text,
- * the oldest first: an image that upstream refuses would fail every later request of its session.
+ * Fits the images of a Turn of the agent to the limits of the model. Replaces images of the history with a text, the oldest
+ * first, because an image that upstream refuses would fail every later request of its session.
  * @throws Fault `invalid_request` for images of the last message that are too many or too large
  */
 export function limitTurnImages(turn: Turn, upstream: UpstreamDialectId, context: EncodeContext): Turn {

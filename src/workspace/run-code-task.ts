@@ -76,7 +76,7 @@ async function askWorker(task: CodeTask, signal: AbortSignal, file: URL): Promis
     const detail = `The process for the file failed: ${cause.message}.`
     reject(new ToolError({ kind: 'failed', detail }, { cause }))
   }
-  // `close` and not `exit`, after which an answer may still arrive.
+  // `close`, because an answer may still arrive after `exit`.
   const end = (): void => reject(new ToolError({ kind: 'failed', detail: tooComplex }))
   signal.addEventListener('abort', cancel)
   worker.on('error', fail).once('message', resolve).once('close', end)
@@ -110,7 +110,7 @@ function startWorker(file: URL): ChildProcess {
     env: {},
     execArgv: [`--max-old-space-size=${maxHeapMb}`],
     serialization: 'advanced',
-    // What V8 prints of its end would be in the log.
+    // V8 prints a report when it runs out of memory, which would be in the log.
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   }).on('error', () => {})
 }
@@ -119,7 +119,7 @@ function stopWorker(worker: ChildProcess): void {
   worker.kill('SIGKILL')
 }
 
-/** A process that could not be started has no id. */
+/** `pid` is undefined if the process could not be started. */
 function isAlive({ pid, exitCode, signalCode, connected }: ChildProcess): boolean {
   return pid !== undefined && exitCode === null && signalCode === null && connected
 }
