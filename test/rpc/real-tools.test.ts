@@ -1,4 +1,6 @@
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openProxy } from '../http/harness.ts'
 import { makeFolder } from '../tools/session.ts'
@@ -64,4 +66,51 @@ test('disabling /rpc closes its connections', async () => {
   daemon.reconfigure(configure(`${file}\nrpc: { enabled: false }`))
   const [code, reason] = await closed
   expect([code, String(reason)]).toEqual([1001, '/rpc was disabled'])
+})
+
+test('G24 no shell reads a command: a canary stays, and no process starts', async () => {
+  const root = await makeFolder({
+    'canary.txt': 'alive',
+    '.agent-policy.yaml': 'shell:\n  allow: ["true"]\n',
+  })
+  const proxy = await openProxy({
+    file: `workspaces: [{ path: ${root}, name: shop }]\nworkspace: { read-only: false }`,
+  })
+  const client = await connect(`${proxy.daemon.url.replace('http:', 'ws:')}/rpc`)
+  expect(await client.ask('mcp.shell.run', { cmd: 'true' })).toMatchObject({ result: { exitCode: 0 } })
+  for (const end of [
+    '; rm canary.txt',
+    '&& rm canary.txt',
+    '| rm canary.txt',
+    '$(rm canary.txt)',
+    '`rm canary.txt`',
+    '\nrm canary.txt',
+    '> canary.txt',
+  ]) {
+    expect(await client.ask('mcp.shell.run', { cmd: `true ${end}` })).toMatchObject({ error: { code: -32001 } })
+    expect(await client.ask('mcp.shell.run', { argv: ['true', end] })).toMatchObject({ error: { code: -32001 } })
+  }
+  expect(await readFile(join(root, 'canary.txt'), 'utf8')).toBe('alive')
+})
+
+test('a file that is missing gets a plain sentence', async () => {
+  const { client } = await open()
+  for (const method of ['mcp.fs.read', 'mcp.symbols.list']) {
+    expect(await client.ask(method, { path: 'gone.ts' })).toMatchObject({
+      error: { code: -32000, message: expect.stringMatching(/^"gone\.ts" does not exist\./) },
+    })
+  }
+})
+
+test('a glob of many stars and braces ends, with an answer or an error', async () => {
+  const { client } = await open()
+  for (const glob of [`${'*a'.repeat(60)}*b`, `${'**/'.repeat(200)}x`, `${'{a,b}'.repeat(40)}`]) {
+    for (const params of [
+      { method: 'mcp.fs.list', glob },
+      { method: 'mcp.search.code', query: 'x', glob },
+    ]) {
+      const { method, ...args } = params
+      expect(await client.ask(method, args)).toHaveProperty('id')
+    }
+  }
 })

@@ -292,6 +292,24 @@ test('a file belongs to one process at a time', async () => {
   again.close()
 })
 
+test('a file of the first version gets the tables of this one and keeps its rows', async () => {
+  const file = await newFile()
+  const first = open(file)
+  first.write(() => {
+    first.putRun(run)
+    first.putItems('app', 'run-1', '[]')
+  })
+  first.close()
+  const older = new DatabaseSync(file)
+  older.exec('DROP TABLE texts; PRAGMA user_version = 1')
+  older.close()
+  const store = open(file)
+  expect(store.runsOf('app', { limit: 9 })).toEqual([run])
+  expect(store.itemsBefore('app', Number.MAX_SAFE_INTEGER)).toMatchObject({ run: 'run-1', data: '[]' })
+  store.write(() => store.putPiece('run-1', { number: 0, data: '"x"' }))
+  expect(store.pieceAfter('run-1', 0)).toMatchObject({ number: 0, data: '"x"' })
+})
+
 test('a file of a newer version is refused and stays unchanged', async () => {
   const file = await newFile()
   open(file).close()

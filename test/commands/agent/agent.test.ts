@@ -149,6 +149,26 @@ test('one key allows a command for the run, shows help and the whole diff, and a
   expect(await total()).toContain('item.price * item.quantity')
 })
 
+test('n refuses a command and a change, and nothing happens', async () => {
+  const { agent, total } = await openShop()
+  const { change, text } = terminal(['n', 'n', 'n', 'n'])
+  const { code } = await agent(quickFix, [], change)
+  expect(text()).toContain('Change src/total.js?')
+  expect(code).not.toBe(2)
+  expect(await total()).toBe(quickShopFiles['src/total.js'])
+  expect(text()).toContain('No file was changed.')
+})
+
+test('long output is folded to its end', async () => {
+  const { agent, root } = await openShop()
+  await writeFile(join(root, '.agent-policy.yaml'), 'shell:\n  allow: ["seq 100"]\n')
+  const { stdout } = await agent(scriptOf({ calls: [{ tool: 'shell_run', args: { argv: ['seq', '100'] } }] }), [
+    '--yes',
+  ])
+  expect(stdout).toMatch(/\.\.\. \d+ lines above\n(?: {4}\d+\n)*? {4}100\n/)
+  expect(stdout).not.toMatch(/^ {4}1$/m)
+})
+
 test('Ctrl-C at the question cancels the run', async () => {
   const { agent, total } = await openShop()
   const { change, text } = terminal(['\u0003'])
