@@ -256,7 +256,7 @@ Examples:
 `
 
 export const configShow = `
-Shows where each value comes from: the file, an environment variable, or the
+Shows the source of each value: the file, an environment variable, or the
 default.
 
 Examples:

@@ -208,7 +208,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   add(program, 'usage', 'show your quota and the usage so far', helpText.usage)
     .option('--json', 'print JSON')
     .addOption(new Option('--line', 'print one line, for status lines').conflicts('json'))
-    .addOption(new Option('--by <what>', 'group totals by').choices(['model', 'key', 'day']).default('model'))
+    .addOption(new Option('--by <group>', 'group totals by').choices(['model', 'key', 'day']).default('model'))
     .action(run(async (flags: UsageFlags) => (await import('./usage/usage.ts')).usage(context, flags)))
   add(program, 'requests', 'list the last requests, or show one', helpText.requests)
     .argument('[id]', 'show all details of this request')

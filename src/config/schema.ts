@@ -294,7 +294,7 @@ const workspace = section({
   'read-only': onOff
     .default(true)
     .describe(
-      'true: tools change no file and run no program. false: they may do what .agent-policy.yaml in the workspace allows.',
+      'true: tools change no file and run no program. false: they may do everything that .agent-policy.yaml in the workspace allows.',
     ),
   'max-file-mb': positiveNumber(64).default(4).describe('Maximum size of a file that tools read or write. MB.'),
   'tool-timeout-seconds': positiveSeconds.default(60).describe('Time limit of a tool call. Seconds.'),

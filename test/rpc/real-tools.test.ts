@@ -104,7 +104,7 @@ test('a file that is missing gets a plain sentence', async () => {
 
 test('a glob of many stars and braces ends, with an answer or an error', async () => {
   const { client } = await open()
-  for (const glob of [`${'*a'.repeat(60)}*b`, `${'**/'.repeat(200)}x`, `${'{a,b}'.repeat(40)}`]) {
+  for (const glob of [`${'*a'.repeat(60)}*b`, `${'**/'.repeat(200)}x`, '{a,b}'.repeat(40)]) {
     for (const params of [
       { method: 'mcp.fs.list', glob },
       { method: 'mcp.search.code', query: 'x', glob },
