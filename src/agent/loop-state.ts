@@ -15,6 +15,7 @@ export interface LoopSettings {
   readonly models: readonly [ModelChoice, ...ModelChoice[]]
   readonly maxSteps: number
   readonly maxMinutes: number
+  readonly maxActions: number
   readonly requireApproval: boolean
   readonly initiator: 'user' | 'agent'
   /** Estimate for the system prompt and the tools. Tokens. */
@@ -54,6 +55,8 @@ export interface LoopState {
   readonly isCorrecting: boolean
   /** How often the model made each call since the last effect. */
   readonly counts: ReadonlyMap<string, number>
+  /** Number of calls that changed files or ran a command. */
+  readonly actions: number
   /** Number of consecutive refusals by a person. */
   readonly refusals: number
   readonly grants: Grants

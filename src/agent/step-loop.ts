@@ -43,6 +43,7 @@ export function startLoop(settings: LoopSettings, history: readonly TurnItem[], 
     results: [],
     isCorrecting: false,
     counts: new Map(),
+    actions: 0,
     refusals: 0,
     grants: { writes: false, commands: new Set(), tools: new Set() },
     pending: undefined,
@@ -267,6 +268,11 @@ function correct(state: LoopState, text: string, reason: string): LoopStep {
 function nextCall(state: LoopState): LoopStep {
   const [call] = state.queue
   if (call === undefined) return nextStep(withResults(state))
+  const { maxActions } = state.settings
+  if (state.actions >= maxActions) {
+    const reason = `The run reached its limit of ${maxActions} changes and commands.`
+    return finish(state, { outcome: 'max_actions', reason })
+  }
   const key = `${call.name} ${JSON.stringify(call.args)}`
   const count = (state.counts.get(key) ?? 0) + 1
   if (count >= maxRepeats) {
@@ -288,6 +294,7 @@ function toolEnded(before: LoopState, end: ToolEnd): LoopStep {
     ...addResult(before, end.content, outcome !== 'ok'),
     queue: before.queue.slice(1),
     pending: undefined,
+    actions: before.actions + (end.isEffect ? 1 : 0),
     counts: end.isEffect ? writesOf(before.counts, before.queue[0]) : before.counts,
   }
   const events = [...expired(before), emitted]

@@ -319,6 +319,7 @@ const agent = section({
   'max-minutes': positiveNumber(1440)
     .default(20)
     .describe('Time limit of a run, without the time that approvals take. Minutes.'),
+  'max-actions': wholeNumber(1, 10_000).default(100).describe('Maximum number of changes and commands of a run.'),
   'allowed-roots': folderList
     .default(['*'])
     .describe('Folders in a workspace that the agent may use, relative to its root. *: all of it.'),

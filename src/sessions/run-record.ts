@@ -40,6 +40,7 @@ export const runData = z.object({
         'completed',
         'max_steps',
         'max_minutes',
+        'max_actions',
         'cancelled',
         'repeated_call',
         'refused',

@@ -122,6 +122,28 @@ test('I03 a run ends at the step limit or at the fifth equal call, and states th
   expect(outcomesOf(same.events)).toHaveLength(4)
 })
 
+test('I03 a run ends at the limit of changes and commands, and states the reason', async () => {
+  const { deps, task, root, events } = await openAgent({
+    files: { '.agent-policy.yaml': policy },
+    text: scriptOf(
+      call('fs_list', {}),
+      patch(creation('a.txt', 'x')),
+      patch(creation('b.txt', 'x')),
+      patch(creation('c.txt', 'x')),
+      { text: 'Done' },
+    ),
+    settings: { maxActions: 2 },
+  })
+  const outcome = await runAgent(deps, task)
+  expect(outcome).toMatchObject({
+    outcome: 'max_actions',
+    reason: 'The run reached its limit of 2 changes and commands.',
+    files: [{ path: 'a.txt' }, { path: 'b.txt' }],
+  })
+  expect(outcomesOf(events)).toEqual(['ok', 'ok', 'ok'])
+  expect(Object.keys(await treeOf(root)).join(' ')).not.toContain('c.txt')
+})
+
 test('I03 the time limit ends a run, and a person’s time for an approval does not count', async () => {
   let nowMs = 0
   const timers = new Map<() => void, number>()

@@ -13,6 +13,7 @@ const settings: LoopSettings = {
   models: [native, { ...native, name: 'second' }],
   maxSteps: 10,
   maxMinutes: 20,
+  maxActions: 100,
   requireApproval: true,
   initiator: 'user',
   overheadTokens: 100,

@@ -33,6 +33,7 @@ const settings: AgentSettings = {
   protocol: 'auto',
   maxSteps: 30,
   maxMinutes: 20,
+  maxActions: 100,
   allowedRoots: ['*'],
   requireApproval: true,
 }

@@ -19,6 +19,7 @@ const outcomes = {
   completed: 'Completed',
   max_steps: 'Stopped: step limit',
   max_minutes: 'Stopped: time limit',
+  max_actions: 'Stopped: limit of changes and commands',
   cancelled: 'Cancelled',
   repeated_call: 'Stopped: repeated call',
   refused: 'Stopped: refused three times',
