@@ -48,7 +48,10 @@ const checkGrowthMs = 100
  */
 const heapGrowth = 200
 
-/** Shorter pauses between the turns of a conversation free too little to be worth a collection. Ms. */
+/**
+ * Shorter pauses between the turns of a conversation free too little to be worth a collection. A pause is noticed after once
+ * to twice this time. Ms.
+ */
 const quietMs = 10_000
 
 /** V8 considers shrinking every 8 seconds, and collects up to three times (`--trace-memory-reducer`). Ms. */
@@ -71,8 +74,13 @@ function manageMemory(engine: Engine, setTimer: EngineMemoryDeps['setTimer']): E
   /** Whether growth was allowed since memory was last returned. */
   let isGrowthAllowed = false
   let stopChecks: (() => void) | undefined
-  let isShrinking = false
-  let cancel: (() => void) | undefined
+  let isBusy = false
+  /** Cancels the next check for a quiet time. Every request would cost a timer if it moved the check. */
+  let cancelCheck: (() => void) | undefined
+  /** A request has ended since the check was planned. */
+  let hasRun = false
+  /** Cancels the end of the shrinking; undefined while the heap does not shrink. */
+  let cancelEnd: (() => void) | undefined
 
   function allowGrowth(): void {
     isGrowthAllowed = true
@@ -100,32 +108,45 @@ function manageMemory(engine: Engine, setTimer: EngineMemoryDeps['setTimer']): E
     engine.setFlags('--semi-space-growth-factor=1')
   }
 
+  function checkQuiet(): void {
+    cancelCheck = undefined
+    if (isBusy) return
+    if (hasRun) planCheck()
+    else shrink()
+  }
+
+  function planCheck(): void {
+    hasRun = false
+    cancelCheck = setTimer(checkQuiet, quietMs)
+  }
+
   function shrink(): void {
-    isShrinking = true
     if (stopChecks !== undefined) stopGrowth()
     // 0 restores V8's own rule.
     if (isGrowthAllowed) engine.setFlags('--heap-growing-percent=0')
     isGrowthAllowed = false
     engine.setFlags('--optimize-for-size')
-    cancel = setTimer(stopShrinking, shrinkMs)
+    cancelEnd = setTimer(stopShrinking, shrinkMs)
   }
 
   function stopShrinking(): void {
-    cancel?.()
-    cancel = undefined
-    if (!isShrinking) return
-    isShrinking = false
+    if (cancelEnd === undefined) return
+    cancelEnd()
+    cancelEnd = undefined
     engine.setFlags('--no-optimize-for-size')
   }
 
   return {
     busy() {
+      isBusy = true
       stopShrinking()
       if (!isGrowthAllowed) allowGrowth()
     },
     idle() {
+      isBusy = false
       stopShrinking()
-      cancel = setTimer(shrink, quietMs)
+      hasRun = true
+      if (cancelCheck === undefined) planCheck()
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { OpenRequests } from '../executors/open-requests.ts'
 
 /** The caller's event stream. The head is sent with the first event, so an earlier failure can still set the status. */
 export interface EventStream {
@@ -22,6 +23,7 @@ export interface EventStream {
 export interface EventStreamOptions {
   /** Text that clients ignore. */
   readonly heartbeat: string
+  readonly ticker: Ticker
   /** Returns a new object of the reply's headers. Called when the head is sent. */
   readonly headers: () => Record<string, string>
   /** Called when the head is sent. */
@@ -37,6 +39,32 @@ export interface EventStreamOptions {
 const tickMs = 5000
 const ticksToHeartbeat = 3
 
+/** Calls functions every five seconds. */
+export interface Ticker {
+  /** Returns the function that stops the calls. */
+  readonly add: (onTick: () => void) => () => void
+}
+
+/** One timer for all streams, because most answers end before the first tick. It stops at a tick without streams. */
+export function createTicker(): Ticker {
+  const streams = new OpenRequests<() => void>()
+  let timer: NodeJS.Timeout | undefined
+
+  function tick(): void {
+    for (const onTick of streams.members()) onTick()
+    if (streams.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  return {
+    add(onTick) {
+      timer ??= setInterval(tick, tickMs).unref()
+      return streams.add(onTick)
+    },
+  }
+}
+
 /**
  * The first heartbeat before upstream answers is sent after this many heartbeat intervals (30 seconds). Upstream refuses
  * within seconds, and a heartbeat sends the head, after which a refusal can no longer set the status.
@@ -50,7 +78,7 @@ const intervalsBeforeAnswer = 2
 const pieceLength = 16 * 1024
 
 export function createEventStream(response: ServerResponse, options: EventStreamOptions): EventStream {
-  const { heartbeat, headers, onHead, onText } = options
+  const { heartbeat, ticker, headers, onHead, onText } = options
   let upstreamHeaders: Readonly<Record<string, string>> = {}
   let heartbeatsToSkip = intervalsBeforeAnswer - 1
   let silentTicks = 0
@@ -60,13 +88,13 @@ export function createEventStream(response: ServerResponse, options: EventStream
   let isWatched = false
   let onProgress: (() => void) | undefined
 
-  const timer = setInterval(() => {
+  const stopHeartbeats = ticker.add(() => {
     silentTicks += 1
     if (silentTicks < ticksToHeartbeat) return
     silentTicks = 0
     if (heartbeatsToSkip > 0) heartbeatsToSkip -= 1
     else if (isDrained()) write(heartbeat)
-  }, tickMs)
+  })
 
   /** @param framing headers that describe the length of the body; by default it is chunked */
   function writeHead(framing: Readonly<Record<string, number>> = {}): void {
@@ -174,10 +202,9 @@ export function createEventStream(response: ServerResponse, options: EventStream
       upstreamHeaders = received
       heartbeatsToSkip = 0
       silentTicks = 0
-      timer.refresh()
     },
     isOpen: () => response.headersSent,
-    stopHeartbeats: () => clearInterval(timer),
+    stopHeartbeats,
   }
 }
 

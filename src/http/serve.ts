@@ -22,8 +22,8 @@ import { readBody } from './body.ts'
 import type { RequestBody } from './body.ts'
 import { callerIdentity } from './caller-identity.ts'
 import { initiatorIn, statementIn } from './caller-statement.ts'
-import { createEventStream } from './event-stream.ts'
-import type { EventStream } from './event-stream.ts'
+import { createEventStream, createTicker } from './event-stream.ts'
+import type { EventStream, Ticker } from './event-stream.ts'
 import type { Lifetimes } from './lifetimes.ts'
 import type { CreditLimit } from './key-limits.ts'
 import type { RateLimit, RateRule } from './rate-limit.ts'
@@ -124,14 +124,16 @@ function flowOf(request: FastifyRequest): string {
 
 /** The handler of a dialect's route: runs a model turn for the request and replies with the answer. */
 export function createServe(deps: ModelRouteDeps) {
+  const ticker = createTicker()
   return (dialect: CallerDialect) =>
     (request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
-      callModel(deps, dialect.id, request, reply, (call) => serve(deps, dialect, call, request, reply))
+      callModel(deps, dialect.id, request, reply, (call) => serve(deps, dialect, ticker, call, request, reply))
 }
 
 async function serve(
   deps: ModelRouteDeps,
   dialect: CallerDialect,
+  ticker: Ticker,
   { options, readBody: read }: HttpCall,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -149,7 +151,7 @@ async function serve(
   const startStream = (): void => {
     const { heartbeat } = dialect
     const headers = () => flatHeaders(reply)
-    stream = createEventStream(reply.raw, { heartbeat, headers, onHead: meter.firstByte, onText })
+    stream = createEventStream(reply.raw, { heartbeat, ticker, headers, onHead: meter.firstByte, onText })
   }
 
   try {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { Socket, connect } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createEventStream } from '../../src/http/event-stream.ts'
+import { createEventStream, createTicker } from '../../src/http/event-stream.ts'
 import type { EventStream } from '../../src/http/event-stream.ts'
 import { readAll } from './client.ts'
 
@@ -29,6 +29,7 @@ function openStream() {
   const onHead = vi.fn<() => void>()
   const stream = createEventStream(response, {
     heartbeat,
+    ticker: createTicker(),
     headers: () => ({ 'x-one': '1' }),
     onHead,
     onText: undefined,
@@ -36,11 +37,11 @@ function openStream() {
   return { stream, caller, response, onHead }
 }
 
-test('while a model is silent, a heartbeat is sent every 15 seconds after upstream’s response head', () => {
+test('while a model is silent, a heartbeat is sent 10 to 15 seconds after upstream’s response head, then every 15', () => {
   const { stream, caller, response } = openStream()
   vi.advanceTimersByTime(14_000)
   stream.upstreamAnswered({ 'x-two': '2' })
-  vi.advanceTimersByTime(14_999)
+  vi.advanceTimersByTime(10_999)
   expect(stream.isOpen()).toBe(false)
   vi.advanceTimersByTime(1)
   expect(caller.written).toBe(heartbeat)
@@ -50,6 +51,26 @@ test('while a model is silent, a heartbeat is sent every 15 seconds after upstre
   expect(caller.written).toBe(`${heartbeat}event`)
   vi.advanceTimersByTime(15_001)
   expect(caller.written).toBe(`${heartbeat}event${heartbeat}${heartbeat}`)
+})
+
+test('streams that open one after the other share a timer, which stops when the last has ended', () => {
+  const ticker = createTicker()
+  const [first, second] = [vi.fn<() => void>(), vi.fn<() => void>()]
+  const stopFirst = ticker.add(first)
+  vi.advanceTimersByTime(2000)
+  const stopSecond = ticker.add(second)
+  expect(vi.getTimerCount()).toBe(1)
+  vi.advanceTimersByTime(3000)
+  expect([first, second].map(({ mock }) => mock.calls.length)).toEqual([1, 1])
+  stopFirst()
+  vi.advanceTimersByTime(5000)
+  expect([first, second].map(({ mock }) => mock.calls.length)).toEqual([1, 2])
+  stopSecond()
+  vi.advanceTimersByTime(5000)
+  expect(vi.getTimerCount()).toBe(0)
+  ticker.add(first)
+  vi.advanceTimersByTime(5000)
+  expect(first).toHaveBeenCalledTimes(2)
 })
 
 test('before upstream answers, the first heartbeat waits 30 seconds so that a refusal can set the status', () => {
@@ -89,12 +110,14 @@ test('reports the head once, with the first text', () => {
   stream.stopHeartbeats()
 })
 
+const silent = { ticker: createTicker(), headers: () => ({}), onHead: () => {}, onText: undefined }
+
 /** Runs `write` for a caller that has the head of its answer and reads nothing yet. */
 async function answerWith(write: (stream: EventStream, response: ServerResponse) => void) {
   const responses: ServerResponse[] = []
   const server = createServer((_, response) => {
     responses.push(response)
-    const stream = createEventStream(response, { heartbeat, headers: () => ({}), onHead: () => {}, onText: undefined })
+    const stream = createEventStream(response, { ...silent, heartbeat })
     write(stream, response)
     stream.stopHeartbeats()
   })
@@ -115,7 +138,7 @@ async function answerWith(write: (stream: EventStream, response: ServerResponse)
 
 test('an end without text sends the end mark once', async () => {
   const server = createServer((_, response) => {
-    const stream = createEventStream(response, { heartbeat, headers: () => ({}), onHead: () => {}, onText: undefined })
+    const stream = createEventStream(response, { ...silent, heartbeat })
     stream.write('data: 1\n\n')
     stream.end('')
     stream.stopHeartbeats()

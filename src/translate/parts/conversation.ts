@@ -56,7 +56,7 @@ const maxNameLength = 512
 export function nameSession(headers: CallerHeaders, ...fromBody: readonly unknown[]): string | undefined {
   for (const name of sessionHeaders) {
     const value = headers[name]
-    if (isSessionName(value)) return value
+    if (value !== undefined && isSessionName(value)) return value
   }
   return fromBody.find(isSessionName)
 }

@@ -119,6 +119,13 @@ export function matchTemplate(templates: EventTemplates, text: string): Readonly
   return last.event
 }
 
+/** Counts an event and returns whether it is one of those that precede learning. Spares the caller its own tests. */
+export function precedesLearning(templates: EventTemplates): boolean {
+  if (templates.unmatched >= 0) return false
+  templates.unmatched += 1
+  return true
+}
+
 /**
  * Learns an event that did not match.
  * @param normalise changes the event in place and returns whether it changed anything, or undefined to refuse the event.

@@ -1,6 +1,6 @@
 import { Fault } from '../../../../errors.ts'
 import type { SseEvent } from '../../../../sse/decode.ts'
-import { learnTemplate, matchTemplate, renderMatch } from '../../../parts/event-template.ts'
+import { learnTemplate, matchTemplate, precedesLearning, renderMatch } from '../../../parts/event-template.ts'
 import { isFilled, isObject } from '../../../../json/json.ts'
 import { isBlank, mergeExtras } from '../../extras.ts'
 import type { WireChoice, WireChunk, WireDelta } from '../../wire.ts'
@@ -91,6 +91,7 @@ export function learnChunk(
   { event, data }: SseEvent,
   normalised: readonly NormalisedChunk[],
 ): void {
+  if (precedesLearning(state.templates)) return
   const [only] = normalised
   if (event !== '' || only === undefined || normalised.length > 1) return
   const { chunk } = only
