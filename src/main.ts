@@ -75,7 +75,7 @@ interface Network {
 }
 
 async function loadUndici(): Promise<void> {
-  const [undici, { createPool }] = await Promise.all([import('undici'), import('./executors/agent.ts')])
+  const [undici, { createPool }] = await Promise.all([import('undici'), import('./executors/connection-pool.ts')])
   undici.install()
   undici.setGlobalDispatcher(createPool({ connectMs: 10_000, env: process.env }).agent)
 }

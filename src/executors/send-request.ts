@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import type { AccountRequests } from './account-requests.ts'
-import type { ConnectionPool } from './agent.ts'
+import type { AccountRequests } from './open-requests.ts'
+import type { ConnectionPool } from './connection-pool.ts'
 import type { BodyReader, UpstreamBody } from './executor.ts'
 import { toHeadFault } from './network-fault.ts'
-import { StaleConnection, createConnectionUse, type SlotWatcher } from './watched-client.ts'
+import { StaleConnection, createConnectionUse, type SlotWatcher } from './connection-pool.ts'
 
 export interface RequestOptions {
   readonly origin: string

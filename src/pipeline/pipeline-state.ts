@@ -7,7 +7,7 @@ import type { ReplyMemory } from '../translate/reply-memory.ts'
 import type { Admission } from './admission.ts'
 import type { AutoChoices } from './auto-choices.ts'
 import type { CacheWatch } from './cache-watch.ts'
-import type { LearnedRefusals } from './learned-refusals.ts'
+import type { LearnedRefusals } from './ask-upstream.ts'
 import type { MeterDeps } from './request-meter.ts'
 
 export interface PipelineDeps extends MeterDeps {

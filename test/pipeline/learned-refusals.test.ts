@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLearnedRefusals } from '../../src/pipeline/learned-refusals.ts'
+import { createLearnedRefusals } from '../../src/pipeline/ask-upstream.ts'
 
 test('learned refusals are kept for each route and model, the newest last', () => {
   const { learn, of } = createLearnedRefusals()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createReasoningCache } from '../../src/pipeline/reasoning-cache.ts'
+import { createReasoningCache } from '../../src/pipeline/reply-memory.ts'
 
 function cache(limits: { maxAgeMs?: number; maxEntries?: number; maxChars?: number } = {}) {
   const clock = { now: 0 }

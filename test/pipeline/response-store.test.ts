@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createResponseStore } from '../../src/pipeline/response-store.ts'
+import { createResponseStore } from '../../src/pipeline/reply-memory.ts'
 
 function store(limits: { maxAgeMs?: number; maxEntries?: number; maxChars?: number } = {}) {
   const clock = { now: 0 }

@@ -9,7 +9,7 @@ import { createCopilotTokenSource } from '../../src/auth/copilot/token-source.ts
 import { createMemoryRecordStore } from '../../src/auth/records/memory-record-store.ts'
 import { createRecordStore } from '../../src/auth/records/record-store.ts'
 import { createCopilotExecutor } from '../../src/executors/copilot.ts'
-import { createPool } from '../../src/executors/agent.ts'
+import { createPool } from '../../src/executors/connection-pool.ts'
 import { codexRecord } from '../auth/codex/support.ts'
 import { exampleRecord, listen, recordingLog } from '../auth/support.ts'
 import { startCli } from '../cli/cli.ts'

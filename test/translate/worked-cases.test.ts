@@ -11,7 +11,7 @@ import type { ModelTraits } from '../../src/translate/model-traits.ts'
 import { formatWarning } from '../../src/translate/warning.ts'
 import { mismatchOf } from './wire-match.ts'
 import { encodeContext, recall, replySeed, traits, translateForResponses } from './turns.ts'
-import { createResponseStore } from '../../src/pipeline/response-store.ts'
+import { createResponseStore } from '../../src/pipeline/reply-memory.ts'
 
 /**
  * The worked cases of the dialect map, one file each under test/fixtures/worked: what one side sends and what the other

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { redactText } from '../../redaction/redact.ts'
-import { nameRequestId } from '../../upstream-errors/request-id.ts'
+import { nameRequestId } from '../../upstream-errors/message.ts'
 import type { AuthorizationCode } from '../callback-listener.ts'
 import {
   describeWebPage,

@@ -1,6 +1,6 @@
 import { describeWebPage, parseJson, toPlainLine, type Reply, type RequestOutcome } from '../http-json.ts'
 import { explainNotification } from './notifications.ts'
-import { nameRequestId } from '../../upstream-errors/request-id.ts'
+import { nameRequestId } from '../../upstream-errors/message.ts'
 import { githubErrorBody, type GithubErrorBody } from './wire.ts'
 
 /** Why a call with a GitHub token failed. `detail` is a plain sentence without credentials. */

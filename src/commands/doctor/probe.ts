@@ -1,7 +1,7 @@
 import { ProxyFailure, describeConnectionFailure, errorCode } from '../../auth/connection-failure.ts'
 import { isLoopbackHost } from '../../config/loopback.ts'
 import { readProxyUrls } from '../../config/proxy-variables.ts'
-import type { ConnectionPool } from '../../executors/agent.ts'
+import type { ConnectionPool } from '../../executors/connection-pool.ts'
 
 /** The outcome of one request, without a credential, to a host. */
 export type Probe = {
@@ -118,7 +118,7 @@ export interface ProxyInUse {
 
 /**
  * The environment's proxy for this program's requests to `url`; undefined for none. Loopback addresses never use one
- * (createPool in executors/agent.ts).
+ * (createPool in executors/connection-pool.ts).
  */
 export function proxyInUse(url: URL, env: Environment): ProxyInUse | undefined {
   const proxies = readProxyUrls(env)

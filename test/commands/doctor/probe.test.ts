@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { judgeNetwork } from '../../../src/commands/doctor/machine-checks.ts'
 import { probe } from '../../../src/commands/doctor/probe.ts'
 import type { Probe } from '../../../src/commands/doctor/probe.ts'
-import { createPool } from '../../../src/executors/agent.ts'
+import { createPool } from '../../../src/executors/connection-pool.ts'
 
 /** A host that does this with every connection. */
 async function openHost(onConnection: (socket: Socket) => void): Promise<string> {

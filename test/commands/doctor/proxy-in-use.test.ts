@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { proxyInUse } from '../../../src/commands/doctor/probe.ts'
-import { createPool } from '../../../src/executors/agent.ts'
+import { createPool } from '../../../src/executors/connection-pool.ts'
 
 const proxied = { HTTPS_PROXY: 'http://user:example-password@proxy.example:3128' }
 const secure = 'https://api.github.com'

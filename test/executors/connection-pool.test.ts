@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { createPool } from '../../src/executors/agent.ts'
+import { createPool } from '../../src/executors/connection-pool.ts'
 
 /** A proxy that answers by itself what it is asked to fetch; returns its `host:port`. */
 async function openProxy(): Promise<string> {
