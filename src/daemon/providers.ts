@@ -1,0 +1,284 @@
+import { isDeepStrictEqual } from 'node:util'
+import { fetchAccountInUse } from '../auth/copilot/account-in-use.ts'
+import { createClientIdHeaders } from '../auth/copilot/client-ids.ts'
+import type { CopilotToken } from '../auth/copilot/token.ts'
+import type { CopilotRecord } from '../auth/copilot/wire.ts'
+import type { CodexAccount, CodexLoginStatus } from '../auth/codex/credentials.ts'
+import { readPlanUse } from '../auth/codex/plan-use.ts'
+import type { PlanUse } from '../auth/codex/plan-use.ts'
+import type { CodexRecord } from '../auth/codex/record.ts'
+import type { RecordStore } from '../auth/records/record-store.ts'
+import { createSharedFetch } from '../auth/shared-fetch.ts'
+import type { Config } from '../config/schema.ts'
+import { Fault } from '../errors.ts'
+import { connectCodex } from '../executors/codex-connection.ts'
+import type { CodexConnection } from '../executors/codex-connection.ts'
+import { connectCopilot } from '../executors/copilot-connection.ts'
+import type { CopilotConnection } from '../executors/copilot-connection.ts'
+import type { Executor, ProviderId } from '../executors/executor.ts'
+import type { Logger } from '../logging/logger.ts'
+import { completeModels, createAccountModels } from '../models/account-models.ts'
+import type { CompletionOptions } from '../models/account-models.ts'
+import { parseAccountModels } from '../models/auto-model.ts'
+import type { ModelListing } from '../models/model.ts'
+import { providerOfName } from '../models/names.ts'
+import { createModelRefresh } from '../models/refresh.ts'
+import { createModelRegistry } from '../models/registry.ts'
+import { codexSeedClientId, codexSeeds, copilotSeeds, seedClientId } from '../models/seeds.ts'
+import type { KnownSecrets } from '../redaction/known-secrets.ts'
+import type { Metrics } from '../usage/metrics.ts'
+
+export interface ProvidersDeps {
+  readonly config: () => Config
+  /** Each provider sees its own records only. */
+  readonly stores: { readonly copilot: RecordStore<CopilotRecord>; readonly codex: RecordStore<CodexRecord> }
+  readonly githubToken: string | undefined
+  /** The file of this install's ids; undefined: each run has its own ids. */
+  readonly clientIdsFile: string | undefined
+  /** The folder of Codex CLI's own login. */
+  readonly codexHome: string | undefined
+  readonly parseCodexModels: (reply: unknown) => ModelListing | undefined
+  readonly version: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly metrics: Metrics
+  readonly secrets: KnownSecrets
+  readonly log: Logger
+  readonly setTimer: (run: () => void, delayMs: number) => () => void
+  /** Called when another account is used for requests; undefined: nobody is logged in. */
+  readonly onAccount: ((account: string | undefined) => void) | undefined
+  /** Called with work that must end before the process exits. */
+  readonly beforeExit: ((work: Promise<void>) => void) | undefined
+  /** Resolves when every request that runs or waits at the call has ended. */
+  readonly drained: () => Promise<void>
+}
+
+/** How long GitHub's account data is cached, and how long a failure. Ms. */
+const accountKeptMs = 60_000
+const failureKeptMs = 5_000
+
+const switchedOff = { detail: 'Codex is disabled (codex.enabled: false)', fix: 'Set codex.enabled to true.' }
+
+/** Creates the connections to Copilot and Codex, and follows their logins and model lists. */
+export function connectProviders(deps: ProvidersDeps) {
+  const { config, metrics, secrets, log, env, setTimer } = deps
+  const shared = { fetch: globalThis.fetch, now: Date.now, env, log, noteSecrets: secrets.note, redact: secrets.redact }
+  const observe = (provider: ProviderId) => ({
+    onStatus: (status: number) => metrics.upstreamAnswered(provider, status),
+    onRefresh: (ok: boolean) => metrics.tokenRefreshed(provider, ok),
+  })
+  const copilotDeps = {
+    ...shared,
+    ...observe('copilot'),
+    store: deps.stores.copilot,
+    githubToken: deps.githubToken,
+    clientIdHeaders: createClientIdHeaders(deps.clientIdsFile, log),
+  }
+  /** Plan use of the Codex account `planAccountId`. */
+  let planUse: PlanUse | undefined
+  let planAccountId: string | undefined
+  const codexDeps = {
+    ...shared,
+    ...observe('codex'),
+    onStatus(status: number, headers: Parameters<typeof readPlanUse>[0]) {
+      metrics.upstreamAnswered('codex', status)
+      planUse = readPlanUse(headers, Date.now()) ?? planUse
+    },
+    store: deps.stores.codex,
+    codexHome: deps.codexHome,
+    version: deps.version,
+    ...(deps.beforeExit && { beforeExit: deps.beforeExit }),
+    onModelsChanged: () => codexModels.refresh.listChanged(),
+  }
+  let copilot = connectCopilot(copilotDeps, config())
+  let codex = connectCodex(codexDeps, config())
+
+  const registry = createModelRegistry(
+    config().models,
+    (provider) => (provider === 'codex' ? codexAbsence(codex?.credentials.status()) : undefined),
+    ({ id }, { code, message }) => log.warn({ model: id, code, notice: message }, 'Copilot warns about this model'),
+  )
+  const warnedTargets = new Set<string>()
+  function warnOfDeadTargets(): void {
+    for (const { alias, target } of registry.deadTargets()) {
+      const key = JSON.stringify([alias, target])
+      if (warnedTargets.has(key)) continue
+      warnedTargets.add(key)
+      log.warn({ alias, target }, 'the target of an alias is not in the model list (models.aliases)')
+    }
+  }
+  function register(...models: Parameters<typeof registry.register>): void {
+    registry.register(...models)
+    warnOfDeadTargets()
+  }
+  const refreshDeps = { registry: { register }, now: Date.now, setTimer, log }
+  const copilotModels = createAccountModels({
+    provider: 'copilot',
+    seeds: copilotSeeds,
+    seedClientId,
+    seedsWithoutLogin: true,
+    registry,
+    createRefresh: (clientId) =>
+      createModelRefresh({
+        ...refreshDeps,
+        name: 'Copilot',
+        listModels: (call) => copilot.executor.listModels(call),
+        parse: parseAccountModels,
+        clientId,
+      }),
+  })
+  const codexModels = createAccountModels({
+    provider: 'codex',
+    seeds: codexSeeds,
+    seedClientId: codexSeedClientId,
+    seedsWithoutLogin: false,
+    registry,
+    createRefresh: (clientId) =>
+      createModelRefresh({
+        ...refreshDeps,
+        name: 'Codex',
+        listModels: (call) => executorOf('codex').listModels(call),
+        parse: deps.parseCodexModels,
+        clientId,
+      }),
+  })
+
+  function executorOf(provider: ProviderId): Executor {
+    if (provider === 'copilot') return copilot.executor
+    if (codex === undefined) throw new Fault({ kind: 'codex_unavailable', ...switchedOff })
+    return codex.executor
+  }
+
+  const accountInUse = createSharedFetch({
+    fetch: (signal) => fetchAccountInUse(copilotDeps, config(), signal),
+    monotonicMs: () => performance.now(),
+    keepMs: accountKeptMs,
+    keepFailureMs: failureKeptMs,
+  })
+
+  /** Undefined once the daemon listens. Before that, it may still fail to start, e.g. because its port is in use. */
+  let pendingAnnouncements: (() => void)[] | undefined = []
+  function announce(tell: () => void): void {
+    if (pendingAnnouncements === undefined) tell()
+    else pendingAnnouncements.push(tell)
+  }
+
+  function followCopilot(token: CopilotToken | undefined): void {
+    accountInUse.forget()
+    copilotModels.follow(token?.recordId)
+    announceCopilot(token)
+  }
+
+  /** `''`: nobody is logged in to Copilot. Undefined: not known yet. */
+  let announcedAccount: string | undefined
+  /** Announces each account once, although every new connection reports its account again. */
+  function announceCopilot(token: CopilotToken | undefined): void {
+    const account = token === undefined ? undefined : (copilot.tokens.status().login ?? token.recordId)
+    const key = account ?? ''
+    if (key === announcedAccount) return
+    announcedAccount = key
+    if (account === undefined) announceNoAccount()
+    else announce(() => deps.onAccount?.(account))
+  }
+
+  /** Whether the Codex login has been read, or Codex is switched off. */
+  let isCodexRead = codex === undefined
+  function followCodex(account: CodexAccount | undefined): void {
+    // Every new connection reports its account, often the same one.
+    if (account?.id !== planAccountId) planUse = undefined
+    planAccountId = account?.id
+    codexModels.follow(account?.id)
+    isCodexRead = true
+    if (account === undefined) announceNoAccount()
+    else announce(() => log.info({ account: account.label }, 'logged in to Codex'))
+  }
+
+  /** Announces that nobody is logged in, once both logins have been read and neither exists. */
+  function announceNoAccount(): void {
+    if (isCodexRead && announcedAccount === '' && !codexModels.isInUse()) announce(() => deps.onAccount?.(undefined))
+  }
+
+  /**
+   * Waits until the logins have been read, because the models depend on them. Ignores failures, which are reported when
+   * a request needs the login.
+   */
+  async function awaitLogins(name: string, signal: AbortSignal): Promise<void> {
+    const wanted = providerOfName(name)
+    const starting = [
+      ...(wanted === 'codex' ? [] : [copilot.tokens]),
+      ...(wanted === 'copilot' || codex === undefined ? [] : [codex.credentials]),
+    ].filter((source) => source.status().state === 'starting')
+    await Promise.allSettled(starting.map((source) => source.get(signal)))
+    signal.throwIfAborted()
+  }
+
+  let unfollowCopilot = copilot.tokens.onChange(followCopilot)
+  let unfollowCodex = codex?.credentials.onChange(followCodex)
+
+  const retiring = new Set<Promise<void>>()
+  /** Closes a replaced connection after all requests that run or wait now have ended, because they use it. */
+  function retire(old: CopilotConnection | CodexConnection): void {
+    const done = deps
+      .drained()
+      .then(old.close)
+      .catch((error: unknown) => log.warn({ err: error }, 'an old connection pool did not close'))
+      .finally(() => retiring.delete(done))
+    retiring.add(done)
+  }
+
+  return {
+    registry,
+    executorOf,
+    /** Reads the logins, then fetches the model lists that may contain the name and were never fetched. */
+    completeModels: async (name: string, options: CompletionOptions) => {
+      await awaitLogins(name, options.signal)
+      return completeModels([copilotModels, codexModels], name, options)
+    },
+    tokenStatus: () => copilot.tokens.status(),
+    codexStatus: () => codex?.credentials.status(),
+    planUse: () => (codex === undefined ? undefined : planUse),
+    account: accountInUse.get,
+    /** Call once the daemon listens: reports the accounts found so far, and later ones at once. */
+    announceAccounts(): void {
+      const announcements = pendingAnnouncements ?? []
+      pendingAnnouncements = undefined
+      for (const tell of announcements) tell()
+    },
+    /** Call after the configuration has changed. */
+    reconfigure(before: Config): void {
+      const now = config()
+      const isSame = (...sections: readonly (keyof Config)[]) =>
+        sections.every((section) => isDeepStrictEqual(now[section], before[section]))
+      registry.setNaming(now.models)
+      warnOfDeadTargets()
+      if (!isSame('copilot', 'copilotOauth')) {
+        unfollowCopilot()
+        accountInUse.forget()
+        retire(copilot)
+        copilot = connectCopilot(copilotDeps, now)
+        unfollowCopilot = copilot.tokens.onChange(followCopilot)
+      }
+      if (!isSame('codex')) {
+        unfollowCodex?.()
+        if (codex !== undefined) retire(codex)
+        codex = connectCodex(codexDeps, now)
+        if (codex === undefined) codexModels.follow(undefined)
+        unfollowCodex = codex?.credentials.onChange(followCodex)
+      }
+    },
+    async close(): Promise<void> {
+      unfollowCopilot()
+      unfollowCodex?.()
+      copilotModels.refresh.stop()
+      codexModels.refresh.stop()
+      await Promise.all([...retiring, copilot.close(), codex?.close()])
+    },
+  }
+}
+
+/** The reason why there are no Codex models; undefined if Codex is available. */
+function codexAbsence(
+  status: CodexLoginStatus | undefined,
+): { readonly detail: string; readonly fix: string } | undefined {
+  if (status === undefined) return switchedOff
+  return status.state === 'ok' ? undefined : { detail: status.detail, fix: status.fix }
+}
