@@ -6,8 +6,6 @@ import type { EncodeContext, EncodedRequest } from '../translate/dialect.ts'
 import type { UpstreamDialect } from '../translate/upstream-dialect.ts'
 import type { PipelineState } from './pipeline-state.ts'
 import { canRunSearch } from './search-model.ts'
-import { createLruMap } from '../cache/lru-map.ts'
-import type { LruMap } from '../cache/lru-map.ts'
 
 /** The upstream of one answer. Lives as long as the answer, so it keeps no part of the caller's body. */
 export interface UpstreamTarget {
@@ -128,35 +126,4 @@ function isRefusedRequest(error: unknown): boolean {
 function isRecoverable(status: number, profile: UpstreamProfile | undefined): boolean {
   // The ChatGPT backend answers 404 for a model that needs another form of the request. For 413, images may be removed.
   return status === 400 || status === 413 || status === 422 || (status === 404 && profile === 'chatgpt')
-}
-
-/** The parts that upstream refused for each model, so that later requests omit them. Kept in memory only. */
-export interface LearnedRefusals {
-  /** Keys as the dialect's `recover` names them, the newest last. */
-  readonly of: (route: string, modelId: string) => ReadonlySet<string>
-  readonly learn: (route: string, modelId: string, key: string) => void
-}
-
-/** More than this is noise from a broken upstream. */
-const mostPerModel = 64
-
-const none: ReadonlySet<string> = new Set()
-
-export function createLearnedRefusals(): LearnedRefusals {
-  // One entry for each model that ever refused something: bounded by the model list.
-  const byModel = new Map<string, LruMap<true>>()
-  return {
-    of(route, modelId) {
-      const learned = byModel.get(`${route} ${modelId}`)
-      return learned === undefined ? none : new Set(learned.keys())
-    },
-    learn(route, modelId, key) {
-      const model = `${route} ${modelId}`
-      const learned = byModel.get(model) ?? createLruMap<true>({ maxEntries: mostPerModel })
-      byModel.set(model, learned)
-      // A key that is learned again becomes the newest. The newer of two contradictory keys then wins, and keys that
-      // every request needs outlive those of a single caller.
-      learned.set(key, true)
-    },
-  }
 }

@@ -1,3 +1,5 @@
+import { createLruMap } from '../cache/lru-map.ts'
+import type { LruMap } from '../cache/lru-map.ts'
 import type { Config } from '../config/schema.ts'
 import type { ProxyError } from '../errors.ts'
 import type { Executor, ProviderId } from '../executors/executor.ts'
@@ -7,7 +9,6 @@ import type { ReplyMemory } from '../translate/reply-memory.ts'
 import type { Admission } from './admission.ts'
 import type { AutoChoices } from './auto-choices.ts'
 import type { CacheWatch } from './cache-watch.ts'
-import type { LearnedRefusals } from './ask-upstream.ts'
 import type { MeterDeps } from './request-meter.ts'
 
 export interface PipelineDeps extends MeterDeps {
@@ -38,4 +39,35 @@ export interface PipelineState extends PipelineDeps {
   readonly cacheWatch: CacheWatch
   readonly memory: ReplyMemory
   readonly autoChoices: AutoChoices
+}
+
+/** The parts that upstream refused for each model, so that later requests omit them. Kept in memory only. */
+export interface LearnedRefusals {
+  /** Keys as the dialect's `recover` names them, the newest last. */
+  readonly of: (route: string, modelId: string) => ReadonlySet<string>
+  readonly learn: (route: string, modelId: string, key: string) => void
+}
+
+/** More than this is noise from a broken upstream. */
+const mostPerModel = 64
+
+const none: ReadonlySet<string> = new Set()
+
+export function createLearnedRefusals(): LearnedRefusals {
+  // One entry for each model that ever refused something: bounded by the model list.
+  const byModel = new Map<string, LruMap<true>>()
+  return {
+    of(route, modelId) {
+      const learned = byModel.get(`${route} ${modelId}`)
+      return learned === undefined ? none : new Set(learned.keys())
+    },
+    learn(route, modelId, key) {
+      const model = `${route} ${modelId}`
+      const learned = byModel.get(model) ?? createLruMap<true>({ maxEntries: mostPerModel })
+      byModel.set(model, learned)
+      // A key that is learned again becomes the newest. The newer of two contradictory keys then wins, and keys that
+      // every request needs outlive those of a single caller.
+      learned.set(key, true)
+    },
+  }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLearnedRefusals } from '../../src/pipeline/ask-upstream.ts'
+import { createLearnedRefusals } from '../../src/pipeline/pipeline-state.ts'
 
 test('learned refusals are kept for each route and model, the newest last', () => {
   const { learn, of } = createLearnedRefusals()
