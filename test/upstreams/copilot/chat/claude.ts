@@ -9,7 +9,7 @@ import {
   outputTokens,
   readable,
 } from '../../../../src/demo/frames.ts'
-import type { ChatProfile, ReplySeed } from './profiles.ts'
+import type { ChatProfile, ReplySeed } from './profile.ts'
 
 /**
  * Claude over chat (docs/copilot-wire.md, quirks 2, 3, 5–8, 11, 13): no `object`, `created` or `choice.index`, the

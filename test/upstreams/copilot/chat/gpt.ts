@@ -1,7 +1,7 @@
 import type { Answer } from '../../../../src/demo/answer.ts'
 import { copilotUsage } from '../../../../src/demo/usage.ts'
 import { frame, fragments, frameTemplate, midStreamError, outputTokens, readable } from '../../../../src/demo/frames.ts'
-import type { ChatProfile, ReplySeed } from './profiles.ts'
+import type { ChatProfile, ReplySeed } from './profile.ts'
 
 const SAFE = {
   hate: { filtered: false, severity: 'safe' },

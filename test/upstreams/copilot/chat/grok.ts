@@ -1,6 +1,6 @@
 import type { Answer } from '../../../../src/demo/answer.ts'
 import { frameTemplate, midStreamError, outputTokens, readable } from '../../../../src/demo/frames.ts'
-import type { ChatProfile, ReplySeed } from './profiles.ts'
+import type { ChatProfile, ReplySeed } from './profile.ts'
 
 /**
  * Grok: plain chunks with `data:` without a space, thinking without a signature, and whole arguments in one delta, ''

@@ -1,5 +1,5 @@
 import type { Answer } from '../../../../src/demo/answer.ts'
-import type { CatalogueRow, ProfileId } from '../../../../src/demo/catalogue.ts'
+import type { ProfileId } from '../../../../src/demo/catalogue.ts'
 import type { ChatRequest } from '../../../../src/demo/chat/request.ts'
 import { lastResults } from '../../../../src/demo/conversation.ts'
 import type { Frames } from '../../../../src/demo/frames.ts'
@@ -8,21 +8,7 @@ import { encodeClaude } from './claude.ts'
 import { encodeGemini25, encodeGemini3 } from './gemini.ts'
 import { encodeGpt4, encodeGpt5 } from './gpt.ts'
 import { encodeGrok } from './grok.ts'
-
-/** What encoding needs besides the answer. */
-export interface ReplySeed {
-  /** Number of the reply. Ids contain it. */
-  readonly number: number
-  readonly createdSeconds: number
-  readonly model: string
-  readonly promptTokens: number
-  readonly row: CatalogueRow
-  /** The request ended with a tool result. */
-  readonly isAfterTool: boolean
-}
-
-/** Encodes an answer as the event stream of one model family, with its quirks. */
-export type ChatProfile = (answer: Answer, seed: ReplySeed) => Frames
+import type { ChatProfile } from './profile.ts'
 
 const PROFILES: Readonly<Record<ProfileId, ChatProfile>> = {
   'gpt-4': encodeGpt4,

@@ -1,0 +1,18 @@
+import type { Answer } from '../../../../src/demo/answer.ts'
+import type { CatalogueRow } from '../../../../src/demo/catalogue.ts'
+import type { Frames } from '../../../../src/demo/frames.ts'
+
+/** Facts of a reply besides its answer. */
+export interface ReplySeed {
+  /** Number of the reply. Ids contain it. */
+  readonly number: number
+  readonly createdSeconds: number
+  readonly model: string
+  readonly promptTokens: number
+  readonly row: CatalogueRow
+  /** The request ended with a tool result. */
+  readonly isAfterTool: boolean
+}
+
+/** Encodes an answer as the event stream of one model family, with its quirks. */
+export type ChatProfile = (answer: Answer, seed: ReplySeed) => Frames
