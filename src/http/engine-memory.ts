@@ -61,8 +61,8 @@ const shrinkMs = 40_000
 
 /**
  * Lets V8 use more memory while requests run, and makes it return memory after a quiet time. V8's own memory reducer
- * never starts in Node, because it sees a high allocation rate even in an idle process (Node 24.21: "Memory reducer: high
- * alloc"), so a daemon would keep its peak memory. The budgets need all of this: with V8's defaults a new daemon takes 98
+ * often does not start in Node, because it sees a high allocation rate even in an idle process (Node 24.21: "Memory
+ * reducer: high alloc"), so a daemon would keep its peak memory. The budgets need all of this: with V8's defaults a new daemon takes 98
  * MB idle instead of 91, 8 MB of history cost a fifth more (5.1 instead of 4.2 times the pipe), and 361 MB stay resident
  * after such requests instead of 228. With the default growth from the first request on, the cost is 4.6 times the pipe
  * (medians of alternating runs on a busy machine, Node 24.21). `--optimize-for-size` makes V8 shrink the heap and the new space
