@@ -1,5 +1,5 @@
-import type { CallerDialect } from './caller-dialect.ts'
 import type {
+  CallerDialect,
   CallerRequest,
   DecodedTurn,
   EncodeContext,
@@ -10,13 +10,13 @@ import type {
   ReplyStream,
   SearchPlan,
   TurnAccepts,
+  UpstreamDialect,
 } from './dialect.ts'
 import { limitImages } from './images.ts'
 import { pairCalls } from './fit/pair-calls.ts'
 import { prepareTurn } from './fit/prepare-turn.ts'
 import { createTranslatedFold, createTranslatedStream } from './reply.ts'
 import type { Turn, TurnToolChoice } from './turn.ts'
-import type { UpstreamDialect } from './upstream-dialect.ts'
 import { refuseLosses, type Warning } from './warning.ts'
 import { describeSearches, emulateSearch } from './web-search.ts'
 import type { EmulatedTurn } from './web-search.ts'

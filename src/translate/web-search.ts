@@ -1,5 +1,4 @@
-import { addToDraft, draftedItems } from './fold-turn.ts'
-import type { DraftPart } from './fold-turn.ts'
+import { addToDraft, draftedItems, type DraftPart } from './draft-items.ts'
 import type { EncodeContext, EncodedRequest, SearchPlan, SearchQuery } from './dialect.ts'
 import { isFilled, parseObject } from '../json/json.ts'
 import type {

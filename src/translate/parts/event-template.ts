@@ -1,4 +1,5 @@
 import { isObject, parseObject, stringify } from '../../json/json.ts'
+import { parseIfJson } from './json-body.ts'
 
 // Most events of a stream repeat the previous event with another token of text. A template keeps the text around the
 // token and the object that one `JSON.parse` returned. An event with exactly that text around its token needs no parse:
@@ -217,20 +218,11 @@ function readRaw(field: LearnedField, text: string): number {
 function readEscaped(field: LearnedField, text: string, from: number): number {
   let at = from
   while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
-  const value = parseString(text.slice(field.start, at + 1))
-  if (value === undefined) return -1
+  const value = parseIfJson(text.slice(field.start, at + 1))
+  if (typeof value !== 'string') return -1
   field.isEscaped = true
   field.object[field.key] = value
   return at + 1
-}
-
-function parseString(literal: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(literal)
-    return typeof value === 'string' ? value : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** Copies a slice that the template keeps: V8 lets a slice of 13 or more characters keep its whole text in memory. */

@@ -1,7 +1,7 @@
 import type { CallerRequest, EncodeContext, EncodedRequest } from '../../dialect.ts'
 import { isObject } from '../../../json/json.ts'
 import { changedMembers, spliceMembers } from '../../../json/json-members.ts'
-import { cutHistory } from '../history-window.ts'
+import { cutHistory } from '../request-changes.ts'
 import { chatReplyNotes } from '../reply-notes.ts'
 import { chatBodyOf, type ChatMessage, type ChatRequest } from '../wire.ts'
 import { adaptRequest } from './adapt/adapt.ts'

@@ -1,7 +1,6 @@
 import { isObject, type JsonObject } from '../../../../json/json.ts'
 import { refuseTooManyTools } from '../../../parts/shared-checks.ts'
-import { withTools } from '../../legacy-functions.ts'
-import { counted, type Outcome } from '../../map-messages.ts'
+import { withTools, counted, type Outcome } from '../../request-changes.ts'
 import type { ChatRequest } from '../../wire.ts'
 import type { Rule } from './rule.ts'
 
