@@ -1,5 +1,5 @@
 import { statusOf, toFault } from '../errors.ts'
-import { addToDraft, draftedItems, type DraftPart } from '../translate/draft-items.ts'
+import { addToDraft, draftedItems, type DraftPart } from '../translate/fold-turn.ts'
 import { isPromptTooLong, wordError } from '../translate/parts/error-wording.ts'
 import type { Turn, TurnEvent, TurnItem, TurnStop, Usage } from '../translate/turn.ts'
 import type { FragmentEvent } from './agent-event.ts'

@@ -32,7 +32,7 @@ export function dialectOfPath(path: string): UpstreamDialect | undefined {
   return byPath.get(path)
 }
 
-/** The path of an upstream that speaks the caller's own dialect. */
-export function ownPathOf({ id }: CallerDialect): string {
-  return upstreamDialects[id].path
+/** The path of an upstream that speaks the caller's own dialect; undefined for a dialect that only callers speak. */
+export function ownPathOf({ id }: CallerDialect): string | undefined {
+  return (upstreamDialects as Readonly<Partial<Record<DialectId, UpstreamDialect>>>)[id]?.path
 }

@@ -1,4 +1,4 @@
-import { addToDraft, draftedItems, type DraftPart } from './draft-items.ts'
+import { addToDraft, draftedItems, type DraftPart } from './fold-turn.ts'
 import type { EncodeContext, EncodedRequest, SearchPlan, SearchQuery } from './dialect.ts'
 import { isFilled, parseObject } from '../json/json.ts'
 import type {

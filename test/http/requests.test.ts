@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { foldTurn } from '../fold-turn.ts'
+import { foldTurn } from '../../src/translate/fold-turn.ts'
 import { createTurn, userMessage } from '../../src/translate/turn-request.ts'
 import { chatBody, saying } from './client.ts'
 import type { Client } from './client.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { jsonReply, streamReply } from '../../src/demo/outcome.ts'
 import type { AnswerEvent } from '../../src/pipeline/model-answer.ts'
-import { foldTurn } from '../fold-turn.ts'
+import { foldTurn } from '../../src/translate/fold-turn.ts'
 import type { TurnEvent } from '../../src/translate/turn.ts'
 import { createTurn, userMessage } from '../../src/translate/turn-request.ts'
 import { openProxy } from '../http/harness.ts'

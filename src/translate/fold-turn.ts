@@ -1,4 +1,4 @@
-import type { Opaque, TurnEvent, TurnItem } from './turn.ts'
+import type { Citation, Opaque, TurnEvent, TurnItem, TurnStop, Usage } from './turn.ts'
 
 /** One slot of an answer that is still streaming. */
 export type DraftPart =
@@ -79,4 +79,22 @@ export function draftedItems(parts: ReadonlyMap<number, DraftPart>): readonly Tu
         }
       }
     })
+}
+
+/**
+ * Folds the events of an answer (`ModelAnswer.events`) into the items that it adds to the conversation, for the next `Turn`.
+ * @throws what the iteration throws: a Fault if upstream failed or was cut off, the signal's reason on abort
+ */
+export async function foldTurn(events: AsyncIterable<{ readonly event: TurnEvent }>) {
+  const parts = new Map<number, DraftPart>()
+  const citations: Citation[] = []
+  let stop: TurnStop = 'end'
+  let usage: Usage | undefined
+  for await (const { event } of events) {
+    addToDraft(parts, event)
+    if (event.type === 'citation') citations.push(event.citation)
+    else if (event.type === 'usage') ({ usage } = event)
+    else if (event.type === 'stop') stop = event.reason
+  }
+  return { items: draftedItems(parts), citations, stop, usage }
 }
