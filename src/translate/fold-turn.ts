@@ -82,7 +82,8 @@ export function draftedItems(parts: ReadonlyMap<number, DraftPart>): readonly Tu
 }
 
 /**
- * Folds the events of an answer (`ModelAnswer.events`) into the items that it adds to the conversation, for the next `Turn`.
+ * Folds the events of an answer (`ModelAnswer.events`). Its items are those that the answer adds to the conversation, for
+ * the next `Turn`.
  * @throws what the iteration throws: a Fault if upstream failed or was cut off, the signal's reason on abort
  */
 export async function foldTurn(events: AsyncIterable<{ readonly event: TurnEvent }>) {

@@ -1,24 +1,21 @@
 import { Fault } from '../../errors.ts'
 import { refuseValue, formatPath, refuseType } from './invalid.ts'
-import { scanMembers, type JsonObjectBytes, type Member, type ScanLimits } from '../../json/json-members.ts'
+import { scanMembers, type JsonObjectBytes, type ScanLimits } from '../../json/json-members.ts'
 import { parseObject, type JsonObject } from '../../json/json.ts'
 import type { z } from 'zod'
 import { valueAt } from '../../json/value-at.ts'
 
-export interface ParsedBody {
-  readonly value: unknown
-  /** The top-level members; meaningless unless `value` is an object. */
-  readonly members: readonly Member[]
-}
-
 /**
- * Parses a request body, after checking that it cannot exhaust the parser or later code.
+ * Parses a request body, after checking that it cannot exhaust the parser or later code. Returns the value and its
+ * top-level members, which mean nothing unless the value is an object.
  *
- * @param scanned the body for `scanMembers`: read as latin1 if the caller uses `members`
+ * @param bytes the UTF-8 of `text`, if the caller uses `members`
  * @throws Fault `invalid_request` beyond a limit, `malformed_body` naming line and column
  */
-export function parseBody(text: string, limits: ScanLimits, scanned: string = text): ParsedBody {
-  const scan = scanMembers(scanned, limits)
+export function parseBody(text: string, limits: ScanLimits, bytes?: Buffer) {
+  // If the text has as many characters as bytes, it is ASCII and equals its latin1 decoding.
+  const isAscii = bytes === undefined || text.length === bytes.length
+  const scan = scanMembers(isAscii ? text : bytes.toString('latin1'), limits)
   if (!scan.ok) refuseScan(scan.exceeded, limits)
   return { value: parseJson(text), members: scan.members }
 }

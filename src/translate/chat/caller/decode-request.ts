@@ -37,9 +37,7 @@ export function decodeChatRequest(
   headers: CallerHeaders,
   options: ChatOptions,
 ): CallerRequest<ChatBody> {
-  // If the text has as many characters as bytes, it is ASCII and equals its latin1 decoding.
-  const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
-  const { value, members } = parseBody(text, LIMITS, latin1)
+  const { value, members } = parseBody(text, LIMITS, bytes)
   checkRequest(value)
   return {
     model: value.model,

@@ -10,9 +10,10 @@ import {
   type RefusalRow,
   type Refused,
   type Remedy,
+  editAt,
+  removeAt,
 } from '../../learned-refusals.ts'
 import { isObject, type JsonObject, isFilled, objectsOf } from '../../../json/json.ts'
-import { editAt, removeAt } from '../../parts/json-path.ts'
 
 /** The model requires `max_completion_tokens` in place of `max_tokens`. */
 export const RENAMES_CAP = 'rename:max_tokens'

@@ -44,9 +44,7 @@ export function decodeCountRequest(
   bytes: Buffer = Buffer.from(text),
   headers: CallerHeaders = {},
 ): CallerRequest<MessagesBody> {
-  // The text has as many characters as bytes, so it is ASCII and equals its latin1 decoding.
-  const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
-  const { value, members } = parseBody(text, LIMITS, latin1)
+  const { value, members } = parseBody(text, LIMITS, bytes)
   checkRequest(value)
   return {
     model: value.model,

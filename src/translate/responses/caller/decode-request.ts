@@ -19,9 +19,7 @@ export function decodeResponsesRequest(
   bytes: Buffer = Buffer.from(text),
   headers: CallerHeaders = {},
 ): CallerRequest<ResponsesBody> {
-  // If the text has as many characters as bytes, it is ASCII and equals its latin1 decoding.
-  const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
-  const { value, members } = parseBody(text, BODY_LIMITS, latin1)
+  const { value, members } = parseBody(text, BODY_LIMITS, bytes)
   checkRequest(value)
   const input = toItems(value.input)
   const sessionId = nameSession(headers, value.prompt_cache_key)
