@@ -171,7 +171,7 @@ export function withoutLearnedFields(body: JsonObject, learned: ReadonlySet<stri
 // element, which is written `[]` or `*`.
 
 /** Converts `input[0].phase` to `input[].phase`, and `tools.0.name` to `tools.*.name`. */
-export function withoutPositions(path: string): string {
+function withoutPositions(path: string): string {
   return path.replaceAll(/\[\d*\]/g, '[]').replaceAll(/(?<=^|\.)\d+(?=\.|$)/g, '*')
 }
 
