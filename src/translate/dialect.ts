@@ -5,6 +5,7 @@ import type { JsonObject } from '../json/json.ts'
 import type { ReplyMemory } from './reply-memory.ts'
 import type { SearchOutcome, ToolName, Turn, TurnEvent, TurnItem, Usage, WebSearchTool } from './turn.ts'
 import type { Warning } from './warning.ts'
+import type { FirstEvent } from '../upstream-errors/error-body.ts'
 
 /** Wire dialects that upstreams speak. Callers speak them too. */
 export type UpstreamDialectId = 'chat' | 'responses' | 'messages'
@@ -268,4 +269,80 @@ export interface Recovery {
   readonly request?: EncodedRequest | undefined
   /** For `EncodeContext.learnedRefusals` of later requests. Undefined: the refusal concerns this request alone. */
   readonly learnedRefusal?: string | undefined
+}
+
+/**
+ * The upstream's side of a wire dialect: encodes a `Turn` into a request, normalises the stream that answers it and
+ * decodes that into `TurnEvent`s. Pure: no clock, no network, no logger, no random.
+ */
+export interface UpstreamDialect {
+  readonly id: UpstreamDialectId
+  /** Path below the upstream base URL. */
+  readonly path: string
+
+  /** @param learned the learned refusals of `EncodeContext`: a model may accept less than its dialect allows */
+  readonly accepts: (learned: ReadonlySet<string>) => TurnAccepts
+  /** @throws Fault `invalid_request` for what can neither be carried over nor left out */
+  readonly encodeTurn: (turn: Turn, context: EncodeContext) => EncodedRequest
+  readonly createDecoder: (seed: ReplySeed) => TurnDecoder
+  /** Judges each event until the first that is no prelude. Lets an executor answer a failure inside a 200 with a status. */
+  readonly judgeFirstEvent?: ((event: SseEvent) => FirstEvent) | undefined
+
+  // For callers of the same dialect.
+  /**
+   * The body of a caller's request, with every byte kept that needs no change. Undefined if the request needs more than
+   * repairs (for example, a tool name that upstream refuses): the request is then translated through a `Turn`.
+   * @throws Fault `invalid_request`
+   */
+  readonly passRequest: (request: CallerRequest, context: EncodeContext) => EncodedRequest | undefined
+  readonly createStream: (seed: ReplySeed) => ReplyStream
+  readonly createFold: (seed: ReplySeed) => ReplyFold
+
+  /**
+   * The request that upstream may accept after it refused `sent`; undefined if the refusal is the answer. Never called
+   * for 402, 429 or 5xx, and for 413 only if the request has images. Each call must remove something from the body, so
+   * that a request is not repeated forever.
+   */
+  readonly recover: (sent: EncodedRequest, refusal: UpstreamRefusal, context: EncodeContext) => Recovery | undefined
+}
+
+/**
+ * The caller's side of a wire dialect: decodes requests into a `Turn`, encodes `TurnEvent`s into a reply. Pure: no
+ * clock, no network, no logger, no random.
+ */
+export interface CallerDialect {
+  readonly id: DialectId
+  /** SSE text that keeps a silent stream open and that clients ignore. */
+  readonly heartbeat: string
+  /** Fields that every request must have. A warning about one of them is no reason to refuse under `chat.strict`. */
+  readonly mandatory?: ReadonlySet<string> | undefined
+  /**
+   * In a dialect without images, `itemsOf` returns [] and `mapItems` the request. `member` and `textType` may then be any
+   * of their values, because nothing reads them.
+   */
+  readonly conversation: ConversationShape
+
+  /**
+   * Checks a caller's body. `bytes` is the UTF-8 that `text` was decoded from, so that a large body is not encoded again.
+   * @throws Fault `malformed_body`, `invalid_request`
+   */
+  readonly decodeRequest: (text: string, bytes?: Buffer, headers?: CallerHeaders) => CallerRequest
+  /**
+   * Adds the parts of earlier replies that the request refers to or leaves out. Returns the same object if there are none.
+   * @param strict `chat.strict`: adds only what the request refers to
+   * @throws Fault `invalid_request` for a reference to something that is not kept
+   */
+  readonly recall?: ((request: CallerRequest, memory: ReplyMemory, strict: boolean) => CallerRequest) | undefined
+  /** @throws Fault `invalid_request` for what can neither be carried over nor left out */
+  readonly decodeTurn: (request: CallerRequest, context: EncodeContext) => DecodedTurn
+
+  readonly createTurnStream: (seed: ReplySeed) => TurnStream
+  readonly createTurnFold: (seed: ReplySeed) => TurnFold
+
+  /** HTTP status of an error that is reported before the first byte. */
+  readonly errorStatus: (error: ProxyError) => number
+  /** The error envelope of a reply that has not started. */
+  readonly errorBody: (error: ProxyError, requestId: string) => unknown
+  /** SSE text of the error event that ends a started stream. */
+  readonly errorEvent: (error: ProxyError, requestId: string) => string
 }

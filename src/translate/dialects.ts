@@ -1,12 +1,10 @@
-import type { CallerDialect } from './caller-dialect.ts'
+import type { CallerDialect, DialectId, UpstreamDialectId, UpstreamDialect } from './dialect.ts'
 import { createChatCaller } from './chat/caller/dialect.ts'
 import { chatUpstream } from './chat/upstream/dialect.ts'
-import type { DialectId, UpstreamDialectId } from './dialect.ts'
 import { messagesCaller } from './messages/caller/dialect.ts'
 import { messagesUpstream } from './messages/upstream/dialect.ts'
 import { responsesCaller } from './responses/caller/dialect.ts'
 import { responsesUpstream } from './responses/upstream/dialect.ts'
-import type { UpstreamDialect } from './upstream-dialect.ts'
 
 /** Every dialect that callers speak. A dialect with a missing verb does not compile. */
 export const callerDialects = {

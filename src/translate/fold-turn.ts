@@ -1,13 +1,5 @@
 import type { Citation, Opaque, TurnEvent, TurnItem, TurnStop, Usage } from './turn.ts'
 
-export interface FoldedTurn {
-  /** The items that the answer adds to the conversation, for the next `Turn`. */
-  readonly items: readonly TurnItem[]
-  readonly citations: readonly Citation[]
-  readonly stop: TurnStop
-  readonly usage: Usage | undefined
-}
-
 /** One slot of an answer that is still streaming. */
 export type DraftPart =
   | { readonly type: 'text' | 'refusal' | 'thought'; text: string; opaque?: Opaque }
@@ -90,10 +82,11 @@ export function draftedItems(parts: ReadonlyMap<number, DraftPart>): readonly Tu
 }
 
 /**
- * Folds the events of an answer (`ModelAnswer.events`) into its items.
+ * Folds the events of an answer (`ModelAnswer.events`). Its items are those that the answer adds to the conversation, for
+ * the next `Turn`.
  * @throws what the iteration throws: a Fault if upstream failed or was cut off, the signal's reason on abort
  */
-export async function foldTurn(events: AsyncIterable<{ readonly event: TurnEvent }>): Promise<FoldedTurn> {
+export async function foldTurn(events: AsyncIterable<{ readonly event: TurnEvent }>) {
   const parts = new Map<number, DraftPart>()
   const citations: Citation[] = []
   let stop: TurnStop = 'end'

@@ -1,9 +1,16 @@
-import type { CallerDialect } from './caller-dialect.ts'
-import type { Continuation, EncodedRequest, EventReply, ReplyFold, ReplySeed, ReplyStream } from './dialect.ts'
+import type {
+  CallerDialect,
+  Continuation,
+  EncodedRequest,
+  EventReply,
+  ReplyFold,
+  ReplySeed,
+  ReplyStream,
+  UpstreamDialect,
+} from './dialect.ts'
 import { createRestorer } from './fit/restore-events.ts'
 import { addUsage } from './usage.ts'
 import type { TurnEvent, Usage } from './turn.ts'
-import type { UpstreamDialect } from './upstream-dialect.ts'
 import { createSearchRounds, type SearchRounds } from './web-search.ts'
 
 /** A translated reply as SSE text in the caller's dialect. */
@@ -47,7 +54,7 @@ const maxContinuations = 5
 export function createEventReply(upstream: UpstreamDialect, seed: ReplySeed): EventReply {
   const { notes } = seed
   const searches = notes.search && createSearchRounds(notes.search)
-  const restorer = createRestorer(notes)
+  const restore = createRestorer(notes)
   let decoder = upstream.createDecoder(seed)
   /** Usage so far, as emitted to the caller. */
   let usage: Usage | undefined
@@ -70,7 +77,7 @@ export function createEventReply(upstream: UpstreamDialect, seed: ReplySeed): Ev
     const joined = continuations === 0 ? decoded : decoded.flatMap(join)
     const events = searches === undefined ? joined : searches.push(joined)
     if (searches?.isWaiting() === true) done = true
-    const emitted = restorer === undefined ? events : events.flatMap(restorer.push)
+    const emitted = restore === undefined ? events : events.flatMap(restore)
     for (const event of emitted) {
       if (event.type === 'usage') usage = event.usage
       else if (event.type === 'stop') {

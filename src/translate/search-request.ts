@@ -21,14 +21,7 @@ export function searchTurn({ query, tool }: SearchQuery, { supports }: ModelTrai
   })
 }
 
-export interface SearchFold {
-  readonly push: (events: readonly TurnEvent[]) => void
-  readonly isDone: () => boolean
-  readonly outcome: () => SearchOutcome
-  readonly usage: () => Usage | undefined
-}
-
-export function createSearchFold(tool: WebSearchTool): SearchFold {
+export function createSearchFold(tool: WebSearchTool) {
   /** By slot, in order. */
   const texts = new Map<number, { text: string; readonly citations: Citation[] }>()
   let usage: Usage | undefined
@@ -39,7 +32,7 @@ export function createSearchFold(tool: WebSearchTool): SearchFold {
     return known
   }
   return {
-    push(events) {
+    push(events: readonly TurnEvent[]): void {
       for (const event of events) {
         if (event.type === 'text.delta') textAt(event.slot).text += event.text
         else if (event.type === 'citation') textAt(event.slot).citations.push(event.citation)
@@ -48,7 +41,7 @@ export function createSearchFold(tool: WebSearchTool): SearchFold {
       }
     },
     isDone: () => done,
-    outcome() {
+    outcome(): SearchOutcome {
       const pages = new Map<string, FoundPage>()
       for (const each of texts.values()) cutByPage(each.text, each.citations, tool, pages)
       const isCited = [...texts.values()].some(({ citations }) => citations.length > 0)

@@ -1,5 +1,5 @@
-import type { CallerDialect } from './caller-dialect.ts'
 import type {
+  CallerDialect,
   CallerRequest,
   DecodedTurn,
   EncodeContext,
@@ -10,13 +10,13 @@ import type {
   ReplyStream,
   SearchPlan,
   TurnAccepts,
+  UpstreamDialect,
 } from './dialect.ts'
 import { limitImages } from './images.ts'
 import { pairCalls } from './fit/pair-calls.ts'
 import { prepareTurn } from './fit/prepare-turn.ts'
 import { createTranslatedFold, createTranslatedStream } from './reply.ts'
 import type { Turn, TurnToolChoice } from './turn.ts'
-import type { UpstreamDialect } from './upstream-dialect.ts'
 import { refuseLosses, type Warning } from './warning.ts'
 import { describeSearches, emulateSearch } from './web-search.ts'
 import type { EmulatedTurn } from './web-search.ts'
@@ -54,24 +54,27 @@ export function translateCall(
     warnings: [],
   }
   const passed = caller.id === upstream.id ? upstream.passRequest(request, context) : undefined
-  if (passed !== undefined) {
-    const warnings = distinct([...imageWarnings, ...passed.warnings])
-    if (context.strict) refuseLosses(warnings, caller.mandatory)
-    const { createStream, createFold } = upstream
-    return {
-      request: { ...passed, warnings },
-      reader: {
-        notes: { tools: new Map(), stop: [], upstream: passed.replyNotes },
-        createStream,
-        createFold,
-      },
-    }
-  }
-  const { request: encoded, reader } = translateTurn(upstream, caller.decodeTurn(request, context), context)
-  const warnings = distinct([...imageWarnings, ...encoded.warnings])
+  const call = passed
+    ? passedCall(passed, upstream)
+    : translatedCall(caller, upstream, translateTurn(upstream, caller.decodeTurn(request, context), context))
+  const warnings = distinct([...imageWarnings, ...call.request.warnings])
   if (context.strict) refuseLosses(warnings, caller.mandatory)
+  return { ...call, request: { ...call.request, warnings } }
+}
+
+function passedCall(request: EncodedRequest, { createStream, createFold }: UpstreamDialect): TranslatedCall {
+  const notes: ReplyNotes = { tools: new Map(), stop: [], upstream: request.replyNotes }
+  return { request, reader: { notes, createStream, createFold } }
+}
+
+/** A separate function, so that the closures of the reader hold nothing of the request. */
+function translatedCall(
+  caller: CallerDialect,
+  upstream: UpstreamDialect,
+  { request, reader }: TranslatedCall<EventReader>,
+): TranslatedCall {
   return {
-    request: { ...encoded, warnings },
+    request,
     reader: {
       ...reader,
       createStream: (seed) => createTranslatedStream(caller, upstream, seed),

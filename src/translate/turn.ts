@@ -34,22 +34,18 @@ export interface CacheMark {
   readonly ttl?: string | undefined
 }
 
-export type ImageSource =
+/** The bytes of an image or another file, or where they are. */
+export type MediaSource =
   | { readonly type: 'base64'; readonly mediaType: string; readonly data: string }
   | { readonly type: 'url'; readonly url: string }
   /** An upload; only the caller's own dialect can resolve it. */
-  | { readonly type: 'file_id'; readonly id: string }
-
-export type FileSource =
-  | { readonly type: 'base64'; readonly mediaType: string; readonly data: string }
-  | { readonly type: 'url'; readonly url: string }
   | { readonly type: 'file_id'; readonly id: string }
 
 export type TurnPart =
   | { readonly type: 'text'; readonly text: string; readonly cache?: CacheMark | undefined }
   | {
       readonly type: 'image'
-      readonly source: ImageSource
+      readonly source: MediaSource
       /** OpenAI's `low`, `high`, `auto`. */
       readonly detail?: string | undefined
       readonly cache?: CacheMark | undefined
@@ -57,7 +53,7 @@ export type TurnPart =
   /** A PDF or another file. Decoders make a text document a `text` part. */
   | {
       readonly type: 'file'
-      readonly source: FileSource
+      readonly source: MediaSource
       readonly filename?: string | undefined
       readonly cache?: CacheMark | undefined
     }

@@ -1,11 +1,11 @@
-import { addToDraft, draftedItems } from './fold-turn.ts'
-import type { DraftPart } from './fold-turn.ts'
+import { addToDraft, draftedItems, type DraftPart } from './fold-turn.ts'
 import type { EncodeContext, EncodedRequest, SearchPlan, SearchQuery } from './dialect.ts'
 import { isFilled, parseObject } from '../json/json.ts'
 import type {
   Citation,
   FoundPage,
   FunctionTool,
+  SearchFailure,
   SearchItem,
   SearchOutcome,
   Turn,
@@ -134,7 +134,7 @@ interface SearchCall {
   readonly id: string
   readonly query: string
   /** Why the search is not run. */
-  readonly failure: Extract<SearchOutcome, { readonly failure: unknown }>['failure'] | undefined
+  readonly failure: SearchFailure | undefined
 }
 
 /** The searches of one answer. */
@@ -149,16 +149,14 @@ export interface SearchRounds {
    * @param results of `searches`, in order
    * @returns the events for the caller, and the request for the continuation unless the answer ends here
    */
-  readonly resume: (results: readonly SearchOutcome[], context: EncodeContext) => Resumed
+  readonly resume: (
+    results: readonly SearchOutcome[],
+    context: EncodeContext,
+  ) => { readonly events: readonly TurnEvent[]; readonly request: EncodedRequest | undefined }
   /** The events that end the answer if upstream refuses the continuation. */
   readonly endAnswer: () => readonly TurnEvent[]
   /** The number of successful searches. */
   readonly count: () => number
-}
-
-interface Resumed {
-  readonly events: readonly TurnEvent[]
-  readonly request: EncodedRequest | undefined
 }
 
 const nothing: readonly TurnEvent[] = []

@@ -1,8 +1,7 @@
 import { expect } from 'vitest'
 import { Fault } from '../../src/errors.ts'
 import type { SseEvent } from '../../src/sse/decode.ts'
-import type { ReplySeed } from '../../src/translate/dialect.ts'
-import type { UpstreamDialect } from '../../src/translate/upstream-dialect.ts'
+import type { ReplySeed, UpstreamDialect } from '../../src/translate/dialect.ts'
 import { remembered } from './turns.ts'
 
 /** So many deltas come before a stream takes notice of those that repeat others, as `event-template.ts` says. */

@@ -1,6 +1,12 @@
-import type { CallerDialect } from '../../src/translate/caller-dialect.ts'
+import type {
+  CallerDialect,
+  CallerRequest,
+  EncodeContext,
+  ReplySeed,
+  ReplyStream,
+  TurnAccepts,
+} from '../../src/translate/dialect.ts'
 import { isObject, type JsonObject } from '../../src/json/json.ts'
-import type { CallerRequest, EncodeContext, ReplySeed, ReplyStream, TurnAccepts } from '../../src/translate/dialect.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
 import type { ReplyMemory, ReplyReasoning } from '../../src/translate/reply-memory.ts'
 import { responsesUpstream } from '../../src/translate/responses/upstream/dialect.ts'

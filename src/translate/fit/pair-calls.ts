@@ -4,17 +4,12 @@ import { shortName } from '../parts/ids.ts'
 
 export const MISSING_RESULT = 'No result was provided for this tool call.'
 
-export interface PairedItems {
-  readonly items: readonly TurnItem[]
-  readonly warnings: readonly Warning[]
-}
-
 /**
  * Repairs a history for upstreams, all of which refuse a call without a result, a result without a call, and items
  * between a call and its result. Messages also refuses duplicate ids. Makes each call's id unique and legal, moves
  * results directly after the calls they answer, synthesises missing results and drops results without a call.
  */
-export function pairCalls(items: readonly TurnItem[], maxIdLength: number): PairedItems {
+export function pairCalls(items: readonly TurnItem[], maxIdLength: number) {
   if (!items.some(({ type }) => type === 'tool_call' || type === 'tool_result')) return { items, warnings: [] }
   const warnings: Warning[] = []
   const ids = nameCalls(items, maxIdLength)

@@ -3,21 +3,20 @@ import type { TurnEvent } from '../turn.ts'
 
 type Of<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>
 
-/** Undoes in a reply what `prepareTurn` changed in the request: names and kinds of tools, and stop sequences. */
-export interface Restorer {
-  readonly push: (event: TurnEvent) => readonly TurnEvent[]
-}
-
 const nothing: readonly TurnEvent[] = []
 
-/** Undefined if there is nothing to restore, which saves most replies the cost. */
-export function createRestorer(notes: ReplyNotes): Restorer | undefined {
+/**
+ * Undoes in a reply what `prepareTurn` changed in the request: names and kinds of tools, and stop sequences. Undefined if
+ * there is nothing to restore, which saves most replies the cost.
+ */
+export function createRestorer(notes: ReplyNotes) {
   if (notes.tools.size === 0 && notes.stop.length === 0) return undefined
   const wrapped = new Map<number, CustomInput>()
   const held = new Map<number, string>()
   let stopped = false
+  return restore
 
-  function push(event: TurnEvent): readonly TurnEvent[] {
+  function restore(event: TurnEvent): readonly TurnEvent[] {
     if (stopped) return nothing
     switch (event.type) {
       case 'text.delta':
@@ -101,8 +100,6 @@ export function createRestorer(notes: ReplyNotes): Restorer | undefined {
     // Arguments that never had the expected shape are the text.
     return input?.position === 'before' && input.raw !== '' ? [{ type: 'tool.args', slot, text: input.raw }] : nothing
   }
-
-  return { push }
 }
 
 function textOf(slot: number, text: string): readonly TurnEvent[] {

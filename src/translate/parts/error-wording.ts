@@ -1,7 +1,6 @@
 import { headersOf, statusOf } from '../../errors.ts'
 import type { ProxyError, SessionProblem } from '../../errors.ts'
-import { inWords } from '../../upstream-errors/message.ts'
-import { nameRequestId } from '../../upstream-errors/message.ts'
+import { inWords, nameRequestId } from '../../upstream-errors/message.ts'
 import { missingParameter, unknownParameter } from './invalid.ts'
 
 /** An error in OpenAI's form, which Chat Completions and Responses share. Messages uses the message only. */

@@ -1,4 +1,5 @@
 import { isObject, parseObject, stringify } from '../../json/json.ts'
+import { parseIfJson } from './json-body.ts'
 
 // Most events of a stream repeat the previous event with another token of text. A template keeps the text around the
 // token and the object that one `JSON.parse` returned. An event with exactly that text around its token needs no parse:
@@ -65,6 +66,8 @@ interface NormalisedPiece {
 
 /** The position of a field's literal in a JSON text. */
 interface FieldSpan {
+  readonly field: TemplateField
+  /** Index among the stream's fields. */
   readonly index: number
   readonly start: number
   readonly end: number
@@ -217,20 +220,11 @@ function readRaw(field: LearnedField, text: string): number {
 function readEscaped(field: LearnedField, text: string, from: number): number {
   let at = from
   while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
-  const value = parseString(text.slice(field.start, at + 1))
-  if (value === undefined) return -1
+  const value = parseIfJson(text.slice(field.start, at + 1))
+  if (typeof value !== 'string') return -1
   field.isEscaped = true
   field.object[field.key] = value
   return at + 1
-}
-
-function parseString(literal: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(literal)
-    return typeof value === 'string' ? value : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** Copies a slice that the template keeps: V8 lets a slice of 13 or more characters keep its whole text in memory. */
@@ -261,8 +255,6 @@ function readValue(field: LearnedField, text: string): number {
   return field.kind === 'raw' ? readRaw(field, text) : readInteger(field, text)
 }
 
-const noField: TemplateField = { path: [], kind: 'text' }
-
 function toTemplate(
   fields: readonly TemplateField[],
   text: string,
@@ -273,37 +265,27 @@ function toTemplate(
   const spans = event && findFields(fields, text)
   if (event === undefined || spans === undefined || spans.length === 0) return undefined
   // A span may lie in an object that a later duplicate key replaced.
-  if (!spans.every((span) => valueIn(event, fields, span) === JSON.parse(text.slice(span.start, span.end)))) {
-    return undefined
-  }
+  const isValueOf = ({ field: { path }, start, end }: FieldSpan): boolean =>
+    parentOf(event, path)?.[path.at(-1) ?? ''] === JSON.parse(text.slice(start, end))
+  if (!spans.every(isValueOf)) return undefined
   const isChanged = normalise(event)
   if (isChanged === undefined) return undefined
   const learned = spans.map((span, at) =>
-    toLearnedField(event, fields, span, copyOf(text.slice(spans[at - 1]?.end ?? 0, span.start))),
+    toLearnedField(event, span, copyOf(text.slice(spans[at - 1]?.end ?? 0, span.start))),
   )
   const normalised = isChanged ? toNormalisedText(fields, stringify(event), learned) : undefined
   if (isChanged && normalised === undefined) return undefined
   return { event, learned, tail: copyOf(text.slice(spans.at(-1)?.end)), normalised }
 }
 
-function toLearnedField(
-  event: WireObject,
-  fields: readonly TemplateField[],
-  { index, start, end }: FieldSpan,
-  before: string,
-): LearnedField {
-  const { path, kind } = fields[index] ?? noField
+function toLearnedField(event: WireObject, { field, index, start, end }: FieldSpan, before: string): LearnedField {
+  const { path, kind } = field
   const parent = parentOf(event, path)
   const key = path.at(-1) ?? ''
   const isRemoved = parent?.[key] === undefined
   // The values of a removed field go to an object that nothing reads.
   const object = isRemoved || parent === undefined ? {} : parent
   return { before, index, kind, isRemoved, object, key, start, end, isEscaped: true }
-}
-
-function valueIn(event: WireObject, fields: readonly TemplateField[], { index }: FieldSpan): unknown {
-  const { path = [] } = fields[index] ?? {}
-  return parentOf(event, path)?.[path.at(-1) ?? '']
 }
 
 function toNormalisedText(
@@ -344,7 +326,7 @@ const integer = /^(?:0|[1-9]\d{0,14})$/
  */
 function findFields(fields: readonly TemplateField[], text: string): readonly FieldSpan[] | undefined {
   // A key without escapes holds no line end, so joining with line ends keeps paths distinct.
-  const wanted = new Map(fields.map(({ path }, at) => [path.join('\n'), at]))
+  const wanted = new Map(fields.map((field, index) => [field.path.join('\n'), { field, index }]))
   const seen = new Set<number>()
   const spans: FieldSpan[] = []
   /** The path of the next value. */
@@ -380,12 +362,12 @@ function findFields(fields: readonly TemplateField[], text: string): readonly Fi
           isKey = false
           break
         }
-        const index = wanted.get(path.join('\n'))
-        if (index === undefined) break
-        if (seen.has(index)) return undefined
-        seen.add(index)
-        const isKind = fields[index]?.kind === 'integer' ? integer.test(token) : token.startsWith('"')
-        if (isKind) spans.push({ index, start, end: start + token.length })
+        const found = wanted.get(path.join('\n'))
+        if (found === undefined) break
+        if (seen.has(found.index)) return undefined
+        seen.add(found.index)
+        const isKind = found.field.kind === 'integer' ? integer.test(token) : token.startsWith('"')
+        if (isKind) spans.push({ ...found, start, end: start + token.length })
       }
     }
   }

@@ -56,14 +56,14 @@ function areStrict(schemas: unknown): boolean {
 /** Keywords that upstreams take inside a tool's parameters but not at the top. */
 const REFUSED_AT_TOP = ['oneOf', 'anyOf', 'allOf', 'not', 'enum'] as const
 
-export interface NormalSchema {
+/**
+ * Makes a tool's parameters an object schema with `properties`, which every upstream takes. Never changes its input.
+ * Also returns the removed keywords, which constrained the call.
+ */
+export function normaliseSchema(parameters: unknown): {
   readonly schema: JsonObject
-  /** Removed keywords that constrained the call. */
   readonly removed: readonly string[]
-}
-
-/** Makes a tool's parameters an object schema with `properties`, which every upstream takes. Never changes its input. */
-export function normaliseSchema(parameters: unknown): NormalSchema {
+} {
   if (!isObject(parameters)) return { schema: { type: 'object', properties: {} }, removed: [] }
   const removed = REFUSED_AT_TOP.filter((keyword) => parameters[keyword] !== undefined)
   const kept = Object.entries(parameters).filter(

@@ -1,17 +1,16 @@
 import type { ModelTraits } from '../model-traits.ts'
 
-interface ModelVersion {
-  readonly major: number
-  readonly minor: number
-}
-
 /** The family of a model, read from its names. Parameters differ by family, not by provider. */
 export type ModelFamily =
   /** `major` is absent for OpenAI models without a generation in their id. */
   | { readonly kind: 'gpt'; readonly major?: number; readonly minor?: number }
   | { readonly kind: 'o-series'; readonly generation: number }
   /** `version` is absent if the id has none; rules for a version do not apply then. */
-  | { readonly kind: 'claude'; readonly tier?: string; readonly version?: ModelVersion }
+  | {
+      readonly kind: 'claude'
+      readonly tier?: string
+      readonly version?: { readonly major: number; readonly minor: number }
+    }
   | { readonly kind: 'gemini' }
   | { readonly kind: 'grok' }
   /** By Moonshot. `generation` is 2 for K2.x, and absent if the id has none. */

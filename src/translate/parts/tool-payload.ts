@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../../json/json.ts'
+import { parseIfJson } from './json-body.ts'
 import { scanMembers } from '../../json/json-members.ts'
 
 /** The limits of a request body, whose check does not look inside strings. */
@@ -12,7 +13,7 @@ export function toToolInput(text: string): JsonObject {
   if (text.trim() === '') return {}
   // A value beyond these limits may be too deep to serialise.
   if (!scanMembers(text, LIMITS).ok) return { input: text }
-  const input = parse(text) ?? parse(closeJson(text))
+  const input = parseIfJson(text) ?? parseIfJson(closeJson(text))
   if (isObject(input)) return input
   // Some models write `null` for no arguments.
   return input === null ? {} : { input: text }
@@ -54,7 +55,11 @@ export function closeJson(text: string): string {
         closableEnd = at + 1
         break
       default:
-        if (char !== undefined && /[\d}a-z.+-]/i.test(char) && parse(`[${literalEndingAt(text, at)}]`) !== undefined) {
+        if (
+          char !== undefined &&
+          /[\d}a-z.+-]/i.test(char) &&
+          parseIfJson(`[${literalEndingAt(text, at)}]`) !== undefined
+        ) {
           closableEnd = at + 1
         }
     }
@@ -80,14 +85,6 @@ function literalEndingAt(text: string, at: number): string {
   let start = at
   while (start > 0 && at - start < 32 && /[\w.+-]/.test(text[start - 1] ?? '')) start -= 1
   return text.slice(start, at + 1)
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** A start like `Error: …`, `error …`, `[error]`, or Claude Code's `<tool_use_error>`. */

@@ -1,9 +1,13 @@
 import { Fault } from '../../../src/errors.ts'
-import type { CallerDialect } from '../../../src/translate/caller-dialect.ts'
-import type { CallerRequest, EncodedRequest, UpstreamRefusal } from '../../../src/translate/dialect.ts'
+import type {
+  CallerDialect,
+  CallerRequest,
+  EncodedRequest,
+  UpstreamRefusal,
+  UpstreamDialect,
+} from '../../../src/translate/dialect.ts'
 import { createChatCaller } from '../../../src/translate/chat/caller/dialect.ts'
 import { callerDialects, upstreamDialects } from '../../../src/translate/dialects.ts'
-import type { UpstreamDialect } from '../../../src/translate/upstream-dialect.ts'
 import { translateCall } from '../../../src/translate/translated-call.ts'
 import { countRequestBody, textsOfMessages } from '../../../src/translate/messages/count-tokens.ts'
 import { decodeCountRequest } from '../../../src/translate/messages/caller/decode-request.ts'

@@ -3,8 +3,13 @@ import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import type { SseEvent } from '../../../src/sse/decode.ts'
-import type { CallerDialect } from '../../../src/translate/caller-dialect.ts'
-import type { ReplyFold, ReplySeed, ReplyStream, UpstreamDialectId } from '../../../src/translate/dialect.ts'
+import type {
+  CallerDialect,
+  ReplyFold,
+  ReplySeed,
+  ReplyStream,
+  UpstreamDialectId,
+} from '../../../src/translate/dialect.ts'
 import { callerDialects, upstreamDialects } from '../../../src/translate/dialects.ts'
 import { translateCall } from '../../../src/translate/translated-call.ts'
 import type { ReplyReader } from '../../../src/translate/translated-call.ts'

@@ -7,9 +7,9 @@ import type { TurnEvent } from '../../../src/translate/turn.ts'
 const noNotes: ReplyNotes = { tools: new Map(), stop: [] }
 
 function restore(notes: Partial<ReplyNotes>, events: readonly TurnEvent[]): readonly TurnEvent[] {
-  const restorer = createRestorer({ ...noNotes, ...notes })
-  if (restorer === undefined) throw new Error('nothing to restore')
-  return events.flatMap(restorer.push)
+  const push = createRestorer({ ...noNotes, ...notes })
+  if (push === undefined) throw new Error('nothing to restore')
+  return events.flatMap(push)
 }
 
 const text = (piece: string, slot = 0): TurnEvent => ({ type: 'text.delta', slot, text: piece })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
-import type { CallerDialect } from '../../../src/translate/caller-dialect.ts'
+import type { CallerDialect } from '../../../src/translate/dialect.ts'
 import { callerDialects } from '../../../src/translate/dialects.ts'
 import type { TranslatedCall } from '../../../src/translate/translated-call.ts'
 import { encodeContext, replySeed, traits, translateForResponses } from '../turns.ts'

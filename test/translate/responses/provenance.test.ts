@@ -1,7 +1,6 @@
-import type { EncodeContext } from '../../../src/translate/dialect.ts'
+import type { EncodeContext, CallerDialect } from '../../../src/translate/dialect.ts'
 import { describe, expect, test } from 'vitest'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
-import type { CallerDialect } from '../../../src/translate/caller-dialect.ts'
 import { callerDialects, type upstreamDialects } from '../../../src/translate/dialects.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { openOpaque } from '../../../src/translate/parts/opaque-envelope.ts'

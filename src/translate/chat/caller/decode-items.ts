@@ -6,18 +6,13 @@ import { type ChatMessage, type ChatPart, PART_TYPES, partTypeOf } from '../wire
 import { parseDataUrl } from '../../parts/data-url.ts'
 import { refuseType, refuseValue } from '../../parts/invalid.ts'
 
-export interface DecodedItems {
-  readonly items: readonly TurnItem[]
-  readonly warnings: readonly Warning[]
-}
-
 /**
  * Decodes messages in order. An assistant message becomes reasoning, a message and calls.
  * @param messages without the deprecated `function_call` and role `function`
  * @param positions of the messages in the caller's body
  * @throws Fault `invalid_request` as `decodeParts`
  */
-export function decodeItems(messages: readonly ChatMessage[], positions: readonly number[]): DecodedItems {
+export function decodeItems(messages: readonly ChatMessage[], positions: readonly number[]) {
   const items: TurnItem[] = []
   const warnings: Warning[] = []
   let named: number | undefined

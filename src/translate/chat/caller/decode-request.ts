@@ -1,8 +1,7 @@
 import type { CallerHeaders, CallerRequest } from '../../dialect.ts'
 import { refuseType, refuseValue } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
-import { createMemberCheck } from '../../parts/check-members.ts'
-import { parseBody } from '../../parts/json-body.ts'
+import { createMemberCheck, parseBody } from '../../parts/json-body.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
 import {
   ChatBody,
@@ -26,8 +25,6 @@ const LIMITS = { maxDepth: 500, maxMembers: 1000, maxValues: 1_500_000 }
 /** More than any upstream takes; the model's own limit is in `parts/shared-checks.ts`. */
 const MAX_TOOLS = 10_000
 
-const defaultOptions: ChatOptions = { historyWindow: 0, reasoningContent: false }
-
 /**
  * Checks the body of POST /v1/chat/completions. The value keeps every key it came with.
  *
@@ -36,13 +33,11 @@ const defaultOptions: ChatOptions = { historyWindow: 0, reasoningContent: false 
  */
 export function decodeChatRequest(
   text: string,
-  bytes: Buffer = Buffer.from(text),
-  headers: CallerHeaders = {},
-  options: ChatOptions = defaultOptions,
+  bytes: Buffer,
+  headers: CallerHeaders,
+  options: ChatOptions,
 ): CallerRequest<ChatBody> {
-  // If the text has as many characters as bytes, it is ASCII and equals its latin1 decoding.
-  const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
-  const { value, members } = parseBody(text, LIMITS, latin1)
+  const { value, members } = parseBody(text, LIMITS, bytes)
   checkRequest(value)
   return {
     model: value.model,

@@ -1,7 +1,7 @@
 import { checkLocation, checkLocationType } from '../../parts/shared-checks.ts'
 import { refuseType, refuseValue } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
-import type { ToolName, TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
+import type { TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
 import type { ChatRequest } from '../wire.ts'
 import { cacheOf } from './decode-items.ts'
 
@@ -110,13 +110,11 @@ function decodeAllowed(allowed: unknown): TurnToolChoice {
   return {
     type: 'allowed',
     mode,
-    tools: tools.map((tool: unknown, at): ToolName => toolName(tool, `${path}.tools[${at}]`)),
+    tools: tools.map((tool: unknown, at) => {
+      if (!isObject(tool)) refuseType(`${path}.tools[${at}]`, 'an object that names a tool', tool)
+      return { name: nameIn(tool, `${path}.tools[${at}]`) }
+    }),
   }
-}
-
-function toolName(tool: unknown, path: string): ToolName {
-  if (!isObject(tool)) refuseType(path, 'an object that names a tool', tool)
-  return { name: nameIn(tool, path) }
 }
 
 /** `{"type":"function","function":{"name":…}}`, and the same with `custom`. */

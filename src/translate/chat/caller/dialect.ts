@@ -1,6 +1,5 @@
 import { encodeComment } from '../../../sse/encode.ts'
-import type { CallerDialect } from '../../caller-dialect.ts'
-import type { ConversationShape } from '../../dialect.ts'
+import type { CallerDialect, ConversationShape } from '../../dialect.ts'
 import { replaceMember } from '../../../json/json-members.ts'
 import { chatErrorStatus, encodeChatErrorEvent, toChatError } from '../error.ts'
 import { ChatBody, chatBodyOf } from '../wire.ts'
@@ -43,7 +42,7 @@ export function createChatCaller(settings: () => ChatSettings = () => defaultSet
     id: 'chat',
     heartbeat: encodeComment('keepalive'),
     conversation,
-    decodeRequest(text, bytes, headers = {}) {
+    decodeRequest(text, bytes = Buffer.from(text), headers = {}) {
       const { historyWindow, reasoningContent } = settings()
       const agent = String(headers['user-agent'] ?? '')
       return decodeChatRequest(text, bytes, headers, {

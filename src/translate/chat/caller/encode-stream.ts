@@ -4,8 +4,13 @@ import { sealOpaque } from '../../parts/opaque-envelope.ts'
 import type { Citation, TurnEvent, TurnStop, Usage } from '../../turn.ts'
 import type { ChatAnnotation, ChatCompletionChunk, ChatDelta, ChatUsage, FinishReason } from '../wire.ts'
 import { foldChunk, startAnswer, toCompletion } from '../fold.ts'
-import { keepReasoning, noteReasoningDelta, type ReasoningNote, startReasoningNote } from '../reply-reasoning.ts'
-import { readChatReplyNotes } from '../reply-notes.ts'
+import {
+  keepReasoning,
+  noteReasoningDelta,
+  type ReasoningNote,
+  startReasoningNote,
+  readChatReplyNotes,
+} from '../reply-notes.ts'
 import { encodeUsage } from '../usage.ts'
 
 /** One chunk without the identity of the reply. */

@@ -1,5 +1,4 @@
-import type { TurnAccepts } from '../../dialect.ts'
-import type { UpstreamDialect } from '../../upstream-dialect.ts'
+import type { TurnAccepts, UpstreamDialect } from '../../dialect.ts'
 import { createChatDecoder } from './decode-stream.ts'
 import { encodeChatTurn } from './encode-turn.ts'
 import { recoverChat } from './learned-refusals.ts'

@@ -21,17 +21,12 @@ export interface EncodedItem {
   readonly cache: CacheMark | undefined
 }
 
-export interface EncodedItems {
-  readonly messages: readonly EncodedItem[]
-  readonly warnings: readonly Warning[]
-}
-
 /**
  * Encodes items in order. Consecutive items of the assistant become one message, which has one text, one pair of
  * reasoning and a list of calls: text after a call loses its position.
  * @throws Fault `invalid_request` as `encodePart`
  */
-export function encodeItems(items: readonly TurnItem[], family: ModelFamily): EncodedItems {
+export function encodeItems(items: readonly TurnItem[], family: ModelFamily) {
   const messages: EncodedItem[] = []
   const warnings: Warning[] = []
   let run: AssistantItem[] = []

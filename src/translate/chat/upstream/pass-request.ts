@@ -1,7 +1,8 @@
 import type { CallerRequest, EncodeContext, EncodedRequest } from '../../dialect.ts'
 import { isObject } from '../../../json/json.ts'
 import { changedMembers, spliceMembers } from '../../../json/json-members.ts'
-import { cutHistory } from '../history-window.ts'
+import { isLegalName } from '../../parts/ids.ts'
+import { cutHistory } from '../request-changes.ts'
 import { chatReplyNotes } from '../reply-notes.ts'
 import { chatBodyOf, type ChatMessage, type ChatRequest } from '../wire.ts'
 import { adaptRequest } from './adapt/adapt.ts'
@@ -29,9 +30,6 @@ export function passChatRequest(request: CallerRequest, context: EncodeContext):
 /** Characters in a tool's name (docs/copilot-wire.md, "Parameters by model"). */
 export const LONGEST_TOOL_NAME = 64
 
-/** An empty name passes: no translation could repair it, and upstream's own 400 is clearer. */
-const acceptedNames = new RegExp(`^[a-zA-Z0-9_-]{0,${LONGEST_TOOL_NAME}}$`)
-
 /** Whether upstream takes the tools that are offered and the calls of the history. */
 function arePassableTools({ tools, functions, messages }: ChatRequest): boolean {
   return (
@@ -51,7 +49,8 @@ function arePassableCalls({ role, tool_calls: calls, function_call: call }: Chat
   return calls.every((each) => each['type'] !== 'custom' && isAccepted(each['function']) && isAccepted(each['custom']))
 }
 
+/** An empty name passes: no translation could repair it, and upstream's own 400 is clearer. */
 function isAccepted(named: unknown): boolean {
   const name = isObject(named) ? named['name'] : undefined
-  return typeof name !== 'string' || acceptedNames.test(name)
+  return typeof name !== 'string' || name === '' || isLegalName(name, LONGEST_TOOL_NAME)
 }

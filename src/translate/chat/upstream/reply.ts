@@ -3,9 +3,13 @@ import type { ReplyFold, ReplySeed, ReplyStream } from '../../dialect.ts'
 import { isFilled, isObject, stringify } from '../../../json/json.ts'
 import type { ReplyMemory } from '../../reply-memory.ts'
 import { foldChunk, startAnswer, toCompletion } from '../fold.ts'
-import { keepReasoning, noteReasoning, startReasoningNote } from '../reply-reasoning.ts'
-import type { ReasoningNote } from '../reply-reasoning.ts'
-import { readChatReplyNotes } from '../reply-notes.ts'
+import {
+  keepReasoning,
+  noteReasoning,
+  startReasoningNote,
+  type ReasoningNote,
+  readChatReplyNotes,
+} from '../reply-notes.ts'
 import { decodeUsage } from '../usage.ts'
 import { normaliseEnd, normaliseEvent } from './normalise/normaliser.ts'
 import { startNormaliser } from './normalise/state.ts'

@@ -3,8 +3,7 @@ import type { CallerHeaders, CallerRequest } from '../../dialect.ts'
 import { refuseType } from '../../parts/invalid.ts'
 import { isObject, parseObject } from '../../../json/json.ts'
 import type { JsonObject } from '../../../json/json.ts'
-import { createMemberCheck } from '../../parts/check-members.ts'
-import { parseBody } from '../../parts/json-body.ts'
+import { createMemberCheck, parseBody } from '../../parts/json-body.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
 import { isUserPrompt } from '../content.ts'
 import { MessagesBody, isBlock, messagesRequest } from '../wire.ts'
@@ -45,9 +44,7 @@ export function decodeCountRequest(
   bytes: Buffer = Buffer.from(text),
   headers: CallerHeaders = {},
 ): CallerRequest<MessagesBody> {
-  // The text has as many characters as bytes, so it is ASCII and equals its latin1 decoding.
-  const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
-  const { value, members } = parseBody(text, LIMITS, latin1)
+  const { value, members } = parseBody(text, LIMITS, bytes)
   checkRequest(value)
   return {
     model: value.model,

@@ -1,6 +1,5 @@
 import { encodeJsonEvent } from '../../../sse/encode.ts'
-import type { CallerDialect } from '../../caller-dialect.ts'
-import type { ConversationShape } from '../../dialect.ts'
+import type { CallerDialect, ConversationShape } from '../../dialect.ts'
 import { replaceMember } from '../../../json/json-members.ts'
 import { decodeMessagesRequest } from './decode-request.ts'
 import { decodeMessagesTurn } from './decode-turn.ts'

@@ -1,5 +1,4 @@
-import type { TurnAccepts } from '../../dialect.ts'
-import type { UpstreamDialect } from '../../upstream-dialect.ts'
+import type { TurnAccepts, UpstreamDialect } from '../../dialect.ts'
 import { createMessagesDecoder } from './decode-stream.ts'
 import { encodeMessagesTurn } from './encode-turn.ts'
 import { recoverMessages } from './learned-refusals.ts'

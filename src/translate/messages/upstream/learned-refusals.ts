@@ -10,10 +10,11 @@ import {
   type IsEssential,
   type RefusalRow,
   type Refused,
+  editAt,
+  removeAt,
 } from '../../learned-refusals.ts'
 import { isPromptTooLong } from '../../parts/error-wording.ts'
 import { isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
-import { editAt, removeAt } from '../../parts/json-path.ts'
 import type { Warning } from '../../warning.ts'
 import { toolReferenceText } from '../content.ts'
 import { adaptRequest } from './adapt/adapt.ts'

@@ -1,6 +1,6 @@
 import { parseDataUrl } from '../../parts/data-url.ts'
 import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
-import type { CacheMark, FileSource, ImageSource, TurnPart } from '../../turn.ts'
+import type { CacheMark, MediaSource, TurnPart } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 
 /**
@@ -52,12 +52,12 @@ function cacheOf({ prompt_cache_breakpoint: mark }: JsonObject): { readonly cach
   return isObject(mark) ? { cache: {} } : {}
 }
 
-function imageSource({ image_url: url, file_id: id }: JsonObject): ImageSource | undefined {
+function imageSource({ image_url: url, file_id: id }: JsonObject): MediaSource | undefined {
   if (isFilled(url)) return urlSource(url)
   return isFilled(id) ? { type: 'file_id', id } : undefined
 }
 
-function urlSource(url: string): ImageSource & FileSource {
+function urlSource(url: string): MediaSource {
   const embedded = parseDataUrl(url)
   return embedded === undefined ? { type: 'url', url } : { type: 'base64', ...embedded }
 }
@@ -72,7 +72,7 @@ function decodeFile(part: JsonObject, cache: { readonly cache?: CacheMark }): Tu
   return { type: 'text', text: filename === undefined ? text : `${filename}\n\n${text}`, ...cache }
 }
 
-function fileSource(part: JsonObject, filename: string | undefined): FileSource | undefined {
+function fileSource(part: JsonObject, filename: string | undefined): MediaSource | undefined {
   const { file_data: data, file_url: url, file_id: id } = part
   // OpenAI documents a data: URL; bare base64 is accepted too.
   if (isFilled(data))

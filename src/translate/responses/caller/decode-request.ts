@@ -1,8 +1,7 @@
 import type { CallerHeaders, CallerRequest } from '../../dialect.ts'
 import { refuseType, refuseValue } from '../../parts/invalid.ts'
 import { type JsonObject, isObject } from '../../../json/json.ts'
-import { createMemberCheck } from '../../parts/check-members.ts'
-import { parseBody } from '../../parts/json-body.ts'
+import { createMemberCheck, parseBody } from '../../parts/json-body.ts'
 import type { ScanLimits } from '../../../json/json-members.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
 import { conversationOf, holdsImage, isFromAgent, isUserMessage, itemTypeOf } from '../items.ts'
@@ -20,9 +19,7 @@ export function decodeResponsesRequest(
   bytes: Buffer = Buffer.from(text),
   headers: CallerHeaders = {},
 ): CallerRequest<ResponsesBody> {
-  // If the text has as many characters as bytes, it is ASCII and equals its latin1 decoding.
-  const latin1 = text.length === bytes.length ? text : bytes.toString('latin1')
-  const { value, members } = parseBody(text, BODY_LIMITS, latin1)
+  const { value, members } = parseBody(text, BODY_LIMITS, bytes)
   checkRequest(value)
   const input = toItems(value.input)
   const sessionId = nameSession(headers, value.prompt_cache_key)

@@ -1,6 +1,5 @@
 import { encodeComment } from '../../../sse/encode.ts'
-import type { CallerDialect } from '../../caller-dialect.ts'
-import type { CallerRequest, ConversationShape } from '../../dialect.ts'
+import type { CallerDialect, CallerRequest, ConversationShape } from '../../dialect.ts'
 import type { JsonObject } from '../../../json/json.ts'
 import { replaceMember } from '../../../json/json-members.ts'
 import { decodeResponsesRequest } from './decode-request.ts'

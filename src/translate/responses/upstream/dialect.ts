@@ -1,4 +1,4 @@
-import type { UpstreamDialect } from '../../upstream-dialect.ts'
+import type { UpstreamDialect } from '../../dialect.ts'
 import { createResponsesDecoder } from './decode-stream.ts'
 import { encodeResponsesTurn } from './encode-turn.ts'
 import { passResponsesRequest } from './pass-request.ts'

@@ -6,8 +6,7 @@ import type { JsonObject } from '../../../json/json.ts'
 import { isMadeFor } from '../../parts/opaque-envelope.ts'
 import type {
   CompactionItem,
-  FileSource,
-  ImageSource,
+  MediaSource,
   MessageItem,
   Opaque,
   ToolResultItem,
@@ -190,14 +189,14 @@ function encodeOutputParts(parts: readonly TurnPart[], path: string, warnings: W
   })
 }
 
-function encodeFile(source: FileSource, name: string | undefined, path: string): JsonObject {
+function encodeFile(source: MediaSource, name: string | undefined, path: string): JsonObject {
   if (source.type === 'url') return { type: 'input_file', file_url: source.url }
   const url = urlOf(source, path)
   const filename = source.type === 'base64' ? fileName(name, source.mediaType) : name
   return { type: 'input_file', ...(filename !== undefined && { filename }), file_data: url }
 }
 
-function urlOf(source: ImageSource | FileSource, path: string): string {
+function urlOf(source: MediaSource, path: string): string {
   switch (source.type) {
     case 'base64':
       return `data:${source.mediaType};base64,${source.data}`

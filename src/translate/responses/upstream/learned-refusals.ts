@@ -12,11 +12,12 @@ import {
   type RefusalRow,
   type Refused,
   type Remedy,
+  editAt,
+  removeAt,
 } from '../../learned-refusals.ts'
 import { clampEffort, isEffort } from '../../parts/effort.ts'
 import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 import { valueAt } from '../../../json/value-at.ts'
-import { editAt, removeAt } from '../../parts/json-path.ts'
 import type { Warning } from '../../warning.ts'
 import { itemTypeOf } from '../items.ts'
 import { isWebSearchType } from '../wire.ts'

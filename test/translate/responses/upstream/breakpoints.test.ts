@@ -1,7 +1,6 @@
 import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
-import type { EncodeContext } from '../../../../src/translate/dialect.ts'
+import type { EncodeContext, CallerDialect } from '../../../../src/translate/dialect.ts'
 import { describe, expect, test } from 'vitest'
-import type { CallerDialect } from '../../../../src/translate/caller-dialect.ts'
 import { callerDialects, upstreamDialects } from '../../../../src/translate/dialects.ts'
 import { translateCall } from '../../../../src/translate/translated-call.ts'
 import { encodeContext, traits, translateForResponses } from '../../turns.ts'

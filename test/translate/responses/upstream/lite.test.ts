@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { CallerDialect } from '../../../../src/translate/caller-dialect.ts'
-import type { EncodeContext, UpstreamRefusal } from '../../../../src/translate/dialect.ts'
+import type { CallerDialect, EncodeContext, UpstreamRefusal } from '../../../../src/translate/dialect.ts'
 import { callerDialects } from '../../../../src/translate/dialects.ts'
 import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'

@@ -1,6 +1,5 @@
-import type { EncodeContext } from '../../../../src/translate/dialect.ts'
+import type { EncodeContext, CallerDialect } from '../../../../src/translate/dialect.ts'
 import { describe, expect, test } from 'vitest'
-import type { CallerDialect } from '../../../../src/translate/caller-dialect.ts'
 import { callerDialects } from '../../../../src/translate/dialects.ts'
 import { encodeContext, traits, translateForResponses } from '../../turns.ts'
 import { joinHistory } from '../caller-requests.ts'

@@ -1,8 +1,7 @@
 import type { EncodeContext } from '../../../dialect.ts'
 import { learnedField, withoutLearnedFields } from '../../../learned-refusals.ts'
 import type { ModelTraits } from '../../../model-traits.ts'
-import { modelFamily } from '../../../parts/model-family.ts'
-import type { ModelFamily } from '../../../parts/model-family.ts'
+import { modelFamily, type ModelFamily } from '../../../parts/model-family.ts'
 import type { Warning } from '../../../warning.ts'
 import type { ChatRequest } from '../../wire.ts'
 import { kimiRules } from './kimi-rules.ts'
@@ -45,21 +44,10 @@ export const rules: readonly Rule[] = [
   learnedRefusalRule,
 ]
 
-export interface Adapted {
-  /** A copy; members that no rule changed are identical values, removed ones are undefined. */
-  readonly request: ChatRequest
-  readonly warnings: readonly Warning[]
-}
-
-interface ModelRules {
-  readonly family: ModelFamily
-  readonly rules: readonly Rule[]
-}
-
-const rulesByModel = new WeakMap<ModelTraits, ModelRules>()
+const rulesByModel = new WeakMap<ModelTraits, { readonly family: ModelFamily; readonly rules: readonly Rule[] }>()
 
 /** Chosen once for each model: most rules concern other models. */
-function rulesOf(model: ModelTraits): ModelRules {
+function rulesOf(model: ModelTraits) {
   let chosen = rulesByModel.get(model)
   if (chosen === undefined) {
     const family = modelFamily(model)
@@ -69,8 +57,11 @@ function rulesOf(model: ModelTraits): ModelRules {
   return chosen
 }
 
-/** Adapts a request to the routed model and to earlier refusals by upstream. */
-export function adaptRequest(request: ChatRequest, { model, learnedRefusals }: EncodeContext): Adapted {
+/**
+ * Adapts a request to the routed model and to earlier refusals by upstream. Returns a copy: members that no rule changed
+ * are identical values, removed ones are undefined.
+ */
+export function adaptRequest(request: ChatRequest, { model, learnedRefusals }: EncodeContext) {
   const { family, rules: applicable } = rulesOf(model)
   const target = { traits: model, family, learnedRefusals }
   const warnings: Warning[] = []

@@ -1,6 +1,6 @@
 import { isObject } from '../../../../json/json.ts'
 import type { ChatMessage, ChatRequest } from '../../wire.ts'
-import { counted, mapMessages, type Outcome } from '../../map-messages.ts'
+import { counted, mapMessages, type Outcome } from '../../request-changes.ts'
 import type { Rule, RuleModel, Target } from './rule.ts'
 
 /** Other values make Kimi repeat itself without end. */

@@ -11,7 +11,7 @@ import type { Warning, WarningCode } from '../../../warning.ts'
 import { isClaudeFrom, type ModelFamily } from '../../../parts/model-family.ts'
 import { isSealed, openOpaque, vendorOf } from '../../../parts/opaque-envelope.ts'
 import type { Opaque } from '../../../turn.ts'
-import { counted, mapMessages, type Outcome } from '../../map-messages.ts'
+import { counted, mapMessages, type Outcome } from '../../request-changes.ts'
 import { firstWarnings, type Rule, type RuleModel, type Target } from './rule.ts'
 
 interface MessageRow {

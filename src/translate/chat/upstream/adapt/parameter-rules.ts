@@ -2,7 +2,7 @@ import { clampEffort, isEffort } from '../../../parts/effort.ts'
 import { isClaudeFrom, isReasoningGpt } from '../../../parts/model-family.ts'
 import type { ChatRequest } from '../../wire.ts'
 import { RENAMES_CAP } from '../learned-refusals.ts'
-import type { Outcome } from '../../map-messages.ts'
+import type { Outcome } from '../../request-changes.ts'
 import type { Rule, RuleModel, Target } from './rule.ts'
 
 /**

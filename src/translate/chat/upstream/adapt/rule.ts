@@ -1,7 +1,7 @@
 import type { ModelTraits } from '../../../model-traits.ts'
 import type { ModelFamily } from '../../../parts/model-family.ts'
 import type { Warning } from '../../../warning.ts'
-import type { Outcome } from '../../map-messages.ts'
+import type { Outcome } from '../../request-changes.ts'
 import type { ChatRequest } from '../../wire.ts'
 
 export interface RuleModel {

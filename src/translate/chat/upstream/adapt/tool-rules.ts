@@ -1,7 +1,6 @@
 import { isObject, type JsonObject } from '../../../../json/json.ts'
 import { refuseTooManyTools } from '../../../parts/shared-checks.ts'
-import { withTools } from '../../legacy-functions.ts'
-import { counted, type Outcome } from '../../map-messages.ts'
+import { withTools, counted, type Outcome } from '../../request-changes.ts'
 import type { ChatRequest } from '../../wire.ts'
 import type { Rule } from './rule.ts'
 
@@ -38,13 +37,12 @@ function stripToolSchemas(request: ChatRequest): Outcome | undefined {
   const tools = request.tools?.map((tool, at) => {
     const definition = tool.function
     if (!definition?.parameters) return tool
-    const stripped = stripSchema(definition.parameters)
-    const { schema, removed } = stripped
+    const { schema, removed, loosened: isLooser } = stripSchema(definition.parameters)
     if (removed.length === 0) return tool
     const field = `tools.${at}.function.parameters`
     touched.push(field)
     for (const keyword of removed) keywords.add(keyword)
-    if (stripped.loosened) loosened ??= field
+    if (isLooser) loosened ??= field
     return { ...tool, function: { ...definition, parameters: schema } }
   })
   const field = loosened ?? touched[0]
@@ -52,13 +50,6 @@ function stripToolSchemas(request: ChatRequest): Outcome | undefined {
   const code = loosened === undefined ? 'adapted' : 'schema_simplified'
   const detail = `Gemini does not support ${[...keywords].join(', ')}; ${counted('dropped', touched.length)}`
   return { patch: { tools }, warnings: [{ code, field, detail }] }
-}
-
-export interface StrippedSchema {
-  readonly schema: JsonObject
-  readonly removed: readonly string[]
-  /** A removed keyword constrained values, so the model may call with more than the schema allowed. */
-  readonly loosened: boolean
 }
 
 /** Keywords Gemini refuses (docs/copilot-wire.md, "Parameters by model"), and whether one constrains values. */
@@ -77,9 +68,10 @@ const MAP_KEYWORDS = new Set(['properties', 'patternProperties', 'dependentSchem
 
 /**
  * A copy of a tool's parameters without the keywords Gemini refuses; `const` becomes an `enum` of one. Values that are no
- * schema (`default`, `enum`, `examples`) and unknown keywords stay.
+ * schema (`default`, `enum`, `examples`) and unknown keywords stay. `loosened` if a removed keyword constrained values, so
+ * that the model may call with more than the schema allowed.
  */
-export function stripSchema(parameters: JsonObject): StrippedSchema {
+export function stripSchema(parameters: JsonObject) {
   const removed = new Set<string>()
   let loosened = false
 

@@ -4,8 +4,7 @@ import { learnTemplate, matchTemplate, precedesLearning, renderMatch } from '../
 import { isFilled, isObject } from '../../../../json/json.ts'
 import { isBlank, mergeExtras } from '../../extras.ts'
 import type { WireChoice, WireChunk, WireDelta } from '../../wire.ts'
-import { noteReason } from './finish.ts'
-import { hasIdentity } from './state.ts'
+import { hasIdentity, noteReason } from './state.ts'
 import type { NormalisedChunk, NormaliserState } from './state.ts'
 import { normaliseToolCalls } from './tool-calls.ts'
 

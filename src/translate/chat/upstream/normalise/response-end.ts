@@ -1,17 +1,12 @@
 import { countOf, isFilled, isObject, objectsOf } from '../../../../json/json.ts'
 import type { FinishReason, WireChunk, WireDelta } from '../../wire.ts'
 
-/** The final event of a stream that ends in the Responses dialect, converted to Chat Completions. */
-export interface ResponseEnd {
-  /** Identity and usage of the reply, as a chunk without a choice. */
-  readonly chunk: WireChunk
-  /** The answer in one delta; no keys if `output` is empty. */
-  readonly delta: WireDelta
-  readonly reason: FinishReason
-}
-
-/** Reads `response.completed` or `response.incomplete`. Source: OpenAI API reference, Responses, 2026-11. */
-export function readResponseEnd({ response: value, copilot_usage: beside }: WireChunk): ResponseEnd {
+/**
+ * Converts the final event of a stream that ends in the Responses dialect, `response.completed` or `response.incomplete`,
+ * to a chunk without a choice (identity and usage of the reply), the answer in one delta (no keys if `output` is empty)
+ * and the finish reason. Source: OpenAI API reference, Responses, 2026-11.
+ */
+export function readResponseEnd({ response: value, copilot_usage: beside }: WireChunk) {
   const response = isObject(value) ? value : {}
   const { id, created_at: created, model, usage, copilot_usage: copilotUsage, incomplete_details: details } = response
   return {

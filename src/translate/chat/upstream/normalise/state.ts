@@ -111,3 +111,10 @@ export function completeIdentity({ identity, seed }: NormaliserState): void {
 export function hasIdentity({ identity: { id, object, created, model } }: NormaliserState, chunk: WireChunk): boolean {
   return chunk.id === id && id !== '' && chunk.object === object && chunk.created === created && chunk.model === model
 }
+
+/** Stores the finish reason of a choice. A filter wins over a limit, and a limit over any other reason. */
+export function noteReason({ reasons }: NormaliserState, choice: number, reason: string): void {
+  const before = reasons.get(choice)
+  if (before === 'content_filter' || (before === 'length' && reason !== 'content_filter')) return
+  reasons.set(choice, reason)
+}

@@ -1,5 +1,6 @@
 import { Fault } from '../../../../errors.ts'
 import { type ArgumentScan, scanArguments, startArgumentScan } from '../../../parts/argument-scan.ts'
+import { parseIfJson } from '../../../parts/json-body.ts'
 import { isFilled, isObject, stringify } from '../../../../json/json.ts'
 import type { WireFunction, WireToolCall } from '../../wire.ts'
 
@@ -101,7 +102,9 @@ export function closeToolCalls(state: ToolCalls, truncated: boolean): WireToolCa
 
 /** Whether every call so far could be executed. Whitespace alone counts as no arguments. */
 export function areToolCallsComplete(state: ToolCalls): boolean {
-  return state.seen.every((call) => call.kind === 'custom' || call.arguments.trim() === '' || isJson(call.arguments))
+  return state.seen.every(
+    (call) => call.kind === 'custom' || call.arguments.trim() === '' || parseIfJson(call.arguments) !== undefined,
+  )
 }
 
 /** Whether the arguments of the call with this index are a complete object. */
@@ -211,15 +214,6 @@ function isWritten(
     body.name === name &&
     body[pieceKey(kind)] === piece
   )
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 function readEntry(wire: WireToolCall, choice: number): ToolEntry {

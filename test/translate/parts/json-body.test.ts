@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.ts'
 import { expect, test } from 'vitest'
-import { jsonFaultAt, lineAndColumn } from '../../../src/translate/parts/json-fault.ts'
+import { jsonFaultAt, lineAndColumn } from '../../../src/translate/parts/json-body.ts'
 
 test.each([
   ['{a', 1],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { editAt, removeAt, stepsOf } from '../../../src/translate/parts/json-path.ts'
+import { editAt, removeAt, stepsOf } from '../../src/translate/learned-refusals.ts'
 
 test.each([
   ['novelty', 'novelty'],
