@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 /** Their `vi.mock` would reach the other files of a worker, or come too late for a module that is loaded already. */
-const mocking = ['http/api-keys', 'workspace/swapped-folder', 'workspace/ripgrep'].map((name) => `test/${name}.test.ts`)
+const mocking = ['http/access/api-keys', 'workspace/swapped-folder', 'workspace/ripgrep'].map(
+  (name) => `test/${name}.test.ts`,
+)
 
 /** On Linux a folder in memory, if it has room and may have programs: a disk takes milliseconds to sync a file. */
 function temporaryFolder(): string {

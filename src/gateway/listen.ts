@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import nodeProcess from 'node:process'
 import type { Duplex } from 'node:stream'
 import { acceptAlso } from '../http/connections.ts'
-import { checkOrigin, hasOneAuthority } from '../http/origin-policy.ts'
+import { checkOrigin, hasOneAuthority } from '../http/access/origin-policy.ts'
 import { acceptHandshake, type Connection, type ConnectionEvents } from '../websocket/connection.ts'
 import { closeCodes } from './protocol.ts'
 

@@ -1,6 +1,6 @@
 import { fileActions } from '../agent/file-actions.ts'
 import type { Config } from '../config/schema.ts'
-import { createFailedKeys } from '../http/failed-keys.ts'
+import { createFailedKeys } from '../http/access/failed-keys.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { Workspaces } from '../sessions/workspaces.ts'
 import { modelName } from '../tools/foreign-tools.ts'

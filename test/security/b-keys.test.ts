@@ -64,16 +64,16 @@ test('B02 keys are compared in one place, by digest and in constant time', async
     const found = await Promise.all(names.map(async (name) => pattern.test(await readFile(join(src, name), 'utf8'))))
     return names.filter((_name, at) => found[at]).toSorted()
   }
-  expect(await filesWith(/\btimingSafeEqual\b/)).toContain('http/api-keys.ts')
-  expect(await filesWith(/\bfindKey\(/)).toEqual(['http/api-keys.ts', 'http/guards.ts'])
+  expect(await filesWith(/\btimingSafeEqual\b/)).toContain('http/access/api-keys.ts')
+  expect(await filesWith(/\bfindKey\(/)).toEqual(['http/access/api-keys.ts', 'http/access/guards.ts'])
   // Who else has the keys in hand shows, counts or sends one, and compares none with what came in.
   expect((await filesWith(/\bpresentedKeys\(/)).filter((name) => name !== 'http/serve.ts')).toEqual([
-    'http/api-keys.ts',
-    'http/guards.ts',
+    'http/access/api-keys.ts',
+    'http/access/guards.ts',
     // Hashes the key, which has been checked, to keep the session of an MCP client to that key.
     'mcp/server/route.ts',
   ])
-  const source = await readFile(join(src, 'http/api-keys.ts'), 'utf8')
+  const source = await readFile(join(src, 'http/access/api-keys.ts'), 'utf8')
   const [findKey] = /^export function findKey.*?^}$/ms.exec(source) ?? []
   expect(findKey).toMatch(/\btimingSafeEqual\(digest, key\.digest\)/)
   // Nothing else is compared in there, and nothing leaves early.

@@ -1,7 +1,7 @@
 import type { FastifyInstance, HTTPMethods } from 'fastify'
-import { editDistance } from '../config/near-match.ts'
-import { Fault } from '../errors.ts'
-import type { DialectId } from '../translate/dialect.ts'
+import { editDistance } from '../../config/near-match.ts'
+import { Fault } from '../../errors.ts'
+import type { DialectId } from '../../translate/dialect.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { ServerResponse } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { makeFolder } from '../tools/session.ts'
-import { openProxy } from './harness.ts'
-import type { Proxy } from './harness.ts'
-import { eventsUntil, listen, postMessage } from './session-client.ts'
+import { makeFolder } from '../../tools/session.ts'
+import { openProxy } from '../harness.ts'
+import type { Proxy } from '../harness.ts'
+import { eventsUntil, listen, postMessage } from '../session-client.ts'
 
 async function openWorkspace(file = ''): Promise<Proxy> {
   return openProxy({ file: `workspaces: [{ path: ${await makeFolder()}, name: app }]\n${file}` })

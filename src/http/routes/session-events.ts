@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import type { ServerResponse } from 'node:http'
 import { crc32 } from 'node:zlib'
-import { Fault } from '../errors.ts'
-import type { Payload } from '../sessions/event-hub.ts'
-import type { Companion } from '../sessions/open-companion.ts'
-import { flatHeaders } from './serve.ts'
+import { Fault } from '../../errors.ts'
+import type { Payload } from '../../sessions/event-hub.ts'
+import type { Companion } from '../../sessions/open-companion.ts'
+import { flatHeaders } from '../serve.ts'
 
 export interface SessionEventsDeps {
   readonly companion: () => Promise<Companion | undefined>

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { waitFor } from '../auth/shared-fetch.ts'
-import { createLruMap } from '../cache/lru-map.ts'
-import { Fault } from '../errors.ts'
+import { waitFor } from '../../auth/shared-fetch.ts'
+import { createLruMap } from '../../cache/lru-map.ts'
+import { Fault } from '../../errors.ts'
 
 export interface RateRule {
   readonly perMinute: number

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createFailedKeys } from '../../src/http/failed-keys.ts'
-import type { FailedKeys } from '../../src/http/failed-keys.ts'
+import { createFailedKeys } from '../../../src/http/access/failed-keys.ts'
+import type { FailedKeys } from '../../../src/http/access/failed-keys.ts'
 
 const minuteMs = 60_000
 

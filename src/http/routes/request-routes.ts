@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Fault } from '../errors.ts'
-import { redactText } from '../redaction/redact.ts'
-import { maxRequests } from '../usage/requests.ts'
-import type { RequestFilter, RequestList } from '../usage/requests.ts'
+import { Fault } from '../../errors.ts'
+import { redactText } from '../../redaction/redact.ts'
+import { maxRequests } from '../../usage/requests.ts'
+import type { RequestFilter, RequestList } from '../../usage/requests.ts'
 
 export interface RequestRouteDeps {
   readonly requests: Pick<RequestList, 'list' | 'find'>

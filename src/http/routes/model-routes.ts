@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Config } from '../config/schema.ts'
-import { Fault } from '../errors.ts'
-import type { ListedModel } from '../models/catalogue.ts'
-import type { ModelRegistry } from '../models/registry.ts'
+import type { Config } from '../../config/schema.ts'
+import { Fault } from '../../errors.ts'
+import type { ListedModel } from '../../models/catalogue.ts'
+import type { ModelRegistry } from '../../models/registry.ts'
 import {
   renderAnthropicList,
   renderAnthropicModel,
   renderCodexCatalogue,
   renderModel,
   renderModelList,
-} from '../models/render.ts'
-import type { ModelPage } from '../models/render.ts'
-import { keyRefusal } from '../pipeline/route-model.ts'
+} from '../../models/render.ts'
+import type { ModelPage } from '../../models/render.ts'
+import { keyRefusal } from '../../pipeline/route-model.ts'
 
 type ModelRequest = FastifyRequest<{ Params: { '*': string } }>
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { makeFolder } from '../tools/session.ts'
-import { openProxy } from './harness.ts'
-import type { Proxy } from './harness.ts'
-import { eventsUntil, listen, postMessage } from './session-client.ts'
+import { makeFolder } from '../../tools/session.ts'
+import { openProxy } from '../harness.ts'
+import type { Proxy } from '../harness.ts'
+import { eventsUntil, listen, postMessage } from '../session-client.ts'
 
 const key = 'key-of-this-test'
 const asKey = { authorization: `Bearer ${key}` }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { chatBody } from './client.ts'
-import type { SmallAsk, SmallReply } from './client.ts'
-import { openProxy } from './harness.ts'
-import { openInMemory } from './in-memory.ts'
+import { chatBody } from '../client.ts'
+import type { SmallAsk, SmallReply } from '../client.ts'
+import { openProxy } from '../harness.ts'
+import { openInMemory } from '../in-memory.ts'
 
 interface Surface {
   readonly send: (path: string, ask?: SmallAsk) => Promise<SmallReply>

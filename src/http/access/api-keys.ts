@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { namedApiKeys } from '../config/api-keys.ts'
-import { keysInSubprotocols } from '../websocket/subprotocol.ts'
+import { namedApiKeys } from '../../config/api-keys.ts'
+import { keysInSubprotocols } from '../../websocket/subprotocol.ts'
 
 /** One of `server.api-keys`, as a digest to compare with. */
 export interface ApiKey {

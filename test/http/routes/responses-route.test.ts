@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { dataOf } from './client.ts'
-import type { Reply } from './client.ts'
-import { openProxy } from './harness.ts'
-import type { Proxy } from './harness.ts'
+import { dataOf } from '../client.ts'
+import type { Reply } from '../client.ts'
+import { openProxy } from '../harness.ts'
+import type { Proxy } from '../harness.ts'
 
 type Json = Readonly<Record<string, unknown>>
 

@@ -1,4 +1,4 @@
-import { createLruMap } from '../cache/lru-map.ts'
+import { createLruMap } from '../../cache/lru-map.ts'
 
 export interface FailedKeys {
   /**

@@ -1,9 +1,9 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
-import { textReply } from '../../src/demo/outcome.ts'
-import type { UsageTotals } from '../../src/usage/periods.ts'
-import { saying } from './client.ts'
-import { openProxy } from './harness.ts'
+import { textReply } from '../../../src/demo/outcome.ts'
+import type { UsageTotals } from '../../../src/usage/periods.ts'
+import { saying } from '../client.ts'
+import { openProxy } from '../harness.ts'
 
 test('readiness follows the login', async () => {
   const { send, chat } = await openProxy()

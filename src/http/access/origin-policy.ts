@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIPv4, isIPv6 } from 'node:net'
-import { rememberResults } from '../cache/remember-results.ts'
-import { isLoopbackHost } from '../config/loopback.ts'
+import { rememberResults } from '../../cache/remember-results.ts'
+import { isLoopbackHost } from '../../config/loopback.ts'
 
 export interface OriginPolicyOptions {
   /** The address the daemon is bound to, as configured; allowed as a Host unless it is a wildcard. */

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { createLruMap } from '../cache/lru-map.ts'
+import { createLruMap } from '../../cache/lru-map.ts'
 import type { ApiKey } from './api-keys.ts'
 import { holdsKey } from './api-keys.ts'
 

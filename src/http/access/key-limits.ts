@@ -1,7 +1,7 @@
-import { keyLimitsOf } from '../config/api-keys.ts'
-import type { Config } from '../config/schema.ts'
-import { Fault } from '../errors.ts'
-import type { UsageRecorder } from '../usage/recorder.ts'
+import { keyLimitsOf } from '../../config/api-keys.ts'
+import type { Config } from '../../config/schema.ts'
+import { Fault } from '../../errors.ts'
+import type { UsageRecorder } from '../../usage/recorder.ts'
 
 export interface CreditLimit {
   /**

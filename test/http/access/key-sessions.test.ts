@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { prepareKeys } from '../../src/http/api-keys.ts'
-import type { ApiKey } from '../../src/http/api-keys.ts'
-import { createKnownCallers } from '../../src/http/key-sessions.ts'
+import { prepareKeys } from '../../../src/http/access/api-keys.ts'
+import type { ApiKey } from '../../../src/http/access/api-keys.ts'
+import { createKnownCallers } from '../../../src/http/access/key-sessions.ts'
 
 function keyOf(text: string): ApiKey {
   const [key] = prepareKeys([text])

@@ -1,6 +1,6 @@
-import { fc } from '../fast-check.ts'
+import { fc } from '../../fast-check.ts'
 import { expect, test } from 'vitest'
-import { createRateLimit } from '../../src/http/rate-limit.ts'
+import { createRateLimit } from '../../../src/http/access/rate-limit.ts'
 
 /** A limit with a manual clock; `ask` returns the seconds to wait, or 0. */
 function limitAt(perMinute: number, most?: number) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { addressIdentity } from '../../src/http/caller-identity.ts'
+import { addressIdentity } from '../../../src/http/access/caller-identity.ts'
 
 test.each([
   ['127.0.0.1', 'address 127.0.0.1'],

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Fault } from '../errors.ts'
-import { createChatCaller } from '../translate/chat/caller/dialect.ts'
-import { callerDialects, upstreamDialects } from '../translate/dialects.ts'
-import { decodeEmbeddingsRequest } from '../translate/embeddings.ts'
-import type { StoredResponse } from '../translate/reply-memory.ts'
-import { decodeCountRequest } from '../translate/messages/caller/decode-request.ts'
-import { countRequestBody, estimateTokens } from '../translate/messages/count-tokens.ts'
-import { callModel, createServe, creditsHeader } from './serve.ts'
-import type { ModelRouteDeps } from './serve.ts'
+import { Fault } from '../../errors.ts'
+import { createChatCaller } from '../../translate/chat/caller/dialect.ts'
+import { callerDialects, upstreamDialects } from '../../translate/dialects.ts'
+import { decodeEmbeddingsRequest } from '../../translate/embeddings.ts'
+import type { StoredResponse } from '../../translate/reply-memory.ts'
+import { decodeCountRequest } from '../../translate/messages/caller/decode-request.ts'
+import { countRequestBody, estimateTokens } from '../../translate/messages/count-tokens.ts'
+import { callModel, createServe, creditsHeader } from '../serve.ts'
+import type { ModelRouteDeps } from '../serve.ts'
 
 /** The routes that call a model. OpenAI's routes also work without `/v1`, for clients with the bare origin as base URL. */
 export function registerDialectRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {

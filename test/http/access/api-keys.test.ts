@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type * as Crypto from 'node:crypto'
 import { expect, test, vi } from 'vitest'
-import { findKey, holdsKey, prepareKeys, presentedKeys } from '../../src/http/api-keys.ts'
+import { findKey, holdsKey, prepareKeys, presentedKeys } from '../../../src/http/access/api-keys.ts'
 
 vi.mock('node:crypto', async (original) => {
   const crypto = await original<typeof Crypto>()

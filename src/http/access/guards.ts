@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Fault } from '../errors.ts'
+import { Fault } from '../../errors.ts'
 import { findKey, prepareKeys, presentedKeys } from './api-keys.ts'
 import type { ApiKey } from './api-keys.ts'
 import { addressIdentity } from './caller-identity.ts'

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { createCreditLimit } from '../../src/http/key-limits.ts'
-import { createRateLimit } from '../../src/http/rate-limit.ts'
-import type { Config } from '../../src/config/schema.ts'
-import { loaded } from '../config/loading.ts'
-import { saying } from './client.ts'
-import { chatsOf, openProxy } from './harness.ts'
+import { createCreditLimit } from '../../../src/http/access/key-limits.ts'
+import { createRateLimit } from '../../../src/http/access/rate-limit.ts'
+import type { Config } from '../../../src/config/schema.ts'
+import { loaded } from '../../config/loading.ts'
+import { saying } from '../client.ts'
+import { chatsOf, openProxy } from '../harness.ts'
 
 const hashOf = (key: string): string => createHash('sha256').update(key).digest('hex')
 const laptop = { authorization: 'Bearer laptop-key' }

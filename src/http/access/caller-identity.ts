@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { isIPv6 } from 'node:net'
-import { canonicalHost } from '../config/loopback.ts'
+import { canonicalHost } from '../../config/loopback.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
