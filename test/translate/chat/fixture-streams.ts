@@ -55,7 +55,7 @@ export interface Streamed {
   readonly usage: unknown
 }
 
-/** Runs upstream's bytes through decoder and reply, the way `http/reply.ts` does. */
+/** Runs upstream's bytes through decoder and reply, as the pipeline does. */
 export function stream(chunks: Iterable<Uint8Array>, seed = seedOf({ usage: true })): Streamed {
   const decoder = createSseDecoder()
   const reply = chatUpstream.createStream(seed)

@@ -89,7 +89,7 @@ export interface Streamed {
   readonly record: ReturnType<typeof remembered>['record']
 }
 
-/** Runs upstream's bytes through decoder and reply, and ends a reply that fails, the way `http/reply.ts` does. */
+/** Runs upstream's bytes through decoder and reply, and ends a reply that fails, as the pipeline does. */
 export function stream(wire: string | readonly Uint8Array[], from = seed): Streamed {
   const decoder = createSseDecoder()
   const reply = responsesUpstream.createStream(from)
