@@ -1,4 +1,4 @@
-import { parseScript } from './script.ts'
+import { parseScript } from './answer/script.ts'
 
 interface MarkerRow {
   readonly name: string

@@ -1,5 +1,5 @@
-import { fingerprint, noise, sealed } from '../../src/demo/opaque-text.ts'
-import type { OpaqueKind } from '../../src/demo/opaque-text.ts'
+import { fingerprint, noise, sealed } from '../../src/demo/answer/opaque-text.ts'
+import type { OpaqueKind } from '../../src/demo/answer/opaque-text.ts'
 
 /** Size of the MAC at the start of a text (`sealed`). */
 const MAC_BYTES = 32

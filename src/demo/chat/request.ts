@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { optional } from '../inference.ts'
-import { imageOfUrl } from '../conversation.ts'
-import type { AnswerFormat, Conversation, HistoryEntry } from '../conversation.ts'
+import { imageOfUrl } from '../answer/conversation.ts'
+import type { AnswerFormat, Conversation, HistoryEntry } from '../answer/conversation.ts'
 
 const part = z.looseObject({
   type: z.string(),

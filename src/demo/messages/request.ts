@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { imageOfBase64 } from '../conversation.ts'
-import type { Conversation, HistoryEntry, SeenImage } from '../conversation.ts'
+import { imageOfBase64 } from '../answer/conversation.ts'
+import type { Conversation, HistoryEntry, SeenImage } from '../answer/conversation.ts'
 import { optional } from '../inference.ts'
 
 const innerBlock = z.looseObject({

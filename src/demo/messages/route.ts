@@ -1,4 +1,4 @@
-import { lacksReplay } from '../conversation.ts'
+import { lacksReplay } from '../answer/conversation.ts'
 import { anthropicFailure } from '../failures.ts'
 import { answerInference, parseRequest, servingModel } from '../inference.ts'
 import type { Checks, InferenceCall, InferenceRoute } from '../inference.ts'

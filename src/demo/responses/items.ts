@@ -1,5 +1,5 @@
-import type { Answer, AnswerCall } from '../answer.ts'
-import { fragments } from '../frames.ts'
+import type { Answer, AnswerCall } from '../answer/answer.ts'
+import { fragments } from '../answer/frames.ts'
 import type { ResponsesRequest } from './request.ts'
 
 export type Fields = Readonly<Record<string, unknown>>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { imageOfUrl } from '../conversation.ts'
-import type { Conversation, OfferedTool, HistoryEntry, SeenImage } from '../conversation.ts'
+import { imageOfUrl } from '../answer/conversation.ts'
+import type { Conversation, OfferedTool, HistoryEntry, SeenImage } from '../answer/conversation.ts'
 import { optional } from '../inference.ts'
 
 const part = z.looseObject({

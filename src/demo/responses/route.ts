@@ -1,6 +1,6 @@
-import { lacksReplay } from '../conversation.ts'
+import { lacksReplay } from '../answer/conversation.ts'
 import { openaiFailure } from '../failures.ts'
-import { FAILURE_MESSAGE } from '../frames.ts'
+import { FAILURE_MESSAGE } from '../answer/frames.ts'
 import { answerInference } from '../inference.ts'
 import type { Checks, InferenceCall, InferenceRoute } from '../inference.ts'
 import type { Outcome } from '../outcome.ts'

@@ -1,8 +1,8 @@
-import type { Answer } from '../answer.ts'
-import { namedFrame, outputTokens, readable } from '../frames.ts'
-import type { Frames } from '../frames.ts'
+import type { Answer } from '../answer/answer.ts'
+import { namedFrame, outputTokens, readable } from '../answer/frames.ts'
+import type { Frames } from '../answer/frames.ts'
 import type { InferenceSubject } from '../inference.ts'
-import { issueOpaque } from '../opaque-text.ts'
+import { issueOpaque } from '../answer/opaque-text.ts'
 import {
   cachedTokens,
   callItem,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { issueOpaque } from '../../../src/demo/opaque-text.ts'
+import { issueOpaque } from '../../../src/demo/answer/opaque-text.ts'
 import { openOpaque } from '../opaque-text.ts'
 
 /** Opaque values of the model that it accepts back. */

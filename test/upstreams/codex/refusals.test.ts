@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { issueOpaque } from '../../../src/demo/opaque-text.ts'
+import { issueOpaque } from '../../../src/demo/answer/opaque-text.ts'
 import {
   ask,
   askWithKey,

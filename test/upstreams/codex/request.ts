@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Conversation } from '../../../src/demo/conversation.ts'
+import type { Conversation } from '../../../src/demo/answer/conversation.ts'
 import { describeIssue } from '../../../src/demo/inference.ts'
 import type { Pace, Parsed } from '../../../src/demo/inference.ts'
 import type { Markers } from '../../../src/demo/markers.ts'

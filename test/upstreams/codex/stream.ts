@@ -1,7 +1,7 @@
-import type { Answer, AnswerCall } from '../../../src/demo/answer.ts'
-import { namedFrame, outputTokens, readable } from '../../../src/demo/frames.ts'
-import type { Frames } from '../../../src/demo/frames.ts'
-import { noise } from '../../../src/demo/opaque-text.ts'
+import type { Answer, AnswerCall } from '../../../src/demo/answer/answer.ts'
+import { namedFrame, outputTokens, readable } from '../../../src/demo/answer/frames.ts'
+import type { Frames } from '../../../src/demo/answer/frames.ts'
+import { noise } from '../../../src/demo/answer/opaque-text.ts'
 import {
   cachedTokens,
   callItem,

@@ -1,4 +1,4 @@
-import type { Conversation, SeenImage } from '../../../src/demo/conversation.ts'
+import type { Conversation, SeenImage } from '../../../src/demo/answer/conversation.ts'
 import { failure, invalidBody } from '../../../src/demo/failures.ts'
 import { LARGEST_IMAGE } from '../../../src/demo/models.ts'
 import type { DemoModel } from '../../../src/demo/models.ts'

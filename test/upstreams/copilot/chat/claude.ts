@@ -1,4 +1,4 @@
-import type { Answer } from '../../../../src/demo/answer.ts'
+import type { Answer } from '../../../../src/demo/answer/answer.ts'
 import { copilotUsage } from '../../../../src/demo/usage.ts'
 import {
   frame,
@@ -8,7 +8,7 @@ import {
   opaque,
   outputTokens,
   readable,
-} from '../../../../src/demo/frames.ts'
+} from '../../../../src/demo/answer/frames.ts'
 import type { ChatProfile, ReplySeed } from './profile.ts'
 
 /**

@@ -1,6 +1,13 @@
-import type { Answer } from '../../../../src/demo/answer.ts'
+import type { Answer } from '../../../../src/demo/answer/answer.ts'
 import { copilotUsage } from '../../../../src/demo/usage.ts'
-import { frame, fragments, frameTemplate, midStreamError, outputTokens, readable } from '../../../../src/demo/frames.ts'
+import {
+  frame,
+  fragments,
+  frameTemplate,
+  midStreamError,
+  outputTokens,
+  readable,
+} from '../../../../src/demo/answer/frames.ts'
 import type { ChatProfile, ReplySeed } from './profile.ts'
 
 const SAFE = {

@@ -1,12 +1,12 @@
-import type { Answer } from '../../../../src/demo/answer.ts'
-import { fragments, frame, namedFrame } from '../../../../src/demo/frames.ts'
-import type { Frames } from '../../../../src/demo/frames.ts'
+import type { Answer } from '../../../../src/demo/answer/answer.ts'
+import { fragments, frame, namedFrame } from '../../../../src/demo/answer/frames.ts'
+import type { Frames } from '../../../../src/demo/answer/frames.ts'
 import type { InferenceSubject } from '../../../../src/demo/inference.ts'
 import { numberOf } from '../../../../src/demo/markers.ts'
 import { blocksOf } from '../../../../src/demo/messages/request.ts'
 import type { Block, MessagesRequest } from '../../../../src/demo/messages/request.ts'
 import { encodeMessages } from '../../../../src/demo/messages/stream.ts'
-import { issueOpaque } from '../../../../src/demo/opaque-text.ts'
+import { issueOpaque } from '../../../../src/demo/answer/opaque-text.ts'
 import { openOpaque } from '../../opaque-text.ts'
 
 type Subject = InferenceSubject<MessagesRequest>

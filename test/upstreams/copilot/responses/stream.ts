@@ -1,8 +1,8 @@
-import type { Answer } from '../../../../src/demo/answer.ts'
-import { FAILURE_MESSAGE, namedFrame, readable } from '../../../../src/demo/frames.ts'
-import type { Frames } from '../../../../src/demo/frames.ts'
+import type { Answer } from '../../../../src/demo/answer/answer.ts'
+import { FAILURE_MESSAGE, namedFrame, readable } from '../../../../src/demo/answer/frames.ts'
+import type { Frames } from '../../../../src/demo/answer/frames.ts'
 import type { InferenceSubject } from '../../../../src/demo/inference.ts'
-import { issueOpaque, noise } from '../../../../src/demo/opaque-text.ts'
+import { issueOpaque, noise } from '../../../../src/demo/answer/opaque-text.ts'
 import { copilotUsage, quotaSnapshots } from '../../../../src/demo/usage.ts'
 import {
   callItem,

@@ -1,4 +1,4 @@
-import { fc } from '../fast-check.ts'
+import { fc } from '../../fast-check.ts'
 import { expect, test } from 'vitest'
 import {
   imageOfBase64,
@@ -7,8 +7,8 @@ import {
   lastImages,
   lastResults,
   promptOf,
-} from '../../src/demo/conversation.ts'
-import type { Conversation, HistoryEntry } from '../../src/demo/conversation.ts'
+} from '../../../src/demo/answer/conversation.ts'
+import type { Conversation, HistoryEntry } from '../../../src/demo/answer/conversation.ts'
 
 function of(...history: readonly HistoryEntry[]): Conversation {
   return {

@@ -1,4 +1,4 @@
-import { isObject } from '../json/json.ts'
+import { isObject } from '../../json/json.ts'
 type Schema = Readonly<Record<string, unknown>>
 
 /** Limit for deep or recursive schemas. */

@@ -1,7 +1,7 @@
-import { fc } from '../fast-check.ts'
+import { fc } from '../../fast-check.ts'
 import { expect, test } from 'vitest'
-import { issueOpaque } from '../../src/demo/opaque-text.ts'
-import { itemId, openOpaque } from '../upstreams/opaque-text.ts'
+import { issueOpaque } from '../../../src/demo/answer/opaque-text.ts'
+import { itemId, openOpaque } from '../../upstreams/opaque-text.ts'
 
 test('opens what it issued, for its own kind and what it was bound to', () => {
   fc.assert(

@@ -1,5 +1,5 @@
 import type { Conversation } from './conversation.ts'
-import { parseMarkers } from './markers.ts'
+import { parseMarkers } from '../markers.ts'
 import { parseScript } from './script.ts'
 import type { ScriptStep } from './script.ts'
 

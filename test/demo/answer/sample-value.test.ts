@@ -1,6 +1,6 @@
-import { fc } from '../fast-check.ts'
+import { fc } from '../../fast-check.ts'
 import { expect, test } from 'vitest'
-import { sampleValue } from '../../src/demo/sample-value.ts'
+import { sampleValue } from '../../../src/demo/answer/sample-value.ts'
 
 test.for<[string, unknown, unknown]>([
   ['a string named after its property', { properties: { path: { type: 'string' } } }, { path: 'example path' }],
