@@ -7,7 +7,7 @@ export interface Target {
   /** Whether the daemon checks the key. */
   readonly isKeyAsked: boolean
   readonly chosen: ChosenModels
-  /** The client's whole choice. */
+  /** All models that the client offers to its user. */
   readonly models: readonly ClientModel[]
 }
 

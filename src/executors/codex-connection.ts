@@ -90,7 +90,7 @@ export function connectCodex(deps: CodexConnectionDeps, { codex }: Config): Code
       idleMs: idleSeconds * 1000,
     },
   )
-  // Only Codex CLI ends Codex CLI's login.
+  // A login of Codex CLI ends when Codex CLI logs out, not when a record of this program is gone.
   const unwatch = codex.useCliLogin ? undefined : endOnLogout(requests, store, codexRecordId, loggedOut)
   return {
     credentials,

@@ -74,7 +74,7 @@ export async function withFileErrors<T>(message: (advice: string) => string, wor
     return await work()
   } catch (error) {
     const code = errnoOf(error)
-    // Names of the system only: Node's own codes have other forms, an abort's for example.
+    // Handles system errors only. Node's own codes, for example that of an abort, look different.
     if (!/^E[A-Z0-9]+$/.test(code)) throw error
     throw failure(message(adviceFor(code)), error)
   }
