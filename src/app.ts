@@ -1,3 +1,5 @@
+import { unkeyedCaller } from './config/caller.ts'
+import type { CallSource, CallerKey } from './config/caller.ts'
 import Fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ServerResponse } from 'node:http'
@@ -46,7 +48,6 @@ import { registerServersRoute } from './mcp/servers/route.ts'
 import type { ServersRouteDeps } from './mcp/servers/route.ts'
 import { registerPageFiles, sendPageFile } from './page/page-routes.ts'
 import { registerRpcRoute, rpcPath } from './rpc/route.ts'
-import type { Caller } from './rpc/route.ts'
 import type { Workspaces } from './sessions/workspaces.ts'
 import { receiveHandshakes } from './websocket/handshakes.ts'
 
@@ -79,7 +80,7 @@ export interface App {
    * Counts a request that a run makes by itself as one of its key, as soon as the rate limit allows it: a run cannot repeat
    * a refused request later, as a client can. @throws Fault `rate_limited` if too many wait; the signal's reason
    */
-  readonly admitTurn: (keyName: string | undefined, signal: AbortSignal) => Promise<void>
+  readonly admitTurn: (key: CallerKey | undefined, signal: AbortSignal) => Promise<void>
   /** Call after the configuration has changed. */
   readonly reconfigured: () => void
   /** Resolves when every request that runs or waits at the call has ended. */
@@ -175,8 +176,8 @@ export function buildApp(deps: AppDeps): App {
     companion,
     config: deps.config,
     lifetimes,
-    admit: ({ keyName, raw }: FastifyRequest, signal: AbortSignal) =>
-      admitCall({ keyName, address: raw.socket.remoteAddress }, signal),
+    admit: ({ caller, raw }: FastifyRequest, signal: AbortSignal) =>
+      admitCall({ caller, address: raw.socket.remoteAddress }, signal),
     uploadIdleMs: deadlines.uploadIdleMs,
   }
   const routes = collectRoutes(fastify)
@@ -190,6 +191,7 @@ export function buildApp(deps: AppDeps): App {
 
   function receive(request: FastifyRequest, reply: FastifyReply, next: (refusal?: Fault) => void): void {
     unused.markUsed(request.raw.socket)
+    request.caller = unkeyedCaller
     reply.header('x-request-id', request.id)
     // Anthropic's SDK reads `request-id`.
     if (request.routeOptions.config.dialect === 'messages') reply.header('request-id', request.id)
@@ -226,23 +228,23 @@ export function buildApp(deps: AppDeps): App {
     }
     throw unknownRoute(routes, request.method, request.url)
   })
-  fastify.decorateRequest('keyName', undefined)
+  fastify.decorateRequest('caller')
   fastify.decorateRequest('meter', undefined)
   fastify.addHook('onRequest', receive)
 
   /** Counts a call of a tool as a model request is counted. */
   async function admitCall(
-    { keyName, address }: Caller,
+    { caller: { key }, address }: CallSource,
     signal: AbortSignal,
     how: Config['server']['rateLimit'] = deps.config().server.rateLimit,
   ): Promise<void> {
     const { server } = deps.config()
-    const rule = rateRuleOf(server, keyName)
+    const rule = rateRuleOf(server, key?.name)
     if (rule === undefined) return
-    const caller = identityOf(keyName, address)
-    if (how === 'refuse') return rateLimit.count(caller, rule)
+    const identity = identityOf(key?.name, address)
+    if (how === 'refuse') return rateLimit.count(identity, rule)
     const maxWaiting = server.maxQueuedRequests - pipeline.admission.queued()
-    await rateLimit.wait(caller, rule, { maxWaiting, signal })
+    await rateLimit.wait(identity, rule, { maxWaiting, signal })
   }
 
   /** Ends the requests of removed keys with an error event, then closes their connections. */
@@ -253,7 +255,7 @@ export function buildApp(deps: AppDeps): App {
     const isRevoked = (response: ServerResponse) => sessions.isRevoked(response, keys)
     lifetimes.end(new Fault({ kind: 'key_required', problem: 'removed' }), isRevoked)
     for (const { closeRevoked } of [rpc, mcp]) {
-      closeRevoked((response, keyName) => keyName === undefined || isRevoked(response))
+      closeRevoked((response, { key, isOwner }) => (key === undefined && !isOwner) || isRevoked(response))
     }
     sessionEvents.endWhere((response) => sessions.isUnkeyed(response) || isRevoked(response))
     // Read the keys again: they may have changed meanwhile.
@@ -300,7 +302,7 @@ export function buildApp(deps: AppDeps): App {
     },
     address: () => addressOf(fastify),
     creditLimit: routeDeps.creditLimit,
-    admitTurn: (keyName, signal) => admitCall({ keyName, address: undefined }, signal, 'wait'),
+    admitTurn: (key, signal) => admitCall({ caller: { key, isOwner: false }, address: undefined }, signal, 'wait'),
     reconfigured() {
       pipeline.admission.limitsChanged()
       endRevoked()

@@ -155,8 +155,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   /** As `pipeline.runTurn`, within the limits of the key. */
   async function runWithinLimits(call: Parameters<typeof pipeline.runTurn>[0]): Promise<ModelAnswer> {
     // The message that began a run was counted when it came.
-    if (call.initiator === 'agent') await app.admitTurn(call.keyName, call.signal)
-    const leave = app.creditLimit.enter(call.keyName)
+    if (call.initiator === 'agent') await app.admitTurn(call.key, call.signal)
+    const leave = app.creditLimit.enter(call.key?.name)
     try {
       const answer = await pipeline.runTurn(call)
       return { ...answer, events: withEnd(answer.events, leave) }

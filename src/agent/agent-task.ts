@@ -1,3 +1,4 @@
+import type { CallerKey } from '../config/caller.ts'
 import type { Session } from '../tools/session.ts'
 import type { TurnItem } from '../translate/turn.ts'
 import type { AgentEvent, ApprovalDecision, FileCount } from './agent-event.ts'
@@ -19,7 +20,7 @@ export interface AgentTask {
   readonly initiator: 'user' | 'agent'
   /** Names the caller in the audit line, e.g. `agent:local`. */
   readonly caller: string
-  readonly keyName: string | undefined
+  readonly key: CallerKey | undefined
   readonly signal: AbortSignal
   /** Must be synchronous and cheap. */
   readonly emit: (event: AgentEvent) => void

@@ -1,3 +1,4 @@
+import type { CallerKey } from '../config/caller.ts'
 import { statusOf, toFault } from '../errors.ts'
 import { addToDraft, draftedItems, type DraftPart } from '../translate/fold-turn.ts'
 import { isPromptTooLong, wordError } from '../translate/parts/error-wording.ts'
@@ -11,7 +12,7 @@ export type RunTurn = (call: {
   readonly turn: Turn
   readonly model: string
   readonly signal: AbortSignal
-  readonly keyName?: string | undefined
+  readonly key?: CallerKey | undefined
   readonly initiator?: 'user' | 'agent' | undefined
 }) => Promise<{
   readonly model: { readonly id: string }

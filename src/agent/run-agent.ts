@@ -65,7 +65,7 @@ export async function runAgent(deps: AgentDeps, task: AgentTask): Promise<AgentO
 }
 
 async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promise<AgentOutcome> {
-  const { session, mode, settings, keyName } = task
+  const { session, mode, settings, key } = task
   await deps.tools.prepare?.(session)
   const toolSet = (): ToolSet => createToolSet(deps.tools, session, mode)
   const models = modelsOf(deps, task)
@@ -139,7 +139,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
       sessionId: session.id,
     })
     const onEvent = createFragments({ mode, isNative, step, emit: task.emit })
-    const call = { id: deps.randomId(), turn, model: model.name, signal, keyName, initiator }
+    const call = { id: deps.randomId(), turn, model: model.name, signal, key, initiator }
     // Encoding attachments of 10 MB takes 40 ms, so it gets its own turn of the event loop.
     await new Promise(setImmediate)
     const asked = await askModel(deps.runTurn, call, onEvent)
@@ -150,7 +150,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     const maxLength = promptBudget(model.contextTokens) * charactersPerToken * 0.7
     const request = userMessage(recordOf(items, boundary, maxLength))
     const turn = createTurn(requestItems(summaryPrompt(boundary), [request], false), { sessionId: session.id })
-    const call = { id: deps.randomId(), turn, model: model.name, signal, keyName, initiator: 'agent' as const }
+    const call = { id: deps.randomId(), turn, model: model.name, signal, key, initiator: 'agent' as const }
     const asked = await askModel(deps.runTurn, call, () => {})
     const answer = asked.ok ? asked.answer : undefined
     const text = answer?.text.trim() === '' ? undefined : answer?.text.trim()

@@ -61,7 +61,7 @@ export function createFaultHandler({ log, redact, metrics, requests, now, dateNo
       request.meter.answered(headersOf(error))
       request.meter.end(status)
     }
-    const isLimited = accessRefusals.has(error.kind) && request.keyName === undefined
+    const isLimited = accessRefusals.has(error.kind) && request.caller.key === undefined
     const suppressed = isLimited ? suppressedBefore(addressIdentity(request.raw.socket.remoteAddress)) : 0
     if (suppressed !== undefined) {
       const line = {
@@ -70,7 +70,7 @@ export function createFaultHandler({ log, redact, metrics, requests, now, dateNo
         ...faultFields(fault),
         ...routeField(request),
         ...request.meter?.facts(),
-        ...(request.keyName !== undefined && { key: request.keyName }),
+        ...(request.caller.key !== undefined && { key: request.caller.key.name }),
         ...(suppressed > 0 && { suppressed }),
       }
       log[severityOf(error, status)](line, status >= 500 ? 'request failed' : 'request refused')

@@ -20,7 +20,7 @@ export interface Lifetimes {
    * @returns what `run` returns; undefined if the caller disconnected
    */
   readonly whileCallerStays: <Result>(
-    request: Pick<FastifyRequest, 'id' | 'keyName' | 'meter'>,
+    request: Pick<FastifyRequest, 'id' | 'caller' | 'meter'>,
     reply: { readonly raw: ServerResponse; readonly hijack: () => unknown },
     run: (signal: AbortSignal) => Promise<Result>,
   ) => Promise<Result | undefined>
@@ -33,7 +33,7 @@ export interface Lifetimes {
 export function createLifetimes(log: Logger, memory: EngineMemory): Lifetimes {
   const open = new OpenRequests<Open>()
   return {
-    async whileCallerStays({ id, keyName: key, meter }, reply, run) {
+    async whileCallerStays({ id, caller: { key }, meter }, reply, run) {
       const response = reply.raw
       const controller = new AbortController()
       const { signal } = controller
@@ -50,7 +50,7 @@ export function createLifetimes(log: Logger, memory: EngineMemory): Lifetimes {
       } catch (error) {
         if (!signal.aborted || signal.reason instanceof Fault) throw error
         const head = response.headersSent ? { httpStatus: response.statusCode } : {}
-        const line = { requestId: id, status: callerLeft, ...head, ...meter?.facts(), key }
+        const line = { requestId: id, status: callerLeft, ...head, ...meter?.facts(), key: key?.name }
         log.info(line, callerLeftMessage)
         meter?.record(line)
         meter?.end(callerLeft)

@@ -64,11 +64,12 @@ export async function callModel<Result>(
   reply: FastifyReply,
   handle: (call: HttpCall) => Promise<Result>,
 ): Promise<Result | undefined> {
-  const meter = createRequestMeter(deps, kind, request.keyName, originOf(request))
+  const { key } = request.caller
+  const meter = createRequestMeter(deps, kind, key, originOf(request))
   // The fault handler counts refusals on it, because it knows their status.
   request.meter = meter
   const { server } = deps.config()
-  const rule = rateRuleOf(server, request.keyName)
+  const rule = rateRuleOf(server, key?.name)
   // Parsing the address takes 6 µs.
   const caller = rule === undefined ? '' : callerIdentity(request)
   if (rule !== undefined && server.rateLimit === 'refuse') deps.rateLimit.count(caller, rule)
@@ -80,12 +81,12 @@ export async function callModel<Result>(
         await deps.rateLimit.wait(caller, rule, { maxWaiting, signal })
       }
       // Counting tokens costs nothing.
-      if (kind !== 'count_tokens') leave = deps.creditLimit.enter(request.keyName)
+      if (kind !== 'count_tokens') leave = deps.creditLimit.enter(key?.name)
       return await handle({
         options: {
           id: request.id,
           signal,
-          keyName: request.keyName,
+          key,
           flow: flowOf(request),
           initiator: initiatorIn(request.headers),
           statement: statementIn(request.headers),
@@ -119,7 +120,7 @@ export function originOf({ method, routeOptions, url, headers }: FastifyRequest)
 
 /** The flow for admission: the accepted key's name, else the first key presented, else the user agent. */
 function flowOf(request: FastifyRequest): string {
-  return request.keyName ?? presentedKeys(request.headers)[0] ?? request.headers['user-agent'] ?? ''
+  return request.caller.key?.name ?? presentedKeys(request.headers)[0] ?? request.headers['user-agent'] ?? ''
 }
 
 /** The handler of a dialect's route: runs a model turn for the request and replies with the answer. */
@@ -198,7 +199,7 @@ async function serve(
     reply.hijack()
     stream.end(deps.redact(dialect.errorEvent(failure.error, request.id)))
     const fields = { stream: true, ...endedIn(dialect, failure) }
-    settleTurn(deps, { requestId: request.id, keyName: request.keyName, meter }, fields, failure)
+    settleTurn(deps, { requestId: request.id, key: request.caller.key, meter }, fields, failure)
     return undefined
   } finally {
     stream?.stopHeartbeats()

@@ -33,7 +33,7 @@ interface CacheSession {
 interface WatchedRequest {
   readonly sessionId: string | undefined
   /** The accepted API key; two callers may use the same session id. */
-  readonly keyName: string | undefined
+  readonly keyId: string | undefined
   readonly model: string
   /** The upstream request body. */
   readonly body: Buffer
@@ -86,9 +86,9 @@ export function createCacheWatch(now: () => number): CacheWatch {
   }
 
   return {
-    note({ sessionId, keyName, model, body }) {
+    note({ sessionId, keyId, model, body }) {
       const { segments, begins } = readPrompt(body)
-      const id = digest(JSON.stringify([keyName, sessionId ?? begins]), 12)
+      const id = digest(JSON.stringify([keyId, sessionId ?? begins]), 12)
       const watched = sessionOf(id, sessionId !== undefined)
       const { facts, prompts } = watched
       facts.model = model

@@ -42,7 +42,7 @@ export async function countTokens(state: PipelineState, call: CountCall): Promis
   try {
     const request = await call.request()
     meter.asked(request.model)
-    const routed = await routeModel(state, request.model, counter.path, { signal, keyName: call.keyName })
+    const routed = await routeModel(state, request.model, counter.path, { signal, key: call.key })
     // A token count does not make upstream choose a model; without a cached choice it is an estimate.
     const chosen = isAutoModel(routed.model) ? state.autoChoices.cached(request)?.model : routed.model
     const { model, path } = chosen === undefined ? routed : routeChosen(state, chosen, counter.path)
@@ -53,7 +53,7 @@ export async function countTokens(state: PipelineState, call: CountCall): Promis
     const counted = isNative ? await countUpstream(state, call, request, { model, route }) : undefined
     const source = counted === undefined ? 'estimate' : 'upstream'
     const inputTokens = counted ?? counter.estimate(request)
-    settleTurn(state, { requestId: id, keyName: call.keyName, meter }, { tokenCount: source })
+    settleTurn(state, { requestId: id, key: call.key, meter }, { tokenCount: source })
     return { inputTokens, source }
   } finally {
     leave()

@@ -22,7 +22,7 @@ export async function embed(state: PipelineState, call: EmbeddingsCall): Promise
   try {
     const request = await call.request()
     meter.asked(request.model)
-    const { model } = await routeModel(state, request.model, upstreamPath, { signal, keyName: call.keyName })
+    const { model } = await routeModel(state, request.model, upstreamPath, { signal, key: call.key })
     const route = `${model.provider}/embeddings`
     meter.routed(model, route)
     call.onRouted({ route })
@@ -35,7 +35,7 @@ export async function embed(state: PipelineState, call: EmbeddingsCall): Promise
     }
     const answer = encodeEmbeddingsReply(request, model, replies)
     meter.used({ inputTokens: answer.usage.prompt_tokens, outputTokens: 0, cachedInputTokens: 0 })
-    settleTurn(state, { requestId: id, keyName: call.keyName, meter }, {})
+    settleTurn(state, { requestId: id, key: call.key, meter }, {})
     return answer
   } finally {
     leave()

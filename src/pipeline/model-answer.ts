@@ -1,3 +1,4 @@
+import type { CallerKey } from '../config/caller.ts'
 import { callerLeft, Fault, faultFields, statusOf, statusOfEnd, toFault, withHeaders } from '../errors.ts'
 import type { UpstreamStream } from '../executors/executor.ts'
 import type { Model } from '../models/model.ts'
@@ -64,7 +65,7 @@ export interface AnswerParts<Reader extends EventReader> {
   readonly reader: Reader
   readonly seed: ReplySeed
   readonly warnings: readonly Warning[]
-  readonly keyName: string | undefined
+  readonly key: CallerKey | undefined
   readonly meter: RequestMeter
   /** The caller's model name, if upstream chose the model. */
   readonly chosenFor: string | undefined
@@ -119,8 +120,8 @@ export function createAnswer<Reader extends EventReader>(
   }
 
   function settle(fields: EndFields, failure?: Fault): void {
-    const { keyName } = parts
-    settleTurn(state, { requestId: seed.id, keyName, meter }, { ...answerFields(), ...fields }, failure)
+    const { key } = parts
+    settleTurn(state, { requestId: seed.id, key, meter }, { ...answerFields(), ...fields }, failure)
   }
 
   function answerFields(): Readonly<Record<string, unknown>> {
@@ -145,7 +146,7 @@ export function createAnswer<Reader extends EventReader>(
 
 interface SettledCall {
   readonly requestId: string
-  readonly keyName: string | undefined
+  readonly key: CallerKey | undefined
   readonly meter: RequestMeter
 }
 
@@ -158,13 +159,13 @@ export const callerLeftMessage = 'the caller disconnected before the answer was 
  */
 export function settleTurn(
   { log }: Pick<PipelineState, 'log'>,
-  { requestId, keyName: key, meter }: SettledCall,
+  { requestId, key, meter }: SettledCall,
   fields: EndFields,
   failure?: Fault,
 ): void {
   const ended = failure === undefined ? 200 : statusOf(failure.error)
   const { status = ended, ...others } = fields
-  const line = { requestId, ...meter.facts(), status, ...others, key, ...(failure && faultFields(failure)) }
+  const line = { requestId, ...meter.facts(), status, ...others, key: key?.name, ...(failure && faultFields(failure)) }
   meter.end(status)
   if (failure !== undefined) log.warn(line, 'stream ended in an error event')
   else log.info(line, status === callerLeft ? callerLeftMessage : 'request served')
@@ -200,12 +201,12 @@ async function readReply<Out>(
  */
 async function continueAnswer(
   state: PipelineState,
-  { target, keyName, meter }: AnswerParts<EventReader>,
+  { target, key, meter }: AnswerParts<EventReader>,
   { searches, next, refused }: Continuation,
 ): Promise<UpstreamStream | undefined> {
   const { model, signal } = target
   const { requestId, interaction: turn } = target.call
-  const search = createWebSearch(state, { requestId, keyName, turn, signal, onCredits: meter.searched })
+  const search = createWebSearch(state, { requestId, key, turn, signal, onCredits: meter.searched })
   const request = next(await Promise.all(searches.map(search)), encodeContext(state, target))
   if (request === undefined) return undefined
   state.log.info({ requestId, model: model.id, searches: searches.length }, 'continuing an answer')

@@ -1,3 +1,4 @@
+import type { CallerKey } from '../config/caller.ts'
 import { isFailure } from '../errors.ts'
 import type { Initiator } from '../executors/executor.ts'
 import { addCredits, creditsOf } from '../models/credits.ts'
@@ -87,13 +88,13 @@ function toCount(stated: number, max = maxTokens): number {
 }
 
 /**
- * @param keyName the accepted API key
+ * @param callerKey the accepted API key
  * @param origin undefined for a program in this process
  */
 export function createRequestMeter(
   { metrics, totals, requests, now }: MeterDeps,
   kind: RequestKind,
-  keyName: string | undefined,
+  callerKey: CallerKey | undefined,
   origin?: RequestOrigin,
 ): RequestMeter {
   const startedAt = now()
@@ -152,7 +153,7 @@ export function createRequestMeter(
       hasEnded = true
       metrics.requestEnded({
         kind,
-        key: keyName,
+        key: callerKey?.name,
         model,
         route,
         status,
@@ -167,7 +168,7 @@ export function createRequestMeter(
       totals.note({
         provider: model?.provider ?? '',
         model: model?.id ?? noModel,
-        key: keyName ?? '',
+        key: callerKey?.name ?? '',
         failed: isFailure(status),
         inputTokens: tokens?.inputTokens ?? 0,
         outputTokens: tokens?.outputTokens ?? 0,

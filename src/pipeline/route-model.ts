@@ -1,3 +1,4 @@
+import type { CallerKey } from '../config/caller.ts'
 import { keyLimitsOf } from '../config/api-keys.ts'
 import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
@@ -13,7 +14,7 @@ import type { PipelineDeps } from './pipeline-state.ts'
 export interface RouteOptions {
   readonly signal: AbortSignal
   /** The caller's key, which may be limited to some models. */
-  readonly keyName?: string | undefined
+  readonly key?: CallerKey | undefined
   /** The target of an alias. Default: its first. */
   readonly target?: string | undefined
 }
@@ -27,7 +28,7 @@ export async function routeModel(
   deps: PipelineDeps,
   name: string,
   callerPath: string | undefined,
-  { signal, keyName, target }: RouteOptions,
+  { signal, key, target }: RouteOptions,
 ): Promise<Route> {
   const ask = askFrom(deps, callerPath)
   let route = deps.registry.route(name, ask, target)
@@ -41,7 +42,7 @@ export async function routeModel(
     if (!route.ok && problem !== undefined) throw new Fault(problem)
   }
   if (!route.ok) throw new Fault(route.error)
-  const refusal = keyRefusal(deps.config(), keyName, name, route.value)
+  const refusal = keyRefusal(deps.config(), key?.name, name, route.value)
   if (refusal !== undefined) throw refusal
   return route.value
 }

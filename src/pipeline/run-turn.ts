@@ -1,3 +1,4 @@
+import type { CallerKey } from '../config/caller.ts'
 import { Fault, statusOf, statusOfEnd } from '../errors.ts'
 import { staleChoice } from '../executors/executor.ts'
 import type { Initiator, ProviderId } from '../executors/executor.ts'
@@ -30,7 +31,7 @@ export interface CallOptions {
   readonly id: string
   readonly signal: AbortSignal
   /** The request counts for this API key. */
-  readonly keyName?: string | undefined
+  readonly key?: CallerKey | undefined
   /** Requests of one program share a flow; the queue serves flows in turn. Default: `''`. */
   readonly flow?: string | undefined
   /** Default: derived from the request. */
@@ -78,7 +79,7 @@ export function runTurn(state: PipelineState, call: ModelCall): Promise<ModelAns
  * @throws Fault; the signal's reason on abort
  */
 export async function runTurn(state: PipelineState, call: ModelCall): Promise<ModelAnswer> {
-  const meter = call.meter ?? createRequestMeter(state, 'turn', call.keyName)
+  const meter = call.meter ?? createRequestMeter(state, 'turn', call.key)
   try {
     const leave = await state.admission.enter(call.flow ?? '', call.signal)
     try {
@@ -92,7 +93,7 @@ export async function runTurn(state: PipelineState, call: ModelCall): Promise<Mo
     if (call.meter === undefined) {
       const status = statusOfEnd(error, call.signal)
       meter.end(status)
-      meter.record({ requestId: call.id, ...meter.facts(), status, key: call.keyName })
+      meter.record({ requestId: call.id, ...meter.facts(), status, key: call.key?.name })
     }
     throw error
   }
@@ -156,14 +157,14 @@ function passingStatus(error: unknown): number | undefined {
  */
 async function routeFallback(
   state: PipelineState,
-  { id, signal, keyName }: Pick<CallOptions, 'id' | 'signal' | 'keyName'>,
+  { id, signal, key }: Pick<CallOptions, 'id' | 'signal' | 'key'>,
   alias: string,
   ownPath: string | undefined,
   { fallbacks, asked }: { readonly fallbacks: string[]; readonly asked: readonly ProviderId[] },
 ): Promise<Route | undefined> {
   for (let target = fallbacks.shift(); target !== undefined; target = fallbacks.shift()) {
     try {
-      const route = await routeModel(state, alias, ownPath, { signal, keyName, target })
+      const route = await routeModel(state, alias, ownPath, { signal, key, target })
       if (providerOfName(target) !== undefined || asked.includes(route.model.provider)) return route
     } catch (error) {
       signal.throwIfAborted()
@@ -275,7 +276,7 @@ async function openRouted(
     meter.answered(upstream.headers)
     const nowSeconds = secondsOf(state.now)
     const { reader } = translated
-    const watchedRequest = { sessionId: request.sessionId, keyName: call.keyName, model: model.id }
+    const watchedRequest = { sessionId: request.sessionId, keyId: call.key?.id, model: model.id }
     return createAnswer(state, {
       target,
       upstream,
@@ -292,7 +293,7 @@ async function openRouted(
         redact: state.redact,
       },
       warnings,
-      keyName: call.keyName,
+      key: call.key,
       meter,
       chosenFor: choice === undefined ? undefined : request.model,
       watchUsage: log.cacheDiagnostics

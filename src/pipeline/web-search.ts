@@ -1,3 +1,4 @@
+import type { CallerKey } from '../config/caller.ts'
 import { faultFields, statusOfEnd, toFault } from '../errors.ts'
 import type { Interaction } from '../executors/executor.ts'
 import { createSseDecoder } from '../sse/decode.ts'
@@ -23,7 +24,7 @@ const route = `copilot/${dialect.id}`
 interface SearchedAnswer {
   readonly requestId: string
   /** The searches count for this API key. */
-  readonly keyName: string | undefined
+  readonly key: CallerKey | undefined
   /** The user turn of the answer; its searches belong to the same turn. */
   readonly turn: Interaction | undefined
   readonly signal: AbortSignal
@@ -37,13 +38,13 @@ interface SearchedAnswer {
  */
 export function createWebSearch(
   state: PipelineState,
-  { requestId, keyName, turn, signal, onCredits }: SearchedAnswer,
+  { requestId, key, turn, signal, onCredits }: SearchedAnswer,
 ): WebSearch {
   const interaction: Interaction | undefined = turn && { purpose: 'subagent', id: turn.id, stated: {} }
   return async (query) => {
     const model = searchModel(state)
     if (model === undefined) return { failure: 'unavailable' }
-    const meter = createRequestMeter(state, 'responses', keyName)
+    const meter = createRequestMeter(state, 'responses', key)
     meter.routed(model, route)
     const fold = createSearchFold(query.tool)
     const settle = (status: number): void => {

@@ -1,3 +1,4 @@
+import type { CallSource, Caller } from '../config/caller.ts'
 import type { FastifyInstance } from 'fastify'
 import type { ServerResponse } from 'node:http'
 import type { Config } from '../config/schema.ts'
@@ -20,7 +21,7 @@ export interface RpcRouteDeps {
    * Counts one call of a caller.
    * @throws Fault `rate_limited`
    */
-  readonly admit: (caller: Caller, signal: AbortSignal) => Promise<void>
+  readonly admit: (source: CallSource, signal: AbortSignal) => Promise<void>
   /** Between two pings of a connection. Ms. */
   readonly pingMs: number
   /** Removes known credentials from what is sent. */
@@ -28,14 +29,9 @@ export interface RpcRouteDeps {
   readonly log: Logger
 }
 
-export interface Caller {
-  readonly keyName: string | undefined
-  readonly address: string | undefined
-}
-
 export interface RpcRoute {
   /** Closes the connections that `isRevoked` names by the response to their handshake. */
-  readonly closeRevoked: (isRevoked: (response: ServerResponse, keyName: string | undefined) => boolean) => void
+  readonly closeRevoked: (isRevoked: (response: ServerResponse, caller: Caller) => boolean) => void
   /** Closes every connection, because /rpc was disabled. */
   readonly closeAll: () => void
   /** Refuses new calls, lets those in progress finish for at most `graceMs`, then cancels them. Closes with 1001. */
@@ -46,7 +42,7 @@ interface Open {
   readonly connection: Connection
   readonly peer: Peer
   readonly response: ServerResponse
-  readonly keyName: string | undefined
+  readonly caller: Caller
   readonly closed: PromiseWithResolvers<void>
 }
 
@@ -67,7 +63,7 @@ export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): 
     { exposeHeadRoute: false },
     async (request, reply) => {
       if (workspaces() === undefined) return reply.callNotFound()
-      const { raw, headers, keyName } = request
+      const { raw, headers, caller } = request
       if (keysInSubprotocols(headers).length > 0 && !offeredSubprotocols(headers).includes(subprotocol)) {
         const detail = `offer the subprotocol "${subprotocol}" too, next to the one with the key`
         throw new Fault({ kind: 'invalid_request', path: 'sec-websocket-protocol', detail })
@@ -84,19 +80,19 @@ export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): 
       }
       reply.hijack()
       const limits = { maxMessageBytes: config().server.bodyLimitMb * 1024 * 1024, maxQueuedBytes, pingMs }
-      const caller: Caller = { keyName, address: raw.socket.remoteAddress }
-      const name = `rpc:${keyName ?? 'local'}`
+      const source: CallSource = { caller, address: raw.socket.remoteAddress }
+      const name = `rpc:${caller.key?.name ?? 'local'}`
       const sessionName = [request.query.session].flat().at(-1)
       acceptHandshake(raw, handshake, limits, (connection) => {
         const peer = createPeer({
           workspaces,
           sessionName,
           caller: name,
-          admit: (signal) => admit(caller, signal),
+          admit: (signal) => admit(source, signal),
           send: (text) => connection.send(redact(text)),
           log,
         })
-        const opened: Open = { connection, peer, response: reply.raw, keyName, closed: Promise.withResolvers() }
+        const opened: Open = { connection, peer, response: reply.raw, caller, closed: Promise.withResolvers() }
         open.add(opened)
         return {
           onText: peer.receive,
@@ -122,8 +118,8 @@ export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): 
 
   return {
     closeRevoked(isRevoked) {
-      for (const { connection, response, keyName } of open) {
-        if (isRevoked(response, keyName)) connection.close(1008, 'the API key was removed')
+      for (const { connection, response, caller } of open) {
+        if (isRevoked(response, caller)) connection.close(1008, 'the API key was removed')
       }
     },
     closeAll() {

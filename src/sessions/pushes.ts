@@ -47,7 +47,7 @@ export function createPushes({ config, runs, saveEntry, publish, now, log }: Pus
         attachments: [],
         origin: 'provider',
         provider,
-        keyName: undefined,
+        key: undefined,
       })
       runs.onEnd(id, () => next(sessionId))
     } catch (error) {

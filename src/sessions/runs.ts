@@ -161,7 +161,7 @@ export function createRuns(deps: RunsDeps): Runs {
     setState(run, 'running')
     tellLifecycle(run, 'started')
     try {
-      const model = message.model ?? (settings.model || (await deps.defaultModel(message.keyName, signal)))
+      const model = message.model ?? (settings.model || (await deps.defaultModel(message.key?.name, signal)))
       const outcome = await deps.runAgent({
         id: run.id,
         session,
@@ -171,8 +171,8 @@ export function createRuns(deps: RunsDeps): Runs {
         history: await deps.history(session.id),
         settings: { ...settings, model, maxSteps: message.maxSteps ?? settings.maxSteps },
         initiator: message.origin === 'user' ? 'user' : 'agent',
-        caller: `agent:${message.keyName ?? 'local'}`,
-        keyName: message.keyName,
+        caller: `agent:${message.key?.name ?? 'local'}`,
+        key: message.key,
         signal,
         emit: (event) => note(run, event),
         onProgress({ requests, usage, model: answered }) {

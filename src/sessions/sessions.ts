@@ -1,3 +1,4 @@
+import type { CallerKey } from '../config/caller.ts'
 import type { ApprovalDecision } from '../agent/agent-event.ts'
 import type { Attachment } from '../agent/agent-task.ts'
 import type { AuditLine } from '../tools/create-tools.ts'
@@ -16,7 +17,7 @@ export interface NewMessage {
   readonly attachments: readonly Attachment[]
   readonly origin: 'user' | 'provider'
   readonly provider?: string | undefined
-  readonly keyName: string | undefined
+  readonly key: CallerKey | undefined
 }
 
 /**

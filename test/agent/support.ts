@@ -98,7 +98,7 @@ export async function openAgent({
     settings: { ...settings, ...more },
     initiator: 'user',
     caller: 'agent:test',
-    keyName: undefined,
+    key: undefined,
     signal: cancel.signal,
     emit: (event) => events.push(event),
     approve: approve ?? (async () => 'once'),

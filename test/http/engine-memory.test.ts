@@ -1,3 +1,4 @@
+import { unkeyedCaller } from '../../src/config/caller.ts'
 import { execFile } from 'node:child_process'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
@@ -174,7 +175,7 @@ test('returns no memory while a request is open', async () => {
   const open = () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const reply = { raw: new ServerResponse(new IncomingMessage(new Socket())), hijack: () => {} }
-    const over = lifetimes.whileCallerStays({ id: '', keyName: undefined, meter: undefined }, reply, () => promise)
+    const over = lifetimes.whileCallerStays({ id: '', caller: unkeyedCaller, meter: undefined }, reply, () => promise)
     return (): Promise<void> => {
       resolve()
       return over

@@ -25,7 +25,7 @@ function watched(clock = { ms: 0 }) {
     send: (body: Json, sessionId: string | null = 's', usage?: readonly [number, number]): void => {
       const used = watch.note({
         sessionId: sessionId ?? undefined,
-        keyName: undefined,
+        keyId: undefined,
         model: 'm',
         body: Buffer.from(JSON.stringify(body)),
       })
@@ -106,7 +106,7 @@ test('holds the last fifty sessions and twenty changes', () => {
 test('an invalid body is recorded without an error', () => {
   const { watch, send } = watched()
   for (const body of [{}, { messages: 'x' }, { input: [null, 1] }]) send(body)
-  watch.note({ sessionId: 's', keyName: undefined, model: 'm', body: Buffer.from('{') })(undefined)
+  watch.note({ sessionId: 's', keyId: undefined, model: 'm', body: Buffer.from('{') })(undefined)
   expect(watch.sessions()).toHaveLength(1)
 })
 

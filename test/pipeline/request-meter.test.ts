@@ -14,7 +14,7 @@ function measure(times: readonly number[]) {
   const meter = createRequestMeter(
     { metrics, totals: { note: (entry) => void noted.push(entry) }, requests: { note: () => {} }, now },
     'chat',
-    'work',
+    { name: 'work', id: 'a1' },
   )
   const text = () => metrics.render({ active: 0, queued: 0, version: '1', nodeVersion: 'v1' })
   return { meter, noted, samples: () => readExposition(text()).flatMap(({ samples }) => samples) }

@@ -77,7 +77,7 @@ test('the model comes from the message, else from the configuration, else from t
   const ear = listenTo(sessions)
   const first = sessions.send('one', { model: 'given' })
   await ear.heard('done', ({ data }) => data['id'] === first)
-  const second = sessions.send('two', { keyName: 'laptop' })
+  const second = sessions.send('two', { key: { name: 'laptop', id: 'a1' } })
   await ear.heard('done', ({ data }) => data['id'] === second)
   sessions.configure('agent: { model: configured, max-steps: 7, fallback-models: [other] }')
   const third = sessions.send('three', { origin: 'provider', maxSteps: 3 })

@@ -156,7 +156,7 @@ export async function openTestSessions({
         mode: 'chat',
         attachments: [],
         origin: 'user',
-        keyName: undefined,
+        key: undefined,
         ...change,
       }),
     configure(text: string): void {

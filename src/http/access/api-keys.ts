@@ -7,15 +7,24 @@ import { keysInSubprotocols } from '../../websocket/subprotocol.ts'
 export interface ApiKey {
   /** Identifies the key in logs and limits without revealing any of it. */
   readonly name: string
+  /** Identifies the key for what it made; see `CallerKey`. */
+  readonly id: string
   readonly digest: Buffer
 }
 
 /** Call once per configuration: it hashes every key. */
 export function prepareKeys(entries: readonly string[]): readonly ApiKey[] {
-  return namedApiKeys(entries).map(({ name, entry }) => ({
-    name,
-    digest: entry.form === 'hash' ? Buffer.from(entry.sha256, 'hex') : sha256(entry.key),
-  }))
+  return namedApiKeys(entries).map(({ name, entry }) => {
+    const digest = entry.form === 'hash' ? Buffer.from(entry.sha256, 'hex') : sha256(entry.key)
+    return { name, id: idOf(digest), digest }
+  })
+}
+
+/** A hash of the digest, so that a stored id is not an entry for `server.api-keys`. */
+function idOf(digest: Buffer): string {
+  return sha256(`copilot-proxy key ${digest.toString('hex')}`)
+    .toString('hex')
+    .slice(0, 16)
 }
 
 /**

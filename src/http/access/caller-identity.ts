@@ -1,11 +1,12 @@
+import type { Caller } from '../../config/caller.ts'
 import type { FastifyRequest } from 'fastify'
 import { isIPv6 } from 'node:net'
 import { canonicalHost } from '../../config/loopback.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The name of the accepted key, set by the guard; undefined if no key is required. */
-    keyName: string | undefined
+    /** Who sent it. Set by the first hook, before the key is checked, and by the guard. */
+    caller: Caller
   }
 }
 
@@ -14,7 +15,7 @@ declare module 'fastify' {
  * forge (`X-Forwarded-For`, `Forwarded`, `X-Real-IP`) are ignored.
  */
 export function callerIdentity(request: FastifyRequest): string {
-  return identityOf(request.keyName, request.raw.socket.remoteAddress)
+  return identityOf(request.caller.key?.name, request.raw.socket.remoteAddress)
 }
 
 export function identityOf(keyName: string | undefined, address: string | undefined): string {

@@ -97,7 +97,7 @@ export function createGuard({ settings, failedKeys, sessions, hasPage, setTimer 
       const source = sourceOf(socket)
       const key = recognize(presented, source)
       if (key !== undefined) {
-        request.keyName = key.name
+        request.caller = { key: { name: key.name, id: key.id }, isOwner: false }
         sessions.accept(reply.raw, socket, key)
         return next()
       }

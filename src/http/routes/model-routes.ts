@@ -23,7 +23,8 @@ type ListShape = 'openai' | 'anthropic' | 'codex'
 export function registerModelRoutes(app: FastifyInstance, registry: ModelRegistry, config: () => Config): void {
   for (const path of ['/v1/models', '/models']) {
     app.get(path, (request, reply) => {
-      const isAllowed = (entry: ListedModel) => keyRefusal(config(), request.keyName, entry.id, entry) === undefined
+      const isAllowed = (entry: ListedModel) =>
+        keyRefusal(config(), request.caller.key?.name, entry.id, entry) === undefined
       const models = registry.list().filter(isAllowed)
       markSeeds(reply, models)
       switch (shapeFor(request)) {
@@ -47,7 +48,7 @@ export function registerModelRoutes(app: FastifyInstance, registry: ModelRegistr
     app.get(`${path}/*`, (request: ModelRequest, reply) => {
       const resolved = registry.resolve(request.params['*'])
       if (!resolved.ok) throw new Fault(resolved.error)
-      const refusal = keyRefusal(config(), request.keyName, request.params['*'], resolved.value)
+      const refusal = keyRefusal(config(), request.caller.key?.name, request.params['*'], resolved.value)
       if (refusal !== undefined) throw refusal
       markSeeds(reply, [resolved.value])
       return shapeFor(request) === 'anthropic'

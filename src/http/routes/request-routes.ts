@@ -32,7 +32,7 @@ export function registerRequestRoutes(app: FastifyInstance, { requests, hasPage,
   app.get('/requests/:id', { config }, (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
     refusePage(request, hasPage())
     const { id } = request.params
-    const found = requests.find(id, request.keyName)
+    const found = requests.find(id, request.caller.key?.name)
     if (found !== undefined) return send(reply, found)
     const message = `None of the last ${maxRequests} requests has this id. List them with GET /requests.`
     const error = { message, type: 'invalid_request_error', code: 'request_not_found', param: 'id' }

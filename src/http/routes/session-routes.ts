@@ -141,7 +141,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
         maxSteps,
         attachments,
         origin: 'user',
-        keyName: request.keyName,
+        key: request.caller.key,
       })
       return reply.code(202).send({ id, sessionId })
     }),

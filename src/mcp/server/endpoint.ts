@@ -30,7 +30,7 @@ interface McpExchange {
   readonly body: unknown
   /** The workspace that the URL names. */
   readonly sessionName: string | undefined
-  /** Hash of the API key of the request. It may use only MCP sessions of the same key. Undefined if no key is needed. */
+  /** Id of the API key of the request. It may use only MCP sessions of the same key. Undefined if no key is needed. */
   readonly owner: string | undefined
   /** Names the caller in the audit line, e.g. `mcp:local`. */
   readonly caller: string

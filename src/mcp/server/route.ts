@@ -1,9 +1,8 @@
+import type { CallSource, Caller } from '../../config/caller.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { hash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Config } from '../../config/schema.ts'
 import { Fault } from '../../errors.ts'
-import { presentedKeys } from '../../http/access/api-keys.ts'
 import { readBody } from '../../http/body.ts'
 import { flatHeaders } from '../../http/serve.ts'
 import { isObject, isTooDeep } from '../../json/json.ts'
@@ -19,7 +18,7 @@ export interface McpRouteDeps {
    * Counts one call of a caller.
    * @throws Fault `rate_limited`
    */
-  readonly admit: (caller: Caller, signal: AbortSignal) => Promise<void>
+  readonly admit: (source: CallSource, signal: AbortSignal) => Promise<void>
   /** Maximum time between two chunks of a body. Ms. */
   readonly uploadIdleMs: number
   readonly version: string
@@ -27,14 +26,9 @@ export interface McpRouteDeps {
   readonly log: Logger
 }
 
-interface Caller {
-  readonly keyName: string | undefined
-  readonly address: string | undefined
-}
-
 export interface McpRoute {
   /** Ends the requests for whose response `isRevoked` returns true. */
-  readonly closeRevoked: (isRevoked: (response: ServerResponse, keyName: string | undefined) => boolean) => void
+  readonly closeRevoked: (isRevoked: (response: ServerResponse, caller: Caller) => boolean) => void
   /** Ends streams that wait for notifications, lets calls finish for at most `graceMs`, then cancels them. */
   readonly close: (graceMs: number) => Promise<void>
 }
@@ -42,7 +36,7 @@ export interface McpRoute {
 /** A request in progress. */
 interface Open {
   readonly response: ServerResponse
-  readonly keyName: string | undefined
+  readonly caller: Caller
   /** Its abort cancels the call. */
   readonly call: AbortController
   /** Its abort ends the answer. */
@@ -79,10 +73,10 @@ export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): 
     async handler(request, reply) {
       const current = workspaces()
       if (current === undefined) throw new Fault({ kind: 'session_refused', problem: 'no_workspace' })
-      const { raw, keyName } = request
+      const { raw, caller } = request
       const opened: Open = {
         response: reply.raw,
-        keyName,
+        caller,
         call: new AbortController(),
         stream: new AbortController(),
         isSubscription: request.method === 'GET',
@@ -104,15 +98,15 @@ export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): 
         if (body === undefined) return refuseJson(reply)
         opened.isSubscription = isObject(body) && body['method'] === 'subscriptions/listen'
       }
-      const caller: Caller = { keyName, address: raw.socket.remoteAddress }
+      const source: CallSource = { caller, address: raw.socket.remoteAddress }
       const answering = await endpointFor(current)
       const response = await answering.answer({
         request: new Request('http://localhost/mcp', { method: request.method, headers: headersOf(request), signal }),
         body,
         sessionName: [request.query.session].flat().at(-1),
-        owner: keyName === undefined ? undefined : ownerOf(request),
-        caller: `mcp:${keyName ?? 'local'}`,
-        admit: (stopped) => admit(caller, stopped),
+        owner: caller.key?.id,
+        caller: `mcp:${caller.key?.name ?? 'local'}`,
+        admit: (stopped) => admit(source, stopped),
       })
       return await send(reply, response, opened.stream.signal)
     },
@@ -120,8 +114,8 @@ export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): 
 
   return {
     closeRevoked(isRevoked) {
-      for (const { response, keyName, call, stream } of open) {
-        if (!isRevoked(response, keyName)) continue
+      for (const { response, caller, call, stream } of open) {
+        if (!isRevoked(response, caller)) continue
         call.abort()
         stream.abort()
       }
@@ -141,11 +135,6 @@ export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): 
       endpoint?.close()
     },
   }
-}
-
-/** Identifies a caller by a hash of its keys, because removing a key may change the names of the others. */
-function ownerOf({ headers }: FastifyRequest): string {
-  return hash('sha256', presentedKeys(headers).join(' '))
 }
 
 /** Returns undefined for a text that is not JSON or too deeply nested. */

@@ -1,3 +1,4 @@
+import { unkeyedCaller } from '../../../src/config/caller.ts'
 import { promisify } from 'node:util'
 import Fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
@@ -31,9 +32,12 @@ function openGuarded() {
     setTimer: (run, delayMs) => timers.push({ atMs: nowMs + delayMs, run }),
   })
   const fastify = Fastify()
-  fastify.decorateRequest('keyName', undefined)
+  fastify.decorateRequest('caller')
   fastify.decorateRequest('meter', undefined)
-  fastify.addHook('onRequest', guard.check)
+  fastify.addHook('onRequest', (request, reply, next) => {
+    request.caller = unkeyedCaller
+    guard.check(request, reply, next)
+  })
   fastify.setErrorHandler(
     createFaultHandler({
       log,
