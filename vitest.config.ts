@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { closingLine } from './test/closing-line.ts'
 
 /** Their `vi.mock` would reach the other files of a worker, or come too late for a module that is loaded already. */
 const mocking = ['http/access/api-keys', 'workspace/swapped-folder', 'workspace/ripgrep'].map(
@@ -44,6 +45,7 @@ export default defineConfig({
     },
     globalSetup: ['test/build-program.ts'],
     setupFiles: ['test/setup.ts'],
+    reporters: ['default', closingLine],
     // Many tests wait for a process or a deadline most of their time: more of them at once than there are cores.
     maxWorkers: Math.max(3, availableParallelism()),
     // A golden file that is missing is a failure, not something to write down and pass: `vitest -u` writes them.
