@@ -38,7 +38,7 @@ function unused(): Plugin {
     import Agent from '${undici}lib/dispatcher/agent.js'
     import Client from '${undici}lib/dispatcher/client.js'
     import Dispatcher from '${undici}lib/dispatcher/dispatcher.js'
-    import EnvHttpProxyAgent from '${undici}lib/dispatcher/env-http-proxy-agent.js'
+    import ProxyAgent from '${undici}lib/dispatcher/proxy-agent.js'
     import Pool from '${undici}lib/dispatcher/pool.js'
     import api from '${undici}lib/api/index.js'
     import buildConnector from '${undici}lib/core/connect.js'
@@ -50,7 +50,7 @@ function unused(): Plugin {
     import { Request } from '${undici}lib/web/fetch/request.js'
     import { Response } from '${undici}lib/web/fetch/response.js'
     Object.assign(Dispatcher.prototype, api)
-    export { Agent, Client, EnvHttpProxyAgent, Pool, buildConnector, errors }
+    export { Agent, Client, Pool, ProxyAgent, buildConnector, errors }
     export const { setGlobalDispatcher } = global
     export function install() {
       Object.assign(globalThis, { fetch: web.fetch, FormData, Headers, Request, Response })

@@ -13,7 +13,7 @@ import { settingFaults } from './problem.ts'
 import type { ConfigError, Problem, SettingFault, Source } from './problem.ts'
 import { givesWayToDefault, sanitizeCopilotOAuth } from './sanitize-copilot-oauth.ts'
 import { type Config, configSchema, type SettingKey } from './schema.ts'
-import { readProxyUrls } from './proxy-variables.ts'
+import { readProxies } from './proxy-variables.ts'
 import { readYaml } from './yaml-document.ts'
 
 export interface ConfigFile {
@@ -99,7 +99,7 @@ function compareSources(a: Source, b: Source): number {
  */
 export function loadConfig({ file, env, flags }: ConfigInput): LoadResult {
   const environment = readEnvironment(env, leaves)
-  const proxies = readProxyUrls(env)
+  const proxies = readProxies(env)
   const inEnvironment = [...environment.problems, ...(proxies.ok ? [] : proxies.problems)]
   const fromFile = readFile(file)
   if ('detail' in fromFile) return { ok: false, error: { problems: [...inEnvironment, fromFile] } }

@@ -1,65 +1,200 @@
+import { BlockList, isIP } from 'node:net'
 import type { Environment } from './environment.ts'
+import { isLoopbackHost } from './loopback.ts'
 import type { Problem } from './problem.ts'
 
-/** As URLs; absent: not set. */
-interface ProxyUrls {
-  readonly http?: string
-  readonly https?: string
+/** A proxy of the environment. */
+export interface Proxy {
+  /** The variable that names it. */
+  readonly variable: string
+  /** With user name and password, percent-encoded. */
+  readonly url: string
 }
 
-export type ProxyUrlsResult =
-  | { readonly ok: true; readonly value: ProxyUrls }
+interface Proxies {
+  readonly http: Proxy | undefined
+  readonly https: Proxy | undefined
+  /** The variable of a SOCKS proxy that nothing replaces: requests go past it. */
+  readonly ignored: string | undefined
+}
+
+interface Variable {
+  readonly name: string
+  readonly text: string
+}
+
+export type ProxiesResult =
+  | { readonly ok: true; readonly value: Proxies }
   | { readonly ok: false; readonly problems: readonly Problem[] }
 
-/** Sending decodes user name and password, and throws for a stray `%`. */
-function isDecodable(text: string): boolean {
+const noAddress =
+  'expected the address of a proxy such as http://proxy.example:3128, with a login http://user:password@proxy.example:3128'
+const strayPercent = 'write % as %25 in the user name and password'
+const otherKind = 'expected an http or https proxy: other kinds, such as SOCKS, are not supported'
+
+/**
+ * A proxy's address has no path, so everything between the scheme and the last `@` is the login, also `\`, `#`, `/` and `?`,
+ * which end the host of other addresses. `http://` is the default scheme, as in curl.
+ */
+function splitAddress(text: string): {
+  readonly scheme: string
+  readonly login: string | undefined
+  readonly host: string
+} {
+  const [start = '', scheme = 'http'] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text) ?? []
+  const address = text.slice(start.length)
+  const at = address.lastIndexOf('@')
+  return { scheme: scheme.toLowerCase(), login: at < 0 ? undefined : address.slice(0, at), host: address.slice(at + 1) }
+}
+
+/** No detail repeats the text, which can hold a password. */
+function readProxyUrl(text: string): { readonly url: string } | { readonly detail: string } {
+  const { scheme, login, host } = splitAddress(text)
+  if (scheme !== 'http' && scheme !== 'https') return { detail: otherKind }
+  const url = /[\s\\?#]|\/./.test(host) ? null : URL.parse(`${scheme}://${host}`)
+  if (url === null) return { detail: noAddress }
+  if (login === undefined) return { url: url.href }
+  const encoded = encodeLogin(login)
+  return encoded === undefined ? { detail: strayPercent } : { url: `${scheme}://${encoded}@${url.host}/` }
+}
+
+/** `user:password`, percent-encoded where it is not yet; undefined if a `%` begins no encoded character. */
+function encodeLogin(text: string): string | undefined {
+  const colon = text.indexOf(':')
+  const parts = colon < 0 ? [text] : [text.slice(0, colon), text.slice(colon + 1)]
+  const encoded = parts.map((part) =>
+    part.replaceAll(/%[0-9a-f]{2}|[^%]/giu, (unit) => (unit.length === 3 && unit[0] === '%' ? unit : encode(unit))),
+  )
+  return encoded.every((part) => decoded(part) !== undefined) ? encoded.join(':') : undefined
+}
+
+/** `encodeURIComponent` throws for half of a surrogate pair. */
+function encode(unit: string): string {
+  return encodeURIComponent(unit.toWellFormed())
+}
+
+/** Undefined for a stray `%` and for bytes that are not UTF-8. */
+function decoded(text: string): string | undefined {
   try {
-    decodeURIComponent(text)
-    return true
+    return decodeURIComponent(text)
   } catch {
-    return false
+    return undefined
   }
 }
 
-/** As in curl, `http://` is the default scheme. No detail repeats the value, which can hold a password. */
-function readProxyUrl(text: string): { readonly url: string } | { readonly detail: string } {
-  const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0]
-  if (scheme !== undefined && !/^https?:/i.test(scheme))
-    return { detail: 'expected an http or https proxy: other kinds are not supported' }
-  const url = /\s/.test(text) ? null : URL.parse(scheme === undefined ? `http://${text}` : text)
-  if (url === null) return { detail: 'expected the address of a proxy such as http://proxy.example:3128' }
-  return isDecodable(url.username) && isDecodable(url.password)
-    ? { url: url.href }
-    : { detail: 'write % as %25 in the user name and password' }
-}
-
-/** Passwords of the proxies, percent-encoded and decoded. */
+/** Passwords of the proxies: as they are written, percent-encoded and decoded. */
 export function proxyPasswords(env: Environment): readonly string[] {
-  const proxies = readProxyUrls(env)
+  const proxies = readProxies(env)
   if (!proxies.ok) return []
-  return Object.values(proxies.value).flatMap((url) => {
-    const { password } = new URL(url)
-    return password === '' ? [] : [password, decodeURIComponent(password)]
+  const { http, https } = proxies.value
+  return [http, https].flatMap((proxy) => {
+    if (proxy === undefined) return []
+    const { password } = new URL(proxy.url)
+    const { login = '' } = splitAddress(env[proxy.variable]?.trim() ?? '')
+    const written = login.includes(':') ? login.slice(login.indexOf(':') + 1) : ''
+    return [password, decoded(password) ?? '', written].filter((text) => text !== '')
   })
 }
 
+/** The first variable that has a value: an empty one counts as not set, as in the settings of this program. */
+function firstSet(env: Environment, names: readonly string[]): Variable | undefined {
+  for (const name of names) {
+    const text = env[name]?.trim() ?? ''
+    if (text !== '') return { name, text }
+  }
+  return undefined
+}
+
 /**
- * Reads `http_proxy` and `https_proxy`, lower case before upper case. An unusable variable is a problem: ignoring it would
- * bypass the proxy.
+ * Reads `http_proxy` and `https_proxy`, and `all_proxy` for the one that is not set; lower case before upper case. An
+ * unusable variable is a problem, because ignoring it would bypass the proxy. A SOCKS proxy in `all_proxy` is `ignored`
+ * instead: this program cannot use it, and other programs of the same shell can.
  */
-export function readProxyUrls(env: Environment): ProxyUrlsResult {
+export function readProxies(env: Environment): ProxiesResult {
   const problems: Problem[] = []
-  const read = (...names: readonly string[]): string | undefined => {
-    const name = names.find((candidate) => env[candidate] !== undefined)
-    const text = name === undefined ? '' : (env[name]?.trim() ?? '')
-    if (name === undefined || text === '') return undefined
+  const read = ({ name, text }: Variable): Proxy | undefined => {
     const proxy = readProxyUrl(text)
-    if ('url' in proxy) return proxy.url
+    if ('url' in proxy) return { variable: name, url: proxy.url }
     problems.push({ source: { kind: 'environment', name }, key: '', detail: proxy.detail })
     return undefined
   }
-  const http = read('http_proxy', 'HTTP_PROXY')
-  const https = read('https_proxy', 'HTTPS_PROXY')
+  const found = (names: readonly string[]): Proxy | undefined => {
+    const variable = firstSet(env, names)
+    return variable && read(variable)
+  }
+  const ownHttp = found(['http_proxy', 'HTTP_PROXY'])
+  const ownHttps = found(['https_proxy', 'HTTPS_PROXY'])
+  const forAll = firstSet(env, ['all_proxy', 'ALL_PROXY'])
+  const isSocks = forAll !== undefined && /^socks/i.test(forAll.text)
+  const all = forAll === undefined || isSocks || (ownHttp && ownHttps) ? undefined : read(forAll)
   if (problems.length > 0) return { ok: false, problems }
-  return { ok: true, value: { ...(http !== undefined && { http }), ...(https !== undefined && { https }) } }
+  const http = ownHttp ?? all
+  // Without a proxy of its own, https uses that of http, as in undici's EnvHttpProxyAgent.
+  const https = ownHttps ?? all ?? ownHttp
+  const ignored = isSocks && https === undefined ? forAll.name : undefined
+  return { ok: true, value: { http, https, ignored } }
+}
+
+/** A warning if the only proxy of the environment is one that this program cannot use. */
+export function ignoredProxy(env: Environment): string | undefined {
+  const proxies = readProxies(env)
+  const name = proxies.ok ? proxies.value.ignored : undefined
+  if (name === undefined) return undefined
+  return `${name} names a SOCKS proxy, which copilot-proxy does not support, so it connects directly. To use a proxy, set HTTPS_PROXY to the address of an http proxy`
+}
+
+/** The proxy for requests to `url`; undefined for none. Loopback addresses never use one. */
+export function proxyFor(url: URL, env: Environment): Proxy | undefined {
+  const proxies = readProxies(env)
+  // `loadConfig` has refused unusable variables.
+  if (!proxies.ok || isLoopbackHost(bareHost(url.hostname)) || isExempt(url, env)) return undefined
+  return url.protocol === 'https:' ? proxies.value.https : proxies.value.http
+}
+
+/**
+ * Whether `no_proxy` names the host, in the forms that curl and Go accept: `*`, a name with its subdomains (`example.com`,
+ * `.example.com`), subdomains only (`*.example.com`), an address or a network (`10.0.0.0/8`, `fd00::/8`), each with a
+ * port or without. Source: curl(1), NO_PROXY; golang.org/x/net/http/httpproxy, Config.NoProxy.
+ */
+export function isExempt(url: URL, env: Environment): boolean {
+  const host = bareHost(url.hostname)
+  const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port
+  const entries = firstSet(env, ['no_proxy', 'NO_PROXY'])?.text.split(/[,\s]+/) ?? []
+  return entries.some((text) => {
+    const entry = readEntry(text.toLowerCase())
+    if (entry.name === '' || (entry.port !== undefined && entry.port !== port)) return false
+    if (isIP(host) !== 0) return entry.name === '*' || (!entry.below && isInNetwork(host, entry.name))
+    return entry.name === '*' || (host === entry.name && !entry.below) || host.endsWith(`.${entry.name}`)
+  })
+}
+
+/** @param network an address, or one with the length of its prefix */
+function isInNetwork(address: string, network: string): boolean {
+  const [start = '', length] = network.split('/')
+  const family = isIP(start)
+  if (family === 0) return false
+  const type = family === 4 ? 'ipv4' : 'ipv6'
+  const bits = length === undefined ? (family === 4 ? 32 : 128) : /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN
+  if (!(bits <= (family === 4 ? 32 : 128))) return false
+  const list = new BlockList()
+  list.addSubnet(start, bits, type)
+  return list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6')
+}
+
+interface Entry {
+  readonly name: string
+  readonly port: string | undefined
+  /** `*.example.com`: subdomains, not the name itself. */
+  readonly below: boolean
+}
+
+function readEntry(text: string): Entry {
+  const { name = text, port } = /^(?:\[(?<address>.+)\]|(?<name>[^:]+)):(?<port>\d+)$/.exec(text)?.groups ?? {}
+  const bracketed = /^\[(.+)\](?::\d+)?$/.exec(text)?.[1]
+  return { name: bareHost(bracketed ?? name.replace(/^\*?\./, '')), port, below: text.startsWith('*.') }
+}
+
+/** Without brackets and the final dot. */
+function bareHost(host: string): string {
+  return host.replace(/^\[(.+)\]$/, '$1').replace(/(?<=.)\.$/, '')
 }

@@ -1,15 +1,14 @@
-import { Agent, Client, EnvHttpProxyAgent, Pool, buildConnector, errors } from 'undici'
+import { Agent, Client, Pool, ProxyAgent, buildConnector, errors } from 'undici'
 import type { Dispatcher } from 'undici'
 import { ProxyFailure } from '../auth/connection-failure.ts'
-import { isLoopbackHost } from '../config/loopback.ts'
 import { formatConfigError } from '../config/problem.ts'
-import { readProxyUrls } from '../config/proxy-variables.ts'
+import { proxyFor, readProxies } from '../config/proxy-variables.ts'
 import { isBrokenConnection } from './network-fault.ts'
 
 export interface AgentOptions {
   /** Also the time limit for a proxy to open the tunnel. */
   readonly connectMs: number
-  /** `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY` in either case are read from here; `loadConfig` has checked them. */
+  /** The proxy variables are read from here (config/proxy-variables.ts); `loadConfig` has checked them. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
@@ -26,7 +25,8 @@ export interface ConnectionPool {
  * @throws TypeError for proxy variables that `loadConfig` refuses; it names the variable and not its value
  */
 export function createPool({ connectMs, env }: AgentOptions): ConnectionPool {
-  const proxies = toProxyOptions(env)
+  const proxies = readProxies(env)
+  if (!proxies.ok) throw new TypeError(formatConfigError(proxies))
   const options = {
     keepAliveTimeout: 60_000,
     keepAliveMaxTimeout: 600_000,
@@ -39,30 +39,26 @@ export function createPool({ connectMs, env }: AgentOptions): ConnectionPool {
     new Agent({
       ...options,
       // Called once per origin.
-      factory: (origin, given) =>
-        proxies === undefined || isThisMachine(new URL(origin))
-          ? openDirect(origin, given)
-          : new EnvHttpProxyAgent({
-              ...options,
-              ...proxies,
-              connectTimeout: connectMs,
-              // undici would wait five minutes for a proxy that accepts the connection and never answers.
-              clientFactory: (proxy, opening) =>
-                new Pool(proxy, { ...opening, headersTimeout: connectMs }).compose(
-                  (dispatch) => (request, handler) => dispatch(request, reportProxyFailure(proxy, handler)),
-                ),
-            }),
+      factory(origin, given) {
+        const proxy = proxyFor(new URL(origin), env)
+        if (proxy === undefined) return openDirect(origin, given)
+        return new ProxyAgent({
+          ...options,
+          uri: proxy.url,
+          connectTimeout: connectMs,
+          // undici would wait five minutes for a proxy that accepts the connection and never answers.
+          clientFactory: (address, opening) =>
+            new Pool(address, { ...opening, headersTimeout: connectMs }).compose(
+              (dispatch) => (request, handler) => dispatch(request, reportProxyFailure(address, handler)),
+            ),
+        })
+      },
     })
   return { agent: open(), openUnused: open }
 }
 
 function openDirect(origin: string | URL, options: object): Dispatcher {
   return new Pool(origin, { ...options, factory: (one, given) => new WatchedClient(one, given) })
-}
-
-/** With or without the final dot of a full name. */
-function isThisMachine({ hostname }: URL): boolean {
-  return isLoopbackHost(hostname.replace(/\.$/, ''))
 }
 
 /** Reports a failed tunnel as a failure of the proxy, and a tunnel request without an answer as a connect timeout. */
@@ -77,20 +73,6 @@ function reportProxyFailure(proxy: URL, handler: Dispatcher.DispatchHandler): Di
       const known = error instanceof errors.HeadersTimeoutError ? new errors.ConnectTimeoutError() : error
       handler.onResponseError?.(controller, new ProxyFailure(proxy.origin, known))
     },
-  }
-}
-
-function toProxyOptions(env: AgentOptions['env']): EnvHttpProxyAgent.Options | undefined {
-  const proxies = readProxyUrls(env)
-  if (!proxies.ok) throw new TypeError(formatConfigError(proxies))
-  const { http, https } = proxies.value
-  if (http === undefined && https === undefined) return undefined
-  const noProxy = env['no_proxy'] ?? env['NO_PROXY']
-  return {
-    // '' and not undefined, or undici would read the process's own variables.
-    httpProxy: http ?? '',
-    httpsProxy: https ?? '',
-    noProxy: noProxy ?? '',
   }
 }
 

@@ -1,6 +1,5 @@
 import { ProxyFailure, describeConnectionFailure, errorCode } from '../../auth/connection-failure.ts'
-import { isLoopbackHost } from '../../config/loopback.ts'
-import { readProxyUrls } from '../../config/proxy-variables.ts'
+import { proxyFor } from '../../config/proxy-variables.ts'
 import type { ConnectionPool } from '../../executors/connection-pool.ts'
 
 /** The outcome of one request, without a credential, to a host. */
@@ -116,49 +115,8 @@ export interface ProxyInUse {
   readonly address: string
 }
 
-/**
- * The environment's proxy for this program's requests to `url`; undefined for none. Loopback addresses never use one
- * (createPool in executors/connection-pool.ts).
- */
+/** The environment's proxy for this program's requests to `url`; undefined for none. */
 export function proxyInUse(url: URL, env: Environment): ProxyInUse | undefined {
-  const proxies = readProxyUrls(env)
-  if (!proxies.ok || isLoopbackHost(bareHost(url.hostname)) || isExempt(url, env)) return undefined
-  const { http, https } = proxies.value
-  // Without a proxy of its own, https uses that of http, as in undici's EnvHttpProxyAgent.
-  const isHttps = url.protocol === 'https:' && https !== undefined
-  const address = isHttps ? https : http
-  if (address === undefined) return undefined
-  const names = isHttps ? ['https_proxy', 'HTTPS_PROXY'] : ['http_proxy', 'HTTP_PROXY']
-  const variable = names.find((name) => env[name] !== undefined) ?? ''
-  return { variable, address: new URL(address).origin }
-}
-
-/** Whether `no_proxy` or `NO_PROXY` names the host, as undici's EnvHttpProxyAgent reads them. */
-export function isExempt(url: URL, env: Environment): boolean {
-  const host = bareHost(url.hostname)
-  const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port
-  const entries = (env['no_proxy'] ?? env['NO_PROXY'] ?? '').split(/[,\s]+/)
-  return entries.some((text) => {
-    const entry = readEntry(text.toLowerCase())
-    if (entry.name === '' || (entry.port !== undefined && entry.port !== port)) return false
-    return entry.name === '*' || (host === entry.name && !entry.below) || host.endsWith(`.${entry.name}`)
-  })
-}
-
-interface Entry {
-  readonly name: string
-  readonly port: string | undefined
-  /** `*.example.com`: subdomains, not the name itself. */
-  readonly below: boolean
-}
-
-function readEntry(text: string): Entry {
-  const { name = text, port } = /^(?:\[(?<address>.+)\]|(?<name>[^:]+)):(?<port>\d+)$/.exec(text)?.groups ?? {}
-  const bracketed = /^\[(.+)\](?::\d+)?$/.exec(text)?.[1]
-  return { name: bareHost(bracketed ?? name.replace(/^\*?\./, '')), port, below: text.startsWith('*.') }
-}
-
-/** Without brackets and the final dot. */
-function bareHost(host: string): string {
-  return host.replace(/^\[(.+)\]$/, '$1').replace(/(?<=.)\.$/, '')
+  const proxy = proxyFor(url, env)
+  return proxy && { variable: proxy.variable, address: new URL(proxy.url).origin }
 }

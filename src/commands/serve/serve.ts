@@ -1,3 +1,4 @@
+import { ignoredProxy } from '../../config/proxy-variables.ts'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { formatConfigError } from '../../config/problem.ts'
@@ -48,6 +49,8 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
   const aged = runtimeWarning(context.nodeVersion)
   if (aged !== undefined) log.warn(aged)
   if (context.env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') log.warn(uncheckedCertificates)
+  const unusedProxy = ignoredProxy(context.env)
+  if (unusedProxy !== undefined) log.warn(unusedProxy)
   for (const warning of startWarnings(settings, context.platform)) log.warn(warning)
   try {
     const demo = flags.demo ?? false
