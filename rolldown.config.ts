@@ -50,7 +50,7 @@ function unused(): Plugin {
     import { Request } from '${undici}lib/web/fetch/request.js'
     import { Response } from '${undici}lib/web/fetch/response.js'
     Object.assign(Dispatcher.prototype, api)
-    export { Agent, Client, Pool, ProxyAgent, buildConnector, errors }
+    export { Agent, Client, Dispatcher, Pool, ProxyAgent, buildConnector, errors }
     export const { setGlobalDispatcher } = global
     export function install() {
       Object.assign(globalThis, { fetch: web.fetch, FormData, Headers, Request, Response })

@@ -221,7 +221,7 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
         signal,
       }),
 
-    close: () => pool.agent.close(),
+    close: () => pool.close(),
   }
 }
 

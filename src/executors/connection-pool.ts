@@ -1,22 +1,34 @@
-import { Agent, Client, Pool, ProxyAgent, buildConnector, errors } from 'undici'
-import type { Dispatcher } from 'undici'
-import { ProxyFailure } from '../auth/connection-failure.ts'
+import { Agent, Client, Dispatcher, Pool, ProxyAgent, buildConnector, errors } from 'undici'
+import { ProxyFailure, errorCode } from '../auth/connection-failure.ts'
+import { elapsedMs } from '../auth/token-life.ts'
+import type { Moment } from '../auth/token-life.ts'
 import { formatConfigError } from '../config/problem.ts'
 import { proxyFor, readProxies } from '../config/proxy-variables.ts'
-import { isBrokenConnection } from './network-fault.ts'
+import { isBrokenConnection, isReset } from './network-fault.ts'
 
 export interface AgentOptions {
   /** Also the time limit for a proxy to open the tunnel. */
   readonly connectMs: number
   /** The proxy variables are read from here (config/proxy-variables.ts); `loadConfig` has checked them. */
   readonly env: Readonly<Record<string, string | undefined>>
+  readonly clock?: () => Moment
 }
 
 /** One provider's own connections. */
 export interface ConnectionPool {
+  /** Sends each request on the connections of the moment. For callers that know no `current`: `fetch`, `request`. */
   readonly agent: Dispatcher
-  /** A new agent without kept connections; whoever opens it closes it. */
-  readonly openUnused: () => Dispatcher
+  /** The agent for the next request: another one after a sleep of the machine, and after `giveUp`. */
+  readonly current: () => Dispatcher
+  /**
+   * A kept connection of this agent has failed, so its other ones may be gone too: later requests open new ones. Running
+   * requests keep theirs.
+   */
+  readonly giveUp: (used: Dispatcher) => void
+  /** Resolves when all running requests have ended. */
+  readonly close: () => Promise<void>
+  /** Ends all running requests. */
+  readonly destroy: () => Promise<void>
 }
 
 /**
@@ -24,7 +36,7 @@ export interface ConnectionPool {
  * for headers and silence are set per request. Requests to this machine never use a proxy.
  * @throws TypeError for proxy variables that `loadConfig` refuses; it names the variable and not its value
  */
-export function createPool({ connectMs, env }: AgentOptions): ConnectionPool {
+export function createPool({ connectMs, env, clock = bothClocks }: AgentOptions): ConnectionPool {
   const proxies = readProxies(env)
   if (!proxies.ok) throw new TypeError(formatConfigError(proxies))
   const options = {
@@ -54,7 +66,110 @@ export function createPool({ connectMs, env }: AgentOptions): ConnectionPool {
         })
       },
     })
-  return { agent: open(), openUnused: open }
+  let agent = open()
+  const retired = new Set<Dispatcher>()
+  let lookedAt = clock()
+  let ticks: NodeJS.Timeout | undefined
+
+  function giveUp(used: Dispatcher): void {
+    // Another request may have noticed it before.
+    if (used !== agent) return
+    agent = open()
+    retired.add(used)
+    // Closes idle connections now, and each other one when its requests have ended.
+    void used.close().finally(() => retired.delete(used))
+  }
+
+  function look(): void {
+    const now = clock()
+    const hasSlept = elapsedMs(lookedAt, now) > sleepMs
+    lookedAt = now
+    if (hasSlept) giveUp(agent)
+  }
+
+  function current(): Dispatcher {
+    if (ticks === undefined) {
+      // Before the first request, nothing is kept.
+      lookedAt = clock()
+      ticks = setInterval(look, tickMs).unref()
+    } else look()
+    return agent
+  }
+
+  /** @param end ends one agent */
+  async function endAll(end: (one: Dispatcher) => Promise<void>): Promise<void> {
+    clearInterval(ticks)
+    await Promise.all([agent, ...retired].map(end))
+  }
+
+  return {
+    agent: new CurrentAgent(current, giveUp),
+    current,
+    giveUp,
+    close: () => endAll((one) => one.close()),
+    destroy: () => endAll((one) => one.destroy()),
+  }
+}
+
+function bothClocks(): Moment {
+  return { wallMs: Date.now(), monotonicMs: performance.now() }
+}
+
+/** How often an agent looks at the clock. Ms. */
+const tickMs = 5000
+/**
+ * The machine slept if this time has passed since the last look. After a sleep, the other side or a box in between has
+ * forgotten the connections, and nobody says so: a request on one of them would wait for its deadline. Wall time shows the
+ * sleep on every system; monotonic time stands still meanwhile on Linux and continues on macOS. Ms.
+ */
+const sleepMs = 3 * tickMs
+
+/** Sends each request on the agent of the moment. */
+class CurrentAgent extends Dispatcher {
+  readonly #current: ConnectionPool['current']
+  readonly #giveUp: ConnectionPool['giveUp']
+
+  constructor(current: ConnectionPool['current'], giveUp: ConnectionPool['giveUp']) {
+    super()
+    this.#current = current
+    this.#giveUp = giveUp
+  }
+
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    const agent = this.#current()
+    const watching = watchConnection(handler, () => this.#giveUp(agent))
+    return agent.dispatch(options, watching)
+  }
+}
+
+/** A handler that calls `onGone` if its request shows that its kept connection is gone. */
+function watchConnection(
+  handler: Dispatcher.DispatchHandler,
+  onGone: () => void,
+): Dispatcher.DispatchHandler & SlotWatcher {
+  const use = createConnectionUse()
+  return {
+    onSlot: use.given,
+    onRequestStart(...args) {
+      use.sent()
+      handler.onRequestStart?.(...args)
+    },
+    onRequestUpgrade: (...args) => handler.onRequestUpgrade?.(...args),
+    onResponseStarted() {
+      use.answerBegan()
+      handler.onResponseStarted?.()
+    },
+    onResponseStart(...args) {
+      use.answered()
+      handler.onResponseStart?.(...args)
+    },
+    onResponseData: (...args) => handler.onResponseData?.(...args),
+    onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
+    onResponseError(controller, error) {
+      if (use.isGone(error)) onGone()
+      handler.onResponseError?.(controller, error)
+    },
+  }
 }
 
 function openDirect(origin: string | URL, options: object): Dispatcher {
@@ -121,8 +236,17 @@ class WatchedClient extends Client implements ConnectionSlot {
   }
 }
 
-/** A connection that breaks later than this after a request was written was not stale. Ms. */
+/** A kept connection that the other side closes later than this after a request was written was not stale. Ms. */
 const staleWithinMs = 500
+
+/**
+ * A reset says that the other side does not know the connection, and on a slow link it takes some round trips and
+ * repetitions to arrive. Later than this, upstream may have worked on the request. Ms.
+ */
+const resetWithinMs = 10_000
+
+/** A kept connection that gave no byte for this long may be gone. Ms. */
+const silentMs = 5000
 
 /** Upstream, or something in between, had closed a kept connection before a request used it. */
 export class StaleConnection extends Error {
@@ -143,6 +267,8 @@ export interface ConnectionUse {
   readonly answered: () => void
   /** Whether the request seems to have failed only because its connection was stale (RFC 9112 §9.3.1). */
   readonly isStale: (error: unknown) => boolean
+  /** Whether the connection was a kept one that seems to be gone, without a word or with one. */
+  readonly isGone: (error: unknown) => boolean
 }
 
 export function createConnectionUse(): ConnectionUse {
@@ -171,7 +297,15 @@ export function createConnectionUse(): ConnectionUse {
       if (answerBegan || !isBrokenConnection(error)) return false
       // If a keep-alive connection breaks while idle, undici reports the error on the next request.
       if (sentAtMs === undefined) return slot?.connection?.hasAnswered === true
-      return wasKept && performance.now() - sentAtMs < staleWithinMs
+      return wasKept && performance.now() - sentAtMs < (isReset(error) ? resetWithinMs : staleWithinMs)
+    },
+    isGone(error) {
+      if (answerBegan || !wasKept || sentAtMs === undefined) return false
+      return isBrokenConnection(error) || performance.now() - sentAtMs >= silentMs || isHeadersTimeout(error)
     },
   }
+}
+
+function isHeadersTimeout(error: unknown): boolean {
+  return errorCode(error) === 'UND_ERR_HEADERS_TIMEOUT'
 }

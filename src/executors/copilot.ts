@@ -176,7 +176,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
       return readReplyJson(reply, options.idleMs)
     },
 
-    close: () => pool.agent.close(),
+    close: () => pool.close(),
   }
 }
 

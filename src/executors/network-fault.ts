@@ -9,6 +9,12 @@ export function isBrokenConnection(error: unknown): boolean {
   return brokenConnection.has(errorCode(error) ?? '')
 }
 
+/** Whether the peer, or something in between, answered that it does not know the connection. */
+export function isReset(error: unknown): boolean {
+  const code = errorCode(error)
+  return code === 'ECONNRESET' || code === 'EPIPE'
+}
+
 /**
  * An error before the response head as a Fault. An abort by the caller is returned as it is: it is not upstream's
  * fault.

@@ -18,6 +18,8 @@ export interface RequestOptions {
   readonly signal: AbortSignal
   /** Receives a second function that closes the connection; returns the function to call when the request is over. */
   readonly onBegin?: ((end: (reason: Error) => void) => () => void) | undefined
+  /** Receives the agent if the request shows that its kept connection is gone. */
+  readonly onGone?: ((agent: Dispatcher) => void) | undefined
 }
 
 /** The head of a reply, and its unread body. */
@@ -43,7 +45,7 @@ const mostUnread = 64 * 1024
  * @throws undici's error before the head, or StaleConnection if the error means only that; the signal's reason on abort
  */
 export function sendRequest(agent: Dispatcher, options: RequestOptions): Promise<UpstreamReply> {
-  const { signal, onBegin } = options
+  const { signal, onBegin, onGone } = options
   if (signal.aborted) return Promise.reject(signal.reason)
   // The closures below live as long as the answer streams, so they must not capture the request. They drop `head` once used.
   const { promise, resolve, reject } = Promise.withResolvers<UpstreamReply>()
@@ -56,6 +58,8 @@ export function sendRequest(agent: Dispatcher, options: RequestOptions): Promise
 
   function end(reason: Error): void {
     ended = reason
+    // A caller that gives up has waited long enough to doubt the connection.
+    if (use.isGone(reason)) onGone?.(agent)
     // Reject first: undici reports the abort as a failure of its own.
     head?.reject(reason)
     body?.abort(reason)
@@ -97,7 +101,9 @@ export function sendRequest(agent: Dispatcher, options: RequestOptions): Promise
     onResponseError(_controller, error) {
       if (body === undefined) {
         stopListening()
-        head?.reject(use.isStale(error) ? new StaleConnection(error) : error)
+        const isStale = use.isStale(error)
+        if (isStale || use.isGone(error)) onGone?.(agent)
+        head?.reject(isStale ? new StaleConnection(error) : error)
       } else body.fail(error)
     },
   }
@@ -263,11 +269,11 @@ export type SendRequest = (request: OutgoingRequest) => Promise<UpstreamReply>
 
 /**
  * The function that sends requests over one pool. It repeats a request once if the kept connection turned out to be
- * gone (RFC 9112 §9.3.1), on a new connection: after a sleep of the machine every kept connection is gone. It throws
- * Fault `upstream_unreachable`, `upstream_silent`, `upstream_unusable`, and the signal's reason on abort.
+ * gone (RFC 9112 §9.3.1), on a new connection. It throws Fault `upstream_unreachable`, `upstream_silent`,
+ * `upstream_unusable`, and the signal's reason on abort.
  */
 export function createSender(
-  pool: ConnectionPool,
+  pool: Pick<ConnectionPool, 'current' | 'giveUp'>,
   deadlines: { readonly connectMs: number; readonly headersMs: number },
   requests?: Pick<AccountRequests, 'begin'>,
 ): SendRequest {
@@ -283,23 +289,20 @@ export function createSender(
       headersTimeout: deadlines.headersMs,
       signal: request.signal,
       onBegin: account === undefined ? undefined : requests?.begin(account),
+      onGone: pool.giveUp,
     })
   }
 
   return async (request) => {
     try {
-      return await sendOn(pool.agent, request, false)
+      return await sendOn(pool.current(), request, false)
     } catch (error) {
       if (!(error instanceof StaleConnection)) throw toHeadFault(error, deadlines)
     }
-    const unused = pool.openUnused()
     try {
-      return await sendOn(unused, request, true)
+      return await sendOn(pool.current(), request, true)
     } catch (error) {
       throw toHeadFault(error, deadlines)
-    } finally {
-      // Settles once the reply has been read.
-      void unused.close()
     }
   }
 }

@@ -12,10 +12,10 @@ function proxiesOf(env: Readonly<Record<string, string>>) {
   return { http: show('http://api.example'), https: show('https://api.example') }
 }
 
-describe('the proxies of the environment', () => {
-  const none = { http: undefined, https: undefined }
-  const both = (proxy: string) => ({ http: proxy, https: proxy })
+const none = { http: undefined, https: undefined }
+const both = (proxy: string) => ({ http: proxy, https: proxy })
 
+describe('the proxies of the environment', () => {
   test.each([
     [{}, none],
     [{ HTTPS_PROXY: '', http_proxy: ' ' }, none],

@@ -123,7 +123,7 @@ function executorFor(credentials: ReturnType<typeof credentialsOf>, setup: Setup
     { credentials, pool, log, now: () => nowMs, redact: asIs, ...(onModelsEtag && { onModelsEtag }) },
     options,
   )
-  closing.push(() => pool.agent.destroy())
+  closing.push(() => pool.destroy())
   return { executor, log, credentials }
 }
 

@@ -15,8 +15,8 @@ async function openProxy(): Promise<string> {
 }
 
 test.each(['', 'http://', 'HTTP://ada:p%40ss@'])('a proxy written as %shost:port is used', async (start) => {
-  const { agent } = createPool({ connectMs: 1000, env: { HTTP_PROXY: start + (await openProxy()) } })
-  onTestFinished(() => agent.close())
+  const { agent, close } = createPool({ connectMs: 1000, env: { HTTP_PROXY: start + (await openProxy()) } })
+  onTestFinished(close)
   const { body } = await agent.request({ origin: 'http://copilot.example', path: '/models', method: 'GET' })
   expect(await body.text()).toBe('proxied http://copilot.example/models')
 })

@@ -81,7 +81,7 @@ function executorFor(tokens: ReturnType<typeof tokensFor>, changed: Partial<Copi
   const pool = createPool({ connectMs: all.connectMs, env: {} })
   const log = recordingLog()
   const executor = createCopilotExecutor({ tokens, pool, log, redact: asIs }, all)
-  closing.push(() => pool.agent.destroy())
+  closing.push(() => pool.destroy())
   return { executor, log }
 }
 

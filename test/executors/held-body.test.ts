@@ -34,7 +34,7 @@ async function startHolding(): Promise<string> {
 
 function deps() {
   const pool = createPool({ connectMs: deadlines.connectMs, env: {} })
-  onTestFinished(() => pool.agent.destroy())
+  onTestFinished(() => pool.destroy())
   return { pool, log: recordingLog(), redact: asIs, requests: createAccountRequests() }
 }
 

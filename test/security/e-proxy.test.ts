@@ -164,12 +164,12 @@ test.runIf(process.platform === 'linux')('E22 NO_PROXY is honoured, in either ca
   const tunnel = await openConnectProxy({ [`${address}:${front.port}`]: front.port })
   const ask = async (env: Readonly<Record<string, string>>): Promise<boolean> => {
     const before = tunnel.tunnels.length
-    const { agent } = createPool({ connectMs: 2000, env: { HTTPS_PROXY: tunnel.address, ...env } })
+    const { agent, close } = createPool({ connectMs: 2000, env: { HTTPS_PROXY: tunnel.address, ...env } })
     await agent.request({ origin: front.url, path: '/models', method: 'GET' }).then(
       ({ body }) => body.dump(),
       () => {},
     )
-    await agent.close()
+    await close()
     return tunnel.tunnels.length > before
   }
   expect(await ask({})).toBe(true)

@@ -159,7 +159,7 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
       const deps = { pool, env, now, timeoutMs: requestTimeoutMs }
       return await Promise.all([...origins].map((origin) => probe(deps, origin, signal)))
     } finally {
-      await pool.agent.destroy()
+      await pool.destroy()
     }
   }
   const probes = {

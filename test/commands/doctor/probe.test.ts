@@ -35,7 +35,7 @@ async function ask(origin: string, { connectMs = ample, timeoutMs = ample } = {}
     const deps = { pool, env: {}, now: Date.now, timeoutMs }
     return await probe(deps, origin, new AbortController().signal)
   } finally {
-    await pool.agent.destroy()
+    await pool.destroy()
   }
 }
 

@@ -67,8 +67,8 @@ describe('NO_PROXY is read as the connections of this program read it', () => {
     const [target, proxy] = await Promise.all([listen('target'), listen('proxy')])
     const env = { HTTP_PROXY: `http://127.0.0.1:${proxy}`, NO_PROXY: text.replace('PORT', String(target)) }
     const origin = `http://${host}:${target}`
-    const { agent } = createPool({ connectMs: 5000, env })
-    onTestFinished(() => agent.close())
+    const { agent, close } = createPool({ connectMs: 5000, env })
+    onTestFinished(close)
     await agent.request({ origin, path: '/', method: 'HEAD' })
     expect(asked).toEqual([isDirect ? 'target' : 'proxy'])
     expect(proxyInUse(new URL(origin), env) === undefined).toBe(isDirect)
