@@ -2,12 +2,14 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createSecureServer } from 'node:http2'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { createServer as createTcpServer } from 'node:net'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createPool } from '../../src/executors/connection-pool.ts'
 import { createSender, toTarget } from '../../src/executors/send-request.ts'
+import { openForgetfulRouter } from '../security/forgetful-router.ts'
 import { createAuthority, createCertificate } from '../tls-certificate.ts'
 import { textOf } from './bodies.ts'
 
@@ -27,10 +29,10 @@ async function listen(server: Server) {
   return { sockets, host: `127.0.0.1:${port}` }
 }
 
-function askerOf(origin: string) {
+function askerOf(origin: string, headersMs = deadlines.headersMs) {
   const pool = createPool({ connectMs: deadlines.connectMs, env: {} })
   onTestFinished(() => pool.destroy())
-  const send = createSender(pool, deadlines)
+  const send = createSender(pool, { ...deadlines, headersMs })
   return async (path = '/'): Promise<string> => {
     const { signal } = new AbortController()
     const reply = await send({
@@ -127,6 +129,39 @@ test('E18 a kept connection that is reset before anything is written to it costs
   }
 })
 
+test('E18 a kept connection that is reset late, as over a slow link, costs no request', async () => {
+  const upstream = await startUpstream(({ socket }, response) => {
+    if (upstream.requests() === 2) setTimeout(() => socket.resetAndDestroy(), 1500)
+    else response.end('whole')
+  })
+  await upstream.ask()
+  expect(await upstream.ask()).toBe('whole')
+})
+
+test('E19 a request is not repeated if upstream ends its kept connection after a while: it may have run the request', async () => {
+  const upstream = await startUpstream(({ socket }, response) => {
+    if (upstream.requests() === 2) setTimeout(() => socket.end(), 1500)
+    else response.end('whole')
+  })
+  await upstream.ask()
+  await expect(upstream.ask()).rejects.toMatchObject({ error: { kind: 'upstream_unreachable' } })
+  expect(upstream.requests()).toBe(2)
+})
+
+test('E19 a request is not repeated if its kept connection is reset after a long silence', async () => {
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
+  onTestFinished(() => clock.mockRestore())
+  const upstream = await startUpstream(({ socket }, response) => {
+    if (upstream.requests() === 2) {
+      clock.mockReturnValue(performance.now() + 60_000)
+      socket.resetAndDestroy()
+    } else response.end('whole')
+  })
+  await upstream.ask()
+  await expect(upstream.ask()).rejects.toMatchObject({ error: { kind: 'upstream_unreachable' } })
+  expect(upstream.requests()).toBe(2)
+})
+
 test('E19 a connection that breaks while it is opened is tried once', async () => {
   const { sockets, host } = await listen(
     createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy())),
@@ -135,25 +170,66 @@ test('E19 a connection that breaks while it is opened is tried once', async () =
   expect(sockets).toHaveLength(1)
 })
 
-test('E19 all concurrent HTTP/2 requests on a closed kept connection are repeated', async () => {
+/** An HTTP/2 upstream that the process trusts. */
+async function startSecure(handle: (request: Http2ServerRequest, response: Http2ServerResponse) => void) {
   const authority = createAuthority()
   const usual = getCACertificates('default')
   setDefaultCACertificates([...usual, authority.cert])
   onTestFinished(() => setDefaultCACertificates(usual))
-  const gone = new Set<unknown>()
-  const versions: string[] = []
+  const versions = new Set<string>()
   const server = createSecureServer(createCertificate({ authority }), (request, response) => {
-    versions.push(request.httpVersion)
+    versions.add(request.httpVersion)
+    handle(request, response)
+  })
+  server.on('session', (session) => session.on('error', () => {}))
+  return { server, versions, ...(await listen(server)) }
+}
+
+test('E19 all concurrent HTTP/2 requests on a closed kept connection are repeated', async () => {
+  const gone = new Set<unknown>()
+  const { server, sockets, host, versions } = await startSecure((request, response) => {
     const { session } = request.stream
     if (gone.has(session)) session?.destroy()
     else response.end('whole')
   })
-  server.on('session', (session) => session.on('error', () => {}))
-  const { sockets, host } = await listen(server)
   const ask = askerOf(`https://${host}`)
   server.once('session', (session) => server.once('request', () => gone.add(session)))
   await ask()
   expect(await Promise.all(Array.from({ length: 10 }, () => ask()))).toEqual(Array.from({ length: 10 }, () => 'whole'))
-  expect(new Set(versions)).toEqual(new Set(['2.0']))
+  expect(versions).toEqual(new Set(['2.0']))
   expect(sockets.length).toBeGreaterThan(1)
+})
+
+test.each(['a sleep', 'a request that failed in silence'])(
+  'E18 after %s, no HTTP/2 request uses a kept connection that died in silence',
+  async (what) => {
+    const { host, versions } = await startSecure((_request, response) => response.end('whole'))
+    const router = await openForgetfulRouter(Number(host.split(':')[1]))
+    const ask = askerOf(`https://127.0.0.1:${router.port}`, 1000)
+    await ask()
+    router.fallSilent()
+    if (what === 'a sleep') {
+      const wall = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 600_000)
+      onTestFinished(() => wall.mockRestore())
+    } else await expect(ask()).rejects.toMatchObject({ error: { kind: 'upstream_silent' } })
+    expect(await Promise.all(Array.from({ length: 6 }, () => ask()))).toEqual(Array.from({ length: 6 }, () => 'whole'))
+    expect(versions).toEqual(new Set(['2.0']))
+  },
+)
+
+test('E18 requests of fetch and others use no kept connection that died in silence, after one of them failed', async () => {
+  const { host } = await listen(createServer((_request, response) => response.end('whole')))
+  const router = await openForgetfulRouter(Number(host.split(':')[1]))
+  const { agent, destroy } = createPool({ connectMs: 5000, env: {} })
+  onTestFinished(destroy)
+  const ask = async (headersTimeout = 5000): Promise<string> => {
+    const origin = `http://127.0.0.1:${router.port}`
+    const { body } = await agent.request({ origin, path: '/', method: 'GET', headersTimeout })
+    return body.text()
+  }
+  await Promise.all([ask(), ask(), ask()])
+  await new Promise(setImmediate)
+  router.fallSilent()
+  await expect(ask(1000)).rejects.toMatchObject({ code: 'UND_ERR_HEADERS_TIMEOUT' })
+  expect(await Promise.all([ask(), ask(), ask()])).toEqual(['whole', 'whole', 'whole'])
 })

@@ -72,18 +72,31 @@ interface Way {
   readonly proxy: Proxy
 }
 
-async function goDirectly({ port, settings }: Upstream): Promise<Way> {
+function patience(headersSeconds: number): Readonly<Record<string, string>> {
+  const text = String(headersSeconds)
+  return { COPILOT_PROXY_COPILOT_TIMEOUTS_HEADERS_SECONDS: text, COPILOT_PROXY_CODEX_TIMEOUTS_HEADERS_SECONDS: text }
+}
+
+async function goDirectly({ port, settings }: Upstream, headersSeconds: number): Promise<Way> {
   const router = await openForgetfulRouter(port)
-  return { router, proxy: await openProxy({ settings: settings(`http://127.0.0.1:${router.port}`) }) }
+  return {
+    router,
+    proxy: await openProxy({
+      settings: { ...settings(`http://127.0.0.1:${router.port}`), ...patience(headersSeconds) },
+    }),
+  }
 }
 
 /** The router stands between the proxy and the upstream: a tunnel breaks at its far end. */
-async function goThroughProxy({ port, host, settings }: Upstream): Promise<Way> {
+async function goThroughProxy({ port, host, settings }: Upstream, headersSeconds: number): Promise<Way> {
   const front = await openTlsFront(port, createCertificate({ authority, hosts: [host] }))
   const router = await openForgetfulRouter(front.port)
   const tunnel = await openConnectProxy({ [`${host}:443`]: router.port })
   const proxies = { HTTPS_PROXY: `http://${tunnel.address}` }
-  return { router, proxy: await openProxy({ settings: settings(`https://${host}`), proxies }) }
+  return {
+    router,
+    proxy: await openProxy({ settings: { ...settings(`https://${host}`), ...patience(headersSeconds) }, proxies }),
+  }
 }
 
 describe.each([
@@ -94,9 +107,9 @@ describe.each([
     ['directly', goDirectly],
     ['through a proxy', goThroughProxy],
   ])('%s', (_way, go) => {
-    async function open() {
+    async function open({ headersSeconds = 60 } = {}) {
       const upstream = await start()
-      const { router, proxy } = await go(upstream)
+      const { router, proxy } = await go(upstream, headersSeconds)
       // A broken connection counts as stale for half a second, which a machine under load may exceed.
       const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
       onTestFinished(() => clock.mockRestore())
@@ -116,7 +129,18 @@ describe.each([
         // The pool takes a connection back a moment after its answer was complete.
         await new Promise(setImmediate)
       }
-      return { upstream, router, ask, exchange }
+      /** A caller that leaves after some seconds without a byte. */
+      const giveUp = async (): Promise<void> => {
+        const caller = new AbortController()
+        const before = router.heard()
+        const asked = proxy.chat({ model: upstream.model }, { signal: caller.signal }).catch(() => 'left')
+        await expect.poll(() => router.heard()).toBeGreaterThan(before)
+        clock.mockReturnValue(performance.now() + 10_000)
+        caller.abort()
+        expect(await asked).toBe('left')
+        await expect.poll(() => proxy.log.some(({ fields }) => fields['status'] === 499)).toBe(true)
+      }
+      return { upstream, router, ask, exchange, giveUp }
     }
 
     test('E18 20 connections that are all dead after a sleep cost none of 20 requests at once', async () => {
@@ -135,6 +159,47 @@ describe.each([
       for (const times of [1, 3, 5]) await exchange(times)
     })
 
+    test('E18 after a sleep, no request uses a connection that died in silence', async () => {
+      const { router, exchange } = await open()
+      await exchange(6)
+      router.fallSilent()
+      sleepFor(600_000)
+      await exchange(6)
+    })
+
+    test('E18 after one request that failed in silence, no later one uses a connection from before', async () => {
+      const { router, ask, exchange } = await open({ headersSeconds: 1 })
+      await exchange(6)
+      router.fallSilent()
+      expect(await ask(1)).toEqual([504])
+      await exchange(6)
+    })
+
+    test('E18 a request that the caller gives up in silence counts as failed', async () => {
+      const { upstream, router, giveUp, exchange } = await open()
+      await exchange(6)
+      const before = upstream.count()
+      router.fallSilent()
+      await giveUp()
+      await exchange(6)
+      expect(upstream.count()).toBe(before + 6)
+    })
+
+    test('E19 a connection on which a model thinks through a sleep is left alone', async () => {
+      const { upstream, ask, exchange } = await open()
+      await exchange(2)
+      const { promise, resolve } = Promise.withResolvers<void>()
+      upstream.hold(1, promise)
+      const before = upstream.count()
+      const slow = ask(1)
+      await upstream.until(() => upstream.count() === before + 1)
+      sleepFor(600_000)
+      await exchange(1)
+      resolve()
+      expect(await slow).toEqual([200])
+      expect(upstream.count()).toBe(before + 2)
+    })
+
     test('E19 of requests at once those on kept connections are repeated, once, and those on new ones are not', async () => {
       const { upstream, router, ask, exchange } = await open()
       await exchange(4)
@@ -147,6 +212,13 @@ describe.each([
     })
   })
 })
+
+/** As a process sees it on Linux: wall time jumps, monotonic time does not. */
+function sleepFor(ms: number): void {
+  const wokeAt = Date.now() + ms
+  const wall = vi.spyOn(Date, 'now').mockReturnValue(wokeAt)
+  onTestFinished(() => wall.mockRestore())
+}
 
 function all(times: number, status: number): readonly number[] {
   return Array.from({ length: times }, () => status)
