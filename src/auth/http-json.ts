@@ -63,8 +63,7 @@ export async function sendRequest(
     if (timeout.aborted) {
       return { kind: 'timed_out', detail: `No answer from ${host} within ${deps.timeoutMs / 1000} s` }
     }
-    const clause = describeConnectionFailure(error)
-    const detail = `Could not reach ${host}${clause === '' ? '' : `: ${clause}`}`
+    const detail = `Could not reach ${host}: ${describeConnectionFailure(error) || 'the connection failed'}`
     return { kind: 'unreachable', detail, ...(isBeforeSending(error) && { unsent: true }) }
   }
 }

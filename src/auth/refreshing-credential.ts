@@ -169,7 +169,7 @@ const MAX_BACK_OFF_MS = 60_000
 const FAST_FAILURE_MS = 1_000
 const MAX_RETRY_AFTER_MS = 3600_000
 
-export const RETRY_FIX = 'Check the network connection; copilot-proxy retries automatically'
+export const RETRY_FIX = 'For the cause, run: copilot-proxy doctor. copilot-proxy retries automatically'
 
 /**
  * Keeps the newest login of a store valid for all callers in this process, and shares it with other processes through

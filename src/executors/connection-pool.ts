@@ -176,19 +176,34 @@ function openDirect(origin: string | URL, options: object): Dispatcher {
   return new Pool(origin, { ...options, factory: (one, given) => new WatchedClient(one, given) })
 }
 
-/** Reports a failed tunnel as a failure of the proxy, and a tunnel request without an answer as a connect timeout. */
+/** Reports a failed or refused tunnel as a failure of the proxy, and a tunnel request without an answer as a connect timeout. */
 function reportProxyFailure(proxy: URL, handler: Dispatcher.DispatchHandler): Dispatcher.DispatchHandler {
   return {
     onRequestStart: (...args) => handler.onRequestStart?.(...args),
-    onRequestUpgrade: (...args) => handler.onRequestUpgrade?.(...args),
+    onRequestUpgrade(controller, status, headers, socket) {
+      if (status === 200) {
+        handler.onRequestUpgrade?.(controller, status, headers, socket)
+        return
+      }
+      // undici would name neither the proxy nor what it asks for.
+      socket.on('error', () => {}).destroy()
+      const refusal = { status, hadLogin: proxy.username !== '', schemes: schemesIn(headers['proxy-authenticate']) }
+      handler.onResponseError?.(controller, new ProxyFailure(proxy.origin, { refusal }))
+    },
     onResponseStart: (...args) => handler.onResponseStart?.(...args),
     onResponseData: (...args) => handler.onResponseData?.(...args),
     onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
     onResponseError(controller, error) {
-      const known = error instanceof errors.HeadersTimeoutError ? new errors.ConnectTimeoutError() : error
-      handler.onResponseError?.(controller, new ProxyFailure(proxy.origin, known))
+      const cause = error instanceof errors.HeadersTimeoutError ? new errors.ConnectTimeoutError() : error
+      handler.onResponseError?.(controller, new ProxyFailure(proxy.origin, { cause }))
     },
   }
+}
+
+/** The kinds of login in `Proxy-Authenticate`, which may be several headers or one with commas between parameters too. */
+function schemesIn(challenges: string | string[] | undefined): readonly string[] {
+  const texts = [challenges ?? []].flat().flatMap((text) => text.split(','))
+  return texts.flatMap((text) => /^\s*([a-z][\w-]*)(?:\s|$)(?!\s*=)/i.exec(text)?.[1] ?? [])
 }
 
 /** One open connection. */

@@ -190,13 +190,19 @@ test.each([
   [
     'wants a password that it does not get',
     502,
-    /HTTP proxy refused the connection/,
+    /the HTTP proxy http:\/\/127\.0\.0\.1:\d+ answered 407: its login is missing/,
     async () => `http://${(await openConnectProxy({}, { login: 'ada:secret' })).address}`,
+  ],
+  [
+    'gets a wrong password',
+    502,
+    /the HTTP proxy http:\/\/127\.0\.0\.1:\d+ answered 407: its login is wrong/,
+    async () => `http://ada:secret@${(await openConnectProxy({}, { login: 'ada:other' })).address}`,
   ],
   [
     'cannot reach the upstream',
     502,
-    /HTTP proxy refused the connection/,
+    /the HTTP proxy http:\/\/127\.0\.0\.1:\d+ answered 502 and opened no connection/,
     async () => `http://${(await openConnectProxy({})).address}`,
   ],
   [

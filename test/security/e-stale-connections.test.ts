@@ -168,7 +168,7 @@ describe.each([
     })
 
     test('E18 after one request that failed in silence, no later one uses a connection from before', async () => {
-      const { router, ask, exchange } = await open({ headersSeconds: 1 })
+      const { router, ask, exchange } = await open({ headersSeconds: 5 })
       await exchange(6)
       router.fallSilent()
       expect(await ask(1)).toEqual([504])

@@ -18,7 +18,7 @@ export function judgeNetwork(probes: readonly Probe[], platform: NodeJS.Platform
       ? [
           {
             status: 'failed',
-            detail: `${lead(one)}: ${one.reason || 'the connection failed'}${statusOf(one)}`,
+            detail: `${lead(one)}: ${one.reason || 'the connection failed'}`,
             fix: fixes[one.stage](one, commands),
             host: one.host,
           },
@@ -39,10 +39,6 @@ function via({ proxy }: Probe): string {
   return proxy === undefined ? '' : ` through the proxy ${proxy.address} (${proxy.variable})`
 }
 
-function statusOf({ code }: FailedProbe): string {
-  return /^\d{3}$/.test(code) ? ` (it answered ${code})` : ''
-}
-
 type Fix = (probe: FailedProbe, commands: HelpfulCommands) => string
 
 const fixes: Readonly<Record<Exclude<ProbeStage, 'tls'>, Fix>> = {
@@ -52,6 +48,7 @@ const fixes: Readonly<Record<Exclude<ProbeStage, 'tls'>, Fix>> = {
   proxy: (one, { ask, unsetVariable }) => {
     const variable = one.proxy?.variable ?? 'HTTPS_PROXY'
     if (one.code === '407') {
+      if (/does not support/.test(one.reason)) return `Start such a local proxy and set ${variable} to its address`
       return `Add the login of the proxy to ${variable}, as USER:PASSWORD@ before the host. To test: ${ask(one)}`
     }
     return /^\d{3}$/.test(one.code)
@@ -93,7 +90,9 @@ function fixOf(one: FailedProbe, platform: NodeJS.Platform): string {
   const { ask, setClock, setVariable } = helpfulCommands(platform)
   if (untrusted.has(one.code)) {
     const set = setVariable('NODE_EXTRA_CA_CERTS', 'FILE.pem')
-    return `If your company inspects TLS, trust its certificate: ${set}`
+    return one.code === 'UNABLE_TO_GET_ISSUER_CERT'
+      ? `Add the root certificate of your company to the file: ${set}`
+      : `If your company inspects TLS, trust its certificate: ${set}`
   }
   switch (one.code) {
     case 'CERT_HAS_EXPIRED':

@@ -1,4 +1,4 @@
-import { ProxyFailure, describeConnectionFailure, errorCode } from '../../auth/connection-failure.ts'
+import { ProxyFailure, describeConnectionFailure, errorCode, refusalClause } from '../../auth/connection-failure.ts'
 import { proxyFor } from '../../config/proxy-variables.ts'
 import type { ConnectionPool } from '../../executors/connection-pool.ts'
 
@@ -61,11 +61,21 @@ export async function probe(deps: ProbeDeps, origin: string, signal: AbortSignal
       const reason = `no complete answer within ${timeoutMs / 1000} seconds`
       return { ...about, kind: 'failed', stage: 'answer', code: 'ETIMEDOUT', reason }
     }
+    if (error instanceof ProxyFailure && error.refusal !== undefined) {
+      const { refusal } = error
+      // The proxy is named separately.
+      return {
+        ...about,
+        kind: 'failed',
+        stage: 'proxy',
+        code: String(refusal.status),
+        reason: `it ${refusalClause(refusal)}`,
+      }
+    }
     const code = errorCode(error) ?? ''
     const stage = stageOf(code, about.proxy !== undefined)
-    // The proxy is named separately.
     const reason = describeConnectionFailure(error instanceof ProxyFailure ? error.cause : error)
-    return { ...about, kind: 'failed', stage, code: proxyStatus(error) ?? code, reason }
+    return { ...about, kind: 'failed', stage, code, reason }
   }
 }
 
@@ -91,7 +101,7 @@ const connectCodes: ReadonlySet<string> = new Set([
 ])
 
 function stageOf(code: string, isProxied: boolean): ProbeStage {
-  if (code === 'UND_ERR_ABORTED' || code.startsWith('UND_ERR_PRX_')) return 'proxy'
+  if (code.startsWith('UND_ERR_PRX_')) return 'proxy'
   if (lookupCodes.has(code)) return isProxied ? 'proxy' : 'lookup'
   if (connectCodes.has(code)) return isProxied ? 'proxy' : 'connect'
   return /^(?:CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO)/.test(
@@ -99,11 +109,6 @@ function stageOf(code: string, isProxied: boolean): ProbeStage {
   )
     ? 'tls'
     : 'answer'
-}
-
-/** The status of a proxy that refused a tunnel; undici has it in the message only (lib/dispatcher/proxy-agent.js). */
-function proxyStatus(error: unknown): string | undefined {
-  return error instanceof Error ? /^Proxy response \((\d{3})\)/.exec(error.message)?.[1] : undefined
 }
 
 type Environment = Readonly<Record<string, string | undefined>>

@@ -65,12 +65,16 @@ describe('network', () => {
       /^failed: Cannot reach a\.example: it broke \/ Check the firewall.*: curl -vI https:\/\/a\.example\/$/,
     ],
     [
-      through(broken('a.example', 'proxy', '407')),
-      /through the proxy http:\/\/proxy\.example:3128 \(HTTPS_PROXY\): it broke \(it answered 407\) \/ Add the login of the proxy to HTTPS_PROXY.*: curl -vI https:\/\/a\.example\/$/,
+      through(broken('a.example', 'proxy', '407', 'it answered 407: its login is missing')),
+      /through the proxy http:\/\/proxy\.example:3128 \(HTTPS_PROXY\): it answered 407: its login is missing \/ Add the login of the proxy to HTTPS_PROXY.*: curl -vI https:\/\/a\.example\/$/,
     ],
     [
-      through(broken('a.example', 'proxy', '403')),
-      /\(it answered 403\) \/ Ask the administrator of the proxy .*: curl -vI https:\/\/a\.example\/$/,
+      through(broken('a.example', 'proxy', '403', 'it answered 403 and opened no connection')),
+      /it answered 403 and opened no connection \/ Ask the administrator of the proxy .*: curl -vI https:\/\/a\.example\/$/,
+    ],
+    [
+      through(broken('a.example', 'proxy', '407', 'it asks for NTLM, which copilot-proxy does not support')),
+      / \/ Start such a local proxy and set HTTPS_PROXY to its address$/,
     ],
     [
       through(broken('a.example', 'proxy', 'ECONNREFUSED')),
