@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { fromBuild } from './test/from-build.ts'
 import { closingLine } from './test/closing-line.ts'
 
 /** Their `vi.mock` would reach the other files of a worker, or come too late for a module that is loaded already. */
@@ -37,6 +38,24 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'mocking', include: mocking } },
+      // What ships is not what the sources say if the bundler takes a call for superfluous: configuration and commands as they
+      // are built, and the program as its sources run.
+      {
+        extends: true,
+        plugins: [fromBuild],
+        test: { name: 'built', isolate: false, include: ['test/{config,commands}/**/*.test.ts'] },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'from source',
+          isolate: false,
+          include: ['test/cli/**/*.test.ts'],
+          // They test the package, the single file and the cache of compiled code.
+          exclude: ['package', 'single-file', 'code-cache'].map((name) => `test/cli/${name}.test.ts`),
+          env: { COPILOT_PROXY_TEST_PROGRAM: 'src/main.ts' },
+        },
+      },
     ],
     env: {
       TMPDIR: temporaryFolder(),

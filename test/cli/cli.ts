@@ -3,7 +3,9 @@ import type { ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 
-const mainFile = fileURLToPath(new URL('../../bin/copilot-proxy.cjs', import.meta.url))
+/** The program as it ships, or its sources. */
+const program = process.env['COPILOT_PROXY_TEST_PROGRAM'] ?? 'bin/copilot-proxy.cjs'
+const mainFile = fileURLToPath(new URL(`../../${program}`, import.meta.url))
 const singleFile = fileURLToPath(new URL('../../dist-sea/copilot-proxy', import.meta.url))
 
 interface Ended {
