@@ -121,7 +121,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const owner = createOwnerAccess({
     token: ownerToken,
     now: () => performance.now(),
-    holdSecrets: (...tokens) => secrets.hold('owner', ...tokens),
+    holdSecret: secrets.hold,
   })
 
   const metrics = createMetrics()

@@ -29,7 +29,6 @@ async function openHome(variables: Readonly<Record<string, string>> = {}) {
     async serve(...args: readonly string[]) {
       const running = startCli(['serve', '--demo', ...args], env)
       const [, url = ''] = await running.seen('stdout', /listening on (\S+)/)
-      // Written right after: the file is there once the daemon has said that it listens.
       const command = (...given: readonly string[]) =>
         startCli(given, { ...env, COPILOT_PROXY_SERVER_PORT: new URL(url).port }).ended
       return { ...running, url, command }

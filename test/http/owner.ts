@@ -5,5 +5,5 @@ export const ownerToken = 'owner-token-of-a-test-0123456789-0123456789'
 
 /** The owner of a daemon that a test builds without `startDaemon`. */
 export function createTestOwner(): OwnerAccess {
-  return createOwnerAccess({ token: ownerToken, now: () => performance.now(), holdSecrets: () => {} })
+  return createOwnerAccess({ token: ownerToken, now: () => performance.now(), holdSecret: () => {} })
 }

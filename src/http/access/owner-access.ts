@@ -15,8 +15,8 @@ export interface OwnerAccessDeps {
   readonly token: string
   /** Ms, monotonic. */
   readonly now: () => number
-  /** Called with all accepted tokens, so that no log shows one. */
-  readonly holdSecrets: (...tokens: readonly string[]) => void
+  /** Called with each accepted token, so that no log shows one. A token replaces an earlier one of the same holder. */
+  readonly holdSecret: (holder: string, token: string) => void
 }
 
 /** A code or token with less than 256 bits is refused. */
@@ -27,12 +27,13 @@ const maxCodes = 8
 /** Beyond this many open pages, the oldest is no longer the owner's. */
 const maxPages = 64
 
-export function createOwnerAccess({ token, now, holdSecrets }: OwnerAccessDeps): OwnerAccess {
+export function createOwnerAccess({ token, now, holdSecret }: OwnerAccessDeps): OwnerAccess {
   const own = toKey(token)
-  let pageTokens: readonly string[] = []
+  let pages: readonly ApiKey[] = []
+  let opened = 0
   let accepted: readonly ApiKey[] = [own]
   let codes: readonly { readonly key: ApiKey; readonly untilMs: number }[] = []
-  holdSecrets(token)
+  holdSecret('owner', token)
 
   return {
     keys: () => accepted,
@@ -47,9 +48,10 @@ export function createOwnerAccess({ token, now, holdSecrets }: OwnerAccessDeps):
       )
       if (used === undefined) return false
       codes = codes.filter(({ key }) => key !== used)
-      pageTokens = [...pageTokens.slice(1 - maxPages), pageToken]
-      accepted = [own, ...pageTokens.map(toKey)]
-      holdSecrets(token, ...pageTokens)
+      pages = [...pages.slice(1 - maxPages), toKey(pageToken)]
+      accepted = [own, ...pages]
+      holdSecret(`page ${opened % maxPages}`, pageToken)
+      opened += 1
       return true
     },
   }
