@@ -17,6 +17,7 @@ import {
 } from './http/connections.ts'
 import type { Deadlines } from './http/connections.ts'
 import { createFailedKeys } from './http/access/failed-keys.ts'
+import type { OwnerAccess } from './http/access/owner-access.ts'
 import { createFaultHandler } from './http/fault-handler.ts'
 import { answerPreflight, createGuard } from './http/access/guards.ts'
 import { createEngineMemory } from './http/engine-memory.ts'
@@ -34,6 +35,7 @@ import type { ModelRouteDeps } from './http/serve.ts'
 import { hasOneAuthority } from './http/access/origin-policy.ts'
 import { registerDialectRoutes } from './http/routes/dialect-routes.ts'
 import { collectRoutes, unknownRoute } from './http/routes/route-table.ts'
+import { registerOwnerRoutes } from './http/routes/owner-routes.ts'
 import { registerRequestRoutes } from './http/routes/request-routes.ts'
 import { registerSessionEvents } from './http/routes/session-events.ts'
 import { registerSessionRoutes } from './http/routes/session-routes.ts'
@@ -62,6 +64,9 @@ export interface AppDeps
   readonly totals: UsageRecorder
   readonly requests: RequestList
   readonly randomId: () => string
+  readonly owner: OwnerAccess
+  /** Removes all known credentials, those of callers too. `redact` removes only those that providers know. */
+  readonly redactAll: (text: string) => string
   /** Returns undefined while no workspace is configured. */
   readonly workspaces?: (() => Workspaces | undefined) | undefined
   readonly deadlines?: Partial<Deadlines>
@@ -147,10 +152,13 @@ export function buildApp(deps: AppDeps): App {
     cacheWatch: pipeline.cacheWatch,
   }
   const sessions = createKeySessions()
+  const failedKeys = createFailedKeys(monotonicMs)
+  const { owner } = deps
   const guard = createGuard({
     settings: () => deps.config().server,
-    failedKeys: createFailedKeys(monotonicMs),
+    failedKeys,
     sessions,
+    owner,
     hasPage,
     setTimer,
   })
@@ -168,7 +176,7 @@ export function buildApp(deps: AppDeps): App {
     ),
     admit: admitCall,
     pingMs: deadlines.pingMs,
-    redact: deps.redact,
+    redact: deps.redactAll,
     log: deps.log,
   })
   const companion = async () => deps.companion?.()
@@ -226,6 +234,10 @@ export function buildApp(deps: AppDeps): App {
     if (request.method === 'OPTIONS' && reply.hasHeader('access-control-allow-origin')) {
       return answerPreflight(request, reply)
     }
+    // Public routes answer before a key is checked. Until then, no answer repeats what the caller sent.
+    const { key, isOwner } = request.caller
+    const isChecked = guard.keys().length === 0 || key !== undefined || isOwner
+    if (!isChecked) throw new Fault({ kind: 'route_not_found', method: request.method, path: '/…' })
     throw unknownRoute(routes, request.method, request.url)
   })
   fastify.decorateRequest('caller')
@@ -249,10 +261,10 @@ export function buildApp(deps: AppDeps): App {
 
   /** Ends the requests of removed keys with an error event, then closes their connections. */
   function endRevoked(): void {
-    const keys = guard.keys()
     // Without configured keys everybody has access.
-    if (keys.length === 0) return
-    const isRevoked = (response: ServerResponse) => sessions.isRevoked(response, keys)
+    if (guard.keys().length === 0) return
+    const accepted = guard.accepted()
+    const isRevoked = (response: ServerResponse) => sessions.isRevoked(response, accepted)
     lifetimes.end(new Fault({ kind: 'key_required', problem: 'removed' }), isRevoked)
     for (const { closeRevoked } of [rpc, mcp]) {
       closeRevoked((response, { key, isOwner }) => (key === undefined && !isOwner) || isRevoked(response))
@@ -260,7 +272,7 @@ export function buildApp(deps: AppDeps): App {
     sessionEvents.endWhere((response) => sessions.isUnkeyed(response) || isRevoked(response))
     // Read the keys again: they may have changed meanwhile.
     setTimer(() => {
-      if (guard.keys().length > 0) sessions.closeRevoked(guard.keys())
+      if (guard.keys().length > 0) sessions.closeRevoked(guard.accepted())
     }, errorEventMs)
   }
 
@@ -272,7 +284,15 @@ export function buildApp(deps: AppDeps): App {
   }
 
   registerStateRoutes(fastify, routeDeps)
-  registerRequestRoutes(fastify, { ...deps, hasPage })
+  registerRequestRoutes(fastify, { ...deps, redact: deps.redactAll, hasPage })
+  registerOwnerRoutes(fastify, {
+    owner,
+    failedKeys,
+    hasPage,
+    lifetimes,
+    uploadIdleMs: deadlines.uploadIdleMs,
+    setTimer,
+  })
   registerSessionRoutes(fastify, sessionParts)
   registerServersRoute(fastify, { companion, mcpServers: deps.mcpServers ?? (() => []) })
   const mcp = registerMcpRoute(fastify, {
@@ -281,7 +301,7 @@ export function buildApp(deps: AppDeps): App {
     admit: admitCall,
     uploadIdleMs: deadlines.uploadIdleMs,
     version: deps.version,
-    redact: deps.redact,
+    redact: deps.redactAll,
     log: deps.log,
   })
   registerModelRoutes(fastify, deps.registry, deps.config)

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Fault, faultFields, headersOf, retryAfterOf } from '../errors.ts'
+import { Fault, faultFields, headersOf, isFromProvider, retryAfterOf } from '../errors.ts'
 import type { ProxyError } from '../errors.ts'
 import { createLruMap } from '../cache/lru-map.ts'
 import type { Logger } from '../logging/logger.ts'
@@ -13,7 +13,7 @@ import { flatHeaders, originOf } from './serve.ts'
 
 export interface FaultHandlerDeps {
   readonly log: Logger
-  /** Removes known credentials: upstream may echo them in messages and headers. */
+  /** Removes the credentials that providers know: they may echo them in messages and headers. */
   readonly redact: (text: string) => string
   readonly metrics: Pick<Metrics, 'refused'>
   readonly requests: Pick<RequestList, 'note'>
@@ -88,7 +88,8 @@ export function createFaultHandler({ log, redact, metrics, requests, now, dateNo
     if (isRetryFutile(error)) reply.header('x-should-retry', 'false')
     const isLast = closesConnection.has(error.kind) || !reply.raw.shouldKeepAlive
     if (isLast) reply.header('connection', 'close')
-    const body = redact(JSON.stringify(dialect.errorBody(error, request.id)))
+    const text = JSON.stringify(dialect.errorBody(error, request.id))
+    const body = isFromProvider(error) ? redact(text) : text
     reply.code(status).header('content-type', 'application/json; charset=utf-8')
     if (isLast && !request.raw.complete) sendAndLinger(request, reply, body)
     else void reply.send(body)

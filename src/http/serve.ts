@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { waitFor } from '../auth/shared-fetch.ts'
 import { keyLimitsOf } from '../config/api-keys.ts'
 import type { Config } from '../config/schema.ts'
-import { Fault, toFault } from '../errors.ts'
+import { Fault, isFromProvider, toFault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
 import { settleTurn } from '../pipeline/model-answer.ts'
 import type { ModelAnswer } from '../pipeline/model-answer.ts'
@@ -197,7 +197,8 @@ async function serve(
     // A heartbeat opened the caller's stream before upstream refused.
     const failure = toFault(error)
     reply.hijack()
-    stream.end(deps.redact(dialect.errorEvent(failure.error, request.id)))
+    const text = dialect.errorEvent(failure.error, request.id)
+    stream.end(isFromProvider(failure.error) ? deps.redact(text) : text)
     const fields = { stream: true, ...endedIn(dialect, failure) }
     settleTurn(deps, { requestId: request.id, key: request.caller.key, meter }, fields, failure)
     return undefined
@@ -267,7 +268,8 @@ export async function streamReply(
     if (text !== '') stream.write(text)
     if (!endsInEvent(stream, signal)) throw error
     const failure = toFault(error)
-    stream.end(seed.redact((reply.fail ?? dialect.errorEvent)(failure.error, seed.id)))
+    const event = (reply.fail ?? dialect.errorEvent)(failure.error, seed.id)
+    stream.end(isFromProvider(failure.error) ? seed.redact(event) : event)
     return failure
   }
 }

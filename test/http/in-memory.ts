@@ -9,6 +9,7 @@ import { pipelineParts } from '../pipeline/support.ts'
 import { recordingLog } from '../recording-log.ts'
 import { headersOf } from './client.ts'
 import type { SmallAsk, SmallReply } from './client.ts'
+import { createTestOwner } from './owner.ts'
 
 export interface Route {
   readonly method: string
@@ -61,6 +62,7 @@ export function openInMemory(file = '', codexModels: readonly Model[] = []): InM
     version: '0.0.0-test',
     demo: false,
     randomId: () => 'request-1',
+    owner: createTestOwner(),
   })
   return {
     upstreamCalls: () => calls,

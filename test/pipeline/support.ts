@@ -23,6 +23,7 @@ export function pipelineParts({ config, registry, log, executorOf }: PartsOption
     registry,
     log,
     redact: (text: string) => text,
+    redactAll: (text: string) => text,
     now: Date.now,
     metrics: createMetrics(),
     requests: createRequestList({ keepsBodies: () => config.log.bodies, redact: (text) => text }),

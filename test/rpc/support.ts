@@ -16,6 +16,7 @@ import { loaded } from '../config/loading.ts'
 import { pipelineParts } from '../pipeline/support.ts'
 import { recordingLog } from '../recording-log.ts'
 import type { LogLine } from '../recording-log.ts'
+import { createTestOwner } from '../http/owner.ts'
 
 const notHere = (): never => {
   throw new Error('the fake tools touch no file')
@@ -193,6 +194,7 @@ export async function openRpcApp({
     version: '0.0.0-test',
     demo: false,
     randomId: () => 'request-1',
+    owner: createTestOwner(),
     workspaces,
     deadlines,
   })

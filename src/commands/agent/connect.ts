@@ -7,7 +7,7 @@ import { loginAdvice, silentLog, tokenOfEnvironment } from '../shared/accounts.t
 import { findCodexHome, findLogins } from '../shared/codex-login.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { AgentFlags, CommandContext } from '../shared/command.ts'
-import { findCallerKey, findDaemon, getFromDaemon, refuseWrongKey } from '../shared/find-daemon.ts'
+import { findCallerKey, findDaemon, findOwnerToken, getFromDaemon, refuseWrongKey } from '../shared/find-daemon.ts'
 import type { FoundDaemon } from '../shared/find-daemon.ts'
 import { homeOf, loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
@@ -68,16 +68,17 @@ async function useRunning(
   { url, health }: FoundDaemon,
   root: string,
 ): Promise<Connection | undefined> {
-  await refuseWrongKey(context, url, settings.config)
-  const caller = findCallerKey(context, settings.config)
-  if (caller === undefined) return undefined
-  const session = await findSession(context, { url, key: caller.key }, root)
+  const ownerToken = await findOwnerToken(context, settings, url)
+  if (ownerToken === undefined) await refuseWrongKey(context, url, settings.config)
+  const key = ownerToken ?? findCallerKey(context, settings.config)?.key
+  if (key === undefined) return undefined
+  const session = await findSession(context, { url, key }, root)
   if (session === undefined) return undefined
   if (health?.demo !== true && health?.copilot !== 'ok' && health?.codex !== 'ok') {
     throw new CommandFailure(exitCode.notLoggedIn, loginAdvice)
   }
   const isDemo = health.demo
-  return { url, key: caller.key, sessionId: session, root, isDemo, isReadOnly: undefined, close: async () => {} }
+  return { url, key, sessionId: session, root, isDemo, isReadOnly: undefined, close: async () => {} }
 }
 
 async function findSession(

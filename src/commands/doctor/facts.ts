@@ -22,7 +22,7 @@ import { githubApi, silentLog } from '../shared/accounts.ts'
 import { openCodexConnection } from '../models/fetch-models.ts'
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { daemonUrl, findDaemon, findPortHolder, checkCallerKey } from '../shared/find-daemon.ts'
+import { daemonUrl, findDaemon, findPortHolder, checkCommandKey } from '../shared/find-daemon.ts'
 import { readSettings } from '../shared/settings.ts'
 import type { UserFiles, LoadedSettings } from '../shared/settings.ts'
 import { findToolFailures } from '../shared/tool-failures.ts'
@@ -205,7 +205,7 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
       const holder =
         code === 'EADDRINUSE' ? await findPortHolder(context.fetch, config.server) : ({ kind: 'unknown' } as const)
       const isRunning = holder.kind === 'copilot-proxy'
-      const callerKey = isRunning ? await checkCallerKey(context, daemonUrl(config.server), config) : undefined
+      const callerKey = isRunning ? await checkCommandKey(context, settings, daemonUrl(config.server)) : undefined
       const backgroundUrl = code === undefined ? await findBackgroundUrl(context) : undefined
       return { host, port, code, holder, callerKey, backgroundUrl, version: context.version }
     },

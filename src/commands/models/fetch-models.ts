@@ -20,7 +20,7 @@ import { loginAdvice, findLogin, silentLog, recordPlace, tokenOfEnvironment, war
 import { hasCodexLogin, readCodexState, findCodexHome } from '../shared/codex-login.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { findCallerKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
+import { findCommandKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 
 const amount = z.number().nullable().catch(null)
@@ -89,7 +89,7 @@ export async function fetchFromDaemon(
 ): Promise<FetchedModels | undefined> {
   const { url, health } = await findDaemon(context, settings)
   if (health === undefined) return undefined
-  const key = findCallerKey(context, settings.config)?.key
+  const key = await findCommandKey(context, settings, url)
   try {
     const { body } = await getFromDaemon(context, { url, key }, '/v1/models?include=disabled', daemonTimeoutMs)
     const list = modelList.safeParse(body).data

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, RequestsFlags } from '../shared/command.ts'
-import { findDaemon, getFromDaemon, requireCallerKey } from '../shared/find-daemon.ts'
+import { findDaemon, findCallerKey, getFromDaemon, requireCommandKey } from '../shared/find-daemon.ts'
 import type { DaemonAddress } from '../shared/find-daemon.ts'
 import { visible } from '../../terminal/visible.ts'
 import { maxRequests } from '../../usage/requests.ts'
@@ -68,15 +68,15 @@ export async function requests(context: CommandContext, flags: RequestsFlags): P
     throw new CommandFailure(exitCode.usage, '--follow cannot be used with an ID.')
   }
   const settings = await loadSettings(context, flags.config)
-  const { key, isAsked } = requireCallerKey(context, settings.config)
   const find = async (): Promise<DaemonAddress | undefined> => {
     const { url, health } = await findDaemon(context, settings)
-    return health && { url, key }
+    return health && { url, key: await requireCommandKey(context, settings, url) }
   }
   const address = await find()
   if (address === undefined) {
     throw new CommandFailure(exitCode.failed, 'copilot-proxy is not running. Run: copilot-proxy start')
   }
+  const { isAsked } = findCallerKey(context, settings.config) ?? { isAsked: true }
   if (flags.id !== undefined) return showOne(context, address, flags.id, { json: flags.json, isAsked })
   const query = (options: Readonly<Record<string, string>>): string =>
     `/requests?${new URLSearchParams({

@@ -53,9 +53,10 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
     const demo = flags.demo ?? false
     const daemon = await startServing(context, settings, log, demo)
     await background?.announce(daemon.url)
+    const isRead = background === undefined && level !== 'silent' && context.stderr.isTerminal
     // The only line on stdout: scripts read the address from it.
     context.stdout.write(`copilot-proxy listening on ${daemon.url}\n`)
-    if (config.workspaces.length > 0) log.info(`open ${daemon.url}/ in a browser for the page of your workspaces`)
+    if (config.workspaces.length > 0) showPage(context, log, daemon, isRead)
     if (demo) {
       log.info('demo: a simulated Copilot and Codex answer all requests')
       const hasReader = background === undefined && (config.log.format !== 'json' || context.stderr.isTerminal)
@@ -122,7 +123,7 @@ async function startServing(
   log: ProgramLog,
   demo: boolean,
 ): Promise<Daemon> {
-  const { config, authDir, usageFile, clientIdsFile, workspacesDir, gatewayDir } = settings
+  const { config, authDir, dataDir, usageFile, clientIdsFile, workspacesDir, gatewayDir } = settings
   const { env, version, beforeExit, keychain, engine } = context
   if (!demo) await requireLoginsKept(context, settings)
   const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
@@ -140,6 +141,7 @@ async function startServing(
       clientIdsFile,
       workspacesDir,
       gatewayDir,
+      ownerTokenDir: dataDir,
       portHolder: (address) => describePortHolder(context, address),
       homeDir: () => homeOf(context),
       keychain,
@@ -157,6 +159,12 @@ async function startServing(
   } catch (error) {
     throw (await toListenFailure(context, config.server, error)) ?? error
   }
+}
+
+/** The address with its code is written for a person only: never by the log, and never where a file or a service keeps it. */
+function showPage({ stderr }: CommandContext, log: ProgramLog, daemon: Daemon, isRead: boolean): void {
+  if (isRead) stderr.write(`Page of your workspaces (works once): ${daemon.createPageAddress()}\n`)
+  else log.info('to open the page of your workspaces, run: copilot-proxy page')
 }
 
 /** A command to try, on stderr. */

@@ -144,6 +144,10 @@ export interface AgentFlags extends ReportFlags {
   readonly demo?: true
 }
 
+export interface PageFlags extends GlobalFlags {
+  readonly print?: true
+}
+
 export interface McpFlags extends GlobalFlags {
   /** A folder; undefined: see `mcp.ts`. */
   readonly workspace?: string

@@ -16,6 +16,8 @@ export interface UserFiles {
   /** The user named the configuration file, so it has to exist. */
   readonly isNamed: boolean
   readonly authDir: string
+  /** Has the file `owner-token` of a running daemon. */
+  readonly dataDir: string
   /** Totals of usage, by day and model. */
   readonly usageFile: string
   readonly clientIdsFile: string
@@ -46,7 +48,7 @@ export function findFiles(context: CommandContext, configFlag: string | undefine
   const usageFile = join(dataDir, 'usage.sqlite')
   const clientIdsFile = join(dataDir, 'client-ids.json')
   const [workspacesDir, gatewayDir] = [join(dataDir, 'workspaces'), join(dataDir, 'gateway')]
-  const files = { authDir, usageFile, clientIdsFile, workspacesDir, gatewayDir }
+  const files = { authDir, dataDir, usageFile, clientIdsFile, workspacesDir, gatewayDir }
   if (configFlag === undefined) return { configFile, isNamed: false, ...files }
   const named = isAbsolute(configFlag) ? configFlag : join(workingDirOf(context, '--config'), configFlag)
   return { configFile: named, isNamed: true, ...files }

@@ -1,11 +1,13 @@
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ownerCaller } from '../../config/caller.ts'
 import { Fault } from '../../errors.ts'
 import { findKey, prepareKeys, presentedKeys } from './api-keys.ts'
 import type { ApiKey } from './api-keys.ts'
 import { addressIdentity } from './caller-identity.ts'
 import { crowdSeconds } from './failed-keys.ts'
 import type { FailedKeys } from './failed-keys.ts'
+import type { OwnerAccess } from './owner-access.ts'
 import { createKnownCallers } from './key-sessions.ts'
 import type { KeySessions } from './key-sessions.ts'
 import { checkOrigin } from './origin-policy.ts'
@@ -21,6 +23,7 @@ export interface GuardDeps {
   readonly settings: () => GuardSettings
   readonly failedKeys: FailedKeys
   readonly sessions: KeySessions
+  readonly owner: Pick<OwnerAccess, 'keys'>
   /** Whether the daemon serves a page of its own. */
   readonly hasPage: () => boolean
   readonly setTimer: (run: () => void, delayMs: number) => unknown
@@ -35,9 +38,11 @@ export interface Guard {
   readonly check: (request: FastifyRequest, reply: FastifyReply, next: (refusal?: Fault) => void) => void
   /** The keys of the current configuration. */
   readonly keys: () => readonly ApiKey[]
+  /** All that is accepted as a key now: the configured ones, and the tokens of the owner. */
+  readonly accepted: () => readonly ApiKey[]
 }
 
-export function createGuard({ settings, failedKeys, sessions, hasPage, setTimer }: GuardDeps): Guard {
+export function createGuard({ settings, failedKeys, sessions, owner, hasPage, setTimer }: GuardDeps): Guard {
   let entries: readonly string[] = []
   let prepared: readonly ApiKey[] = []
 
@@ -50,6 +55,7 @@ export function createGuard({ settings, failedKeys, sessions, hasPage, setTimer 
     return prepared
   }
 
+  const accepted = (): readonly ApiKey[] => [...keys(), ...owner.keys()]
   const knownCallers = createKnownCallers()
   /** The address identity of each connection, computed once. */
   const sources = new WeakMap<Socket, string>()
@@ -68,21 +74,28 @@ export function createGuard({ settings, failedKeys, sessions, hasPage, setTimer 
    */
   function recognize(presented: readonly string[], source: string): ApiKey | undefined {
     const isCrowded = failedKeys.isCrowded(source)
-    const key = findKey(presented, isCrowded ? keys().filter((each) => knownCallers.has(source, each)) : keys())
+    const key = findKey(presented, isCrowded ? accepted().filter((each) => knownCallers.has(source, each)) : accepted())
     if (key !== undefined) knownCallers.note(source, key)
     else if (isCrowded) throw new Fault({ kind: 'wrong_keys', retryAfterSeconds: crowdSeconds })
     return key
   }
 
+  function accept(request: FastifyRequest, reply: FastifyReply, key: ApiKey): void {
+    const isOwner = owner.keys().includes(key)
+    request.caller = isOwner ? ownerCaller : { key: { name: key.name, id: key.id }, isOwner: false }
+    sessions.accept(reply.raw, request.raw.socket, key)
+  }
+
   return {
     keys,
+    accepted,
     check(request, reply, next) {
       const { host, allowedHosts, allowedOrigins } = settings()
       const port = request.socket.localPort ?? 0
       const known = keys()
       const policy = { host, port, allowedHosts, allowedOrigins, hasKeys: known.length > 0, hasPage: hasPage() }
       const verdict = checkOrigin(request.headers, request.raw.rawHeaders, policy)
-      if (!verdict.ok) throw new Fault({ kind: 'forbidden', detail: verdict.detail })
+      if (!verdict.ok) throw new Fault({ kind: 'forbidden', detail: verdict.detail, advice: verdict.advice })
       if (verdict.origin !== undefined) {
         reply.header('access-control-allow-origin', verdict.origin)
         reply.header('vary', 'Origin')
@@ -90,15 +103,19 @@ export function createGuard({ settings, failedKeys, sessions, hasPage, setTimer 
       }
       // A preflight carries no credential, so its origin alone decides.
       if (request.method === 'OPTIONS' && verdict.origin !== undefined) return next()
-      if (known.length === 0 || request.routeOptions.config.public === true) return next()
+      if (request.routeOptions.config.public === true) return next()
       const presented = presentedKeys(request.headers)
+      if (known.length === 0) {
+        // Without keys, clients send any text as a key. It is accepted, but only the owner's token makes the caller the owner.
+        const key = findKey(presented, owner.keys())
+        if (key !== undefined) accept(request, reply, key)
+        return next()
+      }
       if (presented.length === 0) return next(new Fault({ kind: 'key_required' }))
-      const { socket } = request.raw
-      const source = sourceOf(socket)
+      const source = sourceOf(request.raw.socket)
       const key = recognize(presented, source)
       if (key !== undefined) {
-        request.caller = { key: { name: key.name, id: key.id }, isOwner: false }
-        sessions.accept(reply.raw, socket, key)
+        accept(request, reply, key)
         return next()
       }
       const waitMs = failedKeys.count(source)
