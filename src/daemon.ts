@@ -134,6 +134,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     completeModels: providers.completeModels,
     executorOf: providers.executorOf,
     salt: randomBytes(16).toString('hex'),
+    randomId: randomUUID,
   })
   const companion = createCompanionSwitch({
     config,

@@ -175,7 +175,7 @@ async function serve(
       },
     })
     if (stream !== undefined) {
-      const failure = await streamReply(stream, answer, dialect, signal)
+      const failure = await streamReply(stream, answer, dialect, { requestId: request.id, signal })
       reply.hijack()
       answer.settle({ stream: true, ...endedIn(dialect, failure) }, failure)
       return undefined
@@ -243,7 +243,7 @@ export async function streamReply(
   stream: EventStream,
   { read, reader, seed, upstream }: Answer,
   dialect: Pick<CallerDialect, 'errorEvent'>,
-  signal: AbortSignal,
+  { requestId, signal }: { readonly requestId: string; readonly signal: AbortSignal },
 ): Promise<Fault | undefined> {
   const reply = reader.createStream(seed)
   stream.upstreamAnswered(upstream.headers)
@@ -267,7 +267,7 @@ export async function streamReply(
     if (text !== '') stream.write(text)
     if (!endsInEvent(stream, signal)) throw error
     const failure = toFault(error)
-    stream.end(seed.redact((reply.fail ?? dialect.errorEvent)(failure.error, seed.id)))
+    stream.end(seed.redact((reply.fail ?? dialect.errorEvent)(failure.error, requestId)))
     return failure
   }
 }

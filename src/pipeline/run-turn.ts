@@ -205,7 +205,7 @@ async function openAuto(
 async function readRequest(state: PipelineState, call: ModelCall): Promise<Pick<ReadyCall, 'request' | 'source'>> {
   if ('turn' in call) return { request: requestOfTurn(call.turn, call.model), source: { turn: call.turn } }
   const { dialect, request } = await call.request()
-  const recalled = dialect.recall?.(request, state.memory, state.config().chat.strict)
+  const recalled = dialect.recall?.(request, state.memoryOf(call.key), state.config().chat.strict)
   return { request: recalled ?? request, source: { dialect } }
 }
 
@@ -282,7 +282,7 @@ async function openRouted(
       upstream,
       reader,
       seed: {
-        id: call.id,
+        id: state.randomId(),
         createdSeconds: nowSeconds(),
         nowSeconds,
         model: model.id,
