@@ -81,7 +81,7 @@ export async function callModel<Result>(
         await deps.rateLimit.wait(caller, rule, { maxWaiting, signal })
       }
       // Counting tokens costs nothing.
-      if (kind !== 'count_tokens') leave = deps.creditLimit.enter(key?.name)
+      if (kind !== 'count_tokens') leave = deps.creditLimit.enter(key)
       return await handle({
         options: {
           id: request.id,
