@@ -183,10 +183,12 @@ async function openAuto(
   statuses: readonly number[],
 ): Promise<ModelAnswer> {
   const { request, call } = ready
-  const { id, signal } = call
+  const { id, signal, key } = call
+  const { sessionId, prompts, hasImage } = request
+  const ask = { sessionId, prompts, hasImage, keyId: key?.id }
 
   const openChosen = async (stale?: AutoChoice) => {
-    const choice = await state.autoChoices.choose(request, id, stale)
+    const choice = await state.autoChoices.choose(ask, id, stale)
     signal.throwIfAborted()
     const open = () => openRouted(state, ready, routeChosen(state, choice.model, ownPath), statuses, choice)
     return { choice, open }
