@@ -166,6 +166,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     completeModels: providers.completeModels,
     executorOf: providers.executorOf,
     salt: randomBytes(16).toString('hex'),
+    randomId: randomUUID,
   })
   const companion = createCompanionSwitch({
     config,
@@ -188,7 +189,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   async function runWithinLimits(call: Parameters<typeof pipeline.runTurn>[0]): Promise<ModelAnswer> {
     // The message that began a run was counted when it came.
     if (call.initiator === 'agent') await app.admitTurn(call.key, call.signal)
-    const leave = app.creditLimit.enter(call.key?.name)
+    const leave = app.creditLimit.enter(call.key)
     try {
       const answer = await pipeline.runTurn(call)
       return { ...answer, events: withEnd(answer.events, leave) }

@@ -25,7 +25,7 @@ export const ownerCaller: Caller = { key: undefined, isOwner: true }
  * key may read what it made. To a caller that may not, answer as for an id that does not exist.
  * @param ownerId the id of the key that made it; undefined if it was made without a key
  */
-export function maySee({ key }: Caller, ownerId: string | undefined): boolean {
+export function maySee({ key }: Pick<Caller, 'key'>, ownerId: string | undefined): boolean {
   return key === undefined || key.id === ownerId
 }
 

@@ -76,7 +76,7 @@ export function createFaultHandler({ log, redact, metrics, requests, now, dateNo
       log[severityOf(error, status)](line, status >= 500 ? 'request failed' : 'request refused')
       if (request.meter !== undefined) request.meter.record(line)
       else if (isLimited || !isLookup(request, error)) {
-        requests.note({ startedAtMs: dateNow(), origin: originOf(request), line })
+        requests.note({ startedAtMs: dateNow(), origin: originOf(request), ownerId: request.caller.key?.id, line })
       }
     }
     const retryAfter = retryAfterOf(error)

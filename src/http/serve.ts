@@ -81,7 +81,7 @@ export async function callModel<Result>(
         await deps.rateLimit.wait(caller, rule, { maxWaiting, signal })
       }
       // Counting tokens costs nothing.
-      if (kind !== 'count_tokens') leave = deps.creditLimit.enter(key?.name)
+      if (kind !== 'count_tokens') leave = deps.creditLimit.enter(key)
       return await handle({
         options: {
           id: request.id,
@@ -175,7 +175,7 @@ async function serve(
       },
     })
     if (stream !== undefined) {
-      const failure = await streamReply(stream, answer, dialect, signal)
+      const failure = await streamReply(stream, answer, dialect, { requestId: request.id, signal })
       reply.hijack()
       answer.settle({ stream: true, ...endedIn(dialect, failure) }, failure)
       return undefined
@@ -244,7 +244,7 @@ export async function streamReply(
   stream: EventStream,
   { read, reader, seed, upstream }: Answer,
   dialect: Pick<CallerDialect, 'errorEvent'>,
-  signal: AbortSignal,
+  { requestId, signal }: { readonly requestId: string; readonly signal: AbortSignal },
 ): Promise<Fault | undefined> {
   const reply = reader.createStream(seed)
   stream.upstreamAnswered(upstream.headers)
@@ -268,8 +268,8 @@ export async function streamReply(
     if (text !== '') stream.write(text)
     if (!endsInEvent(stream, signal)) throw error
     const failure = toFault(error)
-    const event = (reply.fail ?? dialect.errorEvent)(failure.error, seed.id)
-    stream.end(isFromProvider(failure.error) ? seed.redact(event) : event)
+    const event = (reply.fail ?? dialect.errorEvent)(failure.error, requestId)
+      stream.end(isFromProvider(failure.error) ? seed.redact(event) : event)
     return failure
   }
 }

@@ -106,7 +106,7 @@ export function createAnswer<Reader extends EventReader>(
         await readReply(next, reply, take, flush, signal)
       }
       const end = reply.end()
-      reply.remember?.(state.memory)
+      reply.remember?.(state.memoryOf(parts.key))
       return end
     } catch (error) {
       throw withHeaders(error, upstream.headers)
@@ -121,7 +121,7 @@ export function createAnswer<Reader extends EventReader>(
 
   function settle(fields: EndFields, failure?: Fault): void {
     const { key } = parts
-    settleTurn(state, { requestId: seed.id, key, meter }, { ...answerFields(), ...fields }, failure)
+    settleTurn(state, { requestId: target.call.requestId, key, meter }, { ...answerFields(), ...fields }, failure)
   }
 
   function answerFields(): Readonly<Record<string, unknown>> {

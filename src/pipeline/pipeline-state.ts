@@ -1,5 +1,6 @@
 import { createLruMap } from '../cache/lru-map.ts'
 import type { LruMap } from '../cache/lru-map.ts'
+import type { CallerKey } from '../config/caller.ts'
 import type { Config } from '../config/schema.ts'
 import type { ProxyError } from '../errors.ts'
 import type { Executor, ProviderId } from '../executors/executor.ts'
@@ -30,6 +31,7 @@ export interface PipelineDeps extends MeterDeps {
   readonly redact: (text: string) => string
   /** Random per run, so that a prompt cannot be guessed from an id that is derived from it. */
   readonly salt: string
+  readonly randomId: () => string
 }
 
 /** State that all model requests share. */
@@ -37,7 +39,8 @@ export interface PipelineState extends PipelineDeps {
   readonly admission: Admission
   readonly learnedRefusals: LearnedRefusals
   readonly cacheWatch: CacheWatch
-  readonly memory: ReplyMemory
+  /** What is kept of earlier replies for requests with this key. */
+  readonly memoryOf: (key: CallerKey | undefined) => ReplyMemory
   readonly autoChoices: AutoChoices
 }
 

@@ -43,6 +43,8 @@ export interface EndedRequest {
   readonly kind?: string | undefined
   /** Undefined for a program in this process. */
   readonly origin?: RequestOrigin | undefined
+  /** The id of the key that sent it; undefined without a key. */
+  readonly ownerId?: string | undefined
   /** The model name in the request. */
   readonly askedModel?: string | undefined
   /** Changes that lose nothing of the request. The log has them at debug only. */
@@ -91,8 +93,7 @@ export interface RequestDocument {
 
 /** Also with the bodies, which are kept while `log.bodies` is on. */
 export interface RequestDetail extends RequestDocument {
-  /** `other_key`: only the caller with the request's own key gets them. */
-  readonly bodies: 'kept' | 'not_kept' | 'other_key'
+  readonly bodies: 'kept' | 'not_kept'
   /** By name, without those that hold credentials. */
   readonly request_headers: Readonly<Record<string, string>> | null
   readonly request_body: string | null
@@ -103,6 +104,7 @@ export interface RequestDetail extends RequestDocument {
 
 export interface RequestFilter {
   readonly limit: number
+  /** The name of a key. */
   readonly key?: string | undefined
   /** Asked for or routed to. */
   readonly model?: string | undefined
@@ -111,6 +113,9 @@ export interface RequestFilter {
   readonly after?: string | undefined
 }
 
+/** Whether the caller may see what the key with this id sent; undefined: a request without a key. */
+type MaySee = (ownerId: string | undefined) => boolean
+
 /** The last requests, in memory. */
 export interface RequestList {
   readonly note: (request: EndedRequest) => void
@@ -118,13 +123,13 @@ export interface RequestList {
   readonly noteBody: (id: string, part: 'request' | 'answer', text: string) => void
   /** Keeps the headers of a request as `noteBody` keeps its body. */
   readonly noteHeaders: (id: string, headers: RequestHeaders) => void
-  /** Newest first. */
-  readonly list: (filter: RequestFilter) => readonly RequestDocument[]
+  /** The requests that the caller may see, newest first. */
+  readonly list: (filter: RequestFilter, maySee: MaySee) => readonly RequestDocument[]
   /**
+   * Undefined also for a request that the caller may not see.
    * @param idOrStart a whole id, or at least its first 8 characters
-   * @param keyName the key of the caller; undefined if no key is required
    */
-  readonly find: (idOrStart: string, keyName: string | undefined) => RequestDetail | undefined
+  readonly find: (idOrStart: string, maySee: MaySee) => RequestDetail | undefined
 }
 
 type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
@@ -165,10 +170,10 @@ export function createRequestList({ keepsBodies, redact }: RequestListOptions): 
   const bodies = new Map<string, Bodies>()
   let bodyChars = 0
 
-  function* newestFirst(): Generator<Entry> {
+  function* newestFirst(maySee: MaySee): Generator<Entry> {
     for (let back = 1; back <= entries.length; back += 1) {
       const entry = entries[(next - back + entries.length) % entries.length]
-      if (entry !== undefined) yield entry
+      if (entry !== undefined && maySee(entry.ownerId)) yield entry
     }
   }
 
@@ -213,9 +218,9 @@ export function createRequestList({ keepsBodies, redact }: RequestListOptions): 
       const headers = Object.fromEntries(shown.map(([name, value]) => [name, cut(redact([value].flat().join(', ')))]))
       bodies.set(id, { request: '', answer: '', ...bodies.get(id), headers })
     },
-    list({ limit, key, model, failedOnly = false, after }) {
+    list({ limit, key, model, failedOnly = false, after }, maySee) {
       const found: RequestDocument[] = []
-      for (const entry of newestFirst()) {
+      for (const entry of newestFirst(maySee)) {
         const { line, askedModel } = entry
         if (found.length === limit || (after !== undefined && line.requestId === after)) break
         if (key !== undefined && line.key !== key) continue
@@ -225,29 +230,26 @@ export function createRequestList({ keepsBodies, redact }: RequestListOptions): 
       }
       return found
     },
-    find(idOrStart, keyName) {
+    find(idOrStart, maySee) {
       if (idOrStart.length < shortestStart) return undefined
       forgetUnwanted()
-      for (const entry of newestFirst()) {
-        const { requestId, key } = entry.line
-        if (!requestId.startsWith(idOrStart)) continue
-        const isForeign = keyName !== undefined && keyName !== key
-        return { ...toDocument(entry), ...toBodies(bodies.get(requestId), isForeign) }
+      for (const entry of newestFirst(maySee)) {
+        const { requestId } = entry.line
+        if (requestId.startsWith(idOrStart)) return { ...toDocument(entry), ...toBodies(bodies.get(requestId)) }
       }
       return undefined
     },
   }
 }
 
-function toBodies(kept: Bodies | undefined, isForeign: boolean) {
-  const shown = isForeign ? undefined : kept
+function toBodies(kept: Bodies | undefined) {
   return {
-    request_headers: shown?.headers ?? null,
-    bodies: kept === undefined ? 'not_kept' : isForeign ? 'other_key' : 'kept',
-    request_body: shown?.request.slice(0, maxBody) || null,
-    request_body_truncated: (shown?.request.length ?? 0) > maxBody,
-    answer_body: shown?.answer.slice(0, maxBody) || null,
-    answer_body_truncated: (shown?.answer.length ?? 0) > maxBody,
+    request_headers: kept?.headers ?? null,
+    bodies: kept === undefined ? 'not_kept' : 'kept',
+    request_body: kept?.request.slice(0, maxBody) || null,
+    request_body_truncated: (kept?.request.length ?? 0) > maxBody,
+    answer_body: kept?.answer.slice(0, maxBody) || null,
+    answer_body_truncated: (kept?.answer.length ?? 0) > maxBody,
   } as const
 }
 

@@ -134,7 +134,6 @@ test('one request is shown in full', () => {
 
 test.each([
   [{}, 'log.bodies was off. This command sends a short message instead:'],
-  [{ bodies: 'other_key' }, 'Only the key laptop may read the body'],
   [{ bodies: 'kept', request_body: '{"a":1', request_body_truncated: true }, 'too long to store. This command sends'],
   [{ bodies: 'kept', request_body: '{"a":1}' }, 'Repeat it:'],
   [{ method: 'GET', api: null, path: '/v1/models' }, 'Repeat it:'],

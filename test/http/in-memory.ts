@@ -91,7 +91,11 @@ function readRoutes(tree: string): readonly Route[] {
     if (found === null) return []
     const [, indent = '', part = '', methods = ''] = found
     parts.splice(indent.length / 4, parts.length, part)
-    const path = parts.join('').replaceAll(/:\w+|\*/g, 'some-id')
+    // `/models` and the `/*` below it are printed as `/models` and `*`.
+    const path = parts
+      .join('')
+      .replaceAll(/(?<!\/)\*/g, '/*')
+      .replaceAll(/:\w+|\*/g, 'some-id')
     return methods
       .split(', ')
       .filter((method) => /^(?:GET|POST|PUT|PATCH|DELETE)$/.test(method))

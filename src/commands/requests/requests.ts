@@ -47,7 +47,7 @@ const fields = {
 const listReply = z.object({ requests: z.array(z.looseObject(fields)) })
 const oneReply = z.looseObject({
   ...fields,
-  bodies: z.enum(['kept', 'not_kept', 'other_key']),
+  bodies: z.enum(['kept', 'not_kept']),
   request_headers: z.record(z.string(), z.string()).nullable().catch(null),
   request_body: text,
   request_body_truncated: isTrue,

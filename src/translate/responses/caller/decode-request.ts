@@ -28,6 +28,7 @@ export function decodeResponsesRequest(
     references: input.flatMap((item) => (itemTypeOf(item) === 'item_reference' ? idOf(item) : [])),
     keep: value.store !== false,
     input,
+    inputChars: bytes.length,
   }
   const request = describeRequest(new ResponsesBody(bytes, value, members, chain))
   return sessionId === undefined ? request : { ...request, sessionId }
@@ -94,8 +95,8 @@ export const BODY_LIMITS: ScanLimits = { maxDepth: 500, maxMembers: 1000, maxVal
 
 /** The request with the facts that routing and headers need. */
 export function describeRequest(body: ResponsesBody): CallerRequest<ResponsesBody> {
-  const { chain } = body
-  const items = conversationOf(chain.input)
+  const input = toItems(body.value.input)
+  const items = conversationOf(input)
   const last = items.at(-1)
   return {
     model: body.value.model,
@@ -104,8 +105,7 @@ export function describeRequest(body: ResponsesBody): CallerRequest<ResponsesBod
     hasImage: items.some(holdsImage),
     hasAgentHistory: items.some(isFromAgent),
     endsWithUser: last !== undefined && isUserMessage(last),
-    hasTools:
-      (body.value.tools?.length ?? 0) > 0 || (items.length < chain.input.length && chain.input.some(bringsTools)),
+    hasTools: (body.value.tools?.length ?? 0) > 0 || (items.length < input.length && input.some(bringsTools)),
     isCompaction: last !== undefined && itemTypeOf(last) === 'compaction_trigger',
     prompts: promptsOf(items, isUserMessage),
     body,

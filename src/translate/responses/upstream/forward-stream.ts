@@ -88,7 +88,7 @@ function watch(state: NormaliserState) {
     skipped: () => state.skipped,
     remember({ responses }: ReplyMemory): void {
       if (!state.done || state.hasFailed || state.storedInput === undefined) return
-      responses.put(state.id, { response: toBody(state.snapshot), input: state.storedInput })
+      responses.put(state.id, { response: toBody(state.snapshot), ...state.storedInput })
     },
   }
 }
