@@ -269,6 +269,8 @@ export function createEventHub(deps: EventHubDeps): EventHub {
     newest: () => lastId,
     close() {
       flush()
+      // If the last events could not be stored, an event reports that and waits for the next flush.
+      endGather?.()
       endRetry?.()
       endHeartbeat?.()
       listeners.clear()

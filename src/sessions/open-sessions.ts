@@ -86,7 +86,8 @@ export function openSessions(deps: SessionsDeps): Sessions {
     read: (after, session, limit) => attempt((store) => store.eventsAfter(after, session, limit)),
     prunedTo: () => attempt((store) => store.prunedTo()) ?? 0,
     // The time is larger than each id of an earlier process, also if that could not store its last events or had another file.
-    firstId: () => Math.max(use((store) => store.lastEventId()) + 1, now()),
+    // Events need ids also while nothing can use the file: one of them reports that failure.
+    firstId: () => Math.max((attempt((store) => store.lastEventId()) ?? 0) + 1, now()),
     now,
     setTimer,
   })
@@ -337,8 +338,11 @@ export function openSessions(deps: SessionsDeps): Sessions {
     lifecycle: runs.onLifecycle,
     async stop(graceMs) {
       endOnChange()
-      if (!file.isOpen()) return
-      for (const { id, name } of workspaces.sessions()) hub.publish(id, { type: 'lifecycle', state: 'shutdown', name })
+      if (file.isOpen()) {
+        for (const { id, name } of workspaces.sessions())
+          hub.publish(id, { type: 'lifecycle', state: 'shutdown', name })
+      }
+      // The file may have become unusable during a run.
       await runs.stop(graceMs)
       hub.flush()
     },
