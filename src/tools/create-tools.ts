@@ -17,6 +17,8 @@ export interface ToolsDeps {
   readonly sources: readonly ToolSource[]
   /** Called for each call and each gate, so that a changed configuration takes effect at once. */
   readonly limits: () => RunLimits
+  /** Awaited before a tool of the workspace runs: completes what an interrupted call has left in the files. Never rejects. */
+  readonly settle?: ((session: Session, signal: AbortSignal) => Promise<void>) | undefined
   readonly log: Logger
   /** Receives the audit line of each call of a session. */
   readonly record?: ((sessionId: string, line: AuditLine) => void) | undefined
@@ -152,6 +154,7 @@ export function createTools(deps: ToolsDeps): Tools {
     }
 
     try {
+      if (tool.provider === undefined) await deps.settle?.(session, signal)
       if (signal.aborted) throw stopped()
       const context = {
         session,

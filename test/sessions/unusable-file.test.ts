@@ -2,10 +2,8 @@ import { chmod, chown, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/p
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { WebSocket } from 'ws'
-import { startCli, startShell, type RunningCli } from '../cli/cli.ts'
-import { createClient, type Client } from '../http/client.ts'
 import { makeFolder } from '../tools/session.ts'
+import { callTool, serve, stop, type DaemonProcess } from './daemon-process.ts'
 
 interface Place {
   /** Holds the configuration and the data. */
@@ -22,53 +20,15 @@ async function makePlace(): Promise<Place> {
   return { home, root, file }
 }
 
-interface Daemon {
-  readonly cli: RunningCli
-  readonly client: Client
-}
-
-/** Starts the program as a process. @param script a shell script in which "$@" is the program */
-async function serve({ home, root }: Place, script?: string): Promise<Daemon> {
-  const args = ['serve', '--demo', '--port', '0', '--workspace', root]
-  const env = { COPILOT_PROXY_HOME: home, PATH: process.env['PATH'] }
-  const cli = script === undefined ? startCli(args, env) : startShell(script, args, env)
-  const [, url = ''] = await cli.seen('stdout', /^copilot-proxy listening on (\S+)$/m)
-  const client = createClient(url)
-  onTestFinished(client.close)
-  return { cli, client }
-}
-
-/** Calls a tool over /rpc. */
-async function callTool({ client }: Daemon, method: string, params: object): Promise<unknown> {
-  const socket = new WebSocket(`${client.url.replace('http', 'ws')}/rpc`)
-  const answered = Promise.withResolvers<unknown>()
-  socket.on('error', answered.reject)
-  socket.on('close', () => answered.reject(new Error('the connection was closed')))
-  socket.on('message', (text: Buffer) => answered.resolve(JSON.parse(text.toString('utf8'))))
-  socket.on('open', () => socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })))
-  try {
-    return await answered.promise
-  } finally {
-    socket.close()
-  }
-}
-
 const readFileCall = ['mcp.fs.read', { path: 'a.txt' }] as const
 const contents = { result: { content: 'one\n' } }
 
-async function expectServing(daemon: Daemon): Promise<void> {
+async function expectServing(daemon: DaemonProcess): Promise<void> {
   expect(await callTool(daemon, ...readFileCall)).toMatchObject(contents)
   expect((await daemon.client.chat()).status).toBe(200)
 }
 
-async function stop({ cli }: Daemon): Promise<string> {
-  cli.child.kill('SIGTERM')
-  const { code, stderr } = await cli.ended
-  expect([code, stderr]).toEqual([0, expect.not.stringContaining('internal error')])
-  return stderr
-}
-
-async function storedCalls({ client }: Daemon): Promise<unknown> {
+async function storedCalls({ client }: DaemonProcess): Promise<unknown> {
   const { sessions } = (await client.send('/sessions')).json() as { sessions: { id: string }[] }
   const reply = await client.send(`/sessions/${sessions[0]?.id}/streams/tool-calls`)
   return [reply.status, reply.json()]
@@ -119,7 +79,7 @@ describe.skipIf(process.platform === 'win32')('while the session file cannot be 
   test.each(Object.keys(causes))('because of %s, tools and models are served', async (cause) => {
     const place = await makePlace()
     const { script } = (await causes[cause]?.(place)) ?? {}
-    const daemon = await serve(place, script)
+    const daemon = await serve(place, { script })
     expect(await callTool(daemon, ...readFileCall)).toMatchObject(contents)
     await daemon.cli.seen('stderr', /sessions cannot be stored/)
     await expectServing(daemon)
@@ -141,11 +101,35 @@ describe.skipIf(process.platform === 'win32')('while the session file cannot be 
       if (isRoot) for (const dir of [place.home, place.root, dirname(place.file)]) await chown(dir, nobody, nobody)
       await chmod(dirname(place.file), 0o500)
       onTestFinished(() => chmod(dirname(place.file), 0o700))
-      const daemon = await serve(place, isRoot ? asNobody : undefined)
+      const daemon = await serve(place, { script: isRoot ? asNobody : undefined })
       expect(await callTool(daemon, ...readFileCall)).toMatchObject(contents)
       await daemon.cli.seen('stderr', /sessions cannot be stored/)
       await expectServing(daemon)
       await stop(daemon)
+    },
+  )
+
+  test.skipIf(process.platform !== 'linux' && isRoot)(
+    'because its folder is read-only, a patch states that reason and changes nothing',
+    async () => {
+      const place = await makePlace()
+      await writeFile(join(place.home, 'config.yaml'), 'workspace: { read-only: false }\n')
+      await writeFile(join(place.root, '.agent-policy.yaml'), "writes: { allow: ['*.txt'] }\n")
+      const dir = dirname(place.file)
+      if (isRoot) {
+        for (const path of [place.home, place.root, dir, join(place.root, 'a.txt')]) await chown(path, nobody, nobody)
+      }
+      await chmod(dir, 0o500)
+      onTestFinished(() => chmod(dir, 0o700))
+      const daemon = await serve(place, { script: isRoot ? asNobody : undefined })
+      const unifiedDiff = '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n'
+      expect(await callTool(daemon, 'mcp.edit.applyPatch', { unifiedDiff })).toMatchObject({
+        error: { data: { kind: 'failed' }, message: expect.stringContaining(`cannot write to ${dir}`) },
+      })
+      expect(await readFile(join(place.root, 'a.txt'), 'utf8')).toBe('one\n')
+      await chmod(dir, 0o700)
+      expect(await callTool(daemon, 'mcp.edit.applyPatch', { unifiedDiff })).toMatchObject({ result: { ok: true } })
+      expect(await readFile(join(place.root, 'a.txt'), 'utf8')).toBe('two\n')
     },
   )
 })
