@@ -127,6 +127,8 @@ export type SessionProblem =
   | 'run_in_progress'
   | 'too_many_runs'
   | 'agent_disabled'
+  /** Only the owner of the daemon may decide: its commands, and the page that they open. */
+  | 'owner_required'
   /** The file of the sessions cannot be used. */
   | 'sessions_unavailable'
 
@@ -140,6 +142,7 @@ const sessionStatuses: Readonly<Record<SessionProblem, number>> = {
   run_in_progress: 409,
   too_many_runs: 429,
   agent_disabled: 403,
+  owner_required: 403,
   sessions_unavailable: 503,
 }
 

@@ -21,6 +21,8 @@ export interface ToolRunnerDeps {
   readonly tools: Tools
   readonly session: Session
   readonly caller: string
+  /** The id of the key that made the run. */
+  readonly ownerId: string | undefined
   readonly scope: Scope
   readonly record: ChangeRecord
   readonly maxFileBytes: number
@@ -145,6 +147,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       args: await scope.narrow(tool, args, signal),
       signal,
       caller: deps.caller,
+      ownerId: deps.ownerId,
       progress: (part) => emit({ type: 'tool', state: 'progress', callId, tool, step, ...part }),
       async approve(intent) {
         scope.check(intent)

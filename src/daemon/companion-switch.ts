@@ -75,6 +75,7 @@ export function createCompanionSwitch(deps: CompanionSwitchDeps) {
       runTurn: deps.runTurn,
       modelFacts: deps.modelFacts,
       defaultModel: deps.defaultModel,
+      secrets,
       setTimer,
       randomId: randomUUID,
       sources: [mcpServers, gateway.tools],

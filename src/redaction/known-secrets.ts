@@ -8,6 +8,11 @@ export interface KnownSecrets {
   readonly hold: (holder: string, ...values: readonly (string | undefined)[]) => void
   /** Replaces each remembered value, encoded ones included, by `[redacted]`. */
   readonly redact: (text: string) => string
+  /**
+   * Returns the index from which the end of a text may be the beginning of a remembered value; the length of the text if it is
+   * none. Text that arrives in pieces can be redacted as a whole from there on. Finds no encoded values.
+   */
+  readonly beginsAt: (text: string) => number
 }
 
 export type NoteSecrets = (...values: readonly (string | undefined)[]) => void
@@ -46,6 +51,16 @@ export function createKnownSecrets(): KnownSecrets {
       replace ??= createReplacer([...held.values(), ...noted.keys()].flat().flatMap(encodedForms))
       return replace(text)
     },
+    beginsAt(text) {
+      let begin = text.length
+      for (const value of new Set([...held.values(), ...noted.keys()].flat())) {
+        const first = value.charAt(0)
+        let at = text.indexOf(first, Math.max(0, text.length - value.length + 1))
+        while (at !== -1 && at < begin && !value.startsWith(text.slice(at))) at = text.indexOf(first, at + 1)
+        if (at !== -1) begin = Math.min(begin, at)
+      }
+      return begin
+    },
   }
 }
 
@@ -58,6 +73,21 @@ export function redactValues(
   const values = Object.values(headers).join('\n')
   if (redact(values) === values) return headers
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, redact(value)]))
+}
+
+/**
+ * Redacts every string of a JSON value, but no name of a member. A replacement in the text of the JSON could break it, because
+ * a credential may contain quotes.
+ */
+export function redactStrings<Value>(value: Value, redact: (text: string) => string): Value {
+  const redactAny = (any: unknown): unknown => {
+    if (typeof any === 'string') return redact(any)
+    if (Array.isArray(any)) return any.map(redactAny)
+    if (typeof any !== 'object' || any === null) return any
+    return Object.fromEntries(Object.entries(any).map(([name, member]) => [name, redactAny(member)]))
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a JSON value keeps its form: only strings are replaced, by strings
+  return redactAny(value) as Value
 }
 
 function isLongEnough(value: string | undefined): value is string {

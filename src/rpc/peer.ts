@@ -17,6 +17,8 @@ export interface PeerDeps {
   readonly sessionName: string | undefined
   /** For the audit line, e.g. `rpc:local`. */
   readonly caller: string
+  /** The id of the caller's key. */
+  readonly ownerId: string | undefined
   /**
    * Counts one call.
    * @throws Fault `rate_limited`
@@ -133,7 +135,7 @@ export function createPeer(deps: PeerDeps): Peer {
       throw new Refusal(codes.methodNotFound, `There is no method "${method}".`)
     }
     await admit(signal)
-    return await open.tools.call({ session, ...asked, signal, caller, progress })
+    return await open.tools.call({ session, ...asked, signal, caller, ownerId: deps.ownerId, progress })
   }
 
   function toRpcError(thrown: unknown, signal: AbortSignal): RpcError {

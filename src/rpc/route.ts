@@ -88,6 +88,7 @@ export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): 
           workspaces,
           sessionName,
           caller: name,
+          ownerId: caller.key?.id,
           admit: (signal) => admit(source, signal),
           send: (text) => connection.send(redact(text)),
           log,

@@ -11,7 +11,7 @@ import type { ToolSource } from '../tools/tool.ts'
 import { createRegistryTools, listSession, type SessionListing } from '../tools/registry-tools.ts'
 import { createWorkspaceTools } from '../tools/workspace-tools.ts'
 import { openFolder } from '../workspace/open-folder.ts'
-import { openJournal, type Journal } from '../workspace/patch/journal.ts'
+import { hasPendingChange, openJournal, type Journal } from '../workspace/patch/journal.ts'
 import { openPolicy } from '../workspace/policy/open-policy.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import type { Session } from '../tools/session.ts'
@@ -81,31 +81,62 @@ export async function openWorkspaces({
         isReadOnly: isReadOnly(),
       }
     },
+    async settle(session, signal) {
+      const opened = findOpen(session)
+      if (opened !== undefined) await settle(opened, signal)
+    },
     log,
     record,
     now: () => performance.now(),
   })
 
+  const findOpen = (session: Session): Open | undefined => open.find((each) => each.session === session)
+
+  const journalDirOf = (session: Session): string | undefined =>
+    dataDir === undefined ? undefined : join(dataDir, session.id, 'journal')
+
   async function journalOf(session: Session): Promise<Journal> {
-    const opened = open.find((each) => each.session === session)
+    const opened = findOpen(session)
     if (opened === undefined) throw new ToolError({ kind: 'cancelled' })
-    if (dataDir === undefined) {
+    return journalIn(opened)
+  }
+
+  async function journalIn(opened: Open): Promise<Journal> {
+    const { session } = opened
+    const dir = journalDirOf(session)
+    if (dir === undefined) {
       throw new ToolError({
         kind: 'failed',
         detail: 'Changes cannot be stored for undo, because you have no home folder. Set HOME or COPILOT_PROXY_HOME.',
       })
     }
-    const dir = join(dataDir, session.id, 'journal')
-    opened.journal ??= openJournal({ folder: session.folder, dir, now: Date.now }).then((journal) => {
-      for (const recovery of journal.recoveries)
-        log.warn({ session: session.id, recovery }, 'an interrupted change was rolled back')
-      return journal
+    opened.journal ??= openJournal({
+      folder: session.folder,
+      dir,
+      now: Date.now,
+      onRecovery: (recovery) => log.warn({ session: session.id, recovery }, 'an interrupted change was rolled back'),
     })
     try {
       return await opened.journal
     } catch (error) {
       opened.journal = undefined
       throw error
+    }
+  }
+
+  /**
+   * Rolls back a change whose process was killed, so that no caller sees half of it. That process may be another one with the
+   * same data folder. If the rollback fails, files can still be read, and the next change states the reason.
+   */
+  async function settle(opened: Open, signal: AbortSignal): Promise<void> {
+    const dir = journalDirOf(opened.session)
+    if (dir === undefined || !(await hasPendingChange(dir))) return
+    try {
+      await (await journalIn(opened)).settle(signal)
+    } catch (error) {
+      if (signal.aborted) return
+      const reason = error instanceof Error ? error.message : String(error)
+      log.warn({ session: opened.session.id, reason }, 'an interrupted change cannot be rolled back')
     }
   }
 
@@ -138,6 +169,7 @@ export async function openWorkspaces({
         }
         const known = open.find(({ session, givenName }) => session.id === id && givenName === name)
         if (known === undefined) {
+          await settle(opened, opened.controller.signal)
           log.info({ session: id, name: opened.session.name, path: folder.root }, 'workspace opened')
         } else opened.controller.abort()
         next.push(known ?? opened)

@@ -17,9 +17,11 @@ export interface ToolsDeps {
   readonly sources: readonly ToolSource[]
   /** Called for each call and each gate, so that a changed configuration takes effect at once. */
   readonly limits: () => RunLimits
+  /** Awaited before a tool of the workspace runs: completes what an interrupted call has left in the files. Never rejects. */
+  readonly settle?: ((session: Session, signal: AbortSignal) => Promise<void>) | undefined
   readonly log: Logger
-  /** Receives the audit line of each call of a session. */
-  readonly record?: ((sessionId: string, line: AuditLine) => void) | undefined
+  /** Receives the audit line of each call of a session, and the id of the caller's key. */
+  readonly record?: ((sessionId: string, line: AuditLine, ownerId: string | undefined) => void) | undefined
   /** Monotonic. Ms. */
   readonly now: () => number
 }
@@ -79,7 +81,7 @@ export function createTools(deps: ToolsDeps): Tools {
         ms: Math.round(now() - startedMs),
       }
       log.info({ session: given.session.id, ...line }, 'tool call')
-      deps.record?.(given.session.id, line)
+      deps.record?.(given.session.id, line, given.ownerId)
     }
     try {
       const result = await runCall(given, audit)
@@ -152,6 +154,7 @@ export function createTools(deps: ToolsDeps): Tools {
     }
 
     try {
+      if (tool.provider === undefined) await deps.settle?.(session, signal)
       if (signal.aborted) throw stopped()
       const context = {
         session,

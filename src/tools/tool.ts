@@ -87,6 +87,8 @@ export interface ToolCall {
   readonly signal: AbortSignal
   /** Names the caller in the audit line: the interface, then the name of the API key or `local`, e.g. `rpc:local`. */
   readonly caller: string
+  /** The id of the caller's key: who may see the audit line. Absent: no key. */
+  readonly ownerId?: string | undefined
   readonly progress?: ((part: ToolProgress) => void) | undefined
   /** Asks a person and resolves with true for an approval. If absent, the call needs no approval. */
   readonly approve?: ((intent: Intent, tool: Tool, signal: AbortSignal) => Promise<boolean>) | undefined

@@ -19,6 +19,8 @@ export interface McpServerDeps {
   readonly session: () => Session
   /** Names the caller in the audit line, e.g. `mcp:local`. */
   readonly caller: string
+  /** The id of the caller's key. Absent: no key. */
+  readonly ownerId?: string | undefined
   /**
    * Counts one call.
    * @throws Fault `rate_limited`
@@ -99,6 +101,7 @@ export function createMcpServer(deps: McpServerDeps): Server {
         args,
         signal,
         caller: deps.caller,
+        ownerId: deps.ownerId,
         progress: progress.send,
       })
       return resultOf(result)

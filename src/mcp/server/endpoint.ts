@@ -102,7 +102,7 @@ export function createEndpoint({ workspaces, version, redact, log, now }: Endpoi
     void session?.server.close()
   }
 
-  function serverFor({ caller, admit }: McpExchange, workspaceId: string, load: CallLoad): Server {
+  function serverFor({ caller, owner, admit }: McpExchange, workspaceId: string, load: CallLoad): Server {
     return createMcpServer({
       tools: workspaces.tools,
       session() {
@@ -111,6 +111,7 @@ export function createEndpoint({ workspaces, version, redact, log, now }: Endpoi
         return session
       },
       caller,
+      ownerId: owner,
       admit,
       load,
       version,
