@@ -100,6 +100,8 @@ const backlog = 4096
 /** How long connections stay open after a shutdown's error events, so that callers receive them. Ms. */
 const errorEventMs = 1000
 const sweepIntervalMs = 50
+/** Node.js accepts 16 KB of headers, the URL included. Characters. */
+const longestUrl = 16 * 1024
 
 /** Builds the HTTP surface without listening. */
 export function buildApp(deps: AppDeps): App {
@@ -127,6 +129,8 @@ export function buildApp(deps: AppDeps): App {
       if (status !== undefined) metrics.refused(status)
     },
     frameworkErrors: refuseUrl,
+    // Each route refuses an id that it does not know, however long: Fastify would answer long ones without the route.
+    routerOptions: { maxParamLength: longestUrl },
   })
   const memory = createEngineMemory({ engine: deps.engine, setTimer })
   const lifetimes = createLifetimes(deps.log, memory)
