@@ -24,6 +24,8 @@ import type { Engine } from './http/engine-memory.ts'
 import { createCreditLimit } from './http/access/key-limits.ts'
 import type { CreditLimit } from './http/access/key-limits.ts'
 import { createKeySessions } from './http/access/key-sessions.ts'
+import { createPeerCheck, opennessOf } from './http/access/peer-check.ts'
+import type { Openness } from './http/access/peer-check.ts'
 import { createLifetimes } from './http/lifetimes.ts'
 import type { Metrics } from './usage/metrics.ts'
 import { registerModelRoutes } from './http/routes/model-routes.ts'
@@ -74,6 +76,8 @@ export interface App {
   /** @throws the error of `listen`, unchanged */
   readonly listen: (server: { readonly host: string; readonly port: number }) => Promise<void>
   readonly address: () => AddressInfo
+  /** Who may call, by the configuration in force. */
+  readonly openness: () => Openness
   /** Shared by model requests of callers and of runs. */
   readonly creditLimit: CreditLimit
   /**
@@ -151,10 +155,12 @@ export function buildApp(deps: AppDeps): App {
     cacheWatch: pipeline.cacheWatch,
   }
   const sessions = createKeySessions()
+  const peers = createPeerCheck()
   const guard = createGuard({
     settings: () => deps.config().server,
     failedKeys: createFailedKeys(monotonicMs),
     sessions,
+    peers,
     hasPage,
     setTimer,
   })
@@ -296,15 +302,14 @@ export function buildApp(deps: AppDeps): App {
     async listen({ host, port }) {
       // Returns the memory that the start needed.
       memory.idle()
-      if (host !== 'localhost') {
-        await fastify.listen({ host, port, backlog })
-        return
-      }
       // Systems resolve `localhost` to IPv4, IPv6 or both, in either order, so listen on both.
-      await fastify.listen({ host: '127.0.0.1', port, backlog })
-      stopSecond = await acceptAlso(fastify.server, { host: '::1', port: addressOf(fastify).port, backlog })
+      await fastify.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port, backlog })
+      const { port: bound } = addressOf(fastify)
+      if (host === 'localhost') stopSecond = await acceptAlso(fastify.server, { host: '::1', port: bound, backlog })
+      await peers.start(bound)
     },
     address: () => addressOf(fastify),
+    openness: () => opennessOf(deps.config().server, peers.isPossible()),
     creditLimit: routeDeps.creditLimit,
     admitTurn: (key, signal) => admitCall({ caller: { key, isOwner: false }, address: undefined }, signal, 'wait'),
     reconfigured() {
@@ -325,6 +330,7 @@ export function buildApp(deps: AppDeps): App {
       clearTimeout(endRequests)
       clearTimeout(endConnections)
       clearInterval(sweep)
+      await peers.close()
     },
   }
 }

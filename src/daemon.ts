@@ -10,6 +10,8 @@ import { secretValues } from './config/secrets.ts'
 import { createCompanionSwitch } from './daemon/companion-switch.ts'
 import { connectProviders } from './daemon/providers.ts'
 import type { ProvidersDeps } from './daemon/providers.ts'
+import { opennessFix, opennessTexts } from './http/access/peer-check.ts'
+import type { Openness } from './http/access/peer-check.ts'
 import type { Engine } from './http/engine-memory.ts'
 import type { Logger } from './logging/logger.ts'
 import { parseCodexModels } from './models/codex-model.ts'
@@ -218,6 +220,16 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await demo?.close()
   }
 
+  let openness: Openness = 'own-user'
+  /** Says that other users of this machine can call, once for each change. */
+  function announceOpenness(): void {
+    const now = app.openness()
+    if (now !== openness && (now === 'switched-off' || now === 'not-shown')) {
+      log.warn(`${opennessTexts[now]}. ${opennessFix}`)
+    }
+    openness = now
+  }
+
   await companion.openWorkspaces()
   try {
     await app.listen(current.server)
@@ -226,6 +238,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await closeUpstream()
     throw error
   }
+  announceOpenness()
   providers.announceAccounts()
   await companion.openGateway()
 
@@ -239,6 +252,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       current = redirected(changed)
       holdSecrets()
       app.reconfigured()
+      announceOpenness()
       companion.reconfigure(before)
       providers.reconfigure(before)
     },

@@ -9,18 +9,21 @@ import type { FailedKeys } from './failed-keys.ts'
 import { createKnownCallers } from './key-sessions.ts'
 import type { KeySessions } from './key-sessions.ts'
 import { checkOrigin } from './origin-policy.ts'
+import type { PeerCheck } from './peer-check.ts'
 
 interface GuardSettings {
   readonly host: string
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
   readonly apiKeys: readonly string[]
+  readonly checkPeer: boolean
 }
 
 export interface GuardDeps {
   readonly settings: () => GuardSettings
   readonly failedKeys: FailedKeys
   readonly sessions: KeySessions
+  readonly peers: Pick<PeerCheck, 'refusalOf'>
   /** Whether the daemon serves a page of its own. */
   readonly hasPage: () => boolean
   readonly setTimer: (run: () => void, delayMs: number) => unknown
@@ -28,8 +31,9 @@ export interface GuardDeps {
 
 export interface Guard {
   /**
-   * Checks origin and key before the body is read, then calls `next`. Without a right key `next` gets the fault
-   * `key_required`; after a wrong key the call may be delayed.
+   * Checks origin and key, or without configured keys the user of the caller, before the body is read, then calls `next`.
+   * Without a right key `next` gets the fault `key_required`, and for another user `forbidden`. The call may come later:
+   * after a wrong key, and for the first request of a connection.
    * @throws Fault `forbidden`, `wrong_keys`
    */
   readonly check: (request: FastifyRequest, reply: FastifyReply, next: (refusal?: Fault) => void) => void
@@ -37,7 +41,7 @@ export interface Guard {
   readonly keys: () => readonly ApiKey[]
 }
 
-export function createGuard({ settings, failedKeys, sessions, hasPage, setTimer }: GuardDeps): Guard {
+export function createGuard({ settings, failedKeys, sessions, peers, hasPage, setTimer }: GuardDeps): Guard {
   let entries: readonly string[] = []
   let prepared: readonly ApiKey[] = []
 
@@ -74,6 +78,19 @@ export function createGuard({ settings, failedKeys, sessions, hasPage, setTimer 
     return key
   }
 
+  /** Without configured keys, the user of the caller decides. */
+  function admitPeer(socket: Socket, next: (refusal?: Fault) => void): void {
+    const refusal = settings().checkPeer ? peers.refusalOf(socket) : undefined
+    if (refusal instanceof Promise) void admitLater(refusal, next)
+    else next(refusal)
+  }
+
+  async function admitLater(found: Promise<Fault | undefined>, next: (refusal?: Fault) => void): Promise<void> {
+    const refusal = await found
+    // A key may have been configured meanwhile.
+    next(refusal ?? (keys().length > 0 ? new Fault({ kind: 'key_required' }) : undefined))
+  }
+
   return {
     keys,
     check(request, reply, next) {
@@ -90,7 +107,8 @@ export function createGuard({ settings, failedKeys, sessions, hasPage, setTimer 
       }
       // A preflight carries no credential, so its origin alone decides.
       if (request.method === 'OPTIONS' && verdict.origin !== undefined) return next()
-      if (known.length === 0 || request.routeOptions.config.public === true) return next()
+      if (request.routeOptions.config.public === true) return next()
+      if (known.length === 0) return admitPeer(request.raw.socket, next)
       const presented = presentedKeys(request.headers)
       if (presented.length === 0) return next(new Fault({ kind: 'key_required' }))
       const { socket } = request.raw
