@@ -55,6 +55,14 @@ const forms: readonly (readonly [string, Pick<CallAs, 'after' | 'host' | 'from'>
 
 const openOnLocalhost = () => openProxy({ file: 'server: { host: localhost }' })
 
+/** Starts a daemon as `thirdUid`. Returns the answers that programs of other users get from it. */
+async function openAsThird(through = '') {
+  const switchUser = `setpriv --reuid=${thirdUid} --regid=${thirdUid} --clear-groups`
+  const script = `chown ${thirdUid} "$COPILOT_PROXY_HOME" && exec ${switchUser} ${through} "$@"`
+  const { client } = await runDaemon({ script })
+  return async (uid: number) => statusesOf(await callAs({ uid, url: client.url, text: chat }))
+}
+
 describe.skipIf(!canSwitchUser)('without keys (needs root, to start programs as another user)', () => {
   test.each(forms)('a program of another user that %s is refused', async (_name, form) => {
     const proxy = await openOnLocalhost()
@@ -140,14 +148,6 @@ describe.skipIf(!canSwitchUser)('without keys (needs root, to start programs as 
     expect(statusesOf(await callAs({ uid: otherUid, url, text: withKey }))).toEqual([200])
     expect(statusesOf(await callAs({ uid: otherUid, url, text: chat }))).toEqual([401])
   })
-
-  /** Starts a daemon as `thirdUid`. Returns the answers that programs of other users get from it. */
-  async function openAsThird(through = '') {
-    const switchUser = `setpriv --reuid=${thirdUid} --regid=${thirdUid} --clear-groups`
-    const script = `chown ${thirdUid} "$COPILOT_PROXY_HOME" && exec ${switchUser} ${through} "$@"`
-    const { client } = await runDaemon({ script })
-    return async (uid: number) => statusesOf(await callAs({ uid, url: client.url, text: chat }))
-  }
 
   test('a daemon of an ordinary user serves this user and root, and no other', async () => {
     const statusesFor = await openAsThird()
