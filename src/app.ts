@@ -25,6 +25,8 @@ import type { Engine } from './http/engine-memory.ts'
 import { createCreditLimit } from './http/access/key-limits.ts'
 import type { CreditLimit } from './http/access/key-limits.ts'
 import { createKeySessions } from './http/access/key-sessions.ts'
+import { createPeerCheck, opennessOf } from './http/access/peer-check.ts'
+import type { Openness } from './http/access/peer-check.ts'
 import { createLifetimes } from './http/lifetimes.ts'
 import type { Metrics } from './usage/metrics.ts'
 import { registerModelRoutes } from './http/routes/model-routes.ts'
@@ -79,6 +81,8 @@ export interface App {
   /** @throws the error of `listen`, unchanged */
   readonly listen: (server: { readonly host: string; readonly port: number }) => Promise<void>
   readonly address: () => AddressInfo
+  /** Who may call, by the configuration in force. */
+  readonly openness: () => Openness
   /** Shared by model requests of callers and of runs. */
   readonly creditLimit: CreditLimit
   /**
@@ -105,6 +109,8 @@ const backlog = 4096
 /** How long connections stay open after a shutdown's error events, so that callers receive them. Ms. */
 const errorEventMs = 1000
 const sweepIntervalMs = 50
+/** Node.js accepts 16 KB of headers, the URL included. Characters. */
+const longestUrl = 16 * 1024
 
 /** Builds the HTTP surface without listening. */
 export function buildApp(deps: AppDeps): App {
@@ -132,6 +138,8 @@ export function buildApp(deps: AppDeps): App {
       if (status !== undefined) metrics.refused(status)
     },
     frameworkErrors: refuseUrl,
+    // Each route refuses an id that it does not know, however long: Fastify would answer long ones without the route.
+    routerOptions: { maxParamLength: longestUrl },
   })
   const memory = createEngineMemory({ engine: deps.engine, setTimer })
   const lifetimes = createLifetimes(deps.log, memory)
@@ -154,11 +162,13 @@ export function buildApp(deps: AppDeps): App {
   const sessions = createKeySessions()
   const failedKeys = createFailedKeys(monotonicMs)
   const { owner } = deps
+  const peers = createPeerCheck()
   const guard = createGuard({
     settings: () => deps.config().server,
     failedKeys,
     sessions,
     owner,
+    peers,
     hasPage,
     setTimer,
   })
@@ -312,15 +322,14 @@ export function buildApp(deps: AppDeps): App {
     async listen({ host, port }) {
       // Returns the memory that the start needed.
       memory.idle()
-      if (host !== 'localhost') {
-        await fastify.listen({ host, port, backlog })
-        return
-      }
       // Systems resolve `localhost` to IPv4, IPv6 or both, in either order, so listen on both.
-      await fastify.listen({ host: '127.0.0.1', port, backlog })
-      stopSecond = await acceptAlso(fastify.server, { host: '::1', port: addressOf(fastify).port, backlog })
+      await fastify.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port, backlog })
+      const { port: bound } = addressOf(fastify)
+      if (host === 'localhost') stopSecond = await acceptAlso(fastify.server, { host: '::1', port: bound, backlog })
+      await peers.start(bound)
     },
     address: () => addressOf(fastify),
+    openness: () => opennessOf(deps.config().server, peers.isPossible()),
     creditLimit: routeDeps.creditLimit,
     admitTurn: (key, signal) => admitCall({ caller: { key, isOwner: false }, address: undefined }, signal, 'wait'),
     reconfigured() {
@@ -341,6 +350,7 @@ export function buildApp(deps: AppDeps): App {
       clearTimeout(endRequests)
       clearTimeout(endConnections)
       clearInterval(sweep)
+      await peers.close()
     },
   }
 }

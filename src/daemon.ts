@@ -14,6 +14,8 @@ import { publishOwnerToken } from './daemon/owner-token-file.ts'
 import { connectProviders } from './daemon/providers.ts'
 import type { ProvidersDeps } from './daemon/providers.ts'
 import { createOwnerAccess } from './http/access/owner-access.ts'
+import { opennessFix, opennessTexts } from './http/access/peer-check.ts'
+import type { Openness } from './http/access/peer-check.ts'
 import type { Engine } from './http/engine-memory.ts'
 import { pageAddress } from './page/page-address.ts'
 import type { Logger } from './logging/logger.ts'
@@ -255,6 +257,16 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await demo?.close()
   }
 
+  let openness: Openness = 'own-user'
+  /** Says that other users of this machine can call, once for each change. */
+  function announceOpenness(): void {
+    const now = app.openness()
+    if (now !== openness && (now === 'switched-off' || now === 'not-shown')) {
+      log.warn(`${opennessTexts[now]}. ${opennessFix}`)
+    }
+    openness = now
+  }
+
   await companion.openWorkspaces()
   try {
     await app.listen(current.server)
@@ -272,6 +284,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       { token: ownerToken, url },
     )
   }
+  announceOpenness()
   providers.announceAccounts()
   await companion.openGateway()
 
@@ -291,6 +304,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       current = redirected(changed)
       holdSecrets()
       app.reconfigured()
+      announceOpenness()
       companion.reconfigure(before)
       providers.reconfigure(before)
     },

@@ -72,6 +72,11 @@ const server = section({
     description: 'API keys that callers must use, in plain text or as NAME:sha256:<hash>. Empty: no key is required.',
     secret: true,
   }),
+  'check-peer': onOff
+    .default(true)
+    .describe(
+      'Without api-keys: refuse programs of other users of this machine. Linux only; other systems do not show who calls.',
+    ),
   'allowed-hosts': hostList
     .default([])
     .describe('Host names that callers may use besides localhost. With keys, IP addresses are always allowed.'),

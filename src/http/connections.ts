@@ -52,6 +52,15 @@ export function currentResponse(socket: Socket): Response | undefined {
   return response instanceof ServerResponse ? response : undefined
 }
 
+/** Whether the system still has the connection. It may be gone before Node.js reports that. */
+export function isConnected(socket: Socket): boolean {
+  // An undocumented field of Node's: `socket.remoteAddress` remembers its first result.
+  const handle: unknown = Reflect.get(socket, '_handle')
+  if (!(handle instanceof Object)) return false
+  const getPeerName: unknown = Reflect.get(handle, 'getpeername')
+  return typeof getPeerName === 'function' && Reflect.apply(getPeerName, handle, [{}]) === 0
+}
+
 /** The shortest time between two log lines about refused connections. Ms. */
 const limitLogIntervalMs = 60_000
 

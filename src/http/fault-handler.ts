@@ -159,7 +159,8 @@ function toFault(thrown: unknown): Fault {
 
 /** Fastify's own refusals as a ProxyError; the dialect writes the message. */
 function classify(thrown: unknown): ProxyError {
-  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
+  if (!(thrown instanceof Error) || !('code' in thrown)) return { kind: 'internal' }
+  const { code } = thrown
   switch (code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return { kind: 'unsupported_media_type', detail: 'send the body as content-type: application/json' }
@@ -167,8 +168,12 @@ function classify(thrown: unknown): ProxyError {
       return { kind: 'malformed_body', detail: 'the length of the body differs from content-length' }
     case 'FST_ERR_BAD_URL':
       return { kind: 'invalid_request', path: '', detail: 'the URL is not valid' }
-    default:
-      return { kind: 'internal' }
+    default: {
+      const status = 'statusCode' in thrown ? Number(thrown.statusCode) : 500
+      const isOfCaller = typeof code === 'string' && code.startsWith('FST_') && status >= 400 && status < 500
+      if (!isOfCaller) return { kind: 'internal' }
+      return { kind: 'invalid_request', path: '', detail: `the request is not valid (${code})` }
+    }
   }
 }
 

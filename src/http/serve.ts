@@ -269,7 +269,7 @@ export async function streamReply(
     if (!endsInEvent(stream, signal)) throw error
     const failure = toFault(error)
     const event = (reply.fail ?? dialect.errorEvent)(failure.error, requestId)
-      stream.end(isFromProvider(failure.error) ? seed.redact(event) : event)
+    stream.end(isFromProvider(failure.error) ? seed.redact(event) : event)
     return failure
   }
 }

@@ -28,7 +28,7 @@ import type { UserFiles, LoadedSettings } from '../shared/settings.ts'
 import { findToolFailures } from '../shared/tool-failures.ts'
 import type { LoginState, ListingOutcome } from './account-checks.ts'
 import type { ConfigState, FileFacts, TrustSettings } from './machine-checks.ts'
-import { tryPort } from './machine-checks.ts'
+import { findOpenness, tryPort } from './machine-checks.ts'
 import { probe } from './probe.ts'
 import type { Probe } from './probe.ts'
 import { findCodexLogin, findCopilotLogin, findStored } from './stored-logins.ts'
@@ -209,6 +209,7 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
       const backgroundUrl = code === undefined ? await findBackgroundUrl(context) : undefined
       return { host, port, code, holder, callerKey, backgroundUrl, version: context.version }
     },
+    openness: () => findOpenness(config.server),
     daemonUrl: daemonUrl(config.server),
     /** Tools of other programs are configured. */
     hasForeignTools:

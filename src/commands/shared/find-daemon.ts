@@ -10,6 +10,8 @@ import { callerKeyVariable } from '../../config/environment.ts'
 import { canonicalHost } from '../../config/loopback.ts'
 import type { Config } from '../../config/schema.ts'
 import { readOwnerToken } from '../../daemon/owner-token-file.ts'
+import { findListeners, openSocketTables } from '../../http/access/socket-table.ts'
+import type { SocketRow } from '../../http/access/socket-table.ts'
 import { findStateFiles, findRunningDaemon } from '../background/background-daemon.ts'
 import type { DaemonRecord } from '../background/background-daemon.ts'
 import { CommandFailure, exitCode } from './command.ts'
@@ -250,9 +252,6 @@ export async function findPortHolder(
   }
 }
 
-/** State of a listening socket in `/proc/net/tcp` (Linux: include/net/tcp_states.h, TCP_LISTEN). */
-const listening = '0A'
-
 /**
  * Whether only other users of this machine listen on a port; false if there is no process file system. Never
  * throws.
@@ -262,16 +261,17 @@ export async function isForeignListener(port: number, procDir = '/proc'): Promis
   return listeners.length > 0 && listeners.every(({ uid }) => isForeign(uid))
 }
 
-/** Listening sockets, from lines `sl local:port remote:port state queues timer retransmits uid timeout inode …`. */
-async function listenersOn(port: number, procDir: string) {
-  const portHex = port.toString(16).toUpperCase().padStart(4, '0')
-  const tables = await Promise.all(
-    ['tcp', 'tcp6'].map((table) => readFile(join(procDir, 'net', table), 'utf8').catch(() => '')),
-  )
-  const fields = tables.flatMap((table) => table.split('\n').map((line) => line.trim().split(/\s+/)))
-  return fields.flatMap(([, local, , state, , , , uid, , inode]) =>
-    state === listening && local?.endsWith(`:${portHex}`) && inode !== undefined ? [{ inode, uid: Number(uid) }] : [],
-  )
+/** Never throws. */
+async function listenersOn(port: number, procDir: string): Promise<readonly SocketRow[]> {
+  const tables = await openSocketTables(procDir)
+  if (tables === undefined) return []
+  try {
+    return await findListeners(tables, port)
+  } catch {
+    return []
+  } finally {
+    await tables.close()
+  }
 }
 
 /** The process that has one of the sockets open. Processes of other users cannot be inspected and are skipped. */

@@ -11,12 +11,14 @@ import type { OwnerAccess } from './owner-access.ts'
 import { createKnownCallers } from './key-sessions.ts'
 import type { KeySessions } from './key-sessions.ts'
 import { checkOrigin } from './origin-policy.ts'
+import type { PeerCheck } from './peer-check.ts'
 
 interface GuardSettings {
   readonly host: string
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
   readonly apiKeys: readonly string[]
+  readonly checkPeer: boolean
 }
 
 export interface GuardDeps {
@@ -24,6 +26,7 @@ export interface GuardDeps {
   readonly failedKeys: FailedKeys
   readonly sessions: KeySessions
   readonly owner: Pick<OwnerAccess, 'keys'>
+  readonly peers: Pick<PeerCheck, 'refusalOf'>
   /** Whether the daemon serves a page of its own. */
   readonly hasPage: () => boolean
   readonly setTimer: (run: () => void, delayMs: number) => unknown
@@ -31,8 +34,9 @@ export interface GuardDeps {
 
 export interface Guard {
   /**
-   * Checks origin and key before the body is read, then calls `next`. Without a right key `next` gets the fault
-   * `key_required`; after a wrong key the call may be delayed.
+   * Checks origin and key, or without configured keys the user of the caller, before the body is read, then calls `next`.
+   * Without a right key `next` gets the fault `key_required`, and for another user `forbidden`. The call may come later:
+   * after a wrong key, and for the first request of a connection.
    * @throws Fault `forbidden`, `wrong_keys`
    */
   readonly check: (request: FastifyRequest, reply: FastifyReply, next: (refusal?: Fault) => void) => void
@@ -42,7 +46,7 @@ export interface Guard {
   readonly accepted: () => readonly ApiKey[]
 }
 
-export function createGuard({ settings, failedKeys, sessions, owner, hasPage, setTimer }: GuardDeps): Guard {
+export function createGuard({ settings, failedKeys, sessions, owner, peers, hasPage, setTimer }: GuardDeps): Guard {
   let entries: readonly string[] = []
   let prepared: readonly ApiKey[] = []
 
@@ -86,6 +90,19 @@ export function createGuard({ settings, failedKeys, sessions, owner, hasPage, se
     sessions.accept(reply.raw, request.raw.socket, key)
   }
 
+  /** Without configured keys, the user of the caller decides. */
+  function admitPeer(socket: Socket, next: (refusal?: Fault) => void): void {
+    const refusal = settings().checkPeer ? peers.refusalOf(socket) : undefined
+    if (refusal instanceof Promise) void admitLater(refusal, next)
+    else next(refusal)
+  }
+
+  async function admitLater(found: Promise<Fault | undefined>, next: (refusal?: Fault) => void): Promise<void> {
+    const refusal = await found
+    // A key may have been configured meanwhile.
+    next(refusal ?? (keys().length > 0 ? new Fault({ kind: 'key_required' }) : undefined))
+  }
+
   return {
     keys,
     accepted,
@@ -108,7 +125,8 @@ export function createGuard({ settings, failedKeys, sessions, owner, hasPage, se
       if (known.length === 0) {
         // Without keys, clients send any text as a key. It is accepted, but only the owner's token makes the caller the owner.
         const key = findKey(presented, owner.keys())
-        if (key !== undefined) accept(request, reply, key)
+        if (key === undefined) return admitPeer(request.raw.socket, next)
+        accept(request, reply, key)
         return next()
       }
       if (presented.length === 0) return next(new Fault({ kind: 'key_required' }))

@@ -24,12 +24,19 @@ function openGuarded() {
   let nowMs = 0
   let timers: { readonly atMs: number; readonly run: () => void }[] = []
   const log = recordingLog()
-  const settings = { host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], apiKeys: [first, second] }
+  const settings = {
+    host: '127.0.0.1',
+    allowedHosts: [],
+    allowedOrigins: [],
+    apiKeys: [first, second],
+    checkPeer: true,
+  }
   const guard = createGuard({
     settings: () => settings,
     failedKeys: createFailedKeys(() => nowMs),
     sessions: createKeySessions(),
     owner: createTestOwner(),
+    peers: { refusalOf: () => undefined },
     hasPage: () => false,
     setTimer: (run, delayMs) => timers.push({ atMs: nowMs + delayMs, run }),
   })
