@@ -1,5 +1,6 @@
 import { hasParts, includesParts, type FilePart } from './confirm-files.ts'
 import type { Folder } from './folder.ts'
+import { matcherOf } from './glob.ts'
 import { isObject } from '../json/json.ts'
 import { pathOf, readGlob, runRipgrep } from './ripgrep.ts'
 import { ToolError } from './tool-error.ts'
@@ -69,7 +70,7 @@ const filesAtOnce = 16
 /**
  * Returns lines that match. Omits files that `listFiles` omits, binary files, and files over 32 MB. Takes time proportional to
  * the size of the files and of the compiled query, which is limited.
- * @throws ToolError `denied` for a glob that leads outside; `invalid_arguments`; `failed` without ripgrep; `cancelled`
+ * @throws ToolError `denied` for a glob that leads outside; `invalid_arguments`; the errors of `runRipgrep`
  */
 export async function searchCode(
   folder: Folder,
@@ -81,15 +82,16 @@ export async function searchCode(
   if (query.length > maxQuery) throw invalidQuery(`It is longer than ${maxQuery} characters.`)
   if (/[\0\r\n]/.test(query)) throw invalidQuery('It has a line break or a NUL character. A match cannot span lines.')
   const glob = await readGlob(folder, pattern)
+  const matches = matcherOf(glob)
   const confirmer = createConfirmer(folder)
   let count = 0
   const reader = createFileReader((found) => {
-    if (!glob.matches(found.file)) return true
+    if (!matches(found.file)) return true
     count += found.hits.length
     confirmer.add(found)
     return count <= maxResults
   })
-  const { isStopped, complaint } = await runRipgrep({
+  const { isPartial, complaint } = await runRipgrep({
     folder,
     glob,
     args: [
@@ -113,7 +115,7 @@ export async function searchCode(
   if (complaint !== '') throw invalidQuery(reasonOf(complaint))
   const files = await confirmer.confirmed()
   const hits = files.flatMap((found) => found.hits)
-  const isComplete = !isStopped && count === hits.length && count <= maxResults
+  const isComplete = !isPartial && count === hits.length && count <= maxResults
   return { hits: hits.slice(0, maxResults).toSorted(byPlace), truncated: !isComplete }
 }
 

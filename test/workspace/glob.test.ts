@@ -45,7 +45,7 @@ describe('parseGlob', () => {
   ])('%j', (glob, matching, others) => {
     const { matches } = parseGlob(glob, folder)
     expect(matching.filter((path) => !matches(path))).toEqual([])
-    expect(others.filter(matches)).toEqual([])
+    expect(others.filter((path) => matches(path))).toEqual([])
   })
 
   it('returns the folder and the names that narrow a search', () => {

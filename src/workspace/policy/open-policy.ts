@@ -3,6 +3,7 @@ import { join, posix } from 'node:path'
 import { errnoOf } from '../../auth/records/record-fs.ts'
 import type { Logger } from '../../logging/logger.ts'
 import type { Folder } from '../folder.ts'
+import type { MatchBudget } from '../glob.ts'
 import { listFiles } from '../list-files.ts'
 import { ToolError } from '../tool-error.ts'
 import { parsePolicy, policyName, type PolicyRules } from './policy-file.ts'
@@ -11,6 +12,18 @@ import { protectedGlobs, protectionOf } from './protected-names.ts'
 
 /** Much larger than a policy that a person writes. Bytes. */
 const maxPolicyBytes = 64 * 1024
+
+/** Limits the comparisons of globs with one path. Takes some ten milliseconds; honest policies need a hundredth. */
+const stepsOfDecision = 2_000_000
+
+/** Deeper paths are denied, because each folder above a path may have a policy. */
+const maxDepth = 100
+
+/** Time to read all policies of a workspace for a description. Ms. */
+const describeMs = 5000
+
+/** A policy that could not be read, e.g. because the machine was busy, is tried again after this time. Ms. */
+const retryMs = 30_000
 
 interface PolicyOptions {
   /** Called with the first decision after the root's policy has appeared, or a policy has changed or was removed. */
@@ -25,6 +38,8 @@ interface LoadedPolicy {
   readonly folder: string
   /** The hash of the file or the text of the problem. Equal if nothing has changed. */
   readonly version: string
+  /** When to read it again, although it has not changed. Monotonic; Ms. */
+  readonly untilMs: number
   /** `problem` is a sentence with the file's path. */
   readonly content:
     | { readonly ok: true; readonly rules: PolicyRules }
@@ -50,9 +65,10 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
     const path = inFolder === '' ? policyName : `${inFolder}/${policyName}`
     const read = await readPolicy(path)
     const before = known.get(path)
-    if (read?.version === before?.version) return before
-    const loaded =
-      read === undefined ? undefined : { path, folder: inFolder, version: read.version, content: contentOf(path, read) }
+    if (read?.version === before?.version && (before === undefined || performance.now() < before.untilMs)) return before
+    const loaded = read === undefined ? undefined : await parse(path, inFolder, read)
+    // Another decision may have read the same file meanwhile.
+    if (known.get(path) !== before && known.get(path)?.version === read?.version) return known.get(path)
     if (loaded === undefined) known.delete(path)
     else known.set(path, loaded)
     const isChange = before !== undefined || (inFolder === '' && hasLooked)
@@ -78,14 +94,22 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
     }
   }
 
-  function contentOf(
+  async function parse(
     path: string,
-    read: { readonly version: string; readonly text?: string },
-  ): LoadedPolicy['content'] {
-    if (read.text === undefined) return { ok: false, problem: readOnlySentence(path, read.version) }
-    const parsed = parsePolicy(read.text, folder)
-    if (parsed.ok) return parsed
-    return { ok: false, problem: readOnlySentence(path, `${path}:${parsed.line}: ${parsed.detail}`) }
+    inFolder: string,
+    { version, text }: { readonly version: string; readonly text?: string },
+  ): Promise<LoadedPolicy> {
+    const loaded = { path, folder: inFolder, version, untilMs: Infinity }
+    const invalid = (problem: string) => ({ ok: false, problem: readOnlySentence(path, problem) }) as const
+    if (text === undefined) return { ...loaded, content: invalid(version) }
+    try {
+      const parsed = await parsePolicy(text, folder)
+      const content = parsed.ok ? parsed : invalid(`${path}:${parsed.line}: ${parsed.detail}`)
+      return { ...loaded, content }
+    } catch (error) {
+      if (!(error instanceof ToolError)) throw error
+      return { ...loaded, untilMs: performance.now() + retryMs, content: invalid(error.message) }
+    }
   }
 
   /** Returns the policies that apply to a folder, outermost first, or undefined if the root has none. */
@@ -94,7 +118,7 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
     hasLooked = true
     if (root === undefined) return undefined
     const policies = [root]
-    const segments = inFolder.split('/').filter((segment) => segment !== '')
+    const segments = segmentsOf(inFolder)
     for (const index of segments.keys()) {
       const inner = await load(segments.slice(0, index + 1).join('/'))
       if (inner !== undefined) policies.push(inner)
@@ -103,13 +127,18 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
   }
 
   /** All policies from the root to the folder must allow it. The first one that does not states the reason. */
-  async function decide(inFolder: string, judge: (policy: LoadedPolicy, rules: PolicyRules) => Decision | undefined) {
+  async function decide(
+    inFolder: string,
+    judge: (policy: LoadedPolicy, rules: PolicyRules, budget: MatchBudget) => Decision | undefined,
+  ): Promise<Decision> {
+    if (segmentsOf(inFolder).length > maxDepth) return denied(`The path is in more than ${maxDepth} folders.`)
+    const budget = { steps: stepsOfDecision }
     const policies = await policiesFor(inFolder)
     if (policies === undefined) return denied(noPolicy)
     const reasons: string[] = []
     for (const policy of policies) {
       if (!policy.content.ok) return denied(policy.content.problem)
-      const decision = judge(policy, policy.content.rules)
+      const decision = judge(policy, policy.content.rules, budget)
       if (decision?.isAllowed === false) return decision
       if (decision !== undefined) reasons.push(decision.reason)
     }
@@ -121,7 +150,7 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
       const path = normalForm(folder, given)
       if (typeof path !== 'string') return path
       if (path === '') return denied('The path is the workspace itself, which is a folder.')
-      return decide(parentOf(path), (policy, rules) => judgeWrite(policy, rules, path))
+      return decide(parentOf(path), (policy, rules, budget) => judgeWrite(policy, rules, path, budget))
     },
 
     mayRun: async (argv, cwd = '') => {
@@ -132,22 +161,26 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
     },
 
     describe: async () => {
-      const { files } = await listFiles(folder, { glob: `**/${policyName}` }, AbortSignal.timeout(5000)).catch(
-        (error: unknown) => {
-          // Without ripgrep, describe only the root's policy.
-          if (error instanceof ToolError) return { files: [] }
-          throw error
-        },
-      )
+      const signal = AbortSignal.timeout(describeMs)
+      const { files } = await listFiles(folder, { glob: `**/${policyName}` }, signal).catch((error: unknown) => {
+        // Without ripgrep, describe only the root's policy.
+        if (error instanceof ToolError) return { files: [] }
+        throw error
+      })
       const root = await load('')
       hasLooked = true
-      const inner = await Promise.all(files.filter((path) => path !== policyName).map((path) => load(parentOf(path))))
-      const loaded = [root, ...inner].filter((policy) => policy !== undefined)
+      const loaded = root === undefined ? [] : [root]
+      const inner = files.filter((path) => path !== policyName)
+      // Without a policy at the root, inner policies have no effect. One at a time, because a malicious one takes long to read.
+      for (const path of root === undefined || signal.aborted ? [] : inner) {
+        const policy = signal.aborted ? undefined : await load(parentOf(path))
+        if (policy !== undefined) loaded.push(policy)
+      }
       const problems = loaded.flatMap(({ content }) => (content.ok ? [] : [content.problem]))
+      if (signal.aborted) problems.push('Reading the policies of inner folders takes too long, so some are not listed.')
       const rules = root?.content.ok === true ? root.content.rules : undefined
       return {
-        // Without a policy at the root, inner policies have no effect.
-        files: root === undefined ? [] : loaded.map(({ path }) => path),
+        files: loaded.map(({ path }) => path),
         writes: {
           allow: (rules?.allowedWrites ?? []).map(({ text }) => text),
           deny: [...(rules?.deniedWrites ?? []).map(({ text }) => text), ...protectedGlobs],
@@ -161,12 +194,27 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
   }
 }
 
-function judgeWrite(policy: LoadedPolicy, rules: PolicyRules, path: string): Decision | undefined {
+function judgeWrite(policy: LoadedPolicy, rules: PolicyRules, path: string, budget: MatchBudget): Decision | undefined {
+  try {
+    return judgeByGlobs(policy, rules, path, budget)
+  } catch (error) {
+    if (error instanceof ToolError) return denied(`The globs of ${policy.path} take too long to compare with the path.`)
+    throw error
+  }
+}
+
+/** @throws ToolError if the budget is used up */
+function judgeByGlobs(
+  policy: LoadedPolicy,
+  rules: PolicyRules,
+  path: string,
+  budget: MatchBudget,
+): Decision | undefined {
   const below = policy.folder === '' ? path : path.slice(policy.folder.length + 1)
-  const deny = rules.deniedWrites.find(({ matches }) => matches(below))
+  const deny = rules.deniedWrites.find(({ matches }) => matches(below, budget))
   if (deny !== undefined) return denied(`${placeOf(policy, deny.line)} denies ${quote(deny.text)}.`)
   const exact = rules.allowedWrites?.find(({ text }) => text === below || text === `./${below}`)
-  const allow = exact ?? rules.allowedWrites?.find(({ matches }) => matches(below))
+  const allow = exact ?? rules.allowedWrites?.find(({ matches }) => matches(below, budget))
   const protection = exact === undefined ? protectionOf(path) : undefined
   const isInherited = rules.allowedWrites === undefined && policy.folder !== ''
   if (isInherited) return undefined
@@ -214,6 +262,10 @@ function normalForm(folder: Folder, path: string): string | Decision {
     if (error instanceof ToolError) return denied(error.message)
     throw error
   }
+}
+
+function segmentsOf(path: string): readonly string[] {
+  return path.split('/').filter((segment) => segment !== '')
 }
 
 function parentOf(path: string): string {
