@@ -9,6 +9,7 @@ import { invalidValue, refuseName } from './refusals.ts'
 type Subject = InferenceSubject<ResponsesRequest>
 
 const OLD_TOOLS = ['function', 'web_search', 'web_search_preview']
+const CHOICES = ['none', 'auto', 'required']
 const TOOLS = [...OLD_TOOLS, 'custom', 'namespace']
 
 export function checkTools({ request: { tools = [] }, model }: Subject): Outcome | undefined {
@@ -82,7 +83,10 @@ export function checkToolChoice({ request }: Pick<Subject, 'request'>): Outcome 
         })
       : undefined
   }
-  if (typeof choice === 'string' || choice.name === undefined) return undefined
+  if (typeof choice === 'string') {
+    return CHOICES.includes(choice) ? undefined : invalidValue(choice, 'tool_choice', CHOICES)
+  }
+  if (choice.name === undefined) return undefined
   return clientTools(request).some(({ name }) => name === choice.name)
     ? undefined
     : openaiFailure({
