@@ -4,7 +4,7 @@ import type { InferenceSubject } from '../../../../src/demo/inference.ts'
 import type { Outcome } from '../../../../src/demo/outcome.ts'
 import { clientTools } from '../../../../src/demo/responses/request.ts'
 import type { ResponsesRequest, ResponsesTool } from '../../../../src/demo/responses/request.ts'
-import { invalidValue, refuseName } from './refusals.ts'
+import { emptyString, invalidValue, missing, refuseName } from './refusals.ts'
 
 type Subject = InferenceSubject<ResponsesRequest>
 
@@ -22,10 +22,17 @@ export function checkTools({ request: { tools = [] }, model }: Subject): Outcome
   }
   const accepted = limitsOf(model).isOlder ? OLD_TOOLS : TOOLS
   for (const [at, tool] of tools.entries()) {
-    const refusal = refuseTool(tool, `tools[${at}]`, accepted)
+    const refusal = refuseTool(tool, `tools[${at}]`, accepted) ?? refuseUndescribed(tool, `tools[${at}]`)
     if (refusal !== undefined) return refusal
   }
   return undefined
+}
+
+/** Refuses a namespace without a description, which other upstreams accept. */
+export function refuseUndescribed({ type, description }: ResponsesTool, path: string): Outcome | undefined {
+  const param = `${path}.description`
+  if (type !== 'namespace' || (typeof description === 'string' && description !== '')) return undefined
+  return description === '' ? emptyString(param) : missing(param)
 }
 
 export function refuseTool(tool: ResponsesTool, path: string, accepted: readonly string[]): Outcome | undefined {
