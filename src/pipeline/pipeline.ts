@@ -40,7 +40,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
       const { maxConcurrentRequests, maxQueuedRequests } = deps.config().server
       return { maxConcurrent: maxConcurrentRequests, maxQueued: maxQueuedRequests }
     }),
-    learnedRefusals: createLearnedRefusals(),
+    learnedRefusals: createLearnedRefusals(deps.now),
     cacheWatch: createCacheWatch(deps.now),
     memory: { responses, reasoning: createReasoningCache(deps.now) },
     autoChoices: createAutoChoices({ ...deps, executor: () => deps.executorOf('copilot') }),
