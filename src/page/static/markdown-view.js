@@ -2,6 +2,7 @@
 import { element } from './dom.js'
 import { parseMarkdown } from './markdown.js'
 import { copyButton } from './copy-button.js'
+import { toVisible } from './visible-text.js'
 
 /**
  * Shows Markdown that may still grow. Unchanged blocks keep their nodes.
@@ -100,14 +101,14 @@ function toNodes(inlines) {
   return inlines.map((inline) => {
     switch (inline.type) {
       case 'text':
-        return document.createTextNode(inline.text)
+        return document.createTextNode(toVisible(inline.text))
       case 'code':
         return element('code', {}, inline.text)
       case 'break':
         return element('br')
       case 'link': {
         const { href } = inline
-        const attributes = { href, title: href, rel: 'noopener noreferrer nofollow', target: '_blank' }
+        const attributes = { href, title: toVisible(href), rel: 'noopener noreferrer nofollow', target: '_blank' }
         return element('a', attributes, ...toNodes(inline.children))
       }
       case 'strong':
