@@ -2,6 +2,7 @@
 import { element } from './dom.js'
 import { parseMarkdown } from './markdown.js'
 import { copyButton } from './copy-button.js'
+import { spaceOut } from './space-out.js'
 import { toVisible } from './visible-text.js'
 
 /**
@@ -12,18 +13,18 @@ export function createMarkdownView() {
   const node = element('div', { class: 'markdown' })
   /** @type {string[]} */
   let shown = []
-  return {
-    node,
-    update(source) {
-      const blocks = parseMarkdown(source)
-      const next = blocks.map((block) => JSON.stringify(block))
-      let same = 0
-      while (same < shown.length && shown[same] === next[same]) same += 1
-      while (node.children.length > same) node.lastElementChild?.remove()
-      node.append(...blocks.slice(same).map(toElement))
-      shown = next
-    },
+  /** @param {string} source */
+  function render(source) {
+    const blocks = parseMarkdown(source)
+    const next = blocks.map((block) => JSON.stringify(block))
+    let same = 0
+    while (same < shown.length && shown[same] === next[same]) same += 1
+    while (node.children.length > same) node.lastElementChild?.remove()
+    // Not one call with all of them: a call takes a limited number of arguments.
+    for (const block of blocks.slice(same)) node.append(toElement(block))
+    shown = next
   }
+  return { node, update: spaceOut(render, { now: () => performance.now(), setTimer: setTimeout }) }
 }
 
 /**
