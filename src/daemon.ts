@@ -157,10 +157,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     config,
     registry,
     totals,
-    requests: createRequestList({ keepsBodies: () => current.log.bodies, redact: secrets.redact }),
+    requests: createRequestList({
+      keepsBodies: () => current.log.bodies,
+      redact: secrets.redact,
+      redactBody: secrets.redactBody,
+    }),
     metrics,
     log,
     redact: providerSecrets.redact,
+    redactBody: secrets.redactBody,
     now: Date.now,
   }
   const pipeline = createPipeline({

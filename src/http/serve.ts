@@ -27,6 +27,7 @@ import type { EventStream, Ticker } from './event-stream.ts'
 import type { Lifetimes } from './lifetimes.ts'
 import type { CreditLimit } from './access/key-limits.ts'
 import type { RateLimit, RateRule } from './access/rate-limit.ts'
+import { createBodyText, type BodyText } from '../usage/body-text.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -47,6 +48,8 @@ export interface ModelRouteDeps extends MeterDeps {
   readonly uploadIdleMs: number
   /** Removes known credentials from error messages. */
   readonly redact: (text: string) => string
+  /** Removes credentials from a whole body that is logged. Default: `redact`. */
+  readonly redactBody?: ((text: string) => string) | undefined
 }
 
 /** A model request as arguments of a pipeline call. */
@@ -141,8 +144,10 @@ async function serve(
 ): Promise<unknown> {
   const { signal, meter } = options
   const { bodies } = deps.config().log
+  const redactBody = deps.redactBody ?? deps.redact
+  const logged = bodies ? createBodyText(maxLogged, redactBody) : undefined
   const noteAnswer = (text: string): void => {
-    deps.log.info({ requestId: request.id, text }, 'answer')
+    logged?.add(text)
     deps.requests.noteBody(request.id, 'answer', text)
   }
   const onText = bodies ? noteAnswer : undefined
@@ -160,7 +165,11 @@ async function serve(
       ...options,
       async request() {
         const { text, bytes } = await read()
-        if (bodies) deps.log.info({ requestId: request.id, text }, 'request')
+        if (bodies) {
+          const asked = createBodyText(maxLogged, redactBody)
+          asked.add(text)
+          logBody(deps.log, request.id, 'request', asked)
+        }
         const decoded = dialect.decodeRequest(text, bytes, request.headers)
         wantsStream = decoded.stream
         return { dialect, request: decoded }
@@ -204,7 +213,16 @@ async function serve(
     return undefined
   } finally {
     stream?.stopHeartbeats()
+    if (logged !== undefined && logged.size() > 0) logBody(deps.log, request.id, 'answer', logged)
   }
+}
+
+/** The most characters of a body in a log line. The log drops lines that are twice as long. */
+const maxLogged = 2_000_000
+
+function logBody(log: Logger, requestId: string, what: 'request' | 'answer', body: BodyText): void {
+  const { text, isCut } = body.finish()
+  log.info({ requestId, text, ...(isCut && { truncated: true }) }, what)
 }
 
 /** A failure after the head of the answer, which was a 200. */

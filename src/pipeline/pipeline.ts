@@ -41,7 +41,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
       const { maxConcurrentRequests, maxQueuedRequests } = deps.config().server
       return { maxConcurrent: maxConcurrentRequests, maxQueued: maxQueuedRequests }
     }),
-    learnedRefusals: createLearnedRefusals(),
+    learnedRefusals: createLearnedRefusals(deps.now),
     cacheWatch: createCacheWatch(deps.now),
     memoryOf: (key) => ({ responses: responses({ key }), reasoning: reasoning(key) }),
     autoChoices: createAutoChoices({ ...deps, executor: () => deps.executorOf('copilot') }),

@@ -2,6 +2,7 @@ import { isFailure } from '../errors.ts'
 import { isObject } from '../json/json.ts'
 import { snakeKeys } from '../json/key-case.ts'
 import { describeError } from '../logging/pretty-log.ts'
+import { createBodyText, type BodyText } from './body-text.ts'
 
 /** Where a request came from over HTTP. */
 export interface RequestOrigin {
@@ -138,6 +139,8 @@ export interface RequestListOptions {
   readonly keepsBodies: () => boolean
   /** Removes known credentials: upstream may repeat them in its messages. */
   readonly redact: (text: string) => string
+  /** Removes them from a whole body. Default: `redact`. */
+  readonly redactBody?: ((text: string) => string) | undefined
 }
 
 /** Requests; about 1.4 KB each, allocated as they come. */
@@ -154,15 +157,15 @@ const shortestStart = 8
 type Entry = EndedRequest & { readonly failure?: string }
 
 interface Bodies {
-  readonly request: string
-  readonly answer: string
+  readonly request: BodyText
+  readonly answer: BodyText
   readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Headers whose values are credentials, whatever they look like. */
 const secretHeader = /^(?:authorization|proxy-authorization|cookie|x-api-key|.*(?:token|secret|password).*)$/
 
-export function createRequestList({ keepsBodies, redact }: RequestListOptions): RequestList {
+export function createRequestList({ keepsBodies, redact, redactBody = redact }: RequestListOptions): RequestList {
   /** A ring once it is full; `next` is then the oldest. */
   const entries: Entry[] = []
   let next = 0
@@ -180,8 +183,23 @@ export function createRequestList({ keepsBodies, redact }: RequestListOptions): 
   function forgetBodies(id: string): void {
     const old = bodies.get(id)
     if (old === undefined) return
-    bodyChars -= old.request.length + old.answer.length
+    bodyChars -= sizeOf(old)
     bodies.delete(id)
+  }
+
+  function bodiesOf(id: string): Bodies {
+    const known = bodies.get(id)
+    if (known !== undefined) return known
+    const made = { request: createBodyText(maxBody, redactBody), answer: createBodyText(maxBody, redactBody) }
+    bodies.set(id, made)
+    return made
+  }
+
+  /** Runs a change of the bodies of a request, and counts it. */
+  function change(kept: Bodies, run: () => void): void {
+    const before = sizeOf(kept)
+    run()
+    bodyChars += sizeOf(kept) - before
   }
 
   /** Bodies do not outlive the setting that keeps them. */
@@ -194,6 +212,8 @@ export function createRequestList({ keepsBodies, redact }: RequestListOptions): 
   return {
     note(request) {
       forgetUnwanted()
+      const kept = bodies.get(request.line.requestId)
+      if (kept !== undefined) change(kept, () => [kept.request, kept.answer].forEach((body) => body.finish()))
       const entry = bounded(request, redact)
       if (entries.length < maxRequests) entries.push(entry)
       else entries[next] = entry
@@ -201,11 +221,8 @@ export function createRequestList({ keepsBodies, redact }: RequestListOptions): 
     },
     noteBody(id, part, text) {
       if (!keepsBodies()) return
-      const before = bodies.get(id) ?? { request: '', answer: '' }
-      // One character too many shows that the body was longer.
-      const added = redact(text).slice(0, Math.max(0, maxBody + 1 - before[part].length))
-      bodyChars += added.length
-      bodies.set(id, { ...before, [part]: before[part] + added })
+      const kept = bodiesOf(id)
+      change(kept, () => kept[part].add(text))
       for (const oldest of bodies.keys()) {
         if (bodyChars <= maxBodies) break
         forgetBodies(oldest)
@@ -216,7 +233,7 @@ export function createRequestList({ keepsBodies, redact }: RequestListOptions): 
       const shown = Object.entries(given).filter(([name]) => !secretHeader.test(name))
       // Node takes at most 16 KB of headers: they are not counted with the bodies.
       const headers = Object.fromEntries(shown.map(([name, value]) => [name, cut(redact([value].flat().join(', ')))]))
-      bodies.set(id, { request: '', answer: '', ...bodies.get(id), headers })
+      bodies.set(id, { ...bodiesOf(id), headers })
     },
     list({ limit, key, model, failedOnly = false, after }, maySee) {
       const found: RequestDocument[] = []
@@ -242,14 +259,19 @@ export function createRequestList({ keepsBodies, redact }: RequestListOptions): 
   }
 }
 
+function sizeOf({ request, answer }: Bodies): number {
+  return request.size() + answer.size()
+}
+
 function toBodies(kept: Bodies | undefined) {
+  const [request, answer] = [kept?.request.finish(), kept?.answer.finish()]
   return {
     request_headers: kept?.headers ?? null,
     bodies: kept === undefined ? 'not_kept' : 'kept',
-    request_body: kept?.request.slice(0, maxBody) || null,
-    request_body_truncated: (kept?.request.length ?? 0) > maxBody,
-    answer_body: kept?.answer.slice(0, maxBody) || null,
-    answer_body_truncated: (kept?.answer.length ?? 0) > maxBody,
+    request_body: request?.text || null,
+    request_body_truncated: request?.isCut ?? false,
+    answer_body: answer?.text || null,
+    answer_body_truncated: answer?.isCut ?? false,
   } as const
 }
 

@@ -194,6 +194,32 @@ test('lists the requests of the daemon, the newest last, and shows one', async (
   expect(JSON.parse((await run(`requests ${requests[0].id} --json`)).stdout)).toMatchObject(requests[0])
 })
 
+/** Characters that a terminal obeys or hides, without line feeds. */
+// oxlint-disable-next-line no-control-regex -- controls are what it looks for
+const steering = /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202E\u3164]/
+
+test('JSON has escapes for characters that steer a terminal, and is still the same JSON', async () => {
+  const { send, run, context } = await openUser()
+  const model = 'x\u009B31m\u0085\u202E\u3164 Grüße 👩\u200D💻'
+  const headers = { 'user-agent': 'agent/\u009B2J\u0090' }
+  await send('/v1/chat/completions', {
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
+    headers,
+  })
+  const listed = (await run('requests --json')).stdout
+  const { requests } = JSON.parse(listed)
+  expect(requests).toMatchObject([{ asked_model: model, user_agent: expect.stringContaining('\u009B2J') }])
+  const one = (await run(`requests ${requests[0].id} --json`)).stdout
+  const followed = { ...recordOutput(), isClosed: () => true }
+  const command = await import('../../src/commands/requests/requests.ts')
+  await command.requests(context({ stdout: followed }), { id: undefined, limit: '5', follow: true, json: true })
+  for (const text of [listed, one, followed.text()]) {
+    expect(text).not.toMatch(steering)
+    expect(text).toContain('Grüße 👩\u200D💻')
+    expect(JSON.stringify(JSON.parse(text))).toContain('\u009B31m')
+  }
+})
+
 test.each([
   ['requests', 1, 'copilot-proxy is not running. Run: copilot-proxy start'],
   ['requests --limit 0', 2, '--limit must be a whole number from 1 to 1000, got "0".'],

@@ -115,6 +115,16 @@ test('bodies are kept while the setting is on, and forgotten when it is switched
   expect(find('request-2')).toMatchObject({ bodies: 'not_kept' })
 })
 
+test('a credential that is divided among parts of a body, or cut by its end, is not shown', () => {
+  const { note, noteBody, find } = openList({ bodies: true })
+  for (const part of ['one ses', 'a', 'me ', 'two']) noteBody('request-1', 'answer', part)
+  noteBody('request-1', 'request', `${'x'.repeat(512 * 1024 - 3)}sesame${'y'.repeat(1_000_000)}`)
+  note('request-1')
+  const found = find('request-1')
+  expect(found?.answer_body).toBe('one [redacted] two')
+  expect([found?.request_body?.slice(-6), found?.request_body_truncated]).toEqual(['xxx[re', true])
+})
+
 const keyed = (name: string, id: string): Caller => ({ key: { name, id }, isOwner: false })
 const owner: Caller = { key: undefined, isOwner: true }
 

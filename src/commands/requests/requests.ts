@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
+import { CommandFailure, exitCode, writeJson, writeJsonLine } from '../shared/command.ts'
 import type { CommandContext, ExitCode, RequestsFlags } from '../shared/command.ts'
 import { findDaemon, findCallerKey, getFromDaemon, requireCommandKey } from '../shared/find-daemon.ts'
 import type { DaemonAddress } from '../shared/find-daemon.ts'
@@ -97,12 +97,7 @@ export async function requests(context: CommandContext, flags: RequestsFlags): P
   if (!flags.json) context.stdout.write(requestsHead(layout, context.stdout))
   const print = (newest: readonly RequestDocument[]): void => {
     if (!flags.json) return writeRows(context, newest, layout, { withHead: false })
-    context.stdout.write(
-      newest
-        .map((request) => `${JSON.stringify(request)}\n`)
-        .toReversed()
-        .join(''),
-    )
+    for (const request of newest.toReversed()) writeJsonLine(context, request)
   }
   print(first)
   await follow(context, address, first[0]?.id, { query, find, print })
