@@ -79,7 +79,7 @@ export function isRunning(pid: number): boolean {
 }
 
 /** Returns the processor time of a process (Linux), which the system counts in steps of 10 ms. */
-function processorMs(pid: number): number {
+export function processorMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
   return (Number(fields[11]) + Number(fields[12])) * 10
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { makeFolder } from '../tools/session.ts'
-import { attackDaemon, childrenOf, isRunning } from './attacked-daemon.ts'
+import { attackDaemon, childrenOf, isRunning, processorMs } from './attacked-daemon.ts'
 
 // The texts of a folder may be made to take for ever. Each call must end with an answer, and others must be served meanwhile.
 
@@ -53,12 +53,14 @@ onLinux('a folder whose files take for ever to read', () => {
   test('a worker ends soon after a daemon that was killed', async () => {
     const daemon = await attackDaemon(await makeFolder({ 'a.md': '> '.repeat(90_000) }))
     void daemon.ask('mcp.format.apply', { path: 'a.md' })
-    const workers = await vi.waitUntil(() => hasAny(childrenOf(daemon.pid)), { timeout: 30_000 })
+    // It has started the text, which would take it a minute.
+    const isBusy = () => hasAny(childrenOf(daemon.pid).filter((pid) => processorMs(pid) > 2000))
+    const workers = await vi.waitUntil(isBusy, { timeout: 60_000 })
     await daemon.stop('SIGKILL')
-    await vi.waitUntil(() => !workers.some(isRunning), { timeout: 30_000 })
+    await vi.waitUntil(() => !workers.some(isRunning), { timeout: 20_000 })
   })
 
-  test('workers that are stuck delay neither other workspaces nor their own', async () => {
+  test('workers that are stuck do not delay another workspace', async () => {
     const stuck = await makeFolder({ 'a.md': '> '.repeat(90_000), 'b.json': '{"a":1}' })
     const other = await makeFolder({ 'b.json': '{"a":1}' })
     const daemon = await attackDaemon(stuck, other)
@@ -66,17 +68,15 @@ onLinux('a folder whose files take for ever to read', () => {
     const format = (at: number, path: string) => daemon.ask('mcp.format.apply', { path, session: names[at] })
     const first = format(0, 'a.md').then(() => 'stuck')
     await vi.waitUntil(() => hasAny(childrenOf(daemon.pid)), { timeout: 30_000 })
-    const more = Array.from({ length: 10 }, () => format(0, 'a.md'))
+    for (let call = 0; call < 10; call += 1) void format(0, 'a.md')
     const honest = format(1, 'b.json').then(() => 'honest')
     expect(await Promise.race([first, honest])).toBe('honest')
     expect(await first).toBe('stuck')
-    // The answers of a slow file come one after the other; nobody waits for all of them.
-    expect(more).toHaveLength(10)
   })
 
   test('a policy that takes long to read or to compare denies', async () => {
     const yaml = `writes: { allow: ["**"], deny: [${'-,'.repeat(30_000)}] }`
-    const globs = `writes:\n  deny:\n${`    - "*${'a'.repeat(900)}b"\n`.repeat(60)}  allow: ["**"]\n`
+    const globs = `writes:\n  deny:\n${`    - "*${'a'.repeat(900)}?b"\n`.repeat(60)}  allow: ["**"]\n`
     for (const policy of [yaml, globs]) {
       const root = await makeFolder({ '.agent-policy.yaml': policy })
       const daemon = await attackDaemon(root)

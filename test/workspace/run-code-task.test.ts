@@ -19,8 +19,8 @@ it('without a worker, names what the single file lacks', async () => {
 describe('a worker', () => {
   const file = new URL('children/counting-worker.ts', import.meta.url)
   /** Runs a task. Returns the number of tasks that its worker has run. */
-  const run = async (text: string, signal = new AbortController().signal): Promise<number> => {
-    const answer = await runInWorker({ do: 'imports', text, grammar: '' }, { folder, signal, file })
+  const run = async (text: string, signal = new AbortController().signal, inFolder = folder): Promise<number> => {
+    const answer = await runInWorker({ do: 'imports', text, grammar: '' }, { folder: inFolder, signal, file })
     return answer.is === 'text' ? Number(answer.text) : Number.NaN
   }
   const long = 'x'.repeat(1_000_000)
@@ -42,6 +42,15 @@ describe('a worker', () => {
     caller.abort()
     expect(await failureOf(waiting)).toEqual({ kind: 'cancelled' })
     expect(await Promise.all([run(long), run(long)])).toEqual([1, 1])
+  })
+
+  it('that is busy delays no other workspace', async () => {
+    const caller = new AbortController()
+    const busy = Array.from({ length: 10 }, () => run('wait', caller.signal, { root: '/busy' }))
+    expect(await run('')).toBeGreaterThan(0)
+    caller.abort()
+    expect(await Promise.all(busy.map((call) => failureOf(call)))).toEqual(busy.map(() => ({ kind: 'cancelled' })))
+    expect(await run('', undefined, { root: '/busy' })).toBeGreaterThan(0)
   })
 
   it('gets nothing of the environment', async () => {

@@ -453,3 +453,39 @@ test('describes the rules', async () => {
   ])
   expect(problem).toBeUndefined()
 })
+
+describe('a policy that takes long', () => {
+  const honest = Array.from({ length: 900 }, (_, at) => `    - src/part-${at}/**/*.ts\n`).join('')
+
+  it('to read is read if it is only long', async () => {
+    const { policy } = await createFixture({ [name]: `writes:\n  allow:\n${honest}` })
+    expect(await policy.mayWrite('src/part-899/x/a.ts')).toEqual({
+      isAllowed: true,
+      reason: '.agent-policy.yaml:902 allows "src/part-899/**/*.ts".',
+    })
+    expect(await policy.mayWrite('src/part-900/a.ts')).toMatchObject({ isAllowed: false })
+  })
+
+  it('to read is invalid with its line, however long it is', async () => {
+    const { policy } = await createFixture({ [name]: `writes:\n  allow:\n${honest}    - [\n` })
+    expect(await policy.mayWrite('src/part-1/a.ts')).toMatchObject({
+      isAllowed: false,
+      reason: expect.stringMatching(/because its policy is invalid\. \.agent-policy\.yaml:90[34]: /),
+    })
+  })
+
+  it.each(['allow', 'deny'])('to compare with a path denies the path (%s)', async (list) => {
+    const slow = Array.from({ length: 60 }, (_, at) => `    - "*${'a'.repeat(900)}?${at}"\n`).join('')
+    const { policy } = await createFixture({ [name]: `writes:\n  ${list}:\n${slow}` })
+    expect(await policy.mayWrite('a'.repeat(4000))).toEqual({
+      isAllowed: false,
+      reason: 'The globs of .agent-policy.yaml take too long to compare with the path.',
+    })
+  })
+
+  it('to find, because the path is in hundreds of folders, denies', async () => {
+    const { policy } = await createFixture({ [name]: 'writes: { allow: ["**"] }' })
+    expect(await policy.mayWrite(`${'a/'.repeat(100)}b`)).toMatchObject({ isAllowed: true })
+    expect(await policy.mayWrite(`${'a/'.repeat(101)}b`)).toMatchObject({ isAllowed: false })
+  })
+})
