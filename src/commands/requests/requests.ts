@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CommandFailure, exitCode, writeJson, writeJsonLine } from '../shared/command.ts'
 import type { CommandContext, ExitCode, RequestsFlags } from '../shared/command.ts'
-import { findDaemon, findCallerKey, getFromDaemon, requireCommandKey } from '../shared/find-daemon.ts'
+import { findDaemon, findCallerKey, getFromDaemon, findCommandKey } from '../shared/find-daemon.ts'
 import type { DaemonAddress } from '../shared/find-daemon.ts'
 import { visible } from '../../terminal/visible.ts'
 import { maxRequests } from '../../usage/requests.ts'
@@ -70,7 +70,7 @@ export async function requests(context: CommandContext, flags: RequestsFlags): P
   const settings = await loadSettings(context, flags.config)
   const find = async (): Promise<DaemonAddress | undefined> => {
     const { url, health } = await findDaemon(context, settings)
-    return health && { url, key: await requireCommandKey(context, settings, url) }
+    return health && { url, key: await findCommandKey(context, settings, url) }
   }
   const address = await find()
   if (address === undefined) {
@@ -123,6 +123,8 @@ async function follow(
   while (!context.stdout.isClosed?.()) {
     await context.sleep(pollMs, context.signal)
     address ??= await find()
+    // A daemon that has just started may not have written the owner's token yet.
+    if (address?.key === undefined) address = undefined
     if (address === undefined) continue
     try {
       // A restarted daemon does not know the id, and lists everything.

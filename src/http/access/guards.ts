@@ -120,7 +120,8 @@ export function createGuard({ settings, failedKeys, sessions, owner, peers, hasP
       }
       // A preflight carries no credential, so its origin alone decides.
       if (request.method === 'OPTIONS' && verdict.origin !== undefined) return next()
-      if (request.routeOptions.config.public === true) return next()
+      const { public: isPublic, checksPeer } = request.routeOptions.config
+      if (isPublic === true && (checksPeer !== true || known.length > 0)) return next()
       const presented = presentedKeys(request.headers)
       if (known.length === 0) {
         // Without keys, clients send any text as a key. It is accepted, but only the owner's token makes the caller the owner.

@@ -44,7 +44,7 @@ export function registerOwnerRoutes(app: FastifyInstance, deps: OwnerRouteDeps):
   app.post('/page/codes', { config }, (request, reply) =>
     deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
       if (!request.caller.isOwner) {
-        throw new Fault({ kind: 'forbidden', detail: 'only the owner can open the page; run: copilot-proxy page' })
+        throw new Fault({ kind: 'session_refused', problem: 'owner_required' })
       }
       if (!deps.hasPage()) throw new Fault({ kind: 'session_refused', problem: 'no_workspace' })
       const { code } = await readSecrets(request, signal, codeRequest, '{"code": …}')
@@ -54,7 +54,8 @@ export function registerOwnerRoutes(app: FastifyInstance, deps: OwnerRouteDeps):
   )
 
   // Public: the code takes the place of a key. No answer repeats anything of the request.
-  app.post('/page/tokens', { config: { ...config, public: true } }, (request, reply) =>
+  // Another user of this machine can read the command line that opens the browser, and with it the code.
+  app.post('/page/tokens', { config: { ...config, public: true, checksPeer: true } }, (request, reply) =>
     deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
       const { code, token } = await readSecrets(request, signal, tokenRequest, '{"code": …, "token": …}')
       const source = addressIdentity(request.raw.socket.remoteAddress)

@@ -32,7 +32,7 @@ const places: Readonly<Record<string, (guess: string) => string>> = {
   'page file': (guess) => head(`/page/${guess}`),
   'encoded page file': (guess) => head(`/page/%70${guess}`),
   'below a page file': (guess) => head(`/page/main.js/${guess}`),
-  'long page file': (guess) => head(`/page/${guess.repeat(20)}`),
+  'long page file': (guess) => head(`/page/${guess}${'x'.repeat(500)}`),
   'head of a page file': (guess) => head(`/page/${guess}`, { method: 'HEAD' }),
   'other method of a page file': (guess) => head(`/page/${guess}`, { method: 'PUT' }),
   'model name': (guess) => head(`/v1/models/${guess}`),
