@@ -15,8 +15,10 @@ interface RipgrepRun {
   readonly signal: AbortSignal
   /** Stops ripgrep after this time. */
   readonly deadlineMs: number
-  /** Receives the output in chunks. Returns false to stop ripgrep. */
-  readonly take: (chunk: Buffer) => boolean
+  /** Receives the output in chunks, one after the other. Returns false to stop ripgrep. */
+  readonly take: (chunk: Buffer) => boolean | Promise<boolean>
+  /** Globs of `Reading.excludes`. Default: none. */
+  readonly excludes?: readonly string[]
 }
 
 export interface RipgrepEnd {
@@ -49,7 +51,15 @@ const commonArgs = [
  * it returns it.
  * @throws ToolError `cancelled`; `failed` without ripgrep or if the workspace is missing
  */
-export async function runRipgrep({ folder, glob, args, signal, deadlineMs, take }: RipgrepRun): Promise<RipgrepEnd> {
+export async function runRipgrep({
+  folder,
+  glob,
+  args,
+  excludes = [],
+  signal,
+  deadlineMs,
+  take,
+}: RipgrepRun): Promise<RipgrepEnd> {
   // ripgrep follows a link on its command line.
   if (!(await isFolder(folder, glob.base))) {
     if (glob.base === '') throw new ToolError({ kind: 'failed', detail: 'The folder of the workspace is missing.' })
@@ -59,7 +69,8 @@ export async function runRipgrep({ folder, glob, args, signal, deadlineMs, take 
   const type = names.length > 0 ? ['--type=wanted'] : []
   const program = await ripgrepPath()
   if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
-  const child = spawn(program, [...commonArgs, ...names, ...type, ...args, '--', `./${glob.base}`], {
+  const hidden = excludes.map((each) => `--glob=${each}`)
+  const child = spawn(program, [...commonArgs, ...hidden, ...names, ...type, ...args, '--', `./${glob.base}`], {
     cwd: folder.root,
     // Omit other variables: RIPGREP_CONFIG_PATH names a file of options, and HOME may have a global ignore file.
     env: { PATH: env['PATH'] },
@@ -78,7 +89,10 @@ export async function runRipgrep({ folder, glob, args, signal, deadlineMs, take 
     complaint = (complaint + text).slice(0, maxComplaint)
   })
   try {
-    await Promise.all([once(child, 'close'), takeAll(child.stdout, (chunk) => isStopped || take(chunk) || stop())])
+    await Promise.all([
+      once(child, 'close'),
+      takeAll(child.stdout, async (chunk) => isStopped || (await take(chunk)) || stop()),
+    ])
   } catch (error) {
     throw new ToolError({ kind: 'failed', detail: adviceFor(errnoOf(error)) }, { cause: error })
   } finally {
@@ -91,8 +105,8 @@ export async function runRipgrep({ folder, glob, args, signal, deadlineMs, take 
 }
 
 /** Passes on one chunk after the other, so that a slow consumer slows ripgrep down. */
-async function takeAll(chunks: AsyncIterable<Buffer>, take: (chunk: Buffer) => unknown): Promise<void> {
-  for await (const chunk of chunks) take(chunk)
+async function takeAll(chunks: AsyncIterable<Buffer>, take: (chunk: Buffer) => Promise<unknown>): Promise<void> {
+  for await (const chunk of chunks) await take(chunk)
 }
 
 /** Converts a path in ripgrep's output to one relative to the root. */

@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeFolder } from '../tools/session.ts'
 import { openProxy } from './harness.ts'
@@ -31,4 +33,26 @@ test('a message is answered with the events of its run', async () => {
     outcome: 'completed',
     answer: done?.['answer'],
   })
+})
+
+test('neither the model nor a listener nor the run gets a credential of this program that a file contains', async () => {
+  const root = await makeFolder()
+  const proxy = await openProxy({ file: `workspaces: [{ path: ${root}, name: app }]`, codexLogin: 'api-key' })
+  const { apiKey } = proxy.codex
+  await writeFile(join(root, 'notes.txt'), `before ${apiKey} after\n`)
+  const listener = await listen(proxy, '/events')
+  const steps = [
+    { calls: [{ tool: 'fs_read', args: { path: 'notes.txt' } }] },
+    { calls: [{ tool: 'search_code', args: { query: 'before' } }] },
+    { text: 'Done' },
+  ]
+  const text = `Look. [demo:script ${JSON.stringify(steps)}]`
+  const { id } = (await postMessage(proxy, { text, model: 'gpt-5-mini' })).json() as { id: string }
+  const events = JSON.stringify(await eventsUntil(listener, 'done'))
+  const run = (await proxy.send(`/runs/${id}`)).text
+  const sent = JSON.stringify(proxy.demo.log)
+  for (const answer of [events, run, sent]) {
+    expect(answer).toContain('before [redacted] after')
+    expect(answer).not.toContain(apiKey)
+  }
 })

@@ -20,10 +20,11 @@ const entries = z
 /** `.agent-policy.yaml`. A section or list may have no value, because all its entries may be comments. */
 const policySchema = z.strictObject(
   {
+    reads: z.strictObject({ allow: entries, deny: entries }, 'a table with allow and deny').nullish(),
     writes: z.strictObject({ allow: entries, deny: entries }, 'a table with allow and deny').nullish(),
     shell: z.strictObject({ allow: entries }, 'a table with allow').nullish(),
   },
-  'a table with writes and shell',
+  'a table with reads, writes and shell',
 )
 
 /** The text of a list entry. */
@@ -33,7 +34,7 @@ interface Entry {
   readonly line: number
 }
 
-interface WriteRule extends Entry {
+interface PathRule extends Entry {
   /** @param path relative to the folder of the policy file */
   readonly matches: (path: string) => boolean
 }
@@ -43,9 +44,15 @@ interface CommandRule extends Entry {
 }
 
 export interface PolicyRules {
+  /**
+   * Exact paths of files that look like secrets. Undefined if the list is absent. Then the policy of an inner folder does not
+   * narrow reads.
+   */
+  readonly allowedSecrets: readonly Entry[] | undefined
+  readonly deniedReads: readonly PathRule[]
   /** Undefined if the list is absent. Then the policy of an inner folder does not narrow writes. */
-  readonly allowedWrites: readonly WriteRule[] | undefined
-  readonly deniedWrites: readonly WriteRule[]
+  readonly allowedWrites: readonly PathRule[] | undefined
+  readonly deniedWrites: readonly PathRule[]
   readonly allowedCommands: readonly CommandRule[] | undefined
 }
 
@@ -74,12 +81,18 @@ export function parsePolicy(text: string, folder: Folder): PolicyRead {
     }
   }
 
-  const { writes, shell } = parsed.data
+  const { reads, writes, shell } = parsed.data
   const lineOf = (path: readonly PropertyKey[]): number => locate(path, 'value').line
   try {
     return {
       ok: true,
       rules: {
+        allowedSecrets: toRules(reads?.allow, ['reads', 'allow'], lineOf, (entry) => exactPath(entry, folder)),
+        deniedReads:
+          toRules(reads?.deny, ['reads', 'deny'], lineOf, (entry) => ({
+            ...entry,
+            matches: denyMatcher(entry.text, folder),
+          })) ?? [],
         allowedWrites: toRules(writes?.allow, ['writes', 'allow'], lineOf, (entry) => ({
           ...entry,
           matches: parseGlob(entry.text.normalize('NFC'), folder).matches,
@@ -128,6 +141,14 @@ function toRules<Rule>(
       throw new InvalidEntry(line, `${path.join('.')}: ${JSON.stringify(text)} is not allowed here. ${reason}`)
     }
   })
+}
+
+/** All files may be read but secrets, and a pattern would name secrets that nobody thought of. @throws ToolError */
+function exactPath(entry: Entry, folder: Folder): Entry {
+  folder.relativePath(entry.text)
+  if (!/[*?]/.test(entry.text)) return entry
+  const detail = 'Only the exact path of a file is allowed here, without * and ?.'
+  throw new ToolError({ kind: 'invalid_arguments', path: 'reads.allow', detail })
 }
 
 /**
