@@ -19,6 +19,8 @@ interface Listening {
 }
 
 export interface EventHubDeps {
+  /** Removes known credentials from a text. */
+  readonly redact: (text: string) => string
   /** Returns false if the events could not be stored. */
   readonly save: (events: readonly EventRow[]) => boolean
   /** Returns the next stored events after this id, at most `limit`, or undefined if they cannot be read. Empty only at the end. */
@@ -145,7 +147,7 @@ export function createEventHub(deps: EventHubDeps): EventHub {
   function flush(): void {
     endGather?.()
     endGather = undefined
-    const rows = gathered.map(toRow)
+    const rows = gathered.map((each) => toRow(each, deps.redact))
     gathered = []
     gatheredLength = 0
     kept.push(...rows)
@@ -276,9 +278,9 @@ export function createEventHub(deps: EventHubDeps): EventHub {
   }
 }
 
-function toRow({ id, session, timeMs, event }: Gathered): EventRow {
+function toRow({ id, session, timeMs, event }: Gathered, redact: EventHubDeps['redact']): EventRow {
   const { type, ...rest } = event
-  const data = JSON.stringify({ ...rest, sessionId: session, time: new Date(timeMs).toISOString() })
+  const data = redact(JSON.stringify({ ...rest, sessionId: session, time: new Date(timeMs).toISOString() }))
   return { id, session, type, timeMs, data }
 }
 

@@ -42,6 +42,7 @@ export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
     },
     defaultModel,
     changes: workspaces.changes,
+    redact: deps.redact,
     randomId,
     now: Date.now,
     monotonicMs,

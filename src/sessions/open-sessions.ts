@@ -33,6 +33,8 @@ export interface SessionsDeps {
     sessionId: string,
     since: { readonly fromMs: number; readonly exceptIds: ReadonlySet<string> },
   ) => Promise<readonly FileChange[] | undefined>
+  /** Removes known credentials from events. */
+  readonly redact: (text: string) => string
   readonly randomId: () => string
   /** Ms since epoch. */
   readonly now: () => number
@@ -78,6 +80,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
     writer.put(`${kind}/${run}/${key}`, text.length, (store) => store.putPart({ run, kind, key, data: text }))
   }
   const hub = createEventHub({
+    redact: deps.redact,
     save(events) {
       const isStored = writer.flush(events)
       if (isStored && file.isOpen()) checkpoints.consider()

@@ -142,7 +142,7 @@ export async function openFolder(
     const { file, path } = await openFile(given)
     try {
       const { stats } = file
-      if (await isLinkedToOwn(stats)) throw ownFile(given)
+      if (await isOwnFile(stats)) throw ownFile(given)
       await admit?.(path)
       if (stats.isDirectory()) throw failed(`${quote(given)} is a folder.`)
       if (!stats.isFile()) throw failed(`${quote(given)} is not a regular file.`)
@@ -155,8 +155,10 @@ export async function openFolder(
     }
   }
 
-  async function isLinkedToOwn(stats: Stats): Promise<boolean> {
-    return stats.isFile() && stats.nlink > 1 && (await (await ownPlaces.find()).hasLinked(stats))
+  /** Returns whether a file is one of this program's under another path: a hard link or a bind mount. */
+  async function isOwnFile(stats: Stats): Promise<boolean> {
+    const places = await ownPlaces.find()
+    return places.has(stats) || (stats.isFile() && stats.nlink > 1 && (await places.hasLinked(stats)))
   }
 
   async function readFile(given: string, limits: ReadLimits): Promise<FileContent> {
@@ -225,7 +227,7 @@ export async function openFolder(
         async maySearch(path) {
           if ((await hiddenIn(posix.dirname(path)))(path)) return false
           const stats = await fs.lstat(join(root, path)).catch(() => undefined)
-          return stats !== undefined && !(await isLinkedToOwn(stats))
+          return stats !== undefined && !(await isOwnFile(stats))
         },
       } satisfies Reading
     },

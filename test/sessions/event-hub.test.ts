@@ -12,6 +12,7 @@ function openHub(change: Partial<EventHubDeps> = {}) {
   const timers = new Map<number, { readonly run: () => void; readonly delayMs: number }>()
   let timerCount = 0
   const hub = createEventHub({
+    redact: (text) => text,
     save(events) {
       if (!state.isFull) stored.push(...events)
       return !state.isFull

@@ -126,6 +126,7 @@ export async function openTestSessions({
     runAgent: async (task) => ({ ...nothingDone, ...(await agent(task)) }),
     defaultModel: async () => 'default-model',
     changes: async () => [],
+    redact: (text) => text,
     randomId: () => `run-${(runs += 1)}`,
     now: Date.now,
     monotonicMs: () => performance.now(),

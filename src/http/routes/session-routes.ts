@@ -24,6 +24,8 @@ export interface SessionRouteParts {
   readonly admit: (request: FastifyRequest, signal: AbortSignal) => Promise<void>
   /** The longest time between two pieces of a request body. Ms. */
   readonly uploadIdleMs: number
+  /** Removes known credentials from a text. */
+  readonly redact: (text: string) => string
 }
 
 /** Characters. */
@@ -66,6 +68,12 @@ const config = { dialect: 'chat' } as const
  */
 export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteParts): void {
   const open = (reply: FastifyReply): Promise<Companion> => openFor(reply, parts)
+  /** A run shows what tools have read, and diffs of files. */
+  const redacted = {
+    config,
+    onSend: async (_request: FastifyRequest, _reply: FastifyReply, payload: unknown) =>
+      typeof payload === 'string' ? parts.redact(payload) : payload,
+  }
 
   app.get('/sessions', { config }, async (_request, reply) => {
     const { workspaces, sessions } = await open(reply)
@@ -73,7 +81,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
     return { sessions: workspaces.listing().map(report) }
   })
 
-  app.get<{ Params: { id: string } }>('/sessions/:id/messages', { config }, async (request, reply) => {
+  app.get<{ Params: { id: string } }>('/sessions/:id/messages', redacted, async (request, reply) => {
     const { workspaces, sessions } = await open(reply)
     return { messages: await sessions.messages(findSession(workspaces, request.params.id), pageOf(request)) }
   })
@@ -89,20 +97,16 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
     return { streams: sessions.streams(findSession(workspaces, request.params.id)) }
   })
 
-  app.get<{ Params: { id: string; name: string } }>(
-    '/sessions/:id/streams/:name',
-    { config },
-    async (request, reply) => {
-      const { workspaces, sessions } = await open(reply)
-      const { id, name } = request.params
-      const page = pageOf(request)
-      if (page.before !== undefined && !/^\d{1,15}$/.test(page.before))
-        throw invalid('before', 'must be the id of an entry')
-      return { entries: sessions.entries(findSession(workspaces, id), name, page) }
-    },
-  )
+  app.get<{ Params: { id: string; name: string } }>('/sessions/:id/streams/:name', redacted, async (request, reply) => {
+    const { workspaces, sessions } = await open(reply)
+    const { id, name } = request.params
+    const page = pageOf(request)
+    if (page.before !== undefined && !/^\d{1,15}$/.test(page.before))
+      throw invalid('before', 'must be the id of an entry')
+    return { entries: sessions.entries(findSession(workspaces, id), name, page) }
+  })
 
-  app.get<{ Params: { id: string } }>('/runs/:id', { config }, async (request, reply) =>
+  app.get<{ Params: { id: string } }>('/runs/:id', redacted, async (request, reply) =>
     (await open(reply)).sessions.run(request.params.id),
   )
 

@@ -26,7 +26,7 @@ export interface FoundPlaces {
   readonly covers: (path: string) => boolean
   /** Whether the file or folder is one of the places, also under another path: a bind mount or another case. */
   readonly has: (id: FileId) => boolean
-  /** Whether a file with several hard links is one of the files in the places. */
+  /** Whether a file with several hard links is one of the files in the folders. */
   readonly hasLinked: (id: FileId) => Promise<boolean>
 }
 
@@ -75,7 +75,6 @@ async function findPlaces(folders: readonly string[], files: readonly string[]):
     },
     has: (id) => ids.has(toKey(id)),
     async hasLinked(id) {
-      if (ids.has(toKey(id))) return true
       linked ??= findLinked(realFolders)
       return (await linked).has(toKey(id))
     },
