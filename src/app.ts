@@ -197,6 +197,7 @@ export function buildApp(deps: AppDeps): App {
     admit: ({ caller, raw }: FastifyRequest, signal: AbortSignal) =>
       admitCall({ caller, address: raw.socket.remoteAddress }, signal),
     uploadIdleMs: deadlines.uploadIdleMs,
+    redact: deps.redact,
   }
   const routes = collectRoutes(fastify)
   const sessionEvents = registerSessionEvents(fastify, { companion })

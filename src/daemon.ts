@@ -7,6 +7,7 @@ import { copilotRecordKind } from './auth/copilot/record.ts'
 import { createSystemKeychain, type Keychain } from './auth/records/keychain.ts'
 import { openRecordStore, type StoreLocation } from './auth/records/open-record-store.ts'
 import { findProcessStart } from './auth/records/process-start.ts'
+import type { OwnPaths } from './config/paths.ts'
 import type { Config } from './config/schema.ts'
 import { secretValues } from './config/secrets.ts'
 import { createCompanionSwitch } from './daemon/companion-switch.ts'
@@ -53,6 +54,8 @@ export interface DaemonOptions {
   readonly homeDir?: (() => string) | undefined
   /** For `auth.store: keychain`. Default: the system's. */
   readonly keychain?: Keychain | undefined
+  /** This program's own files, which no tool of a workspace reads or changes. */
+  readonly ownPaths: OwnPaths
   /** The folder of Codex CLI's own login. */
   readonly codexHome: string | undefined
   readonly version: string
@@ -181,6 +184,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     gatewayDir: options.gatewayDir,
     keepsSessions: options.keepsSessions ?? true,
     homeDir: options.homeDir,
+    ownPaths: options.ownPaths,
     portHolder: options.portHolder ?? (async () => 'another program'),
     env,
     version,

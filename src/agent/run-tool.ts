@@ -213,16 +213,18 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
 }
 
 function toRequest(
-  { writes, argv, cwd, diff }: Intent,
+  { writes, reads, argv, cwd, diff }: Intent,
   call: Pick<ApprovalRequest, 'approvalId' | 'tool' | 'callId' | 'step'> & { readonly args: unknown },
 ): ApprovalRequest {
   const { args, ...named } = call
   return {
     ...named,
     ...(writes !== undefined && { paths: writes }),
+    // People see the path of the secret itself. The arguments may name a link to it.
+    ...(reads !== undefined && { reads, args: { secrets: reads } }),
     ...(diff !== undefined && { diff }),
     ...(argv !== undefined && { argv, cwd: cwd ?? '' }),
-    ...(writes === undefined && argv === undefined && { args }),
+    ...(writes === undefined && argv === undefined && reads === undefined && { args }),
   }
 }
 

@@ -374,7 +374,7 @@ export const configSchema = section({
   messages: messages.prefault({}),
   workspaces: workspaceList
     .default([])
-    .describe('Folders whose files tools may use: paths, or tables with path and name. Empty: no tools.'),
+    .describe('Folders whose files tools may use: paths, or tables with path, name and allow-home. Empty: no tools.'),
   workspace: workspace.prefault({}),
   rpc: rpc.prefault({}),
   agent: agent.prefault({}),

@@ -1,10 +1,12 @@
 import type { Logger } from '../logging/logger.ts'
 import type { Session } from './session.ts'
+import { guardFolder } from '../workspace/policy/guard-folder.ts'
 import { ToolError, type ToolFailure } from '../workspace/tool-error.ts'
 import { capResult } from './cap-result.ts'
 import { checkArguments } from './check-arguments.ts'
 import { passGates } from './pass-gates.ts'
 import { callArguments, callToolName, listToolName } from './registry-tools.ts'
+import { redactError, redactResult, type Redact } from './redact-values.ts'
 import type { Intent, Tool, ToolCall, ToolLimits, ToolResult, Tools, ToolSource } from './tool.ts'
 
 export interface RunLimits extends ToolLimits {
@@ -22,6 +24,8 @@ export interface ToolsDeps {
   readonly log: Logger
   /** Receives the audit line of each call of a session, and the id of the caller's key. */
   readonly record?: ((sessionId: string, line: AuditLine, ownerId: string | undefined) => void) | undefined
+  /** Removes known credentials from what tools return, so that no caller and no model gets them. Default: removes nothing. */
+  readonly redact?: Redact | undefined
   /** Monotonic. Ms. */
   readonly now: () => number
 }
@@ -42,7 +46,7 @@ const maxLoggedPath = 300
 const maxLoggedPaths = 50
 
 export function createTools(deps: ToolsDeps): Tools {
-  const { sources, log, now } = deps
+  const { sources, log, redact = (text) => text, now } = deps
 
   function list(session: Session): readonly Tool[] {
     const byName = new Map<string, Tool>()
@@ -90,7 +94,7 @@ export function createTools(deps: ToolsDeps): Tools {
     } catch (error) {
       const failure = error instanceof ToolError ? error : unexpected(error, audit.tool)
       write(failure.failure.kind)
-      throw failure
+      throw redactError(failure, redact)
     }
   }
 
@@ -128,6 +132,8 @@ export function createTools(deps: ToolsDeps): Tools {
           : { kind: 'timed_out', afterMs: deadline.totalMs },
       )
     let isOver = false
+    /** The secrets that a person has let this call read. */
+    const secretsRead = new Set<string>()
 
     /** Does the same as `checkGates`. The audit line contains the request, also if it is denied. */
     async function permit(intent: Intent): Promise<void> {
@@ -140,17 +146,30 @@ export function createTools(deps: ToolsDeps): Tools {
       if (isOver || signal.aborted) throw stopped()
       await permit(intent)
       if (given.approve !== undefined) {
-        deadline.pause()
-        try {
-          const isApproved = await untilStopped(given.approve(intent, tool, signal), signal, stopped)
-          if (!isApproved) throw new ToolError({ kind: 'approval_refused', detail: 'The approval was refused.' })
-        } finally {
-          deadline.resume()
-        }
+        if (!(await isApproved(given.approve, intent))) throw refused('The approval was refused.')
         // The policy may have changed while the approval was pending.
         await checkGates(tool, session, intent)
       }
       if (signal.aborted) throw stopped()
+    }
+
+    async function isApproved(approve: NonNullable<ToolCall['approve']>, intent: Intent): Promise<boolean> {
+      deadline.pause()
+      try {
+        return await untilStopped(approve(intent, tool, signal), signal, stopped)
+      } finally {
+        deadline.resume()
+      }
+    }
+
+    /** Asks a person whether the tool may read a secret. */
+    async function askToRead(path: string, reason: string): Promise<void> {
+      if (isOver || signal.aborted) throw stopped()
+      if (given.approve === undefined) throw denied(reason)
+      audit.paths.add(path.slice(0, maxLoggedPath))
+      if (secretsRead.has(path)) return
+      if (!(await isApproved(given.approve, { reads: [path] }))) throw refused(`Reading was not approved. ${reason}`)
+      secretsRead.add(path)
     }
 
     try {
@@ -158,9 +177,10 @@ export function createTools(deps: ToolsDeps): Tools {
       if (signal.aborted) throw stopped()
       const context = {
         session,
+        folder: guardFolder(session.folder, session.policy, askToRead),
         signal,
         progress: (part: Parameters<NonNullable<ToolCall['progress']>>[0]) => {
-          if (!isOver) given.progress?.(part)
+          if (!isOver) given.progress?.({ ...part, text: redact(part.text) })
         },
         permit,
         authorize,
@@ -170,7 +190,7 @@ export function createTools(deps: ToolsDeps): Tools {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- checked against `parameters`, of which `run` knows the type
       const running = tool.run(args as never, context)
       const result = await untilStopped(running, signal, stopped, stopMs)
-      return capResult(result, maxFileBytes + resultMargin)
+      return redactResult(capResult(result, maxFileBytes + resultMargin), redact)
     } catch (error) {
       // A stopped tool may fail with any error: replace it with the reason, but keep ToolErrors such as a conflict or a refusal.
       if (signal.aborted && !(error instanceof ToolError && error.failure.kind !== 'cancelled')) throw stopped()
@@ -220,6 +240,10 @@ function notePath({ paths }: Audit, args: unknown): void {
 
 function denied(detail: string): ToolError {
   return new ToolError({ kind: 'denied', detail } satisfies ToolFailure)
+}
+
+function refused(detail: string): ToolError {
+  return new ToolError({ kind: 'approval_refused', detail })
 }
 
 /**

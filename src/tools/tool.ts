@@ -1,3 +1,4 @@
+import type { Folder } from '../workspace/folder.ts'
 import type { Session } from './session.ts'
 
 /** JSON Schema (2020-12) of a tool's arguments; its type is `object`. */
@@ -9,6 +10,9 @@ export type ParametersSchema = Readonly<Record<string, unknown>>
  */
 export type ToolEffect = 'read' | 'write' | 'run'
 
+/** A session without its folder, which `ToolContext.folder` replaces. */
+export type SessionInfo = Omit<Session, 'folder'>
+
 /** The intended effect of a call, which the policy checks and a person approves. */
 export interface Intent {
   /** Paths of the files to write or remove, relative to the root. */
@@ -19,12 +23,16 @@ export interface Intent {
   readonly cwd?: string
   /** The change as a unified diff. */
   readonly diff?: string
+  /** Paths of secrets to read, relative to the root. A tool intends nothing else with them. */
+  readonly reads?: readonly string[]
   /** Arguments of a tool of a provider. */
   readonly args?: unknown
 }
 
 export interface ToolContext {
-  readonly session: Session
+  readonly session: SessionInfo
+  /** The session's folder, under the rules of reading. A tool reads and writes through it only. */
+  readonly folder: Folder
   /** Aborts with the caller's signal, with the session, and at the time limit with a ToolError `timed_out` as reason. */
   readonly signal: AbortSignal
   /** Reports a part of the result early, e.g. a program's output. */

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Session } from './session.ts'
 import { tidyText } from '../workspace/format/format-file.ts'
 import { listFiles } from '../workspace/list-files.ts'
 import { applyPatch, undoPatch } from '../workspace/patch/apply-patch.ts'
@@ -8,11 +7,11 @@ import { readText } from '../workspace/read-text.ts'
 import { searchCode } from '../workspace/search-code.ts'
 import { defineTool } from './define-tool.ts'
 import { filterContext } from './filter-context.ts'
-import type { Tool, ToolSource } from './tool.ts'
+import type { SessionInfo, Tool, ToolContext, ToolSource } from './tool.ts'
 
 export interface WorkspaceToolsDeps {
   /** Opens the journal of a session's changes, or returns the open one. @throws ToolError */
-  readonly journal: (session: Session) => Promise<Journal>
+  readonly journal: (session: SessionInfo) => Promise<Journal>
 }
 
 const path = z.string().min(1).describe('Path relative to the workspace, with /.')
@@ -35,8 +34,8 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
         name: 'mcp.fs.read',
         description: 'Reads a text file, or some of its lines.',
         effect: 'read',
-        run: async (args, { session, signal, limits }) => ({
-          ...(await readText(session.folder, args, { maxBytes: limits.maxFileBytes, signal })),
+        run: async (args, { folder, signal, limits }) => ({
+          ...(await readText(folder, args, { maxBytes: limits.maxFileBytes, signal })),
         }),
       },
     ),
@@ -49,7 +48,7 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
         name: 'mcp.fs.list',
         description: 'Lists files of the workspace, except files that .gitignore and similar files exclude.',
         effect: 'read',
-        run: async (args, { session, signal }) => ({ ...(await listFiles(session.folder, args, signal)) }),
+        run: async (args, { folder, signal }) => ({ ...(await listFiles(folder, args, signal)) }),
       },
     ),
     defineTool(
@@ -64,7 +63,7 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
         name: 'mcp.search.code',
         description: 'Searches the files of the workspace for a text and gives the lines around each hit.',
         effect: 'read',
-        run: async (args, { session, signal }) => ({ ...(await searchCode(session.folder, args, signal)) }),
+        run: async (args, { folder, signal }) => ({ ...(await searchCode(folder, args, signal)) }),
       },
     ),
     defineTool(
@@ -89,8 +88,8 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
         description: 'Applies a unified diff to files of the workspace: all of it or nothing.',
         effect: 'write',
         run: async (args, context) => {
-          const { authorize, permit, signal, session } = context
-          const format = (file: string, text: string) => tidyText(session.folder, file, text, filterContext(context))
+          const { authorize, permit, signal, folder } = context
+          const format = (file: string, text: string) => tidyText(folder, file, text, filterContext(context))
           return { ...(await applyPatch(await patchDeps(context), args, { authorize, permit, signal, format })) }
         },
       },
@@ -109,8 +108,8 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
     ),
   ]
 
-  async function patchDeps({ session, limits }: Parameters<Tool['run']>[1]) {
-    return { folder: session.folder, journal: await journal(session), maxFileBytes: limits.maxFileBytes }
+  async function patchDeps({ session, folder, limits }: ToolContext) {
+    return { folder, journal: await journal(session), maxFileBytes: limits.maxFileBytes }
   }
 
   return { tools: () => tools }

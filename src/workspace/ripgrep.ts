@@ -17,8 +17,10 @@ interface RipgrepRun {
   readonly signal: AbortSignal
   /** Stops ripgrep after this time. */
   readonly deadlineMs: number
-  /** Receives the output in chunks, and the time since ripgrep started. Returns false to stop ripgrep. */
-  readonly take: (chunk: Buffer, elapsedMs: number) => boolean
+  /** Receives the output in chunks, one after the other, and the time since ripgrep started. Returns false to stop ripgrep. */
+  readonly take: (chunk: Buffer, elapsedMs: number) => boolean | Promise<boolean>
+  /** Globs of `Reading.excludes`. Default: none. */
+  readonly excludes?: readonly string[]
 }
 
 export interface RipgrepEnd {
@@ -70,7 +72,15 @@ export async function runRipgrep(run: RipgrepRun): Promise<RipgrepEnd> {
   return lanes(run.folder.root, run.signal, () => runNow(run))
 }
 
-async function runNow({ folder, glob, args, signal, deadlineMs, take }: RipgrepRun): Promise<RipgrepEnd> {
+async function runNow({
+  folder,
+  glob,
+  args,
+  excludes = [],
+  signal,
+  deadlineMs,
+  take,
+}: RipgrepRun): Promise<RipgrepEnd> {
   const startedMs = performance.now()
   const elapsedMs = (): number => performance.now() - startedMs
   // ripgrep follows a link on its command line.
@@ -82,7 +92,8 @@ async function runNow({ folder, glob, args, signal, deadlineMs, take }: RipgrepR
   const type = names.length > 0 ? ['--type=wanted'] : []
   const ripgrep = await ripgrepPath()
   if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
-  const argv = [ripgrep, ...commonArgs, ...names, ...type, ...args, '--', `./${glob.base}`] as const
+  const hidden = excludes.map((each) => `--glob=${each}`)
+  const argv = [ripgrep, ...commonArgs, ...hidden, ...names, ...type, ...args, '--', `./${glob.base}`] as const
   const [program, ...words] = withLimits(argv, limits)
   const child = spawn(program, words, {
     cwd: folder.root,
@@ -103,9 +114,9 @@ async function runNow({ folder, glob, args, signal, deadlineMs, take }: RipgrepR
     complaint = (complaint + text).slice(0, maxComplaint)
   })
   let hasOutput = false
-  const takeOne = (chunk: Buffer): void => {
+  const takeOne = async (chunk: Buffer): Promise<void> => {
     hasOutput = true
-    if (!isStopped && !take(chunk, elapsedMs())) stop()
+    if (!isStopped && !(await take(chunk, elapsedMs()))) stop()
   }
   try {
     await Promise.all([once(child, 'close'), takeAll(child.stdout, takeOne)])
@@ -131,8 +142,8 @@ async function runNow({ folder, glob, args, signal, deadlineMs, take }: RipgrepR
 }
 
 /** Passes on one chunk after the other, so that a slow consumer slows ripgrep down. */
-async function takeAll(chunks: AsyncIterable<Buffer>, take: (chunk: Buffer) => void): Promise<void> {
-  for await (const chunk of chunks) take(chunk)
+async function takeAll(chunks: AsyncIterable<Buffer>, take: (chunk: Buffer) => Promise<void>): Promise<void> {
+  for await (const chunk of chunks) await take(chunk)
 }
 
 /** Converts a path in ripgrep's output to one relative to the root. */

@@ -81,16 +81,29 @@ export async function searchCode(
   if (query === '') throw invalidQuery('It is empty.')
   if (query.length > maxQuery) throw invalidQuery(`It is longer than ${maxQuery} characters.`)
   if (/[\0\r\n]/.test(query)) throw invalidQuery('It has a line break or a NUL character. A match cannot span lines.')
-  const glob = await readGlob(folder, pattern)
+  const [glob, reading] = await Promise.all([readGlob(folder, pattern), folder.reading()])
   const matches = matcherOf(glob)
   const confirmer = createConfirmer(folder)
   let count = 0
-  const reader = createFileReader((found) => {
-    if (!matches(found.file)) return true
+  /** The files of the last chunk that wait for their permission. */
+  const waiting: Promise<void>[] = []
+  // Hits of a file that may not be read are neither counted nor built: `truncated` would reveal what the file contains.
+  const addIfAllowed = async (file: string, lines: readonly LineRecord[]): Promise<void> => {
+    if (!(await reading.maySearch(file))) return
+    const found = { file, hits: hitsOf(file, lines), parts: lines.map(({ part }) => part) }
     count += found.hits.length
     confirmer.add(found)
+  }
+  const split = createRecordSplitter(
+    createFileReader((file, lines) => {
+      if (matches(file)) waiting.push(addIfAllowed(file, lines))
+    }),
+  )
+  const take = async (chunk: Buffer): Promise<boolean> => {
+    split(chunk)
+    await Promise.all(waiting.splice(0))
     return count <= maxResults
-  })
+  }
   const { isPartial, complaint } = await runRipgrep({
     folder,
     glob,
@@ -108,9 +121,10 @@ export async function searchCode(
       // Let a match extend to the end of its line: ripgrep needs 1 GB to report all 10 million matches of `a` in a line of 10 MB.
       `--regexp=(?:${regex ? query : escapeExpression(query)})(?-u:.)*`,
     ],
+    excludes: reading.excludes,
     signal,
     deadlineMs,
-    take: createRecordSplitter(reader),
+    take,
   })
   if (complaint !== '') throw invalidQuery(reasonOf(complaint))
   const files = await confirmer.confirmed()
@@ -187,21 +201,16 @@ type FileRecord =
   | { readonly type: 'line'; readonly value: LineRecord }
   | { readonly type: 'end' }
 
-/** Collects the records of each file. ripgrep prints one file after the other. `onFile` returns whether to continue. */
-function createFileReader(onFile: (found: FoundFile) => boolean): (record: FileRecord) => boolean {
+/** Collects the records of each file. ripgrep prints one file after the other. */
+function createFileReader(onFile: (file: string, lines: readonly LineRecord[]) => void): (record: FileRecord) => void {
   let file = ''
   let lines: LineRecord[] = []
   return (record) => {
-    if (record.type === 'line') {
-      lines.push(record.value)
-      return true
-    }
-    if (record.type === 'begin') {
+    if (record.type === 'line') lines.push(record.value)
+    else if (record.type === 'begin') {
       file = record.file
       lines = []
-      return true
-    }
-    return onFile({ file, hits: hitsOf(file, lines), parts: lines.map(({ part }) => part) })
+    } else onFile(file, lines)
   }
 }
 
@@ -218,7 +227,7 @@ function hitsOf(file: string, lines: readonly LineRecord[]): readonly SearchHit[
 }
 
 /** Splits ripgrep's output into records. Keeps no more of a record than the limit. */
-function createRecordSplitter(take: (record: FileRecord) => boolean): (chunk: Buffer) => boolean {
+function createRecordSplitter(take: (record: FileRecord) => void): (chunk: Buffer) => void {
   let parts: Buffer[] = []
   let size = 0
   let long: LongRecord | undefined
@@ -237,12 +246,12 @@ function createRecordSplitter(take: (record: FileRecord) => boolean): (chunk: Bu
     for (;;) {
       const end = chunk.indexOf(0x0a, from)
       add(chunk.subarray(from, end === -1 ? chunk.length : end))
-      if (end === -1) return true
+      if (end === -1) return
       const record = long === undefined ? parseRecord(Buffer.concat(parts).toString()) : long.end()
       parts = []
       size = 0
       long = undefined
-      if (record !== undefined && !take(record)) return false
+      if (record !== undefined) take(record)
       from = end + 1
     }
   }

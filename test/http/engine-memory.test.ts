@@ -199,6 +199,7 @@ test('a daemon without requests returns the memory of its start', async () => {
   const daemon = await startDaemon({
     config: loaded({ file: 'server: { port: 0 }' }).config,
     authDir: '/nonexistent',
+    ownPaths: { folders: [], files: [] },
     codexHome: undefined,
     version: '0.0.0-test',
     log: recordingLog(),

@@ -143,6 +143,7 @@ test('a port in use is reported unchanged, and nothing stays open', async () => 
   const starting = startDaemon({
     config: { ...configure(''), server: { ...configure('').server, port } },
     authDir: '/nonexistent',
+    ownPaths: { folders: [], files: [] },
     codexHome: undefined,
     version: '0.0.0-test',
     log,

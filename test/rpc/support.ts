@@ -31,13 +31,15 @@ function fakeSession(name: string): Session {
       relativePath: notHere,
       readFile: notHere,
       readStart: notHere,
+      reading: notHere,
+      refuseOwn: notHere,
       writeFile: notHere,
       removeFile: notHere,
       checkWritable: notHere,
       missingFolders: notHere,
       removeEmptyFolder: notHere,
     },
-    policy: { mayWrite: notHere, mayRun: notHere, describe: notHere, close: () => {} },
+    policy: { readRules: notHere, mayWrite: notHere, mayRun: notHere, describe: notHere, close: () => {} },
     signal: new AbortController().signal,
   }
 }

@@ -9,11 +9,18 @@ import { createLog } from '../../logging/create-log.ts'
 import type { ProgramLog } from '../../logging/create-log.ts'
 import type { Background, enterBackground } from '../background/enter-background.ts'
 import { loginAdvice, tokenOfEnvironment } from '../shared/accounts.ts'
-import { findCodexHome, findLogins } from '../shared/codex-login.ts'
+import { findLogins } from '../shared/codex-login.ts'
 import { changedRestartKeys } from '../shared/change-settings.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ServeFlags } from '../shared/command.ts'
-import { homeOf, toConfigFlags, loadSettings, withAbsoluteFolders } from '../shared/settings.ts'
+import {
+  findCodexHome,
+  findOwnPaths,
+  homeOf,
+  toConfigFlags,
+  loadSettings,
+  withAbsoluteFolders,
+} from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import {
   describePortHolder,
@@ -145,6 +152,7 @@ async function startServing(
       portHolder: (address) => describePortHolder(context, address),
       homeDir: () => homeOf(context),
       keychain,
+      ownPaths: findOwnPaths(context, settings.configFile),
       codexHome: findCodexHome(context),
       version,
       log,

@@ -66,7 +66,6 @@ const config = { dialect: 'chat' } as const
  */
 export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteParts): void {
   const open = (reply: FastifyReply): Promise<Companion> => openFor(reply, parts)
-
   app.get('/sessions', { config }, async ({ caller }, reply) => {
     const { workspaces, sessions } = await open(reply)
     const report = (listing: SessionListing) => ({ ...listing, runs: sessions.openRuns(listing.id, caller) })

@@ -14,7 +14,7 @@ const maxTextHere = 4096
 /** The worker ends itself before, unless the machine is very busy. Ms. */
 const readMs = 30_000
 
-interface WriteRule extends Entry {
+interface PathRule extends Entry {
   /**
    * @param path relative to the folder of the policy file
    * @throws ToolError if the budget is used up
@@ -27,9 +27,15 @@ interface CommandRule extends Entry {
 }
 
 export interface PolicyRules {
+  /**
+   * Exact paths of files that look like secrets. Undefined if the list is absent. Then the policy of an inner folder does not
+   * narrow reads.
+   */
+  readonly allowedSecrets: readonly Entry[] | undefined
+  readonly deniedReads: readonly PathRule[]
   /** Undefined if the list is absent. Then the policy of an inner folder does not narrow writes. */
-  readonly allowedWrites: readonly WriteRule[] | undefined
-  readonly deniedWrites: readonly WriteRule[]
+  readonly allowedWrites: readonly PathRule[] | undefined
+  readonly deniedWrites: readonly PathRule[]
   readonly allowedCommands: readonly CommandRule[] | undefined
 }
 
@@ -52,11 +58,16 @@ async function readInWorker(text: string, folder: Folder): Promise<PolicyText> {
   return answer.is === 'policy' ? answer.read : { ok: false, line: 1, detail: 'the file cannot be read' }
 }
 
-function compile({ allowedWrites, deniedWrites, allowedCommands }: PolicyLists, folder: Folder): PolicyRead {
+function compile(lists: PolicyLists, folder: Folder): PolicyRead {
+  const { allowedSecrets, deniedReads, allowedWrites, deniedWrites, allowedCommands } = lists
   try {
     return {
       ok: true,
       rules: {
+        allowedSecrets: allowedSecrets?.map(rule('reads.allow', (entry) => exactPath(entry, folder))),
+        deniedReads: (deniedReads ?? []).map(
+          rule('reads.deny', (entry) => ({ ...entry, matches: denyMatcher(entry.text, folder) })),
+        ),
         allowedWrites: allowedWrites?.map(
           rule('writes.allow', (entry) => ({
             ...entry,
@@ -99,11 +110,19 @@ function rule<Rule>(list: string, compileEntry: (entry: Entry) => Rule): (entry:
   }
 }
 
+/** All files may be read but secrets, and a pattern would name secrets that nobody thought of. @throws ToolError */
+function exactPath(entry: Entry, folder: Folder): Entry {
+  folder.relativePath(entry.text)
+  if (!/[*?]/.test(entry.text)) return entry
+  const detail = 'Only the exact path of a file is allowed here, without * and ?.'
+  throw new ToolError({ kind: 'invalid_arguments', path: 'reads.allow', detail })
+}
+
 /**
  * Also denies everything below a matching folder, and the name in other cases, because a file system may ignore case. Denying
  * too much is safe.
  */
-function denyMatcher(text: string, folder: Folder): WriteRule['matches'] {
+function denyMatcher(text: string, folder: Folder): PathRule['matches'] {
   // `dist/` means the same as `dist`: a folder of that name anywhere, like in `.gitignore`.
   const glob = text.normalize('NFC').replace(/(?<=[^/])\/+$/, '')
   const inFolder = glob.includes('/') ? `${glob}/**` : `**/${glob}/**`

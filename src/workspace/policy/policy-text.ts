@@ -13,10 +13,11 @@ const entries = z
 /** `.agent-policy.yaml`. A section or list may have no value, because all its entries may be comments. */
 const policySchema = z.strictObject(
   {
+    reads: z.strictObject({ allow: entries, deny: entries }, 'a table with allow and deny').nullish(),
     writes: z.strictObject({ allow: entries, deny: entries }, 'a table with allow and deny').nullish(),
     shell: z.strictObject({ allow: entries }, 'a table with allow').nullish(),
   },
-  'a table with writes and shell',
+  'a table with reads, writes and shell',
 )
 
 /** The text of a list entry. */
@@ -28,6 +29,8 @@ export interface Entry {
 
 /** The lists of a policy file. Undefined for a list that is absent; a list without a value is empty. */
 export interface PolicyLists {
+  readonly allowedSecrets: readonly Entry[] | undefined
+  readonly deniedReads: readonly Entry[] | undefined
   readonly allowedWrites: readonly Entry[] | undefined
   readonly deniedWrites: readonly Entry[] | undefined
   readonly allowedCommands: readonly Entry[] | undefined
@@ -57,7 +60,7 @@ export function readPolicyText(text: string): PolicyText {
       detail: path.length === 0 ? detail : `${path.join('.')}: ${detail}`,
     }
   }
-  const { writes, shell } = parsed.data
+  const { reads, writes, shell } = parsed.data
   const entriesOf = (texts: readonly string[] | null | undefined, path: readonly PropertyKey[]) =>
     texts === undefined
       ? undefined
@@ -65,6 +68,8 @@ export function readPolicyText(text: string): PolicyText {
   return {
     ok: true,
     lists: {
+      allowedSecrets: entriesOf(reads?.allow, ['reads', 'allow']),
+      deniedReads: entriesOf(reads?.deny, ['reads', 'deny']),
       allowedWrites: entriesOf(writes?.allow, ['writes', 'allow']),
       deniedWrites: entriesOf(writes?.deny, ['writes', 'deny']),
       allowedCommands: entriesOf(shell?.allow, ['shell', 'allow']),
