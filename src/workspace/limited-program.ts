@@ -11,9 +11,9 @@ const shell = '/bin/sh'
 
 /**
  * Sets the limits and then becomes the program, so the process id and the signals are those of the program. Without `-c 0`, a
- * program that aborts may leave a core file in its working folder.
+ * program that aborts may leave a core file in its working folder. A limit that cannot be set is lower already.
  */
-const script = 'ulimit -c 0; ulimit -v "$1"; shift; exec "$@"'
+const script = 'ulimit -c 0 2>/dev/null; ulimit -v "$1" 2>/dev/null; shift; exec "$@"'
 
 /**
  * Returns the argument vector that starts a program within limits. Returns it unchanged on macOS and Windows, whose shells cannot

@@ -2,6 +2,7 @@ import { hasParts, includesParts, type FilePart } from './confirm-files.ts'
 import type { Folder } from './folder.ts'
 import { matcherOf } from './glob.ts'
 import { isObject } from '../json/json.ts'
+import { createLanes } from './lanes.ts'
 import { pathOf, readGlob, runRipgrep } from './ripgrep.ts'
 import { ToolError } from './tool-error.ts'
 
@@ -67,6 +68,9 @@ const shownBytes = 1300
 /** Number of files that are open at the same time to confirm hits. */
 const filesAtOnce = 16
 
+/** Confirming a hit in UTF-16 takes three times the size of the file. */
+const readWhole = createLanes({ perKey: 1, total: 2 })
+
 /**
  * Returns lines that match. Omits files that `listFiles` omits, binary files, and files over 32 MB. Takes time proportional to
  * the size of the files and of the compiled query, which is limited.
@@ -83,7 +87,7 @@ export async function searchCode(
   if (/[\0\r\n]/.test(query)) throw invalidQuery('It has a line break or a NUL character. A match cannot span lines.')
   const [glob, reading] = await Promise.all([readGlob(folder, pattern), folder.reading()])
   const matches = matcherOf(glob)
-  const confirmer = createConfirmer(folder)
+  const confirmer = createConfirmer(folder, signal)
   let count = 0
   /** The files of the last chunk that wait for their permission. */
   const waiting: Promise<void>[] = []
@@ -142,13 +146,13 @@ interface FoundFile {
 }
 
 /** Confirms hits while ripgrep continues. Omits hits whose bytes the file does not contain. */
-function createConfirmer(folder: Folder) {
+function createConfirmer(folder: Folder, signal: AbortSignal) {
   const queues = Array.from({ length: filesAtOnce }, () => Promise.resolve())
   const confirmed: FoundFile[] = []
   let added = 0
   const confirm = async (found: FoundFile, earlier: Promise<void> | undefined): Promise<void> => {
     await earlier
-    if (await isConfirmed(folder, found).catch(() => false)) confirmed.push(found)
+    if (await isConfirmed(folder, found, signal).catch(() => false)) confirmed.push(found)
   }
   return {
     add(found: FoundFile): void {
@@ -163,12 +167,14 @@ function createConfirmer(folder: Folder) {
   }
 }
 
-async function isConfirmed(folder: Folder, { file, parts }: FoundFile): Promise<boolean> {
+async function isConfirmed(folder: Folder, { file, parts }: FoundFile, signal: AbortSignal): Promise<boolean> {
   if (await hasParts(folder, file, parts)) return true
   // The offsets of ripgrep count bytes of the text in UTF-8 without a byte order mark.
-  const { bytes } = await folder.readStart(file, { maxBytes: maxFileMb * 1024 * 1024 })
-  const text = withoutMark(bytes)
-  return text !== undefined && includesParts(text, 0, parts)
+  return readWhole(folder.root, signal, async () => {
+    const { bytes } = await folder.readStart(file, { maxBytes: maxFileMb * 1024 * 1024, signal })
+    const text = withoutMark(bytes)
+    return text !== undefined && includesParts(text, 0, parts)
+  })
 }
 
 /** Returns the text in UTF-8 without its byte order mark, or undefined if it has none. */

@@ -70,6 +70,8 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
     const before = known.get(path)
     if (read?.version === before?.version && (before === undefined || performance.now() < before.untilMs)) return before
     const loaded = read === undefined ? undefined : await parse(path, inFolder, read)
+    // The file may have changed while a worker read it.
+    if (loaded !== undefined && (await readPolicy(path))?.version !== loaded.version) return load(inFolder)
     // Another decision may have read the same file meanwhile.
     if (known.get(path) !== before && known.get(path)?.version === read?.version) return known.get(path)
     if (loaded === undefined) known.delete(path)
