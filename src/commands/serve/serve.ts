@@ -81,7 +81,7 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
         const isOpened = current.server.apiKeys.length > 0 && changed.server.apiKeys.length === 0
         current = changed
         reload(daemon, log, changed, config)
-        if (isOpened) log.warn('the last key was removed: programs of this machine need no key now')
+        if (isOpened) log.warn('the last key was removed: copilot-proxy can be used without a key now')
         const exposed = exposedKeys({ ...settings, config: changed, sources }, context.platform)
         if (exposed !== undefined) log.warn(exposed)
       },
