@@ -151,6 +151,17 @@ export function createTools(deps: ToolsDeps): Tools {
       if (signal.aborted) throw stopped()
     }
 
+    /** The time that a call waits for memory does not count. */
+    async function reserve(bytes: number): Promise<void> {
+      if (given.reserve === undefined) return
+      deadline.pause()
+      try {
+        await given.reserve(bytes, signal)
+      } finally {
+        deadline.resume()
+      }
+    }
+
     try {
       if (signal.aborted) throw stopped()
       const context = {
@@ -161,6 +172,7 @@ export function createTools(deps: ToolsDeps): Tools {
         },
         permit,
         authorize,
+        reserve,
         limits: { maxFileBytes, timeoutMs },
       }
       // The registry does not know the argument types of tools, so `run` takes `never`. `checkArguments` has checked them.

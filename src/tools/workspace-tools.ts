@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { Session } from './session.ts'
 import { tidyText } from '../workspace/format/format-file.ts'
-import { listFiles } from '../workspace/list-files.ts'
+import { defaultListLimit, listFiles } from '../workspace/list-files.ts'
 import { applyPatch, undoPatch } from '../workspace/patch/apply-patch.ts'
 import type { Journal } from '../workspace/patch/journal.ts'
 import { readText } from '../workspace/read-text.ts'
-import { searchCode } from '../workspace/search-code.ts'
+import { defaultMaxResults, searchCode } from '../workspace/search-code.ts'
 import { defineTool } from './define-tool.ts'
 import { filterContext } from './filter-context.ts'
 import type { Tool, ToolSource } from './tool.ts'
@@ -14,6 +14,12 @@ export interface WorkspaceToolsDeps {
   /** Opens the journal of a session's changes, or returns the open one. @throws ToolError */
   readonly journal: (session: Session) => Promise<Journal>
 }
+
+/** A path in a list. Bytes. */
+const usualPathBytes = 80
+
+/** A hit with the lines around it. Bytes. */
+const usualHitBytes = 1000
 
 const path = z.string().min(1).describe('Path relative to the workspace, with /.')
 const line = z.int().min(1)
@@ -35,8 +41,8 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
         name: 'mcp.fs.read',
         description: 'Reads a text file, or some of its lines.',
         effect: 'read',
-        run: async (args, { session, signal, limits }) => ({
-          ...(await readText(session.folder, args, { maxBytes: limits.maxFileBytes, signal })),
+        run: async (args, { session, signal, limits, reserve }) => ({
+          ...(await readText(session.folder, args, { maxBytes: limits.maxFileBytes, signal, reserve })),
         }),
       },
     ),
@@ -49,7 +55,10 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
         name: 'mcp.fs.list',
         description: 'Lists files of the workspace, except files that .gitignore and similar files exclude.',
         effect: 'read',
-        run: async (args, { session, signal }) => ({ ...(await listFiles(session.folder, args, signal)) }),
+        async run(args, { session, signal, reserve }) {
+          await reserve((args.limit ?? defaultListLimit) * usualPathBytes)
+          return { ...(await listFiles(session.folder, args, signal)) }
+        },
       },
     ),
     defineTool(
@@ -64,7 +73,10 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
         name: 'mcp.search.code',
         description: 'Searches the files of the workspace for a text and gives the lines around each hit.',
         effect: 'read',
-        run: async (args, { session, signal }) => ({ ...(await searchCode(session.folder, args, signal)) }),
+        async run(args, { session, signal, reserve }) {
+          await reserve((args.maxResults ?? defaultMaxResults) * usualHitBytes)
+          return { ...(await searchCode(session.folder, args, signal)) }
+        },
       },
     ),
     defineTool(
