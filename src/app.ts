@@ -20,7 +20,7 @@ import { createFailedKeys } from './http/access/failed-keys.ts'
 import type { OwnerAccess } from './http/access/owner-access.ts'
 import { createFaultHandler } from './http/fault-handler.ts'
 import { answerPreflight, createGuard } from './http/access/guards.ts'
-import { createEngineMemory } from './http/engine-memory.ts'
+import { countWork, createEngineMemory } from './http/engine-memory.ts'
 import type { Engine } from './http/engine-memory.ts'
 import { createCreditLimit } from './http/access/key-limits.ts'
 import type { CreditLimit } from './http/access/key-limits.ts'
@@ -53,6 +53,7 @@ import type { ServersRouteDeps } from './mcp/servers/route.ts'
 import { registerPageFiles, sendPageFile } from './page/page-routes.ts'
 import { registerRpcRoute, rpcPath } from './rpc/route.ts'
 import type { Workspaces } from './sessions/workspaces.ts'
+import { createResultBudget } from './tools/result-budget.ts'
 import { receiveHandshakes } from './websocket/handshakes.ts'
 
 export interface AppDeps
@@ -142,7 +143,9 @@ export function buildApp(deps: AppDeps): App {
     routerOptions: { maxParamLength: longestUrl },
   })
   const memory = createEngineMemory({ engine: deps.engine, setTimer })
-  const lifetimes = createLifetimes(deps.log, memory)
+  const beginWork = countWork(memory)
+  const budget = createResultBudget()
+  const lifetimes = createLifetimes(deps.log, beginWork)
   const { metrics, pipeline } = deps
   const rateLimit = createRateLimit(monotonicMs)
   const hasPage = (): boolean => deps.workspaces?.() !== undefined
@@ -185,6 +188,9 @@ export function buildApp(deps: AppDeps): App {
       (request, response) => fastify.routing(request, response),
     ),
     admit: admitCall,
+    beginWork,
+    budget,
+    unreadMs: deadlines.unreadMs,
     pingMs: deadlines.pingMs,
     redact: deps.redactAll,
     log: deps.log,
@@ -310,6 +316,9 @@ export function buildApp(deps: AppDeps): App {
     config: deps.config,
     workspaces: () => deps.workspaces?.(),
     admit: admitCall,
+    beginWork,
+    budget,
+    unreadMs: deadlines.unreadMs,
     uploadIdleMs: deadlines.uploadIdleMs,
     version: deps.version,
     redact: deps.redactAll,

@@ -179,7 +179,9 @@ const timeouts = section({
     .describe('Timeout from the request to the first byte of the reply. Seconds.'),
   'idle-seconds': positiveSeconds
     .default(300)
-    .describe('Timeout between two events of a stream. The stream as a whole has no timeout. Seconds.'),
+    .describe(
+      'Timeout between two events of a stream; four times as long while comments or pings arrive. The stream as a whole has no timeout. Seconds.',
+    ),
 })
 
 const copilot = section({

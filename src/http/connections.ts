@@ -19,6 +19,11 @@ export interface Deadlines {
   readonly checkEveryMs: number
   /** Between two pings of a WebSocket. A client that answers none is found within twice this time: within a minute. */
   readonly pingMs: number
+  /**
+   * How long a client of /rpc or /mcp may read nothing of its answers while others need the memory. Six times this
+   * otherwise. Ms.
+   */
+  readonly unreadMs: number
 }
 
 export const defaultDeadlines: Deadlines = {
@@ -28,6 +33,7 @@ export const defaultDeadlines: Deadlines = {
   keepAliveMs: 75_000,
   checkEveryMs: 5000,
   pingMs: 25_000,
+  unreadMs: 5000,
 }
 
 /**

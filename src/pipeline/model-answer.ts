@@ -2,7 +2,7 @@ import type { CallerKey } from '../config/caller.ts'
 import { callerLeft, Fault, faultFields, statusOf, statusOfEnd, toFault, withHeaders } from '../errors.ts'
 import type { UpstreamStream } from '../executors/executor.ts'
 import type { Model } from '../models/model.ts'
-import { createSseDecoder } from '../sse/decode.ts'
+import { createSseDecoder, isKeepAlive } from '../sse/decode.ts'
 import { encodeData, encodeEvent } from '../sse/encode.ts'
 import type { SseEvent } from '../sse/decode.ts'
 import type { Continuation, EventReply, Reply, ReplySeed } from '../translate/dialect.ts'
@@ -183,12 +183,15 @@ async function readReply<Out>(
   await readUpstream(
     upstream,
     (chunk) => {
+      let isQuiet = true
       for (const event of decoder.push(chunk)) {
+        isQuiet &&= isKeepAlive(event)
         take(reply.push(event))
         // The reply's end flushes what the last chunk added.
         if (reply.isDone()) return 'done'
       }
-      return flush()
+      const flushed = flush()
+      return isQuiet && flushed === 'go' ? 'quiet' : flushed
     },
     signal,
   )

@@ -162,6 +162,17 @@ export function createTools(deps: ToolsDeps): Tools {
       }
     }
 
+    /** The time that a call waits for memory does not count. */
+    async function reserve(bytes: number): Promise<void> {
+      if (given.reserve === undefined) return
+      deadline.pause()
+      try {
+        await given.reserve(bytes, signal)
+      } finally {
+        deadline.resume()
+      }
+    }
+
     /** Asks a person whether the tool may read a secret. */
     async function askToRead(path: string, reason: string): Promise<void> {
       if (isOver || signal.aborted) throw stopped()
@@ -184,6 +195,7 @@ export function createTools(deps: ToolsDeps): Tools {
         },
         permit,
         authorize,
+        reserve,
         limits: { maxFileBytes, timeoutMs },
       }
       // The registry does not know the argument types of tools, so `run` takes `never`. `checkArguments` has checked them.

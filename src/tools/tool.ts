@@ -48,6 +48,12 @@ export interface ToolContext {
    * @throws ToolError `denied`, `failed`
    */
   readonly permit: (intent: Intent) => Promise<void>
+  /**
+   * Resolves when the result may take this much memory. A tool whose result may be larger than `ordinaryResultBytes` awaits
+   * it before it builds the result. Bytes.
+   * @throws ToolError `failed`, `cancelled`
+   */
+  readonly reserve: (bytes: number) => Promise<void>
   readonly limits: ToolLimits
 }
 
@@ -98,6 +104,8 @@ export interface ToolCall {
   /** The id of the caller's key: who may see the audit line. Absent: no key. */
   readonly ownerId?: string | undefined
   readonly progress?: ((part: ToolProgress) => void) | undefined
+  /** Reserves memory for the result (`ToolContext.reserve`). Absent if the result is read at once. */
+  readonly reserve?: ((bytes: number, signal: AbortSignal) => Promise<void>) | undefined
   /** Asks a person and resolves with true for an approval. If absent, the call needs no approval. */
   readonly approve?: ((intent: Intent, tool: Tool, signal: AbortSignal) => Promise<boolean>) | undefined
 }

@@ -17,7 +17,7 @@ export interface FileList {
   readonly truncated: boolean
 }
 
-const defaultLimit = 1000
+export const defaultListLimit = 1000
 
 /** Sorting more files would block the event loop, and no caller needs them. */
 const maxLimit = 10_000
@@ -40,7 +40,7 @@ const foldersAtOnce = 16
  */
 export async function listFiles(
   folder: Folder,
-  { glob: pattern = '', limit = defaultLimit }: ListFilesArguments,
+  { glob: pattern = '', limit = defaultListLimit }: ListFilesArguments,
   signal: AbortSignal,
   deadlineMs = defaultDeadlineMs,
 ): Promise<FileList> {

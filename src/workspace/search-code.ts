@@ -45,7 +45,7 @@ const maxSnippetLine = 300
 /** Number of characters that a snippet shows before the match in a long line. */
 const leadLength = 80
 
-const defaultMaxResults = 200
+export const defaultMaxResults = 200
 
 /** Shorter than the time limit of a tool, so that the hits so far are not lost. Ms. */
 const defaultDeadlineMs = 20_000

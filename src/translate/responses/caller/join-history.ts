@@ -2,13 +2,13 @@ import { Fault } from '../../../errors.ts'
 import type { CallerRequest } from '../../dialect.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import { countChars } from '../../../json/count-chars.ts'
-import type { JsonObject } from '../../../json/json.ts'
+import { type JsonObject, callerJsonLimits } from '../../../json/json.ts'
 import { type Member, scanMembers, spliceMembers } from '../../../json/json-members.ts'
 import type { ReplyMemory } from '../../reply-memory.ts'
 import { itemTypeOf } from '../items.ts'
 import { ResponsesBody, type ResponsesRequest, responsesBodyOf } from '../wire.ts'
 import { MAX_ITEMS } from './check-request.ts'
-import { BODY_LIMITS, describeRequest } from './decode-request.ts'
+import { describeRequest } from './decode-request.ts'
 
 /**
  * Resolves `previous_response_id` and `item_reference` from stored replies, because upstream keeps no responses.
@@ -94,7 +94,7 @@ function resolve(item: JsonObject, referenced: ReadonlyMap<string, JsonObject>):
 }
 
 function membersOf(bytes: Buffer): readonly Member[] {
-  const scan = scanMembers(bytes.toString('latin1'), BODY_LIMITS)
+  const scan = scanMembers(bytes.toString('latin1'), callerJsonLimits)
   return scan.ok ? scan.members : refuseGrown()
 }
 
