@@ -89,6 +89,7 @@ export default {
     main: 'src/main.ts',
     'keychain-helper': 'src/auth/records/keychain-helper.ts',
     'code-worker': 'src/workspace/code-worker.ts',
+    'code-watchdog': 'src/workspace/code-watchdog.ts',
   },
   platform: 'node',
   // Its `main` is a UMD file, whose `require` calls cannot be bundled.

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eventsPerSecond, stallMs } from './lib/agents.ts'
+import { newConnectionRows } from './lib/connections.ts'
 import { unstreamed, askMany, dialects, hold, load, longChat } from './lib/load.ts'
 import type { DialectName, Load } from './lib/load.ts'
 import { gatewayRows } from './lib/gateway.ts'
@@ -12,7 +13,8 @@ import type { Running } from './lib/process.ts'
 
 // The speed table: compares copilot-proxy with a raw node:http byte pipe, in turns, in front of the same simulated
 // Copilot on loopback. CPU time is the operating system's count for the process and excludes the load generator.
-// Needs Linux (/proc) and a build: `npm run bench` makes one. `node bench/run.ts 5 workspace` measures workspaces only.
+// Needs Linux (/proc) and a build: `npm run bench` makes one. `node bench/run.ts 5 workspace` measures workspaces only,
+// `node bench/run.ts 5 connections` new connections.
 
 const rounds = Number(process.argv[2] ?? 5)
 const root = new URL('..', import.meta.url).pathname
@@ -34,7 +36,11 @@ async function startPipe(flags: readonly string[] = []): Promise<Target> {
   return { ...running, ...(JSON.parse(running.firstLine) as { url: string }) }
 }
 
-async function startProxy(flags: readonly string[] = [], args: readonly string[] = []): Promise<Target> {
+async function startProxy(
+  flags: readonly string[] = [],
+  args: readonly string[] = [],
+  settings: Record<string, string> = {},
+): Promise<Target> {
   const program = [join(root, 'bin/copilot-proxy.cjs'), 'serve', '--port', '0', ...args]
   const running = await startNode([...flags, ...program], {
     COPILOT_PROXY_HOME: home,
@@ -43,6 +49,7 @@ async function startProxy(flags: readonly string[] = [], args: readonly string[]
     COPILOT_PROXY_COPILOT_OAUTH_GITHUB_API_BASE_URL: url ?? '',
     COPILOT_PROXY_SERVER_MAX_CONCURRENT_REQUESTS: '1000',
     COPILOT_PROXY_WORKSPACE_READ_ONLY: 'false',
+    ...settings,
   })
   return { ...running, url: /http:\S+/.exec(running.firstLine)?.[0] ?? '' }
 }
@@ -176,6 +183,16 @@ if (process.argv[3] === 'workspace') {
   process.exit(0)
 }
 
+const newConnections = {
+  start: (checkPeer: boolean) => startProxy([], [], { COPILOT_PROXY_SERVER_CHECK_PEER: String(checkPeer) }),
+}
+if (process.argv[3] === 'connections') {
+  print(await newConnectionRows(newConnections))
+  await stop(upstream)
+  rmSync(home, { recursive: true, force: true })
+  process.exit(0)
+}
+
 const pipe = await startPipe()
 const proxy = await startProxy()
 /**
@@ -207,6 +224,7 @@ const held = { pipe: await heldBytes(await startPipe(probe)), proxy: await heldB
 const desk = await measureAgents()
 const companion = await workspaceRows(workspaces)
 const gateway = await gatewayRows()
+const connections = await newConnectionRows(newConnections)
 await stop(upstream)
 rmSync(home, { recursive: true, force: true })
 
@@ -266,4 +284,4 @@ const rows = [
   ],
   ['start to /healthz', '', `${(median(starts) * 1000).toFixed(0)} ms`, '', '≤ 300 ms'],
 ]
-print([...rows, ...companion, ...gateway])
+print([...rows, ...companion, ...gateway, ...connections])

@@ -17,13 +17,16 @@ import {
 } from './http/connections.ts'
 import type { Deadlines } from './http/connections.ts'
 import { createFailedKeys } from './http/access/failed-keys.ts'
+import type { OwnerAccess } from './http/access/owner-access.ts'
 import { createFaultHandler } from './http/fault-handler.ts'
 import { answerPreflight, createGuard } from './http/access/guards.ts'
-import { createEngineMemory } from './http/engine-memory.ts'
+import { countWork, createEngineMemory } from './http/engine-memory.ts'
 import type { Engine } from './http/engine-memory.ts'
 import { createCreditLimit } from './http/access/key-limits.ts'
 import type { CreditLimit } from './http/access/key-limits.ts'
 import { createKeySessions } from './http/access/key-sessions.ts'
+import { createPeerCheck, opennessOf } from './http/access/peer-check.ts'
+import type { Openness } from './http/access/peer-check.ts'
 import { createLifetimes } from './http/lifetimes.ts'
 import type { Metrics } from './usage/metrics.ts'
 import { registerModelRoutes } from './http/routes/model-routes.ts'
@@ -34,6 +37,7 @@ import type { ModelRouteDeps } from './http/serve.ts'
 import { hasOneAuthority } from './http/access/origin-policy.ts'
 import { registerDialectRoutes } from './http/routes/dialect-routes.ts'
 import { collectRoutes, unknownRoute } from './http/routes/route-table.ts'
+import { registerOwnerRoutes } from './http/routes/owner-routes.ts'
 import { registerRequestRoutes } from './http/routes/request-routes.ts'
 import { registerSessionEvents } from './http/routes/session-events.ts'
 import { registerSessionRoutes } from './http/routes/session-routes.ts'
@@ -49,6 +53,7 @@ import type { ServersRouteDeps } from './mcp/servers/route.ts'
 import { registerPageFiles, sendPageFile } from './page/page-routes.ts'
 import { registerRpcRoute, rpcPath } from './rpc/route.ts'
 import type { Workspaces } from './sessions/workspaces.ts'
+import { createResultBudget } from './tools/result-budget.ts'
 import { receiveHandshakes } from './websocket/handshakes.ts'
 
 export interface AppDeps
@@ -62,6 +67,9 @@ export interface AppDeps
   readonly totals: UsageRecorder
   readonly requests: RequestList
   readonly randomId: () => string
+  readonly owner: OwnerAccess
+  /** Removes all known credentials, those of callers too. `redact` removes only those that providers know. */
+  readonly redactAll: (text: string) => string
   /** Returns undefined while no workspace is configured. */
   readonly workspaces?: (() => Workspaces | undefined) | undefined
   readonly deadlines?: Partial<Deadlines>
@@ -74,6 +82,8 @@ export interface App {
   /** @throws the error of `listen`, unchanged */
   readonly listen: (server: { readonly host: string; readonly port: number }) => Promise<void>
   readonly address: () => AddressInfo
+  /** Who may call, by the configuration in force. */
+  readonly openness: () => Openness
   /** Shared by model requests of callers and of runs. */
   readonly creditLimit: CreditLimit
   /**
@@ -100,6 +110,8 @@ const backlog = 4096
 /** How long connections stay open after a shutdown's error events, so that callers receive them. Ms. */
 const errorEventMs = 1000
 const sweepIntervalMs = 50
+/** Node.js accepts 16 KB of headers, the URL included. Characters. */
+const longestUrl = 16 * 1024
 
 /** Builds the HTTP surface without listening. */
 export function buildApp(deps: AppDeps): App {
@@ -127,9 +139,13 @@ export function buildApp(deps: AppDeps): App {
       if (status !== undefined) metrics.refused(status)
     },
     frameworkErrors: refuseUrl,
+    // Each route refuses an id that it does not know, however long: Fastify would answer long ones without the route.
+    routerOptions: { maxParamLength: longestUrl },
   })
   const memory = createEngineMemory({ engine: deps.engine, setTimer })
-  const lifetimes = createLifetimes(deps.log, memory)
+  const beginWork = countWork(memory)
+  const budget = createResultBudget()
+  const lifetimes = createLifetimes(deps.log, beginWork)
   const { metrics, pipeline } = deps
   const rateLimit = createRateLimit(monotonicMs)
   const hasPage = (): boolean => deps.workspaces?.() !== undefined
@@ -147,10 +163,15 @@ export function buildApp(deps: AppDeps): App {
     cacheWatch: pipeline.cacheWatch,
   }
   const sessions = createKeySessions()
+  const failedKeys = createFailedKeys(monotonicMs)
+  const { owner } = deps
+  const peers = createPeerCheck()
   const guard = createGuard({
     settings: () => deps.config().server,
-    failedKeys: createFailedKeys(monotonicMs),
+    failedKeys,
     sessions,
+    owner,
+    peers,
     hasPage,
     setTimer,
   })
@@ -167,8 +188,11 @@ export function buildApp(deps: AppDeps): App {
       (request, response) => fastify.routing(request, response),
     ),
     admit: admitCall,
+    beginWork,
+    budget,
+    unreadMs: deadlines.unreadMs,
     pingMs: deadlines.pingMs,
-    redact: deps.redact,
+    redact: deps.redactAll,
     log: deps.log,
   })
   const companion = async () => deps.companion?.()
@@ -179,6 +203,7 @@ export function buildApp(deps: AppDeps): App {
     admit: ({ caller, raw }: FastifyRequest, signal: AbortSignal) =>
       admitCall({ caller, address: raw.socket.remoteAddress }, signal),
     uploadIdleMs: deadlines.uploadIdleMs,
+    redact: deps.redact,
   }
   const routes = collectRoutes(fastify)
   const sessionEvents = registerSessionEvents(fastify, { companion })
@@ -226,6 +251,10 @@ export function buildApp(deps: AppDeps): App {
     if (request.method === 'OPTIONS' && reply.hasHeader('access-control-allow-origin')) {
       return answerPreflight(request, reply)
     }
+    // Public routes answer before a key is checked. Until then, no answer repeats what the caller sent.
+    const { key, isOwner } = request.caller
+    const isChecked = guard.keys().length === 0 || key !== undefined || isOwner
+    if (!isChecked) throw new Fault({ kind: 'route_not_found', method: request.method, path: '/…' })
     throw unknownRoute(routes, request.method, request.url)
   })
   fastify.decorateRequest('caller')
@@ -249,10 +278,10 @@ export function buildApp(deps: AppDeps): App {
 
   /** Ends the requests of removed keys with an error event, then closes their connections. */
   function endRevoked(): void {
-    const keys = guard.keys()
     // Without configured keys everybody has access.
-    if (keys.length === 0) return
-    const isRevoked = (response: ServerResponse) => sessions.isRevoked(response, keys)
+    if (guard.keys().length === 0) return
+    const accepted = guard.accepted()
+    const isRevoked = (response: ServerResponse) => sessions.isRevoked(response, accepted)
     lifetimes.end(new Fault({ kind: 'key_required', problem: 'removed' }), isRevoked)
     for (const { closeRevoked } of [rpc, mcp]) {
       closeRevoked((response, { key, isOwner }) => (key === undefined && !isOwner) || isRevoked(response))
@@ -260,7 +289,7 @@ export function buildApp(deps: AppDeps): App {
     sessionEvents.endWhere((response) => sessions.isUnkeyed(response) || isRevoked(response))
     // Read the keys again: they may have changed meanwhile.
     setTimer(() => {
-      if (guard.keys().length > 0) sessions.closeRevoked(guard.keys())
+      if (guard.keys().length > 0) sessions.closeRevoked(guard.accepted())
     }, errorEventMs)
   }
 
@@ -272,16 +301,27 @@ export function buildApp(deps: AppDeps): App {
   }
 
   registerStateRoutes(fastify, routeDeps)
-  registerRequestRoutes(fastify, { ...deps, hasPage })
+  registerRequestRoutes(fastify, { ...deps, redact: deps.redactAll, hasPage })
+  registerOwnerRoutes(fastify, {
+    owner,
+    failedKeys,
+    hasPage,
+    lifetimes,
+    uploadIdleMs: deadlines.uploadIdleMs,
+    setTimer,
+  })
   registerSessionRoutes(fastify, sessionParts)
   registerServersRoute(fastify, { companion, mcpServers: deps.mcpServers ?? (() => []) })
   const mcp = registerMcpRoute(fastify, {
     config: deps.config,
     workspaces: () => deps.workspaces?.(),
     admit: admitCall,
+    beginWork,
+    budget,
+    unreadMs: deadlines.unreadMs,
     uploadIdleMs: deadlines.uploadIdleMs,
     version: deps.version,
-    redact: deps.redact,
+    redact: deps.redactAll,
     log: deps.log,
   })
   registerModelRoutes(fastify, deps.registry, deps.config)
@@ -292,15 +332,14 @@ export function buildApp(deps: AppDeps): App {
     async listen({ host, port }) {
       // Returns the memory that the start needed.
       memory.idle()
-      if (host !== 'localhost') {
-        await fastify.listen({ host, port, backlog })
-        return
-      }
       // Systems resolve `localhost` to IPv4, IPv6 or both, in either order, so listen on both.
-      await fastify.listen({ host: '127.0.0.1', port, backlog })
-      stopSecond = await acceptAlso(fastify.server, { host: '::1', port: addressOf(fastify).port, backlog })
+      await fastify.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port, backlog })
+      const { port: bound } = addressOf(fastify)
+      if (host === 'localhost') stopSecond = await acceptAlso(fastify.server, { host: '::1', port: bound, backlog })
+      await peers.start(bound)
     },
     address: () => addressOf(fastify),
+    openness: () => opennessOf(deps.config().server, peers.isPossible()),
     creditLimit: routeDeps.creditLimit,
     admitTurn: (key, signal) => admitCall({ caller: { key, isOwner: false }, address: undefined }, signal, 'wait'),
     reconfigured() {
@@ -321,6 +360,7 @@ export function buildApp(deps: AppDeps): App {
       clearTimeout(endRequests)
       clearTimeout(endConnections)
       clearInterval(sweep)
+      await peers.close()
     },
   }
 }

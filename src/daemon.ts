@@ -1,16 +1,24 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
+import { pid, platform } from 'node:process'
 import { buildApp } from './app.ts'
 import { codexRecordKind } from './auth/codex/record.ts'
 import { copilotRecordKind } from './auth/copilot/record.ts'
 import { createSystemKeychain, type Keychain } from './auth/records/keychain.ts'
 import { openRecordStore, type StoreLocation } from './auth/records/open-record-store.ts'
+import { findProcessStart } from './auth/records/process-start.ts'
+import type { OwnPaths } from './config/paths.ts'
 import type { Config } from './config/schema.ts'
 import { secretValues } from './config/secrets.ts'
 import { createCompanionSwitch } from './daemon/companion-switch.ts'
+import { publishOwnerToken } from './daemon/owner-token-file.ts'
 import { connectProviders } from './daemon/providers.ts'
 import type { ProvidersDeps } from './daemon/providers.ts'
+import { createOwnerAccess } from './http/access/owner-access.ts'
+import { opennessFix, opennessTexts } from './http/access/peer-check.ts'
+import type { Openness } from './http/access/peer-check.ts'
 import type { Engine } from './http/engine-memory.ts'
+import { pageAddress } from './page/page-address.ts'
 import type { Logger } from './logging/logger.ts'
 import { parseCodexModels } from './models/codex-model.ts'
 import type { ModelAnswer } from './pipeline/model-answer.ts'
@@ -38,12 +46,16 @@ export interface DaemonOptions {
   readonly keepsSessions?: boolean | 'if-free' | undefined
   /** The folder for the record of the gateway for tool providers; undefined: it has none. */
   readonly gatewayDir?: string | undefined
+  /** The folder for the file `owner-token`; undefined: the token is not written. */
+  readonly ownerTokenDir?: string | undefined
   /** Who listens on a port in use, e.g. `node (process 17)`. Default: another program. */
   readonly portHolder?: ((address: { readonly host: string; readonly port: number }) => Promise<string>) | undefined
   /** The user's own folder, for paths of workspaces that begin with `~` and for ~/.copilot. May throw. */
   readonly homeDir?: (() => string) | undefined
   /** For `auth.store: keychain`. Default: the system's. */
   readonly keychain?: Keychain | undefined
+  /** This program's own files, which no tool of a workspace reads or changes. */
+  readonly ownPaths: OwnPaths
   /** The folder of Codex CLI's own login. */
   readonly codexHome: string | undefined
   readonly version: string
@@ -67,6 +79,10 @@ export interface DaemonOptions {
 export interface Daemon {
   /** E.g. `http://127.0.0.1:4141`. */
   readonly url: string
+  /** Makes a caller the owner until the daemon stops. */
+  readonly ownerToken: string
+  /** Returns an address that opens the page as the owner, once. */
+  readonly createPageAddress: () => string
   readonly models: () => readonly { readonly id: string }[]
   /** For programs inside the daemon that need a model. */
   readonly runTurn: Pipeline['runTurn']
@@ -90,8 +106,28 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const redirected = (changed: Config): Config => demo?.redirect(changed) ?? changed
   let current = redirected(options.config)
   const config = (): Config => current
-  const holdSecrets = (): void => secrets.hold('daemon', githubToken, ...secretValues(current))
+  /**
+   * The credentials that providers know. Only these are redacted in their texts: the keys of callers are there only if the caller
+   * sent them, and redaction would tell a caller that it has guessed one.
+   */
+  const providerSecrets = createKnownSecrets()
+  function holdSecrets(): void {
+    secrets.hold('daemon', githubToken, ...secretValues(current))
+    const ofProviders = { ...current, server: { ...current.server, apiKeys: [] }, mcpServers: {} }
+    providerSecrets.hold('daemon', githubToken, ...secretValues(ofProviders))
+  }
+  function noteSecrets(...values: readonly (string | undefined)[]): void {
+    secrets.note(...values)
+    providerSecrets.note(...values)
+  }
   holdSecrets()
+
+  const ownerToken = randomSecret()
+  const owner = createOwnerAccess({
+    token: ownerToken,
+    now: () => performance.now(),
+    holdSecret: secrets.hold,
+  })
 
   const metrics = createMetrics()
   const providers = connectProviders({
@@ -105,7 +141,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     version,
     env,
     metrics,
-    secrets,
+    noteSecrets,
+    redact: providerSecrets.redact,
     log,
     setTimer,
     onAccount,
@@ -123,10 +160,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     config,
     registry,
     totals,
-    requests: createRequestList({ keepsBodies: () => current.log.bodies, redact: secrets.redact }),
+    requests: createRequestList({
+      keepsBodies: () => current.log.bodies,
+      redact: secrets.redact,
+      redactBody: secrets.redactBody,
+    }),
     metrics,
     log,
-    redact: secrets.redact,
+    redact: providerSecrets.redact,
+    redactBody: secrets.redactBody,
     now: Date.now,
   }
   const pipeline = createPipeline({
@@ -134,6 +176,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     completeModels: providers.completeModels,
     executorOf: providers.executorOf,
     salt: randomBytes(16).toString('hex'),
+    randomId: randomUUID,
   })
   const companion = createCompanionSwitch({
     config,
@@ -141,6 +184,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     gatewayDir: options.gatewayDir,
     keepsSessions: options.keepsSessions ?? true,
     homeDir: options.homeDir,
+    ownPaths: options.ownPaths,
     portHolder: options.portHolder ?? (async () => 'another program'),
     env,
     version,
@@ -156,7 +200,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   async function runWithinLimits(call: Parameters<typeof pipeline.runTurn>[0]): Promise<ModelAnswer> {
     // The message that began a run was counted when it came.
     if (call.initiator === 'agent') await app.admitTurn(call.key, call.signal)
-    const leave = app.creditLimit.enter(call.key?.name)
+    const leave = app.creditLimit.enter(call.key)
     try {
       const answer = await pipeline.runTurn(call)
       return { ...answer, events: withEnd(answer.events, leave) }
@@ -201,13 +245,17 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     version,
     demo: options.demo,
     randomId: randomUUID,
+    owner,
+    redactAll: secrets.redact,
     engine: options.engine,
   })
 
   let closing: Promise<void> | undefined
+  let withdrawOwnerToken: (() => Promise<void>) | undefined
 
   async function closeAll(graceMs: number): Promise<void> {
     await app.close(graceMs)
+    await withdrawOwnerToken?.()
     await companion.close(graceMs)
     totals.close()
     await closeUpstream()
@@ -218,6 +266,16 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await demo?.close()
   }
 
+  let openness: Openness = 'own-user'
+  /** Says that other users of this machine can call, once for each change. */
+  function announceOpenness(): void {
+    const now = app.openness()
+    if (now !== openness && (now === 'switched-off' || now === 'not-shown')) {
+      log.warn(`${opennessTexts[now]}. ${opennessFix}`)
+    }
+    openness = now
+  }
+
   await companion.openWorkspaces()
   try {
     await app.listen(current.server)
@@ -226,11 +284,27 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await closeUpstream()
     throw error
   }
+  const url = urlOf(current.server.host, app.address())
+  const { ownerTokenDir } = options
+  if (ownerTokenDir !== undefined) {
+    const processStart = (of: number) => findProcessStart(of, { platform, env })
+    withdrawOwnerToken = await publishOwnerToken(
+      { dir: ownerTokenDir, pid, processStart, log },
+      { token: ownerToken, url },
+    )
+  }
+  announceOpenness()
   providers.announceAccounts()
   await companion.openGateway()
 
   return {
-    url: urlOf(current.server.host, app.address()),
+    url,
+    ownerToken,
+    createPageAddress() {
+      const code = randomSecret()
+      owner.addCode(code, undefined)
+      return pageAddress(url, code)
+    },
     models: registry.list,
     runTurn: pipeline.runTurn,
 
@@ -239,6 +313,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       current = redirected(changed)
       holdSecrets()
       app.reconfigured()
+      announceOpenness()
       companion.reconfigure(before)
       providers.reconfigure(before)
     },
@@ -263,6 +338,11 @@ async function* withEnd<Event>(events: AsyncIterable<Event>, end: () => void): A
 function setTimer(run: () => void, delayMs: number): () => void {
   const timer = setTimeout(run, delayMs).unref()
   return () => clearTimeout(timer)
+}
+
+/** 256 bits. */
+function randomSecret(): string {
+  return randomBytes(32).toString('base64url')
 }
 
 function openStores({

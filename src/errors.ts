@@ -25,8 +25,11 @@ export type ProxyError =
   | { readonly kind: 'key_required'; readonly problem?: 'wrong' | 'removed' }
   /** Too many wrong keys come from the caller's address, or from all addresses. */
   | { readonly kind: 'wrong_keys'; readonly retryAfterSeconds: number }
-  /** Host, Origin or Fetch-Metadata check refused the caller. */
-  | { readonly kind: 'forbidden'; readonly detail: string }
+  /**
+   * Host, Origin or Fetch-Metadata check refused the caller, or the caller is not the owner. `advice` is for the log only: it
+   * repeats the caller's text, and no answer does that before a key is checked.
+   */
+  | { readonly kind: 'forbidden'; readonly detail: string; readonly advice?: string | undefined }
   /** `suggestion`: the route that the caller probably means, e.g. `POST /v1/messages`. */
   | {
       readonly kind: 'route_not_found'
@@ -124,6 +127,8 @@ export type SessionProblem =
   | 'run_in_progress'
   | 'too_many_runs'
   | 'agent_disabled'
+  /** Only the owner of the daemon may decide: its commands, and the page that they open. */
+  | 'owner_required'
   /** The file of the sessions cannot be used. */
   | 'sessions_unavailable'
 
@@ -137,6 +142,7 @@ const sessionStatuses: Readonly<Record<SessionProblem, number>> = {
   run_in_progress: 409,
   too_many_runs: 429,
   agent_disabled: 403,
+  owner_required: 403,
   sessions_unavailable: 503,
 }
 
@@ -187,6 +193,14 @@ const answerErrorKinds: ReadonlySet<ProxyError['kind']> = new Set([
 
 function hasAnswerHeaders(error: ProxyError): error is AnswerError {
   return answerErrorKinds.has(error.kind)
+}
+
+/**
+ * Whether the error repeats a provider's text, which may contain a credential of the account. Only such texts are redacted in
+ * answers: redaction of what the caller sent would tell whether its text is one of our credentials.
+ */
+export function isFromProvider({ kind }: ProxyError): boolean {
+  return kind.startsWith('upstream_') || kind === 'copilot_unavailable' || kind === 'codex_unavailable'
 }
 
 export function headersOf(error: ProxyError): PassedHeaders {

@@ -58,7 +58,10 @@ export interface ApprovalRequest {
   readonly tool: string
   readonly callId: string
   readonly step: number
+  /** Files to write or remove. */
   readonly paths?: readonly string[]
+  /** Secrets to read, by their own paths without links. */
+  readonly reads?: readonly string[]
   readonly diff?: string
   readonly argv?: readonly string[]
   readonly cwd?: string

@@ -6,7 +6,9 @@ import type { Grants, LoopState, LoopStep } from './loop-state.ts'
 export function wantApproval(state: LoopState, request: ApprovalRequest): LoopStep {
   const { mode, requireApproval } = state.settings
   if (mode === 'chat' || state.stopping !== undefined) return settle(state, false)
-  if (!requireApproval || isGranted(state.grants, request)) return settle(state, true)
+  if (isGranted(state.grants, request)) return settle(state, true)
+  // Without approvals, nobody has allowed a secret: the policy can name it.
+  if (!requireApproval) return settle(state, request.reads === undefined)
   const { approvalId, callId, tool, paths, diff, argv, cwd, args } = request
   const shown = {
     ...(paths !== undefined && { paths }),
@@ -50,13 +52,18 @@ function settle(state: LoopState, isAllowed: boolean): LoopStep {
 function isGranted({ writes, commands, tools }: Grants, request: ApprovalRequest): boolean {
   if (request.argv !== undefined) return commands.has(commandKey(request))
   if (request.paths !== undefined) return writes
-  return tools.has(request.tool)
+  return tools.has(toolKey(request))
 }
 
 function addGrant(grants: Grants, request: ApprovalRequest): Grants {
   if (request.argv !== undefined) return { ...grants, commands: new Set(grants.commands).add(commandKey(request)) }
   if (request.paths !== undefined) return { ...grants, writes: true }
-  return { ...grants, tools: new Set(grants.tools).add(request.tool) }
+  return { ...grants, tools: new Set(grants.tools).add(toolKey(request)) }
+}
+
+/** A grant to read secrets covers those that were shown, and no others. */
+function toolKey({ tool, reads }: ApprovalRequest): string {
+  return reads === undefined ? tool : JSON.stringify([tool, reads])
 }
 
 function commandKey({ argv, cwd = '' }: ApprovalRequest): string {

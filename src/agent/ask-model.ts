@@ -1,6 +1,7 @@
 import type { CallerKey } from '../config/caller.ts'
 import { statusOf, toFault } from '../errors.ts'
-import { addToDraft, draftedItems, type DraftPart } from '../translate/fold-turn.ts'
+import { addToDraft, draftedItems, lengthOfEvent, type DraftPart } from '../translate/fold-turn.ts'
+import { grow, startFoldSize } from '../translate/parts/fold-size.ts'
 import { isPromptTooLong, wordError } from '../translate/parts/error-wording.ts'
 import type { Turn, TurnEvent, TurnItem, TurnStop, Usage } from '../translate/turn.ts'
 import type { FragmentEvent } from './agent-event.ts'
@@ -30,11 +31,13 @@ export async function askModel(
   onEvent: (event: TurnEvent, model: string) => void,
 ): Promise<Asked> {
   const parts = new Map<number, DraftPart>()
+  const size = startFoldSize()
   let stop: TurnStop = 'end'
   let usage: Usage | undefined
   try {
     const { model, events } = await runTurn(call)
     for await (const { event } of events) {
+      grow(size, lengthOfEvent(event))
       addToDraft(parts, event)
       if (event.type === 'usage') ({ usage } = event)
       else if (event.type === 'stop') stop = event.reason

@@ -111,6 +111,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     ...deps,
     session,
     caller: task.caller,
+    ownerId: key?.id,
     scope: createScope(settings.allowedRoots, session.folder),
     record,
     maxFileBytes,

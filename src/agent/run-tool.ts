@@ -21,6 +21,8 @@ export interface ToolRunnerDeps {
   readonly tools: Tools
   readonly session: Session
   readonly caller: string
+  /** The id of the key that made the run. */
+  readonly ownerId: string | undefined
   readonly scope: Scope
   readonly record: ChangeRecord
   readonly maxFileBytes: number
@@ -145,6 +147,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       args: await scope.narrow(tool, args, signal),
       signal,
       caller: deps.caller,
+      ownerId: deps.ownerId,
       progress: (part) => emit({ type: 'tool', state: 'progress', callId, tool, step, ...part }),
       async approve(intent) {
         scope.check(intent)
@@ -210,16 +213,18 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
 }
 
 function toRequest(
-  { writes, argv, cwd, diff }: Intent,
+  { writes, reads, argv, cwd, diff }: Intent,
   call: Pick<ApprovalRequest, 'approvalId' | 'tool' | 'callId' | 'step'> & { readonly args: unknown },
 ): ApprovalRequest {
   const { args, ...named } = call
   return {
     ...named,
     ...(writes !== undefined && { paths: writes }),
+    // People see the path of the secret itself. The arguments may name a link to it.
+    ...(reads !== undefined && { reads, args: { secrets: reads } }),
     ...(diff !== undefined && { diff }),
     ...(argv !== undefined && { argv, cwd: cwd ?? '' }),
-    ...(writes === undefined && argv === undefined && { args }),
+    ...(writes === undefined && argv === undefined && reads === undefined && { args }),
   }
 }
 

@@ -59,8 +59,8 @@ export function createScope(allowedRoots: readonly string[], folder: Folder): Sc
       })
       return { ...result, [key]: kept }
     },
-    check({ writes = [], argv, cwd = '' }) {
-      for (const path of writes) require(path)
+    check({ writes = [], reads = [], argv, cwd = '' }) {
+      for (const path of [...writes, ...reads]) require(path)
       if (argv !== undefined) require(cwd)
     },
   }

@@ -3,7 +3,7 @@ import { namedApiKeys } from '../config/api-keys.ts'
 import { isLoopbackHost } from '../config/loopback.ts'
 import { exitCode } from './shared/command.ts'
 import type { CommandContext, ExitCode } from './shared/command.ts'
-import { daemonUrl, findCallerKey, findDaemon, getFromDaemon } from './shared/find-daemon.ts'
+import { daemonUrl, findCommandKey, findDaemon, getFromDaemon } from './shared/find-daemon.ts'
 import { readSettings } from './shared/settings.ts'
 import type { LoadedSettings } from './shared/settings.ts'
 
@@ -39,7 +39,7 @@ async function listModels(context: CommandContext, settings: LoadedSettings): Pr
   if (!isLoopbackHost(hostname)) return []
   const { url, health } = await findDaemon(context, settings, { timeoutMs })
   if (health === undefined) return []
-  const key = findCallerKey(context, settings.config)?.key
+  const key = await findCommandKey(context, settings, url)
   const { body } = await getFromDaemon(context, { url, key }, '/v1/models', timeoutMs)
   return modelList.parse(body).data.map(({ id }) => id)
 }

@@ -379,6 +379,17 @@ Examples:
   copilot-proxy policy check -- npm test
 `
 
+export const page = `
+Opens the page of the running copilot-proxy as its owner: there you can approve
+what the agent wants to do. The address contains a code that works once, within
+10 minutes. Without a browser, e.g. over SSH, it prints the address. The page
+exists while copilot-proxy has a workspace.
+
+Examples:
+  copilot-proxy page
+  copilot-proxy page --print
+`
+
 export const gateway = `
 Programs on this machine (tool providers) offer tools to your workspaces through
 the gateway. It is open while copilot-proxy runs with a workspace and

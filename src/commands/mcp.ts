@@ -1,16 +1,18 @@
-import { realpath } from 'node:fs/promises'
 import { resolve, sep } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import type { Config } from '../config/schema.ts'
 import { watchConfig } from '../config/watch.ts'
 import { formatConfigError } from '../config/problem.ts'
+import { secretValues } from '../config/secrets.ts'
 import { createLog } from '../logging/create-log.ts'
 import type { Output } from '../terminal/output.ts'
-import { openFolder } from '../workspace/open-folder.ts'
-import { ToolError } from '../workspace/tool-error.ts'
+import { findCodexRecord, findLogin } from './shared/accounts.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
 import type { CommandContext, ExitCode, McpFlags } from './shared/command.ts'
-import { homeOf, loadSettings } from './shared/settings.ts'
+import { findOwnPaths, homeOf, loadSettings } from './shared/settings.ts'
+import type { LoadedSettings } from './shared/settings.ts'
+import { findWorkspace, inHome, openWorkspaceFolder, realPathOf } from './shared/workspace-folder.ts'
+import type { Workspace } from './shared/workspace-folder.ts'
 
 /** For the last log entries to be written. Ms. */
 const flushMs = 1000
@@ -22,7 +24,8 @@ const flushMs = 1000
 export async function mcp(context: CommandContext, flags: McpFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
   const workspace = await chooseWorkspace(context, settings.config, flags.workspace)
-  await checkFolder(workspace.path)
+  await openWorkspaceFolder(context, settings, workspace)
+  await noteLogins(context, settings)
   const only = (config: Config): Config => ({ ...config, workspaces: [workspace] })
   let config = only(settings.config)
   const log = createLog({
@@ -39,6 +42,8 @@ export async function mcp(context: CommandContext, flags: McpFlags): Promise<Exi
     config: () => config,
     dataDir: settings.workspacesDir,
     homeDir: () => homeOf(context),
+    ownPaths: findOwnPaths(context, settings.configFile),
+    redact: context.secrets.redact,
     log,
   })
   const watch = watchConfig({
@@ -48,6 +53,7 @@ export async function mcp(context: CommandContext, flags: McpFlags): Promise<Exi
     current: settings.config,
     onChange(changed) {
       config = only(changed)
+      context.secrets.hold('settings', ...secretValues(changed))
       log.setLevel(changed.log.level)
     },
     onInvalid: (error) =>
@@ -82,22 +88,26 @@ function formatOf({ log }: Config, { stderr }: CommandContext): 'pretty' | 'json
   return stderr.isTerminal ? 'pretty' : 'json'
 }
 
-type Workspace = Config['workspaces'][number]
+/** Results are redacted as the daemon redacts them, so this process has to know the logins. */
+async function noteLogins(context: CommandContext, settings: LoadedSettings): Promise<void> {
+  // Reading encrypted logins could open a window of the keychain.
+  if (settings.config.auth.store !== 'file') return
+  const [, codex] = await Promise.allSettled([findLogin(context, settings), findCodexRecord(context, settings)])
+  if (codex.status !== 'fulfilled' || codex.value === undefined) return
+  const { access_token: access, refresh_token: refresh, id_token: id } = codex.value.metadata
+  context.secrets.note(access, refresh, id)
+}
 
 /** @throws CommandFailure `usage` if several are configured and none holds the working folder */
-async function chooseWorkspace(
-  context: CommandContext,
-  { workspaces }: Config,
-  given: string | undefined,
-): Promise<Workspace> {
+async function chooseWorkspace(context: CommandContext, config: Config, given: string | undefined): Promise<Workspace> {
+  const { workspaces } = config
   const here = context.workingDir()
-  const inHome = (path: string): string => path.replace(/^~(?=$|[/\\])/, () => homeOf(context))
-  if (given !== undefined) return { path: resolve(here, inHome(given)) }
+  if (given !== undefined) return findWorkspace(context, config, resolve(here, inHome(context, given)))
   if (workspaces.length === 0) return { path: here }
   const current = await realPathOf(here)
   const around: { readonly root: string; readonly workspace: Workspace }[] = []
   for (const workspace of workspaces) {
-    const root = await realPathOf(inHome(workspace.path))
+    const root = await realPathOf(inHome(context, workspace.path))
     if (current === root || current.startsWith(root.endsWith(sep) ? root : root + sep)) around.push({ root, workspace })
   }
   const [nearest] = around.toSorted((one, other) => other.root.length - one.root.length)
@@ -109,21 +119,6 @@ async function chooseWorkspace(
     exitCode.usage,
     `Several workspaces are configured, and this folder is in none of them. Name one with --workspace: ${paths}`,
   )
-}
-
-/** The path itself if it does not exist. */
-async function realPathOf(path: string): Promise<string> {
-  return await realpath(path).catch(() => path)
-}
-
-/** @throws CommandFailure `failed` */
-async function checkFolder(path: string): Promise<void> {
-  try {
-    await openFolder(path)
-  } catch (cause) {
-    if (cause instanceof ToolError) throw new CommandFailure(exitCode.failed, cause.message, { cause })
-    throw cause
-  }
 }
 
 /** Accepts more when the client has read what there is, as far as the system says. */

@@ -6,6 +6,7 @@ import { splitCommand } from '../workspace/command-line.ts'
 import type { Folder } from '../workspace/folder.ts'
 import { openFolder } from '../workspace/open-folder.ts'
 import { openPolicy } from '../workspace/policy/open-policy.ts'
+import { createOwnPlaces, noPlaces, type OwnPlaces } from '../workspace/policy/own-places.ts'
 import { policyName } from '../workspace/policy/policy-file.ts'
 import type { Decision, Policy, PolicyDescription } from '../workspace/policy/policy.ts'
 import { ToolError } from '../workspace/tool-error.ts'
@@ -14,27 +15,38 @@ import type { Intent } from '../tools/tool.ts'
 import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, PolicyCheckFlags, PolicyFlags } from './shared/command.ts'
 import { withFileErrors } from './shared/edit-file.ts'
-import { loadSettings } from './shared/settings.ts'
+import { findOwnPaths, loadSettings } from './shared/settings.ts'
 
 const ignore = (): void => {}
 
 /** Explains the rule for a path or a command, or prints the policy. Exits with 1 if it is denied or invalid. */
 export async function policyCheck(context: CommandContext, flags: PolicyCheckFlags): Promise<ExitCode> {
   const { path, command } = flags
-  const folder = await openWorkspace(context, flags)
+  const { config, configFile } = await loadSettings(context, undefined)
+  const folder = await openWorkspace(context, flags, createOwnPlaces(findOwnPaths(context, configFile)))
   const policy = openPolicy(folder, { log: { debug: ignore, info: ignore, warn: ignore, error: ignore } })
   if (path === undefined && command === undefined) return printPolicy(context, flags, folder, await policy.describe())
 
-  const { config } = await loadSettings(context, undefined)
   const { decision, subject } = await judge({ folder, policy }, config.workspace.readOnly, path, command)
-  if (flags.json) writeJson(context, { ...subject, allowed: decision.isAllowed, reason: decision.reason })
-  else context.stdout.write(visibleLines(`${decision.isAllowed ? 'Allowed' : 'Denied'}. ${decision.reason}\n`))
+  const reading = path === undefined ? undefined : await decideReading({ folder, policy }, path)
+  if (flags.json) {
+    const read = reading && { allowed: reading.isAllowed, reason: reading.reason }
+    writeJson(context, { ...subject, allowed: decision.isAllowed, reason: decision.reason, read })
+  } else {
+    context.stdout.write(visibleLines(`${inWords(decision)}\n`))
+    if (reading !== undefined) context.stdout.write(visibleLines(`Reading: ${inWords(reading)}\n`))
+  }
   return decision.isAllowed ? exitCode.done : exitCode.failed
+}
+
+interface WorkspaceRules {
+  readonly folder: Folder
+  readonly policy: Policy
 }
 
 /** Asks what the tools ask. A command of one word with spaces in it is a command line, as tools send it. */
 async function judge(
-  workspace: { readonly folder: Folder; readonly policy: Policy },
+  workspace: WorkspaceRules,
   isReadOnly: boolean,
   path: string | undefined,
   command: readonly string[] | undefined,
@@ -53,25 +65,36 @@ async function judge(
 }
 
 /** @throws ToolError if the policy or the disk refuses it */
-async function decide(
-  workspace: { readonly folder: Folder; readonly policy: Policy },
-  isReadOnly: boolean,
-  intent: Intent,
-): Promise<Decision> {
+async function decide(workspace: WorkspaceRules, isReadOnly: boolean, intent: Intent): Promise<Decision> {
   const reason = (await passGates(workspace, false, intent)).join(' ')
   if (!isReadOnly) return { isAllowed: true, reason }
   return { isAllowed: false, reason: `${readOnlySentence} The policy alone would allow it: ${reason}` }
+}
+
+async function decideReading({ folder, policy }: WorkspaceRules, given: string): Promise<Decision> {
+  try {
+    const path = folder.relativePath(given)
+    await folder.refuseOwn(path)
+    return await (await policy.readRules()).decide(path)
+  } catch (error) {
+    if (error instanceof ToolError) return { isAllowed: false, reason: error.message }
+    throw error
+  }
+}
+
+function inWords({ isAllowed, reason }: Decision): string {
+  return `${isAllowed ? 'Allowed' : 'Denied'}. ${reason}`
 }
 
 function printPolicy(
   context: CommandContext,
   flags: PolicyFlags,
   folder: Folder,
-  { files, writes, shell, problem }: PolicyDescription,
+  { files, reads, writes, shell, problem }: PolicyDescription,
 ): ExitCode {
   const outcome = problem === undefined ? exitCode.done : exitCode.failed
   if (flags.json) {
-    writeJson(context, { workspace: folder.root, files, writes, shell, problem: problem ?? null })
+    writeJson(context, { workspace: folder.root, files, reads, writes, shell, problem: problem ?? null })
     return outcome
   }
   if (files.length === 0) {
@@ -84,8 +107,11 @@ function printPolicy(
   if (problem !== undefined) context.stderr.write(visibleLines(`${problem}\n`))
   context.stdout.write(
     list('Policy files', files) +
+      list('Secrets that may be read', reads.allow) +
+      list('Reads denied', reads.deny) +
       list('Writes allowed', writes.allow) +
       list('Writes denied', writes.deny) +
+      list('Denied unless named exactly', ['secrets, and files that other programs obey (--json lists the patterns)']) +
       list(
         'Commands allowed',
         shell.allow.map((argv) => argv.map(quoteWord).join(' ')),
@@ -120,9 +146,13 @@ export async function policyInit(context: CommandContext, flags: PolicyFlags): P
   return exitCode.done
 }
 
-async function openWorkspace(context: CommandContext, { workspace = '.' }: PolicyFlags): Promise<Folder> {
+async function openWorkspace(
+  context: CommandContext,
+  { workspace = '.' }: PolicyFlags,
+  ownPlaces: OwnPlaces = noPlaces,
+): Promise<Folder> {
   try {
-    return await openFolder(resolve(context.workingDir(), workspace))
+    return await openFolder(resolve(context.workingDir(), workspace), { ownPlaces })
   } catch (error) {
     if (error instanceof ToolError) throw new CommandFailure(exitCode.failed, error.message, { cause: error })
     throw error
@@ -130,10 +160,20 @@ async function openWorkspace(context: CommandContext, { workspace = '.' }: Polic
 }
 
 const initialPolicy = `# What agents and tools may change and run in this folder.
-# While all rules below are comments, they may only read.
+# While all rules below are comments, they may only read, and no secrets.
 # To check a file or a command, run:
 #   copilot-proxy policy check src/index.ts
 #   copilot-proxy policy check -- npm test
+
+reads:
+  # Files that look like secrets, such as .env and keys, are not read. To let tools
+  # read one, add its exact path.
+  allow:
+    # - .env.test
+
+  # Files and folders that tools neither read nor list nor search.
+  deny:
+    # - "**/secrets/**"
 
 writes:
   # Files that may be written. A glob without a slash matches names in every folder.
@@ -143,8 +183,9 @@ writes:
     # - "*.md"
 
   # Files and folders that may not be written, even if allow matches them. .git,
-  # node_modules, .agent-policy.yaml, .env* and keys are always denied, unless
-  # allow has the exact path of the file.
+  # node_modules, .agent-policy.yaml, secrets, and files that other programs obey
+  # (.vscode/tasks.json, .github/workflows …) are always denied, unless allow has
+  # the exact path of the file.
   deny:
     # - "**/dist/**"
 

@@ -22,6 +22,7 @@ import type {
   LogoutFlags,
   LogsFlags,
   McpFlags,
+  PageFlags,
   PolicyFlags,
   ReportFlags,
   RequestsFlags,
@@ -323,6 +324,10 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   add(program, 'mcp', 'offer the tools of a folder to an MCP client', helpText.mcp)
     .option('--workspace <folder>', 'the workspace (default: this folder)')
     .action(run(async (flags: McpFlags) => (await import('./mcp.ts')).mcp(context, flags)))
+
+  add(program, 'page', 'open the page of your workspaces in the browser', helpText.page)
+    .option('--print', 'print the address instead of opening a browser')
+    .action(run(async (flags: PageFlags) => (await import('./page.ts')).page(context, flags)))
 
   const gateway = add(program, 'gateway', 'show the gateway for tool providers', helpText.gateway)
   add(gateway, 'status', 'show whether the gateway is open', helpText.gatewayStatus)

@@ -18,7 +18,7 @@ import { codexDocument, codexLines, hasCodexLogin, readCodexState } from './shar
 import type { CodexState } from './shared/codex-login.ts'
 import { exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from './shared/command.ts'
-import { checkCallerKey, findDaemon, findPortHolder, keyProblems } from './shared/find-daemon.ts'
+import { checkCommandKey, findDaemon, findPortHolder, keyProblems } from './shared/find-daemon.ts'
 import type { CallerKeyState, DaemonHealth, PortHolder } from './shared/find-daemon.ts'
 import { planNameOfSku } from './shared/plan-name.ts'
 import { readSettings } from './shared/settings.ts'
@@ -51,7 +51,7 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
   ])
   const holder = health === undefined ? await findPortHolder(context.fetch, serverOf(url)) : undefined
   const token = tokenState(stored.login?.record, settings, context.now())
-  const callerKey = health === undefined ? undefined : await checkCallerKey(context, url, settings.config)
+  const callerKey = health === undefined ? undefined : await checkCommandKey(context, settings, url)
   const toolFailures = health === undefined ? [] : await findToolFailures(context, settings, url)
   const { logFile } = files
   const findings = {

@@ -17,12 +17,15 @@ export interface Caller {
 /** A caller before its key is checked, and every caller while no key is configured. */
 export const unkeyedCaller: Caller = { key: undefined, isOwner: false }
 
+/** A caller with the token of this start of the daemon, or with that of a page which the owner opened. */
+export const ownerCaller: Caller = { key: undefined, isOwner: true }
+
 /**
  * Whether a caller may read what `ownerId` made. The owner, and every caller while no key is configured, may read all; a
  * key may read what it made. To a caller that may not, answer as for an id that does not exist.
  * @param ownerId the id of the key that made it; undefined if it was made without a key
  */
-export function maySee({ key }: Caller, ownerId: string | undefined): boolean {
+export function maySee({ key }: Pick<Caller, 'key'>, ownerId: string | undefined): boolean {
   return key === undefined || key.id === ownerId
 }
 

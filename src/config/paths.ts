@@ -54,6 +54,59 @@ export function resolveStateDir(
   return baseFolder(env['XDG_STATE_HOME'], ['.local', 'state'], home, path)
 }
 
+/**
+ * The folder of this program's compiled code, which bin/copilot-proxy.cjs chooses.
+ * @throws as `resolvePaths`
+ */
+function resolveCacheDir(env: Environment, home: () => string | undefined, platform: NodeJS.Platform): string {
+  const path = platform === 'win32' ? win32 : posix
+  const ownHome = ownHomeIn(env, path)
+  if (ownHome !== undefined) return path.join(ownHome, 'cache')
+  return baseFolder(env['XDG_CACHE_HOME'], ['.cache'], home, path)
+}
+
+/** Where tool providers look for the token of the gateway. @throws what `home` throws */
+export function resolveTokenDir(env: Environment, home: () => string, platform: NodeJS.Platform = 'linux'): string {
+  const path = platform === 'win32' ? win32 : posix
+  const given = env['COPILOT_HOME']
+  const folder = given !== undefined && path.isAbsolute(given) ? given : path.join(home(), '.copilot')
+  return path.join(folder, 'extensions', 'tap')
+}
+
+/** Absolute paths that belong to this program or hold its logins. They may not exist. */
+export interface OwnPaths {
+  readonly folders: readonly string[]
+  /** Files outside these folders. */
+  readonly files: readonly string[]
+}
+
+/**
+ * The folders of configuration, data, state and cache, and the folder of the gateway's token. Also those that would apply
+ * without `COPILOT_PROXY_HOME`: another daemon of this user may use them. Omits what needs a home if there is none.
+ */
+export function resolveOwnFolders(
+  env: Environment,
+  home: () => string,
+  platform: NodeJS.Platform = 'linux',
+): readonly string[] {
+  const path = platform === 'win32' ? win32 : posix
+  const withoutOwnHome = { ...env, COPILOT_PROXY_HOME: undefined }
+  const folders = [env, withoutOwnHome].flatMap((each) => [
+    () => path.dirname(resolvePaths(each, home, platform).configFile),
+    () => resolvePaths(each, home, platform).dataDir,
+    () => resolveStateDir(each, home, platform),
+    () => resolveCacheDir(each, home, platform),
+  ])
+  const found = [...folders, () => resolveTokenDir(env, home, platform)].flatMap((find) => {
+    try {
+      return [find()]
+    } catch {
+      return []
+    }
+  })
+  return [...new Set(found)]
+}
+
 function ownHomeIn(env: Environment, path: PlatformPath): string | undefined {
   const ownHome = env['COPILOT_PROXY_HOME']
   if (ownHome === undefined || ownHome === '') return undefined

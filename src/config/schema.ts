@@ -72,6 +72,11 @@ const server = section({
     description: 'API keys that callers must use, in plain text or as NAME:sha256:<hash>. Empty: no key is required.',
     secret: true,
   }),
+  'check-peer': onOff
+    .default(true)
+    .describe(
+      'Without api-keys: refuse programs of other users of this machine. Linux only; other systems do not show who calls.',
+    ),
   'allowed-hosts': hostList
     .default([])
     .describe('Host names that callers may use besides localhost. With keys, IP addresses are always allowed.'),
@@ -174,7 +179,9 @@ const timeouts = section({
     .describe('Timeout from the request to the first byte of the reply. Seconds.'),
   'idle-seconds': positiveSeconds
     .default(300)
-    .describe('Timeout between two events of a stream. The stream as a whole has no timeout. Seconds.'),
+    .describe(
+      'Timeout between two events of a stream; four times as long while comments or pings arrive. The stream as a whole has no timeout. Seconds.',
+    ),
 })
 
 const copilot = section({
@@ -369,7 +376,7 @@ export const configSchema = section({
   messages: messages.prefault({}),
   workspaces: workspaceList
     .default([])
-    .describe('Folders whose files tools may use: paths, or tables with path and name. Empty: no tools.'),
+    .describe('Folders whose files tools may use: paths, or tables with path, name and allow-home. Empty: no tools.'),
   workspace: workspace.prefault({}),
   rpc: rpc.prefault({}),
   agent: agent.prefault({}),

@@ -187,11 +187,17 @@ const folderPath = z
     `expected ${folderPhrase}`,
   )
 
-const workspacePhrase = 'an absolute path, a path that starts with ~/, or a table with path and name'
+const workspacePhrase = 'an absolute path, a path that starts with ~/, or a table with path, name and allow-home'
 const workspaceEntry = z.union(
   [
-    folderPath.transform((path): { path: string; name?: string | undefined } => ({ path })),
-    z.strictObject({ path: folderPath, name: filledText.max(100, 'a name of at most 100 characters').optional() }),
+    folderPath.transform((path): { path: string; name?: string | undefined; 'allow-home'?: boolean | undefined } => ({
+      path,
+    })),
+    z.strictObject({
+      path: folderPath,
+      name: filledText.max(100, 'a name of at most 100 characters').optional(),
+      'allow-home': onOff.optional(),
+    }),
   ],
   workspacePhrase,
 )

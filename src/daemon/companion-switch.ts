@@ -9,7 +9,7 @@ import type { Companion, CompanionDeps } from '../sessions/open-companion.ts'
 
 export interface CompanionSwitchDeps
   extends
-    Pick<CompanionDeps, 'keepsSessions' | 'runTurn' | 'modelFacts' | 'defaultModel' | 'log' | 'setTimer'>,
+    Pick<CompanionDeps, 'keepsSessions' | 'ownPaths' | 'runTurn' | 'modelFacts' | 'defaultModel' | 'log' | 'setTimer'>,
     Pick<GatewaySwitchDeps, 'portHolder' | 'env'> {
   readonly config: () => Config
   /** The folder for the journals of workspaces; undefined: tools write nothing. */
@@ -72,9 +72,12 @@ export function createCompanionSwitch(deps: CompanionSwitchDeps) {
       dataDir: deps.workspacesDir,
       keepsSessions: deps.keepsSessions,
       homeDir,
+      ownPaths: deps.ownPaths,
+      redact: secrets.redact,
       runTurn: deps.runTurn,
       modelFacts: deps.modelFacts,
       defaultModel: deps.defaultModel,
+      secrets,
       setTimer,
       randomId: randomUUID,
       sources: [mcpServers, gateway.tools],

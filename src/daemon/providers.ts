@@ -25,7 +25,7 @@ import { providerOfName } from '../models/names.ts'
 import { createModelRefresh } from '../models/refresh.ts'
 import { createModelRegistry } from '../models/registry.ts'
 import { codexSeedClientId, codexSeeds, copilotSeeds, seedClientId } from '../models/seeds.ts'
-import type { KnownSecrets } from '../redaction/known-secrets.ts'
+import type { NoteSecrets } from '../redaction/known-secrets.ts'
 import type { Metrics } from '../usage/metrics.ts'
 
 export interface ProvidersDeps {
@@ -41,7 +41,10 @@ export interface ProvidersDeps {
   readonly version: string
   readonly env: Readonly<Record<string, string | undefined>>
   readonly metrics: Metrics
-  readonly secrets: KnownSecrets
+  /** Called with every credential that a login has. */
+  readonly noteSecrets: NoteSecrets
+  /** Removes credentials from the texts of providers. */
+  readonly redact: (text: string) => string
   readonly log: Logger
   readonly setTimer: (run: () => void, delayMs: number) => () => void
   /** Called when another account is used for requests; undefined: nobody is logged in. */
@@ -60,8 +63,8 @@ const switchedOff = { detail: 'Codex is disabled (codex.enabled: false)', fix: '
 
 /** Creates the connections to Copilot and Codex, and follows their logins and model lists. */
 export function connectProviders(deps: ProvidersDeps) {
-  const { config, metrics, secrets, log, env, setTimer } = deps
-  const shared = { fetch: globalThis.fetch, now: Date.now, env, log, noteSecrets: secrets.note, redact: secrets.redact }
+  const { config, metrics, noteSecrets, redact, log, env, setTimer } = deps
+  const shared = { fetch: globalThis.fetch, now: Date.now, env, log, noteSecrets, redact }
   const observe = (provider: ProviderId) => ({
     onStatus: (status: number) => metrics.upstreamAnswered(provider, status),
     onRefresh: (ok: boolean) => metrics.tokenRefreshed(provider, ok),

@@ -10,7 +10,7 @@ import type { CodexRefusal } from './codex-fault.ts'
 import { codexHeaders, codexModelsHeaders, passedCodexHeaders } from './codex-headers.ts'
 import type { Executor, UpstreamBody, UpstreamCall } from './executor.ts'
 import { untilFirstOutput } from './first-output.ts'
-import { readErrorText, readReplyJson, requireEventStream, retryAfterIn } from './read-reply.ts'
+import { readErrorText, readModelList, requireEventStream, retryAfterIn } from './read-reply.ts'
 import { createSender, toTarget } from './send-request.ts'
 import type { UpstreamReply } from './send-request.ts'
 
@@ -214,7 +214,7 @@ export function createCodexExecutor(deps: CodexExecutorDeps, options: CodexExecu
         body: null,
         headers: (credential) => codexModelsHeaders(identity, credential),
         async accept(reply) {
-          const result = await readReplyJson(reply, idleMs)
+          const result = await readModelList(reply, idleMs)
           etags.listed(reply.headers)
           return { kind: 'accepted', result }
         },

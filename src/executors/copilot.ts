@@ -7,7 +7,7 @@ import { createCopilotHeaders, directHeaders, passedHeaders } from './copilot-he
 import type { IdentityHeaders } from './copilot-headers.ts'
 import { staleChoice } from './executor.ts'
 import type { Executor, UpstreamCall } from './executor.ts'
-import { readErrorText, readReplyJson, requireEventStream, retryAfterIn } from './read-reply.ts'
+import { readErrorText, readModelList, readReplyJson, requireEventStream, retryAfterIn } from './read-reply.ts'
 import { createSender, toTarget } from './send-request.ts'
 import type { Target, UpstreamReply } from './send-request.ts'
 import { toStatusFault } from './copilot-fault.ts'
@@ -173,7 +173,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
         headers: requestHeaders.ofModelList,
         signal,
       })
-      return readReplyJson(reply, options.idleMs)
+      return readModelList(reply, options.idleMs)
     },
 
     close: () => pool.close(),

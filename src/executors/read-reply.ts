@@ -1,10 +1,13 @@
 import { rememberResults } from '../cache/remember-results.ts'
 import { Fault } from '../errors.ts'
+import { isTooComplex } from '../json/json.ts'
 import { toBodyFault } from './network-fault.ts'
 import type { UpstreamReply } from './send-request.ts'
 
 const errorBodyLimitBytes = 64 * 1024
 const jsonBodyLimitBytes = 64 * 1024 * 1024
+/** A list of 300 models has less than 2 MB, with Codex's instructions for each model. */
+const modelListLimitBytes = 8 * 1024 * 1024
 
 interface ReadReplyOptions {
   readonly limitBytes: number
@@ -66,12 +69,30 @@ export async function readErrorText(reply: UpstreamReply, idleMs: number): Promi
  * @throws Fault `upstream_unusable`, `upstream_silent` (idle), `upstream_truncated`; the signal's reason on abort
  */
 export async function readReplyJson(reply: UpstreamReply, idleMs: number): Promise<unknown> {
-  let text: string
+  return parseReply(await readBodyText(reply, { limitBytes: jsonBodyLimitBytes, idleMs }))
+}
+
+/**
+ * Reads a list of models, unvalidated. Its limits keep a wrong list from delaying requests.
+ * @throws Fault as `readReplyJson`
+ */
+export async function readModelList(reply: UpstreamReply, idleMs: number): Promise<unknown> {
+  const text = await readBodyText(reply, { limitBytes: modelListLimitBytes, idleMs })
+  if (isTooComplex(text)) {
+    throw new Fault({ kind: 'upstream_unusable', detail: 'its model list has more values than any real one' })
+  }
+  return parseReply(text)
+}
+
+async function readBodyText(reply: UpstreamReply, options: ReadReplyOptions): Promise<string> {
   try {
-    text = await readReplyText(reply, { limitBytes: jsonBodyLimitBytes, idleMs })
+    return await readReplyText(reply, options)
   } catch (error) {
     throw toBodyFault(error)
   }
+}
+
+function parseReply(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { isAbsolute, join } from 'node:path'
 import { env as ownEnv, pid, platform } from 'node:process'
 import { isDeepStrictEqual } from 'node:util'
 import { findProcessStart } from '../auth/records/process-start.ts'
+import { resolveTokenDir } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
 import type { Gateway, GatewayDeps } from './open-gateway.ts'
 import { createProviderTools, type ProviderTools } from './provider-tools.ts'
@@ -103,14 +103,8 @@ function processStart(of: number): Promise<string | undefined> {
 
 /** Returns the folder in which providers look for the token, or undefined if there is no home directory. */
 function findDiscoveryDir({ env, homeDir }: Pick<GatewaySwitchDeps, 'env' | 'homeDir'>): string | undefined {
-  const given = env['COPILOT_HOME']
-  const found = given !== undefined && isAbsolute(given) ? given : homeCopilot(homeDir)
-  return found === undefined ? undefined : join(found, 'extensions', 'tap')
-}
-
-function homeCopilot(homeDir: () => string): string | undefined {
   try {
-    return join(homeDir(), '.copilot')
+    return resolveTokenDir(env, homeDir, platform)
   } catch {
     return undefined
   }

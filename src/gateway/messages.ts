@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { checkValue } from '../json/check-value.ts'
-import { isObject, isTooDeep, type JsonObject } from '../json/json.ts'
+import { isObject, parseCallerJson, type JsonObject } from '../json/json.ts'
 
 // The messages of the provider interface, core profile (protocol version 2). Pure: text to messages, messages to text.
 // The protocol document is test/fixtures/gateway/provider-interface-core-profile.md.
@@ -159,9 +159,10 @@ export type Decoded = { readonly ok: true; readonly message: ProviderMessage } |
 export function decodeMessage(text: string): Decoded {
   const sizeBytes = Buffer.byteLength(text)
   if (sizeBytes > maxResultBytes) return tooLarge()
-  if (isTooDeep(text)) return malformed('The JSON is nested too deeply.')
-  const envelope = parseEnvelope(text)
-  if (envelope === undefined) return malformed('The message must be a JSON object with a "type".')
+  const parsed = parseCallerJson(text)
+  if (!parsed.ok) return malformed(`The message cannot be read: ${parsed.problem}.`)
+  const envelope = parsed.value
+  if (!isObject(envelope) || !isEnvelope(envelope)) return malformed('The message must be a JSON object with a "type".')
   const { type } = envelope
   if (type !== 'tool.result' && sizeBytes > maxMessageBytes) return tooLarge(type)
   if (!isProviderType(type)) {
@@ -177,15 +178,6 @@ export function decodeMessage(text: string): Decoded {
 }
 
 type Envelope = JsonObject & { readonly type: string }
-
-function parseEnvelope(text: string): Envelope | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) && isEnvelope(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
 
 function isEnvelope(value: JsonObject): value is Envelope {
   return typeof value['type'] === 'string'

@@ -262,9 +262,14 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
     return `Port ${port} is in use by ${holder}. The gateway opens when the port is free, or set gateway.port to another one.`
   }
 
+  /** Never rejects, because a timer calls it. */
   async function retry(): Promise<void> {
-    await listen()
-    if (listener !== undefined && !isClosed) await publish()
+    try {
+      await listen()
+      if (listener !== undefined && !isClosed) await publish()
+    } catch (error) {
+      log.error({ err: error }, 'the gateway for tool providers cannot be opened')
+    }
   }
 
   await listen()

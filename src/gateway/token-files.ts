@@ -4,8 +4,9 @@ import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { parseJson } from '../auth/http-json.ts'
-import { isAlive, removeIfThere, replaceFile, temporaryName } from '../auth/records/atomic-file.ts'
+import { removeIfThere, replaceFile, temporaryName } from '../auth/records/atomic-file.ts'
 import { acquireLock, LOCK_TIMES } from '../auth/records/file-lock.ts'
+import { isStillRunning } from '../auth/records/process-start.ts'
 import { errnoOf, isForeign, isLoose } from '../auth/records/record-fs.ts'
 import type { Logger } from '../logging/logger.ts'
 
@@ -104,7 +105,7 @@ export function createTokenFiles({ ownDir, discoveryDir, pid, processStart, log 
     const note = await readNote(dir)
     if (note === undefined || note.token_sha256 !== sha256(found) || note.host !== hostname()) return false
     // With the same pid, the earlier daemon has ended: in a container, each start may get the same pid.
-    return note.pid === pid || !(await isRunning(note, processStart))
+    return note.pid === pid || !(await isStillRunning(note, processStart))
   }
 
   async function makePrivateFolder(dir: string): Promise<boolean> {
@@ -154,15 +155,6 @@ export function createTokenFiles({ ownDir, discoveryDir, pid, processStart, log 
   }
 }
 
-async function isRunning(
-  of: { readonly pid: number; readonly process_start: string },
-  processStart: TokenFilesDeps['processStart'],
-): Promise<boolean> {
-  if (!isAlive(of.pid)) return false
-  const started = await processStart(of.pid)
-  return started === undefined || of.process_start === '' || started === of.process_start
-}
-
 /**
  * Removes the records of killed daemons, and their tokens from where providers look.
  * @param ownDir the folder of the records; it need not exist
@@ -173,7 +165,7 @@ export async function removeStaleTokens(
 ): Promise<void> {
   for (const path of await recordPaths(ownDir)) {
     const record = await readRecord(path)
-    if (record === undefined || record.pid === pid || (await isRunning(record, processStart))) continue
+    if (record === undefined || record.pid === pid || (await isStillRunning(record, processStart))) continue
     const { discovery_file: file, token } = record
     // By now, the folder may be deleted or inaccessible to this user.
     if (file !== null) await removeToken(file, token).catch(() => {})
@@ -199,7 +191,7 @@ export async function readRunningGateways(
   const found: GatewayRecord[] = []
   for (const path of await recordPaths(ownDir)) {
     const record = await readRecord(path)
-    if (record !== undefined && (await isRunning(record, processStart))) found.push(record)
+    if (record !== undefined && (await isStillRunning(record, processStart))) found.push(record)
   }
   return found
 }

@@ -19,6 +19,11 @@ export interface Deadlines {
   readonly checkEveryMs: number
   /** Between two pings of a WebSocket. A client that answers none is found within twice this time: within a minute. */
   readonly pingMs: number
+  /**
+   * How long a client of /rpc or /mcp may read nothing of its answers while others need the memory. Six times this
+   * otherwise. Ms.
+   */
+  readonly unreadMs: number
 }
 
 export const defaultDeadlines: Deadlines = {
@@ -28,6 +33,7 @@ export const defaultDeadlines: Deadlines = {
   keepAliveMs: 75_000,
   checkEveryMs: 5000,
   pingMs: 25_000,
+  unreadMs: 5000,
 }
 
 /**
@@ -50,6 +56,15 @@ export function currentResponse(socket: Socket): Response | undefined {
   // Node's own handler of client errors reads the same undocumented field.
   const response: unknown = Reflect.get(socket, '_httpMessage')
   return response instanceof ServerResponse ? response : undefined
+}
+
+/** Whether the system still has the connection. It may be gone before Node.js reports that. */
+export function isConnected(socket: Socket): boolean {
+  // An undocumented field of Node's: `socket.remoteAddress` remembers its first result.
+  const handle: unknown = Reflect.get(socket, '_handle')
+  if (!(handle instanceof Object)) return false
+  const getPeerName: unknown = Reflect.get(handle, 'getpeername')
+  return typeof getPeerName === 'function' && Reflect.apply(getPeerName, handle, [{}]) === 0
 }
 
 /** The shortest time between two log lines about refused connections. Ms. */

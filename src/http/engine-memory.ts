@@ -20,6 +20,25 @@ export interface EngineMemory {
   readonly idle: () => void
 }
 
+/** Call it when work begins. Returns the function to call when that work ends. */
+export type BeginWork = () => () => void
+
+/** Notifies the memory when the first work begins and the last ends. */
+export function countWork({ busy, idle }: EngineMemory): BeginWork {
+  let inProgress = 0
+  return () => {
+    if (inProgress === 0) busy()
+    inProgress += 1
+    let hasEnded = false
+    return () => {
+      if (hasEnded) return
+      hasEnded = true
+      inProgress -= 1
+      if (inProgress === 0) idle()
+    }
+  }
+}
+
 export interface EngineMemoryDeps {
   /** Absent: V8 keeps its defaults. */
   readonly engine: Engine | undefined

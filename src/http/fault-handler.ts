@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Fault, faultFields, headersOf, retryAfterOf } from '../errors.ts'
+import { Fault, faultFields, headersOf, isFromProvider, retryAfterOf } from '../errors.ts'
 import type { ProxyError } from '../errors.ts'
 import { createLruMap } from '../cache/lru-map.ts'
 import type { Logger } from '../logging/logger.ts'
@@ -13,7 +13,7 @@ import { flatHeaders, originOf } from './serve.ts'
 
 export interface FaultHandlerDeps {
   readonly log: Logger
-  /** Removes known credentials: upstream may echo them in messages and headers. */
+  /** Removes the credentials that providers know: they may echo them in messages and headers. */
   readonly redact: (text: string) => string
   readonly metrics: Pick<Metrics, 'refused'>
   readonly requests: Pick<RequestList, 'note'>
@@ -76,7 +76,7 @@ export function createFaultHandler({ log, redact, metrics, requests, now, dateNo
       log[severityOf(error, status)](line, status >= 500 ? 'request failed' : 'request refused')
       if (request.meter !== undefined) request.meter.record(line)
       else if (isLimited || !isLookup(request, error)) {
-        requests.note({ startedAtMs: dateNow(), origin: originOf(request), line })
+        requests.note({ startedAtMs: dateNow(), origin: originOf(request), ownerId: request.caller.key?.id, line })
       }
     }
     const retryAfter = retryAfterOf(error)
@@ -88,7 +88,8 @@ export function createFaultHandler({ log, redact, metrics, requests, now, dateNo
     if (isRetryFutile(error)) reply.header('x-should-retry', 'false')
     const isLast = closesConnection.has(error.kind) || !reply.raw.shouldKeepAlive
     if (isLast) reply.header('connection', 'close')
-    const body = redact(JSON.stringify(dialect.errorBody(error, request.id)))
+    const text = JSON.stringify(dialect.errorBody(error, request.id))
+    const body = isFromProvider(error) ? redact(text) : text
     reply.code(status).header('content-type', 'application/json; charset=utf-8')
     if (isLast && !request.raw.complete) sendAndLinger(request, reply, body)
     else void reply.send(body)
@@ -158,7 +159,8 @@ function toFault(thrown: unknown): Fault {
 
 /** Fastify's own refusals as a ProxyError; the dialect writes the message. */
 function classify(thrown: unknown): ProxyError {
-  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
+  if (!(thrown instanceof Error) || !('code' in thrown)) return { kind: 'internal' }
+  const { code } = thrown
   switch (code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return { kind: 'unsupported_media_type', detail: 'send the body as content-type: application/json' }
@@ -166,8 +168,12 @@ function classify(thrown: unknown): ProxyError {
       return { kind: 'malformed_body', detail: 'the length of the body differs from content-length' }
     case 'FST_ERR_BAD_URL':
       return { kind: 'invalid_request', path: '', detail: 'the URL is not valid' }
-    default:
-      return { kind: 'internal' }
+    default: {
+      const status = 'statusCode' in thrown ? Number(thrown.statusCode) : 500
+      const isOfCaller = typeof code === 'string' && code.startsWith('FST_') && status >= 400 && status < 500
+      if (!isOfCaller) return { kind: 'internal' }
+      return { kind: 'invalid_request', path: '', detail: `the request is not valid (${code})` }
+    }
   }
 }
 

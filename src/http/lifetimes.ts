@@ -4,7 +4,7 @@ import { callerLeft, Fault } from '../errors.ts'
 import { OpenRequests } from '../executors/open-requests.ts'
 import type { Logger } from '../logging/logger.ts'
 import { callerLeftMessage } from '../pipeline/model-answer.ts'
-import type { EngineMemory } from './engine-memory.ts'
+import type { BeginWork } from './engine-memory.ts'
 
 interface Open {
   readonly controller: AbortController
@@ -29,8 +29,7 @@ export interface Lifetimes {
   readonly drained: () => Promise<void>
 }
 
-/** @param memory notified when the first request begins and the last ends */
-export function createLifetimes(log: Logger, memory: EngineMemory): Lifetimes {
+export function createLifetimes(log: Logger, beginWork: BeginWork): Lifetimes {
   const open = new OpenRequests<Open>()
   return {
     async whileCallerStays({ id, caller: { key }, meter }, reply, run) {
@@ -38,7 +37,7 @@ export function createLifetimes(log: Logger, memory: EngineMemory): Lifetimes {
       const controller = new AbortController()
       const { signal } = controller
       const opened: Open = { controller, response, closed: Promise.withResolvers() }
-      if (open.size === 0) memory.busy()
+      const endWork = beginWork()
       const leave = open.add(opened)
       // The request's own `close` fires as soon as its body has been read.
       const onClose = () => {
@@ -58,7 +57,7 @@ export function createLifetimes(log: Logger, memory: EngineMemory): Lifetimes {
         return undefined
       } finally {
         leave()
-        if (open.size === 0) memory.idle()
+        endWork()
         opened.closed.resolve()
         response.off('close', onClose)
       }

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { waitFor } from '../auth/shared-fetch.ts'
 import { keyLimitsOf } from '../config/api-keys.ts'
 import type { Config } from '../config/schema.ts'
-import { Fault, toFault } from '../errors.ts'
+import { Fault, isFromProvider, toFault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
 import { settleTurn } from '../pipeline/model-answer.ts'
 import type { ModelAnswer } from '../pipeline/model-answer.ts'
@@ -27,6 +27,7 @@ import type { EventStream, Ticker } from './event-stream.ts'
 import type { Lifetimes } from './lifetimes.ts'
 import type { CreditLimit } from './access/key-limits.ts'
 import type { RateLimit, RateRule } from './access/rate-limit.ts'
+import { createBodyText, type BodyText } from '../usage/body-text.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -47,6 +48,8 @@ export interface ModelRouteDeps extends MeterDeps {
   readonly uploadIdleMs: number
   /** Removes known credentials from error messages. */
   readonly redact: (text: string) => string
+  /** Removes credentials from a whole body that is logged. Default: `redact`. */
+  readonly redactBody?: ((text: string) => string) | undefined
 }
 
 /** A model request as arguments of a pipeline call. */
@@ -81,7 +84,7 @@ export async function callModel<Result>(
         await deps.rateLimit.wait(caller, rule, { maxWaiting, signal })
       }
       // Counting tokens costs nothing.
-      if (kind !== 'count_tokens') leave = deps.creditLimit.enter(key?.name)
+      if (kind !== 'count_tokens') leave = deps.creditLimit.enter(key)
       return await handle({
         options: {
           id: request.id,
@@ -141,8 +144,10 @@ async function serve(
 ): Promise<unknown> {
   const { signal, meter } = options
   const { bodies } = deps.config().log
+  const redactBody = deps.redactBody ?? deps.redact
+  const logged = bodies ? createBodyText(maxLogged, redactBody) : undefined
   const noteAnswer = (text: string): void => {
-    deps.log.info({ requestId: request.id, text }, 'answer')
+    logged?.add(text)
     deps.requests.noteBody(request.id, 'answer', text)
   }
   const onText = bodies ? noteAnswer : undefined
@@ -160,7 +165,11 @@ async function serve(
       ...options,
       async request() {
         const { text, bytes } = await read()
-        if (bodies) deps.log.info({ requestId: request.id, text }, 'request')
+        if (bodies) {
+          const asked = createBodyText(maxLogged, redactBody)
+          asked.add(text)
+          logBody(deps.log, request.id, 'request', asked)
+        }
         const decoded = dialect.decodeRequest(text, bytes, request.headers)
         wantsStream = decoded.stream
         return { dialect, request: decoded }
@@ -175,7 +184,7 @@ async function serve(
       },
     })
     if (stream !== undefined) {
-      const failure = await streamReply(stream, answer, dialect, signal)
+      const failure = await streamReply(stream, answer, dialect, { requestId: request.id, signal })
       reply.hijack()
       answer.settle({ stream: true, ...endedIn(dialect, failure) }, failure)
       return undefined
@@ -197,13 +206,23 @@ async function serve(
     // A heartbeat opened the caller's stream before upstream refused.
     const failure = toFault(error)
     reply.hijack()
-    stream.end(deps.redact(dialect.errorEvent(failure.error, request.id)))
+    const text = dialect.errorEvent(failure.error, request.id)
+    stream.end(isFromProvider(failure.error) ? deps.redact(text) : text)
     const fields = { stream: true, ...endedIn(dialect, failure) }
     settleTurn(deps, { requestId: request.id, key: request.caller.key, meter }, fields, failure)
     return undefined
   } finally {
     stream?.stopHeartbeats()
+    if (logged !== undefined && logged.size() > 0) logBody(deps.log, request.id, 'answer', logged)
   }
+}
+
+/** The most characters of a body in a log line. The log drops lines that are twice as long. */
+const maxLogged = 2_000_000
+
+function logBody(log: Logger, requestId: string, what: 'request' | 'answer', body: BodyText): void {
+  const { text, isCut } = body.finish()
+  log.info({ requestId, text, ...(isCut && { truncated: true }) }, what)
 }
 
 /** A failure after the head of the answer, which was a 200. */
@@ -243,7 +262,7 @@ export async function streamReply(
   stream: EventStream,
   { read, reader, seed, upstream }: Answer,
   dialect: Pick<CallerDialect, 'errorEvent'>,
-  signal: AbortSignal,
+  { requestId, signal }: { readonly requestId: string; readonly signal: AbortSignal },
 ): Promise<Fault | undefined> {
   const reply = reader.createStream(seed)
   stream.upstreamAnswered(upstream.headers)
@@ -267,7 +286,8 @@ export async function streamReply(
     if (text !== '') stream.write(text)
     if (!endsInEvent(stream, signal)) throw error
     const failure = toFault(error)
-    stream.end(seed.redact((reply.fail ?? dialect.errorEvent)(failure.error, seed.id)))
+    const event = (reply.fail ?? dialect.errorEvent)(failure.error, requestId)
+    stream.end(isFromProvider(failure.error) ? seed.redact(event) : event)
     return failure
   }
 }

@@ -28,7 +28,15 @@ export interface ScanLimits {
   readonly maxMembers: number
   /** Values at all levels, counted as commas and opening brackets, so an empty list or object counts twice. */
   readonly maxValues: number
+  /**
+   * Different keys at all levels, apart from those among the first `uncountedKeys` members. Default: no limit. `JSON.parse`
+   * takes ten times as long for a key that it has not seen (Node 24.21).
+   */
+  readonly maxKeys?: number
 }
+
+/** Ordinary requests have fewer members, so that counting their different keys takes no time. */
+const uncountedKeys = 100_000
 
 export type Scan =
   | { readonly ok: true; readonly members: readonly Member[] }
@@ -62,6 +70,12 @@ export function scanMembers(text: string, limits: ScanLimits = noLimits): Scan {
   let start = -1
   let keyEnd = -1
   let valueStart = -1
+  let keys = 0
+  const differentKeys = new Set<string>()
+  const { maxKeys = Infinity } = limits
+  /** The last string. */
+  let stringStart = 0
+  let stringEnd = 0
   const close = (end: number): void => {
     if (valueStart !== -1) members.push({ start, keyEnd, valueStart, end })
     start = -1
@@ -73,6 +87,8 @@ export function scanMembers(text: string, limits: ScanLimits = noLimits): Scan {
         const opening = at
         at = closingQuote(text, opening)
         if (at === -1) return { ok: true, members }
+        stringStart = opening
+        stringEnd = at
         if (depth === 1 && start === -1) {
           start = opening
           keyEnd = at + 1
@@ -81,6 +97,11 @@ export function scanMembers(text: string, limits: ScanLimits = noLimits): Scan {
       }
       case COLON:
         if (depth === 1 && valueStart === -1) valueStart = at + 1
+        keys += 1
+        if (keys > uncountedKeys && maxKeys < Infinity) {
+          differentKeys.add(text.slice(stringStart, stringEnd))
+          if (differentKeys.size > maxKeys) return { ok: false, exceeded: 'maxKeys' }
+        }
         break
       case COMMA:
         if (depth === 1) close(at)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Fault } from '../errors.ts'
 
 /** Wrong types count as absent: one odd value must not cost the user a model. */
 export const lenient = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().catch(undefined)
@@ -181,8 +182,18 @@ export function parseCodexList(reply: unknown): ParsedCodexList | undefined {
   return undefined
 }
 
-/** A bad entry never costs the others. */
+/** Several times the models of any provider. Checking more of them would delay requests. */
+const maxEntries = 2000
+
+/**
+ * A bad entry never costs the others.
+ * @throws Fault `upstream_unusable` for more entries than any real list has
+ */
 function readEntries<Entry>(schema: z.ZodType<Entry>, items: readonly unknown[]): ParsedList<Entry> {
+  if (items.length > maxEntries) {
+    const detail = `its model list has ${items.length} models; at most ${maxEntries} are read`
+    throw new Fault({ kind: 'upstream_unusable', detail })
+  }
   const entries = items.flatMap((item) => schema.safeParse(item).data ?? [])
   return { entries, leftOut: items.length - entries.length }
 }

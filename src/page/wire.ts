@@ -341,7 +341,7 @@ export interface RequestRow {
 
 /** The body of `GET /requests/{id}`. */
 export interface RequestDetail extends RequestRow {
-  readonly bodies: 'kept' | 'not_kept' | 'other_key'
+  readonly bodies: 'kept' | 'not_kept'
   readonly request_headers: Readonly<Record<string, string>> | null
   readonly request_body: string | null
   readonly request_body_truncated: boolean

@@ -17,7 +17,10 @@ export interface AutoChoice {
   readonly warnings: readonly Warning[]
 }
 
-type AutoAsk = Pick<CallerRequest, 'sessionId' | 'prompts' | 'hasImage'>
+type AutoAsk = Pick<CallerRequest, 'sessionId' | 'prompts' | 'hasImage'> & {
+  /** Two keys may use the same session id or prompt; they share no choice. */
+  readonly keyId: string | undefined
+}
 
 /**
  * Chooses the model for a conversation whose caller asks for `auto`. The choice stays the same for the whole
@@ -151,8 +154,8 @@ export function createAutoChoices(
   }
 }
 
-function keyOf({ sessionId, prompts }: AutoAsk): string {
-  return hash([sessionId === undefined ? 'by its beginning' : 'by its name', sessionId ?? prompts.first])
+function keyOf({ sessionId, prompts, keyId = '' }: AutoAsk): string {
+  return hash([keyId, sessionId === undefined ? 'by its beginning' : 'by its name', sessionId ?? prompts.first])
 }
 
 /** Failures that the model request would meet too are thrown here; any other failure means no choice. */

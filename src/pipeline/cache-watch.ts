@@ -1,4 +1,6 @@
 import { createLruMap } from '../cache/lru-map.ts'
+import { maySee } from '../config/caller.ts'
+import type { Caller } from '../config/caller.ts'
 import type { Usage } from '../translate/turn.ts'
 import { digest } from '../translate/parts/ids.ts'
 import { isObject, objectsOf, parseObject } from '../json/json.ts'
@@ -43,8 +45,8 @@ interface WatchedRequest {
 export interface CacheWatch {
   /** Records a request. Returns a function that records the usage of its answer. */
   readonly note: (request: WatchedRequest) => (usage: Usage | undefined) => void
-  /** The newest first. */
-  readonly sessions: () => readonly CacheSession[]
+  /** The sessions that the caller may see, the newest first. */
+  readonly sessions: (caller: Caller) => readonly CacheSession[]
 }
 
 const maxSessions = 50
@@ -69,6 +71,7 @@ interface Prompt {
 }
 
 interface Watched {
+  readonly ownerId: string | undefined
   readonly facts: { -readonly [Fact in keyof CacheSession]: CacheSession[Fact] }
   prompts: readonly Prompt[]
 }
@@ -76,11 +79,11 @@ interface Watched {
 export function createCacheWatch(now: () => number): CacheWatch {
   const sessions = createLruMap<Watched>({ maxEntries: maxSessions })
 
-  function sessionOf(session: string, named: boolean): Watched {
+  function sessionOf(session: string, named: boolean, ownerId: string | undefined): Watched {
     const known = sessions.get(session)
     if (known !== undefined) return known
     const counts = { requests: 0, inputTokens: 0, cachedInputTokens: 0 }
-    const watched: Watched = { facts: { session, named, model: '', ...counts, changes: [] }, prompts: [] }
+    const watched: Watched = { ownerId, facts: { session, named, model: '', ...counts, changes: [] }, prompts: [] }
     sessions.set(session, watched)
     return watched
   }
@@ -89,7 +92,7 @@ export function createCacheWatch(now: () => number): CacheWatch {
     note({ sessionId, keyId, model, body }) {
       const { segments, begins } = readPrompt(body)
       const id = digest(JSON.stringify([keyId, sessionId ?? begins]), 12)
-      const watched = sessionOf(id, sessionId !== undefined)
+      const watched = sessionOf(id, sessionId !== undefined, keyId)
       const { facts, prompts } = watched
       facts.model = model
       facts.requests += 1
@@ -105,9 +108,10 @@ export function createCacheWatch(now: () => number): CacheWatch {
         if (change !== undefined) change.cachedTokens = usage.cachedInputTokens
       }
     },
-    sessions: () =>
+    sessions: (caller) =>
       sessions
         .values()
+        .filter(({ ownerId }) => maySee(caller, ownerId))
         .map(({ facts }) => facts)
         .toReversed(),
   }

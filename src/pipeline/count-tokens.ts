@@ -44,7 +44,9 @@ export async function countTokens(state: PipelineState, call: CountCall): Promis
     meter.asked(request.model)
     const routed = await routeModel(state, request.model, counter.path, { signal, key: call.key })
     // A token count does not make upstream choose a model; without a cached choice it is an estimate.
-    const chosen = isAutoModel(routed.model) ? state.autoChoices.cached(request)?.model : routed.model
+    const chosen = isAutoModel(routed.model)
+      ? state.autoChoices.cached({ ...request, keyId: call.key?.id })?.model
+      : routed.model
     const { model, path } = chosen === undefined ? routed : routeChosen(state, chosen, counter.path)
     const route = `${model.provider}/${dialectOfPath(path)?.id ?? 'chat'}`
     meter.routed(model, route)

@@ -2,7 +2,7 @@ import type { CallerKey } from '../config/caller.ts'
 import { callerLeft, Fault, faultFields, statusOf, statusOfEnd, toFault, withHeaders } from '../errors.ts'
 import type { UpstreamStream } from '../executors/executor.ts'
 import type { Model } from '../models/model.ts'
-import { createSseDecoder } from '../sse/decode.ts'
+import { createSseDecoder, isKeepAlive } from '../sse/decode.ts'
 import { encodeData, encodeEvent } from '../sse/encode.ts'
 import type { SseEvent } from '../sse/decode.ts'
 import type { Continuation, EventReply, Reply, ReplySeed } from '../translate/dialect.ts'
@@ -106,7 +106,7 @@ export function createAnswer<Reader extends EventReader>(
         await readReply(next, reply, take, flush, signal)
       }
       const end = reply.end()
-      reply.remember?.(state.memory)
+      reply.remember?.(state.memoryOf(parts.key))
       return end
     } catch (error) {
       throw withHeaders(error, upstream.headers)
@@ -121,7 +121,7 @@ export function createAnswer<Reader extends EventReader>(
 
   function settle(fields: EndFields, failure?: Fault): void {
     const { key } = parts
-    settleTurn(state, { requestId: seed.id, key, meter }, { ...answerFields(), ...fields }, failure)
+    settleTurn(state, { requestId: target.call.requestId, key, meter }, { ...answerFields(), ...fields }, failure)
   }
 
   function answerFields(): Readonly<Record<string, unknown>> {
@@ -183,12 +183,15 @@ async function readReply<Out>(
   await readUpstream(
     upstream,
     (chunk) => {
+      let isQuiet = true
       for (const event of decoder.push(chunk)) {
+        isQuiet &&= isKeepAlive(event)
         take(reply.push(event))
         // The reply's end flushes what the last chunk added.
         if (reply.isDone()) return 'done'
       }
-      return flush()
+      const flushed = flush()
+      return isQuiet && flushed === 'go' ? 'quiet' : flushed
     },
     signal,
   )

@@ -1,5 +1,6 @@
 import { createLruMap } from '../cache/lru-map.ts'
 import type { LruMap } from '../cache/lru-map.ts'
+import type { CallerKey } from '../config/caller.ts'
 import type { Config } from '../config/schema.ts'
 import type { ProxyError } from '../errors.ts'
 import type { Executor, ProviderId } from '../executors/executor.ts'
@@ -30,6 +31,7 @@ export interface PipelineDeps extends MeterDeps {
   readonly redact: (text: string) => string
   /** Random per run, so that a prompt cannot be guessed from an id that is derived from it. */
   readonly salt: string
+  readonly randomId: () => string
 }
 
 /** State that all model requests share. */
@@ -37,11 +39,15 @@ export interface PipelineState extends PipelineDeps {
   readonly admission: Admission
   readonly learnedRefusals: LearnedRefusals
   readonly cacheWatch: CacheWatch
-  readonly memory: ReplyMemory
+  /** What is kept of earlier replies for requests with this key. */
+  readonly memoryOf: (key: CallerKey | undefined) => ReplyMemory
   readonly autoChoices: AutoChoices
 }
 
-/** The parts that upstream refused for each model, so that later requests omit them. Kept in memory only. */
+/**
+ * The parts that upstream refused for each model, so that later requests omit them for an hour. Kept in memory only: a
+ * new configuration does not change them, and a restart forgets them.
+ */
 export interface LearnedRefusals {
   /** Keys as the dialect's `recover` names them, the newest last. */
   readonly of: (route: string, modelId: string) => ReadonlySet<string>
@@ -51,23 +57,32 @@ export interface LearnedRefusals {
 /** More than this is noise from a broken upstream. */
 const mostPerModel = 64
 
+/**
+ * Upstream lifts some refusals, and some come from one backend of several: after this time, the part is sent again, and
+ * upstream either accepts or refuses it anew. Ms.
+ */
+const learnedLifeMs = 60 * 60_000
+
 const none: ReadonlySet<string> = new Set()
 
-export function createLearnedRefusals(): LearnedRefusals {
-  // One entry for each model that ever refused something: bounded by the model list.
-  const byModel = new Map<string, LruMap<true>>()
+/** @param now ms since epoch */
+export function createLearnedRefusals(now: () => number): LearnedRefusals {
+  // One entry for each model that ever refused something: bounded by the model list. The values are the times of
+  // learning, in ms since epoch.
+  const byModel = new Map<string, LruMap<number>>()
+  const isStale = (learnedAtMs: number): boolean => now() - learnedAtMs >= learnedLifeMs
   return {
     of(route, modelId) {
       const learned = byModel.get(`${route} ${modelId}`)
-      return learned === undefined ? none : new Set(learned.keys())
+      return learned === undefined ? none : new Set(learned.keys().filter((key) => learned.peek(key) !== undefined))
     },
     learn(route, modelId, key) {
       const model = `${route} ${modelId}`
-      const learned = byModel.get(model) ?? createLruMap<true>({ maxEntries: mostPerModel })
+      const learned = byModel.get(model) ?? createLruMap<number>({ maxEntries: mostPerModel, isStale })
       byModel.set(model, learned)
       // A key that is learned again becomes the newest. The newer of two contradictory keys then wins, and keys that
       // every request needs outlive those of a single caller.
-      learned.set(key, true)
+      learned.set(key, now())
     },
   }
 }

@@ -8,8 +8,8 @@ import type { EmbeddingsCall } from './embed.ts'
 import type { ModelAnswer } from './model-answer.ts'
 import { createLearnedRefusals } from './pipeline-state.ts'
 import type { PipelineDeps, PipelineState } from './pipeline-state.ts'
-import { createReasoningCache, createResponseStore } from './reply-memory.ts'
-import type { ResponseStore } from './reply-memory.ts'
+import { createReasoningCaches, createResponseStores } from './reply-memory.ts'
+import type { ResponseStores } from './reply-memory.ts'
 import { runTurn } from './run-turn.ts'
 import type { DialectCall, ModelCall } from './run-turn.ts'
 import type { EmbeddingsReply } from '../translate/embeddings.ts'
@@ -22,7 +22,7 @@ interface RunTurn {
 
 /** Runs all model requests, for HTTP routes and for programs inside the daemon. */
 export interface Pipeline extends Pick<PipelineState, 'admission' | 'cacheWatch'> {
-  readonly responses: ResponseStore
+  readonly responses: ResponseStores
   /**
    * Runs one model turn. Resolves when upstream has accepted the request, before the answer is read.
    * @throws Fault; the signal's reason on abort
@@ -33,16 +33,17 @@ export interface Pipeline extends Pick<PipelineState, 'admission' | 'cacheWatch'
 }
 
 export function createPipeline(deps: PipelineDeps): Pipeline {
-  const responses = createResponseStore(deps.now)
+  const responses = createResponseStores(deps.now)
+  const reasoning = createReasoningCaches(deps.now)
   const state: PipelineState = {
     ...deps,
     admission: createAdmission(() => {
       const { maxConcurrentRequests, maxQueuedRequests } = deps.config().server
       return { maxConcurrent: maxConcurrentRequests, maxQueued: maxQueuedRequests }
     }),
-    learnedRefusals: createLearnedRefusals(),
+    learnedRefusals: createLearnedRefusals(deps.now),
     cacheWatch: createCacheWatch(deps.now),
-    memory: { responses, reasoning: createReasoningCache(deps.now) },
+    memoryOf: (key) => ({ responses: responses({ key }), reasoning: reasoning(key) }),
     autoChoices: createAutoChoices({ ...deps, executor: () => deps.executorOf('copilot') }),
   }
   function turn(call: DialectCall): Promise<ModelAnswer<ReplyReader>>

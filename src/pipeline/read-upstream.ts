@@ -3,10 +3,16 @@ import type { UpstreamStream } from '../executors/executor.ts'
 import { toBodyFault } from '../executors/network-fault.ts'
 
 /**
- * The reader's next step after a chunk: `go` reads on, `done` ends because the answer is complete, and a promise pauses
- * upstream until it settles, so that a slow caller slows upstream.
+ * The reader's next step after a chunk: `go` reads on, `quiet` reads on after a chunk without an event, `done` ends because
+ * the answer is complete, and a promise pauses upstream until it settles, so that a slow caller slows upstream.
  */
-export type ChunkVerdict = 'go' | 'done' | Promise<void>
+export type ChunkVerdict = 'go' | 'quiet' | 'done' | Promise<void>
+
+/**
+ * While upstream sends only keep-alives (comments, pings), an event must come within this many idle timeouts. Models think for
+ * minutes, and Codex and Anthropic send keep-alives meanwhile (docs/codex-wire.md, "Event stream"; Anthropic Messages API reference).
+ */
+const quietFactor = 4
 
 /**
  * Reads an upstream stream to its end. Resolves when upstream closes cleanly or `onChunk` returns `done`. Time spent
@@ -23,6 +29,7 @@ export function readUpstream(
   // Async iteration would cost two promises and a wake-up per chunk, and a chunk is one token.
   return new Promise((resolve, reject) => {
     let lastByteAt = performance.now()
+    let lastEventAt = lastByteAt
     let waitingForCaller = false
     let hasEnded = false
     let idleTimer: NodeJS.Timeout | undefined
@@ -32,9 +39,13 @@ export function readUpstream(
     let pieces: Uint8Array[] = []
 
     function checkIdle(): void {
-      const silentMs = waitingForCaller ? 0 : performance.now() - lastByteAt
-      if (silentMs >= idleMs) fail(new Fault({ kind: 'upstream_silent', phase: 'idle', afterMs: idleMs }))
-      else idleTimer = setTimeout(checkIdle, idleMs - silentMs)
+      const now = waitingForCaller ? lastByteAt : performance.now()
+      const leftMs = lastByteAt + idleMs - now
+      const quietLeftMs = lastEventAt + quietFactor * idleMs - now
+      if (leftMs <= 0) fail(new Fault({ kind: 'upstream_silent', phase: 'idle', afterMs: idleMs }))
+      else if (quietLeftMs <= 0) {
+        fail(new Fault({ kind: 'upstream_silent', phase: 'idle', afterMs: quietFactor * idleMs }))
+      } else idleTimer = setTimeout(checkIdle, Math.min(leftMs, quietLeftMs))
     }
 
     function stop(): void {
@@ -56,6 +67,7 @@ export function readUpstream(
     function resume(): void {
       waitingForCaller = false
       lastByteAt = performance.now()
+      lastEventAt = lastByteAt
       if (hasEnded) complete()
       else body.resume()
     }
@@ -73,6 +85,8 @@ export function readUpstream(
         fail(error)
         return
       }
+      if (verdict === 'quiet') return
+      lastEventAt = lastByteAt
       if (verdict === 'go') return
       if (verdict === 'done') {
         body.finish()

@@ -169,6 +169,7 @@ export function createRequestMeter(
         provider: model?.provider ?? '',
         model: model?.id ?? noModel,
         key: callerKey?.name ?? '',
+        keyId: callerKey?.id ?? '',
         failed: isFailure(status),
         inputTokens: tokens?.inputTokens ?? 0,
         outputTokens: tokens?.outputTokens ?? 0,
@@ -195,7 +196,7 @@ export function createRequestMeter(
       ...(losses && { warnings: losses }),
     }),
     record(line) {
-      requests.note({ startedAtMs: startedAt, kind, origin, askedModel, adapted, line })
+      requests.note({ startedAtMs: startedAt, kind, origin, ownerId: callerKey?.id, askedModel, adapted, line })
     },
   }
 

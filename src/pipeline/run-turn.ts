@@ -183,10 +183,12 @@ async function openAuto(
   statuses: readonly number[],
 ): Promise<ModelAnswer> {
   const { request, call } = ready
-  const { id, signal } = call
+  const { id, signal, key } = call
+  const { sessionId, prompts, hasImage } = request
+  const ask = { sessionId, prompts, hasImage, keyId: key?.id }
 
   const openChosen = async (stale?: AutoChoice) => {
-    const choice = await state.autoChoices.choose(request, id, stale)
+    const choice = await state.autoChoices.choose(ask, id, stale)
     signal.throwIfAborted()
     const open = () => openRouted(state, ready, routeChosen(state, choice.model, ownPath), statuses, choice)
     return { choice, open }
@@ -205,7 +207,7 @@ async function openAuto(
 async function readRequest(state: PipelineState, call: ModelCall): Promise<Pick<ReadyCall, 'request' | 'source'>> {
   if ('turn' in call) return { request: requestOfTurn(call.turn, call.model), source: { turn: call.turn } }
   const { dialect, request } = await call.request()
-  const recalled = dialect.recall?.(request, state.memory, state.config().chat.strict)
+  const recalled = dialect.recall?.(request, state.memoryOf(call.key), state.config().chat.strict)
   return { request: recalled ?? request, source: { dialect } }
 }
 
@@ -282,7 +284,7 @@ async function openRouted(
       upstream,
       reader,
       seed: {
-        id: call.id,
+        id: state.randomId(),
         createdSeconds: nowSeconds(),
         nowSeconds,
         model: model.id,

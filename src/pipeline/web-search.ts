@@ -60,7 +60,7 @@ export function createWebSearch(
       const upstream = await askUpstream(state, target, request, { initiator: 'agent' })
       const frames = createSseDecoder()
       const decoder = dialect.createDecoder({
-        id: requestId,
+        id: state.randomId(),
         createdSeconds: 0,
         nowSeconds: () => 0,
         model: model.id,

@@ -1,4 +1,6 @@
 import { createLruMap } from '../cache/lru-map.ts'
+import { redactBody } from './redact-body.ts'
+import { replaceSpans, type FindSecrets, type Span } from './redact.ts'
 
 /** The credentials that this process has met. Their values are removed from text, whatever they look like. */
 export interface KnownSecrets {
@@ -8,13 +10,19 @@ export interface KnownSecrets {
   readonly hold: (holder: string, ...values: readonly (string | undefined)[]) => void
   /** Replaces each remembered value, encoded ones included, by `[redacted]`. */
   readonly redact: (text: string) => string
+  /**
+   * Returns the index from which the end of a text may be the beginning of a remembered value; the length of the text if it is
+   * none. Text that arrives in pieces can be redacted as a whole from there on. Finds no encoded values.
+   */
+  readonly beginsAt: (text: string) => number
+  /** As `redact`, for a whole body in JSON or an event stream. Also removes what is shaped like a credential. */
+  readonly redactBody: (text: string) => string
 }
 
 export type NoteSecrets = (...values: readonly (string | undefined)[]) => void
 
 export const noteNothing: NoteSecrets = () => {}
 
-const replacement = '[redacted]'
 /** Room for the few values in use and for those they replaced, which stay valid for a while. */
 const mostNoted = 64
 /** Shorter values occur in ordinary words. Characters. */
@@ -25,13 +33,18 @@ export function createKnownSecrets(): KnownSecrets {
   const held = new Map<string, readonly string[]>()
   const noted = createLruMap<true>({ maxEntries: mostNoted })
   /** Undefined: the values have changed since. */
-  let replace: ((text: string) => string) | undefined
+  let find: FindSecrets | undefined
 
   const note: NoteSecrets = (...values) => {
     for (const value of values.filter(isLongEnough)) {
-      if (noted.peek(value) === undefined) replace = undefined
+      if (noted.peek(value) === undefined) find = undefined
       noted.set(value, true)
     }
+  }
+
+  const findKnown: FindSecrets = (text) => {
+    find ??= createFinder([...held.values(), ...noted.keys()].flat().flatMap(encodedForms))
+    return find(text)
   }
 
   return {
@@ -39,12 +52,20 @@ export function createKnownSecrets(): KnownSecrets {
     hold(holder, ...values) {
       const before = held.get(holder) ?? []
       held.set(holder, values.filter(isLongEnough))
-      replace = undefined
+      find = undefined
       note(...before)
     },
-    redact(text) {
-      replace ??= createReplacer([...held.values(), ...noted.keys()].flat().flatMap(encodedForms))
-      return replace(text)
+    redact: (text) => replaceSpans(text, findKnown(text)),
+    redactBody: (text) => redactBody(text, findKnown),
+    beginsAt(text) {
+      let begin = text.length
+      for (const value of new Set([...held.values(), ...noted.keys()].flat())) {
+        const first = value.charAt(0)
+        let at = text.indexOf(first, Math.max(0, text.length - value.length + 1))
+        while (at !== -1 && at < begin && !value.startsWith(text.slice(at))) at = text.indexOf(first, at + 1)
+        if (at !== -1) begin = Math.min(begin, at)
+      }
+      return begin
     },
   }
 }
@@ -60,6 +81,21 @@ export function redactValues(
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, redact(value)]))
 }
 
+/**
+ * Redacts every string of a JSON value, but no name of a member. A replacement in the text of the JSON could break it, because
+ * a credential may contain quotes.
+ */
+export function redactStrings<Value>(value: Value, redact: (text: string) => string): Value {
+  const redactAny = (any: unknown): unknown => {
+    if (typeof any === 'string') return redact(any)
+    if (Array.isArray(any)) return any.map(redactAny)
+    if (typeof any !== 'object' || any === null) return any
+    return Object.fromEntries(Object.entries(any).map(([name, member]) => [name, redactAny(member)]))
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a JSON value keeps its form: only strings are replaced, by strings
+  return redactAny(value) as Value
+}
+
 function isLongEnough(value: string | undefined): value is string {
   return value !== undefined && value.length >= shortestSecret
 }
@@ -69,13 +105,13 @@ function isLongEnough(value: string | undefined): value is string {
  * needles) a log line of 2 KB takes 7 µs and a body of 2 MB 7 ms, where `replaceAll` for each needle takes 136 µs and
  * 48 ms, and one RegExp of all needles 14 MB of memory (Node 24.21).
  */
-function createReplacer(needles: Iterable<string>): (text: string) => string {
+function createFinder(needles: Iterable<string>): FindSecrets {
   const longestFirst = [...new Set(needles)].toSorted((a, b) => b.length - a.length)
   const byStart = Map.groupBy(longestFirst, (needle) => needle.slice(0, shortestSecret))
-  if (byStart.size === 0) return (text) => text
+  if (byStart.size === 0) return () => []
   const starts = new RegExp([...byStart.keys()].map(escapePattern).join('|'), 'g')
   return (text) => {
-    let replaced = ''
+    const found: Span[] = []
     let end = 0
     starts.lastIndex = 0
     for (let match = starts.exec(text); match !== null; match = starts.exec(text)) {
@@ -84,10 +120,11 @@ function createReplacer(needles: Iterable<string>): (text: string) => string {
       // Continue inside the match: overlapping needles are replaced together.
       starts.lastIndex = index + 1
       if (needle === undefined) continue
-      if (index >= end) replaced += text.slice(end, index) + replacement
+      const last = index < end ? found.pop() : undefined
       end = Math.max(end, index + needle.length)
+      found.push({ start: last?.start ?? index, end })
     }
-    return end === 0 ? text : replaced + text.slice(end)
+    return found
   }
 }
 

@@ -3,6 +3,35 @@ import { Fault } from '../errors.ts'
 
 const replacement = '[redacted]'
 
+/** A part of a text. */
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+export type FindSecrets = (text: string) => readonly Span[]
+
+/** A part of a text, and the text in its place; default `[redacted]`. */
+export interface Edit extends Span {
+  readonly text?: string
+}
+
+/** Replaces parts of a text. Parts that overlap are replaced together. */
+export function replaceSpans(text: string, edits: readonly Edit[]): string {
+  if (edits.length === 0) return text
+  const replaced: string[] = []
+  let end = 0
+  for (const edit of edits.toSorted((a, b) => a.start - b.start || textOf(b).length - textOf(a).length)) {
+    if (edit.start >= end) replaced.push(text.slice(end, edit.start), textOf(edit))
+    end = Math.max(end, edit.end)
+  }
+  return replaced.join('') + text.slice(end)
+}
+
+function textOf({ text = replacement }: Edit): string {
+  return text
+}
+
 /** A value up to where it ends in running text, JSON (also escaped JSON) or a URL. */
 const value = String.raw`[^\s"'\\<>,;&)}\]]+`
 
@@ -38,7 +67,7 @@ const patterns: readonly { readonly find: RegExp; readonly replaceWith: string }
     replaceWith: `$1$2${replacement}`,
   },
   // Credentials of a proxy or a base URL.
-  { find: /:\/\/[^\s/@"'\\]{1,300}@/g, replaceWith: `://${replacement}@` },
+  { find: /(?<=:\/\/)[^\s/@"'\\]{1,300}(?=@)/g, replaceWith: replacement },
 ]
 
 /** One cheap pass for a part of every shape. Nearly every log line has none and skips the shapes. */
@@ -63,6 +92,18 @@ export function redactText(text: string): string {
   let redacted = text
   for (const { find, replaceWith } of patterns) redacted = redacted.replaceAll(find, replaceWith)
   return redacted
+}
+
+/** The parts of a text that are shaped like a credential, as `redactText` replaces them. They may overlap. */
+export const findShapes: FindSecrets = (text) => {
+  if (!suspicious.test(text)) return []
+  return patterns.flatMap(({ find }) =>
+    [...text.matchAll(find)].map((match) => {
+      // What the groups match stays.
+      const kept = match.slice(1).reduce((length, group: string | undefined) => length + (group?.length ?? 0), 0)
+      return { start: match.index + kept, end: match.index + match[0].length }
+    }),
+  )
 }
 
 /** Field names whose value is never logged, in lower case with separators removed. */

@@ -1,4 +1,4 @@
-import { isObject, isTooDeep } from '../json/json.ts'
+import { isObject, parseCallerJson } from '../json/json.ts'
 import type { JsonObject } from '../json/json.ts'
 import type { ToolFailure } from '../workspace/tool-error.ts'
 
@@ -49,13 +49,9 @@ export const codes = {
 const maxBatch = 1000
 
 export function parseMessage(text: string): Message {
-  if (isTooDeep(text)) return refused(codes.parseError, 'The JSON is nested too deeply.')
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return refused(codes.parseError, 'The message is not valid JSON.')
-  }
+  const parsed = parseCallerJson(text)
+  if (!parsed.ok) return refused(codes.parseError, `The message cannot be read: ${parsed.problem}.`)
+  const { value } = parsed
   if (!Array.isArray(value)) return { isBatch: false, items: [toItem(value)] }
   if (value.length === 0) return refused(codes.invalidRequest, 'The batch is empty.')
   if (value.length > maxBatch) return refused(codes.invalidRequest, `The batch has more than ${maxBatch} requests.`)

@@ -1,7 +1,10 @@
 import { Fault, retryAfterOf } from '../errors.ts'
+import type { BeginWork } from '../http/engine-memory.ts'
 import { isFilled, isObject } from '../json/json.ts'
 import type { JsonObject } from '../json/json.ts'
 import type { Logger } from '../logging/logger.ts'
+import { ordinaryResultBytes } from '../tools/result-budget.ts'
+import type { AnswerQueue, AnswerRoom, CallRoom } from '../tools/result-budget.ts'
 import type { Session } from '../tools/session.ts'
 import type { Workspaces } from '../sessions/workspaces.ts'
 import type { ToolProgress } from '../tools/tool.ts'
@@ -17,12 +20,20 @@ export interface PeerDeps {
   readonly sessionName: string | undefined
   /** For the audit line, e.g. `rpc:local`. */
   readonly caller: string
+  /** The id of the caller's key. */
+  readonly ownerId: string | undefined
   /**
    * Counts one call.
    * @throws Fault `rate_limited`
    */
   readonly admit: (signal: AbortSignal) => Promise<void>
-  readonly send: (text: string) => void
+  readonly beginWork: BeginWork
+  /** The answers that wait to be read. */
+  readonly queue: AnswerQueue
+  /** @param onSent called when the client has read the text or has left */
+  readonly send: (text: string, onSent?: () => void) => void
+  /** Receives no messages while held. */
+  readonly hold: (isHeld: boolean) => void
   readonly log: Logger
 }
 
@@ -37,6 +48,12 @@ export interface Peer {
 
 /** Requests of one connection in progress. */
 const maxInProgress = 100
+
+/** While the messages whose requests are in progress have more characters than this, no other message is received. */
+const maxHeldLength = 4 * 1024 * 1024
+
+/** A result takes its size as a value and as the text of the answer. */
+const reserveFactor = 2
 
 /** An error that is no tool's. */
 class Refusal extends Error {
@@ -55,23 +72,42 @@ interface Running {
   readonly id: Id | undefined
 }
 
+interface CallParts {
+  readonly signal: AbortSignal
+  readonly progress: (part: ToolProgress) => void
+  readonly reserve: CallRoom['reserve']
+}
+
 export function createPeer(deps: PeerDeps): Peer {
-  const { workspaces, sessionName, caller, admit, send, log } = deps
+  const { workspaces, sessionName, caller, admit, beginWork, queue, send, hold, log } = deps
   const running = new Set<Running>()
+  let heldLength = 0
   let drained: PromiseWithResolvers<void> | undefined
 
   async function answerMessage(text: string): Promise<void> {
+    const endWork = beginWork()
+    const room = queue.open()
+    const { length } = text
+    holdMore(length)
     const { isBatch, items } = parseMessage(text)
     const started: Running[] = []
-    const answers = await Promise.all(items.map((item) => answerItem(item, started)))
+    const answers = await Promise.all(items.map((item) => answerItem(item, started, room)))
     const texts = answers.filter((answer) => answer !== undefined)
-    if (texts.length > 0) send(isBatch ? `[${texts.join(',')}]` : texts.join(''))
+    if (texts.length > 0) send(isBatch ? `[${texts.join(',')}]` : texts.join(''), room.free)
+    else room.free()
     for (const each of started) running.delete(each)
     if (running.size === 0) drained?.resolve()
+    holdMore(-length)
+    endWork()
+  }
+
+  function holdMore(length: number): void {
+    heldLength += length
+    hold(heldLength > maxHeldLength)
   }
 
   /** The answer's text; undefined if there is none. */
-  async function answerItem(item: Item, started: Running[]): Promise<string | undefined> {
+  async function answerItem(item: Item, started: Running[], room: AnswerRoom): Promise<string | undefined> {
     if (!item.ok) return errorText(item.id, item.error)
     const { request } = item
     const { id } = request
@@ -85,8 +121,10 @@ export function createPeer(deps: PeerDeps): Peer {
     const { signal } = own.controller
     let isEnded = false
     const progress = (part: ToolProgress): void => {
-      if (!isEnded && isNamed(id)) send(notificationText('$/progress', { id, ...part }))
+      // A client that reads nothing misses progress; the result repeats it.
+      if (!isEnded && isNamed(id) && !queue.isFull()) send(notificationText('$/progress', { id, ...part }))
     }
+    const memory = room.call()
     try {
       if (drained !== undefined) throw new Fault({ kind: 'shutting_down' })
       if (running.size >= maxInProgress) {
@@ -95,9 +133,12 @@ export function createPeer(deps: PeerDeps): Peer {
       }
       running.add(own)
       started.push(own)
-      const result = await call(request, signal, progress)
-      return id === undefined ? undefined : resultText(id, result)
+      const result = await call(request, { signal, progress, reserve: memory.reserve })
+      const answer = id === undefined ? undefined : resultText(id, result)
+      memory.built(answer === undefined ? 0 : Buffer.byteLength(answer))
+      return answer
     } catch (thrown) {
+      memory.built(0)
       const error = toRpcError(thrown, signal)
       return id === undefined ? undefined : errorText(id, error)
     } finally {
@@ -116,11 +157,7 @@ export function createPeer(deps: PeerDeps): Peer {
     return id === undefined ? undefined : resultText(id, null)
   }
 
-  async function call(
-    { method, params = {} }: Request,
-    signal: AbortSignal,
-    progress: (part: ToolProgress) => void,
-  ): Promise<unknown> {
+  async function call({ method, params = {} }: Request, { signal, progress, reserve }: CallParts): Promise<unknown> {
     if (!isObject(params)) throw invalidParams('', '"params" must be an object with named parameters.')
     const { session: named = sessionName, ...args } = params
     const open = workspaces()
@@ -133,7 +170,16 @@ export function createPeer(deps: PeerDeps): Peer {
       throw new Refusal(codes.methodNotFound, `There is no method "${method}".`)
     }
     await admit(signal)
-    return await open.tools.call({ session, ...asked, signal, caller, progress })
+    await reserve(ordinaryResultBytes, signal)
+    return await open.tools.call({
+      session,
+      ...asked,
+      signal,
+      caller,
+      ownerId: deps.ownerId,
+      progress,
+      reserve: (bytes, stopped) => reserve(bytes * reserveFactor, stopped),
+    })
   }
 
   function toRpcError(thrown: unknown, signal: AbortSignal): RpcError {

@@ -3,8 +3,10 @@ import type { FastifyInstance } from 'fastify'
 import type { ServerResponse } from 'node:http'
 import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
+import type { BeginWork } from '../http/engine-memory.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { Workspaces } from '../sessions/workspaces.ts'
+import type { ResultBudget } from '../tools/result-budget.ts'
 import type { Connection } from '../websocket/connection.ts'
 import type { Handshakes } from '../websocket/handshakes.ts'
 import { keysInSubprotocols, offeredSubprotocols, subprotocol } from '../websocket/subprotocol.ts'
@@ -22,6 +24,9 @@ export interface RpcRouteDeps {
    * @throws Fault `rate_limited`
    */
   readonly admit: (source: CallSource, signal: AbortSignal) => Promise<void>
+  readonly beginWork: BeginWork
+  readonly budget: ResultBudget
+  readonly unreadMs: number
   /** Between two pings of a connection. Ms. */
   readonly pingMs: number
   /** Removes known credentials from what is sent. */
@@ -54,7 +59,7 @@ const cancelledMs = 1000
 
 /** `GET /rpc`: JSON-RPC over WebSocket, while a workspace is configured and `rpc.enabled` is on. */
 export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): RpcRoute {
-  const { config, workspaces, handshakes, admit, pingMs, redact, log } = deps
+  const { config, workspaces, handshakes, admit, beginWork, budget, unreadMs, pingMs, redact, log } = deps
   const open = new Set<Open>()
   let isClosing = false
 
@@ -79,7 +84,12 @@ export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): 
         throw new Fault({ kind: 'invalid_request', path: '', detail: 'connect to /rpc with a WebSocket client' })
       }
       reply.hijack()
-      const limits = { maxMessageBytes: config().server.bodyLimitMb * 1024 * 1024, maxQueuedBytes, pingMs }
+      const limits = {
+        maxMessageBytes: config().server.bodyLimitMb * 1024 * 1024,
+        maxQueuedBytes,
+        unread: { limitMs: unreadMs, isScarce: budget.isScarce },
+        pingMs,
+      }
       const source: CallSource = { caller, address: raw.socket.remoteAddress }
       const name = `rpc:${caller.key?.name ?? 'local'}`
       const sessionName = [request.query.session].flat().at(-1)
@@ -88,8 +98,12 @@ export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): 
           workspaces,
           sessionName,
           caller: name,
+          ownerId: caller.key?.id,
           admit: (signal) => admit(source, signal),
-          send: (text) => connection.send(redact(text)),
+          beginWork,
+          queue: budget.openQueue(),
+          send: (text, onSent) => connection.send(redact(text), onSent),
+          hold: connection.hold,
           log,
         })
         const opened: Open = { connection, peer, response: reply.raw, caller, closed: Promise.withResolvers() }

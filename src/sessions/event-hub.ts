@@ -1,6 +1,7 @@
 import { deflateRawSync, constants } from 'node:zlib'
-import type { SessionEvent } from './session-event.ts'
-import type { EventRow } from './session-store.ts'
+import { redactStrings } from '../redaction/known-secrets.ts'
+import { everyone, type SessionEvent } from './session-event.ts'
+import type { EventFilter, EventRow } from './session-store.ts'
 
 /** Server-sent events as bytes, encoded and compressed at most once for all listeners. */
 export interface Payload {
@@ -22,7 +23,7 @@ export interface EventHubDeps {
   /** Returns false if the events could not be stored. */
   readonly save: (events: readonly EventRow[]) => boolean
   /** Returns the next stored events after this id, at most `limit`, or undefined if they cannot be read. Empty only at the end. */
-  readonly read: (after: number, session: string | undefined, limit: number) => readonly EventRow[] | undefined
+  readonly read: (after: number, filter: EventFilter, limit: number) => readonly EventRow[] | undefined
   /** Events up to this id may have been deleted. */
   readonly prunedTo: () => number
   /** The id of the first event of this process. */
@@ -31,25 +32,25 @@ export interface EventHubDeps {
   readonly now: () => number
   /** Returns a function that cancels the timer. Must not keep the process alive. */
   readonly setTimer: (run: () => void, delayMs: number) => () => void
+  /** Removes known credentials from a text. */
+  readonly redact: (text: string) => string
 }
 
 /** Sends the events of sessions to listeners in order. Listeners can resume after an event id. */
 export interface EventHub {
-  readonly publish: (sessionId: string, event: SessionEvent) => void
+  /** @param owner who may see the event: the id of a key, null for the owner of the daemon alone, or `everyone` */
+  readonly publish: (sessionId: string, owner: string | null, event: SessionEvent) => void
   /** Stores and sends the published events now. */
   readonly flush: () => void
   /** Does the same soon, together with the events until then. */
   readonly flushSoon: () => void
   /**
-   * @param options `session` selects the events of one session. `after` also sends the events since that id; a `gap` event
-   * replaces deleted ones.
+   * @param options `session` selects the events of one session, `viewer` those that this key may see. `after` also sends the
+   * events since that id; a `gap` event replaces deleted ones.
    */
-  readonly listen: (
-    sink: Sink,
-    options: { readonly session?: string | undefined; readonly after?: number | undefined },
-  ) => Listening
-  /** Removes the events of a session from memory. */
-  readonly forget: (sessionId: string) => void
+  readonly listen: (sink: Sink, options: EventFilter & { readonly after?: number | undefined }) => Listening
+  /** Removes the events of a session from memory. @param viewer the key whose events are removed; undefined: all */
+  readonly forget: (sessionId: string, viewer: string | undefined) => void
   /** The id of the newest event; undefined before the first. */
   readonly newest: () => number | undefined
   /** Stores and sends the published events, and cancels the timers. */
@@ -81,7 +82,7 @@ const pageLength = 64 * 1024
 
 interface Listener {
   readonly sink: Sink
-  readonly session: string | undefined
+  readonly filter: EventFilter
   /** Id of the last event that was sent or skipped. */
   cursor: number
   /** Whether the listener reads pages until it has caught up; `send` skips it meanwhile. */
@@ -91,12 +92,13 @@ interface Listener {
 interface Gathered {
   readonly id: number
   readonly session: string
+  readonly owner: string | null
   readonly timeMs: number
   event: SessionEvent
 }
 
 export function createEventHub(deps: EventHubDeps): EventHub {
-  const { save, read, prunedTo, now, setTimer } = deps
+  const { save, read, prunedTo, now, setTimer, redact } = deps
   const listeners = new Set<Listener>()
   let gathered: Gathered[] = []
   let gatheredLength = 0
@@ -170,16 +172,17 @@ export function createEventHub(deps: EventHubDeps): EventHub {
   }
 
   function send(rows: readonly EventRow[]): void {
-    const payloads = new Map<string | undefined, Payload | undefined>()
+    const payloads = new Map<string, Payload | undefined>()
     const last = rows.at(-1)?.id ?? 0
     for (const listener of listeners) {
       if (listener.isBehind) continue
-      const { session, sink } = listener
-      if (!payloads.has(session)) {
-        const own = session === undefined ? rows : rows.filter((row) => row.session === session)
-        payloads.set(session, own.length === 0 ? undefined : toPayload(own.map(toText).join('')))
+      const { filter, sink } = listener
+      const key = `${filter.viewer ?? ''} ${filter.session ?? ''}`
+      if (!payloads.has(key)) {
+        const own = rows.filter((row) => isSelected(row, filter))
+        payloads.set(key, own.length === 0 ? undefined : toPayload(own.map((row) => toText(row, redact)).join('')))
       }
-      const payload = payloads.get(session)
+      const payload = payloads.get(key)
       listener.cursor = last
       if (payload !== undefined) listener.isBehind = !sink(payload)
     }
@@ -194,21 +197,21 @@ export function createEventHub(deps: EventHubDeps): EventHub {
   }
 
   /** Returns the next events of a listener, from memory if possible. `last` is the id up to which the page has all events. */
-  function page({ cursor, session }: Listener): { readonly text: string; readonly last: number } {
+  function page({ cursor, filter }: Listener): { readonly text: string; readonly last: number } {
     const gap = gapAfter(cursor)
     if (gap !== undefined) return { text: toGap(gap), last: gap.to }
     // A page ends before lost events, so that the next one begins with their `gap`.
     const end = lost !== undefined && cursor < lost.from ? lost.from - 1 : newestId()
     const firstKept = kept[0]?.id ?? newestId() + 1
     const isInMemory = firstKept <= cursor + 1
-    const rows = isInMemory ? kept.slice(indexAfter(cursor)) : read(cursor, session, pageEvents)
+    const rows = isInMemory ? kept.slice(indexAfter(cursor)) : read(cursor, filter, pageEvents)
     if (rows === undefined) return { text: toGap({ from: cursor + 1, to: firstKept - 1 }), last: firstKept - 1 }
     let text = ''
     let last = cursor
     for (const row of rows) {
       if (row.id > end) break
       if (text.length > pageLength) return { text, last }
-      if (session === undefined || row.session === session) text += toText(row)
+      if (isSelected(row, filter)) text += toText(row, redact)
       last = row.id
     }
     if (isInMemory) return { text, last: end }
@@ -232,13 +235,13 @@ export function createEventHub(deps: EventHubDeps): EventHub {
   }
 
   return {
-    publish(sessionId, event) {
+    publish(sessionId, owner, event) {
       const last = gathered.at(-1)
-      const merged = last?.session === sessionId ? mergeFragments(last.event, event) : undefined
+      const merged = last?.session === sessionId && last.owner === owner ? mergeFragments(last.event, event) : undefined
       if (last !== undefined && merged !== undefined) last.event = merged
       else {
         lastId = newestId() + 1
-        gathered.push({ id: lastId, session: sessionId, timeMs: now(), event })
+        gathered.push({ id: lastId, session: sessionId, owner, timeMs: now(), event })
       }
       gatheredLength += event.type === 'fragment' ? event.text.length : 1024
       if (gatheredLength > maxGathered) flush()
@@ -246,10 +249,10 @@ export function createEventHub(deps: EventHubDeps): EventHub {
     },
     flush,
     flushSoon: gather,
-    listen(sink, { session, after }) {
+    listen(sink, { after, ...filter }) {
       flush()
       const newest = newestId()
-      const listener: Listener = { sink, session, cursor: Math.min(after ?? newest, newest), isBehind: true }
+      const listener: Listener = { sink, filter, cursor: Math.min(after ?? newest, newest), isBehind: true }
       listeners.add(listener)
       // With this id, a client that loses its connection before the first event can resume too.
       if (sink(toPayload(`retry: 2000\nid: ${listener.cursor}\n\n`))) catchUp(listener)
@@ -261,14 +264,16 @@ export function createEventHub(deps: EventHubDeps): EventHub {
         end: () => listeners.delete(listener),
       }
     },
-    forget(sessionId) {
-      kept = kept.filter(({ session }) => session !== sessionId)
+    forget(sessionId, viewer) {
+      kept = kept.filter(({ session, owner }) => session !== sessionId || (viewer !== undefined && owner !== viewer))
       keptSum = 0
       for (const { data } of kept) keptSum += data.length
     },
     newest: () => lastId,
     close() {
       flush()
+      // If the last events could not be stored, an event reports that and waits for the next flush.
+      endGather?.()
       endRetry?.()
       endHeartbeat?.()
       listeners.clear()
@@ -276,18 +281,29 @@ export function createEventHub(deps: EventHubDeps): EventHub {
   }
 }
 
-function toRow({ id, session, timeMs, event }: Gathered): EventRow {
+function isSelected({ session, owner }: EventRow, filter: EventFilter): boolean {
+  if (filter.session !== undefined && session !== filter.session) return false
+  return filter.viewer === undefined || owner === filter.viewer || owner === everyone
+}
+
+function toRow({ id, session, owner, timeMs, event }: Gathered): EventRow {
   const { type, ...rest } = event
   const data = JSON.stringify({ ...rest, sessionId: session, time: new Date(timeMs).toISOString() })
-  return { id, session, type, timeMs, data }
+  return { id, session, owner, type, timeMs, data }
 }
 
 function toGap(gap: { readonly from: number; readonly to: number }): string {
   return `id: ${gap.to}\nevent: gap\ndata: ${JSON.stringify(gap)}\n\n`
 }
 
-function toText({ id, type, data }: EventRow): string {
-  return `id: ${id}\nevent: ${type}\ndata: ${data}\n\n`
+function toText({ id, type, data }: EventRow, redact: (text: string) => string): string {
+  return `id: ${id}\nevent: ${type}\ndata: ${redactData(type, data, redact)}\n\n`
+}
+
+/** Keeps what a caller has sent: an answer that differs would tell which texts are credentials. */
+function redactData(type: string, data: string, redact: (text: string) => string): string {
+  if (type === 'inbound' || redact(data) === data) return data
+  return JSON.stringify(redactStrings(JSON.parse(data), redact))
 }
 
 function toPayload(text: string): Payload {

@@ -14,7 +14,7 @@ export interface InterruptedRunsDeps {
   ) => Promise<readonly FileChange[] | undefined>
   readonly saveRun: (run: RunRow) => void
   readonly savePart: (run: string, part: Part) => void
-  readonly publish: (sessionId: string, event: RunEvent) => void
+  readonly publish: (sessionId: string, owner: string | null, event: RunEvent) => void
   /** Ms since epoch. */
   readonly now: () => number
 }
@@ -46,7 +46,7 @@ export async function endInterruptedRuns(rows: readonly RunRow[], deps: Interrup
       ...parts.map((part) => (typeof part.data['step'] === 'number' ? part.data['step'] : 0)),
     )
     deps.saveRun({ ...row, state: 'ended', endedMs: deps.now(), data: JSON.stringify({ ...data, step, end }) })
-    deps.publish(row.session, toDone(row.id, step, end))
+    deps.publish(row.session, row.owner, toDone(row.id, step, end))
   }
 }
 

@@ -25,8 +25,11 @@ export interface OldRows {
   /** Deletes some rows beyond the limits. Returns whether there may be more. */
   readonly prune: (limits: KeepLimits) => boolean
   readonly newest: () => NewestRows
-  /** Deletes some rows of a session up to `newest`. Returns whether there may be more. */
-  readonly forget: (session: string, newest: NewestRows) => boolean
+  /**
+   * Deletes some rows of a session up to `newest`. Returns whether there may be more.
+   * @param viewer the key whose rows are deleted; undefined: all rows
+   */
+  readonly forget: (session: string, newest: NewestRows, viewer: string | undefined) => boolean
 }
 
 /** Maximum of one call. Bytes count because `secure_delete` overwrites deleted pages, which takes most of the time. */
@@ -183,20 +186,23 @@ export function createOldRows(
       event: numberOf('SELECT max(id) AS value FROM events') ?? 0,
       entry: numberOf('SELECT max(id) AS value FROM entries') ?? 0,
     }),
-    forget: (session, newest) =>
+    forget: (session, newest, viewer) =>
       deleteSome((budget) => {
+        const ofViewer = viewer === undefined ? '' : 'AND owner = ?'
+        const viewers = viewer === undefined ? [] : [viewer]
         const runs = all(
           z.object({ id: z.string() }),
-          'SELECT id FROM runs WHERE session = ? AND seq <= ? ORDER BY seq LIMIT ?',
+          `SELECT id FROM runs WHERE session = ? ${ofViewer} AND seq <= ? ORDER BY seq LIMIT ?`,
           session,
+          ...viewers,
           newest.run,
           rowsAtOnce,
         )
         for (const { id } of runs) if (!isSpent(budget)) deleteRun(budget, id)
         for (const [table, last] of [['events', newest.event] as const, ['entries', newest.entry] as const]) {
           if (isSpent(budget)) return
-          const sql = `SELECT id AS key, time_ms AS timeMs, octet_length(data) AS size FROM ${table} WHERE session = ? AND id <= ? ORDER BY id LIMIT ?`
-          deleteFirst(budget, table, all(sizedRow, sql, session, last, rowsAtOnce))
+          const sql = `SELECT id AS key, time_ms AS timeMs, octet_length(data) AS size FROM ${table} WHERE session = ? ${ofViewer} AND id <= ? ORDER BY id LIMIT ?`
+          deleteFirst(budget, table, all(sizedRow, sql, session, ...viewers, last, rowsAtOnce))
         }
       }),
   }

@@ -3,13 +3,15 @@ import type { AgentDeps } from '../agent/run-agent.ts'
 import { inMemory } from '../sqlite/database.ts'
 import type { OpenWorkspaces, WorkspacesDeps } from './open-workspaces.ts'
 import { openWorkspaces } from './open-workspaces.ts'
-import { openSessions } from './open-sessions.ts'
+import { openSessions, type SessionsDeps } from './open-sessions.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface CompanionDeps
   extends WorkspacesDeps, Pick<AgentDeps, 'runTurn' | 'modelFacts' | 'setTimer' | 'randomId'> {
   /** If false, messages and runs are in memory only. `if-free` does the same while another process has the file. */
   readonly keepsSessions: boolean | 'if-free'
+  /** The credentials that answers do not contain. */
+  readonly secrets: SessionsDeps['secrets']
   /** Returns the model for messages without one, if the configuration names none either. */
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
 }
@@ -29,7 +31,10 @@ function monotonicMs(): number {
 export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
   const { config, dataDir, keepsSessions, log, runTurn, modelFacts, setTimer, randomId, defaultModel } = deps
   let sessions: Sessions | undefined
-  const workspaces = await openWorkspaces({ ...deps, record: (id, line) => sessions?.recordCall(id, line) })
+  const workspaces = await openWorkspaces({
+    ...deps,
+    record: (id, line, ownerId) => sessions?.recordCall(id, line, ownerId),
+  })
   const opened = (sessions = openSessions({
     config,
     workspaces,
@@ -46,6 +51,7 @@ export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
     now: Date.now,
     monotonicMs,
     setTimer,
+    secrets: deps.secrets,
     log,
   }))
   return {

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import type { AgentOutcome, AgentTask, FileChange } from '../agent/agent-task.ts'
 import type { Config } from '../config/schema.ts'
 import type { Logger } from '../logging/logger.ts'
+import { mayDecide, maySee, type Caller } from '../config/caller.ts'
+import { redactStrings, type KnownSecrets } from '../redaction/known-secrets.ts'
 import { DatabaseError } from '../sqlite/database.ts'
 import { createCheckpoints } from './create-checkpoints.ts'
 import { createEventHub } from './event-hub.ts'
@@ -12,6 +14,7 @@ import { reportMessage, reportRun, type Part } from './run-record.ts'
 import { createRuns, refused } from './runs.ts'
 import { createSessionFile } from './session-file.ts'
 import { toolCallStream } from './old-rows.ts'
+import { everyone } from './session-event.ts'
 import type { EntryRow, ItemsRow, RunRow, SessionStore } from './session-store.ts'
 import { createSessionWriter } from './session-writer.ts'
 import type { Sessions } from './sessions.ts'
@@ -40,6 +43,7 @@ export interface SessionsDeps {
   readonly monotonicMs: () => number
   /** Returns a function that cancels the timer. Must not keep the process alive. */
   readonly setTimer: (run: () => void, delayMs: number) => () => void
+  readonly secrets: Pick<KnownSecrets, 'redact' | 'beginsAt'>
   readonly log: Logger
 }
 
@@ -61,7 +65,7 @@ const dayMs = 24 * 60 * 60 * 1000
 
 /** Creates the messages, runs and events of the open workspaces. Opens the file only when it stores or reads something. */
 export function openSessions(deps: SessionsDeps): Sessions {
-  const { config, workspaces, now, monotonicMs, setTimer, log } = deps
+  const { config, workspaces, now, monotonicMs, setTimer, secrets, log } = deps
   const openedAt = { ms: now(), monotonicMs: monotonicMs() }
   let endPrune: (() => void) | undefined
   let entryCount = 0
@@ -83,12 +87,14 @@ export function openSessions(deps: SessionsDeps): Sessions {
       if (isStored && file.isOpen()) checkpoints.consider()
       return isStored
     },
-    read: (after, session, limit) => attempt((store) => store.eventsAfter(after, session, limit)),
+    read: (after, filter, limit) => attempt((store) => store.eventsAfter(after, filter, limit)),
     prunedTo: () => attempt((store) => store.prunedTo()) ?? 0,
     // The time is larger than each id of an earlier process, also if that could not store its last events or had another file.
-    firstId: () => Math.max(use((store) => store.lastEventId()) + 1, now()),
+    // Events need ids also while nothing can use the file: one of them reports that failure.
+    firstId: () => Math.max((attempt((store) => store.lastEventId()) ?? 0) + 1, now()),
     now,
     setTimer,
+    redact: secrets.redact,
   })
   const runs = createRuns({
     config,
@@ -101,10 +107,11 @@ export function openSessions(deps: SessionsDeps): Sessions {
     saveRun,
     savePart,
     storeTexts,
-    saveItems(session, run, items) {
-      writer.put(`items/${run}`, items.length, (store) => store.putItems(session, run, items))
+    saveItems(run, items) {
+      writer.put(`items/${run.id}`, items.length, (store) => store.putItems(run, items))
     },
     randomId: deps.randomId,
+    beginsAt: secrets.beginsAt,
     now,
     log,
   })
@@ -186,7 +193,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
 
   function emitFailure({ problem, message }: DatabaseError): void {
     const event = { type: 'error', code: problem === 'full' ? 'disk_full' : 'sessions_not_stored', message } as const
-    for (const { id } of workspaces.sessions()) hub.publish(id, event)
+    for (const { id } of workspaces.sessions()) hub.publish(id, everyone, event)
   }
 
   function prune(): void {
@@ -239,14 +246,14 @@ export function openSessions(deps: SessionsDeps): Sessions {
   }
 
   /** Reads the runs one by one and pauses regularly, because reading blocks the event loop. */
-  async function earlierItems(sessionId: string): Promise<AgentTask['history']> {
+  async function earlierItems(sessionId: string, owner: string | null): Promise<AgentTask['history']> {
     hub.flush()
     const runsOfItems: AgentTask['history'][] = []
     let before = Number.MAX_SAFE_INTEGER
     let length = 0
     let lengthAtOnce = 0
     for (;;) {
-      const found = use((store) => store.itemsBefore(sessionId, before))
+      const found = use((store) => store.itemsBefore(sessionId, owner, before))
       // The newest run does not count, because an attached image is long as text but has few tokens.
       if (runsOfItems.length > 0) length += found?.size ?? 0
       if (found === undefined || length > maxHistory) return runsOfItems.toReversed().flat()
@@ -259,86 +266,106 @@ export function openSessions(deps: SessionsDeps): Sessions {
     }
   }
 
+  /** Keeps what the caller has sent: an answer that differs would tell which texts are credentials. */
+  function redacted<Report extends { readonly text: string; readonly attachments?: unknown }>(report: Report): Report {
+    const { text, attachments } = report
+    return { ...redactStrings(report, secrets.redact), text, ...(attachments !== undefined && { attachments }) }
+  }
+
   let known = new Map(workspaces.sessions().map(({ id, name }) => [id, name]))
   const endOnChange = workspaces.onChange(() => {
     const before = known
     known = new Map(workspaces.sessions().map(({ id, name }) => [id, name]))
     // As long as the file is closed, there is neither a listener nor a record.
     if (!file.isOpen()) return
-    for (const [id, name] of before) if (!known.has(id)) hub.publish(id, { type: 'lifecycle', state: 'removed', name })
-    for (const [id, name] of known) if (!before.has(id)) hub.publish(id, { type: 'lifecycle', state: 'added', name })
+    for (const [id, name] of before)
+      if (!known.has(id)) hub.publish(id, everyone, { type: 'lifecycle', state: 'removed', name })
+    for (const [id, name] of known)
+      if (!before.has(id)) hub.publish(id, everyone, { type: 'lifecycle', state: 'added', name })
   })
 
   return {
     start(message) {
       use(() => {})
       const id = runs.start(message)
-      if (file.isReplaced()) hub.publish(message.sessionId, notKept)
+      if (file.isReplaced()) hub.publish(message.sessionId, message.key?.id ?? null, notKept)
       hub.flush()
       return id
     },
-    cancel(id) {
+    cancel(id, caller) {
+      const row = runs.find(id)?.row ?? read((store) => store.run(id))
+      if (row === undefined || !isSeen(row, caller)) throw refused('run_not_found')
       const state = runs.cancel(id, 'The run was cancelled.')
       if (state !== undefined) return state
-      throw refused(read((store) => store.run(id)) === undefined ? 'run_not_found' : 'run_ended')
+      throw refused('run_ended')
     },
-    decide(approvalId, decision) {
+    decide(approvalId, decision, caller) {
+      const row = runs.findWaiting(approvalId) ?? read((store) => runOfApproval(store, approvalId))
+      if (row === undefined || !isSeen(row, caller)) throw refused('approval_not_found')
+      if (!mayDecide(caller, row.owner ?? undefined)) throw refused('owner_required')
       const decided = runs.decide(approvalId, decision)
       if (decided !== undefined) return decided
-      const part = read((store) => store.approval(approvalId))
-      throw refused(part === undefined ? 'approval_not_found' : 'approval_decided')
+      throw refused('approval_decided')
     },
-    async run(id) {
+    async run(id, caller) {
       await waitForTakeover()
       const running = runs.find(id)
-      if (running !== undefined) return reportRun(running.row, running.data, running.parts)
-      const row = read((store) => store.run(id))
-      const data = row && parseRunData(row)
-      if (row === undefined || data === undefined) throw refused('run_not_found')
-      return reportRun(
-        row,
-        data,
-        use((store) => store.partsOf(id)).flatMap((part) => parsePart(part) ?? []),
-      )
+      const row = running?.row ?? read((store) => store.run(id))
+      if (row === undefined || !isSeen(row, caller)) throw refused('run_not_found')
+      if (running !== undefined) return redacted(reportRun(row, running.data, running.parts))
+      const data = parseRunData(row)
+      if (data === undefined) throw refused('run_not_found')
+      const parts = use((store) => store.partsOf(id)).flatMap((part) => parsePart(part) ?? [])
+      return redacted(reportRun(row, data, parts))
     },
-    async messages(sessionId, page) {
+    async messages(sessionId, page, { key }) {
       await waitForTakeover()
-      return read((store) => store.runsOf(sessionId, page)).flatMap((row) => {
+      return read((store) => store.runsOf(sessionId, page, key?.id)).flatMap((row) => {
         const data = parseRunData(row)
-        return data === undefined ? [] : [reportMessage(row, data)]
+        return data === undefined ? [] : [redacted(reportMessage(row, data))]
       })
     },
     openRuns: runs.open,
-    async forget(sessionId) {
-      if (runs.open(sessionId).length > 0) throw refused('run_in_progress')
+    async forget(sessionId, caller) {
+      const viewer = caller.key?.id
+      if (!mayDecide(caller, viewer)) throw refused('owner_required')
+      if (runs.open(sessionId, caller).length > 0) throw refused('run_in_progress')
       const newest = read((store) => store.newest())
-      hub.forget(sessionId)
-      while (use((store) => store.forget(sessionId, newest))) await new Promise(setImmediate)
+      hub.forget(sessionId, viewer)
+      while (use((store) => store.forget(sessionId, newest, viewer))) await new Promise(setImmediate)
       await checkpoints.run()
       use((store) => store.emptyLog())
     },
-    streams: (sessionId) =>
-      read((store) => store.streamsOf(sessionId)).map(({ name, entries, lastMs }) => ({
+    streams: (sessionId, { key }) =>
+      read((store) => store.streamsOf(sessionId, key?.id)).map(({ name, entries, lastMs }) => ({
         name,
         entries,
         lastTime: new Date(lastMs).toISOString(),
       })),
-    entries: (sessionId, stream, page) => read((store) => store.entriesOf(sessionId, stream, page)).map(reportEntry),
-    listen(sink, options) {
+    entries: (sessionId, stream, page, { key }) =>
+      read((store) => store.entriesOf(sessionId, stream, page, key?.id))
+        .map(reportEntry)
+        .map((entry) => redactStrings(entry, secrets.redact)),
+    listen(sink, { session, after, caller }) {
       use(() => {})
-      return hub.listen(sink, options)
+      return hub.listen(sink, { session, after, viewer: caller.key?.id })
     },
     push(given) {
       use(() => {})
       push(given)
     },
-    recordCall: (session, line) =>
-      saveEntry({ session, stream: toolCallStream, timeMs: now(), data: JSON.stringify(line) }),
+    recordCall(session, line, ownerId) {
+      const data = JSON.stringify(line)
+      saveEntry({ session, owner: ownerId ?? null, stream: toolCallStream, timeMs: now(), data })
+    },
     lifecycle: runs.onLifecycle,
     async stop(graceMs) {
       endOnChange()
-      if (!file.isOpen()) return
-      for (const { id, name } of workspaces.sessions()) hub.publish(id, { type: 'lifecycle', state: 'shutdown', name })
+      if (file.isOpen()) {
+        for (const { id, name } of workspaces.sessions())
+          hub.publish(id, everyone, { type: 'lifecycle', state: 'shutdown', name })
+      }
+      // The file may have become unusable during a run.
       await runs.stop(graceMs)
       hub.flush()
     },
@@ -348,6 +375,15 @@ export function openSessions(deps: SessionsDeps): Sessions {
       file.close()
     },
   }
+}
+
+function isSeen({ owner }: Pick<RunRow, 'owner'>, caller: Caller): boolean {
+  return maySee(caller, owner ?? undefined)
+}
+
+function runOfApproval(store: SessionStore, approvalId: string): RunRow | undefined {
+  const part = store.approval(approvalId)
+  return part && store.run(part.run)
 }
 
 const notKept = {

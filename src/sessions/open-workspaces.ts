@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { basename, join } from 'node:path'
+import type { OwnPaths } from '../config/paths.ts'
 import type { Config } from '../config/schema.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { FileChange } from '../agent/agent-task.ts'
@@ -7,12 +8,14 @@ import { createCodeTools } from '../tools/code-tools.ts'
 import { createCommandTools } from '../tools/command-tools.ts'
 import { createTools } from '../tools/create-tools.ts'
 import type { ToolsDeps } from '../tools/create-tools.ts'
-import type { ToolSource } from '../tools/tool.ts'
+import type { SessionInfo, ToolSource } from '../tools/tool.ts'
 import { createRegistryTools, listSession, type SessionListing } from '../tools/registry-tools.ts'
 import { createWorkspaceTools } from '../tools/workspace-tools.ts'
 import { openFolder } from '../workspace/open-folder.ts'
-import { openJournal, type Journal } from '../workspace/patch/journal.ts'
+import { hasPendingChange, openJournal, type Journal } from '../workspace/patch/journal.ts'
+import { checkRoot } from '../workspace/policy/check-root.ts'
 import { openPolicy } from '../workspace/policy/open-policy.ts'
+import { createOwnPlaces } from '../workspace/policy/own-places.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import type { Session } from '../tools/session.ts'
 import { journalChanges } from './journal-changes.ts'
@@ -22,10 +25,14 @@ export interface WorkspacesDeps {
   readonly config: () => Config
   /** The folder for the journals of all workspaces. If undefined, tools cannot write. */
   readonly dataDir: string | undefined
-  /** Returns the folder that replaces `~` at the start of a configured path. */
+  /** Returns the folder that replaces `~` at the start of a configured path. It is not opened as a workspace. May throw. */
   readonly homeDir: () => string
+  /** This program's own files, which no tool reads or changes. */
+  readonly ownPaths: OwnPaths
   /** Tools of providers and MCP servers. They follow the workspaces' own tools in lists. */
   readonly sources?: readonly ToolSource[]
+  /** Removes known credentials from the results of tools. */
+  readonly redact: (text: string) => string
   readonly log: Logger
   /** Receives the audit line of each call of a tool. */
   readonly record?: ToolsDeps['record']
@@ -56,11 +63,14 @@ export async function openWorkspaces({
   config,
   dataDir,
   homeDir,
+  ownPaths,
   sources = [],
+  redact,
   log,
   record,
 }: WorkspacesDeps): Promise<OpenWorkspaces> {
   let open: readonly Open[] = []
+  const ownPlaces = createOwnPlaces(ownPaths)
   const listeners = new Set<() => void>()
   const sessions = (): readonly Session[] => open.map(({ session }) => session)
   const isReadOnly = (): boolean => config().workspace.readOnly
@@ -81,25 +91,41 @@ export async function openWorkspaces({
         isReadOnly: isReadOnly(),
       }
     },
+    async settle(session, signal) {
+      const opened = findOpen(session)
+      if (opened !== undefined) await settle(opened, signal)
+    },
+    redact,
     log,
     record,
     now: () => performance.now(),
   })
 
-  async function journalOf(session: Session): Promise<Journal> {
-    const opened = open.find((each) => each.session === session)
+  const findOpen = (session: SessionInfo): Open | undefined => open.find((each) => each.session === session)
+
+  const journalDirOf = (session: SessionInfo): string | undefined =>
+    dataDir === undefined ? undefined : join(dataDir, session.id, 'journal')
+
+  async function journalOf(session: SessionInfo): Promise<Journal> {
+    const opened = findOpen(session)
     if (opened === undefined) throw new ToolError({ kind: 'cancelled' })
-    if (dataDir === undefined) {
+    return journalIn(opened)
+  }
+
+  async function journalIn(opened: Open): Promise<Journal> {
+    const { session } = opened
+    const dir = journalDirOf(session)
+    if (dir === undefined) {
       throw new ToolError({
         kind: 'failed',
         detail: 'Changes cannot be stored for undo, because you have no home folder. Set HOME or COPILOT_PROXY_HOME.',
       })
     }
-    const dir = join(dataDir, session.id, 'journal')
-    opened.journal ??= openJournal({ folder: session.folder, dir, now: Date.now }).then((journal) => {
-      for (const recovery of journal.recoveries)
-        log.warn({ session: session.id, recovery }, 'an interrupted change was rolled back')
-      return journal
+    opened.journal ??= openJournal({
+      folder: session.folder,
+      dir,
+      now: Date.now,
+      onRecovery: (recovery) => log.warn({ session: session.id, recovery }, 'an interrupted change was rolled back'),
     })
     try {
       return await opened.journal
@@ -109,8 +135,28 @@ export async function openWorkspaces({
     }
   }
 
-  async function openOne(path: string, givenName: string | undefined, taken: ReadonlySet<string>): Promise<Open> {
-    const folder = await openFolder(path.replace(/^~(?=$|[/\\])/, homeDir))
+  /**
+   * Rolls back a change whose process was killed, so that no caller sees half of it. That process may be another one with the
+   * same data folder. If the rollback fails, files can still be read, and the next change states the reason.
+   */
+  async function settle(opened: Open, signal: AbortSignal): Promise<void> {
+    const dir = journalDirOf(opened.session)
+    if (dir === undefined || !(await hasPendingChange(dir))) return
+    try {
+      await (await journalIn(opened)).settle(signal)
+    } catch (error) {
+      if (signal.aborted) return
+      const reason = error instanceof Error ? error.message : String(error)
+      log.warn({ session: opened.session.id, reason }, 'an interrupted change cannot be rolled back')
+    }
+  }
+
+  async function openOne(
+    { path, name: givenName, 'allow-home': allowsHome = false }: Config['workspaces'][number],
+    taken: ReadonlySet<string>,
+  ): Promise<Open> {
+    const folder = await openFolder(path.replace(/^~(?=$|[/\\])/, homeDir), { ownPlaces })
+    await checkRoot(folder.root, { homeDir, ownPlaces, allowsHome })
     const controller = new AbortController()
     const id = idOf(folder.root)
     const policy = openPolicy(folder, { log })
@@ -127,9 +173,10 @@ export async function openWorkspaces({
   async function apply(): Promise<void> {
     const next: Open[] = []
     const names = new Set(open.map(({ session }) => session.name))
-    for (const { path, name } of config().workspaces) {
+    for (const workspace of config().workspaces) {
+      const { path, name } = workspace
       try {
-        const opened = await openOne(path, name, names)
+        const opened = await openOne(workspace, names)
         const { id, folder } = opened.session
         if (next.some(({ session }) => session.id === id)) {
           log.warn({ path }, 'two workspaces are the same folder')
@@ -138,6 +185,7 @@ export async function openWorkspaces({
         }
         const known = open.find(({ session, givenName }) => session.id === id && givenName === name)
         if (known === undefined) {
+          await settle(opened, opened.controller.signal)
           log.info({ session: id, name: opened.session.name, path: folder.root }, 'workspace opened')
         } else opened.controller.abort()
         next.push(known ?? opened)

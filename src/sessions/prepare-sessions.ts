@@ -55,6 +55,19 @@ const migrations: readonly string[] = [
   CREATE TABLE texts (seq INTEGER PRIMARY KEY, run TEXT NOT NULL, number INTEGER NOT NULL, data TEXT NOT NULL) STRICT;
   CREATE INDEX texts_by_run ON texts (run, seq);
   `,
+  // The id of the key that made a row. NULL: made without a key. These indexes serve keys alone, so they have no rows without one.
+  // Only items are always read for one owner.
+  `
+  ALTER TABLE runs ADD COLUMN owner TEXT;
+  CREATE INDEX runs_by_owner ON runs (session, owner, seq) WHERE owner IS NOT NULL;
+  ALTER TABLE items ADD COLUMN owner TEXT;
+  DROP INDEX items_by_session;
+  CREATE INDEX items_by_owner ON items (session, owner, seq);
+  ALTER TABLE events ADD COLUMN owner TEXT;
+  CREATE INDEX events_by_owner ON events (owner, id) WHERE owner IS NOT NULL;
+  ALTER TABLE entries ADD COLUMN owner TEXT;
+  CREATE INDEX entries_by_owner ON entries (session, owner, stream, id) WHERE owner IS NOT NULL;
+  `,
 ]
 
 /**

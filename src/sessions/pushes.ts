@@ -10,7 +10,7 @@ export interface PushesDeps {
   readonly config: () => Config
   readonly runs: Pick<Runs, 'start' | 'onEnd'>
   readonly saveEntry: (entry: Omit<EntryRow, 'id'>) => void
-  readonly publish: (sessionId: string, event: SessionEvent) => void
+  readonly publish: (sessionId: string, owner: null, event: SessionEvent) => void
   /** Ms since epoch. */
   readonly now: () => number
   readonly log: Pick<Logger, 'warn'>
@@ -24,7 +24,7 @@ const maxText = 64 * 1024
 
 /**
  * Handles pushes of providers. Injected texts start one run at a time in each session; the texts that arrive meanwhile become
- * one message, which starts the next run.
+ * one message, which starts the next run. No key has made a push, so only the owner of the daemon sees it.
  */
 export function createPushes({ config, runs, saveEntry, publish, now, log }: PushesDeps): (push: Push) => void {
   /** The pushes that wait for the end of an injected run, by session id. */
@@ -67,9 +67,9 @@ export function createPushes({ config, runs, saveEntry, publish, now, log }: Pus
     const { sessionId, provider, stream, level, metadata } = push
     const text = push.text.slice(0, maxText)
     const data = { provider, level, text, ...(metadata !== undefined && { metadata }) }
-    saveEntry({ session: sessionId, stream, timeMs: now(), data: JSON.stringify(data) })
+    saveEntry({ session: sessionId, owner: null, stream, timeMs: now(), data: JSON.stringify(data) })
     if (level === 'keep') return
-    publish(sessionId, { type: 'push', stream, ...data, level })
+    publish(sessionId, null, { type: 'push', stream, ...data, level })
     if (level !== 'inject') return
     const queue = waiting.get(sessionId)
     if (queue === undefined) return inject(sessionId, [push], 0)

@@ -1,4 +1,5 @@
-import type { AgentEvent, ApprovalDecision } from '../agent/agent-event.ts'
+import { maySee, type Caller } from '../config/caller.ts'
+import type { AgentEvent, ApprovalDecision, FragmentEvent } from '../agent/agent-event.ts'
 import type { AgentOutcome, AgentTask, RunOutcome } from '../agent/agent-task.ts'
 import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
@@ -19,9 +20,9 @@ export interface RunsDeps {
   readonly runAgent: (task: AgentTask) => Promise<AgentOutcome>
   /** Returns the model for messages without one, if the configuration names none either. */
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
-  /** Returns the items of earlier runs, oldest first. */
-  readonly history: (sessionId: string) => Promise<AgentTask['history']>
-  readonly publish: (sessionId: string, event: SessionEvent) => void
+  /** Returns the items of the earlier runs that this owner made, oldest first. */
+  readonly history: (sessionId: string, owner: string | null) => Promise<AgentTask['history']>
+  readonly publish: (sessionId: string, owner: string | null, event: SessionEvent) => void
   /** Stores and sends the published events. */
   readonly flush: () => void
   /**
@@ -35,8 +36,10 @@ export interface RunsDeps {
    * cannot be stored.
    */
   readonly storeTexts: (run: string, items: AgentOutcome['items']) => Promise<string | undefined>
-  readonly saveItems: (sessionId: string, run: string, items: string) => void
+  readonly saveItems: (run: Pick<RunRow, 'id' | 'session' | 'owner'>, items: string) => void
   readonly randomId: () => string
+  /** As in KnownSecrets. */
+  readonly beginsAt: (text: string) => number
   /** Ms since epoch. */
   readonly now: () => number
   readonly log: Logger
@@ -49,11 +52,13 @@ export interface Runs {
   readonly cancel: (id: string, reason: string) => RunState | undefined
   /** Returns undefined if no approval with this id is pending. */
   readonly decide: (approvalId: string, decision: ApprovalDecision) => ApprovalDecision | undefined
+  /** Finds the run that waits for an approval. */
+  readonly findWaiting: (approvalId: string) => Pick<RunRow, 'owner'> | undefined
   /** Finds a run in progress. */
   readonly find: (
     id: string,
   ) => { readonly row: RunRow; readonly data: RunData; readonly parts: readonly Part[] } | undefined
-  readonly open: (sessionId: string) => readonly OpenRun[]
+  readonly open: (sessionId: string, caller: Caller) => readonly OpenRun[]
   readonly onLifecycle: (listener: (sessionId: string, state: 'started' | 'idle') => void) => () => void
   /** Calls `then` when the run has ended. */
   readonly onEnd: (id: string, then: () => void) => void
@@ -70,6 +75,8 @@ const maxChats = 8
 interface Run {
   readonly id: string
   readonly session: Session
+  /** The id of the key that made it. Null: made without a key. */
+  readonly owner: string | null
   readonly message: NewMessage
   readonly data: RunData
   readonly startedMs: number
@@ -81,6 +88,8 @@ interface Run {
   state: RunState
   /** The reason for the cancellation. */
   cancelReason: string | undefined
+  /** The end of a text that may be the beginning of a credential: it waits for the next piece, to be redacted as a whole. */
+  held: FragmentEvent | undefined
 }
 
 export function createRuns(deps: RunsDeps): Runs {
@@ -92,16 +101,19 @@ export function createRuns(deps: RunsDeps): Runs {
   const runsOf = (sessionId: string): readonly Run[] =>
     [...runs.values()].filter(({ session }) => session.id === sessionId)
 
-  function tellLifecycle({ session: { id, name } }: Run, state: 'started' | 'idle'): void {
-    publish(id, { type: 'lifecycle', state, name })
-    for (const listener of listeners) listener(id, state)
+  function publishLifecycle({ session: { id, name }, owner }: Run, state: 'started' | 'idle'): void {
+    publish(id, owner, { type: 'lifecycle', state, name })
+  }
+
+  function tellLifecycle(run: Run, state: 'started' | 'idle'): void {
+    for (const listener of listeners) listener(run.session.id, state)
   }
 
   function save(run: Run): void {
-    const { id, session, startedMs, data } = run
+    const { id, session, owner, startedMs, data } = run
     const endedMs = run.state === 'ended' ? now() : null
     deps.saveRun(id, data.text.length, () => {
-      return { id, session: session.id, state: run.state, startedMs, endedMs, data: JSON.stringify(data) }
+      return { id, session: session.id, owner, state: run.state, startedMs, endedMs, data: JSON.stringify(data) }
     })
   }
 
@@ -134,6 +146,7 @@ export function createRuns(deps: RunsDeps): Runs {
     const run: Run = {
       id: deps.randomId(),
       session,
+      owner: message.key?.id ?? null,
       message,
       data: { ...facts, step: 0 },
       startedMs: now(),
@@ -143,10 +156,11 @@ export function createRuns(deps: RunsDeps): Runs {
       ended: Promise.withResolvers(),
       state: 'queued',
       cancelReason: undefined,
+      held: undefined,
     }
     runs.set(run.id, run)
     save(run)
-    publish(session.id, { id: run.id, type: 'inbound', ...facts })
+    publish(session.id, run.owner, { id: run.id, type: 'inbound', ...facts })
     const onRemoved = (): void => cancelRun(run, 'The workspace was removed from the configuration.')
     session.signal.addEventListener('abort', onRemoved, { once: true })
     void run.ended.promise.then(() => session.signal.removeEventListener('abort', onRemoved))
@@ -159,6 +173,7 @@ export function createRuns(deps: RunsDeps): Runs {
     const { signal } = controller
     const { enabled: _enabled, prefix: _prefix, ...settings } = config().agent
     setState(run, 'running')
+    publishLifecycle(run, 'started')
     tellLifecycle(run, 'started')
     try {
       const model = message.model ?? (settings.model || (await deps.defaultModel(message.key?.name, signal)))
@@ -168,13 +183,13 @@ export function createRuns(deps: RunsDeps): Runs {
         mode: message.mode,
         text: message.text,
         attachments: message.attachments,
-        history: await deps.history(session.id),
+        history: await deps.history(session.id, run.owner),
         settings: { ...settings, model, maxSteps: message.maxSteps ?? settings.maxSteps },
         initiator: message.origin === 'user' ? 'user' : 'agent',
         caller: `agent:${message.key?.name ?? 'local'}`,
         key: message.key,
         signal,
-        emit: (event) => note(run, event),
+        emit: (event) => receive(run, event),
         onProgress({ requests, usage, model: answered }) {
           run.data.progress = { requests, usage, ...(answered !== undefined && { model: answered }) }
           save(run)
@@ -193,6 +208,28 @@ export function createRuns(deps: RunsDeps): Runs {
     }
   }
 
+  /** Receives an event of an agent. Holds back the end of a text that may be the beginning of a credential. */
+  function receive(run: Run, given: AgentEvent): void {
+    const { held } = run
+    const isText = given.type === 'fragment' && given.kind !== 'step' && given.kind !== 'notice'
+    if (!isText) {
+      release(run)
+      return note(run, given)
+    }
+    const continues = held?.kind === given.kind && held.step === given.step && held.model === given.model
+    if (!continues) release(run)
+    const text = continues ? held.text + given.text : given.text
+    const end = deps.beginsAt(text)
+    run.held = end === text.length ? undefined : { ...given, text: text.slice(end) }
+    if (end > 0) note(run, { ...given, text: text.slice(0, end) })
+  }
+
+  function release(run: Run): void {
+    const { held } = run
+    run.held = undefined
+    if (held !== undefined) note(run, held)
+  }
+
   /** Records and publishes an event of an agent. */
   function note(run: Run, given: AgentEvent): void {
     if (run.state === 'ended') return
@@ -203,7 +240,7 @@ export function createRuns(deps: RunsDeps): Runs {
       run.parts.set(`${part.kind}/${part.key}`, part)
       deps.savePart(run.id, part)
     }
-    publish(run.session.id, event)
+    publish(run.session.id, run.owner, event)
   }
 
   async function approve(run: Run, approvalId: string, signal: AbortSignal): Promise<ApprovalDecision> {
@@ -241,6 +278,7 @@ export function createRuns(deps: RunsDeps): Runs {
     items?: string,
   ): void {
     if (run.state === 'ended') return
+    release(run)
     for (const { kind, data } of run.parts.values()) {
       if (kind !== 'approval' || data['state'] !== 'pending') continue
       const { approvalId, callId, tool } = data
@@ -261,11 +299,13 @@ export function createRuns(deps: RunsDeps): Runs {
     run.data.end = end
     run.data.step = given.steps ?? run.data.step
     run.state = 'ended'
-    publish(run.session.id, capEvent(toDone(run.id, run.data.step, end)))
+    publish(run.session.id, run.owner, capEvent(toDone(run.id, run.data.step, end)))
     save(run)
-    if (items !== undefined) deps.saveItems(run.session.id, run.id, items)
+    if (items !== undefined) deps.saveItems({ id: run.id, session: run.session.id, owner: run.owner }, items)
     runs.delete(run.id)
-    if (runsOf(run.session.id).length === 0) tellLifecycle(run, 'idle')
+    const remaining = runsOf(run.session.id)
+    if (!remaining.some(({ owner }) => owner === run.owner)) publishLifecycle(run, 'idle')
+    if (remaining.length === 0) tellLifecycle(run, 'idle')
     flush()
     run.ended.resolve()
     const next = runsOf(run.session.id).find(({ state, data }) => state === 'queued' && data.mode === 'agent')
@@ -299,21 +339,16 @@ export function createRuns(deps: RunsDeps): Runs {
       }
       return undefined
     },
+    findWaiting: (approvalId) => [...runs.values()].find(({ approvals }) => approvals.has(approvalId)),
     find(id) {
       const run = runs.get(id)
       if (run === undefined) return undefined
-      const { session, state, startedMs, data } = run
-      const row = { id, session: session.id, state, startedMs, endedMs: null, data: '' }
+      const { session, owner, state, startedMs, data } = run
+      const row = { id, session: session.id, owner, state, startedMs, endedMs: null, data: '' }
       return { row, data, parts: [...run.parts.values()] }
     },
-    open: (sessionId) =>
-      runsOf(sessionId).map(({ id, data: { mode, step }, state, startedMs }) => ({
-        id,
-        mode,
-        step,
-        state,
-        startedAt: new Date(startedMs).toISOString(),
-      })),
+    open: (sessionId, caller) =>
+      runsOf(sessionId).flatMap((run) => (maySee(caller, run.owner ?? undefined) ? toOpen(run) : [])),
     onLifecycle(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -337,6 +372,10 @@ export function createRuns(deps: RunsDeps): Runs {
       }
     },
   }
+}
+
+function toOpen({ id, data: { mode, step }, state, startedMs }: Run): OpenRun {
+  return { id, mode, step, state, startedAt: new Date(startedMs).toISOString() }
 }
 
 export function refused(

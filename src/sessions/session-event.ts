@@ -1,6 +1,9 @@
 import type { AgentEvent, FileCount } from '../agent/agent-event.ts'
 import type { RunOutcome, RunUsage } from '../agent/agent-task.ts'
 
+/** The owner of an event that every caller may see, because it is about a workspace. No id of a key looks like it. */
+export const everyone = '*'
+
 export type RunMode = 'chat' | 'agent'
 
 /** An event of a session, as `GET /events` sends it. */

@@ -4,7 +4,7 @@ import { DatabaseError, inTransaction, withDatabaseErrors } from '../sqlite/data
 
 /** Runs statements on the file of the sessions and prepares each one once. Every call may throw a DatabaseError. */
 export interface SessionSql {
-  readonly all: <Row>(schema: z.ZodType<Row>, sql: string, ...values: readonly (string | number)[]) => Row[]
+  readonly all: <Row>(schema: z.ZodType<Row>, sql: string, ...values: readonly (string | number | null)[]) => Row[]
   /** Returns the number of changed rows. */
   readonly change: (sql: string, ...values: readonly (string | number | null)[]) => number
   /** Does all writes of `act`, or none if it throws. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { DatabaseError, inMemory, openDatabase, withDatabaseErrors } from '../sqlite/database.ts'
+import { everyone } from './session-event.ts'
 import type { TextPiece } from './long-texts.ts'
 import { createOldRows, type OldRows } from './old-rows.ts'
 import { prepareSessions } from './prepare-sessions.ts'
@@ -9,6 +10,8 @@ import { createSessionSql } from './session-sql.ts'
 export interface RunRow {
   readonly id: string
   readonly session: string
+  /** The id of the key that made it. Null: made without a key. */
+  readonly owner: string | null
   readonly state: string
   /** Ms since epoch. */
   readonly startedMs: number
@@ -27,6 +30,8 @@ export interface PartRow {
 export interface EventRow {
   readonly id: number
   readonly session: string
+  /** Who may see it: as in RunRow, or `everyone`. */
+  readonly owner: string | null
   readonly type: string
   /** Ms since epoch. */
   readonly timeMs: number
@@ -38,6 +43,8 @@ export interface EventRow {
 export interface EntryRow {
   readonly id: number
   readonly session: string
+  /** As in RunRow. */
+  readonly owner: string | null
   readonly stream: string
   readonly timeMs: number
   readonly data: string
@@ -53,35 +60,43 @@ export interface ItemsRow {
   readonly size: number
 }
 
+export interface EventFilter {
+  readonly session?: string | undefined
+  readonly viewer?: string | undefined
+}
+
 export interface Page {
   readonly limit: number
   /** Selects rows older than the one with this id. */
   readonly before?: string | undefined
 }
 
-/** Sessions in one SQLite file. Every call may throw a DatabaseError. */
+/**
+ * Sessions in one SQLite file. Every call may throw a DatabaseError. A `viewer` is the id of a key, which selects what that key
+ * may see; undefined selects everything.
+ */
 export interface SessionStore extends OldRows {
   /** Does all writes of `act`, or none if it throws. */
   readonly write: (act: () => void) => void
   readonly putRun: (run: RunRow) => void
   readonly putPart: (part: PartRow) => void
-  readonly putItems: (session: string, run: string, items: string) => void
+  readonly putItems: (run: Pick<RunRow, 'id' | 'session' | 'owner'>, items: string) => void
   /** Stores a piece of a long text. Call it before `putItems` stores the items that refer to the text. */
   readonly putPiece: (run: string, piece: TextPiece) => void
   readonly putEvents: (events: readonly EventRow[]) => void
   readonly putEntry: (entry: Omit<EntryRow, 'id'>) => void
   readonly run: (id: string) => RunRow | undefined
   /** Oldest first. Fewer than the limit if the rows are long. */
-  readonly runsOf: (session: string, page: Page) => readonly RunRow[]
+  readonly runsOf: (session: string, page: Page, viewer: string | undefined) => readonly RunRow[]
   readonly unfinished: () => readonly RunRow[]
   readonly partsOf: (run: string) => readonly PartRow[]
   readonly approval: (id: string) => PartRow | undefined
-  /** Returns the items that were stored last before `seq`. */
-  readonly itemsBefore: (session: string, seq: number) => ItemsRow | undefined
+  /** Returns the items that were stored last before `seq`, among those that `owner` made. */
+  readonly itemsBefore: (session: string, owner: string | null, seq: number) => ItemsRow | undefined
   /** Returns the next piece of the long texts of a run. `seq` is that of the piece before it, or 0. */
   readonly pieceAfter: (run: string, seq: number) => (TextPiece & { readonly seq: number }) | undefined
   /** Fewer than the limit if the events are long. Empty only at the end. */
-  readonly eventsAfter: (id: number, session: string | undefined, limit: number) => readonly EventRow[]
+  readonly eventsAfter: (id: number, filter: EventFilter, limit: number) => readonly EventRow[]
   /** Id of the newest event that was ever stored, or 0. */
   readonly lastEventId: () => number
   /** Events up to this id may have been deleted. */
@@ -89,8 +104,9 @@ export interface SessionStore extends OldRows {
   readonly setPrunedTo: (id: number) => void
   readonly streamsOf: (
     session: string,
+    viewer: string | undefined,
   ) => readonly { readonly name: string; readonly entries: number; readonly lastMs: number }[]
-  readonly entriesOf: (session: string, stream: string, page: Page) => readonly EntryRow[]
+  readonly entriesOf: (session: string, stream: string, page: Page, viewer: string | undefined) => readonly EntryRow[]
   /** Whether it is time to move the write-ahead log into the file. */
   readonly hasLongLog: () => boolean
   /** Moves the write-ahead log into the file. Blocks until the disk has it. */
@@ -100,10 +116,11 @@ export interface SessionStore extends OldRows {
   readonly close: () => void
 }
 
-const runColumns = 'id, session, state, started_ms AS startedMs, ended_ms AS endedMs, data'
+const runColumns = 'id, session, owner, state, started_ms AS startedMs, ended_ms AS endedMs, data'
 const runRow = z.object({
   id: z.string(),
   session: z.string(),
+  owner: z.string().nullable(),
   state: z.string(),
   startedMs: z.number(),
   endedMs: z.number().nullable(),
@@ -115,18 +132,20 @@ const partRow = z.object({
   key: z.string(),
   data: z.string(),
 }) satisfies z.ZodType<PartRow>
-const eventColumns = 'id, session, type, time_ms AS timeMs, data'
+const eventColumns = 'id, session, owner, type, time_ms AS timeMs, data'
 const eventRow = z.object({
   id: z.number(),
   session: z.string(),
+  owner: z.string().nullable(),
   type: z.string(),
   timeMs: z.number(),
   data: z.string(),
 }) satisfies z.ZodType<EventRow>
-const entryColumns = 'id, session, stream, time_ms AS timeMs, data'
+const entryColumns = 'id, session, owner, stream, time_ms AS timeMs, data'
 const entryRow = z.object({
   id: z.number(),
   session: z.string(),
+  owner: z.string().nullable(),
   stream: z.string(),
   timeMs: z.number(),
   data: z.string(),
@@ -141,6 +160,23 @@ const itemsRow = z.object({
 const pieceRow = z.object({ seq: z.number(), number: z.number(), data: z.string() })
 const valueRow = z.object({ value: z.number().nullable() })
 const sizeRow = z.object({ key: z.number(), size: z.number() })
+
+/** Returns a condition for a statement, and its value, if there is a viewer. */
+function seen(viewer: string | undefined) {
+  return viewer === undefined ? { and: '', values: [] } : { and: 'AND owner = ?', values: [viewer] }
+}
+
+/** Selects the events after an id. For a viewer, it reads no rows of others, however many there are. */
+function selectEvents(id: number, { session, viewer }: EventFilter, limit: number) {
+  const ofSession = session === undefined ? '' : 'AND session = ?'
+  const sessions = session === undefined ? [] : [session]
+  if (viewer === undefined) return { where: `WHERE id > ? ${ofSession}`, values: [id, ...sessions] }
+  const one = `SELECT * FROM (SELECT id FROM events WHERE owner = ? AND id > ? ${ofSession} ORDER BY id LIMIT ?)`
+  return {
+    where: `WHERE id IN (SELECT id FROM (${one} UNION ALL ${one}) ORDER BY id LIMIT ?)`,
+    values: [viewer, id, ...sessions, limit, everyone, id, ...sessions, limit, limit],
+  }
+}
 
 /** More than usual messages need within the limits of `prune`. */
 const defaultMaxBytes = 2 ** 31
@@ -181,70 +217,74 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
   const sql = createSessionSql(database, file)
   const { all, change, write } = sql
 
-  const putRun = `INSERT INTO runs (id, session, state, started_ms, ended_ms, data) VALUES (?, ?, ?, ?, ?, ?)
+  const putRun = `INSERT INTO runs (id, session, owner, state, started_ms, ended_ms, data) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET state = excluded.state, started_ms = excluded.started_ms, ended_ms = excluded.ended_ms,
       data = excluded.data`
   const putPart = `INSERT INTO parts (run, kind, key, data) VALUES (?, ?, ?, ?)
     ON CONFLICT (run, kind, key) DO UPDATE SET data = excluded.data`
+  const putEvent = `INSERT OR REPLACE INTO events (id, session, owner, type, time_ms, data) VALUES (?, ?, ?, ?, ?, ?)`
+  const putEntry = `INSERT INTO entries (session, owner, stream, time_ms, data) VALUES (?, ?, ?, ?, ?)`
   const setPrunedTo = (id: number): void => {
     change(
       `INSERT INTO meta VALUES ('pruned_to', ?) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)`,
       id,
     )
   }
-  const seqOf = (run: string): number | undefined =>
-    all(valueRow, 'SELECT seq AS value FROM runs WHERE id = ?', run)[0]?.value ?? undefined
+  const seqOf = (run: string, viewer: string | undefined): number | undefined => {
+    const { and, values } = seen(viewer)
+    return all(valueRow, `SELECT seq AS value FROM runs WHERE id = ? ${and}`, run, ...values)[0]?.value ?? undefined
+  }
   const prunedTo = (): number => all(valueRow, `SELECT value FROM meta WHERE name = 'pruned_to'`)[0]?.value ?? 0
 
   return {
     write,
-    putRun: ({ id, session, state, startedMs, endedMs, data }) => {
-      change(putRun, id, session, state, startedMs, endedMs, data)
+    putRun: ({ id, session, owner, state, startedMs, endedMs, data }) => {
+      change(putRun, id, session, owner, state, startedMs, endedMs, data)
     },
     putPart: ({ run, kind, key, data }) => {
       change(putPart, run, kind, key, data)
     },
-    putItems: (session, run, items) => {
-      change('INSERT OR REPLACE INTO items (session, run, data) VALUES (?, ?, ?)', session, run, items)
+    putItems: ({ id, session, owner }, items) => {
+      change('INSERT OR REPLACE INTO items (session, run, owner, data) VALUES (?, ?, ?, ?)', session, id, owner, items)
     },
     putPiece: (run, { number, data }) => {
       change('INSERT INTO texts (run, number, data) VALUES (?, ?, ?)', run, number, data)
     },
     putEvents(events) {
-      for (const { id, session, type, timeMs, data } of events) {
-        change('INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?, ?)', id, session, type, timeMs, data)
-      }
+      for (const { id, session, owner, type, timeMs, data } of events)
+        change(putEvent, id, session, owner, type, timeMs, data)
     },
-    putEntry: ({ session, stream, timeMs, data }) => {
-      change('INSERT INTO entries (session, stream, time_ms, data) VALUES (?, ?, ?, ?)', session, stream, timeMs, data)
+    putEntry: ({ session, owner, stream, timeMs, data }) => {
+      change(putEntry, session, owner, stream, timeMs, data)
     },
     run: (id) => all(runRow, `SELECT ${runColumns} FROM runs WHERE id = ?`, id)[0],
-    runsOf(session, { limit, before }) {
-      const below = before === undefined ? Number.MAX_SAFE_INTEGER : (seqOf(before) ?? 0)
-      const sizes = `SELECT seq AS key, octet_length(data) AS size FROM runs WHERE session = ? AND seq < ?
+    runsOf(session, { limit, before }, viewer) {
+      const below = before === undefined ? Number.MAX_SAFE_INTEGER : (seqOf(before, viewer) ?? 0)
+      const { and, values } = seen(viewer)
+      const sizes = `SELECT seq AS key, octet_length(data) AS size FROM runs WHERE session = ? ${and} AND seq < ?
         ORDER BY seq DESC LIMIT ?`
-      const first = lastWithin(all(sizeRow, sizes, session, below, limit), maxRuns)
+      const first = lastWithin(all(sizeRow, sizes, session, ...values, below, limit), maxRuns)
       if (first === undefined) return []
-      const rows = `SELECT ${runColumns} FROM runs WHERE session = ? AND seq >= ? AND seq < ? ORDER BY seq`
-      return all(runRow, rows, session, first, below)
+      const rows = `SELECT ${runColumns} FROM runs WHERE session = ? ${and} AND seq >= ? AND seq < ? ORDER BY seq`
+      return all(runRow, rows, session, ...values, first, below)
     },
     unfinished: () => all(runRow, `SELECT ${runColumns} FROM runs WHERE state <> 'ended' ORDER BY seq`),
     partsOf: (run) => all(partRow, 'SELECT run, kind, key, data FROM parts WHERE run = ? ORDER BY seq', run),
     approval: (id) => all(partRow, `SELECT run, kind, key, data FROM parts WHERE kind = 'approval' AND key = ?`, id)[0],
-    itemsBefore: (session, seq) =>
+    itemsBefore: (session, owner, seq) =>
       all(
         itemsRow,
         `SELECT seq, run, data, octet_length(data)
             + (SELECT coalesce(sum(octet_length(data)), 0) FROM texts WHERE texts.run = items.run) AS size
-          FROM items WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT 1`,
+          FROM items WHERE session = ? AND owner IS ? AND seq < ? ORDER BY seq DESC LIMIT 1`,
         session,
+        owner,
         seq,
       )[0],
     pieceAfter: (run, seq) =>
       all(pieceRow, 'SELECT seq, number, data FROM texts WHERE run = ? AND seq > ? ORDER BY seq LIMIT 1', run, seq)[0],
-    eventsAfter(id, session, limit) {
-      const where = session === undefined ? 'WHERE id > ?' : 'WHERE session = ? AND id > ?'
-      const values = session === undefined ? [id] : [session, id]
+    eventsAfter(id, filter, limit) {
+      const { where, values } = selectEvents(id, filter, limit)
       const sizes = `SELECT id AS key, octet_length(data) AS size FROM events ${where} ORDER BY id LIMIT ?`
       const last = lastWithin(all(sizeRow, sizes, ...values, limit), maxEvents)
       if (last === undefined) return []
@@ -253,22 +293,28 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
     lastEventId: () => Math.max(all(valueRow, 'SELECT max(id) AS value FROM events')[0]?.value ?? 0, prunedTo()),
     prunedTo,
     setPrunedTo,
-    streamsOf: (session) =>
-      all(
+    streamsOf(session, viewer) {
+      const { and, values } = seen(viewer)
+      return all(
         streamRow,
-        `SELECT stream AS name, count(*) AS entries, max(time_ms) AS lastMs FROM entries WHERE session = ?
+        `SELECT stream AS name, count(*) AS entries, max(time_ms) AS lastMs FROM entries WHERE session = ? ${and}
           GROUP BY stream ORDER BY stream`,
         session,
-      ),
-    entriesOf: (session, stream, { limit, before }) =>
-      all(
+        ...values,
+      )
+    },
+    entriesOf(session, stream, { limit, before }, viewer) {
+      const { and, values } = seen(viewer)
+      return all(
         entryRow,
-        `SELECT ${entryColumns} FROM entries WHERE session = ? AND stream = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+        `SELECT ${entryColumns} FROM entries WHERE session = ? ${and} AND stream = ? AND id < ? ORDER BY id DESC LIMIT ?`,
         session,
+        ...values,
         stream,
         before === undefined ? Number.MAX_SAFE_INTEGER : Number(before),
         limit,
-      ).toReversed(),
+      ).toReversed()
+    },
     ...createOldRows(sql, setPrunedTo),
     hasLongLog: () => file !== inMemory && sql.logged() > longLog,
     checkpoint() {

@@ -1,4 +1,4 @@
-import type { CallerKey } from '../config/caller.ts'
+import type { Caller, CallerKey } from '../config/caller.ts'
 import type { ApprovalDecision } from '../agent/agent-event.ts'
 import type { Attachment } from '../agent/agent-task.ts'
 import type { AuditLine } from '../tools/create-tools.ts'
@@ -42,23 +42,42 @@ export interface OpenRun {
   readonly startedAt: string
 }
 
-/** The messages, runs, approvals, streams and events of all sessions. A Fault `session_refused` states the problem. */
+/**
+ * The messages, runs, approvals, streams and events of all sessions. A Fault `session_refused` states the problem. A key sees
+ * and decides only what it made: for all else, the answer is that of an id that does not exist. Without configured keys, a
+ * caller sees everything, and `owner_required` is the answer to its decisions.
+ */
 export interface Sessions {
   /** Returns the id of the message and its run. Problems: `too_many_runs`, `agent_disabled`, `session_not_found`. */
   readonly start: (message: NewMessage) => string
-  readonly cancel: (runId: string) => RunState
-  readonly decide: (approvalId: string, decision: ApprovalDecision) => ApprovalDecision
-  readonly run: (runId: string) => Promise<ReturnType<typeof reportRun>>
-  readonly messages: (sessionId: string, page: Page) => Promise<readonly ReturnType<typeof reportMessage>[]>
-  readonly openRuns: (sessionId: string) => readonly OpenRun[]
-  /** Deletes all messages, runs, events and stream entries of a session so far. Problem: `run_in_progress`. */
-  readonly forget: (sessionId: string) => Promise<void>
-  readonly streams: (sessionId: string) => readonly StreamReport[]
-  readonly entries: (sessionId: string, stream: string, page: Page) => readonly Readonly<Record<string, unknown>>[]
-  readonly listen: EventHub['listen']
+  readonly cancel: (runId: string, caller: Caller) => RunState
+  readonly decide: (approvalId: string, decision: ApprovalDecision, caller: Caller) => ApprovalDecision
+  readonly run: (runId: string, caller: Caller) => Promise<ReturnType<typeof reportRun>>
+  readonly messages: (
+    sessionId: string,
+    page: Page,
+    caller: Caller,
+  ) => Promise<readonly ReturnType<typeof reportMessage>[]>
+  readonly openRuns: (sessionId: string, caller: Caller) => readonly OpenRun[]
+  /**
+   * Deletes the messages, runs, events and stream entries of a session so far: those of the key, or all for the owner of the
+   * daemon. Problem: `run_in_progress`.
+   */
+  readonly forget: (sessionId: string, caller: Caller) => Promise<void>
+  readonly streams: (sessionId: string, caller: Caller) => readonly StreamReport[]
+  readonly entries: (
+    sessionId: string,
+    stream: string,
+    page: Page,
+    caller: Caller,
+  ) => readonly Readonly<Record<string, unknown>>[]
+  readonly listen: (
+    sink: Parameters<EventHub['listen']>[0],
+    options: { readonly session?: string | undefined; readonly after?: number | undefined; readonly caller: Caller },
+  ) => ReturnType<EventHub['listen']>
   readonly push: (push: Push) => void
-  /** Adds the audit line of a tool call to the stream `tool-calls` of the session. */
-  readonly recordCall: (sessionId: string, line: AuditLine) => void
+  /** Adds the audit line of a tool call to the stream `tool-calls` of the session. @param ownerId the id of the caller's key */
+  readonly recordCall: (sessionId: string, line: AuditLine, ownerId: string | undefined) => void
   /** Calls `listener` when a run of a session starts and when its last one has ended. Returns a function that unsubscribes. */
   readonly lifecycle: (listener: (sessionId: string, state: 'started' | 'idle') => void) => () => void
   /** Cancels all runs. Resolves when they have ended and their last events are sent, at the latest after `graceMs`. */

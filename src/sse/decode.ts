@@ -22,6 +22,14 @@ export interface SseDecoder {
   readonly end: () => readonly SseEvent[]
 }
 
+const keepAliveNames: ReadonlySet<string> = new Set(['ping', 'keepalive'])
+const keepAliveData = /^\{\s*"type":\s*"(?:ping|keepalive)"/
+
+/** Whether an event says only that the connection is alive. Anthropic and OpenAI send such events while a model thinks. */
+export function isKeepAlive({ event, data }: SseEvent): boolean {
+  return event === '' ? keepAliveData.test(data) : keepAliveNames.has(event)
+}
+
 const LF = 10
 const CR = 13
 const SPACE = 32

@@ -1,13 +1,30 @@
+// The page runs its modules as they are, so what both need is there.
+// oxlint-disable-next-line no-restricted-imports -- this module imports nothing
+import { replaceHidden } from '../page/static/visible-text.js'
+
 /**
- * Shows control characters and line breaks as `\u001b`-style escapes. For text from servers and files, which must not
- * move the cursor, change colours or fake a line.
+ * Shows control characters, line breaks and all characters that the page shows as escapes too, as `\u001b` or `\u{e0041}`.
+ * For text from servers and files, which must not move the cursor, change colours, fake a line or hide a letter.
  */
 export function visible(text: string): string {
-  // Control characters, bidirectional and invisible formatting characters, and unpaired surrogates.
-  return text.replaceAll(
-    /[\p{Cc}\p{Cs}\u061C\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF]/gu,
-    (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
-  )
+  return replaceHidden(text, (character) => {
+    const code = (character.codePointAt(0) ?? 0).toString(16)
+    return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`
+  })
+}
+
+/**
+ * As `visible`, for JSON text, which stays the same JSON: hidden characters can only be in its strings. Line breaks
+ * between its values stay.
+ */
+export function visibleJson(json: string): string {
+  return replaceHidden(json, (character) => (character === '\n' ? character : inUnits(character)))
+}
+
+function inUnits(character: string): string {
+  return [...Array(character.length).keys()]
+    .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
+    .join('')
 }
 
 /** Longer than any line of this program. Characters. */

@@ -6,14 +6,13 @@ import { rewriteFile, type RewriteText } from '../workspace/run-filter.ts'
 import { listSymbols } from '../workspace/symbols/list-symbols.ts'
 import { defineTool } from './define-tool.ts'
 import { filterContext } from './filter-context.ts'
-import type { Session } from './session.ts'
-import type { Tool, ToolContext, ToolResult, ToolSource } from './tool.ts'
+import type { SessionInfo, Tool, ToolContext, ToolResult, ToolSource } from './tool.ts'
 
 const parameters = z.strictObject({ path: z.string().min(1).describe('Path relative to the workspace, with /.') })
 
 export interface CodeToolsDeps {
   /** Opens the journal of a session's changes, or returns the open one. @throws ToolError */
-  readonly journal: (session: Session) => Promise<Journal>
+  readonly journal: (session: SessionInfo) => Promise<Journal>
 }
 
 /** Creates the tools that depend on the language of a file. */
@@ -23,8 +22,8 @@ export function createCodeTools({ journal }: CodeToolsDeps): ToolSource {
       name: 'mcp.symbols.list',
       description: 'Lists the symbols of a source file: types, functions, members, variables, with their places.',
       effect: 'read',
-      run: async (args, { session, signal, limits }) => ({
-        ...(await listSymbols(session.folder, args, { signal, maxFileBytes: limits.maxFileBytes })),
+      run: async (args, { folder, signal, limits }) => ({
+        ...(await listSymbols(folder, args, { signal, maxFileBytes: limits.maxFileBytes })),
       }),
     }),
     // The next two tools may start a program of the workspace, and write.
@@ -47,10 +46,10 @@ export function createCodeTools({ journal }: CodeToolsDeps): ToolSource {
     context: ToolContext,
     rewriteText: RewriteText,
   ): Promise<ToolResult> {
-    const { session, limits } = context
+    const { session, folder, limits } = context
     const { maxFileBytes } = limits
     const rewriting = { ...filterContext(context), journal: await journal(session), maxFileBytes }
-    return { ...(await rewriteFile(session.folder, args, rewriting, rewriteText)) }
+    return { ...(await rewriteFile(folder, args, rewriting, rewriteText)) }
   }
 
   return { tools: () => tools }

@@ -44,7 +44,7 @@ export function createCommandTools(): ToolSource {
         name: 'mcp.task.run',
         description: 'Runs a task of the workspace if its policy allows the command, such as "npm run build".',
         effect: 'run',
-        run: async ({ name, args }, context) => run(await findTask(context.session.folder, name, args), context),
+        run: async ({ name, args }, context) => run(await findTask(context.folder, name, args), context),
       },
     ),
   ]
@@ -55,9 +55,8 @@ async function run(
   { argv, cwd }: { readonly argv: readonly string[]; readonly cwd: string },
   context: ToolContext,
 ): Promise<ToolResult> {
-  const { session, signal, progress, authorize, limits } = context
+  const { folder, signal, progress, authorize, limits } = context
   await authorize({ argv, cwd })
   const { timeoutMs } = limits
-  const { folder } = session
   return { ...(await runCommand({ folder, argv, cwd, signal, timeoutMs, maxOutputBytes, onOutput: progress })) }
 }

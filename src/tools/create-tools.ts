@@ -1,10 +1,12 @@
 import type { Logger } from '../logging/logger.ts'
 import type { Session } from './session.ts'
+import { guardFolder } from '../workspace/policy/guard-folder.ts'
 import { ToolError, type ToolFailure } from '../workspace/tool-error.ts'
 import { capResult } from './cap-result.ts'
 import { checkArguments } from './check-arguments.ts'
 import { passGates } from './pass-gates.ts'
 import { callArguments, callToolName, listToolName } from './registry-tools.ts'
+import { redactError, redactResult, type Redact } from './redact-values.ts'
 import type { Intent, Tool, ToolCall, ToolLimits, ToolResult, Tools, ToolSource } from './tool.ts'
 
 export interface RunLimits extends ToolLimits {
@@ -17,9 +19,13 @@ export interface ToolsDeps {
   readonly sources: readonly ToolSource[]
   /** Called for each call and each gate, so that a changed configuration takes effect at once. */
   readonly limits: () => RunLimits
+  /** Awaited before a tool of the workspace runs: completes what an interrupted call has left in the files. Never rejects. */
+  readonly settle?: ((session: Session, signal: AbortSignal) => Promise<void>) | undefined
   readonly log: Logger
-  /** Receives the audit line of each call of a session. */
-  readonly record?: ((sessionId: string, line: AuditLine) => void) | undefined
+  /** Receives the audit line of each call of a session, and the id of the caller's key. */
+  readonly record?: ((sessionId: string, line: AuditLine, ownerId: string | undefined) => void) | undefined
+  /** Removes known credentials from what tools return, so that no caller and no model gets them. Default: removes nothing. */
+  readonly redact?: Redact | undefined
   /** Monotonic. Ms. */
   readonly now: () => number
 }
@@ -40,7 +46,7 @@ const maxLoggedPath = 300
 const maxLoggedPaths = 50
 
 export function createTools(deps: ToolsDeps): Tools {
-  const { sources, log, now } = deps
+  const { sources, log, redact = (text) => text, now } = deps
 
   function list(session: Session): readonly Tool[] {
     const byName = new Map<string, Tool>()
@@ -79,7 +85,7 @@ export function createTools(deps: ToolsDeps): Tools {
         ms: Math.round(now() - startedMs),
       }
       log.info({ session: given.session.id, ...line }, 'tool call')
-      deps.record?.(given.session.id, line)
+      deps.record?.(given.session.id, line, given.ownerId)
     }
     try {
       const result = await runCall(given, audit)
@@ -88,7 +94,7 @@ export function createTools(deps: ToolsDeps): Tools {
     } catch (error) {
       const failure = error instanceof ToolError ? error : unexpected(error, audit.tool)
       write(failure.failure.kind)
-      throw failure
+      throw redactError(failure, redact)
     }
   }
 
@@ -126,6 +132,8 @@ export function createTools(deps: ToolsDeps): Tools {
           : { kind: 'timed_out', afterMs: deadline.totalMs },
       )
     let isOver = false
+    /** The secrets that a person has let this call read. */
+    const secretsRead = new Set<string>()
 
     /** Does the same as `checkGates`. The audit line contains the request, also if it is denied. */
     async function permit(intent: Intent): Promise<void> {
@@ -138,36 +146,63 @@ export function createTools(deps: ToolsDeps): Tools {
       if (isOver || signal.aborted) throw stopped()
       await permit(intent)
       if (given.approve !== undefined) {
-        deadline.pause()
-        try {
-          const isApproved = await untilStopped(given.approve(intent, tool, signal), signal, stopped)
-          if (!isApproved) throw new ToolError({ kind: 'approval_refused', detail: 'The approval was refused.' })
-        } finally {
-          deadline.resume()
-        }
+        if (!(await isApproved(given.approve, intent))) throw refused('The approval was refused.')
         // The policy may have changed while the approval was pending.
         await checkGates(tool, session, intent)
       }
       if (signal.aborted) throw stopped()
     }
 
+    async function isApproved(approve: NonNullable<ToolCall['approve']>, intent: Intent): Promise<boolean> {
+      deadline.pause()
+      try {
+        return await untilStopped(approve(intent, tool, signal), signal, stopped)
+      } finally {
+        deadline.resume()
+      }
+    }
+
+    /** The time that a call waits for memory does not count. */
+    async function reserve(bytes: number): Promise<void> {
+      if (given.reserve === undefined) return
+      deadline.pause()
+      try {
+        await given.reserve(bytes, signal)
+      } finally {
+        deadline.resume()
+      }
+    }
+
+    /** Asks a person whether the tool may read a secret. */
+    async function askToRead(path: string, reason: string): Promise<void> {
+      if (isOver || signal.aborted) throw stopped()
+      if (given.approve === undefined) throw denied(reason)
+      audit.paths.add(path.slice(0, maxLoggedPath))
+      if (secretsRead.has(path)) return
+      if (!(await isApproved(given.approve, { reads: [path] }))) throw refused(`Reading was not approved. ${reason}`)
+      secretsRead.add(path)
+    }
+
     try {
+      if (tool.provider === undefined) await deps.settle?.(session, signal)
       if (signal.aborted) throw stopped()
       const context = {
         session,
+        folder: guardFolder(session.folder, session.policy, askToRead),
         signal,
         progress: (part: Parameters<NonNullable<ToolCall['progress']>>[0]) => {
-          if (!isOver) given.progress?.(part)
+          if (!isOver) given.progress?.({ ...part, text: redact(part.text) })
         },
         permit,
         authorize,
+        reserve,
         limits: { maxFileBytes, timeoutMs },
       }
       // The registry does not know the argument types of tools, so `run` takes `never`. `checkArguments` has checked them.
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- checked against `parameters`, of which `run` knows the type
       const running = tool.run(args as never, context)
       const result = await untilStopped(running, signal, stopped, stopMs)
-      return capResult(result, maxFileBytes + resultMargin)
+      return redactResult(capResult(result, maxFileBytes + resultMargin), redact)
     } catch (error) {
       // A stopped tool may fail with any error: replace it with the reason, but keep ToolErrors such as a conflict or a refusal.
       if (signal.aborted && !(error instanceof ToolError && error.failure.kind !== 'cancelled')) throw stopped()
@@ -217,6 +252,10 @@ function notePath({ paths }: Audit, args: unknown): void {
 
 function denied(detail: string): ToolError {
   return new ToolError({ kind: 'denied', detail } satisfies ToolFailure)
+}
+
+function refused(detail: string): ToolError {
+  return new ToolError({ kind: 'approval_refused', detail })
 }
 
 /**

@@ -3,7 +3,7 @@ import type { FilterContext } from '../workspace/run-filter.ts'
 import type { ToolContext } from './tool.ts'
 
 /** Returns the context of a filter: a program of the workspace that reads a text and writes a new one. */
-export function filterContext({ session: { folder }, authorize, signal, limits }: ToolContext): FilterContext {
+export function filterContext({ folder, authorize, signal, limits }: ToolContext): FilterContext {
   const { maxFileBytes, timeoutMs } = limits
   return {
     authorize,

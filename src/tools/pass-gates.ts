@@ -7,7 +7,7 @@ export const readOnlySentence =
 
 /**
  * Resolves with the reasons of the policy if `workspace.read-only`, the policy and the file permissions allow the writes and
- * the command.
+ * the command. Refuses this program's own files first, whatever the policy says.
  * @throws ToolError `denied`; `failed` for a file that cannot be written
  */
 export async function passGates(
@@ -15,6 +15,7 @@ export async function passGates(
   isReadOnly: boolean,
   { writes = [], argv, cwd }: Intent,
 ): Promise<readonly string[]> {
+  for (const path of [...writes, ...(cwd === undefined ? [] : [cwd])]) await folder.refuseOwn(path)
   if (isReadOnly) throw denied(readOnlySentence)
   const reasons: string[] = []
   for (const path of writes) {

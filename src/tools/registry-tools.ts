@@ -43,13 +43,16 @@ export function createRegistryTools({ sessions, list, isReadOnly }: RegistryTool
       name: listToolName,
       description: 'Lists the tools of the workspace with their parameters.',
       effect: 'read',
-      run: async (_args, { session }) => ({
-        tools: list(session).map(({ name, description, parameters, effect }) => ({
-          name,
-          description,
-          parameters,
-          effect,
-        })),
+      run: async (_args, { session: { id } }) => ({
+        tools: sessions()
+          .filter((session) => session.id === id)
+          .flatMap(list)
+          .map(({ name, description, parameters, effect }) => ({
+            name,
+            description,
+            parameters,
+            effect,
+          })),
       }),
     }),
     defineTool(callArguments, {

@@ -1,3 +1,4 @@
+import type { Folder } from '../workspace/folder.ts'
 import type { Session } from './session.ts'
 
 /** JSON Schema (2020-12) of a tool's arguments; its type is `object`. */
@@ -9,6 +10,9 @@ export type ParametersSchema = Readonly<Record<string, unknown>>
  */
 export type ToolEffect = 'read' | 'write' | 'run'
 
+/** A session without its folder, which `ToolContext.folder` replaces. */
+export type SessionInfo = Omit<Session, 'folder'>
+
 /** The intended effect of a call, which the policy checks and a person approves. */
 export interface Intent {
   /** Paths of the files to write or remove, relative to the root. */
@@ -19,12 +23,16 @@ export interface Intent {
   readonly cwd?: string
   /** The change as a unified diff. */
   readonly diff?: string
+  /** Paths of secrets to read, relative to the root. A tool intends nothing else with them. */
+  readonly reads?: readonly string[]
   /** Arguments of a tool of a provider. */
   readonly args?: unknown
 }
 
 export interface ToolContext {
-  readonly session: Session
+  readonly session: SessionInfo
+  /** The session's folder, under the rules of reading. A tool reads and writes through it only. */
+  readonly folder: Folder
   /** Aborts with the caller's signal, with the session, and at the time limit with a ToolError `timed_out` as reason. */
   readonly signal: AbortSignal
   /** Reports a part of the result early, e.g. a program's output. */
@@ -40,6 +48,12 @@ export interface ToolContext {
    * @throws ToolError `denied`, `failed`
    */
   readonly permit: (intent: Intent) => Promise<void>
+  /**
+   * Resolves when the result may take this much memory. A tool whose result may be larger than `ordinaryResultBytes` awaits
+   * it before it builds the result. Bytes.
+   * @throws ToolError `failed`, `cancelled`
+   */
+  readonly reserve: (bytes: number) => Promise<void>
   readonly limits: ToolLimits
 }
 
@@ -87,7 +101,11 @@ export interface ToolCall {
   readonly signal: AbortSignal
   /** Names the caller in the audit line: the interface, then the name of the API key or `local`, e.g. `rpc:local`. */
   readonly caller: string
+  /** The id of the caller's key: who may see the audit line. Absent: no key. */
+  readonly ownerId?: string | undefined
   readonly progress?: ((part: ToolProgress) => void) | undefined
+  /** Reserves memory for the result (`ToolContext.reserve`). Absent if the result is read at once. */
+  readonly reserve?: ((bytes: number, signal: AbortSignal) => Promise<void>) | undefined
   /** Asks a person and resolves with true for an approval. If absent, the call needs no approval. */
   readonly approve?: ((intent: Intent, tool: Tool, signal: AbortSignal) => Promise<boolean>) | undefined
 }

@@ -1,19 +1,24 @@
 import { z } from 'zod'
-import type { Session } from './session.ts'
 import { tidyText } from '../workspace/format/format-file.ts'
-import { listFiles } from '../workspace/list-files.ts'
+import { defaultListLimit, listFiles } from '../workspace/list-files.ts'
 import { applyPatch, undoPatch } from '../workspace/patch/apply-patch.ts'
 import type { Journal } from '../workspace/patch/journal.ts'
 import { readText } from '../workspace/read-text.ts'
-import { searchCode } from '../workspace/search-code.ts'
+import { defaultMaxResults, searchCode } from '../workspace/search-code.ts'
 import { defineTool } from './define-tool.ts'
 import { filterContext } from './filter-context.ts'
-import type { Tool, ToolSource } from './tool.ts'
+import type { SessionInfo, Tool, ToolContext, ToolSource } from './tool.ts'
 
 export interface WorkspaceToolsDeps {
   /** Opens the journal of a session's changes, or returns the open one. @throws ToolError */
-  readonly journal: (session: Session) => Promise<Journal>
+  readonly journal: (session: SessionInfo) => Promise<Journal>
 }
+
+/** A path in a list. Bytes. */
+const usualPathBytes = 80
+
+/** A hit with the lines around it. Bytes. */
+const usualHitBytes = 1000
 
 const path = z.string().min(1).describe('Path relative to the workspace, with /.')
 const line = z.int().min(1)
@@ -35,8 +40,8 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
         name: 'mcp.fs.read',
         description: 'Reads a text file, or some of its lines.',
         effect: 'read',
-        run: async (args, { session, signal, limits }) => ({
-          ...(await readText(session.folder, args, { maxBytes: limits.maxFileBytes, signal })),
+        run: async (args, { folder, signal, limits, reserve }) => ({
+          ...(await readText(folder, args, { maxBytes: limits.maxFileBytes, signal, reserve })),
         }),
       },
     ),
@@ -49,7 +54,10 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
         name: 'mcp.fs.list',
         description: 'Lists files of the workspace, except files that .gitignore and similar files exclude.',
         effect: 'read',
-        run: async (args, { session, signal }) => ({ ...(await listFiles(session.folder, args, signal)) }),
+        async run(args, { folder, signal, reserve }) {
+          await reserve((args.limit ?? defaultListLimit) * usualPathBytes)
+          return { ...(await listFiles(folder, args, signal)) }
+        },
       },
     ),
     defineTool(
@@ -64,7 +72,10 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
         name: 'mcp.search.code',
         description: 'Searches the files of the workspace for a text and gives the lines around each hit.',
         effect: 'read',
-        run: async (args, { session, signal }) => ({ ...(await searchCode(session.folder, args, signal)) }),
+        async run(args, { folder, signal, reserve }) {
+          await reserve((args.maxResults ?? defaultMaxResults) * usualHitBytes)
+          return { ...(await searchCode(folder, args, signal)) }
+        },
       },
     ),
     defineTool(
@@ -89,8 +100,8 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
         description: 'Applies a unified diff to files of the workspace: all of it or nothing.',
         effect: 'write',
         run: async (args, context) => {
-          const { authorize, permit, signal, session } = context
-          const format = (file: string, text: string) => tidyText(session.folder, file, text, filterContext(context))
+          const { authorize, permit, signal, folder } = context
+          const format = (file: string, text: string) => tidyText(folder, file, text, filterContext(context))
           return { ...(await applyPatch(await patchDeps(context), args, { authorize, permit, signal, format })) }
         },
       },
@@ -109,8 +120,8 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
     ),
   ]
 
-  async function patchDeps({ session, limits }: Parameters<Tool['run']>[1]) {
-    return { folder: session.folder, journal: await journal(session), maxFileBytes: limits.maxFileBytes }
+  async function patchDeps({ session, folder, limits }: ToolContext) {
+    return { folder, journal: await journal(session), maxFileBytes: limits.maxFileBytes }
   }
 
   return { tools: () => tools }

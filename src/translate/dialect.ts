@@ -153,7 +153,10 @@ export interface ReplyNotes {
  * reproducible.
  */
 export interface ReplySeed {
-  /** Unique among replies. Ids that upstream does not send are derived from it. */
+  /**
+   * Random, because ids that upstream does not send are derived from it, and an id opens a stored response. Never the id of
+   * the request, which others may know.
+   */
   readonly id: string
   /** Seconds since epoch, for a reply in which upstream states no time. */
   readonly createdSeconds: number

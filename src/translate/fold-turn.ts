@@ -1,3 +1,4 @@
+import { grow, lengthOf, startFoldSize } from './parts/fold-size.ts'
 import type { Citation, Opaque, TurnEvent, TurnItem, TurnStop, Usage } from './turn.ts'
 
 /** One slot of an answer that is still streaming. */
@@ -11,6 +12,24 @@ export type DraftPart =
       readonly kind: 'function' | 'custom'
       text: string
     }
+
+/** What an event adds to an answer (`FoldSize`). */
+export function lengthOfEvent(event: TurnEvent): number {
+  switch (event.type) {
+    case 'text.delta':
+    case 'refusal.delta':
+    case 'think.delta':
+    case 'tool.args':
+      return event.text.length
+    case 'start':
+    case 'part.close':
+    case 'usage':
+    case 'stop':
+      return 0
+    default:
+      return lengthOf(event)
+  }
+}
 
 /** Adds an event to the parts, in place. Ignores events without text, thinking or a call. */
 export function addToDraft(parts: Map<number, DraftPart>, event: TurnEvent): void {
@@ -84,14 +103,17 @@ export function draftedItems(parts: ReadonlyMap<number, DraftPart>): readonly Tu
 /**
  * Folds the events of an answer (`ModelAnswer.events`). Its items are those that the answer adds to the conversation, for
  * the next `Turn`.
- * @throws what the iteration throws: a Fault if upstream failed or was cut off, the signal's reason on abort
+ * @throws what the iteration throws: a Fault if upstream failed or was cut off, the signal's reason on abort; Fault
+ * `upstream_unusable` for an answer that is too long
  */
 export async function foldTurn(events: AsyncIterable<{ readonly event: TurnEvent }>) {
   const parts = new Map<number, DraftPart>()
   const citations: Citation[] = []
+  const size = startFoldSize()
   let stop: TurnStop = 'end'
   let usage: Usage | undefined
   for await (const { event } of events) {
+    grow(size, lengthOfEvent(event))
     addToDraft(parts, event)
     if (event.type === 'citation') citations.push(event.citation)
     else if (event.type === 'usage') ({ usage } = event)

@@ -1,11 +1,19 @@
 import type { JsonObject } from '../json/json.ts'
 
+/** The part of a conversation that one request of the Responses API adds, without the parts before it. */
+export interface StoredInput {
+  /** The request's own input items. */
+  readonly input: readonly JsonObject[]
+  /** At least the length of the items as JSON text. */
+  readonly inputChars: number
+  /** The id of the response that the request continued. */
+  readonly previousId: string | undefined
+}
+
 /** A reply of the Responses API that later requests can refer to. */
-export interface StoredResponse {
+export interface StoredResponse extends StoredInput {
   /** The whole response object. */
   readonly response: JsonObject
-  /** The complete input of the model, with earlier replies. */
-  readonly input: readonly JsonObject[]
 }
 
 /** The opaque reasoning of a reply with tool calls, for callers that do not send it back with the calls. */
@@ -17,13 +25,17 @@ export interface ReplyReasoning {
 }
 
 /**
- * The parts of replies that this process keeps for later requests. `Reply.remember` writes them, `CallerDialect.recall`
- * reads them.
+ * The parts of replies that this process keeps for later requests of the same caller. `Reply.remember` writes them,
+ * `CallerDialect.recall` reads them.
  */
 export interface ReplyMemory {
   readonly responses: {
     readonly put: (id: string, stored: StoredResponse) => void
-    readonly get: (id: string) => StoredResponse | undefined
+    /**
+     * The conversation up to and with a response: input and output items, the oldest first. Undefined if the response, or
+     * one that it continues, is not kept.
+     */
+    readonly historyOf: (id: string) => readonly JsonObject[] | undefined
     /** Finds output and input items by id, for `item_reference`. The newest item of an id wins. */
     readonly items: (ids: readonly string[]) => ReadonlyMap<string, JsonObject>
   }

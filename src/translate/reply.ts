@@ -9,6 +9,8 @@ import type {
   UpstreamDialect,
 } from './dialect.ts'
 import { createRestorer } from './fit/restore-events.ts'
+import { grow, startFoldSize } from './parts/fold-size.ts'
+import { lengthOfEvent } from './fold-turn.ts'
 import { addUsage } from './usage.ts'
 import type { TurnEvent, Usage } from './turn.ts'
 import { createSearchRounds, type SearchRounds } from './web-search.ts'
@@ -29,8 +31,12 @@ export function createTranslatedStream(caller: CallerDialect, upstream: Upstream
 export function createTranslatedFold(caller: CallerDialect, upstream: UpstreamDialect, seed: ReplySeed): ReplyFold {
   const { push: read, end, ...watch } = createEventReply(upstream, seed)
   const { push, body, remember } = caller.createTurnFold(seed)
+  const size = startFoldSize()
   const fold = (events: readonly TurnEvent[]): void => {
-    for (const event of events) push(event)
+    for (const event of events) {
+      grow(size, lengthOfEvent(event))
+      push(event)
+    }
   }
   return {
     ...watch,

@@ -189,7 +189,8 @@ export interface ToolName {
 }
 
 export type TurnToolChoice =
-  | { readonly type: 'auto' | 'none' | 'required' }
+  /** `validated`: as `auto`, and the model checks its calls against the schemas of their tools. */
+  | { readonly type: 'auto' | 'none' | 'required' | 'validated' }
   | ({ readonly type: 'tool' } & ToolName)
   | { readonly type: 'allowed'; readonly mode: 'auto' | 'required'; readonly tools: readonly ToolName[] }
 

@@ -32,6 +32,8 @@ export interface TokenCounts {
 
 /** Gauges at the moment of rendering. */
 interface MetricsNow {
+  /** Also the counters that have a label for the key. */
+  readonly withKeys: boolean
   readonly active: number
   readonly queued: number
   readonly version: string
@@ -57,7 +59,12 @@ const firstByteBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
  */
 export function createMetrics(): Metrics {
   /** In the order of the output. */
-  const renders: (() => string)[] = []
+  const renders: ((now: Pick<MetricsNow, 'withKeys'>) => string)[] = []
+  const keyCounter = (name: string, help: string, labels: readonly string[]) => {
+    const created = createCounter({ name, help }, labels)
+    renders.push(({ withKeys }) => (withKeys ? created.render() : ''))
+    return created
+  }
   const counter = (name: string, help: string, labels: readonly string[]) => {
     const created = createCounter({ name, help }, labels)
     renders.push(created.render)
@@ -116,9 +123,12 @@ export function createMetrics(): Metrics {
     'Premium requests: user requests times the multiplier of the model.',
     ['provider', 'model'],
   )
-  const keyRequests = counter('copilot_proxy_key_requests_total', 'Model requests by key.', ['key', 'status'])
-  const keyTokens = counter('copilot_proxy_key_tokens_total', 'Input and output tokens by key.', ['key', 'direction'])
-  const keyCredits = counter(
+  const keyRequests = keyCounter('copilot_proxy_key_requests_total', 'Model requests by key.', ['key', 'status'])
+  const keyTokens = keyCounter('copilot_proxy_key_tokens_total', 'Input and output tokens by key.', [
+    'key',
+    'direction',
+  ])
+  const keyCredits = keyCounter(
     'copilot_proxy_key_credits_total',
     'AI credits by key. measured: reported by GitHub. estimated: computed from the model prices.',
     ['key', 'kind'],
@@ -174,7 +184,7 @@ export function createMetrics(): Metrics {
     refused: (status) => refusals.add([String(status)]),
     upstreamAnswered: (provider, status) => upstream.add([provider, String(status)]),
     tokenRefreshed: (provider, ok) => refreshes.add([provider, ok ? 'ok' : 'failed']),
-    render: ({ active, queued, version, nodeVersion }) =>
+    render: ({ withKeys, active, queued, version, nodeVersion }) =>
       [
         formatGauge({ name: 'copilot_proxy_build_info', help: 'Version of copilot-proxy and Node.js.' }, 1, {
           version,
@@ -182,7 +192,7 @@ export function createMetrics(): Metrics {
         }),
         formatGauge({ name: 'copilot_proxy_active_requests', help: 'Model requests in progress.' }, active),
         formatGauge({ name: 'copilot_proxy_queued_requests', help: 'Model requests in the queue.' }, queued),
-        ...renders.map((render) => render()),
+        ...renders.map((render) => render({ withKeys })),
       ].join(''),
   }
 }

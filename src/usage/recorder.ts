@@ -21,8 +21,11 @@ export interface UsageRecorder {
   readonly note: (entry: UsageEntry) => void
   /** The totals from this day on, including those that are not written yet. */
   readonly since: (day: string) => readonly Tally[]
-  /** The routed requests of one key on the current day of this machine's calendar. Reads the file once a day. */
-  readonly spentToday: (key: string) => Spending
+  /**
+   * The routed requests of one key on the current day of this machine's calendar. Counts totals that an earlier version has
+   * stored under the key's name today, so that an upgrade resets no limit. Reads the file once a day.
+   */
+  readonly spentToday: (key: { readonly name: string; readonly id: string }) => Spending
   readonly close: () => void
 }
 
@@ -46,7 +49,7 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
   let hasWarned = false
   let minute = Number.NaN
   let days = { day: '', utcDay: '' }
-  /** By key, for the day that `spentToday` was last called on. */
+  /** By key (`spenderOf`), for the day that `spentToday` was last called on. */
   let spending = { day: '', byKey: new Map<string, Spending>() }
 
   /** Computed once a minute: no day begins within one. */
@@ -124,20 +127,20 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
   return {
     note(entry) {
       const { day, utcDay } = today()
-      const { provider, model, key } = entry
-      const name = `${day}/${utcDay}/${provider}/${model}/${key}`
+      const { provider, model, key, keyId } = entry
+      const name = `${day}/${utcDay}/${provider}/${model}/${keyId}/${key}`
       let tally = pending.get(name)
       if (tally === undefined) {
-        tally = { day, utcDay, provider, model, key, ...noSums }
+        tally = { day, utcDay, provider, model, key, keyId, ...noSums }
         pending.set(name, tally)
       }
       addEntry(tally, entry)
       if (spending.day === day && provider !== '')
-        addSpending(spending.byKey, key, { requests: 1, nanoAiu: nanoAiuOf(entry) })
+        addSpending(spending.byKey, spenderOf(entry), { requests: 1, nanoAiu: nanoAiuOf(entry) })
       arm()
     },
     since: (day) => [...(stored(day) ?? []), ...unwritten(day)],
-    spentToday(key) {
+    spentToday({ name, id }) {
       const { day } = today()
       let { byKey } = spending
       if (spending.day !== day) {
@@ -146,11 +149,13 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
         for (const tally of [...(written ?? []), ...unwritten(day)]) {
           // A clock that was ahead may have left days in the future.
           if (tally.day !== day || tally.provider === '') continue
-          addSpending(byKey, tally.key, { requests: tally.requests, nanoAiu: nanoAiuOf(tally) })
+          addSpending(byKey, spenderOf(tally), { requests: tally.requests, nanoAiu: nanoAiuOf(tally) })
         }
         if (written !== undefined) spending = { day, byKey }
       }
-      return byKey.get(key) ?? { requests: 0, nanoAiu: 0 }
+      const spent = byKey.get(spenderOf({ key: name, keyId: id })) ?? nothingSpent
+      const byName = byKey.get(spenderOf({ key: name, keyId: '' })) ?? nothingSpent
+      return { requests: spent.requests + byName.requests, nanoAiu: spent.nanoAiu + byName.nanoAiu }
     },
     close() {
       stopTimer?.()
@@ -159,6 +164,13 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
       closeStore()
     },
   }
+}
+
+const nothingSpent: Spending = { requests: 0, nanoAiu: 0 }
+
+/** Totals of earlier versions have a name only. */
+function spenderOf({ key, keyId }: Pick<Tally, 'key' | 'keyId'>): string {
+  return keyId === '' ? `name ${key}` : `id ${keyId}`
 }
 
 function nanoAiuOf({ measuredNanoAiu, estimatedNanoAiu }: Pick<Tally, 'measuredNanoAiu' | 'estimatedNanoAiu'>): number {

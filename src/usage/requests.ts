@@ -2,6 +2,7 @@ import { isFailure } from '../errors.ts'
 import { isObject } from '../json/json.ts'
 import { snakeKeys } from '../json/key-case.ts'
 import { describeError } from '../logging/pretty-log.ts'
+import { createBodyText, type BodyText } from './body-text.ts'
 
 /** Where a request came from over HTTP. */
 export interface RequestOrigin {
@@ -43,6 +44,8 @@ export interface EndedRequest {
   readonly kind?: string | undefined
   /** Undefined for a program in this process. */
   readonly origin?: RequestOrigin | undefined
+  /** The id of the key that sent it; undefined without a key. */
+  readonly ownerId?: string | undefined
   /** The model name in the request. */
   readonly askedModel?: string | undefined
   /** Changes that lose nothing of the request. The log has them at debug only. */
@@ -91,8 +94,7 @@ export interface RequestDocument {
 
 /** Also with the bodies, which are kept while `log.bodies` is on. */
 export interface RequestDetail extends RequestDocument {
-  /** `other_key`: only the caller with the request's own key gets them. */
-  readonly bodies: 'kept' | 'not_kept' | 'other_key'
+  readonly bodies: 'kept' | 'not_kept'
   /** By name, without those that hold credentials. */
   readonly request_headers: Readonly<Record<string, string>> | null
   readonly request_body: string | null
@@ -103,6 +105,7 @@ export interface RequestDetail extends RequestDocument {
 
 export interface RequestFilter {
   readonly limit: number
+  /** The name of a key. */
   readonly key?: string | undefined
   /** Asked for or routed to. */
   readonly model?: string | undefined
@@ -111,6 +114,9 @@ export interface RequestFilter {
   readonly after?: string | undefined
 }
 
+/** Whether the caller may see what the key with this id sent; undefined: a request without a key. */
+type MaySee = (ownerId: string | undefined) => boolean
+
 /** The last requests, in memory. */
 export interface RequestList {
   readonly note: (request: EndedRequest) => void
@@ -118,13 +124,13 @@ export interface RequestList {
   readonly noteBody: (id: string, part: 'request' | 'answer', text: string) => void
   /** Keeps the headers of a request as `noteBody` keeps its body. */
   readonly noteHeaders: (id: string, headers: RequestHeaders) => void
-  /** Newest first. */
-  readonly list: (filter: RequestFilter) => readonly RequestDocument[]
+  /** The requests that the caller may see, newest first. */
+  readonly list: (filter: RequestFilter, maySee: MaySee) => readonly RequestDocument[]
   /**
+   * Undefined also for a request that the caller may not see.
    * @param idOrStart a whole id, or at least its first 8 characters
-   * @param keyName the key of the caller; undefined if no key is required
    */
-  readonly find: (idOrStart: string, keyName: string | undefined) => RequestDetail | undefined
+  readonly find: (idOrStart: string, maySee: MaySee) => RequestDetail | undefined
 }
 
 type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
@@ -133,6 +139,8 @@ export interface RequestListOptions {
   readonly keepsBodies: () => boolean
   /** Removes known credentials: upstream may repeat them in its messages. */
   readonly redact: (text: string) => string
+  /** Removes them from a whole body. Default: `redact`. */
+  readonly redactBody?: ((text: string) => string) | undefined
 }
 
 /** Requests; about 1.4 KB each, allocated as they come. */
@@ -149,15 +157,15 @@ const shortestStart = 8
 type Entry = EndedRequest & { readonly failure?: string }
 
 interface Bodies {
-  readonly request: string
-  readonly answer: string
+  readonly request: BodyText
+  readonly answer: BodyText
   readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Headers whose values are credentials, whatever they look like. */
 const secretHeader = /^(?:authorization|proxy-authorization|cookie|x-api-key|.*(?:token|secret|password).*)$/
 
-export function createRequestList({ keepsBodies, redact }: RequestListOptions): RequestList {
+export function createRequestList({ keepsBodies, redact, redactBody = redact }: RequestListOptions): RequestList {
   /** A ring once it is full; `next` is then the oldest. */
   const entries: Entry[] = []
   let next = 0
@@ -165,18 +173,33 @@ export function createRequestList({ keepsBodies, redact }: RequestListOptions): 
   const bodies = new Map<string, Bodies>()
   let bodyChars = 0
 
-  function* newestFirst(): Generator<Entry> {
+  function* newestFirst(maySee: MaySee): Generator<Entry> {
     for (let back = 1; back <= entries.length; back += 1) {
       const entry = entries[(next - back + entries.length) % entries.length]
-      if (entry !== undefined) yield entry
+      if (entry !== undefined && maySee(entry.ownerId)) yield entry
     }
   }
 
   function forgetBodies(id: string): void {
     const old = bodies.get(id)
     if (old === undefined) return
-    bodyChars -= old.request.length + old.answer.length
+    bodyChars -= sizeOf(old)
     bodies.delete(id)
+  }
+
+  function bodiesOf(id: string): Bodies {
+    const known = bodies.get(id)
+    if (known !== undefined) return known
+    const made = { request: createBodyText(maxBody, redactBody), answer: createBodyText(maxBody, redactBody) }
+    bodies.set(id, made)
+    return made
+  }
+
+  /** Runs a change of the bodies of a request, and counts it. */
+  function change(kept: Bodies, run: () => void): void {
+    const before = sizeOf(kept)
+    run()
+    bodyChars += sizeOf(kept) - before
   }
 
   /** Bodies do not outlive the setting that keeps them. */
@@ -189,6 +212,8 @@ export function createRequestList({ keepsBodies, redact }: RequestListOptions): 
   return {
     note(request) {
       forgetUnwanted()
+      const kept = bodies.get(request.line.requestId)
+      if (kept !== undefined) change(kept, () => [kept.request, kept.answer].forEach((body) => body.finish()))
       const entry = bounded(request, redact)
       if (entries.length < maxRequests) entries.push(entry)
       else entries[next] = entry
@@ -196,11 +221,8 @@ export function createRequestList({ keepsBodies, redact }: RequestListOptions): 
     },
     noteBody(id, part, text) {
       if (!keepsBodies()) return
-      const before = bodies.get(id) ?? { request: '', answer: '' }
-      // One character too many shows that the body was longer.
-      const added = redact(text).slice(0, Math.max(0, maxBody + 1 - before[part].length))
-      bodyChars += added.length
-      bodies.set(id, { ...before, [part]: before[part] + added })
+      const kept = bodiesOf(id)
+      change(kept, () => kept[part].add(text))
       for (const oldest of bodies.keys()) {
         if (bodyChars <= maxBodies) break
         forgetBodies(oldest)
@@ -211,11 +233,11 @@ export function createRequestList({ keepsBodies, redact }: RequestListOptions): 
       const shown = Object.entries(given).filter(([name]) => !secretHeader.test(name))
       // Node takes at most 16 KB of headers: they are not counted with the bodies.
       const headers = Object.fromEntries(shown.map(([name, value]) => [name, cut(redact([value].flat().join(', ')))]))
-      bodies.set(id, { request: '', answer: '', ...bodies.get(id), headers })
+      bodies.set(id, { ...bodiesOf(id), headers })
     },
-    list({ limit, key, model, failedOnly = false, after }) {
+    list({ limit, key, model, failedOnly = false, after }, maySee) {
       const found: RequestDocument[] = []
-      for (const entry of newestFirst()) {
+      for (const entry of newestFirst(maySee)) {
         const { line, askedModel } = entry
         if (found.length === limit || (after !== undefined && line.requestId === after)) break
         if (key !== undefined && line.key !== key) continue
@@ -225,29 +247,31 @@ export function createRequestList({ keepsBodies, redact }: RequestListOptions): 
       }
       return found
     },
-    find(idOrStart, keyName) {
+    find(idOrStart, maySee) {
       if (idOrStart.length < shortestStart) return undefined
       forgetUnwanted()
-      for (const entry of newestFirst()) {
-        const { requestId, key } = entry.line
-        if (!requestId.startsWith(idOrStart)) continue
-        const isForeign = keyName !== undefined && keyName !== key
-        return { ...toDocument(entry), ...toBodies(bodies.get(requestId), isForeign) }
+      for (const entry of newestFirst(maySee)) {
+        const { requestId } = entry.line
+        if (requestId.startsWith(idOrStart)) return { ...toDocument(entry), ...toBodies(bodies.get(requestId)) }
       }
       return undefined
     },
   }
 }
 
-function toBodies(kept: Bodies | undefined, isForeign: boolean) {
-  const shown = isForeign ? undefined : kept
+function sizeOf({ request, answer }: Bodies): number {
+  return request.size() + answer.size()
+}
+
+function toBodies(kept: Bodies | undefined) {
+  const [request, answer] = [kept?.request.finish(), kept?.answer.finish()]
   return {
-    request_headers: shown?.headers ?? null,
-    bodies: kept === undefined ? 'not_kept' : isForeign ? 'other_key' : 'kept',
-    request_body: shown?.request.slice(0, maxBody) || null,
-    request_body_truncated: (shown?.request.length ?? 0) > maxBody,
-    answer_body: shown?.answer.slice(0, maxBody) || null,
-    answer_body_truncated: (shown?.answer.length ?? 0) > maxBody,
+    request_headers: kept?.headers ?? null,
+    bodies: kept === undefined ? 'not_kept' : 'kept',
+    request_body: request?.text || null,
+    request_body_truncated: request?.isCut ?? false,
+    answer_body: answer?.text || null,
+    answer_body_truncated: answer?.isCut ?? false,
   } as const
 }
 

@@ -13,15 +13,16 @@ export interface UsageStore {
   readonly close: () => void
 }
 
-const schemaVersion = 2
+const schemaVersion = 3
 // REAL: a multiplier can be 0.33, and billionths of credits outgrow 53 bits.
 const schema = `
-  CREATE TABLE IF NOT EXISTS tallies (
+  CREATE TABLE IF NOT EXISTS key_tallies (
     day TEXT NOT NULL,
     utc_day TEXT NOT NULL,
     provider TEXT NOT NULL,
     model TEXT NOT NULL,
     key TEXT NOT NULL,
+    key_id TEXT NOT NULL,
     requests INTEGER NOT NULL,
     errors INTEGER NOT NULL,
     input_tokens INTEGER NOT NULL,
@@ -31,10 +32,10 @@ const schema = `
     premium_requests REAL,
     measured_nano_aiu REAL,
     estimated_nano_aiu REAL,
-    PRIMARY KEY (day, utc_day, provider, model, key)
+    PRIMARY KEY (day, utc_day, provider, model, key, key_id)
   ) STRICT, WITHOUT ROWID;
 `
-const keyFields = ['day', 'utcDay', 'provider', 'model', 'key'] as const
+const keyFields = ['day', 'utcDay', 'provider', 'model', 'key', 'keyId'] as const
 const sumFields = [
   'requests',
   'errors',
@@ -54,17 +55,26 @@ const addUp = `ON CONFLICT DO UPDATE SET ${sumFields
   .map(columnOf)
   .map((sum) => `${sum} = coalesce(${sum} + excluded.${sum}, ${sum}, excluded.${sum})`)
   .join(', ')}`
-const addRow = `INSERT INTO tallies VALUES (${fields.map((field) => `:${field}`).join(', ')}) ${addUp}`
-const readRows = `SELECT ${fields.map((field) => `${columnOf(field)} AS ${field}`).join(', ')} FROM tallies WHERE day >= ?`
+const addRow = `INSERT INTO key_tallies VALUES (${fields.map((field) => `:${field}`).join(', ')}) ${addUp}`
+const readRows = `SELECT ${fields.map((field) => `${columnOf(field)} AS ${field}`).join(', ')} FROM key_tallies WHERE day >= ?`
 
-/** Version 1 had no keys, no credits and only local days. In the order of `tallies`. */
+/** Version 1 had no keys, no credits and only local days. In the order of `key_tallies`, as the next one. */
 const readFirstVersion = `
-  SELECT day, day AS utcDay, provider, model, '' AS key, requests, errors, input_tokens AS inputTokens,
+  SELECT day, day AS utcDay, provider, model, '' AS key, '' AS keyId, requests, errors, input_tokens AS inputTokens,
     output_tokens AS outputTokens, cached_input_tokens AS cachedInputTokens, 0 AS cacheWriteTokens,
     NULL AS premiumRequests, NULL AS measuredNanoAiu, NULL AS estimatedNanoAiu
   FROM totals WHERE day >= ?
 `
-const hasFirstVersion = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'totals'"
+/** Version 2 had the names of keys only. */
+const readSecondVersion = `
+  SELECT ${fields.map((field) => (field === 'keyId' ? "'' AS keyId" : `${columnOf(field)} AS ${field}`)).join(', ')}
+  FROM tallies WHERE day >= ?
+`
+const olderTables = [
+  { table: 'totals', readAll: readFirstVersion },
+  { table: 'tallies', readAll: readSecondVersion },
+] as const
+const hasTable = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
 
 const row = z.object({
   day: z.string(),
@@ -72,6 +82,7 @@ const row = z.object({
   provider: z.string(),
   model: z.string(),
   key: z.string(),
+  keyId: z.string(),
   requests: z.number(),
   errors: z.number(),
   inputTokens: z.number(),
@@ -112,23 +123,24 @@ export function openUsageStore(file: string, options: DatabaseOptions): UsageSto
   }
 }
 
-/** Returns the query that reads rows: a read-only file may be of version 1. */
+/** Returns the query that reads rows: a read-only file may be of an earlier version. */
 function prepareSchema(database: DatabaseSync, file: string, readOnly: boolean): string {
   const version = database.prepare('PRAGMA user_version').get()?.['user_version']
   if (typeof version === 'number' && version > schemaVersion) {
     throw new DatabaseError('newer', `${file} was written by a newer copilot-proxy.`)
   }
-  if (readOnly) return version === 1 ? readFirstVersion : readRows
+  if (readOnly) return version === 1 ? readFirstVersion : version === 2 ? readSecondVersion : readRows
   // WAL: writers do not wait for readers. NORMAL: a power cut costs the last few writes.
   database.exec('PRAGMA synchronous = NORMAL')
   database.prepare('PRAGMA journal_mode = WAL').get()
   if (version === schemaVersion) return readRows
   inTransaction(database, () => {
     database.exec(schema)
-    // Keep the empty table: a running daemon of version 1 would take the file for damaged without it.
-    if (database.prepare(hasFirstVersion).get() !== undefined) {
-      database.prepare(`INSERT INTO tallies ${readFirstVersion} ${addUp}`).run('')
-      database.exec('DELETE FROM totals')
+    // Keep the empty tables: a running daemon of an earlier version would take the file for damaged without its own.
+    for (const { table, readAll } of olderTables) {
+      if (database.prepare(hasTable).get(table) === undefined) continue
+      database.prepare(`INSERT INTO key_tallies ${readAll} ${addUp}`).run('')
+      database.exec(`DELETE FROM ${table}`)
     }
     database.exec(`PRAGMA user_version = ${schemaVersion}`)
   })

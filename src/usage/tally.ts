@@ -30,6 +30,8 @@ export interface Tally extends Sums {
   readonly model: string
   /** Name of the key that the caller presented; '' for none. */
   readonly key: string
+  /** Id of that key; '' for none, and in totals of versions that counted by name only. */
+  readonly keyId: string
 }
 
 export type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
@@ -40,6 +42,7 @@ export interface UsageEntry extends Amounts {
   readonly provider: ProviderId | ''
   readonly model: string
   readonly key: string
+  readonly keyId: string
   readonly failed: boolean
 }
 

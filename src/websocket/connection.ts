@@ -1,5 +1,7 @@
 import { isAscii } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { Handshake } from './handshakes.ts'
 import { subprotocol } from './subprotocol.ts'
@@ -9,8 +11,17 @@ export interface ConnectionOptions {
   readonly maxMessageBytes: number
   /** A client that reads too slowly for this much to wait is closed with 1008. Bytes. */
   readonly maxQueuedBytes: number
+  /** What happens to a client that does not read. Absent: it may take its time, within `maxQueuedBytes`. */
+  readonly unread?: UnreadOptions | undefined
   /** Between two pings. A client that has answered none of them by the next one is gone. Ms. */
   readonly pingMs: number
+}
+
+interface UnreadOptions {
+  /** How long a client may read nothing of what waits for it while `isScarce` returns true. Six times this otherwise. Ms. */
+  readonly limitMs: number
+  /** Whether others need the memory. */
+  readonly isScarce: () => boolean
 }
 
 export interface ConnectionEvents {
@@ -23,7 +34,10 @@ export interface ConnectionEvents {
 
 /** One WebSocket of a client. Nothing is sent after `close`. */
 export interface Connection {
-  readonly send: (text: string) => void
+  /** @param onSent called once, when the text was handed to the system or the connection has closed */
+  readonly send: (text: string, onSent?: () => void) => void
+  /** Receives no messages while held, so that the client has to wait. */
+  readonly hold: (isHeld: boolean) => void
   /** The client has a second to answer. */
   readonly close: (code: number, reason: string) => void
   /** Closes without a close frame. */
@@ -32,6 +46,9 @@ export interface Connection {
 
 /** To put such a message together and to parse it takes long enough for two turns of the event loop. Characters. */
 const largeMessage = 1024 * 1024
+
+/** While more than this waits to be read by the client, nothing is received from it. Bytes. */
+const fullBytes = 4 * 1024
 
 /** How long a client has to answer a close frame. Ms. */
 const closeTimeoutMs = 1000
@@ -46,6 +63,11 @@ class WarningWebSocket extends WebSocket {
     super.close(code, reason)
   }
 }
+
+/** Characters. A buffer of a shorter text shares its memory with others. */
+const largeText = 64 * 1024
+
+const unreadReason = 'replies are not read'
 
 /** A flood of small fragments fills memory long before their text does. */
 const maxFragments = 16 * 1024
@@ -69,25 +91,42 @@ export function acceptHandshake(
     WebSocket: WarningWebSocket,
     handleProtocols: (offered) => offered.has(subprotocol) && subprotocol,
   })
-  server.handleUpgrade(request, socket, head, (webSocket) => connect(webSocket, options, onOpen))
+  server.handleUpgrade(request, socket, head, (webSocket) => connect(webSocket, socket, options, onOpen))
 }
 
 function connect(
   webSocket: WebSocket,
-  { maxQueuedBytes, pingMs }: ConnectionOptions,
+  socket: Duplex,
+  { maxQueuedBytes, unread, pingMs }: ConnectionOptions,
   onOpen: (connection: Connection) => ConnectionEvents,
 ): void {
   let isOpen = true
   let isAlive = true
   let deadline: NodeJS.Timeout | undefined
+  let isHeld = false
+  let isPaused = false
+  /** The `onSent` of texts that wait to be sent. */
+  const unsent = new Set<() => void>()
   /** Messages that arrived after a large one, while that one waits for its turn. */
   let waiting: string[] | undefined
 
   const connection: Connection = {
-    send(text) {
-      if (!isOpen) return
-      webSocket.send(text)
-      if (webSocket.bufferedAmount > maxQueuedBytes) connection.close(1008, 'replies are not read')
+    send(text, onSent) {
+      if (!isOpen) return onSent?.()
+      if (onSent !== undefined) unsent.add(onSent)
+      // Its own memory, which can be freed: until the next collection it would count as in use.
+      const large = text.length > largeText ? Buffer.from(text) : undefined
+      webSocket.send(large ?? text, { binary: false }, () => {
+        if (large?.buffer instanceof ArrayBuffer) large.buffer.transfer(0)
+        if (onSent !== undefined && unsent.delete(onSent)) onSent()
+        pauseOrResume()
+      })
+      if (webSocket.bufferedAmount > maxQueuedBytes) connection.close(1008, unreadReason)
+      else pauseOrResume()
+    },
+    hold(wanted) {
+      isHeld = wanted
+      pauseOrResume()
     },
     close(code, reason) {
       if (!isOpen) return
@@ -103,6 +142,14 @@ function connect(
     if (!isOpen) return
     isOpen = false
     onClose(reason)
+  }
+
+  function pauseOrResume(): void {
+    const isWanted = isOpen && (isHeld || webSocket.bufferedAmount > fullBytes)
+    if (isWanted === isPaused) return
+    isPaused = isWanted
+    if (isPaused) webSocket.pause()
+    else webSocket.resume()
   }
 
   /** In their order. */
@@ -123,6 +170,8 @@ function connect(
   }
 
   const ping = setInterval(() => {
+    // A client that reads slowly sees a ping late. `unread` limits how slowly it may read.
+    if (isPaused) return
     if (!isAlive) return webSocket.terminate()
     isAlive = false
     if (isOpen) webSocket.ping()
@@ -140,10 +189,44 @@ function connect(
   webSocket.on('too-large', () => onTooLarge?.())
   // A `close` follows, with the code that ws has sent.
   webSocket.on('error', () => {})
+  if (unread !== undefined && socket instanceof Socket) {
+    closeUnread(
+      socket,
+      unread,
+      () => webSocket.bufferedAmount > 0,
+      () => connection.close(1008, unreadReason),
+    )
+  }
   webSocket.once('close', () => {
+    for (const onSent of unsent) onSent()
+    unsent.clear()
     clearInterval(ping)
     clearTimeout(deadline)
     ended(undefined)
+  })
+}
+
+/**
+ * Calls `close` when the client has read nothing for too long. Node reports a socket as inactive only if the system took no
+ * byte of the current write either, so a client that reads slowly is active. Systems take more bytes in steps of up to a
+ * megabyte, hence the long times.
+ */
+function closeUnread(
+  socket: Socket,
+  { limitMs, isScarce }: UnreadOptions,
+  hasUnread: () => boolean,
+  close: () => void,
+): void {
+  let inactiveTimes = 0
+  let reportedAt = -Infinity
+  socket.setTimeout(limitMs)
+  socket.on('timeout', () => {
+    const now = performance.now()
+    const wasActive = now - reportedAt > 1.5 * limitMs
+    reportedAt = now
+    inactiveTimes = hasUnread() ? (wasActive ? 1 : inactiveTimes + 1) : 0
+    if (inactiveTimes >= 6 || (inactiveTimes > 0 && isScarce())) close()
+    else socket.setTimeout(limitMs)
   })
 }
 

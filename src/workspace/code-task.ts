@@ -1,3 +1,6 @@
+import { posix } from 'node:path'
+import type { EditorConfig } from './format/editorconfig.ts'
+import type { PolicyText } from './policy/policy-text.ts'
 import type { Language } from './symbols/languages.ts'
 import type { SymbolList } from './symbols/find-symbols.ts'
 
@@ -5,24 +8,28 @@ import type { SymbolList } from './symbols/find-symbols.ts'
 export type CodeTask =
   | { readonly do: 'symbols'; readonly text: string; readonly language: Language; readonly limit: number }
   | { readonly do: 'imports'; readonly text: string; readonly grammar: string }
-  | { readonly do: 'format'; readonly text: string; readonly fileName: string; readonly style: Style }
-
-/** Options of prettier that `.editorconfig` states. */
-export interface Style {
-  readonly useTabs?: boolean
-  readonly tabWidth?: number
-  readonly printWidth?: number
-  readonly endOfLine?: 'lf' | 'crlf' | 'cr'
-}
+  | {
+      readonly do: 'format'
+      readonly text: string
+      /** Relative to the root of the workspace. */
+      readonly path: string
+      /** From the outermost folder to the path's own. */
+      readonly editorConfigs: readonly EditorConfig[]
+    }
+  | { readonly do: 'policy'; readonly text: string }
 
 export type CodeAnswer =
   | { readonly is: 'symbols'; readonly list: SymbolList }
   | { readonly is: 'text'; readonly text: string }
+  | { readonly is: 'policy'; readonly read: PolicyText }
   | { readonly is: 'unknown language' }
   /** The library cannot handle the text, e.g. because of a syntax error. */
   | { readonly is: 'failure'; readonly detail: string }
   /** An optional package is not installed. */
   | { readonly is: 'missing package' }
+
+/** A formatter can turn deep nesting into very long indentation, which the daemon would have to keep. Characters. */
+const maxAnswer = 16 * 1024 * 1024
 
 /** Runs a task. Loads only the library that the task needs. */
 export async function runCodeTask(task: CodeTask): Promise<CodeAnswer> {
@@ -37,8 +44,15 @@ export async function runCodeTask(task: CodeTask): Promise<CodeAnswer> {
         const text = await organizeScriptImports(task.text, task.grammar)
         return text === undefined ? { is: 'failure', detail: 'It has a syntax error.' } : { is: 'text', text }
       }
-      case 'format':
-        return await format(task)
+      case 'format': {
+        const answer = await format(task)
+        const isTooLong = answer.is === 'text' && answer.text.length > maxAnswer
+        return isTooLong ? { is: 'failure', detail: 'The formatted text is too long.' } : answer
+      }
+      case 'policy': {
+        const { readPolicyText } = await import('./policy/policy-text.ts')
+        return { is: 'policy', read: readPolicyText(task.text) }
+      }
     }
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
@@ -48,8 +62,10 @@ export async function runCodeTask(task: CodeTask): Promise<CodeAnswer> {
 }
 
 /** Formats with this program's prettier. It reads no configuration and loads no plugin of the workspace. */
-async function format({ text, fileName, style }: CodeTask & { readonly do: 'format' }): Promise<CodeAnswer> {
-  const prettier = await import('prettier')
+async function format({ text, path, editorConfigs }: CodeTask & { readonly do: 'format' }): Promise<CodeAnswer> {
+  const [prettier, { styleOf }] = await Promise.all([import('prettier'), import('./format/editorconfig.ts')])
+  const fileName = posix.basename(path)
+  const style = styleOf(path, editorConfigs)
   const { languages } = await prettier.getSupportInfo()
   const name = fileName.toLowerCase()
   const language =

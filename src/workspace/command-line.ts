@@ -44,7 +44,8 @@ export function splitCommand(text: string): readonly string[] {
       at += 1
     } else {
       if (isSpecial(character, word)) throw special(character)
-      if (character === '=' && words.length === 0 && /^[a-z_]\w*\+?$/i.test(word ?? '')) {
+      const isFirst = character === '=' && words.length === 0 && word?.includes('=') === false
+      if (isFirst && /^[a-z_]\w*\+?$/i.test(word ?? '')) {
         throw refused(`sets the variable ${word}. Commands get a fixed environment.`)
       }
       word = (word ?? '') + character
@@ -58,7 +59,7 @@ export function splitCommand(text: string): readonly string[] {
 /** `~`, `#` and `!` are special only at some places of a word: `HEAD~1` and `a#b` are ordinary words. */
 function isSpecial(character: string, word: string | undefined): boolean {
   if (operators.has(character)) return true
-  if (character === '~') return word === undefined || /[=:]$/.test(word)
+  if (character === '~') return word === undefined || word.endsWith('=') || word.endsWith(':')
   return word === undefined && (character === '#' || character === '!')
 }
 

@@ -9,10 +9,33 @@ export interface FileContent {
   readonly mode: number
 }
 
+export interface ReadLimits {
+  readonly maxBytes: number
+  readonly signal?: AbortSignal
+  /**
+   * Called with the path of the opened file, relative to the root and without links, before its content is read.
+   * @throws an error to refuse the file
+   */
+  readonly admit?: (path: string) => Promise<void>
+}
+
+/** What one call that meets many files may read. It reads the rules once and does not see later changes. */
+export interface Reading {
+  /** Globs that exclude folders and files from ripgrep, which otherwise reads them in vain. */
+  readonly excludes: readonly string[]
+  /** Whether a list must not have the path. Quick, but incomplete: `hiddenIn` decides. */
+  readonly isHidden: (path: string) => boolean
+  /** Returns whether a list must not have a path in this folder ('' for the root). A secret may be listed. */
+  readonly hiddenIn: (folder: string) => Promise<(path: string) => boolean>
+  /** Whether a search may show text of the file. */
+  readonly maySearch: (path: string) => Promise<boolean>
+}
+
 /**
  * A workspace's folder on disk. Its functions accept paths with `/` that are relative to the root, or absolute inside it. They
  * never read or write outside the root: not through `..`, prefixes, links, races, or names that a file system treats as equal.
  * Reading follows links that stay inside the root. Writing and removing follow no link, because the policy applies to paths.
+ * No function reads, lists or changes a file that belongs to copilot-proxy itself (own-places.ts): it fails with `denied`.
  */
 export interface Folder {
   /** The root's real path. */
@@ -23,15 +46,16 @@ export interface Folder {
    */
   readonly relativePath: (path: string) => string
   /** @throws ToolError `denied`; `failed` if the file is missing, not regular or unreadable; `too_large` */
-  readonly readFile: (
-    path: string,
-    limits: { readonly maxBytes: number; readonly signal?: AbortSignal },
-  ) => Promise<FileContent>
+  readonly readFile: (path: string, limits: ReadLimits) => Promise<FileContent>
   /** Reads a file like `readFile`. Returns the first `maxBytes` of a larger file, without a hash. */
   readonly readStart: (
     path: string,
-    limits: { readonly maxBytes: number; readonly signal?: AbortSignal },
+    limits: ReadLimits,
   ) => Promise<Omit<FileContent, 'sha256'> & { readonly sha256: string | undefined }>
+  /** Returns the rules of reading for a list or a search. */
+  readonly reading: () => Promise<Reading>
+  /** @throws ToolError `denied` for a path that belongs to copilot-proxy itself, or whose folder does */
+  readonly refuseOwn: (path: string) => Promise<void>
   /**
    * Replaces or creates a file atomically: readers see the old or the new bytes, and other hard links keep the old ones. Keeps
    * the mode of an existing file unless `mode` is stated. Creates missing folders. The caller must have authorised the write.

@@ -1,14 +1,28 @@
 import type { Folder } from './folder.ts'
 import { ToolError } from './tool-error.ts'
 
+/** The number of comparisons that are left. A glob of 1000 characters may need millions of them for one long path. */
+export interface MatchBudget {
+  steps: number
+}
+
+/** More than honest globs and paths need by far. Takes some milliseconds. */
+const maxSteps = 200_000
+
+/** What a budget for many paths gains with each path. */
+const stepsPerPath = 3000
+
 /** A compiled glob. */
 export interface Glob {
   /** The folder that the glob names before its first wildcard, relative to the root; '' for the root. */
   readonly base: string
   /** Globs in ripgrep's syntax, one of which matches the file name of each match. Undefined if any name may match. */
   readonly names: readonly string[] | undefined
-  /** Takes time proportional to the lengths of glob and path. */
-  readonly matches: (path: string) => boolean
+  /**
+   * @param budget limits several calls together. Default: a budget for one path
+   * @throws ToolError `invalid_arguments` if the budget is used up
+   */
+  readonly matches: (path: string, budget?: MatchBudget) => boolean
 }
 
 const maxLength = 1000
@@ -25,7 +39,7 @@ const anyNumber = '**'
  * with a dot match like others. '' matches all files.
  * @throws ToolError `denied` for a glob that leads outside; `invalid_arguments`
  */
-export function parseGlob(glob: string, folder: Folder): Glob {
+export function parseGlob(glob: string, folder: Pick<Folder, 'relativePath'>): Glob {
   if (glob.length > maxLength) throw invalid(`It is longer than ${maxLength} characters.`)
   if (glob.startsWith('!')) throw invalid('A glob that starts with ! excludes files. Name the files to include.')
   const wildcard = glob.search(/[*?[{]/)
@@ -52,12 +66,26 @@ export function parseGlob(glob: string, folder: Folder): Glob {
   return {
     base,
     names: names.every(isNarrow) ? names : undefined,
-    matches: (path) => {
+    matches: (path, budget = { steps: maxSteps }) => {
       if (from > 0 && !path.startsWith(`${base}/`)) return false
       if (isAll) return true
       const segments = path.slice(from).split('/')
-      return matchers.some((matcher) => matchSequence(matcher, segments))
+      const compare = (matcher: SegmentMatcher, name: string): boolean => matcher(name, budget)
+      return matchers.some((matcher) => matchSequence(matcher, segments, compare, budget))
     },
+  }
+}
+
+/**
+ * Returns a function that compares many paths with a glob. A budget for all of them keeps thousands of slow comparisons from
+ * blocking the event loop.
+ * @throws ToolError `invalid_arguments` if the budget is used up
+ */
+export function matcherOf({ matches }: Glob): (path: string) => boolean {
+  const budget = { steps: maxSteps }
+  return (path) => {
+    budget.steps = Math.min(budget.steps + stepsPerPath, maxSteps)
+    return matches(path, budget)
   }
 }
 
@@ -84,20 +112,25 @@ function expandBraces(glob: string): readonly string[] {
   return alternatives
 }
 
-type Matcher<Item> = ((item: Item) => boolean) | typeof anyNumber
+type SegmentMatcher = (name: string, budget: MatchBudget) => boolean
+type CharacterMatcher = (character: string) => boolean
 
-function compileSegment(segment: string): Matcher<string> {
+function compileSegment(segment: string): SegmentMatcher | typeof anyNumber {
   if (segment === anyNumber) return anyNumber
   if (!/[*?[]/.test(segment)) return (name) => name === segment
   const suffix = /^\*+([^*?[]*)$/.exec(segment)?.[1]
   if (suffix !== undefined) return (name) => name.endsWith(suffix)
   const characters = compileCharacters(segment)
-  return (name) => matchSequence(characters, Array.from(name))
+  return (name, budget) => matchSequence(characters, Array.from(name), matchCharacter, budget)
 }
 
-function compileCharacters(segment: string): readonly Matcher<string>[] {
+function matchCharacter(matcher: CharacterMatcher, character: string): boolean {
+  return matcher(character)
+}
+
+function compileCharacters(segment: string): readonly (CharacterMatcher | typeof anyNumber)[] {
   const tokens = segment.match(/\*+|\[!?\]?[^\]]*\]|[\s\S]/gu) ?? []
-  return tokens.map((token): Matcher<string> => {
+  return tokens.map((token): CharacterMatcher | typeof anyNumber => {
     if (token.startsWith('*')) return anyNumber
     if (token === '?') return () => true
     if (token === '[') throw invalid('It has an unmatched bracket.')
@@ -118,8 +151,14 @@ function isWithin(character: string, range: readonly string[]): boolean {
 /**
  * Returns whether the matchers match all items in order. After a mismatch, only the last `**` (or `*`) takes one more item.
  * Backtracking to an earlier one cannot help, so no pattern takes exponential time.
+ * @throws ToolError `invalid_arguments` if the budget is used up
  */
-function matchSequence<Item>(matchers: readonly Matcher<Item>[], items: readonly Item[]): boolean {
+function matchSequence<Item, Matcher>(
+  matchers: readonly (Matcher | typeof anyNumber)[],
+  items: readonly Item[],
+  compare: (matcher: Matcher, item: Item) => boolean,
+  budget: MatchBudget,
+): boolean {
   let at = 0
   let item = 0
   let star = -1
@@ -127,11 +166,13 @@ function matchSequence<Item>(matchers: readonly Matcher<Item>[], items: readonly
   while (item < items.length) {
     const matcher = matchers[at]
     const current = items[item]
+    budget.steps -= 1
+    if (budget.steps < 0) throw invalid('It takes too long to compare with a path.')
     if (matcher === anyNumber) {
       star = at
       starItem = item
       at += 1
-    } else if (matcher !== undefined && current !== undefined && matcher(current)) {
+    } else if (matcher !== undefined && current !== undefined && compare(matcher, current)) {
       at += 1
       item += 1
     } else if (star !== -1) {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as fs from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import type { Stats } from 'node:fs'
+import { isAbsolute, join, posix, relative, resolve, sep } from 'node:path'
 import { platform as hostPlatform } from 'node:os'
 import { sweepStrayFiles, temporaryName } from '../auth/records/atomic-file.ts'
 import { errnoOf } from '../auth/records/record-fs.ts'
@@ -14,8 +15,9 @@ import {
   type Directory,
   type OpenFile,
 } from './directory.ts'
-import type { FileContent, Folder } from './folder.ts'
+import type { FileContent, Folder, Reading, ReadLimits } from './folder.ts'
 import { linkTarget, normalPath } from './paths.ts'
+import { noPlaces, type FoundPlaces, type OwnPlaces } from './policy/own-places.ts'
 import { ToolError } from './tool-error.ts'
 
 /** Temporary files are named `.copilot-proxy.<process id>-<random>.tmp` and are in the folder of the file that they replace. */
@@ -33,6 +35,8 @@ const maxSweptFolders = 1000
 interface OpenFolderOptions {
   /** The option `held` of `openDirectory`. Default: true if the system supports it. */
   readonly held?: boolean
+  /** The files of this program, which the folder's functions refuse. Default: none. */
+  readonly ownPlaces?: OwnPlaces
 }
 
 /** A path with its folder and name. */
@@ -47,11 +51,11 @@ interface Place {
  * @throws ToolError `failed` if it is missing or not a folder
  */
 export async function openFolder(
-  path: string,
-  { held = hasDescriptorPaths() }: OpenFolderOptions = {},
+  rootPath: string,
+  { held = hasDescriptorPaths(), ownPlaces = noPlaces }: OpenFolderOptions = {},
 ): Promise<Folder> {
-  const root = await realFolder(path)
-  const roots = [root, resolve(path)]
+  const root = await realFolder(rootPath)
+  const roots = [root, resolve(rootPath)]
   const platform = hostPlatform()
   const oneAtATime = createQueues()
   const swept = new Set<string>()
@@ -70,14 +74,32 @@ export async function openFolder(
     return { path: normal, folder, name }
   }
 
-  /** Opens a file. Follows links inside the root. */
-  async function openFile(given: string): Promise<OpenFile> {
+  /**
+   * Returns whether a path belongs to this program. The path has no links. Each of its folders is compared by inode too, which
+   * finds bind mounts and other spellings.
+   */
+  async function isOwn(path: string, places: FoundPlaces): Promise<boolean> {
+    if (places.paths.length === 0) return false
+    if (places.covers(join(root, path))) return true
+    const names = path.split('/')
+    const parts = names.map((_, index) => join(root, ...names.slice(0, index + 1)))
+    const stats = await Promise.all(parts.map((part) => fs.lstat(part).catch(() => undefined)))
+    return stats.some((each) => each !== undefined && places.has(each))
+  }
+
+  async function refuseOwn(path: string): Promise<void> {
+    if (await isOwn(path, await ownPlaces.find())) throw ownFile(path)
+  }
+
+  /** Opens a file. Follows links inside the root. `path` is the file's own, without links. */
+  async function openFile(given: string): Promise<{ readonly file: OpenFile; readonly path: string }> {
     let place = placeOf(given)
+    await refuseOwn(place.path)
     const direct = held ? await openDirectly(join(root, place.path)) : undefined
-    if (direct !== undefined) return direct
+    if (direct !== undefined) return { file: direct, path: place.path }
     for (let links = 0; links < maxLinks; links += 1) {
       try {
-        return await openItself(place)
+        return { file: await openItself(place), path: place.path }
       } catch (error) {
         if (!(error instanceof LinkFound)) throw describeError(error, given)
         const target = error.target === undefined ? undefined : linkTarget(error.folder, error.target, roots)
@@ -87,6 +109,7 @@ export async function openFolder(
         const name = segments.pop()
         if (name === undefined) throw failed(`${quote(given)} is a folder.`)
         place = { path: [...segments, name].join('/'), folder: segments, name }
+        await refuseOwn(place.path)
       }
     }
     throw failed(`${quote(given)} is a link that leads back to itself.`)
@@ -113,12 +136,14 @@ export async function openFolder(
 
   async function readStart(
     given: string,
-    { maxBytes, signal }: { readonly maxBytes: number; readonly signal?: AbortSignal },
+    { maxBytes, signal, admit }: ReadLimits,
   ): Promise<Omit<FileContent, 'sha256'> & { readonly sha256: string | undefined }> {
     refuseCancelled(signal)
-    const file = await openFile(given)
+    const { file, path } = await openFile(given)
     try {
       const { stats } = file
+      if (await isOwnFile(stats)) throw ownFile(given)
+      await admit?.(path)
       if (stats.isDirectory()) throw failed(`${quote(given)} is a folder.`)
       if (!stats.isFile()) throw failed(`${quote(given)} is not a regular file.`)
       const { bytes, sha256 } = await readBytes(file.read, Math.min(stats.size, maxBytes), maxBytes, signal)
@@ -130,10 +155,13 @@ export async function openFolder(
     }
   }
 
-  async function readFile(
-    given: string,
-    limits: { readonly maxBytes: number; readonly signal?: AbortSignal },
-  ): Promise<FileContent> {
+  /** Returns whether a file is one of this program's under another path: a hard link or a bind mount. */
+  async function isOwnFile(stats: Stats): Promise<boolean> {
+    const places = await ownPlaces.find()
+    return places.has(stats) || (stats.isFile() && stats.nlink > 1 && (await places.hasLinked(stats)))
+  }
+
+  async function readFile(given: string, limits: ReadLimits): Promise<FileContent> {
     const { sha256, ...content } = await readStart(given, limits)
     if (sha256 === undefined) {
       const detail = `${quote(given)} has ${sizeText(content.size)}; the limit is ${sizeText(limits.maxBytes)}.`
@@ -149,6 +177,7 @@ export async function openFolder(
     change: (place: Place, directory: Directory, existing: Existing | undefined) => Promise<void>,
   ): Promise<void> {
     const place = placeOf(given)
+    await refuseOwn(place.path)
     await oneAtATime(place.path, async () => {
       try {
         const directory = await openDirectory(root, place.folder, { held, create })
@@ -177,6 +206,31 @@ export async function openFolder(
     relativePath,
     readFile,
     readStart,
+    refuseOwn: (given) => refuseOwn(relativePath(given)),
+
+    async reading() {
+      const places = await ownPlaces.find()
+      const folders = new Map<string, Promise<boolean>>()
+      const isInOwn = (folder: string): Promise<boolean> => {
+        const known = folders.get(folder) ?? isOwn(folder, places)
+        folders.set(folder, known)
+        return known
+      }
+      const hiddenIn: Reading['hiddenIn'] = async (folder) => {
+        const isHidden = await isInOwn(folder)
+        return (path) => isHidden || places.covers(join(root, path))
+      }
+      return {
+        excludes: places.paths.flatMap((path) => excludeBelow(root, path)),
+        isHidden: () => false,
+        hiddenIn,
+        async maySearch(path) {
+          if ((await hiddenIn(posix.dirname(path)))(path)) return false
+          const stats = await fs.lstat(join(root, path)).catch(() => undefined)
+          return stats !== undefined && !(await isOwnFile(stats))
+        },
+      } satisfies Reading
+    },
 
     writeFile: (given, bytes, { ifSha256, mode } = {}) =>
       // If the file must have a hash, its folder exists and needs no creation.
@@ -200,6 +254,7 @@ export async function openFolder(
 
     async checkWritable(given) {
       const place = placeOf(given)
+      await refuseOwn(place.path)
       try {
         const directory = await openDirectory(root, place.folder, { held, create: false })
         try {
@@ -228,6 +283,7 @@ export async function openFolder(
 
     async removeEmptyFolder(given) {
       const place = placeOf(given)
+      await refuseOwn(place.path)
       try {
         const directory = await openDirectory(root, place.folder, { held, create: false })
         try {
@@ -251,6 +307,13 @@ export async function openFolder(
         await fs.unlink(directory.entry(place.name))
       }),
   }
+}
+
+/** Returns the glob that excludes an absolute path from a search below the root. */
+function excludeBelow(root: string, path: string): readonly string[] {
+  const below = relative(root, path)
+  if (below === '' || below.startsWith('..') || isAbsolute(below)) return []
+  return [`!/${below.replaceAll(sep, '/').replaceAll(/[*?[\]{}\\!]/g, String.raw`\$&`)}`]
 }
 
 async function realFolder(path: string): Promise<string> {
@@ -444,6 +507,12 @@ function quote(path: string): string {
 
 function denied(detail: string): ToolError {
   return new ToolError({ kind: 'denied', detail })
+}
+
+function ownFile(path: string): ToolError {
+  return denied(
+    `${quote(path)} belongs to copilot-proxy: its configuration, logins or data. No tool reads or changes it, whatever the policy says.`,
+  )
 }
 
 function failed(detail: string): ToolError {

@@ -22,7 +22,15 @@ interface ReadTextLimits {
   /** Reads at most this much of a file. */
   readonly maxBytes: number
   readonly signal?: AbortSignal
+  /** Called before a large file is read, with the size of what will be read. */
+  readonly reserve?: (bytes: number) => Promise<void>
 }
+
+/** Files up to this size are read without a reservation. Bytes. */
+const smallFileBytes = 4 * 1024
+
+/** Buffers of this size have memory of their own, which can be freed. Bytes. */
+const largeBufferBytes = 64 * 1024
 
 const lineFeed = 0x0a
 
@@ -38,17 +46,33 @@ export async function readText(
 ): Promise<Text> {
   if (range !== undefined && range.start < 1) throw invalidRange('range.start', 'Lines are counted from 1.')
   if (range !== undefined && range.end < range.start) throw invalidRange('range.end', 'It comes before range.start.')
-  const { bytes, sha256, size } = await folder.readStart(path, limits)
+  const { bytes, sha256, size } = await readReserved(folder, path, limits)
   refuseOther(bytes, path)
   const truncated = sha256 === undefined
   const whole = truncated ? cutAtLine(bytes) : bytes
   const { lines, isComplete } = range === undefined ? { lines: whole, isComplete: false } : linesOf(whole, range)
+  const content = decode(lines, path)
+  freeMemory(bytes)
   return {
-    content: decode(lines, path),
+    content,
     ...(sha256 !== undefined && { sha256 }),
     size,
     truncated: truncated && !isComplete,
   }
+}
+
+async function readReserved(folder: Folder, path: string, { reserve, ...limits }: ReadTextLimits) {
+  const { maxBytes } = limits
+  if (reserve === undefined || maxBytes <= smallFileBytes) return folder.readStart(path, limits)
+  const start = await folder.readStart(path, { ...limits, maxBytes: smallFileBytes })
+  if (start.sha256 !== undefined) return start
+  await reserve(Math.min(start.size, maxBytes))
+  return folder.readStart(path, limits)
+}
+
+/** Frees the memory of a large file at once. Until the next collection, it would count as in use. */
+function freeMemory({ buffer, length }: Buffer): void {
+  if (length > largeBufferBytes && buffer instanceof ArrayBuffer) buffer.transfer(0)
 }
 
 /** Decodes a whole file. @throws ToolError `failed` for a file that is not UTF-8 text */

@@ -5,6 +5,8 @@ import { errnoOf } from '../auth/records/record-fs.ts'
 import { hasDescriptorPaths, LinkFound, openDirectory } from './directory.ts'
 import type { Folder } from './folder.ts'
 import { parseGlob, type Glob } from './glob.ts'
+import { createLanes } from './lanes.ts'
+import { startErrorOf, withLimits } from './limited-program.ts'
 import { temporaryPrefix } from './open-folder.ts'
 import { ToolError } from './tool-error.ts'
 
@@ -15,16 +17,32 @@ interface RipgrepRun {
   readonly signal: AbortSignal
   /** Stops ripgrep after this time. */
   readonly deadlineMs: number
-  /** Receives the output in chunks. Returns false to stop ripgrep. */
-  readonly take: (chunk: Buffer) => boolean
+  /** Receives the output in chunks, one after the other, and the time since ripgrep started. Returns false to stop ripgrep. */
+  readonly take: (chunk: Buffer, elapsedMs: number) => boolean | Promise<boolean>
+  /** Globs of `Reading.excludes`. Default: none. */
+  readonly excludes?: readonly string[]
 }
 
 export interface RipgrepEnd {
-  /** Whether ripgrep was stopped before its end. */
-  readonly isStopped: boolean
+  /** Whether files may be missing: ripgrep was stopped, a signal ended it, or it could not read a folder or file. */
+  readonly isPartial: boolean
   /** ripgrep's message about invalid arguments, or ''. */
   readonly complaint: string
+  /** Time since ripgrep started. */
+  readonly elapsedMs: number
 }
+
+/**
+ * ripgrep reads ignore files whole, also a link to an endless device. It takes less than 150 MB for ordinary folders, also with
+ * many threads.
+ */
+const limits = { addressSpaceMb: 400 }
+
+/** ripgrep waits for a FIFO that is an ignore file until its deadline. Then it must not delay other workspaces. */
+const lanes = createLanes({ perKey: 2, total: 8 })
+
+/** ripgrep's exit code if the arguments are invalid, or if it could not read a folder or file and did search all others. */
+const errorCode = 2
 
 /** Longer than any message, which repeats the regular expression. Characters. */
 const maxComplaint = 20_000
@@ -47,19 +65,37 @@ const commonArgs = [
 /**
  * Runs ripgrep in the glob's folder and waits until it has ended. The caller must confirm each result (confirm-files.ts) before
  * it returns it.
- * @throws ToolError `cancelled`; `failed` without ripgrep or if the workspace is missing
+ * @throws ToolError `cancelled`; `failed` without ripgrep, if the workspace is missing, or if a signal ended ripgrep before it
+ * had any output
  */
-export async function runRipgrep({ folder, glob, args, signal, deadlineMs, take }: RipgrepRun): Promise<RipgrepEnd> {
+export async function runRipgrep(run: RipgrepRun): Promise<RipgrepEnd> {
+  return lanes(run.folder.root, run.signal, () => runNow(run))
+}
+
+async function runNow({
+  folder,
+  glob,
+  args,
+  excludes = [],
+  signal,
+  deadlineMs,
+  take,
+}: RipgrepRun): Promise<RipgrepEnd> {
+  const startedMs = performance.now()
+  const elapsedMs = (): number => performance.now() - startedMs
   // ripgrep follows a link on its command line.
   if (!(await isFolder(folder, glob.base))) {
     if (glob.base === '') throw new ToolError({ kind: 'failed', detail: 'The folder of the workspace is missing.' })
-    return { isStopped: false, complaint: '' }
+    return { isPartial: false, complaint: '', elapsedMs: elapsedMs() }
   }
   const names = (glob.names ?? []).map((name) => `--type-add=wanted:${name}`)
   const type = names.length > 0 ? ['--type=wanted'] : []
-  const program = await ripgrepPath()
+  const ripgrep = await ripgrepPath()
   if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
-  const child = spawn(program, [...commonArgs, ...names, ...type, ...args, '--', `./${glob.base}`], {
+  const hidden = excludes.map((each) => `--glob=${each}`)
+  const argv = [ripgrep, ...commonArgs, ...hidden, ...names, ...type, ...args, '--', `./${glob.base}`] as const
+  const [program, ...words] = withLimits(argv, limits)
+  const child = spawn(program, words, {
     cwd: folder.root,
     // Omit other variables: RIPGREP_CONFIG_PATH names a file of options, and HOME may have a global ignore file.
     env: { PATH: env['PATH'] },
@@ -77,9 +113,15 @@ export async function runRipgrep({ folder, glob, args, signal, deadlineMs, take 
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaint = (complaint + text).slice(0, maxComplaint)
   })
+  let hasOutput = false
+  const takeOne = async (chunk: Buffer): Promise<void> => {
+    hasOutput = true
+    if (!isStopped && !(await take(chunk, elapsedMs()))) stop()
+  }
   try {
-    await Promise.all([once(child, 'close'), takeAll(child.stdout, (chunk) => isStopped || take(chunk) || stop())])
+    await Promise.all([once(child, 'close'), takeAll(child.stdout, takeOne)])
   } catch (error) {
+    if (error instanceof ToolError) throw error
     throw new ToolError({ kind: 'failed', detail: adviceFor(errnoOf(error)) }, { cause: error })
   } finally {
     clearTimeout(timer)
@@ -87,12 +129,21 @@ export async function runRipgrep({ folder, glob, args, signal, deadlineMs, take 
     child.kill('SIGKILL')
   }
   if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
-  return { isStopped, complaint: isStopped ? '' : complaint }
+  if (isStopped) return { isPartial: true, complaint: '', elapsedMs: elapsedMs() }
+  const { exitCode, signalCode } = child
+  const startError = startErrorOf(exitCode)
+  if (startError !== undefined) throw new ToolError({ kind: 'failed', detail: adviceFor(startError) })
+  if (signalCode !== null) {
+    // The output so far is correct, but nobody knows what is missing.
+    if (!hasOutput) throw new ToolError({ kind: 'failed', detail: killedSentence(signalCode) })
+    return { isPartial: true, complaint: '', elapsedMs: elapsedMs() }
+  }
+  return { isPartial: exitCode === errorCode, complaint, elapsedMs: elapsedMs() }
 }
 
 /** Passes on one chunk after the other, so that a slow consumer slows ripgrep down. */
-async function takeAll(chunks: AsyncIterable<Buffer>, take: (chunk: Buffer) => unknown): Promise<void> {
-  for await (const chunk of chunks) take(chunk)
+async function takeAll(chunks: AsyncIterable<Buffer>, take: (chunk: Buffer) => Promise<void>): Promise<void> {
+  for await (const chunk of chunks) await take(chunk)
 }
 
 /** Converts a path in ripgrep's output to one relative to the root. */
@@ -132,6 +183,13 @@ async function ripgrepPath(): Promise<string> {
   } catch {
     return 'rg'
   }
+}
+
+function killedSentence(signal: string): string {
+  return (
+    `ripgrep (rg) was ended by ${signal} before it found anything. It may have needed too much memory: ` +
+    'look for a very large .gitignore or .ignore, or one that is a link to a device. Or use a narrower glob.'
+  )
 }
 
 function adviceFor(code: string): string {

@@ -3,64 +3,60 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { extname } from 'node:path'
 import type { CodeAnswer, CodeTask } from './code-task.ts'
+import { processorTime } from './code-time.ts'
+import type { Folder } from './folder.ts'
+import { createLanes } from './lanes.ts'
 import { ToolError } from './tool-error.ts'
 
 /** The worker is in the folder of this file, in the sources and in the build. The single file (release/build-sea.ts) has none. */
 const workerFile = new URL(`code-worker${extname(import.meta.url)}`, import.meta.url)
 
 /** Maximum heap of a worker, without the memory of a grammar. MB. */
-const maxHeapMb = 512
-
-const tooComplex = `The file is too complex: it needs more than ${maxHeapMb} MB of memory.`
+const maxHeapMb = 256
 
 /** A worker waits this long for another task, so that a series of tasks loads a grammar or prettier once. Ms. */
 const idleMs = 10_000
 
-/** A text of this length takes less than a second, even if it is malicious. Characters. */
+/** Usually, a text of this length takes less than a second. Characters. */
 const maxShortText = 200_000
 
+/** A task uses a whole processor. A task that runs until its time limit leaves a place for others, also in its own workspace. */
+const runShort = createLanes({ perKey: 2, total: 4 })
+
+/** A long text may take hundreds of MB. */
+const runLong = createLanes({ perKey: 1, total: 2 })
+
+export interface CodeTaskOptions {
+  /** The workspace of the task. Its tasks cannot delay those of other workspaces for long. */
+  readonly folder: Pick<Folder, 'root'>
+  readonly signal: AbortSignal
+  /** The program of the worker. */
+  readonly file?: URL
+}
+
 /**
- * Runs a task in a worker. A task uses a whole processor, so only one with a short text and one with a long text run at a time.
- * A long text may take seconds and hundreds of MB.
- * @throws ToolError `cancelled`; `failed` if the worker or an optional package is missing, or the worker ran out of memory
+ * Runs a task in a worker process, which ends if it takes too long or too much memory. The text may be malicious: nothing of the
+ * task runs in this process.
+ * @throws ToolError `cancelled`; `failed` if the worker or an optional package is missing, or the worker was stopped
  */
 export async function runInWorker(
   task: CodeTask,
-  signal: AbortSignal,
-  file = workerFile,
+  { folder, signal, file = workerFile }: CodeTaskOptions,
 ): Promise<Exclude<CodeAnswer, { is: 'missing package' }>> {
   if (!existsSync(file)) {
     const detail =
-      'The single file of copilot-proxy has no grammars, formatter or organiser of imports. ' +
-      'Use the npm package instead, or a formatter of the workspace.'
+      task.do === 'policy'
+        ? 'The single file of copilot-proxy cannot read a policy of this length. Shorten it, or use the npm package.'
+        : 'The single file of copilot-proxy has no grammars, formatter or organiser of imports. ' +
+          'Use the npm package instead, or a formatter of the workspace.'
     throw new ToolError({ kind: 'failed', detail })
   }
   const run = task.text.length <= maxShortText ? runShort : runLong
-  const answer = await run(signal, () => askWorker(task, signal, file))
+  const answer = await run(folder.root, signal, () => askWorker(task, signal, file))
   if (answer.is !== 'missing package') return answer
   const name = task.do === 'format' ? 'prettier' : '@vscode/tree-sitter-wasm'
   const detail = `The optional package ${name} is not installed. Run: npm install -g copilot-proxy --include=optional`
   throw new ToolError({ kind: 'failed', detail })
-}
-
-const runShort = createQueue()
-const runLong = createQueue()
-
-/** Starts each call after the previous one has ended. */
-function createQueue() {
-  let last: Promise<unknown> = Promise.resolve()
-  return async <Value>(signal: AbortSignal, start: () => Promise<Value>): Promise<Value> => {
-    const turn = last.then(start)
-    last = turn.catch(() => {})
-    const { promise, reject } = Promise.withResolvers<never>()
-    const cancel = (): void => reject(new ToolError({ kind: 'cancelled' }))
-    signal.addEventListener('abort', cancel)
-    try {
-      return await Promise.race([turn, promise])
-    } finally {
-      signal.removeEventListener('abort', cancel)
-    }
-  }
 }
 
 /** A worker that has finished its task and waits for another one. */
@@ -77,7 +73,15 @@ async function askWorker(task: CodeTask, signal: AbortSignal, file: URL): Promis
     reject(new ToolError({ kind: 'failed', detail }, { cause }))
   }
   // `close`, because an answer may still arrive after `exit`.
-  const end = (): void => reject(new ToolError({ kind: 'failed', detail: tooComplex }))
+  const end = (_code: number | null, ending: NodeJS.Signals | null): void => {
+    // The worker ends itself by SIGKILL after its time (code-watchdog.ts), and V8 aborts it if it needs too much memory.
+    const seconds = Math.round(processorTime(task.text) / 1000)
+    const reason =
+      ending === 'SIGKILL'
+        ? `it takes more than ${seconds} s of processor time`
+        : `it needs more than ${maxHeapMb} MB of memory`
+    reject(new ToolError({ kind: 'failed', detail: `The file is too complex: ${reason}.` }))
+  }
   signal.addEventListener('abort', cancel)
   worker.on('error', fail).once('message', resolve).once('close', end)
   worker.ref()

@@ -114,9 +114,12 @@ export async function readIfThere(folder: Folder, path: string, signal: AbortSig
   }
 }
 
-/** Returns the folders from that of a file up to the root. */
+/** More than projects of people have. Each folder takes dozens of attempts to read a file. */
+const maxDepth = 32
+
+/** Returns the folders that may have configuration for a file, from its own up to the root. */
 export function foldersOf(path: string): readonly string[] {
-  const parts = path.split('/').slice(0, -1)
+  const parts = path.split('/').slice(0, -1).slice(0, maxDepth)
   return [...parts.keys(), parts.length].map((count) => parts.slice(0, count).join('/')).toReversed()
 }
 

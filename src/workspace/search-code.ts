@@ -1,6 +1,8 @@
 import { hasParts, includesParts, type FilePart } from './confirm-files.ts'
 import type { Folder } from './folder.ts'
+import { matcherOf } from './glob.ts'
 import { isObject } from '../json/json.ts'
+import { createLanes } from './lanes.ts'
 import { pathOf, readGlob, runRipgrep } from './ripgrep.ts'
 import { ToolError } from './tool-error.ts'
 
@@ -43,7 +45,7 @@ const maxSnippetLine = 300
 /** Number of characters that a snippet shows before the match in a long line. */
 const leadLength = 80
 
-const defaultMaxResults = 200
+export const defaultMaxResults = 200
 
 /** Shorter than the time limit of a tool, so that the hits so far are not lost. Ms. */
 const defaultDeadlineMs = 20_000
@@ -66,10 +68,13 @@ const shownBytes = 1300
 /** Number of files that are open at the same time to confirm hits. */
 const filesAtOnce = 16
 
+/** Confirming a hit in UTF-16 takes three times the size of the file. */
+const readWhole = createLanes({ perKey: 1, total: 2 })
+
 /**
  * Returns lines that match. Omits files that `listFiles` omits, binary files, and files over 32 MB. Takes time proportional to
  * the size of the files and of the compiled query, which is limited.
- * @throws ToolError `denied` for a glob that leads outside; `invalid_arguments`; `failed` without ripgrep; `cancelled`
+ * @throws ToolError `denied` for a glob that leads outside; `invalid_arguments`; the errors of `runRipgrep`
  */
 export async function searchCode(
   folder: Folder,
@@ -80,16 +85,30 @@ export async function searchCode(
   if (query === '') throw invalidQuery('It is empty.')
   if (query.length > maxQuery) throw invalidQuery(`It is longer than ${maxQuery} characters.`)
   if (/[\0\r\n]/.test(query)) throw invalidQuery('It has a line break or a NUL character. A match cannot span lines.')
-  const glob = await readGlob(folder, pattern)
-  const confirmer = createConfirmer(folder)
+  const [glob, reading] = await Promise.all([readGlob(folder, pattern), folder.reading()])
+  const matches = matcherOf(glob)
+  const confirmer = createConfirmer(folder, signal)
   let count = 0
-  const reader = createFileReader((found) => {
-    if (!glob.matches(found.file)) return true
+  /** The files of the last chunk that wait for their permission. */
+  const waiting: Promise<void>[] = []
+  // Hits of a file that may not be read are neither counted nor built: `truncated` would reveal what the file contains.
+  const addIfAllowed = async (file: string, lines: readonly LineRecord[]): Promise<void> => {
+    if (!(await reading.maySearch(file))) return
+    const found = { file, hits: hitsOf(file, lines), parts: lines.map(({ part }) => part) }
     count += found.hits.length
     confirmer.add(found)
+  }
+  const split = createRecordSplitter(
+    createFileReader((file, lines) => {
+      if (matches(file)) waiting.push(addIfAllowed(file, lines))
+    }),
+  )
+  const take = async (chunk: Buffer): Promise<boolean> => {
+    split(chunk)
+    await Promise.all(waiting.splice(0))
     return count <= maxResults
-  })
-  const { isStopped, complaint } = await runRipgrep({
+  }
+  const { isPartial, complaint } = await runRipgrep({
     folder,
     glob,
     args: [
@@ -106,14 +125,15 @@ export async function searchCode(
       // Let a match extend to the end of its line: ripgrep needs 1 GB to report all 10 million matches of `a` in a line of 10 MB.
       `--regexp=(?:${regex ? query : escapeExpression(query)})(?-u:.)*`,
     ],
+    excludes: reading.excludes,
     signal,
     deadlineMs,
-    take: createRecordSplitter(reader),
+    take,
   })
   if (complaint !== '') throw invalidQuery(reasonOf(complaint))
   const files = await confirmer.confirmed()
   const hits = files.flatMap((found) => found.hits)
-  const isComplete = !isStopped && count === hits.length && count <= maxResults
+  const isComplete = !isPartial && count === hits.length && count <= maxResults
   return { hits: hits.slice(0, maxResults).toSorted(byPlace), truncated: !isComplete }
 }
 
@@ -126,13 +146,13 @@ interface FoundFile {
 }
 
 /** Confirms hits while ripgrep continues. Omits hits whose bytes the file does not contain. */
-function createConfirmer(folder: Folder) {
+function createConfirmer(folder: Folder, signal: AbortSignal) {
   const queues = Array.from({ length: filesAtOnce }, () => Promise.resolve())
   const confirmed: FoundFile[] = []
   let added = 0
   const confirm = async (found: FoundFile, earlier: Promise<void> | undefined): Promise<void> => {
     await earlier
-    if (await isConfirmed(folder, found).catch(() => false)) confirmed.push(found)
+    if (await isConfirmed(folder, found, signal).catch(() => false)) confirmed.push(found)
   }
   return {
     add(found: FoundFile): void {
@@ -147,12 +167,14 @@ function createConfirmer(folder: Folder) {
   }
 }
 
-async function isConfirmed(folder: Folder, { file, parts }: FoundFile): Promise<boolean> {
+async function isConfirmed(folder: Folder, { file, parts }: FoundFile, signal: AbortSignal): Promise<boolean> {
   if (await hasParts(folder, file, parts)) return true
   // The offsets of ripgrep count bytes of the text in UTF-8 without a byte order mark.
-  const { bytes } = await folder.readStart(file, { maxBytes: maxFileMb * 1024 * 1024 })
-  const text = withoutMark(bytes)
-  return text !== undefined && includesParts(text, 0, parts)
+  return readWhole(folder.root, signal, async () => {
+    const { bytes } = await folder.readStart(file, { maxBytes: maxFileMb * 1024 * 1024, signal })
+    const text = withoutMark(bytes)
+    return text !== undefined && includesParts(text, 0, parts)
+  })
 }
 
 /** Returns the text in UTF-8 without its byte order mark, or undefined if it has none. */
@@ -185,21 +207,16 @@ type FileRecord =
   | { readonly type: 'line'; readonly value: LineRecord }
   | { readonly type: 'end' }
 
-/** Collects the records of each file. ripgrep prints one file after the other. `onFile` returns whether to continue. */
-function createFileReader(onFile: (found: FoundFile) => boolean): (record: FileRecord) => boolean {
+/** Collects the records of each file. ripgrep prints one file after the other. */
+function createFileReader(onFile: (file: string, lines: readonly LineRecord[]) => void): (record: FileRecord) => void {
   let file = ''
   let lines: LineRecord[] = []
   return (record) => {
-    if (record.type === 'line') {
-      lines.push(record.value)
-      return true
-    }
-    if (record.type === 'begin') {
+    if (record.type === 'line') lines.push(record.value)
+    else if (record.type === 'begin') {
       file = record.file
       lines = []
-      return true
-    }
-    return onFile({ file, hits: hitsOf(file, lines), parts: lines.map(({ part }) => part) })
+    } else onFile(file, lines)
   }
 }
 
@@ -216,7 +233,7 @@ function hitsOf(file: string, lines: readonly LineRecord[]): readonly SearchHit[
 }
 
 /** Splits ripgrep's output into records. Keeps no more of a record than the limit. */
-function createRecordSplitter(take: (record: FileRecord) => boolean): (chunk: Buffer) => boolean {
+function createRecordSplitter(take: (record: FileRecord) => void): (chunk: Buffer) => void {
   let parts: Buffer[] = []
   let size = 0
   let long: LongRecord | undefined
@@ -235,12 +252,12 @@ function createRecordSplitter(take: (record: FileRecord) => boolean): (chunk: Bu
     for (;;) {
       const end = chunk.indexOf(0x0a, from)
       add(chunk.subarray(from, end === -1 ? chunk.length : end))
-      if (end === -1) return true
+      if (end === -1) return
       const record = long === undefined ? parseRecord(Buffer.concat(parts).toString()) : long.end()
       parts = []
       size = 0
       long = undefined
-      if (record !== undefined && !take(record)) return false
+      if (record !== undefined) take(record)
       from = end + 1
     }
   }

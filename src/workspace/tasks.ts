@@ -1,5 +1,6 @@
 import { posix } from 'node:path'
 import { z } from 'zod'
+import { parseObject } from '../json/json.ts'
 import { readJsonc } from '../json/jsonc.ts'
 import { errnoOf } from '../auth/records/record-fs.ts'
 import { splitCommand } from './command-line.ts'
@@ -15,8 +16,17 @@ export interface Task {
   readonly file: string
 }
 
-/** Much larger than usual files that define tasks. Bytes. */
-const maxFileBytes = 1024 * 1024
+/** A package.json may hold much besides scripts. This size takes some ten milliseconds, even if it is malicious. Bytes. */
+const maxPackageBytes = 1024 * 1024
+
+/** Much larger than usual. Bytes. */
+const maxMakefileBytes = 256 * 1024
+
+/** Much larger than usual. JSON with comments takes several times as long as JSON. Bytes. */
+const maxEditorBytes = 128 * 1024
+
+/** Further entries of a file are ignored. */
+const maxEditorTasks = 1000
 
 /** Maximum number of names in a message. */
 const maxListed = 20
@@ -40,7 +50,7 @@ const editorTask = z.looseObject({
 })
 type EditorTask = z.infer<typeof editorTask>
 
-const editorTasks = z.looseObject({ tasks: z.array(editorTask).nullish() })
+const editorTasks = z.looseObject({ tasks: z.array(z.unknown()).nullish() })
 
 interface Source {
   readonly file: string
@@ -71,9 +81,9 @@ function available(sources: readonly Source[]): string {
 
 async function npmScripts(folder: Folder): Promise<Source | undefined> {
   const file = 'package.json'
-  const text = await readOptional(folder, file)
+  const text = await readOptional(folder, file, maxPackageBytes)
   if (text === undefined) return undefined
-  const { scripts } = check(file, packageFile.safeParse(readJsonc(text)))
+  const { scripts } = check(file, packageFile.safeParse(parseObject(text.replace(/^\uFEFF/, ''))))
   return {
     file,
     names: Object.keys(scripts ?? {}),
@@ -90,7 +100,7 @@ const makefiles = ['GNUmakefile', 'makefile', 'Makefile']
 
 async function makeTargets(folder: Folder): Promise<Source | undefined> {
   for (const file of makefiles) {
-    const text = await readOptional(folder, file)
+    const text = await readOptional(folder, file, maxMakefileBytes)
     if (text === undefined) continue
     return { file, names: targetsOf(text), task: (name, args) => ({ argv: ['make', name, ...args], cwd: '' }) }
   }
@@ -105,9 +115,10 @@ function targetsOf(makefile: string): readonly string[] {
 
 async function editorEntries(folder: Folder): Promise<Source | undefined> {
   const file = '.vscode/tasks.json'
-  const text = await readOptional(folder, file)
+  const text = await readOptional(folder, file, maxEditorBytes)
   if (text === undefined) return undefined
-  const tasks = check(file, editorTasks.safeParse(readJsonc(text))).tasks ?? []
+  const listed = check(file, editorTasks.safeParse(readJsonc(text))).tasks ?? []
+  const tasks = check(file, z.array(editorTask).safeParse(listed.slice(0, maxEditorTasks)))
   return {
     file,
     names: tasks.flatMap((task) => nameOf(task) ?? []),
@@ -154,9 +165,9 @@ function withoutRoot(path: string): string {
 }
 
 /** Returns undefined for a missing file. */
-async function readOptional(folder: Folder, path: string): Promise<string | undefined> {
+async function readOptional(folder: Folder, path: string, maxBytes: number): Promise<string | undefined> {
   try {
-    return (await folder.readFile(path, { maxBytes: maxFileBytes })).bytes.toString('utf8')
+    return (await folder.readFile(path, { maxBytes })).bytes.toString('utf8')
   } catch (error) {
     if (error instanceof ToolError && errnoOf(error.cause) === 'ENOENT') return undefined
     throw error

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { runAgent } from '../../src/agent/run-agent.ts'
 import { undoPatch } from '../../src/workspace/patch/apply-patch.ts'
 import { makeFolder } from '../tools/session.ts'
@@ -333,4 +333,63 @@ test('I08 the summary quotes the model and lists the real changes', async () => 
   expect((await runAgent(claim.deps, claim.task)).summary).toBe(
     'No file was changed.\nThe model says:\n> I changed everything.',
   )
+})
+
+describe('a secret', () => {
+  const files = { '.env': 'TOKEN=one\n', 'keys/a.pem': 'two\n', 'a.txt': 'three\n', '.env.example': 'TOKEN=\n' }
+
+  /** Runs an agent that reads these paths. */
+  async function readAll(
+    paths: readonly string[],
+    options: Omit<Parameters<typeof openAgent>[0], 'text' | 'files'> = {},
+  ) {
+    const asked: unknown[] = []
+    const { approve = async () => 'refuse' as const } = options
+    const running = await openAgent({
+      ...options,
+      files,
+      text: scriptOf(...paths.map((path) => call('fs_read', { path })), { text: 'Done' }),
+      async approve(request, signal) {
+        asked.push(request.reads)
+        return approve(request, signal)
+      },
+    })
+    await symlink('.env', join(running.root, 'link.txt'))
+    await runAgent(running.deps, running.task)
+    const shown = running.events.flatMap((event) =>
+      event.type === 'approval' && event.state === 'pending' ? [event.args] : [],
+    )
+    return { asked, shown, outcomes: outcomesOf(running.events), sent: JSON.stringify(running.demo.log) }
+  }
+
+  test('is read by the agent after a person has allowed it, who sees its own path', async () => {
+    const { asked, shown, outcomes, sent } = await readAll(['link.txt', 'a.txt', '.env.example'], {
+      approve: async () => 'once',
+    })
+    expect(asked).toEqual([['.env']])
+    expect(shown).toEqual([{ secrets: ['.env'] }])
+    expect(outcomes).toEqual(['ok', 'ok', 'ok'])
+    expect(sent).toContain('TOKEN=one')
+  })
+
+  test('that a person has allowed for the run opens no other secret, and no write', async () => {
+    const { asked, outcomes } = await readAll(['.env', '.env', 'keys/a.pem'], {
+      approve: async ({ reads }) => (reads?.[0] === '.env' ? 'run' : 'refuse'),
+    })
+    expect(asked).toEqual([['.env'], ['keys/a.pem']])
+    expect(outcomes).toEqual(['ok', 'ok', 'approval_refused'])
+  })
+
+  test.each([
+    ['if the person refuses', 1, {}],
+    ['in a chat, which asks nobody', 0, { mode: 'chat' }],
+    ['if the settings ask nobody', 0, { settings: { requireApproval: false } }],
+  ] as const)('stays unread %s', async (_when, questions, options) => {
+    const { asked, outcomes, sent } = await readAll(['.env', 'link.txt', 'a.txt'].slice(questions), options)
+    expect(asked).toHaveLength(questions)
+    expect(outcomes.slice(0, -1)).toEqual(outcomes.slice(0, -1).map(() => 'approval_refused'))
+    expect(outcomes.at(-1)).toBe('ok')
+    expect(sent).not.toContain('TOKEN=one')
+    expect(sent).toContain('reads.allow in .agent-policy.yaml')
+  })
 })

@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
 import { expectAccessible, launch, openTab } from './browser.ts'
@@ -97,4 +98,35 @@ test('a person has a failing test fixed by the agent of a real daemon, and finds
   await expectAccessible(page)
   expect(complaints).toEqual([])
   await close()
+})
+
+test('copilot-proxy page opens the page as the owner, without a key and once', async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, ['src/main.ts', 'page', '--print'], {
+    cwd: root,
+    env: {
+      ...process.env,
+      COPILOT_PROXY_HOME: join(dir, 'home'),
+      COPILOT_PROXY_SERVER_PORT: new URL(url).port,
+      COPILOT_PROXY_SERVER_API_KEYS: key,
+    },
+  })
+  const address = stdout.trim()
+  const { page, complaints, close } = await openTab(browser, address)
+  await page.getByText('Live', { exact: true }).waitFor()
+  expect(page.url()).not.toContain('code')
+  // The tab keeps its token.
+  await page.reload()
+  await page.getByText('Live', { exact: true }).waitFor()
+  const caller = await page.evaluate(async () => {
+    const authorization = `Bearer ${sessionStorage.getItem('copilot-proxy key')}`
+    return (await fetch('caller', { headers: { authorization } })).json()
+  })
+  expect(caller).toEqual({ key: null, owner: true })
+  expect(complaints).toEqual([])
+  await close()
+
+  const second = await openTab(browser, address)
+  await second.page.getByLabel('Key', { exact: true }).waitFor()
+  await second.page.getByRole('alert').getByText('for a new one, run: copilot-proxy page').waitFor()
+  await second.close()
 })

@@ -43,6 +43,7 @@ export interface FakeDaemon {
 
 export interface FakeState {
   key: string | undefined
+  caller: { readonly key: string | null; readonly owner: boolean }
   sessions: SessionEntry[]
   messages: Record<string, readonly MessageEntry[]>
   runs: Record<string, RunReport>
@@ -63,6 +64,7 @@ type Sent = Without<PageEvent> & { readonly time?: string }
 export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<FakeDaemon> {
   const state: FakeState = {
     key: undefined,
+    caller: { key: null, owner: true },
     sessions: [],
     messages: {},
     runs: {},
@@ -92,6 +94,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
   })
   app.get('/', (request, reply) => sendPageFile(request, reply, 'index.html'))
   registerPageFiles(app, () => true)
+  app.get('/caller', () => state.caller)
   app.get('/sessions', () => ({ sessions: state.sessions }))
   app.get<{ Params: { id: string } }>('/sessions/:id/messages', ({ params }) => ({
     messages: state.messages[params.id] ?? [],
@@ -119,7 +122,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     streams.add(raw)
     raw.on('close', () => streams.delete(raw))
   })
-  for (const path of ['/message', '/runs/:id/cancel', '/approvals/:id', '/sessions/:id/history']) {
+  for (const path of ['/message', '/runs/:id/cancel', '/approvals/:id', '/page/tokens', '/sessions/:id/history']) {
     app.route({
       method: ['POST', 'DELETE'],
       url: path,

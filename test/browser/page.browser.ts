@@ -420,6 +420,39 @@ describe('requests', () => {
   })
 })
 
+test('a page that may not decide shows the command that opens it so, and its letters do nothing', async () => {
+  const daemon = await startDaemon({ caller: { key: null, owner: false } })
+  const { page, complaints } = await openSession(daemon)
+  untilApproval(daemon)
+  await approval(page).getByText('To decide, open this page with: copilot-proxy page').waitFor()
+  expect(await approval(page).getByRole('button').count()).toBe(0)
+  await approval(page).focus()
+  await page.keyboard.type('yan')
+  expect(daemon.seen.filter(({ url }) => url.startsWith('/approvals/'))).toEqual([])
+  await expectAccessible(page)
+  // A daemon that knows the page again lets it decide.
+  daemon.state.caller = { key: 'laptop', owner: false }
+  daemon.dropStreams()
+  await approval(page).getByRole('button', { name: 'Allow once' }).click()
+  await approval(page).getByText('Allowed once').waitFor()
+  expect(complaints).toEqual([])
+})
+
+test('a code of the address is sent once and appears nowhere else', async () => {
+  const code = 'c'.repeat(43)
+  const daemon = await startDaemon({ act: () => ({ status: 200, body: {} }) })
+  const { page } = await open(daemon, `#code=${code}`)
+  await page.getByText('Live', { exact: true }).waitFor()
+  expect(page.url()).not.toContain(code)
+  const [sent, ...more] = daemon.seen.filter(({ url }) => url === '/page/tokens')
+  expect([sent?.body, more]).toEqual([{ code, token: expect.stringMatching(/^[\w-]{43}$/) }, []])
+  const { token } = Object(sent?.body)
+  expect(daemon.seen.findLast(({ url }) => url === '/events')?.headers['authorization']).toBe(`Bearer ${token}`)
+  expect(daemon.seen.filter(({ url, headers }) => `${url} ${String(headers['referer'])}`.includes(code))).toEqual([])
+  await page.goBack().catch(() => null)
+  expect(page.url()).not.toContain(code)
+})
+
 test('A13 the key is asked for, kept in the tab, sent in a header only, and forgotten on request', async () => {
   const daemon = await startDaemon({ key: 'right-key-0123456789' })
   const { page, complaints } = await open(daemon)

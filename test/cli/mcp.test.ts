@@ -107,6 +107,25 @@ test('a change of the configuration applies to the next call', async () => {
   expect(await readFile(join(place.root, 'a.txt'), 'utf8')).toBe('one\nthree\n')
 })
 
+test('removes the stored login and configured credentials from results', { timeout: 60_000 }, async () => {
+  const token = 'canary.stored.Gh7Qm2Xr9Lp4'
+  const record = {
+    id: 'copilot-demo',
+    provider: 'copilot',
+    label: 'demo',
+    attributes: {},
+    metadata: { github_access_token: token },
+  }
+  const place = await makePlace('codex: { api-key: canary-key-1234567 }')
+  await mkdir(join(place.home, 'auth'), { mode: 0o700 })
+  await writeFile(join(place.home, 'auth/copilot-demo.json'), JSON.stringify(record), { mode: 0o600 })
+  await writeFile(join(place.root, 'notes.txt'), `${token} and canary-key-1234567 and more`)
+  const { call } = await connect(place)
+  expect(await call('fs_read', { path: 'notes.txt' })).toMatchObject({
+    structuredContent: { content: '[redacted] and [redacted] and more' },
+  })
+})
+
 test('shares the journal with a daemon that has the same workspace', async () => {
   const place = await makePlace('workspace: { read-only: false }')
   const daemon = startCli(['serve', '--demo', '--port', '0', '--workspace', place.root], place.env)
@@ -155,6 +174,25 @@ describe('the workspace', () => {
     const { code, stdout, stderr } = await ended
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(`Name one with --workspace: ${others.join(', ')}`)
+  })
+
+  test('is not the home folder, unless the configuration allows it', { timeout: 120_000 }, async () => {
+    const place = await makePlace()
+    const home = await makeFolder({ 'app/a.txt': 'one\n' })
+    const env = { ...place.env, HOME: home }
+    const { code, stdout, stderr } = await startCli(['mcp'], env, { cwd: home }).ended
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toBe(
+      `${home} is your home folder, so it is not opened as a workspace. Use the folder of a project, e.g. with ` +
+        `--workspace ~/code/app. To open it nevertheless, add { path: "${home}", allow-home: true } to workspaces in the configuration.\n`,
+    )
+    const inside = await connect({ ...place, env }, { cwd: join(home, 'app') })
+    expect(await inside.call('fs_read', { path: 'a.txt' })).toMatchObject({ structuredContent: { content: 'one\n' } })
+    await place.configure(`workspaces: [{ path: "${home}", allow-home: true }]`)
+    for (const args of [[], ['--workspace', home]]) {
+      const { call } = await connect({ ...place, env }, { cwd: home, args })
+      expect(await call('fs_read', { path: 'app/a.txt' })).toMatchObject({ structuredContent: { content: 'one\n' } })
+    }
   })
 
   test('has to be a folder', async () => {

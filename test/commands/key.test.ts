@@ -319,7 +319,7 @@ test('key list shows the line, the limits and the use of the keys in force', asy
       '  key-limits: { laptop: { requests-per-minute: 30, credits-per-day: 50, models: ["gpt-*"] } }\n',
   )
   const store = openUsageStore(join(home, 'usage.sqlite'), { waitMs: 0 })
-  const used = { ...noSums, provider: 'copilot', model: 'gpt-5-mini', key: 'laptop', requests: 3 }
+  const used = { ...noSums, provider: 'copilot', model: 'gpt-5-mini', key: 'laptop', keyId: 'a1', requests: 3 }
   const [yesterday, earlier] = [dayOf(Date.now(), 1), dayOf(Date.now(), 4)]
   store.add([
     { ...used, day: yesterday, utcDay: yesterday },
@@ -440,7 +440,7 @@ test('P24 a running daemon still asks for keys when its configuration file is em
   expect(await (await fetch(`${url}/healthz`)).json()).toMatchObject({ config: 'invalid' })
   expect(await statusOf()).toBe(401)
   await writeFile(file, 'server: { api-keys: [] }\n')
-  await cli.seen('stderr', /the last key was removed: every program on this machine can use copilot-proxy now/)
+  await cli.seen('stderr', /the last key was removed: copilot-proxy can be used without a key now/)
   expect(await statusOf()).toBe(200)
   expect(await (await fetch(`${url}/healthz`)).json()).not.toHaveProperty('config')
 })

@@ -2,23 +2,47 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, test } from 'vitest'
 import { runProgram } from '../../src/commands/program.ts'
+import { makeFolder } from '../tools/session.ts'
 import { createUser, recordOutput, type TestUser } from './harness.ts'
 
 const policy = 'writes:\n  allow: ["src/**"]\n  deny: ["**/gen"]\nshell:\n  allow: ["npm test", "echo \'a b\'"]\n'
 
-async function createWorkspace(): Promise<TestUser> {
+/** The workspace is the working folder, which has none of the program's own files. */
+async function createWorkspaceUser(): Promise<TestUser> {
   const user = await createUser()
+  user.env['COPILOT_PROXY_HOME'] = await makeFolder()
   user.env['COPILOT_PROXY_WORKSPACE_READ_ONLY'] = 'false'
+  return user
+}
+
+async function createWorkspace(): Promise<TestUser> {
+  const user = await createWorkspaceUser()
   await writeFile(join(user.home, '.agent-policy.yaml'), policy)
   return user
 }
 
 describe('policy check', () => {
   it.each([
-    ['src/a.ts', 0, 'Allowed. .agent-policy.yaml:2 allows "src/**".\n'],
-    ['src/gen/a.ts', 1, 'Denied. .agent-policy.yaml:3 denies "**/gen".\n'],
-    ['a.ts', 1, 'Denied. No pattern of writes.allow in .agent-policy.yaml matches "a.ts".\n'],
-    ['../a.ts', 1, 'Denied. The path "../a.ts" is outside the workspace.\n'],
+    ['src/a.ts', 0, 'Allowed. .agent-policy.yaml:2 allows "src/**".\nReading: Allowed. Tools may read it.\n'],
+    ['src/gen/a.ts', 1, 'Denied. .agent-policy.yaml:3 denies "**/gen".\nReading: Allowed. Tools may read it.\n'],
+    [
+      'a.ts',
+      1,
+      'Denied. No pattern of writes.allow in .agent-policy.yaml matches "a.ts".\nReading: Allowed. Tools may read it.\n',
+    ],
+    [
+      '../a.ts',
+      1,
+      'Denied. The path "../a.ts" is outside the workspace.\nReading: Denied. The path "../a.ts" is outside the workspace.\n',
+    ],
+    [
+      'src/.env',
+      1,
+      'Denied. "src/.env" matches the protected pattern ".env*" (settings with passwords and tokens). ' +
+        'To allow it, add its exact path "src/.env" to writes.allow in .agent-policy.yaml.\n' +
+        'Reading: Denied. "src/.env" looks like a secret: it matches ".env*" (settings with passwords and tokens). ' +
+        'To let tools read it, add its exact path to reads.allow in .agent-policy.yaml of the workspace.\n',
+    ],
     ['-- npm test', 0, 'Allowed. .agent-policy.yaml:5 allows "npm test".\n'],
     [
       '-- npm --workspace x test',
@@ -45,7 +69,9 @@ describe('policy check', () => {
     await symlink('/tmp', join(user.home, 'src/out'))
     expect(await user.run('policy check src/out/a.ts')).toMatchObject({
       code: 1,
-      stdout: 'Denied. "src/out/a.ts" cannot be changed: "src/out" is a link. Use the path of the file itself.\n',
+      stdout:
+        'Denied. "src/out/a.ts" cannot be changed: "src/out" is a link. Use the path of the file itself.\n' +
+        'Reading: Allowed. Tools may read it.\n',
     })
     user.env['COPILOT_PROXY_WORKSPACE_READ_ONLY'] = undefined
     for (const words of ['src/a.ts', '-- npm test']) {
@@ -61,6 +87,7 @@ describe('policy check', () => {
       path: 'src/a.ts',
       allowed: true,
       reason: '.agent-policy.yaml:2 allows "src/**".',
+      read: { allowed: true, reason: 'Tools may read it.' },
     })
     expect(JSON.parse((await user.run('policy check --json -- rm x')).stdout)).toMatchObject({
       argv: ['rm', 'x'],
@@ -83,7 +110,10 @@ describe('policy check', () => {
     const user = await createWorkspace()
     const { code, stdout } = await user.run('policy check')
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^Policy files\n {2}\.agent-policy\.yaml\nWrites allowed\n {2}src\/\*\*\nWrites denied\n/)
+    expect(stdout).toMatch(
+      /^Policy files\n {2}\.agent-policy\.yaml\nSecrets that may be read\n {2}nothing\nReads denied\n/,
+    )
+    expect(stdout).toContain('Writes allowed\n  src/**\nWrites denied\n  **/gen\n')
     expect(stdout).toContain("Commands allowed\n  npm test\n  echo 'a b'\n")
   })
 
@@ -113,8 +143,7 @@ describe('policy check', () => {
 })
 
 test('policy init writes a valid policy that allows nothing, and overwrites none', async () => {
-  const user = await createUser()
-  user.env['COPILOT_PROXY_WORKSPACE_READ_ONLY'] = 'false'
+  const user = await createWorkspaceUser()
   const path = join(user.home, '.agent-policy.yaml')
   expect(await user.run('policy init')).toEqual({ code: 0, stdout: `Created ${path}\n`, stderr: '' })
   expect(await user.run('policy check')).toMatchObject({ code: 0, stderr: '' })

@@ -134,7 +134,6 @@ test('one request is shown in full', () => {
 
 test.each([
   [{}, 'log.bodies was off. This command sends a short message instead:'],
-  [{ bodies: 'other_key' }, 'Only the key laptop may read the body'],
   [{ bodies: 'kept', request_body: '{"a":1', request_body_truncated: true }, 'too long to store. This command sends'],
   [{ bodies: 'kept', request_body: '{"a":1}' }, 'Repeat it:'],
   [{ method: 'GET', api: null, path: '/v1/models' }, 'Repeat it:'],
@@ -193,6 +192,32 @@ test('lists the requests of the daemon, the newest last, and shows one', async (
   const one = await run(`requests ${requests[0].id.slice(0, 8)}`)
   expect(one.stdout).toContain(requests[0].id)
   expect(JSON.parse((await run(`requests ${requests[0].id} --json`)).stdout)).toMatchObject(requests[0])
+})
+
+/** Characters that a terminal obeys or hides, without line feeds. */
+// oxlint-disable-next-line no-control-regex -- controls are what it looks for
+const steering = /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202E\u3164]/
+
+test('JSON has escapes for characters that steer a terminal, and is still the same JSON', async () => {
+  const { send, run, context } = await openUser()
+  const model = 'x\u009B31m\u0085\u202E\u3164 Grüße 👩\u200D💻'
+  const headers = { 'user-agent': 'agent/\u009B2J\u0090' }
+  await send('/v1/chat/completions', {
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
+    headers,
+  })
+  const listed = (await run('requests --json')).stdout
+  const { requests } = JSON.parse(listed)
+  expect(requests).toMatchObject([{ asked_model: model, user_agent: expect.stringContaining('\u009B2J') }])
+  const one = (await run(`requests ${requests[0].id} --json`)).stdout
+  const followed = { ...recordOutput(), isClosed: () => true }
+  const command = await import('../../src/commands/requests/requests.ts')
+  await command.requests(context({ stdout: followed }), { id: undefined, limit: '5', follow: true, json: true })
+  for (const text of [listed, one, followed.text()]) {
+    expect(text).not.toMatch(steering)
+    expect(text).toContain('Grüße 👩\u200D💻')
+    expect(JSON.stringify(JSON.parse(text))).toContain('\u009B31m')
+  }
 })
 
 test.each([

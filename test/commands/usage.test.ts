@@ -23,6 +23,7 @@ const tally: Omit<Tally, 'day' | 'utcDay'> = {
   provider: 'copilot',
   model: 'gpt-5-mini',
   key: 'work',
+  keyId: 'a1',
   requests: 12,
   errors: 1,
   inputTokens: 34_200,
@@ -40,7 +41,7 @@ function on(daysBack: number) {
 
 function storeTotals(user: TestUser): void {
   const store = openUsageStore(join(user.home, 'usage.sqlite'), { waitMs: 0 })
-  const plan = { provider: 'codex', model: 'gpt-5.5', key: '', premiumRequests: null, measuredNanoAiu: null }
+  const plan = { provider: 'codex', model: 'gpt-5.5', key: '', keyId: '', premiumRequests: null, measuredNanoAiu: null }
   const costly = { model: 'claude-sonnet-5', measuredNanoAiu: null, estimatedNanoAiu: 0.25e9, premiumRequests: 1 }
   store.add([
     { ...tally, ...on(0) },

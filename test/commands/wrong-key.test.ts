@@ -9,7 +9,7 @@ async function createUserWith(key: string | undefined) {
   const user = await createUser()
   user.env['COPILOT_PROXY_SERVER_PORT'] = new URL(proxy.url).port
   if (key !== undefined) user.env['COPILOT_PROXY_API_KEY'] = key
-  return user
+  return { ...user, removeKeys: () => proxy.daemon.reconfigure(proxy.configure('')) }
 }
 
 test.each(['models', 'usage', 'requests', 'setup claude --yes', 'doctor --cache'])(
@@ -82,9 +82,12 @@ test('status shows no key where none is required', async () => {
 })
 
 test("a command's own requests are listed under the name copilot-proxy", async () => {
-  const { run, env } = await createUserWith('wrong-key-of-mine')
+  const { run, env, removeKeys } = await createUserWith('wrong-key-of-mine')
   expect((await run('models')).code).toBe(1)
   env['COPILOT_PROXY_API_KEY'] = 'right-key-of-mine'
+  // A key is not shown what was refused without it.
+  expect(JSON.parse((await run('requests --json')).stdout)).toEqual({ requests: [] })
+  removeKeys()
   expect(JSON.parse((await run('requests --json')).stdout)).toMatchObject({
     requests: [{ client: 'copilot-proxy', path: '/v1/models', status: 401 }],
   })

@@ -186,8 +186,12 @@ it('without a workspace there is no gateway', async () => {
 })
 
 it('the agent uses a tool of a provider after an approval that shows the arguments', async () => {
-  const { bind, send, sessionId } = await openDaemon()
+  const { bind, on, daemon, configure, send: plainSend, sessionId } = await openDaemon()
   const provider = await bind()
+  // The key that made a run decides its approvals.
+  daemon.reconfigure(configure(`${on}\nserver: { api-keys: [key-of-this-test] }`))
+  const send = (path: string, ask: { readonly body?: string } = {}) =>
+    plainSend(path, { ...ask, headers: { authorization: 'Bearer key-of-this-test' } })
   const text = 'agent: [demo:tool greet {"name":"Alice"}]'
   const started = (await send('/message', { body: JSON.stringify({ text }) })).json() as { id: string }
   expect(await provider.next()).toMatchObject({ type: 'session.lifecycle', state: 'started', sessionId })

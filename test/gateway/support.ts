@@ -41,6 +41,8 @@ export async function openTestGateway({
   const workspaces = await openWorkspaces({
     config: () => config,
     dataDir: join(dataDir, 'workspaces'),
+    redact: (text) => text,
+    ownPaths: { folders: [], files: [] },
     homeDir: () => '/nowhere',
     sources: [providers],
     log,

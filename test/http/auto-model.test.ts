@@ -222,7 +222,7 @@ test('auto never reaches Codex, embeddings or a token count', async () => {
   expect(JSON.parse(lastCall(proxy)?.body ?? '')).toMatchObject({ model: 'claude-sonnet-5' })
 })
 
-const ask = { prompts: { first: 'Hi', last: 'Hi', lastAt: 0 }, hasImage: false }
+const ask = { prompts: { first: 'Hi', last: 'Hi', lastAt: 0 }, hasImage: false, keyId: undefined }
 const reply = (token: number, expiresAt?: number) => ({
   session_token: `t${token}`,
   selected_model: 'gpt-4.1',
@@ -272,6 +272,16 @@ describe('choices', () => {
     await choose('one more')
     expect(choices.cached({ ...ask, sessionId: 'first' })?.sessionToken).toBe('t1')
     expect(choices.cached({ ...ask, sessionId: 's0' })).toBeUndefined()
+  })
+
+  test('of a key are not those of another with the same session or the same prompt', async () => {
+    let count = 0
+    const { choices } = choicesWith(() => Promise.resolve(reply((count += 1), 1e9)))
+    const named = { ...ask, sessionId: 'same' }
+    const asks = [{ ...named, keyId: 'a' }, { ...named, keyId: 'b' }, named]
+    const made = await Promise.all(asks.map((each) => choices.choose(each, 'r')))
+    expect(made.map(({ sessionToken }) => sessionToken)).toEqual(['t1', 't2', 't3'])
+    expect(asks.map((each) => choices.cached(each)?.sessionToken)).toEqual(['t1', 't2', 't3'])
   })
 
   test('are not waited for longer than GitHub’s clients wait', async () => {

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { streamReply } from '../../src/demo/outcome.ts'
+import { answers } from '../security/upstream-answers.ts'
 import { saying } from './client.ts'
 import { openProxy } from './harness.ts'
 import type { Proxy } from './harness.ts'
@@ -55,3 +57,40 @@ test('a stream of Messages has the status of its dialect', async () => {
   expect((await proxy.send('/v1/messages', { body })).text).toContain('overloaded_error')
   await expectOneStatus(proxy, 529, true)
 })
+
+const keepAlives = [
+  ['comments', ': keepalive\n\n'],
+  ['pings', 'event: ping\ndata: {"type":"ping"}\n\n'],
+  ['unnamed keepalives', 'data: {"type":"keepalive","sequence_number":1}\n\n'],
+] as const
+
+test.each(keepAlives)(
+  'upstream that sends only %s is silent after four times the idle timeout',
+  async (_name, text) => {
+    const proxy = await openProxy({ file: shortIdle })
+    const { begin, say } = answers.chat
+    const pieces = [...begin, say('"one"'), ...Array.from({ length: 1000 }, () => text)]
+    proxy.demo.script('/chat/completions', { outcome: streamReply(pieces, { delayMs: 20 }) })
+    await proxy.chat({ ...saying('Hello'), stream: true })
+    await expectOneStatus(proxy, 504, true)
+  },
+)
+
+test.each(keepAlives)(
+  'a model that thinks for longer than the idle timeout while upstream sends %s answers',
+  async (_name, text) => {
+    const proxy = await openProxy({ file: 'copilot: { timeouts: { idle-seconds: 1 } }' })
+    const { begin, say, finish, mark } = answers.chat
+    const pieces = [
+      ...begin,
+      ...Array.from({ length: 30 }, () => text),
+      say('"thought"'),
+      ...finish('thought'),
+      ...mark,
+    ]
+    proxy.demo.script('/chat/completions', { outcome: streamReply(pieces, { delayMs: 50 }) })
+    const { status, text: answer } = await proxy.chat(saying('Hello'))
+    expect(status).toBe(200)
+    expect(answer).toContain('thought')
+  },
+)

@@ -35,6 +35,7 @@ test('a caller that disconnects during its upload leaves nothing open', async ()
   client.write(
     'POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"model":',
   )
+  await expectGauge(proxy, 'active_requests', 1)
   // The only place is taken: the next request has to wait until this one is gone.
   const next = proxy.chat()
   client.destroy()
@@ -44,6 +45,17 @@ test('a caller that disconnects during its upload leaves nothing open', async ()
   expect(proxy.demo.count('/chat/completions')).toBe(2)
 })
 
+test('a caller that disconnects before it is known leaves nothing open', async () => {
+  const proxy = await openProxy({ file: onePlace })
+  const head = 'POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
+  for (let i = 0; i < 10; i++) {
+    const client = await proxy.socket()
+    client.end(`${head}Content-Length: 1000\r\n\r\n{"model":`)
+    client.destroy()
+  }
+  await expectClean(proxy)
+})
+
 test('a caller that disconnects during a compressed upload leaves nothing open', async () => {
   const proxy = await openProxy({ file: onePlace })
   const client = await proxy.socket()
@@ -51,6 +63,7 @@ test('a caller that disconnects during a compressed upload leaves nothing open',
     'POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 1000\r\n\r\n',
   )
   client.write(Buffer.from([0x1f, 0x8b, 8, 0, 0, 0]))
+  await expectGauge(proxy, 'active_requests', 1)
   const next = proxy.chat()
   client.destroy()
   expect((await next).status).toBe(200)

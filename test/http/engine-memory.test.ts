@@ -5,7 +5,7 @@ import { Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { startDaemon } from '../../src/daemon.ts'
-import { createEngineMemory } from '../../src/http/engine-memory.ts'
+import { countWork, createEngineMemory } from '../../src/http/engine-memory.ts'
 import type { Engine } from '../../src/http/engine-memory.ts'
 import { createLifetimes } from '../../src/http/lifetimes.ts'
 import { loaded } from '../config/loading.ts'
@@ -171,7 +171,7 @@ test("V8's new space stays at 2 MB until the flag allows growth, then grows to 3
 
 test('returns no memory while a request is open', async () => {
   const { flagsSet, memory } = openMemory()
-  const lifetimes = createLifetimes(recordingLog(), memory)
+  const lifetimes = createLifetimes(recordingLog(), countWork(memory))
   const open = () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const reply = { raw: new ServerResponse(new IncomingMessage(new Socket())), hijack: () => {} }
@@ -199,6 +199,7 @@ test('a daemon without requests returns the memory of its start', async () => {
   const daemon = await startDaemon({
     config: loaded({ file: 'server: { port: 0 }' }).config,
     authDir: '/nonexistent',
+    ownPaths: { folders: [], files: [] },
     codexHome: undefined,
     version: '0.0.0-test',
     log: recordingLog(),

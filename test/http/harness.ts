@@ -104,6 +104,7 @@ export async function openProxy({
     authDir,
     workspacesDir: join(authDir, 'workspaces'),
     gatewayDir: join(authDir, 'gateway'),
+    ownPaths: { folders: [authDir], files: [] },
     codexHome,
     version: '0.0.0-test',
     log,

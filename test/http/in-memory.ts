@@ -9,6 +9,7 @@ import { pipelineParts } from '../pipeline/support.ts'
 import { recordingLog } from '../recording-log.ts'
 import { headersOf } from './client.ts'
 import type { SmallAsk, SmallReply } from './client.ts'
+import { createTestOwner } from './owner.ts'
 
 export interface Route {
   readonly method: string
@@ -61,6 +62,7 @@ export function openInMemory(file = '', codexModels: readonly Model[] = []): InM
     version: '0.0.0-test',
     demo: false,
     randomId: () => 'request-1',
+    owner: createTestOwner(),
   })
   return {
     upstreamCalls: () => calls,
@@ -89,7 +91,11 @@ function readRoutes(tree: string): readonly Route[] {
     if (found === null) return []
     const [, indent = '', part = '', methods = ''] = found
     parts.splice(indent.length / 4, parts.length, part)
-    const path = parts.join('').replaceAll(/:\w+|\*/g, 'some-id')
+    // `/models` and the `/*` below it are printed as `/models` and `*`.
+    const path = parts
+      .join('')
+      .replaceAll(/(?<!\/)\*/g, '/*')
+      .replaceAll(/:\w+|\*/g, 'some-id')
     return methods
       .split(', ')
       .filter((method) => /^(?:GET|POST|PUT|PATCH|DELETE)$/.test(method))

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
+import { streamReply } from '../../src/demo/outcome.ts'
 import { saying } from './client.ts'
 import { openProxy } from './harness.ts'
 
@@ -23,6 +24,42 @@ test.each([true, false])('log.bodies logs what was asked and what was answered (
   expect(textOf('request')).toContain('a private question')
   expect(textOf('answer')).toBe(reply.text)
 })
+
+function chatEvent(delta: object, finish: string | null = null): string {
+  const choices = [{ index: 0, delta, finish_reason: finish }]
+  return `data: ${JSON.stringify({ id: 'c', model: 'gpt-5-mini', choices })}\n\n`
+}
+
+test.each([true, false])(
+  'bodies in the log and in the list have no key, although it arrives in pieces (stream: %s)',
+  async (stream) => {
+    const key = 'example-key-4711'
+    const proxy = await openProxy({ file: `server: { api-keys: [${key}] }\nlog: { bodies: true }` })
+    const headers = { authorization: `Bearer ${key}` }
+    const pieces = `It is ${key}, I think`.match(/.{1,3}/g) ?? []
+    const frames = [...pieces.map((content) => chatEvent({ content })), chatEvent({}, 'stop'), 'data: [DONE]\n\n']
+    proxy.demo.script('/chat/completions', { outcome: streamReply(frames) })
+    const parts = [key.slice(0, 9), key.slice(9)].map((text) => ({ type: 'text', text }))
+    const messages = [{ role: 'user', content: parts }]
+    const body = JSON.stringify({ model: 'gpt-5-mini', messages, stream })
+    const reply = await proxy.send('/v1/chat/completions', { body, headers })
+    expect(reply.status).toBe(200)
+
+    const list = (await proxy.send('/requests', { headers })).json() as { requests: readonly { id: string }[] }
+    const found = await proxy.send(`/requests/${list.requests[0]?.id}`, { headers })
+    const kept = found.json() as { request_body: string; answer_body: string }
+    const logged = (message: string) =>
+      proxy.log.filter((line) => line.message === message).map(({ fields }) => fields['text'])
+    expect(logged('request')).toEqual([kept.request_body])
+    expect(logged('answer')).toEqual([kept.answer_body])
+    const contents = [kept.request_body, kept.answer_body].map((text) =>
+      [...text.matchAll(/"(?:content|text)":"([^"]*)"/g)].map(([, each]) => each).join(''),
+    )
+    expect(contents).toEqual(['[redacted]', 'It is [redacted], I think'])
+    // What the caller gets is unchanged.
+    if (!stream) expect(reply.text).toContain(key)
+  },
+)
 
 test('a served request is one line that says what it cost', async () => {
   const { chat, log } = await openProxy()

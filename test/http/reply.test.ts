@@ -42,7 +42,7 @@ async function endedForSlowCaller() {
   const body = { model: 'gpt-5-mini', stream: true, messages: [{ role: 'user', content: 'Hi' }] }
   const request = () => Promise.resolve({ dialect, request: dialect.decodeRequest(JSON.stringify(body)) })
   const answer = await pipeline.runTurn({ id: 'request-1', signal, request })
-  const over = streamReply(stream, answer, dialect, signal)
+  const over = streamReply(stream, answer, dialect, { requestId: 'request-1', signal })
   source.say('data: {"id":"1","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}\n\n')
   source.end()
   return { ...controller, written, over }

@@ -107,21 +107,26 @@ test('refused requests are listed, wrong questions about requests and models are
   expect((await proxy.send('/requests?limit=0', { headers })).status).toBe(400)
   expect((await proxy.send('/requests/12345678', { headers })).status).toBe(404)
   expect((await proxy.send('/v1/models/nonsense', { headers })).status).toBe(404)
-  expect(await listOf(proxy, '', headers)).toMatchObject([
-    { status: 403, key: null, model: null },
+  const own = [
     { status: 429, key: 'plain-1', path: '/v1/chat/completions', api: 'chat' },
     { status: 200, key: 'plain-1' },
     { status: 404, key: 'plain-1', path: '/v1/nonsense', api: null, method: 'GET' },
     { status: 404, key: 'plain-1', asked_model: 'nonsense', model: null },
-  ])
+  ]
+  expect(await listOf(proxy, '', headers)).toMatchObject(own)
   expect(await listOf(proxy, '?limit=1&key=plain-1&failed=true', headers)).toMatchObject([{ status: 429 }])
+  // Only a caller that may see all gets what nobody's key sent.
+  proxy.daemon.reconfigure(proxy.configure(''))
+  expect(await listOf(proxy)).toMatchObject([{ status: 403, key: null, model: null }, ...own])
 })
 
-test('the list needs a key if there are keys, and a wrong one is listed', async () => {
+test('the list needs a key if there are keys; a wrong key is listed, but not for the other keys', async () => {
   const proxy = await openProxy({ file: 'server: { api-keys: [example-key] }' })
   expect((await proxy.send('/requests')).status).toBe(401)
   expect((await proxy.send('/requests/12345678', { headers: { 'x-api-key': 'wrong' } })).status).toBe(401)
-  expect(await listOf(proxy, '', { 'x-api-key': 'example-key' })).toMatchObject([{ status: 401, path: '/requests' }])
+  expect(await listOf(proxy, '', { 'x-api-key': 'example-key' })).toEqual([])
+  proxy.daemon.reconfigure(proxy.configure(''))
+  expect(await listOf(proxy)).toMatchObject([{ status: 401, path: '/requests' }])
 })
 
 test('callers without access cannot push other requests out of the list', async () => {
@@ -129,7 +134,8 @@ test('callers without access cannot push other requests out of the list', async 
   const headers = { 'x-api-key': 'example-key' }
   await proxy.chat({}, { headers })
   for (let each = 0; each < 20; each += 1) await proxy.chat()
-  const listed = await listOf(proxy, '', headers)
+  proxy.daemon.reconfigure(proxy.configure(''))
+  const listed = await listOf(proxy)
   expect(listed.length).toBeLessThan(10)
   expect(listed.at(-1)).toMatchObject({ status: 200 })
 })
@@ -206,16 +212,18 @@ test('bodies are shown while log.bodies is on, without credentials', async () =>
   expect((await proxy.send(`/requests/${id}`)).json()).toMatchObject({ bodies: 'not_kept', request_body: null })
 })
 
-test('bodies of another key are withheld', async () => {
+test('a key gets its own requests and no trace of another key’s, by id or in the list', async () => {
   const file = 'server: { api-keys: [example-key, other-key] }\nlog: { bodies: true }'
   const proxy = await openProxy({ file })
-  await proxy.chat(saying('for work only'), { headers: { 'x-api-key': 'example-key' } })
-  const [{ id } = { id: '' }] = await listOf(proxy, '', { 'x-api-key': 'other-key' })
-  const own = await proxy.send(`/requests/${id}`, { headers: { 'x-api-key': 'example-key' } })
-  expect(own.text).toContain('for work only')
-  const other = await proxy.send(`/requests/${id}`, { headers: { 'x-api-key': 'other-key' } })
-  expect(other.text).not.toContain('for work only')
-  expect(other.json()).toMatchObject({ bodies: 'other_key', request_body: null, key: 'plain-1' })
+  const own = { 'x-api-key': 'example-key' }
+  const other = { 'x-api-key': 'other-key' }
+  await proxy.chat(saying('for work only'), { headers: own })
+  const [{ id } = { id: '' }] = await listOf(proxy, '', own)
+  expect((await proxy.send(`/requests/${id}`, { headers: own })).text).toContain('for work only')
+  expect(await listOf(proxy, '?key=plain-1', other)).toEqual([])
+  const foreign = await proxy.send(`/requests/${id}`, { headers: other })
+  const unknown = await proxy.send('/requests/00000000-0000-0000-0000-000000000000', { headers: other })
+  expect([foreign.status, foreign.text]).toEqual([404, unknown.text])
 })
 
 test('a request from inside the daemon is listed with its time to the first event, also one that fails', async () => {

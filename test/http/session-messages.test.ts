@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeFolder } from '../tools/session.ts'
 import { openProxy } from './harness.ts'
@@ -31,4 +33,38 @@ test('a message is answered with the events of its run', async () => {
     outcome: 'completed',
     answer: done?.['answer'],
   })
+})
+
+test('neither the model nor a listener nor the run gets a credential of this program that a file contains', async () => {
+  const root = await makeFolder()
+  const file = `workspaces: [{ path: ${root}, name: app }]\nworkspace: { read-only: false }\nagent: { require-approval: false }`
+  const proxy = await openProxy({ file, codexLogin: 'api-key' })
+  const { apiKey } = proxy.codex
+  await writeFile(join(root, 'notes.txt'), `before ${apiKey} after\ntwo\n`)
+  await writeFile(join(root, '.agent-policy.yaml'), 'writes: { allow: [notes.txt] }\n')
+  const listener = await listen(proxy, '/events')
+  const steps = [
+    { calls: [{ tool: 'fs_read', args: { path: 'notes.txt' } }] },
+    { calls: [{ tool: 'search_code', args: { query: 'before' } }] },
+    // The diff that people see has the line before the change.
+    {
+      calls: [
+        {
+          tool: 'edit_applyPatch',
+          args: { unifiedDiff: '--- a/notes.txt\n+++ b/notes.txt\n@@ -2 +2 @@\n-two\n+three\n' },
+        },
+      ],
+    },
+    { text: 'Done' },
+  ]
+  const text = `Look. [demo:script ${JSON.stringify(steps)}]`
+  const { id } = (await postMessage(proxy, { text, mode: 'agent', model: 'gpt-5-mini' })).json() as { id: string }
+  const events = JSON.stringify(await eventsUntil(listener, 'done'))
+  const run = (await proxy.send(`/runs/${id}`)).text
+  const messages = (await proxy.send('/sessions/app/messages')).text
+  expect(run).toContain('+three')
+  expect(messages).toContain(id)
+  const sent = JSON.stringify(proxy.demo.log)
+  for (const answer of [events, run, sent]) expect(answer).toContain('before [redacted] after')
+  for (const answer of [events, run, messages, sent]) expect(answer).not.toContain(apiKey)
 })

@@ -71,8 +71,9 @@ test('idle connections do not delay the shutdown', async () => {
   const begun = await socket()
   begun.write('GET /v1/models HTTP/1.1\r\nHost')
   await send('/healthz')
+  const received = readAll(unused)
   await daemon.close(longGraceMs)
-  expect(await readAll(unused)).toBe('')
+  expect(await received).toBe('')
 })
 
 test('a connection that becomes idle during the shutdown does not delay it', async () => {
@@ -143,6 +144,7 @@ test('a port in use is reported unchanged, and nothing stays open', async () => 
   const starting = startDaemon({
     config: { ...configure(''), server: { ...configure('').server, port } },
     authDir: '/nonexistent',
+    ownPaths: { folders: [], files: [] },
     codexHome: undefined,
     version: '0.0.0-test',
     log,

@@ -451,3 +451,24 @@ describe('leaving', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 })
+
+test('a list of more models than any provider has keeps the last list, and the log says why', async () => {
+  const { refresh, calls, logged } = setup()
+  const listing = refresh.refresh({ signal: new AbortController().signal })
+  const data = Array.from({ length: 100_000 }, (_, at) => ({ id: `m${at}` }))
+  calls[0]?.answer({ data })
+  expect(await listing).toMatchObject({ kind: 'kept', problem: expect.stringContaining('has 100000 models') })
+  expect(logged).toContainEqual(
+    expect.objectContaining({
+      level: 'warn',
+      fields: { problem: 'its model list has 100000 models; at most 2000 are read' },
+    }),
+  )
+})
+
+test('300 models are listed', async () => {
+  const { refresh, calls } = setup()
+  const listing = refresh.refresh({ signal: new AbortController().signal })
+  calls[0]?.answer({ data: Array.from({ length: 300 }, (_, at) => ({ id: `m${at}` })) })
+  expect(await listing).toEqual({ kind: 'updated', models: 300 })
+})

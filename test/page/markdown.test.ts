@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { cpuMs } from '../cpu-time.ts'
 import fc from 'fast-check'
 import { parseMarkdown } from '../../src/page/static/markdown.js'
+import { spaceOut } from '../../src/page/static/space-out.js'
 
 const text = (value: string) => ({ type: 'text', text: value })
 const paragraph = (...children: object[]) => ({ type: 'paragraph', children })
@@ -186,3 +188,63 @@ test('takes time in proportion to the text, whatever the text is', () => {
     expect(performance.now() - startMs, source.slice(0, 8)).toBeLessThan(15_000)
   }
 }, 120_000)
+
+/** The time for a text of as many lines, the shortest of three. Ms. */
+function msFor(toSource: (lines: number) => string, lines: number): number {
+  const source = toSource(lines)
+  const times = [0, 1, 2].map(() => {
+    const startMs = cpuMs()
+    parseMarkdown(source)
+    return cpuMs() - startMs
+  })
+  return Math.min(...times)
+}
+
+test.each([
+  ['a paragraph', (lines: number) => 'some words\n'.repeat(lines)],
+  ['a paragraph with trailing spaces', (lines: number) => `a${' '.repeat(20)}\n`.repeat(lines)],
+  ['escapes', (lines: number) => '\\*\n'.repeat(lines)],
+  ['open emphasis', (lines: number) => 'a *b **c\n'.repeat(lines)],
+  ['open links', (lines: number) => '[a](b\n'.repeat(lines)],
+  ['addresses', (lines: number) => 'http://a.b/c\n'.repeat(lines)],
+  ['a list', (lines: number) => '- a\n'.repeat(lines)],
+  [
+    'a nested list',
+    (lines: number) => Array.from({ length: lines }, (_, at) => `${'  '.repeat(at % 8)}- a\n`).join(''),
+  ],
+  ['quotes', (lines: number) => '> > > a\n'.repeat(lines)],
+  ['a wide table', (lines: number) => `${'|a'.repeat(lines)}\n|-|\n${'|c\n'.repeat(lines)}`],
+])('the time grows in proportion to the number of lines: %s', { timeout: 120_000 }, (_what, toSource) => {
+  msFor(toSource, 2000)
+  // Ten times the lines take about ten times as long; with quadratic time a hundred times. 10 ms keep noise out.
+  expect(msFor(toSource, 40_000)).toBeLessThan(40 * (msFor(toSource, 4000) + 10))
+})
+
+describe('spaceOut', () => {
+  test('a text in 10,000 pieces is shown a few times only, the last one included, if showing it takes long', () => {
+    let nowMs = 0
+    const shown: number[] = []
+    const timers: { readonly run: () => void; readonly atMs: number }[] = []
+    const show = spaceOut<number>(
+      (pieces) => {
+        shown.push(pieces)
+        nowMs += pieces / 50
+      },
+      { now: () => nowMs, setTimer: (run, delayMs) => timers.push({ run, atMs: nowMs + delayMs }) },
+    )
+    for (let pieces = 1; pieces <= 10_000; pieces += 1) {
+      nowMs += 1
+      for (const { run } of timers.filter(({ atMs }) => atMs <= nowMs)) {
+        timers.shift()
+        run()
+      }
+      show(pieces)
+    }
+    nowMs += 1000
+    for (const { run } of timers) run()
+    expect(shown.at(-1)).toBe(10_000)
+    // Every piece up to 400, which takes 8 ms; then a quarter of the time.
+    expect(shown.length).toBeLessThan(900)
+    expect(shown.slice(0, 3)).toEqual([1, 2, 3])
+  })
+})

@@ -1,3 +1,4 @@
+import { unkeyedCaller } from '../../src/config/caller.ts'
 import { describe, expect, test } from 'vitest'
 import { createCacheWatch } from '../../src/pipeline/cache-watch.ts'
 import { openProxy } from '../http/harness.ts'
@@ -58,9 +59,9 @@ describe('between two requests of a session', () => {
     const { watch, send } = watched()
     send({ ...base, messages: first })
     send({ ...base, ...change })
-    const [session] = watch.sessions()
+    const [session] = watch.sessions(unkeyedCaller)
     expect(session?.changes.map((each) => each.segment)).toEqual(segment === undefined ? [] : [segment])
-    expect(JSON.stringify(watch.sessions())).not.toContain('private')
+    expect(JSON.stringify(watch.sessions(unkeyedCaller))).not.toContain('private')
   })
 
   test('a pause that is longer than the cache lasts', () => {
@@ -69,7 +70,9 @@ describe('between two requests of a session', () => {
     send({ ...base, messages: first })
     clock.ms = 301_000
     send({ ...base, messages: first }, 's', [100, 0])
-    expect(watch.sessions()[0]?.changes).toEqual([{ request: 2, since: 1, idleSeconds: 301, cachedTokens: 0 }])
+    expect(watch.sessions(unkeyedCaller)[0]?.changes).toEqual([
+      { request: 2, since: 1, idleSeconds: 301, cachedTokens: 0 },
+    ])
   })
 })
 
@@ -80,7 +83,7 @@ test('another agent of the session is compared with itself', () => {
   send(other)
   send({ ...base, messages: [...first, answer, user('x')] })
   send(other)
-  expect(watch.sessions()).toMatchObject([{ requests: 4, changes: [] }])
+  expect(watch.sessions(unkeyedCaller)).toMatchObject([{ requests: 4, changes: [] }])
 })
 
 test('a session without a name goes by how it begins', () => {
@@ -88,7 +91,7 @@ test('a session without a name goes by how it begins', () => {
   send({ ...base, messages: first }, null)
   send({ ...base, messages: [...first, answer] }, null)
   send({ ...base, messages: [user('other')] }, null)
-  expect(watch.sessions()).toMatchObject([
+  expect(watch.sessions(unkeyedCaller)).toMatchObject([
     { named: false, requests: 1 },
     { named: false, requests: 2 },
   ])
@@ -98,16 +101,26 @@ test('holds the last fifty sessions and twenty changes', () => {
   const { watch, send } = watched()
   for (let at = 0; at < 60; at += 1) send({ ...base, messages: first }, `s${at}`)
   for (let at = 0; at < 60; at += 1) send({ ...base, tools: [at], messages: first }, 's59')
-  expect(watch.sessions()).toHaveLength(50)
-  expect(watch.sessions()[0]).toMatchObject({ requests: 61 })
-  expect(watch.sessions()[0]?.changes).toHaveLength(20)
+  expect(watch.sessions(unkeyedCaller)).toHaveLength(50)
+  expect(watch.sessions(unkeyedCaller)[0]).toMatchObject({ requests: 61 })
+  expect(watch.sessions(unkeyedCaller)[0]?.changes).toHaveLength(20)
+})
+
+test('a key sees its own sessions, not those of another with the same session id or name', () => {
+  const { watch } = watched()
+  const callers = ['old', 'new'].map((id) => ({ key: { name: 'laptop', id }, isOwner: false }))
+  for (const { key } of callers) {
+    watch.note({ sessionId: 's', keyId: key.id, model: key.id, body: Buffer.from('{}') })(undefined)
+  }
+  for (const caller of callers) expect(watch.sessions(caller)).toMatchObject([{ model: caller.key.id, requests: 1 }])
+  expect(watch.sessions(unkeyedCaller)).toHaveLength(2)
 })
 
 test('an invalid body is recorded without an error', () => {
   const { watch, send } = watched()
   for (const body of [{}, { messages: 'x' }, { input: [null, 1] }]) send(body)
   watch.note({ sessionId: 's', keyId: undefined, model: 'm', body: Buffer.from('{') })(undefined)
-  expect(watch.sessions()).toHaveLength(1)
+  expect(watch.sessions(unkeyedCaller)).toHaveLength(1)
 })
 
 async function ask({ send }: Proxy, path: string, body: Json): Promise<number> {

@@ -109,3 +109,15 @@ test('upstream may be silent for as long as a caller is, and no longer than it m
   expect(heard).toEqual(['a', '[upstream_silent]'])
   expect(calls).toEqual(['pause', 'resume', 'destroy'])
 })
+
+test('chunks without an event extend the idle time fourfold, and no further', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  const { say, heard, over } = reading((text) => (text === 'ping' ? 'quiet' : 'go'))
+  const words = ['event', 'ping', 'ping', 'ping', 'event', 'ping', 'ping', 'ping', 'ping']
+  for (const word of [...words, 'late']) {
+    say(word)
+    await vi.advanceTimersByTimeAsync(900)
+  }
+  await over
+  expect(heard.slice(0, 10)).toEqual([...words, '[upstream_silent]'])
+})

@@ -16,7 +16,7 @@ function measure(times: readonly number[]) {
     'chat',
     { name: 'work', id: 'a1' },
   )
-  const text = () => metrics.render({ active: 0, queued: 0, version: '1', nodeVersion: 'v1' })
+  const text = () => metrics.render({ withKeys: true, active: 0, queued: 0, version: '1', nodeVersion: 'v1' })
   return { meter, noted, samples: () => readExposition(text()).flatMap(({ samples }) => samples) }
 }
 
@@ -43,6 +43,7 @@ test.each([
       provider: 'copilot',
       model: 'gpt-5-mini',
       key: 'work',
+      keyId: 'a1',
       failed: false,
       inputTokens: counted,
       outputTokens: counted,

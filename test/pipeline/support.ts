@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Config } from '../../src/config/schema.ts'
 import type { Executor } from '../../src/executors/executor.ts'
 import type { ModelRegistry } from '../../src/models/registry.ts'
@@ -23,10 +24,12 @@ export function pipelineParts({ config, registry, log, executorOf }: PartsOption
     registry,
     log,
     redact: (text: string) => text,
+    redactAll: (text: string) => text,
     now: Date.now,
     metrics: createMetrics(),
     requests: createRequestList({ keepsBodies: () => config.log.bodies, redact: (text) => text }),
     totals: createUsageRecorder({ file: undefined, now: Date.now, setTimer: () => () => {}, log }),
   }
-  return { ...common, pipeline: createPipeline({ ...common, completeModels, executorOf, salt: 'salt' }) }
+  const pipeline = createPipeline({ ...common, completeModels, executorOf, salt: 'salt', randomId: randomUUID })
+  return { ...common, pipeline }
 }

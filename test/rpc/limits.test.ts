@@ -4,6 +4,7 @@ import { connect as connectSocket } from 'node:net'
 import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished, test, vi } from 'vitest'
+import type { Deadlines } from '../../src/http/connections.ts'
 import { connect, fakeWorkspaces, openRpcApp } from './support.ts'
 
 const MiB = 1024 * 1024
@@ -50,9 +51,9 @@ async function openRaw(url: string): Promise<RawClient> {
   }
 }
 
-async function open(file = '') {
+async function open(file = '', deadlines: Partial<Deadlines> = {}) {
   const fake = fakeWorkspaces()
-  return { ...fake, ...(await openRpcApp({ workspaces: () => fake.workspaces, file })) }
+  return { ...fake, ...(await openRpcApp({ workspaces: () => fake.workspaces, file, deadlines })) }
 }
 
 it('G30: a message over server.body-limit-mb closes the connection with 1009', async () => {
@@ -131,7 +132,7 @@ function bigRequest(id: number): Buffer {
 }
 
 it('G31: a client that reads no replies is closed, with bounded memory', async () => {
-  const { url, log, calls } = await open()
+  const { url, log, calls } = await open('', { unreadMs: 200 })
   const { socket } = await openRaw(url)
   socket.pause()
   const before = process.memoryUsage().rss

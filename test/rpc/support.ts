@@ -16,6 +16,7 @@ import { loaded } from '../config/loading.ts'
 import { pipelineParts } from '../pipeline/support.ts'
 import { recordingLog } from '../recording-log.ts'
 import type { LogLine } from '../recording-log.ts'
+import { createTestOwner } from '../http/owner.ts'
 
 const notHere = (): never => {
   throw new Error('the fake tools touch no file')
@@ -30,13 +31,15 @@ function fakeSession(name: string): Session {
       relativePath: notHere,
       readFile: notHere,
       readStart: notHere,
+      reading: notHere,
+      refuseOwn: notHere,
       writeFile: notHere,
       removeFile: notHere,
       checkWritable: notHere,
       missingFolders: notHere,
       removeEmptyFolder: notHere,
     },
-    policy: { mayWrite: notHere, mayRun: notHere, describe: notHere, close: () => {} },
+    policy: { readRules: notHere, mayWrite: notHere, mayRun: notHere, describe: notHere, close: () => {} },
     signal: new AbortController().signal,
   }
 }
@@ -193,6 +196,7 @@ export async function openRpcApp({
     version: '0.0.0-test',
     demo: false,
     randomId: () => 'request-1',
+    owner: createTestOwner(),
     workspaces,
     deadlines,
   })

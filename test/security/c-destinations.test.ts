@@ -296,6 +296,9 @@ const starters = [
   'commands/service/service.ts',
   'commands/setup/try-mcp.ts',
   'mcp/servers/stdio-transport.ts',
+  // Threads of the process that reads files of a workspace.
+  'workspace/code-watchdog.ts',
+  'workspace/code-worker.ts',
   'workspace/ripgrep.ts',
   'workspace/run-code-task.ts',
   'workspace/run-command.ts',

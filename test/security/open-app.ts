@@ -7,6 +7,7 @@ import { copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
 import { loaded } from '../config/loading.ts'
 import { pipelineParts } from '../pipeline/support.ts'
 import { recordingLog } from '../recording-log.ts'
+import { createTestOwner } from '../http/owner.ts'
 
 export interface OpenAppOptions {
   readonly deadlines?: Partial<Deadlines>
@@ -37,6 +38,7 @@ export async function openApp({ deadlines = {}, routes, log = recordingLog() }: 
     version: '0.0.0-test',
     demo: false,
     randomId: () => 'request-1',
+    owner: createTestOwner(),
     deadlines,
   })
   routes?.(app.fastify)

@@ -16,13 +16,14 @@ function openHub(change: Partial<EventHubDeps> = {}) {
       if (!state.isFull) stored.push(...events)
       return !state.isFull
     },
-    read: (after, session, limit) =>
+    read: (after, { session }, limit) =>
       stored
         .filter((row) => row.id > Math.max(after, state.prunedTo) && (session === undefined || row.session === session))
         .slice(0, limit),
     prunedTo: () => state.prunedTo,
     firstId: () => 1,
     now: () => 0,
+    redact: (text) => text,
     setTimer(run, delayMs) {
       const id = (timerCount += 1)
       timers.set(id, { run, delayMs })
@@ -42,7 +43,7 @@ function openHub(change: Partial<EventHubDeps> = {}) {
         timer.run()
       }
     },
-    say: (text: string, session = 'app') => hub.publish(session, { type: 'error', code: 'test', message: text }),
+    say: (text: string, session = 'app') => hub.publish(session, null, { type: 'error', code: 'test', message: text }),
   }
 }
 
@@ -126,7 +127,7 @@ test('consecutive pieces of an answer become one event, and nothing else does', 
   const { hub } = openHub()
   const ear = connect(hub)
   const piece = (text: string, change: object = {}) =>
-    hub.publish('app', { id: 'run', type: 'fragment', kind: 'answer', text, ...change })
+    hub.publish('app', null, { id: 'run', type: 'fragment', kind: 'answer', text, ...change })
   for (const text of ['a', 'b', 'c']) piece(text)
   piece('d', { kind: 'step' })
   piece('e', { kind: 'step' })

@@ -1,15 +1,22 @@
 import { mkdir, readFile, symlink } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { OwnPaths } from '../../src/config/paths.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { openWorkspaces } from '../../src/sessions/open-workspaces.ts'
 import { loaded } from '../config/loading.ts'
 import { recordingLog } from '../recording-log.ts'
 import { failureOf, makeFolder } from '../tools/session.ts'
 
-type Entry = string | { readonly path: string; readonly name?: string }
+type Entry = string | { readonly path: string; readonly name?: string; readonly 'allow-home'?: boolean }
 
-async function open(entries: readonly Entry[], options: { readonly isReadOnly?: boolean } = {}) {
+interface OpenOptions {
+  readonly isReadOnly?: boolean
+  readonly home?: string
+  readonly ownPaths?: OwnPaths
+}
+
+async function open(entries: readonly Entry[], options: OpenOptions = {}) {
   const configOf = (workspaces: readonly Entry[]): Config =>
     loaded({
       file: JSON.stringify({ workspaces, workspace: { 'read-only': options.isReadOnly ?? false } }),
@@ -20,7 +27,9 @@ async function open(entries: readonly Entry[], options: { readonly isReadOnly?: 
   const workspaces = await openWorkspaces({
     config: () => config,
     dataDir,
-    homeDir: () => '/nowhere',
+    redact: (text) => text,
+    ownPaths: options.ownPaths ?? { folders: [], files: [] },
+    homeDir: () => options.home ?? '/nowhere',
     log,
   })
   onTestFinished(workspaces.close)
@@ -263,4 +272,83 @@ it('runs a command that the policy allows, as argv or as a text without a shell'
   expect(await call('mcp.shell.run', { cmd: 'echo "hello"' })).toEqual(end)
   expect(await failureOf(call('mcp.shell.run', { argv: ['echo', 'hello', 'you'] }))).toMatchObject({ kind: 'denied' })
   expect(await failureOf(call('mcp.shell.run', {}))).toMatchObject({ kind: 'invalid_arguments' })
+})
+
+async function makeHome() {
+  const around = await makeFolder({ 'home/code/a.txt': 'one\n', 'home/own/config.yaml': '' })
+  const home = join(around, 'home')
+  return {
+    around,
+    home,
+    own: join(home, 'own'),
+    options: { home, ownPaths: { folders: [join(home, 'own')], files: [] } },
+  }
+}
+
+describe('a folder that is too wide for a workspace', () => {
+  it.each([
+    ['the home folder', ({ home }: { home: string }) => home, 'is your home folder'],
+    ['a folder around it', ({ around }: { around: string }) => around, 'contains your home folder'],
+    ['the root', () => '/', 'is the root of the file system'],
+    ['the home folder by ~', () => '~', 'is your home folder'],
+  ])('is not opened, but a folder in it is: %s', async (_what, choose, reason) => {
+    const place = await makeHome()
+    const { sessions, log } = await open([choose(place), join(place.home, 'code')], place.options)
+    expect(sessions().map(({ name }) => name)).toEqual(['code'])
+    const line = log.lines.find(({ level }) => level === 'error')
+    expect(line?.fields?.['reason']).toContain(`${reason}, so it is not opened as a workspace.`)
+    expect(line?.fields?.['reason']).toContain('allow-home: true } to workspaces in the configuration.')
+  })
+
+  it('is opened with allow-home, but not one of the own folders', async () => {
+    const { home, own, options } = await makeHome()
+    const { sessions, log, call } = await open(
+      [
+        { path: home, 'allow-home': true },
+        { path: own, 'allow-home': true },
+      ],
+      options,
+    )
+    expect(sessions().map(({ name }) => name)).toEqual(['home'])
+    expect(log.lines.some(({ fields }) => String(fields?.['reason']).includes('it belongs to copilot-proxy'))).toBe(
+      true,
+    )
+    expect(await call('mcp.fs.read', { path: 'code/a.txt' })).toMatchObject({ content: 'one\n' })
+    expect(await failureOf(call('mcp.fs.read', { path: 'own/config.yaml' }))).toMatchObject({ kind: 'denied' })
+  })
+
+  it('is one around an own folder, also if that does not exist yet', async () => {
+    const dir = await makeFolder({ 'app/a.txt': 'one\n' })
+    const ownPaths = { folders: [join(dir, 'later/copilot-proxy')], files: [] }
+    const { sessions } = await open([dir, join(dir, 'app')], { ownPaths })
+    expect(sessions().map(({ name }) => name)).toEqual(['app'])
+  })
+})
+
+function createPatch(path: string): object {
+  return { unifiedDiff: `--- /dev/null\n+++ b/${path}\n@@ -0,0 +1 @@\n+x\n` }
+}
+
+it('does not let a tool create a folder or a file of this program, or change its configuration through a link', async () => {
+  const dir = await makeFolder({
+    '.agent-policy.yaml': 'writes: { allow: ["**", proxy.yaml] }\n',
+    'proxy.yaml': 'one\n',
+    'a.txt': 'one\n',
+  })
+  const elsewhere = await makeFolder()
+  await symlink(join(dir, 'proxy.yaml'), join(elsewhere, 'config.yaml'))
+  const ownPaths = { folders: [join(dir, '.config/Copilot-Proxy')], files: [join(elsewhere, 'config.yaml')] }
+  const { call } = await open([{ path: dir, 'allow-home': true }], { ownPaths })
+  for (const path of [
+    '.config/Copilot-Proxy/config.yaml',
+    '.config/copilot-proxy/config.yaml',
+    '.CONFIG/copilot-proxy/x',
+  ]) {
+    expect(await failureOf(call('mcp.edit.applyPatch', createPatch(path))), path).toMatchObject({ kind: 'denied' })
+  }
+  const change = { unifiedDiff: diff.replaceAll('a.txt', 'proxy.yaml') }
+  expect(await failureOf(call('mcp.edit.applyPatch', change))).toMatchObject({ kind: 'denied' })
+  expect(await failureOf(call('mcp.fs.read', { path: 'proxy.yaml' }))).toMatchObject({ kind: 'denied' })
+  expect(await call('mcp.edit.applyPatch', { unifiedDiff: diff })).toMatchObject({ ok: true })
+  expect(await call('mcp.edit.applyPatch', createPatch('.config/other/config.yaml'))).toMatchObject({ ok: true })
 })

@@ -22,10 +22,11 @@ function open(file = ':memory:'): SessionStore {
   return store
 }
 
-const run = { id: 'run-1', session: 'app', state: 'running', startedMs: 1000, endedMs: null, data: '{}' }
+const run = { id: 'run-1', session: 'app', owner: null, state: 'running', startedMs: 1000, endedMs: null, data: '{}' }
 const event = (id: number, session = 'app', timeMs = id) => ({
   id,
   session,
+  owner: null,
   type: 'fragment',
   timeMs,
   data: `{"n":${id}}`,
@@ -69,8 +70,8 @@ test('keeps the last version of each row', async () => {
     ['call', '2'],
   ])
   expect(again.approval('a')).toMatchObject({ run: 'run-1', data: '3' })
-  expect(again.eventsAfter(5, undefined, 10).map(({ id }) => id)).toEqual([6, 7])
-  expect(again.eventsAfter(0, 'app', 1)).toEqual([event(5)])
+  expect(again.eventsAfter(5, {}, 10).map(({ id }) => id)).toEqual([6, 7])
+  expect(again.eventsAfter(0, { session: 'app' }, 1)).toEqual([event(5)])
   expect(again.lastEventId()).toBe(7)
 })
 
@@ -79,26 +80,24 @@ test('pages start at the newest row', () => {
   store.write(() => {
     for (let number = 1; number <= 5; number += 1) {
       store.putRun({ ...run, id: `run-${number}` })
-      store.putEntry({ session: 'app', stream: 'log', timeMs: number, data: `"${number}"` })
+      store.putEntry({ session: 'app', owner: null, stream: 'log', timeMs: number, data: `"${number}"` })
     }
-    store.putEntry({ session: 'app', stream: 'other', timeMs: 9, data: '""' })
+    store.putEntry({ session: 'app', owner: null, stream: 'other', timeMs: 9, data: '""' })
   })
-  const ids = (before?: string) => store.runsOf('app', { limit: 2, before }).map(({ id }) => id)
+  const ids = (before?: string) => store.runsOf('app', { limit: 2, before }, undefined).map(({ id }) => id)
   expect(ids()).toEqual(['run-4', 'run-5'])
   expect(ids('run-4')).toEqual(['run-2', 'run-3'])
   expect(ids('run-1')).toEqual([])
   expect(ids('unknown')).toEqual([])
-  expect(store.streamsOf('app')).toEqual([
+  expect(store.streamsOf('app', undefined)).toEqual([
     { name: 'log', entries: 5, lastMs: 5 },
     { name: 'other', entries: 1, lastMs: 9 },
   ])
-  const [first, second] = store.entriesOf('app', 'log', { limit: 2 })
+  const [first, second] = store.entriesOf('app', 'log', { limit: 2 }, undefined)
   expect([first?.data, second?.data]).toEqual(['"4"', '"5"'])
-  expect(store.entriesOf('app', 'log', { limit: 9, before: String(first?.id) }).map(({ data }) => data)).toEqual([
-    '"1"',
-    '"2"',
-    '"3"',
-  ])
+  expect(
+    store.entriesOf('app', 'log', { limit: 9, before: String(first?.id) }, undefined).map(({ data }) => data),
+  ).toEqual(['"1"', '"2"', '"3"'])
 })
 
 test('reads long rows a few at a time', () => {
@@ -110,28 +109,28 @@ test('reads long rows a few at a time', () => {
       store.putEvents([{ ...event(number), data }])
     }
   })
-  const ids = (before?: string) => store.runsOf('app', { limit: 100, before }).map(({ id }) => id)
+  const ids = (before?: string) => store.runsOf('app', { limit: 100, before }, undefined).map(({ id }) => id)
   expect(ids()).toEqual(['run-6', 'run-7', 'run-8', 'run-9'])
   expect(ids('run-6')).toEqual(['run-2', 'run-3', 'run-4', 'run-5'])
   expect(ids('run-2')).toEqual(['run-1'])
-  expect(store.eventsAfter(0, undefined, 100).map(({ id }) => id)).toEqual([1])
-  expect(store.eventsAfter(8, 'app', 100).map(({ id }) => id)).toEqual([9])
-  expect(store.eventsAfter(9, 'app', 100)).toEqual([])
+  expect(store.eventsAfter(0, {}, 100).map(({ id }) => id)).toEqual([1])
+  expect(store.eventsAfter(8, { session: 'app' }, 100).map(({ id }) => id)).toEqual([9])
+  expect(store.eventsAfter(9, { session: 'app' }, 100)).toEqual([])
 })
 
 /** Returns the items of a session, newest first. */
 function itemsOf(store: SessionStore, session: string): readonly string[] {
   const items: string[] = []
-  let found = store.itemsBefore(session, Number.MAX_SAFE_INTEGER)
-  for (; found !== undefined; found = store.itemsBefore(session, found.seq)) items.push(found.data)
+  let found = store.itemsBefore(session, null, Number.MAX_SAFE_INTEGER)
+  for (; found !== undefined; found = store.itemsBefore(session, null, found.seq)) items.push(found.data)
   return items
 }
 
 test('returns the items of a session run by run, newest first', () => {
   const store = open()
   store.write(() => {
-    for (const name of ['aaaa', 'bbbb', 'cccc']) store.putItems('app', name, name)
-    store.putItems('other', 'x', 'x')
+    for (const name of ['aaaa', 'bbbb', 'cccc']) store.putItems({ id: name, session: 'app', owner: null }, name)
+    store.putItems({ id: 'x', session: 'other', owner: null }, 'x')
   })
   expect(itemsOf(store, 'app')).toEqual(['cccc', 'bbbb', 'aaaa'])
 })
@@ -144,13 +143,13 @@ test('deletes old runs with all their parts by age and by number, and keeps runn
       store.putRun({ ...run, id, state: number === 1 ? 'running' : 'ended', startedMs: number })
       store.putPart({ run: id, kind: 'call', key: 'a', data: '' })
       store.putPiece(id, { number: 0, data: '"text"' })
-      store.putItems('app', id, id)
+      store.putItems({ id: id, session: 'app', owner: null }, id)
     }
     store.putRun({ ...run, id: 'other', session: 'other', state: 'ended', startedMs: 1190 })
   })
   expect(store.prune({ ...limits, runsPerSession: 20 })).toBe(true)
   prune(store, { runsPerSession: 20 })
-  expect(store.runsOf('app', { limit: 500 }).map(({ id }) => id)).toEqual([
+  expect(store.runsOf('app', { limit: 500 }, undefined).map(({ id }) => id)).toEqual([
     'run-1',
     ...Array.from({ length: 20 }, (_, at) => `run-${at + 1181}`),
   ])
@@ -159,7 +158,7 @@ test('deletes old runs with all their parts by age and by number, and keeps runn
   expect(store.pieceAfter('run-5', 0)).toBeUndefined()
   expect(store.pieceAfter('run-1181', 0)).toMatchObject({ number: 0, data: '"text"' })
   prune(store, { sinceMs: 1195 })
-  expect(store.runsOf('app', { limit: 500 })).toHaveLength(7)
+  expect(store.runsOf('app', { limit: 500 }, undefined)).toHaveLength(7)
   expect(store.run('other')).toBeUndefined()
 })
 
@@ -168,11 +167,9 @@ test('deletes old events and records up to which id', () => {
   store.write(() => store.putEvents(Array.from({ length: 1300 }, (_, at) => event(at + 1))))
   prune(store, { events: 50 })
   expect(store.prunedTo()).toBe(1250)
-  expect(store.eventsAfter(0, undefined, 9999).map(({ id }) => id)).toEqual(
-    Array.from({ length: 50 }, (_, at) => at + 1251),
-  )
+  expect(store.eventsAfter(0, {}, 9999).map(({ id }) => id)).toEqual(Array.from({ length: 50 }, (_, at) => at + 1251))
   prune(store, { sinceMs: 1299 })
-  expect(store.eventsAfter(0, undefined, 9999).map(({ id }) => id)).toEqual([1299, 1300])
+  expect(store.eventsAfter(0, {}, 9999).map(({ id }) => id)).toEqual([1299, 1300])
   prune(store, { sinceMs: 9999 })
   expect([store.prunedTo(), store.lastEventId()]).toEqual([1300, 1300])
 })
@@ -182,15 +179,15 @@ test('deleted text is nowhere in the file', async () => {
   const store = open(file)
   store.write(() => {
     store.putRun({ ...run, data: 'a-secret-of-app' })
-    store.putItems('app', 'run-1', 'a-secret-of-app')
+    store.putItems({ id: 'run-1', session: 'app', owner: null }, 'a-secret-of-app')
     store.putPiece('run-1', { number: 0, data: 'a-secret-of-app' })
     store.putEvents([{ ...event(1), data: 'a-secret-of-app' }])
-    store.putEntry({ session: 'app', stream: 's', timeMs: 1, data: 'a-secret-of-app' })
+    store.putEntry({ session: 'app', owner: null, stream: 's', timeMs: 1, data: 'a-secret-of-app' })
     store.putRun({ ...run, id: 'run-2', session: 'other', data: 'kept-of-other' })
   })
   const newest = store.newest()
   store.write(() => store.putEvents([{ ...event(2), data: 'of-app-and-newer' }]))
-  while (store.forget('app', newest));
+  while (store.forget('app', newest, undefined));
   store.checkpoint()
   store.emptyLog()
   const bytes = readdirSync(dirname(file))
@@ -207,12 +204,12 @@ test('deletes large rows a few at a time', () => {
   store.write(() => {
     for (let number = 1; number <= 12; number += 1) {
       store.putRun({ ...run, id: `run-${number}`, state: 'ended' })
-      store.putItems('app', `run-${number}`, large)
+      store.putItems({ id: `run-${number}`, session: 'app', owner: null }, large)
       store.putPart({ run: `run-${number}`, kind: 'diff', key: 'a', data: large })
     }
   })
   const counts: number[] = []
-  while (store.forget('app', { run: 12, event: 0, entry: 0 })) counts.push(itemsOf(store, 'app').length)
+  while (store.forget('app', { run: 12, event: 0, entry: 0 }, undefined)) counts.push(itemsOf(store, 'app').length)
   expect(itemsOf(store, 'app')).toEqual([])
   expect(counts.every((count, at) => count >= (counts[at - 1] ?? 12) - 2)).toBe(true)
 })
@@ -225,7 +222,8 @@ test('deletes long runs a few at a time', () => {
     }
   })
   const counts: number[] = []
-  while (store.forget('app', { run: 6, event: 0, entry: 0 })) counts.push(store.runsOf('app', { limit: 9 }).length)
+  while (store.forget('app', { run: 6, event: 0, entry: 0 }, undefined))
+    counts.push(store.runsOf('app', { limit: 9 }, undefined).length)
   expect(counts).toEqual([4, 2, 0])
 })
 
@@ -235,15 +233,15 @@ test('prunes each session in turn, also one without runs', () => {
     for (const session of ['a', 'b', 'c']) {
       for (let number = 1; number <= 5; number += 1) {
         for (const stream of [`s${number % 2}`, 'tool-calls'])
-          store.putEntry({ session, stream, timeMs: number, data: '""' })
+          store.putEntry({ session, owner: null, stream, timeMs: number, data: '""' })
         if (session !== 'b') store.putRun({ ...run, id: `${session}-${number}`, session, state: 'ended' })
       }
     }
   })
   prune(store, { entriesPerSession: 2, runsPerSession: 3 })
   const left = (session: string) => [
-    store.runsOf(session, { limit: 9 }).length,
-    store.streamsOf(session).map(({ name, entries }) => `${name} ${entries}`),
+    store.runsOf(session, { limit: 9 }, undefined).length,
+    store.streamsOf(session, undefined).map(({ name, entries }) => `${name} ${entries}`),
   ]
   const entries = ['s0 1', 's1 1', 'tool-calls 2']
   expect(['a', 'b', 'c'].map(left)).toEqual([
@@ -260,7 +258,7 @@ test('reports a long log, and a checkpoint moves it into the file', async () => 
   store.checkpoint()
   const before = statSync(file).size
   expect(store.hasLongLog()).toBe(false)
-  store.write(() => store.putItems('app', 'run-1', 'x'.repeat(2 ** 21)))
+  store.write(() => store.putItems({ id: 'run-1', session: 'app', owner: null }, 'x'.repeat(2 ** 21)))
   expect(store.hasLongLog()).toBe(true)
   expect(statSync(file).size).toBe(before)
   store.checkpoint()
@@ -292,23 +290,50 @@ test('a file belongs to one process at a time', async () => {
   again.close()
 })
 
-test('a file of the first version gets the tables of this one and keeps its rows', async () => {
-  const file = await newFile()
-  const first = open(file)
-  first.write(() => {
-    first.putRun(run)
-    first.putItems('app', 'run-1', '[]')
-  })
-  first.close()
-  const older = new DatabaseSync(file)
-  older.exec('DROP TABLE texts; PRAGMA user_version = 1')
-  older.close()
-  const store = open(file)
-  expect(store.runsOf('app', { limit: 9 })).toEqual([run])
-  expect(store.itemsBefore('app', Number.MAX_SAFE_INTEGER)).toMatchObject({ run: 'run-1', data: '[]' })
-  store.write(() => store.putPiece('run-1', { number: 0, data: '"x"' }))
-  expect(store.pieceAfter('run-1', 0)).toMatchObject({ number: 0, data: '"x"' })
-})
+/** Turns a file of this version into one of an earlier version. */
+const downgrades: Readonly<Record<number, string>> = {
+  1: 'DROP TABLE texts;',
+  2: `
+    DROP INDEX runs_by_owner; ALTER TABLE runs DROP COLUMN owner;
+    DROP INDEX items_by_owner; ALTER TABLE items DROP COLUMN owner; CREATE INDEX items_by_session ON items (session, seq);
+    DROP INDEX events_by_owner; ALTER TABLE events DROP COLUMN owner;
+    DROP INDEX entries_by_owner; ALTER TABLE entries DROP COLUMN owner;
+  `,
+}
+
+test.each([1, 2])(
+  'a file of version %d gets the tables of this one and keeps its rows, which are of no key',
+  async (version) => {
+    const file = await newFile()
+    const first = open(file)
+    first.write(() => {
+      first.putRun(run)
+      first.putItems({ id: 'run-1', session: 'app', owner: null }, '[]')
+      first.putEvents([event(1)])
+      first.putEntry({ session: 'app', owner: null, stream: 'log', timeMs: 1, data: '""' })
+    })
+    first.close()
+    const older = new DatabaseSync(file)
+    for (let each = 2; each >= version; each -= 1) older.exec(downgrades[each] ?? '')
+    older.exec(`PRAGMA user_version = ${version}`)
+    older.close()
+    const store = open(file)
+    expect(store.runsOf('app', { limit: 9 }, undefined)).toEqual([run])
+    expect(store.itemsBefore('app', null, Number.MAX_SAFE_INTEGER)).toMatchObject({ run: 'run-1', data: '[]' })
+    expect(store.eventsAfter(0, {}, 9)).toEqual([event(1)])
+    expect(store.entriesOf('app', 'log', { limit: 9 }, undefined)).toMatchObject([{ owner: null, data: '""' }])
+    expect(store.runsOf('app', { limit: 9 }, 'key')).toEqual([])
+    expect(store.itemsBefore('app', 'key', Number.MAX_SAFE_INTEGER)).toBeUndefined()
+    expect(store.eventsAfter(0, { viewer: 'key' }, 9)).toEqual([])
+    expect(store.streamsOf('app', 'key')).toEqual([])
+    store.write(() => {
+      store.putPiece('run-1', { number: 0, data: '"x"' })
+      store.putRun({ ...run, id: 'run-2', owner: 'key' })
+    })
+    expect(store.pieceAfter('run-1', 0)).toMatchObject({ number: 0, data: '"x"' })
+    expect(store.runsOf('app', { limit: 9 }, 'key')).toMatchObject([{ id: 'run-2' }])
+  },
+)
 
 test('a file of a newer version is refused and stays unchanged', async () => {
   const file = await newFile()
@@ -392,7 +417,7 @@ test('a copy of the file between any writes contains complete writes in order', 
         })
       }
       const total = kept.reduce((sum, { events }) => sum + events, 0)
-      expect(after.eventsAfter(0, undefined, 1000).map((each) => each.id)).toEqual(
+      expect(after.eventsAfter(0, {}, 1000).map((each) => each.id)).toEqual(
         Array.from({ length: total }, (_, at) => at + 1),
       )
       after.close()
@@ -418,6 +443,6 @@ test('killing a process during a write loses nothing that it has stored', async 
   // All reported writes are stored. One more complete write may be stored too.
   expect([reported, reported + 1]).toContain(stored)
   expect(store.lastEventId()).toBe(stored * 3)
-  expect(store.eventsAfter(0, undefined, 1e6)).toHaveLength(stored * 3)
+  expect(store.eventsAfter(0, {}, 1e6)).toHaveLength(stored * 3)
   expect(store.unfinished()).toHaveLength(1)
 })

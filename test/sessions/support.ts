@@ -1,8 +1,12 @@
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import type { ApprovalDecision } from '../../src/agent/agent-event.ts'
 import type { AgentOutcome, AgentTask } from '../../src/agent/agent-task.ts'
+import type { Caller, CallerKey } from '../../src/config/caller.ts'
 import type { Config } from '../../src/config/schema.ts'
+import { createKnownSecrets } from '../../src/redaction/known-secrets.ts'
 import { openSessions, type SessionsDeps } from '../../src/sessions/open-sessions.ts'
+import type { Page } from '../../src/sessions/session-store.ts'
 import type { NewMessage, Sessions } from '../../src/sessions/sessions.ts'
 import type { Session } from '../../src/tools/session.ts'
 import { openFolder } from '../../src/workspace/open-folder.ts'
@@ -45,6 +49,9 @@ export function parseEvents(text: string): readonly HeardEvent[] {
   })
 }
 
+type Sink = Parameters<Sessions['listen']>[0]
+type ListenOptions = Parameters<Sessions['listen']>[1]
+
 export interface Ear {
   readonly events: HeardEvent[]
   /** Resolves with the first matching event of this type, also with one from before the call. */
@@ -52,8 +59,19 @@ export interface Ear {
   readonly end: () => void
 }
 
-/** Collects the events of sessions. */
-export function listenTo(sessions: Pick<Sessions, 'listen'>, options: Parameters<Sessions['listen']>[1] = {}): Ear {
+/** The owner of the daemon. */
+export const owner: Caller = { key: undefined, isOwner: true }
+
+/** A key of the configuration. */
+export function keyOf(name: string): Caller & { readonly key: CallerKey } {
+  return { key: { name, id: `id-of-key-${name}` }, isOwner: false }
+}
+
+/** Collects the events of sessions. @param options without a caller, the owner listens */
+export function listenTo(
+  sessions: { readonly listen: (sink: Sink, options: Partial<ListenOptions>) => ReturnType<Sessions['listen']> },
+  options: Partial<ListenOptions> = {},
+): Ear {
   const events: HeardEvent[] = []
   let waiting: (() => void)[] = []
   const listening = sessions.listen(({ bytes }) => {
@@ -133,6 +151,7 @@ export async function openTestSessions({
       const timer = setTimeout(run, delayMs).unref()
       return () => clearTimeout(timer)
     },
+    secrets: createKnownSecrets(),
     log,
     ...deps,
   })
@@ -147,6 +166,18 @@ export async function openTestSessions({
   })
   return {
     ...sessions,
+    // Without a caller, these are calls of the owner.
+    cancel: (id: string, caller = owner) => sessions.cancel(id, caller),
+    decide: (id: string, decision: ApprovalDecision, caller = owner) => sessions.decide(id, decision, caller),
+    run: (id: string, caller = owner) => sessions.run(id, caller),
+    messages: (id: string, page: Page, caller = owner) => sessions.messages(id, page, caller),
+    openRuns: (id: string, caller = owner) => sessions.openRuns(id, caller),
+    forget: (id: string, caller = owner) => sessions.forget(id, caller),
+    streams: (id: string, caller = owner) => sessions.streams(id, caller),
+    entries: (id: string, stream: string, page: Page, caller = owner) => sessions.entries(id, stream, page, caller),
+    listen: (sink: Sink, options: Partial<ListenOptions> = {}) => sessions.listen(sink, { caller: owner, ...options }),
+    recordCall: (id: string, line: Parameters<Sessions['recordCall']>[1], ownerId?: string) =>
+      sessions.recordCall(id, line, ownerId),
     log,
     close,
     send: (text: string, change: Partial<NewMessage> = {}): string =>

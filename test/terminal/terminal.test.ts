@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { formatBar, formatBox } from '../../src/terminal/format.ts'
 import { createStyle, wantsColors } from '../../src/terminal/output.ts'
 import { formatPairs, formatTable } from '../../src/terminal/table.ts'
-import { visible, visibleLines } from '../../src/terminal/visible.ts'
+import { visible, visibleJson, visibleLines } from '../../src/terminal/visible.ts'
 
 const style = createStyle(false)
 const columns = [
@@ -83,6 +83,18 @@ test.each([
 test('text of others cannot steer the terminal', () => {
   expect(visible('a\u001B]0;title\u0007b\r\nc\u202E')).toBe(String.raw`a\u001b]0;title\u0007b\u000d\u000ac\u202e`)
   expect(visible('Zürich 東京 🙂')).toBe('Zürich 東京 🙂')
+})
+
+test('JSON shows hidden characters as escapes and stays the same JSON', () => {
+  const controls = Array.from({ length: 0x100 }, (_, code) => String.fromCharCode(code)).join('')
+  const value = { [controls]: [`a\u202E\u{E0041}\u3164\uD800b`, 'Zürich 🙂 👩\u200D💻', { empty: '' }] }
+  for (const space of [0, 2]) {
+    const shown = visibleJson(JSON.stringify(value, null, space))
+    expect(JSON.parse(shown)).toEqual(value)
+    // oxlint-disable-next-line no-control-regex -- controls are what it looks for
+    expect(shown).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202E\u3164\u{E0041}]/u)
+    expect(shown).toContain('Zürich 🙂 👩\u200D💻')
+  }
 })
 
 test('a message keeps its lines, shows control characters in them, and cuts the middle out of an endless one', () => {

@@ -19,8 +19,7 @@ async function openCodeTools(files: Readonly<Record<string, string>>, command = 
   const dir = await makeFolder()
   let opening: Promise<Journal> | undefined
   const deps = {
-    journal: ({ folder }: { readonly folder: Parameters<typeof openJournal>[0]['folder'] }) =>
-      (opening ??= openJournal({ folder, dir, now: Date.now })),
+    journal: (): Promise<Journal> => (opening ??= openJournal({ folder: opened.session.folder, dir, now: Date.now })),
   }
   const sources = [createWorkspaceTools(deps), createCodeTools(deps)]
   const opened = await openTools(

@@ -22,7 +22,18 @@ export function policyOf(
   return {
     mayWrite: async (path) => decide(mayWrite(path)),
     mayRun: async (argv) => decide(mayRun(argv)),
-    describe: async () => ({ files: [], writes: { allow: [], deny: [] }, shell: { allow: [] }, problem: undefined }),
+    describe: async () => ({
+      files: [],
+      reads: { allow: [], deny: [], secrets: [] },
+      writes: { allow: [], deny: [], protected: [] },
+      shell: { allow: [] },
+      problem: undefined,
+    }),
+    readRules: async () => ({
+      decide: async () => ({ ...decide(true), isSecret: false }),
+      deniedIn: async () => () => false,
+      isDeniedByRoot: () => false,
+    }),
     close: () => {},
   }
 }

@@ -8,7 +8,7 @@ import type {
 } from '../../src/translate/dialect.ts'
 import { isObject, type JsonObject } from '../../src/json/json.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
-import type { ReplyMemory, ReplyReasoning } from '../../src/translate/reply-memory.ts'
+import type { ReplyMemory, ReplyReasoning, StoredInput } from '../../src/translate/reply-memory.ts'
 import { responsesUpstream } from '../../src/translate/responses/upstream/dialect.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
 import type { FieldNames, Turn } from '../../src/translate/turn.ts'
@@ -54,9 +54,11 @@ export function translateForResponses(caller: CallerDialect, request: CallerRequ
   return translateCall(caller, responsesUpstream, request, context)
 }
 
+const noInput: StoredInput = { input: [], inputChars: 0, previousId: undefined }
+
 /** Notes of a request that asks for all that a reply can give. */
 function askForAll(notes?: unknown) {
-  return { asksForThinking: true, ...(isObject(notes) && notes), wantsUsage: true, storedInput: [] }
+  return { asksForThinking: true, ...(isObject(notes) && notes), wantsUsage: true, storedInput: noInput }
 }
 
 /** What a reply keeps for later requests. */
@@ -66,7 +68,7 @@ export function remembered({ remember }: Pick<ReplyStream, 'remember'>) {
   remember?.({
     responses: {
       put: (id, { response }) => (record = { id, response }),
-      get: () => undefined,
+      historyOf: () => undefined,
       items: () => new Map(),
     },
     reasoning: { keep: (kept) => (reasoning = kept), recall: () => undefined },
@@ -81,7 +83,7 @@ export function remembered({ remember }: Pick<ReplyStream, 'remember'>) {
 export function recall(caller: CallerDialect, request: CallerRequest, kept: Partial<ReplyMemory>): CallerRequest {
   if (caller.recall === undefined) throw new Error('callers of this dialect refer to no replies')
   const memory: ReplyMemory = {
-    responses: { put: () => {}, get: () => undefined, items: () => new Map() },
+    responses: { put: () => {}, historyOf: () => undefined, items: () => new Map() },
     reasoning: { keep: () => {}, recall: () => undefined },
     ...kept,
   }

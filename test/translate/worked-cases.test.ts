@@ -10,7 +10,7 @@ import type { ModelTraits } from '../../src/translate/model-traits.ts'
 import { formatWarning } from '../../src/translate/warning.ts'
 import { mismatchOf } from './wire-match.ts'
 import { encodeContext, recall, replySeed, traits, translateForResponses } from './turns.ts'
-import { createResponseStore } from '../../src/pipeline/reply-memory.ts'
+import { createResponseStores } from '../../src/pipeline/reply-memory.ts'
 
 /**
  * The worked cases of the dialect map, one file each under test/fixtures/worked: what one side sends and what the other
@@ -442,8 +442,9 @@ describe('requests', () => {
     const { local_store: stored, ...request } = input
     const call = callerDialects.responses.decodeRequest(JSON.stringify({ model: 'gpt-6-sol', ...request }))
     const { input: before, output } = stored.resp_7
-    const responses = createResponseStore(() => 0)
-    responses.put('resp_7', { input: before, response: { output } })
+    const responses = createResponseStores(() => 0)({ key: undefined })
+    const request7 = { input: before, inputChars: 0, previousId: undefined }
+    responses.put('resp_7', { ...request7, response: { output } })
     const joined = recall(callerDialects.responses, call, { responses })
     const context = encodeContext(models.r, { profile: 'chatgpt' })
     const { request: encoded } = translateForResponses(callerDialects.responses, joined, context)

@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { maySee, unkeyedCaller } from '../../src/config/caller.ts'
+import type { Caller } from '../../src/config/caller.ts'
 import { clientOf, createRequestList, maxRequests } from '../../src/usage/requests.ts'
 import type { EndedRequest, RequestFilter } from '../../src/usage/requests.ts'
 
@@ -10,7 +12,14 @@ function openList(change: { bodies?: boolean } = {}) {
   })
   const note = (requestId: string, line: Partial<EndedRequest['line']> = {}, more: Partial<EndedRequest> = {}): void =>
     list.note({ startedAtMs: 0, kind: 'chat', ...more, line: { requestId, status: 200, ...line } })
-  return { ...list, note, settings }
+  return {
+    note,
+    settings,
+    noteBody: list.noteBody,
+    list: (filter: RequestFilter, caller: Caller = unkeyedCaller) =>
+      list.list(filter, (ownerId) => maySee(caller, ownerId)),
+    find: (id: string, caller: Caller = unkeyedCaller) => list.find(id, (ownerId) => maySee(caller, ownerId)),
+  }
 }
 
 const ids = (documents: readonly { readonly id: string }[]): readonly string[] => documents.map(({ id }) => id)
@@ -77,17 +86,17 @@ test('long texts of callers are cut', () => {
 test('a request is found by its id, or by the start of it', () => {
   const { note, find } = openList()
   note('6f1c2a9b-0000')
-  expect(find('6f1c2a9b-0000', undefined)?.id).toBe('6f1c2a9b-0000')
-  expect(find('6f1c2a9b', undefined)?.id).toBe('6f1c2a9b-0000')
-  expect(find('6f1c', undefined)).toBeUndefined()
-  expect(find('', undefined)).toBeUndefined()
+  expect(find('6f1c2a9b-0000')?.id).toBe('6f1c2a9b-0000')
+  expect(find('6f1c2a9b')?.id).toBe('6f1c2a9b-0000')
+  expect(find('6f1c')).toBeUndefined()
+  expect(find('')).toBeUndefined()
 })
 
 test('bodies are kept while the setting is on, and forgotten when it is switched off', () => {
   const { note, noteBody, find, settings } = openList()
   noteBody('request-1', 'request', 'early')
   note('request-1')
-  expect(find('request-1', undefined)).toMatchObject({ bodies: 'not_kept', request_body: null })
+  expect(find('request-1')).toMatchObject({ bodies: 'not_kept', request_body: null })
   settings.bodies = true
   noteBody('request-2', 'request', '{"a":"sesame"}')
   noteBody('request-2', 'answer', 'one ')
@@ -99,23 +108,58 @@ test('bodies are kept while the setting is on, and forgotten when it is switched
     answer_body: 'one two',
     answer_body_truncated: false,
   }
-  expect(find('request-2', undefined)).toMatchObject(kept)
+  expect(find('request-2')).toMatchObject(kept)
   settings.bodies = false
-  expect(find('request-2', undefined)).toMatchObject({ bodies: 'not_kept', request_body: null, answer_body: null })
+  expect(find('request-2')).toMatchObject({ bodies: 'not_kept', request_body: null, answer_body: null })
   settings.bodies = true
-  expect(find('request-2', undefined)).toMatchObject({ bodies: 'not_kept' })
+  expect(find('request-2')).toMatchObject({ bodies: 'not_kept' })
 })
 
-test.each([
-  ['work', 'work', 'kept'],
-  [undefined, 'work', 'kept'],
-  ['home', 'work', 'other_key'],
-  ['home', undefined, 'other_key'],
-] as const)('a caller with key %s finds the bodies of a request with key %s: %s', (caller, key, bodies) => {
+test('a credential that is divided among parts of a body, or cut by its end, is not shown', () => {
   const { note, noteBody, find } = openList({ bodies: true })
-  noteBody('request-1', 'request', '{}')
-  note('request-1', { key })
-  expect(find('request-1', caller)).toMatchObject({ bodies, request_body: bodies === 'kept' ? '{}' : null })
+  for (const part of ['one ses', 'a', 'me ', 'two']) noteBody('request-1', 'answer', part)
+  noteBody('request-1', 'request', `${'x'.repeat(512 * 1024 - 3)}sesame${'y'.repeat(1_000_000)}`)
+  note('request-1')
+  const found = find('request-1')
+  expect(found?.answer_body).toBe('one [redacted] two')
+  expect([found?.request_body?.slice(-6), found?.request_body_truncated]).toEqual(['xxx[re', true])
+})
+
+const keyed = (name: string, id: string): Caller => ({ key: { name, id }, isOwner: false })
+const owner: Caller = { key: undefined, isOwner: true }
+
+function openFilled() {
+  const opened = openList({ bodies: true })
+  const { note, noteBody } = opened
+  for (const id of ['of-old-key', 'of-new-key', 'of-nobody']) noteBody(id, 'request', '{}')
+  note('of-old-key', { key: 'laptop' }, { ownerId: 'old' })
+  note('of-new-key', { key: 'laptop' }, { ownerId: 'new' })
+  note('of-nobody', { status: 401 })
+  return opened
+}
+
+describe('what a caller sees', () => {
+  test.each<[string, Caller, readonly string[]]>([
+    ['a key: its own, not those of an earlier key of its name', keyed('laptop', 'new'), ['of-new-key']],
+    ['a key without requests: none', keyed('phone', 'a3'), []],
+    ['the owner: all', owner, ['of-nobody', 'of-new-key', 'of-old-key']],
+    ['a caller while there are no keys: all', unkeyedCaller, ['of-nobody', 'of-new-key', 'of-old-key']],
+  ])('%s', (_what, caller, expected) => {
+    const { list, find } = openFilled()
+    expect(ids(list({ limit: 10 }, caller))).toEqual(expected)
+    expect(ids(list({ limit: 10, key: 'laptop' }, caller))).toEqual(expected.filter((id) => id !== 'of-nobody'))
+    for (const id of ['of-old-key', 'of-new-key', 'of-nobody']) {
+      const isSeen = expected.includes(id)
+      expect(find(id, caller)?.request_body).toBe(isSeen ? '{}' : undefined)
+    }
+  })
+
+  test('the id of a request that a caller may not see is as unknown as any other', () => {
+    const { list, find } = openFilled()
+    const caller = keyed('laptop', 'old')
+    expect(ids(list({ limit: 10, after: 'of-new-key' }, caller))).toEqual(['of-old-key'])
+    expect(find('of-new-k', caller)).toBeUndefined()
+  })
 })
 
 test('a long body is cut, and the oldest bodies make room', () => {
@@ -124,9 +168,9 @@ test('a long body is cut, and the oldest bodies make room', () => {
     noteBody(`request-${at}`, 'request', 'x'.repeat(1_000_000))
     note(`request-${at}`)
   }
-  const newest = find('request-39', undefined)
+  const newest = find('request-39')
   expect([newest?.request_body?.length, newest?.request_body_truncated]).toEqual([512 * 1024, true])
-  expect(find('request-10', undefined)?.bodies).toBe('not_kept')
+  expect(find('request-10')?.bodies).toBe('not_kept')
 })
 
 test.each([

@@ -19,6 +19,7 @@ const tally: Tally = {
   provider: 'copilot',
   model: 'gpt-5-mini',
   key: 'work',
+  keyId: 'a1',
   requests: 2,
   errors: 1,
   inputTokens: 30,
@@ -54,7 +55,7 @@ function open(file: string, waitMs = 0): UsageStore {
 test('adds to what is there, by day, provider, model and key, and keeps it', async () => {
   const file = await newFile()
   const store = open(file)
-  const other = { ...tally, provider: 'codex', key: '', premiumRequests: null, measuredNanoAiu: null }
+  const other = { ...tally, provider: 'codex', key: '', keyId: '', premiumRequests: null, measuredNanoAiu: null }
   store.add([tally, { ...tally, day: '2026-11-19' }, other])
   store.add([tally, { ...other, estimatedNanoAiu: 3 }])
   store.close()
@@ -115,7 +116,7 @@ test('what a newer version made is left alone', async () => {
   const file = await newFile()
   open(file).close()
   const newer = new DatabaseSync(file)
-  newer.exec('PRAGMA user_version = 3')
+  newer.exec('PRAGMA user_version = 4')
   newer.close()
   expect(() => open(file)).toThrow(expect.objectContaining({ problem: 'newer' }))
 })
@@ -147,6 +148,7 @@ describe('a file of version 1', () => {
     provider: 'copilot',
     model: 'gpt-5-mini',
     key: '',
+    keyId: '',
     requests: 2,
     errors: 1,
     inputTokens: 30,
@@ -163,7 +165,7 @@ describe('a file of version 1', () => {
     expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1 })
   })
 
-  test('keeps what it has when it becomes one of version 2, once', async () => {
+  test('keeps what it has when it becomes one of the current version, once', async () => {
     const { file } = await makeFirst()
     open(file).close()
     const store = open(file)
@@ -195,6 +197,55 @@ describe('a file of version 1', () => {
     expect(() => open(file)).toThrow(expect.objectContaining({ problem: 'busy' }))
     database.exec('COMMIT')
     expect(open(file).since('2026-11-20')).toEqual([first])
+  })
+})
+
+/** As version 2 of the program made it. */
+async function makeSecond() {
+  const file = await newFile()
+  mkdirSync(dirname(file), { recursive: true })
+  const database = new DatabaseSync(file)
+  database.exec(`
+    CREATE TABLE tallies (
+      day TEXT NOT NULL, utc_day TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL, key TEXT NOT NULL,
+      requests INTEGER NOT NULL, errors INTEGER NOT NULL, input_tokens INTEGER NOT NULL,
+      output_tokens INTEGER NOT NULL, cached_input_tokens INTEGER NOT NULL, cache_write_tokens INTEGER NOT NULL,
+      premium_requests REAL, measured_nano_aiu REAL, estimated_nano_aiu REAL,
+      PRIMARY KEY (day, utc_day, provider, model, key)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO tallies VALUES ('2026-11-20', '2026-11-19', 'copilot', 'gpt-5-mini', 'work', 2, 1, 30, 7, 20, 5, 0.33, 1e15, NULL);
+    PRAGMA user_version = 2;
+  `)
+  onTestFinished(() => database.close())
+  return { file, database }
+}
+
+describe('a file of version 2', () => {
+  const sums = { ...tally, keyId: '' }
+
+  test('is read as it is by who may not change it', async () => {
+    const { file, database } = await makeSecond()
+    const store = openUsageStore(file, { readOnly: true, waitMs: 0 })
+    onTestFinished(() => store.close())
+    expect(store.since('')).toEqual([sums])
+    expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 2 })
+  })
+
+  test('keeps its totals under the names of their keys, once; new ones also have the id', async () => {
+    const { file } = await makeSecond()
+    open(file).close()
+    const store = open(file)
+    store.add([tally])
+    expect(store.since('')).toEqual([sums, tally])
+  })
+
+  test('can still be added to by the daemon that had it open', async () => {
+    const { file, database } = await makeSecond()
+    open(file).close()
+    const old = database.prepare('INSERT INTO tallies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
+    const write = () =>
+      old.run('2026-11-20', '2026-11-20', 'copilot', 'gpt-5-mini', 'work', 1, 0, 0, 0, 0, 0, null, null, null)
+    expect(write).not.toThrow()
   })
 })
 

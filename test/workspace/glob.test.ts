@@ -3,7 +3,7 @@ import picomatch from 'picomatch'
 import { tmpdir } from 'node:os'
 import { fc } from '../fast-check.ts'
 import type { Folder } from '../../src/workspace/folder.ts'
-import { parseGlob } from '../../src/workspace/glob.ts'
+import { matcherOf, parseGlob } from '../../src/workspace/glob.ts'
 import { openFolder } from '../../src/workspace/open-folder.ts'
 import { failureOf } from './tree.ts'
 
@@ -45,7 +45,7 @@ describe('parseGlob', () => {
   ])('%j', (glob, matching, others) => {
     const { matches } = parseGlob(glob, folder)
     expect(matching.filter((path) => !matches(path))).toEqual([])
-    expect(others.filter(matches)).toEqual([])
+    expect(others.filter((path) => matches(path))).toEqual([])
   })
 
   it('returns the folder and the names that narrow a search', () => {
@@ -81,6 +81,25 @@ describe('parseGlob', () => {
   it('takes no exponential time', () => {
     const { matches } = parseGlob(`${'**/'.repeat(200)}${'*a'.repeat(150)}b`, folder)
     expect(matches(`${'a/'.repeat(1000)}${'a'.repeat(250)}`)).toBe(false)
+  })
+
+  it('refuses a glob that takes too long to compare with a path', async () => {
+    const { matches } = parseGlob(`{${Array.from({ length: 30 }, () => `*${'a'.repeat(25)}?b`).join(',')}}`, folder)
+    expect(matches('a.ts')).toBe(false)
+    expect(await failureOf(Promise.resolve().then(() => matches('a'.repeat(4000))))).toMatchObject({
+      kind: 'invalid_arguments',
+      path: 'glob',
+    })
+  })
+
+  it('refuses a glob that takes too long to compare with many paths, and no other', async () => {
+    const paths = Array.from({ length: 2000 }, (_, at) => `src/${'a'.repeat(200)}/${at}/${'a'.repeat(240)}`)
+    const slow = matcherOf(parseGlob(`{${Array.from({ length: 30 }, () => `*${'a'.repeat(25)}?b`).join(',')}}`, folder))
+    expect(await failureOf(Promise.resolve().then(() => paths.some((path) => slow(path))))).toMatchObject({
+      kind: 'invalid_arguments',
+    })
+    const usual = matcherOf(parseGlob('src/**/*.{test,spec}.{ts,tsx,js,jsx}', folder))
+    expect(paths.filter((path) => usual(`${path}.test.ts`))).toHaveLength(2000)
   })
 
   it('agrees with picomatch', () => {

@@ -307,7 +307,7 @@ it('G07, G10: reports an unreadable file, and allows nothing if the policy is un
   const failure = { kind: 'failed', detail: 'Permission to access "a" was denied.' }
   expect(output).toEqual({
     failures: [failure, failure],
-    policy: { isAllowed: false, reason: expect.stringContaining('The workspace is read-only') },
+    policy: { isAllowed: false, reason: expect.stringContaining('The workspace can be neither read nor changed') },
   })
 })
 

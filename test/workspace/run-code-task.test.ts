@@ -2,11 +2,13 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { runInWorker } from '../../src/workspace/run-code-task.ts'
 import { failureOf } from './tree.ts'
 
+const folder = { root: '/workspace' }
+
 it('without a worker, names what the single file lacks', async () => {
   const { signal } = new AbortController()
   const missing = new URL('no-worker.ts', import.meta.url)
   const task = { do: 'imports', text: '', grammar: 'typescript' } as const
-  expect(await failureOf(runInWorker(task, signal, missing))).toEqual({
+  expect(await failureOf(runInWorker(task, { folder, signal, file: missing }))).toEqual({
     kind: 'failed',
     detail:
       'The single file of copilot-proxy has no grammars, formatter or organiser of imports. ' +
@@ -17,15 +19,15 @@ it('without a worker, names what the single file lacks', async () => {
 describe('a worker', () => {
   const file = new URL('children/counting-worker.ts', import.meta.url)
   /** Runs a task. Returns the number of tasks that its worker has run. */
-  const run = async (text: string, signal = new AbortController().signal): Promise<number> => {
-    const answer = await runInWorker({ do: 'imports', text, grammar: '' }, signal, file)
+  const run = async (text: string, signal = new AbortController().signal, inFolder = folder): Promise<number> => {
+    const answer = await runInWorker({ do: 'imports', text, grammar: '' }, { folder: inFolder, signal, file })
     return answer.is === 'text' ? Number(answer.text) : Number.NaN
   }
   const long = 'x'.repeat(1_000_000)
-  const tooComplex = 'The file is too complex: it needs more than 512 MB of memory.'
+  const tooComplex = 'The file is too complex: it needs more than 256 MB of memory.'
 
   it('runs one task after the other', async () => {
-    expect(await Promise.all([run(''), run('')])).toEqual([1, 2])
+    expect([await run(''), await run('')]).toEqual([1, 2])
   })
 
   it('for a long text does not delay others, and ends after it', async () => {
@@ -42,6 +44,15 @@ describe('a worker', () => {
     expect(await Promise.all([run(long), run(long)])).toEqual([1, 1])
   })
 
+  it('that is busy delays no other workspace', async () => {
+    const caller = new AbortController()
+    const busy = Array.from({ length: 10 }, () => run('wait', caller.signal, { root: '/busy' }))
+    expect(await run('')).toBeGreaterThan(0)
+    caller.abort()
+    expect(await Promise.all(busy.map((call) => failureOf(call)))).toEqual(busy.map(() => ({ kind: 'cancelled' })))
+    expect(await run('', undefined, { root: '/busy' })).toBeGreaterThan(0)
+  })
+
   it('gets nothing of the environment', async () => {
     vi.stubEnv('TEST_SECRET', 'secret')
     onTestFinished(() => void vi.unstubAllEnvs())
@@ -49,7 +60,7 @@ describe('a worker', () => {
     expect(await run('secrets'.padEnd(1_000_000))).toBe(0)
   })
 
-  it('may take 512 MB, and ends alone if it needs more', async () => {
+  it('may take 256 MB, and ends alone if it needs more', async () => {
     expect(await failureOf(run('fill memory'))).toEqual({
       kind: 'failed',
       detail: tooComplex,

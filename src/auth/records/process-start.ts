@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { isAlive } from './atomic-file.ts'
 
 export interface ProcessStartOptions {
   readonly platform: NodeJS.Platform
@@ -30,6 +31,16 @@ export async function findProcessStart(
   } catch {
     return undefined
   }
+}
+
+/** Whether the process that wrote a record runs. @param of `process_start` is '' if the system did not report it */
+export async function isStillRunning(
+  of: { readonly pid: number; readonly process_start: string },
+  processStart: (pid: number) => Promise<string | undefined>,
+): Promise<boolean> {
+  if (!isAlive(of.pid)) return false
+  const started = await processStart(of.pid)
+  return started === undefined || of.process_start === '' || started === of.process_start
 }
 
 /** Fields 3 and 22 of `/proc/<pid>/stat`: state, and ticks since boot (man 5 proc_pid_stat). */

@@ -1,5 +1,5 @@
 import { visibleLines } from '../../terminal/visible.ts'
-import { CommandFailure, exitCode } from '../shared/command.ts'
+import { CommandFailure, exitCode, writeJsonLine } from '../shared/command.ts'
 import type { AgentFlags, CommandContext, ExitCode } from '../shared/command.ts'
 import { createRunClient, runEvent } from './client.ts'
 import type { ApprovalEvent, Decision, DoneEvent, RunClient } from './client.ts'
@@ -82,7 +82,7 @@ async function follow(
   async function handle(given: unknown): Promise<ExitCode | undefined> {
     const event = runEvent.safeParse(given).data
     if (event === undefined || (event.type !== 'error' && event.id !== id)) return undefined
-    if (flags.json) context.stdout.write(`${JSON.stringify(given)}\n`)
+    if (flags.json) writeJsonLine(context, given)
     screen.show(event)
     // `| head` has read enough: nobody sees what the run does from here on.
     if (context.stdout.isClosed?.() === true && !interrupt.first.aborted) interrupt.press()

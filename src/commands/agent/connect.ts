@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import { openFolder } from '../../workspace/open-folder.ts'
-import { ToolError } from '../../workspace/tool-error.ts'
 import { loginAdvice, silentLog, tokenOfEnvironment } from '../shared/accounts.ts'
-import { findCodexHome, findLogins } from '../shared/codex-login.ts'
+import { findLogins } from '../shared/codex-login.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { AgentFlags, CommandContext } from '../shared/command.ts'
-import { findCallerKey, findDaemon, getFromDaemon, refuseWrongKey } from '../shared/find-daemon.ts'
+import { findCallerKey, findDaemon, findOwnerToken, getFromDaemon, refuseWrongKey } from '../shared/find-daemon.ts'
 import type { FoundDaemon } from '../shared/find-daemon.ts'
-import { homeOf, loadSettings } from '../shared/settings.ts'
+import { findCodexHome, findOwnPaths, homeOf, loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
+import { findWorkspace, openWorkspaceFolder } from '../shared/workspace-folder.ts'
+import type { Workspace } from '../shared/workspace-folder.ts'
 
 /** A daemon that serves the folder. */
 export interface Connection {
@@ -36,8 +36,16 @@ const answerTimeoutMs = 5000
  */
 export async function connect(context: CommandContext, flags: AgentFlags): Promise<Connection> {
   const settings = await loadSettings(context, flags.config)
-  const root = await rootOf(context, flags)
-  if (flags.demo) return openOwn(context, settings, { root, isDemo: true, keepsSessions: false, flags })
+  const path = resolve(context.workingDir(), flags.workspace ?? '.')
+  const workspace = await findWorkspace(context, settings.config, path)
+  const { root } = await openWorkspaceFolder(context, settings, workspace)
+  if (flags.demo)
+    return openOwn(context, settings, {
+      workspace: { ...workspace, path: root },
+      isDemo: true,
+      keepsSessions: false,
+      flags,
+    })
   const found = await findDaemon(context, settings)
   const running = found.health === undefined ? undefined : await useRunning(context, settings, found, root)
   if (running !== undefined) return running
@@ -46,20 +54,11 @@ export async function connect(context: CommandContext, flags: AgentFlags): Promi
     throw new CommandFailure(exitCode.notLoggedIn, message)
   }
   return openOwn(context, settings, {
-    root,
+    workspace: { ...workspace, path: root },
     isDemo: false,
     keepsSessions: found.health === undefined && 'if-free',
     flags,
   })
-}
-
-async function rootOf(context: CommandContext, { workspace = '.' }: AgentFlags): Promise<string> {
-  try {
-    return (await openFolder(resolve(context.workingDir(), workspace))).root
-  } catch (error) {
-    if (error instanceof ToolError) throw new CommandFailure(exitCode.failed, error.message, { cause: error })
-    throw error
-  }
 }
 
 async function useRunning(
@@ -68,16 +67,17 @@ async function useRunning(
   { url, health }: FoundDaemon,
   root: string,
 ): Promise<Connection | undefined> {
-  await refuseWrongKey(context, url, settings.config)
-  const caller = findCallerKey(context, settings.config)
-  if (caller === undefined) return undefined
-  const session = await findSession(context, { url, key: caller.key }, root)
+  const ownerToken = await findOwnerToken(context, settings, url)
+  if (ownerToken === undefined) await refuseWrongKey(context, url, settings.config)
+  const key = ownerToken ?? findCallerKey(context, settings.config)?.key
+  if (key === undefined) return undefined
+  const session = await findSession(context, { url, key }, root)
   if (session === undefined) return undefined
   if (health?.demo !== true && health?.copilot !== 'ok' && health?.codex !== 'ok') {
     throw new CommandFailure(exitCode.notLoggedIn, loginAdvice)
   }
   const isDemo = health.demo
-  return { url, key: caller.key, sessionId: session, root, isDemo, isReadOnly: undefined, close: async () => {} }
+  return { url, key, sessionId: session, root, isDemo, isReadOnly: undefined, close: async () => {} }
 }
 
 async function findSession(
@@ -91,7 +91,8 @@ async function findSession(
 }
 
 interface OwnDaemon {
-  readonly root: string
+  /** `path` is the real path of the folder. */
+  readonly workspace: Workspace
   readonly isDemo: boolean
   /** False: another process uses the file of sessions. `if-free`: use the file unless another process does. */
   readonly keepsSessions: false | 'if-free'
@@ -101,10 +102,11 @@ interface OwnDaemon {
 /** A daemon in this process, on a free port and with a key that no other program knows. */
 async function openOwn(
   context: CommandContext,
-  { config, authDir, usageFile, clientIdsFile, workspacesDir }: LoadedSettings,
-  { root, isDemo, keepsSessions, flags }: OwnDaemon,
+  { config, configFile, authDir, usageFile, clientIdsFile, workspacesDir }: LoadedSettings,
+  { workspace, isDemo, keepsSessions, flags }: OwnDaemon,
 ): Promise<Connection> {
   const { env, version, secrets, keychain } = context
+  const { path: root } = workspace
   const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
   const key = randomBytes(24).toString('base64url')
   const maxSteps = Math.max(config.agent.maxSteps, Number(flags.maxSteps ?? 0))
@@ -112,7 +114,7 @@ async function openOwn(
     config: {
       ...config,
       server: { ...config.server, host: '127.0.0.1', port: 0, apiKeys: [key] },
-      workspaces: [{ path: root }],
+      workspaces: [workspace],
       agent: { ...config.agent, maxSteps },
     },
     authDir,
@@ -120,6 +122,7 @@ async function openOwn(
     workspacesDir,
     keepsSessions,
     homeDir: () => homeOf(context),
+    ownPaths: findOwnPaths(context, configFile),
     codexHome: isDemo ? undefined : findCodexHome(context),
     version,
     // Log lines would disturb the output on the terminal.

@@ -10,7 +10,8 @@ import { loginAdvice } from '../shared/accounts.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ServeFlags, ExitCode, ReportFlags } from '../shared/command.ts'
 import { findLogins } from '../shared/codex-login.ts'
-import { askHealth } from '../shared/find-daemon.ts'
+import { askHealth, findOwnerToken } from '../shared/find-daemon.ts'
+import { requestPageAddress } from '../shared/page-code.ts'
 import { toConfigFlags, loadSettings, withAbsoluteFolders } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import {
@@ -199,9 +200,28 @@ export async function reportStarted(
       const versions = `Version ${visible(record.version)} is running, but ${context.version} is installed.`
       context.stderr.write(`${versions} Run: copilot-proxy restart\n`)
     }
+    const page = await findPageAddress(context, settings, record).catch(() => undefined)
+    if (page !== undefined) context.stdout.write(`Page of its workspaces (works once, within 10 minutes): ${page}\n`)
     context.stderr.write('Show its log: copilot-proxy logs -f\nStop it: copilot-proxy stop\n')
+    if (servesWorkspaces(settings, record)) context.stderr.write('Open its page: copilot-proxy page\n')
   }
   if (advice !== undefined) context.stderr.write(visibleLines(`${advice}\n`))
+}
+
+function servesWorkspaces({ config }: LoadedSettings, { flags }: DaemonRecord): boolean {
+  return config.workspaces.length > 0 || flags.workspace !== undefined
+}
+
+/** Returns undefined unless a person reads the address on a terminal. */
+async function findPageAddress(
+  context: CommandContext,
+  settings: LoadedSettings,
+  record: DaemonRecord,
+): Promise<string | undefined> {
+  if (!context.stdout.isTerminal || !servesWorkspaces(settings, record)) return undefined
+  const { url } = record
+  const token = await findOwnerToken(context, settings, url)
+  return token && (await requestPageAddress(context, { url, token }))
 }
 
 /** A daemon in the background has no terminal for this advice. */

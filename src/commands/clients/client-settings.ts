@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { parseJson } from '../../auth/http-json.ts'
 import { readJsonc } from '../../json/jsonc.ts'
 import { tomlStrings } from '../../client-settings/toml.ts'
-import { findCodexHome } from '../shared/codex-login.ts'
+import { findCodexHome } from '../shared/settings.ts'
 import type { CommandContext } from '../shared/command.ts'
 
 /** Settings of programs that call the proxy, from the environment and their files. */

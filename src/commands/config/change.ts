@@ -9,7 +9,7 @@ import { initialConfigText } from '../../config/initial-file.ts'
 import { formatConfigError, formatSource } from '../../config/problem.ts'
 import { isSecretSetting, maskConfig } from '../../config/secrets.ts'
 import { valueAt } from '../../json/value-at.ts'
-import { visible, visibleLines } from '../../terminal/visible.ts'
+import { visible, visibleJson, visibleLines } from '../../terminal/visible.ts'
 import { changedRestartKeys, changeSettings, needsRestart } from '../shared/change-settings.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
@@ -158,7 +158,7 @@ export async function configGet(context: CommandContext, flags: GetFlags): Promi
     const named = Object.fromEntries(own.map(([each, source]) => [each, formatSource(source)]))
     writeJson(context, { key, value, source: named[key] ?? null, sources: named })
   } else {
-    context.stdout.write(`${typeof value === 'string' ? visible(value) : JSON.stringify(value)}\n`)
+    context.stdout.write(`${typeof value === 'string' ? visible(value) : visibleJson(JSON.stringify(value))}\n`)
   }
   return exitCode.done
 }

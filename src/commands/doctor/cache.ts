@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { visibleLines } from '../../terminal/visible.ts'
-import { requireCallerKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
+import { requireCommandKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
 import type { DaemonAddress } from '../shared/find-daemon.ts'
@@ -44,7 +44,7 @@ export async function doctorCache(context: CommandContext, flags: ReportFlags): 
   if (health === undefined) {
     throw new CommandFailure(exitCode.failed, `copilot-proxy is not running at ${url}. Run: copilot-proxy start`)
   }
-  const { key } = requireCallerKey(context, settings.config)
+  const key = await requireCommandKey(context, settings, url)
   const cache = await askCache(context, { url, key })
   if (flags.json) {
     writeJson(context, cache)

@@ -27,6 +27,7 @@ import {
   judgeConfig,
   judgeFiles,
   judgeNetwork,
+  judgeOpenness,
   judgePort,
   judgeRuntime,
   judgeTls,
@@ -207,6 +208,7 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
       const found = await port()
       return [...judgePort(found), ...judgeCallerKey(found.callerKey)]
     }),
+    settled({ id: 'callers', title: 'Callers' }, async ({ openness }) => judgeOpenness(await openness())),
     ...(facts.settled?.hasForeignTools === true ? [tools] : []),
     {
       id: 'clients',

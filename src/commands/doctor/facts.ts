@@ -22,13 +22,13 @@ import { githubApi, silentLog } from '../shared/accounts.ts'
 import { openCodexConnection } from '../models/fetch-models.ts'
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { daemonUrl, findDaemon, findPortHolder, checkCallerKey } from '../shared/find-daemon.ts'
+import { daemonUrl, findDaemon, findPortHolder, checkCommandKey } from '../shared/find-daemon.ts'
 import { readSettings } from '../shared/settings.ts'
 import type { UserFiles, LoadedSettings } from '../shared/settings.ts'
 import { findToolFailures } from '../shared/tool-failures.ts'
 import type { LoginState, ListingOutcome } from './account-checks.ts'
 import type { ConfigState, FileFacts, TrustSettings } from './machine-checks.ts'
-import { tryPort } from './machine-checks.ts'
+import { findOpenness, tryPort } from './machine-checks.ts'
 import { probe } from './probe.ts'
 import type { Probe } from './probe.ts'
 import { findCodexLogin, findCopilotLogin, findStored } from './stored-logins.ts'
@@ -205,10 +205,11 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
       const holder =
         code === 'EADDRINUSE' ? await findPortHolder(context.fetch, config.server) : ({ kind: 'unknown' } as const)
       const isRunning = holder.kind === 'copilot-proxy'
-      const callerKey = isRunning ? await checkCallerKey(context, daemonUrl(config.server), config) : undefined
+      const callerKey = isRunning ? await checkCommandKey(context, settings, daemonUrl(config.server)) : undefined
       const backgroundUrl = code === undefined ? await findBackgroundUrl(context) : undefined
       return { host, port, code, holder, callerKey, backgroundUrl, version: context.version }
     },
+    openness: () => findOpenness(config.server),
     daemonUrl: daemonUrl(config.server),
     /** Tools of other programs are configured. */
     hasForeignTools:

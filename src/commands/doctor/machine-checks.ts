@@ -3,6 +3,9 @@ import { createServer } from 'node:net'
 import type { PermissionFinding } from '../../auth/records/inspect-permissions.ts'
 import { formatConfigError, formatSource } from '../../config/problem.ts'
 import type { Problem } from '../../config/problem.ts'
+import type { Config } from '../../config/schema.ts'
+import { createPeerCheck, opennessFix, opennessOf, opennessTexts } from '../../http/access/peer-check.ts'
+import type { Openness } from '../../http/access/peer-check.ts'
 import { runtimeWarning } from '../serve/start-checks.ts'
 import { keyFix, keyProblems } from '../shared/find-daemon.ts'
 import type { CallerKeyState, PortHolder } from '../shared/find-daemon.ts'
@@ -190,6 +193,28 @@ export function judgeCallerKey(state: CallerKeyState | undefined): readonly Find
   if (state === undefined || state === 'ok') return []
   const problem = keyProblems[state]
   return failed(`${problem.charAt(0).toUpperCase()}${problem.slice(1)}`, keyFix)
+}
+
+/** Whether other users of this machine can call the daemon. */
+export function judgeOpenness(openness: Openness): Findings {
+  const text = opennessTexts[openness]
+  return openness === 'keys' || openness === 'own-user' ? ok(text) : warning(text, opennessFix)
+}
+
+/** Who may call a daemon with these settings. Listens for a moment. */
+export async function findOpenness(settings: Config['server']): Promise<Openness> {
+  const server = createServer()
+  const peers = createPeerCheck()
+  try {
+    server.listen({ host: '127.0.0.1', port: 0 })
+    await once(server, 'listening')
+    const address = server.address()
+    if (address !== null && typeof address === 'object') await peers.start(address.port)
+    return opennessOf(settings, peers.isPossible())
+  } finally {
+    server.close()
+    await peers.close()
+  }
 }
 
 /** Listens for a moment. @returns the error code if that fails */

@@ -18,7 +18,7 @@ import { CommandFailure, exitCode, isNotLoggedIn } from '../shared/command.ts'
 import type { CommandContext, LaunchFlags } from '../shared/command.ts'
 import { requireCallerKey } from '../shared/find-daemon.ts'
 import type { CallerKey } from '../shared/find-daemon.ts'
-import { loadSettings } from '../shared/settings.ts'
+import { findOwnPaths, loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 
 /**
@@ -100,13 +100,14 @@ async function withFile({ file }: LaunchSettings, work: (args: readonly string[]
 /** A daemon in this process that answers from the simulated Copilot, on a free port and without a key. */
 async function openDemo(
   context: CommandContext,
-  { config, authDir }: LoadedSettings,
+  { config, configFile, authDir }: LoadedSettings,
 ): Promise<RunningDaemon & { readonly close: () => Promise<void> }> {
   const { env, version } = context
   const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
   const daemon = await startDaemon({
     config: { ...config, server: { ...config.server, host: '127.0.0.1', port: 0, apiKeys: [] } },
     authDir,
+    ownPaths: findOwnPaths(context, configFile),
     codexHome: undefined,
     version,
     // Log lines would disturb the client's output on the terminal.

@@ -17,11 +17,11 @@ import { renderModel, renderModelList } from '../../models/render.ts'
 import { codexSeeds, copilotSeeds } from '../../models/seeds.ts'
 import { toChatError } from '../../translate/chat/error.ts'
 import { loginAdvice, findLogin, silentLog, recordPlace, tokenOfEnvironment, warningLog } from '../shared/accounts.ts'
-import { hasCodexLogin, readCodexState, findCodexHome } from '../shared/codex-login.ts'
+import { hasCodexLogin, readCodexState } from '../shared/codex-login.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { findCallerKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
-import type { LoadedSettings } from '../shared/settings.ts'
+import { findCommandKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
+import { findCodexHome, type LoadedSettings } from '../shared/settings.ts'
 
 const amount = z.number().nullable().catch(null)
 const flag = z.boolean().nullable().catch(null)
@@ -89,7 +89,7 @@ export async function fetchFromDaemon(
 ): Promise<FetchedModels | undefined> {
   const { url, health } = await findDaemon(context, settings)
   if (health === undefined) return undefined
-  const key = findCallerKey(context, settings.config)?.key
+  const key = await findCommandKey(context, settings, url)
   try {
     const { body } = await getFromDaemon(context, { url, key }, '/v1/models?include=disabled', daemonTimeoutMs)
     const list = modelList.safeParse(body).data

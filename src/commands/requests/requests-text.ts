@@ -179,15 +179,12 @@ export function requestText(request: RequestDetail, place: Place, { style }: Pic
   ].join('\n')
 }
 
-function curlNote({ bodies, method, request_body: body, request_body_truncated: isCut, key }: RequestDetail): string {
+function curlNote({ method, request_body: body, request_body_truncated: isCut }: RequestDetail): string {
   // A GET request has no body.
   if (method === 'GET' || (body !== null && !isCut)) return 'Repeat it:'
-  const reason =
-    bodies === 'other_key'
-      ? `Only the key ${visible(key ?? '(none)')} may read the body of this request.`
-      : isCut
-        ? 'The body of this request was too long to store.'
-        : 'The body of this request was not stored, because log.bodies was off.'
+  const reason = isCut
+    ? 'The body of this request was too long to store.'
+    : 'The body of this request was not stored, because log.bodies was off.'
   return `${reason} This command sends a short message instead:`
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
+import { CommandFailure, exitCode, writeJson, writeJsonLine } from '../shared/command.ts'
 import type { CommandContext, ExitCode, RequestsFlags } from '../shared/command.ts'
-import { findDaemon, getFromDaemon, requireCallerKey } from '../shared/find-daemon.ts'
+import { findDaemon, findCallerKey, getFromDaemon, findCommandKey } from '../shared/find-daemon.ts'
 import type { DaemonAddress } from '../shared/find-daemon.ts'
 import { visible } from '../../terminal/visible.ts'
 import { maxRequests } from '../../usage/requests.ts'
@@ -47,7 +47,7 @@ const fields = {
 const listReply = z.object({ requests: z.array(z.looseObject(fields)) })
 const oneReply = z.looseObject({
   ...fields,
-  bodies: z.enum(['kept', 'not_kept', 'other_key']),
+  bodies: z.enum(['kept', 'not_kept']),
   request_headers: z.record(z.string(), z.string()).nullable().catch(null),
   request_body: text,
   request_body_truncated: isTrue,
@@ -68,15 +68,15 @@ export async function requests(context: CommandContext, flags: RequestsFlags): P
     throw new CommandFailure(exitCode.usage, '--follow cannot be used with an ID.')
   }
   const settings = await loadSettings(context, flags.config)
-  const { key, isAsked } = requireCallerKey(context, settings.config)
   const find = async (): Promise<DaemonAddress | undefined> => {
     const { url, health } = await findDaemon(context, settings)
-    return health && { url, key }
+    return health && { url, key: await findCommandKey(context, settings, url) }
   }
   const address = await find()
   if (address === undefined) {
     throw new CommandFailure(exitCode.failed, 'copilot-proxy is not running. Run: copilot-proxy start')
   }
+  const { isAsked } = findCallerKey(context, settings.config) ?? { isAsked: true }
   if (flags.id !== undefined) return showOne(context, address, flags.id, { json: flags.json, isAsked })
   const query = (options: Readonly<Record<string, string>>): string =>
     `/requests?${new URLSearchParams({
@@ -97,12 +97,7 @@ export async function requests(context: CommandContext, flags: RequestsFlags): P
   if (!flags.json) context.stdout.write(requestsHead(layout, context.stdout))
   const print = (newest: readonly RequestDocument[]): void => {
     if (!flags.json) return writeRows(context, newest, layout, { withHead: false })
-    context.stdout.write(
-      newest
-        .map((request) => `${JSON.stringify(request)}\n`)
-        .toReversed()
-        .join(''),
-    )
+    for (const request of newest.toReversed()) writeJsonLine(context, request)
   }
   print(first)
   await follow(context, address, first[0]?.id, { query, find, print })
@@ -128,6 +123,8 @@ async function follow(
   while (!context.stdout.isClosed?.()) {
     await context.sleep(pollMs, context.signal)
     address ??= await find()
+    // A daemon that has just started may not have written the owner's token yet.
+    if (address?.key === undefined) address = undefined
     if (address === undefined) continue
     try {
       // A restarted daemon does not know the id, and lists everything.

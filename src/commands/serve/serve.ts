@@ -10,11 +10,18 @@ import { createLog } from '../../logging/create-log.ts'
 import type { ProgramLog } from '../../logging/create-log.ts'
 import type { Background, enterBackground } from '../background/enter-background.ts'
 import { loginAdvice, tokenOfEnvironment } from '../shared/accounts.ts'
-import { findCodexHome, findLogins } from '../shared/codex-login.ts'
+import { findLogins } from '../shared/codex-login.ts'
 import { changedRestartKeys } from '../shared/change-settings.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ServeFlags } from '../shared/command.ts'
-import { homeOf, toConfigFlags, loadSettings, withAbsoluteFolders } from '../shared/settings.ts'
+import {
+  findCodexHome,
+  findOwnPaths,
+  homeOf,
+  toConfigFlags,
+  loadSettings,
+  withAbsoluteFolders,
+} from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import {
   describePortHolder,
@@ -56,9 +63,10 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
     const demo = flags.demo ?? false
     const daemon = await startServing(context, settings, log, demo)
     await background?.announce(daemon.url)
+    const isRead = background === undefined && level !== 'silent' && context.stderr.isTerminal
     // The only line on stdout: scripts read the address from it.
     context.stdout.write(`copilot-proxy listening on ${daemon.url}\n`)
-    if (config.workspaces.length > 0) log.info(`open ${daemon.url}/ in a browser for the page of your workspaces`)
+    if (config.workspaces.length > 0) showPage(context, log, daemon, isRead)
     if (demo) {
       log.info('demo: a simulated Copilot and Codex answer all requests')
       const hasReader = background === undefined && (config.log.format !== 'json' || context.stderr.isTerminal)
@@ -76,7 +84,7 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
         const isOpened = current.server.apiKeys.length > 0 && changed.server.apiKeys.length === 0
         current = changed
         reload(daemon, log, changed, config)
-        if (isOpened) log.warn('the last key was removed: every program on this machine can use copilot-proxy now')
+        if (isOpened) log.warn('the last key was removed: copilot-proxy can be used without a key now')
         const exposed = exposedKeys({ ...settings, config: changed, sources }, context.platform)
         if (exposed !== undefined) log.warn(exposed)
       },
@@ -125,7 +133,7 @@ async function startServing(
   log: ProgramLog,
   demo: boolean,
 ): Promise<Daemon> {
-  const { config, authDir, usageFile, clientIdsFile, workspacesDir, gatewayDir } = settings
+  const { config, authDir, dataDir, usageFile, clientIdsFile, workspacesDir, gatewayDir } = settings
   const { env, version, beforeExit, keychain, engine } = context
   if (!demo) await requireLoginsKept(context, settings)
   const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
@@ -143,9 +151,11 @@ async function startServing(
       clientIdsFile,
       workspacesDir,
       gatewayDir,
+      ownerTokenDir: dataDir,
       portHolder: (address) => describePortHolder(context, address),
       homeDir: () => homeOf(context),
       keychain,
+      ownPaths: findOwnPaths(context, settings.configFile),
       codexHome: findCodexHome(context),
       version,
       log,
@@ -160,6 +170,12 @@ async function startServing(
   } catch (error) {
     throw (await toListenFailure(context, config.server, error)) ?? error
   }
+}
+
+/** The address with its code is written for a person only: never by the log, and never where a file or a service keeps it. */
+function showPage({ stderr }: CommandContext, log: ProgramLog, daemon: Daemon, isRead: boolean): void {
+  if (isRead) stderr.write(`Page of your workspaces (works once): ${daemon.createPageAddress()}\n`)
+  else log.info('to open the page of your workspaces, run: copilot-proxy page')
 }
 
 /** A command to try, on stderr. */

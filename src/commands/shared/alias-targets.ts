@@ -2,7 +2,7 @@ import type { Problem } from '../../config/problem.ts'
 import { nearMisses, providerOfName } from '../../models/names.ts'
 import { fetchFromDaemon } from '../models/fetch-models.ts'
 import type { CommandContext } from './command.ts'
-import { findCallerKey, findDaemon, getFromDaemon, KeyRefused, returnMissingKey } from './find-daemon.ts'
+import { findCommandKey, findDaemon, getFromDaemon, KeyRefused, returnMissingKey } from './find-daemon.ts'
 import type { LoadedSettings } from './settings.ts'
 
 const timeoutMs = 3000
@@ -26,7 +26,7 @@ export async function checkAliasTargets(context: CommandContext, settings: Loade
   const list = await fetchFromDaemon(context, settings).catch(returnMissingKey)
   if (list === undefined || list instanceof KeyRefused) return { problems: [], isComplete: false, keyRefused: list }
   const { url } = await findDaemon(context, settings)
-  const address = { url, key: findCallerKey(context, config)?.key }
+  const address = { url, key: await findCommandKey(context, settings, url) }
   const rows = list.models.flatMap(({ id, copilot_proxy: { alias_of: aliasOf, provider, source } }) =>
     aliasOf === null ? [{ id, provider, source }] : [],
   )

@@ -1,4 +1,4 @@
-import { join, isAbsolute } from 'node:path'
+import { join } from 'node:path'
 import { accessLife } from '../../auth/codex/record.ts'
 import { createCliLoginSource } from '../../auth/codex/cli-login.ts'
 import { RecordStoreError } from '../../auth/records/record-fs.ts'
@@ -9,7 +9,7 @@ import { visible } from '../../terminal/visible.ts'
 import { silentLog, findCodexRecord, openCodexRecords, findLogin } from './accounts.ts'
 import { CommandFailure, exitCode } from './command.ts'
 import type { CommandContext } from './command.ts'
-import type { LoadedSettings } from './settings.ts'
+import { findCodexHome, type LoadedSettings } from './settings.ts'
 
 /** The login of Codex requests, from local files only. */
 export type CodexState =
@@ -158,21 +158,6 @@ export function codexDocument(state: CodexState, nowMs: number): object {
           expires_at: state.untilMs > nowMs && state.untilMs < Infinity ? new Date(state.untilMs).toISOString() : null,
         }
       : { state: 'none', expires_at: null },
-  }
-}
-
-/**
- * The folder of Codex CLI, which may not exist (docs/codex-wire.md, "Stored login of Codex CLI"). Undefined without
- * CODEX_HOME and home folder, or without a working directory for a relative CODEX_HOME.
- */
-export function findCodexHome({ env, homeDir, workingDir }: CommandContext): string | undefined {
-  const named = env['CODEX_HOME'] ?? ''
-  if (isAbsolute(named)) return named
-  try {
-    const start = named === '' ? homeDir() : workingDir()
-    return isAbsolute(start) ? join(start, named === '' ? '.codex' : named) : undefined
-  } catch {
-    return undefined
   }
 }
 

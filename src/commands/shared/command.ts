@@ -4,6 +4,7 @@ import type { SnippetId } from '../../client-settings/snippets.ts'
 import type { Engine } from '../../http/engine-memory.ts'
 import type { KnownSecrets } from '../../redaction/known-secrets.ts'
 import type { Output } from '../../terminal/output.ts'
+import { visibleJson } from '../../terminal/visible.ts'
 
 export type EndingSignal = 'SIGHUP' | 'SIGINT' | 'SIGTERM'
 
@@ -81,8 +82,14 @@ export function isNotLoggedIn(error: unknown): error is CommandFailure {
   return error instanceof CommandFailure && error.exitCode === exitCode.notLoggedIn
 }
 
+/** Prints JSON for `--json`. Characters that a terminal would obey, or that hide, are escapes in it. */
 export function writeJson({ stdout }: CommandContext, document: object): void {
-  stdout.write(`${JSON.stringify(document, null, 2)}\n`)
+  stdout.write(`${visibleJson(JSON.stringify(document, null, 2))}\n`)
+}
+
+/** Prints a value as one line of JSON, for output that goes on. */
+export function writeJsonLine({ stdout }: Pick<CommandContext, 'stdout'>, value: unknown): void {
+  stdout.write(`${visibleJson(JSON.stringify(value))}\n`)
 }
 
 // Options and arguments of each command; `program.ts` declares them.
@@ -142,6 +149,10 @@ export interface AgentFlags extends ReportFlags {
   readonly yes?: true
   readonly maxSteps?: string
   readonly demo?: true
+}
+
+export interface PageFlags extends GlobalFlags {
+  readonly print?: true
 }
 
 export interface McpFlags extends GlobalFlags {

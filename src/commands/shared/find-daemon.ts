@@ -2,12 +2,16 @@ import { readdir, readFile, readlink } from 'node:fs/promises'
 import type { networkInterfaces } from 'node:os'
 import { basename, join } from 'node:path'
 import { z } from 'zod'
+import { findProcessStart } from '../../auth/records/process-start.ts'
 import { isForeign } from '../../auth/records/record-fs.ts'
 import { anyKey } from '../../client-settings/target.ts'
 import { parseApiKeyEntry } from '../../config/api-keys.ts'
 import { callerKeyVariable } from '../../config/environment.ts'
 import { canonicalHost } from '../../config/loopback.ts'
 import type { Config } from '../../config/schema.ts'
+import { readOwnerToken } from '../../daemon/owner-token-file.ts'
+import { findListeners, openSocketTables } from '../../http/access/socket-table.ts'
+import type { SocketRow } from '../../http/access/socket-table.ts'
 import { findStateFiles, findRunningDaemon } from '../background/background-daemon.ts'
 import type { DaemonRecord } from '../background/background-daemon.ts'
 import { CommandFailure, exitCode } from './command.ts'
@@ -196,7 +200,7 @@ export async function refuseWrongKey(context: CommandContext, url: string, confi
 }
 
 /** Whether a running daemon accepts the key that commands send; undefined if it needs none, or does not answer. */
-export async function checkCallerKey(
+async function checkCallerKey(
   context: CommandContext,
   url: string,
   config: Config,
@@ -208,6 +212,16 @@ export async function checkCallerKey(
   } catch (error) {
     return error instanceof KeyRefused ? error.refusal : undefined
   }
+}
+
+/** As `checkCallerKey`, but a missing key is no problem for commands that have the owner's token. */
+export async function checkCommandKey(
+  context: CommandContext,
+  settings: LoadedSettings,
+  url: string,
+): Promise<CallerKeyState | undefined> {
+  const state = await checkCallerKey(context, url, settings.config)
+  return state === 'missing' && (await findOwnerToken(context, settings, url)) !== undefined ? undefined : state
 }
 
 export type PortHolder =
@@ -238,9 +252,6 @@ export async function findPortHolder(
   }
 }
 
-/** State of a listening socket in `/proc/net/tcp` (Linux: include/net/tcp_states.h, TCP_LISTEN). */
-const listening = '0A'
-
 /**
  * Whether only other users of this machine listen on a port; false if there is no process file system. Never
  * throws.
@@ -250,16 +261,17 @@ export async function isForeignListener(port: number, procDir = '/proc'): Promis
   return listeners.length > 0 && listeners.every(({ uid }) => isForeign(uid))
 }
 
-/** Listening sockets, from lines `sl local:port remote:port state queues timer retransmits uid timeout inode …`. */
-async function listenersOn(port: number, procDir: string) {
-  const portHex = port.toString(16).toUpperCase().padStart(4, '0')
-  const tables = await Promise.all(
-    ['tcp', 'tcp6'].map((table) => readFile(join(procDir, 'net', table), 'utf8').catch(() => '')),
-  )
-  const fields = tables.flatMap((table) => table.split('\n').map((line) => line.trim().split(/\s+/)))
-  return fields.flatMap(([, local, , state, , , , uid, , inode]) =>
-    state === listening && local?.endsWith(`:${portHex}`) && inode !== undefined ? [{ inode, uid: Number(uid) }] : [],
-  )
+/** Never throws. */
+async function listenersOn(port: number, procDir: string): Promise<readonly SocketRow[]> {
+  const tables = await openSocketTables(procDir)
+  if (tables === undefined) return []
+  try {
+    return await findListeners(tables, port)
+  } catch {
+    return []
+  } finally {
+    await tables.close()
+  }
 }
 
 /** The process that has one of the sockets open. Processes of other users cannot be inspected and are skipped. */
@@ -311,6 +323,38 @@ export function findCallerKey({ env, secrets }: CommandContext, { server }: Conf
   if (key === undefined) return server.apiKeys.length === 0 ? { key: anyKey, isAsked: false } : undefined
   secrets.note(key)
   return { key, isAsked: true }
+}
+
+/**
+ * The token that makes a command the owner of the daemon at `url`; undefined if this data folder has none, because another
+ * home's daemon runs there. Never give it to a client. The token is registered as a secret.
+ */
+export async function findOwnerToken(
+  context: CommandContext,
+  { dataDir: dir }: Pick<LoadedSettings, 'dataDir'>,
+  url: string,
+): Promise<string | undefined> {
+  const token = await readOwnerToken({ dir, processStart: (pid) => findProcessStart(pid, context) }, url)
+  context.secrets.note(token)
+  return token
+}
+
+/** What a command sends to the daemon: the owner's token, else the key that clients send; undefined if both are unknown. */
+export async function findCommandKey(
+  context: CommandContext,
+  settings: LoadedSettings,
+  url: string,
+): Promise<string | undefined> {
+  return (await findOwnerToken(context, settings, url)) ?? findCallerKey(context, settings.config)?.key
+}
+
+/** @throws CommandFailure `failed` */
+export async function requireCommandKey(
+  context: CommandContext,
+  settings: LoadedSettings,
+  url: string,
+): Promise<string> {
+  return (await findOwnerToken(context, settings, url)) ?? requireCallerKey(context, settings.config).key
 }
 
 /** @throws CommandFailure `failed` */

@@ -1,7 +1,8 @@
 import { isAbsolute, join, resolve } from 'node:path'
 import { loadConfig } from '../../config/load.ts'
 import type { Flag, Sources } from '../../config/load.ts'
-import { PathsError, resolvePaths, resolveStateDir } from '../../config/paths.ts'
+import { PathsError, resolveOwnFolders, resolvePaths, resolveStateDir } from '../../config/paths.ts'
+import type { OwnPaths } from '../../config/paths.ts'
 import { formatConfigError, formatSource } from '../../config/problem.ts'
 import type { ConfigError } from '../../config/problem.ts'
 import { readConfigFile } from '../../config/read-config-file.ts'
@@ -16,6 +17,8 @@ export interface UserFiles {
   /** The user named the configuration file, so it has to exist. */
   readonly isNamed: boolean
   readonly authDir: string
+  /** Has the file `owner-token` of a running daemon. */
+  readonly dataDir: string
   /** Totals of usage, by day and model. */
   readonly usageFile: string
   readonly clientIdsFile: string
@@ -46,7 +49,7 @@ export function findFiles(context: CommandContext, configFlag: string | undefine
   const usageFile = join(dataDir, 'usage.sqlite')
   const clientIdsFile = join(dataDir, 'client-ids.json')
   const [workspacesDir, gatewayDir] = [join(dataDir, 'workspaces'), join(dataDir, 'gateway')]
-  const files = { authDir, usageFile, clientIdsFile, workspacesDir, gatewayDir }
+  const files = { authDir, dataDir, usageFile, clientIdsFile, workspacesDir, gatewayDir }
   if (configFlag === undefined) return { configFile, isNamed: false, ...files }
   const named = isAbsolute(configFlag) ? configFlag : join(workingDirOf(context, '--config'), configFlag)
   return { configFile: named, isNamed: true, ...files }
@@ -59,6 +62,33 @@ function resolveFiles(context: CommandContext): ReturnType<typeof resolvePaths> 
 /** The folder of a background daemon's log and record. @throws as `findFiles` */
 export function findStateDir(context: CommandContext): string {
   return reportPathErrors(() => resolveStateDir(context.env, () => homeOf(context), context.platform))
+}
+
+/**
+ * The files of this program and of its logins, which no tool of a workspace reads or changes.
+ * @param configFile the configuration in use, which may be outside the usual folder
+ */
+export function findOwnPaths(context: CommandContext, configFile: string): OwnPaths {
+  const codexHome = findCodexHome(context)
+  return {
+    folders: resolveOwnFolders(context.env, () => homeOf(context), context.platform),
+    files: [configFile, ...(codexHome === undefined ? [] : [join(codexHome, 'auth.json')])],
+  }
+}
+
+/**
+ * The folder of Codex CLI, which may not exist (docs/codex-wire.md, "Stored login of Codex CLI"). Undefined without
+ * CODEX_HOME and home folder, or without a working directory for a relative CODEX_HOME.
+ */
+export function findCodexHome({ env, homeDir, workingDir }: CommandContext): string | undefined {
+  const named = env['CODEX_HOME'] ?? ''
+  if (isAbsolute(named)) return named
+  try {
+    const start = named === '' ? homeDir() : workingDir()
+    return isAbsolute(start) ? join(start, named === '' ? '.codex' : named) : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function reportPathErrors<T>(find: () => T): T {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { findProcessStart } from '../../auth/records/process-start.ts'
 import { readRunningGateways } from '../../gateway/token-files.ts'
 import type { CommandContext } from './command.ts'
-import { findCallerKey, getFromDaemon } from './find-daemon.ts'
+import { findCommandKey, getFromDaemon } from './find-daemon.ts'
 import type { LoadedSettings } from './settings.ts'
 
 /** A source of tools that does not work, and why. */
@@ -58,10 +58,10 @@ async function gatewayFailures(
 
 async function serverFailures(
   context: CommandContext,
-  { config }: LoadedSettings,
+  settings: LoadedSettings,
   url: string,
 ): Promise<readonly ToolFailure[]> {
-  const daemon = { url, key: findCallerKey(context, config)?.key }
+  const daemon = { url, key: await findCommandKey(context, settings, url) }
   const { body } = await getFromDaemon(context, daemon, '/sessions', answerMs)
   const { sessions } = sessionList.parse(body)
   const failures = sessions.map(async ({ id, name: workspace }) => {

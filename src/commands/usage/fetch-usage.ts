@@ -8,7 +8,7 @@ import { firstDay, toTotals } from '../../usage/periods.ts'
 import type { UsageTotals } from '../../usage/periods.ts'
 import { DatabaseError } from '../../sqlite/database.ts'
 import { openUsageStore } from '../../usage/store.ts'
-import { findCallerKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
+import { findCommandKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
@@ -106,7 +106,7 @@ export async function askUsage(
 ): Promise<DaemonUsage | undefined> {
   const { url, health } = await findDaemon(context, settings, { timeoutMs: Math.min(timeoutMs, 1000) })
   if (health === undefined) return undefined
-  const key = findCallerKey(context, settings.config)?.key
+  const key = await findCommandKey(context, settings, url)
   try {
     const { ok, body } = await getFromDaemon(context, { url, key }, '/usage?partial=true', timeoutMs)
     if (!ok) return undefined

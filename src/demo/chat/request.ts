@@ -34,7 +34,7 @@ const tool = z.looseObject({
 })
 
 const toolChoice = z.union([
-  z.enum(['auto', 'none', 'required']),
+  z.enum(['auto', 'none', 'required', 'validated']),
   z.looseObject({ function: z.looseObject({ name: z.string() }).optional() }),
 ])
 
@@ -84,7 +84,7 @@ export function chatConversation(request: ChatRequest): Conversation {
     history: request.messages.flatMap(entriesOf),
     tools: tools.map(({ function: { name, parameters } }) => ({ kind: 'function', name, schema: parameters })),
     hasWebSearch: false,
-    choice: typeof choice === 'string' ? choice : { name: choice.function?.name ?? '' },
+    choice: choiceOf(choice),
     isParallel: request.parallel_tool_calls !== false,
     maxOutput: request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY,
     stop: typeof stop === 'string' ? [stop] : stop,
@@ -93,6 +93,12 @@ export function chatConversation(request: ChatRequest): Conversation {
     promptTokens: estimateTokens(request),
     callsSoFar: request.messages.reduce((sum, { tool_calls: calls }) => sum + (calls?.length ?? 0), 0),
   }
+}
+
+/** `validated` is Gemini's: the model may call a tool, and then fits the call to its schema, as the demo always does. */
+function choiceOf(choice: NonNullable<ChatRequest['tool_choice']>): Conversation['choice'] {
+  if (choice === 'validated') return 'auto'
+  return typeof choice === 'string' ? choice : { name: choice.function?.name ?? '' }
 }
 
 function entriesOf(given: ChatMessage): readonly HistoryEntry[] {

@@ -53,6 +53,6 @@ export function holdsKey(keys: readonly ApiKey[], { digest }: ApiKey): boolean {
   return keys.some((key) => timingSafeEqual(digest, key.digest))
 }
 
-function sha256(text: string): Buffer {
+export function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }

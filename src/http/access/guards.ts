@@ -1,26 +1,32 @@
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ownerCaller } from '../../config/caller.ts'
 import { Fault } from '../../errors.ts'
 import { findKey, prepareKeys, presentedKeys } from './api-keys.ts'
 import type { ApiKey } from './api-keys.ts'
 import { addressIdentity } from './caller-identity.ts'
 import { crowdSeconds } from './failed-keys.ts'
 import type { FailedKeys } from './failed-keys.ts'
+import type { OwnerAccess } from './owner-access.ts'
 import { createKnownCallers } from './key-sessions.ts'
 import type { KeySessions } from './key-sessions.ts'
 import { checkOrigin } from './origin-policy.ts'
+import type { PeerCheck } from './peer-check.ts'
 
 interface GuardSettings {
   readonly host: string
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
   readonly apiKeys: readonly string[]
+  readonly checkPeer: boolean
 }
 
 export interface GuardDeps {
   readonly settings: () => GuardSettings
   readonly failedKeys: FailedKeys
   readonly sessions: KeySessions
+  readonly owner: Pick<OwnerAccess, 'keys'>
+  readonly peers: Pick<PeerCheck, 'refusalOf'>
   /** Whether the daemon serves a page of its own. */
   readonly hasPage: () => boolean
   readonly setTimer: (run: () => void, delayMs: number) => unknown
@@ -28,16 +34,19 @@ export interface GuardDeps {
 
 export interface Guard {
   /**
-   * Checks origin and key before the body is read, then calls `next`. Without a right key `next` gets the fault
-   * `key_required`; after a wrong key the call may be delayed.
+   * Checks origin and key, or without configured keys the user of the caller, before the body is read, then calls `next`.
+   * Without a right key `next` gets the fault `key_required`, and for another user `forbidden`. The call may come later:
+   * after a wrong key, and for the first request of a connection.
    * @throws Fault `forbidden`, `wrong_keys`
    */
   readonly check: (request: FastifyRequest, reply: FastifyReply, next: (refusal?: Fault) => void) => void
   /** The keys of the current configuration. */
   readonly keys: () => readonly ApiKey[]
+  /** All that is accepted as a key now: the configured ones, and the tokens of the owner. */
+  readonly accepted: () => readonly ApiKey[]
 }
 
-export function createGuard({ settings, failedKeys, sessions, hasPage, setTimer }: GuardDeps): Guard {
+export function createGuard({ settings, failedKeys, sessions, owner, peers, hasPage, setTimer }: GuardDeps): Guard {
   let entries: readonly string[] = []
   let prepared: readonly ApiKey[] = []
 
@@ -50,6 +59,7 @@ export function createGuard({ settings, failedKeys, sessions, hasPage, setTimer 
     return prepared
   }
 
+  const accepted = (): readonly ApiKey[] => [...keys(), ...owner.keys()]
   const knownCallers = createKnownCallers()
   /** The address identity of each connection, computed once. */
   const sources = new WeakMap<Socket, string>()
@@ -68,21 +78,41 @@ export function createGuard({ settings, failedKeys, sessions, hasPage, setTimer 
    */
   function recognize(presented: readonly string[], source: string): ApiKey | undefined {
     const isCrowded = failedKeys.isCrowded(source)
-    const key = findKey(presented, isCrowded ? keys().filter((each) => knownCallers.has(source, each)) : keys())
+    const key = findKey(presented, isCrowded ? accepted().filter((each) => knownCallers.has(source, each)) : accepted())
     if (key !== undefined) knownCallers.note(source, key)
     else if (isCrowded) throw new Fault({ kind: 'wrong_keys', retryAfterSeconds: crowdSeconds })
     return key
   }
 
+  function accept(request: FastifyRequest, reply: FastifyReply, key: ApiKey): void {
+    const isOwner = owner.keys().includes(key)
+    request.caller = isOwner ? ownerCaller : { key: { name: key.name, id: key.id }, isOwner: false }
+    sessions.accept(reply.raw, request.raw.socket, key)
+  }
+
+  /** Without configured keys, the user of the caller decides. */
+  function admitPeer(socket: Socket, next: (refusal?: Fault) => void): void {
+    const refusal = settings().checkPeer ? peers.refusalOf(socket) : undefined
+    if (refusal instanceof Promise) void admitLater(refusal, next)
+    else next(refusal)
+  }
+
+  async function admitLater(found: Promise<Fault | undefined>, next: (refusal?: Fault) => void): Promise<void> {
+    const refusal = await found
+    // A key may have been configured meanwhile.
+    next(refusal ?? (keys().length > 0 ? new Fault({ kind: 'key_required' }) : undefined))
+  }
+
   return {
     keys,
+    accepted,
     check(request, reply, next) {
       const { host, allowedHosts, allowedOrigins } = settings()
       const port = request.socket.localPort ?? 0
       const known = keys()
       const policy = { host, port, allowedHosts, allowedOrigins, hasKeys: known.length > 0, hasPage: hasPage() }
       const verdict = checkOrigin(request.headers, request.raw.rawHeaders, policy)
-      if (!verdict.ok) throw new Fault({ kind: 'forbidden', detail: verdict.detail })
+      if (!verdict.ok) throw new Fault({ kind: 'forbidden', detail: verdict.detail, advice: verdict.advice })
       if (verdict.origin !== undefined) {
         reply.header('access-control-allow-origin', verdict.origin)
         reply.header('vary', 'Origin')
@@ -90,15 +120,21 @@ export function createGuard({ settings, failedKeys, sessions, hasPage, setTimer 
       }
       // A preflight carries no credential, so its origin alone decides.
       if (request.method === 'OPTIONS' && verdict.origin !== undefined) return next()
-      if (known.length === 0 || request.routeOptions.config.public === true) return next()
+      const { public: isPublic, checksPeer } = request.routeOptions.config
+      if (isPublic === true && (checksPeer !== true || known.length > 0)) return next()
       const presented = presentedKeys(request.headers)
+      if (known.length === 0) {
+        // Without keys, clients send any text as a key. It is accepted, but only the owner's token makes the caller the owner.
+        const key = findKey(presented, owner.keys())
+        if (key === undefined) return admitPeer(request.raw.socket, next)
+        accept(request, reply, key)
+        return next()
+      }
       if (presented.length === 0) return next(new Fault({ kind: 'key_required' }))
-      const { socket } = request.raw
-      const source = sourceOf(socket)
+      const source = sourceOf(request.raw.socket)
       const key = recognize(presented, source)
       if (key !== undefined) {
-        request.caller = { key: { name: key.name, id: key.id }, isOwner: false }
-        sessions.accept(reply.raw, socket, key)
+        accept(request, reply, key)
         return next()
       }
       const waitMs = failedKeys.count(source)

@@ -1,3 +1,4 @@
+import type { CallerKey } from '../../config/caller.ts'
 import { keyLimitsOf } from '../../config/api-keys.ts'
 import type { Config } from '../../config/schema.ts'
 import { Fault } from '../../errors.ts'
@@ -9,7 +10,7 @@ export interface CreditLimit {
    * harmless.
    * @throws Fault `credits_spent`
    */
-  readonly enter: (keyName: string | undefined) => () => void
+  readonly enter: (key: CallerKey | undefined) => () => void
 }
 
 const none = (): void => {}
@@ -24,27 +25,28 @@ export function createCreditLimit(
   server: () => Config['server'],
   now: () => number,
 ): CreditLimit {
+  /** By the id of the key. */
   const running = new Map<string, number>()
   return {
-    enter(keyName) {
-      const perDay = keyLimitsOf(server(), keyName)?.['credits-per-day']
-      if (keyName === undefined || perDay === undefined) return none
-      const { requests, nanoAiu } = totals.spentToday(keyName)
-      const open = running.get(keyName) ?? 0
+    enter(key) {
+      const perDay = keyLimitsOf(server(), key?.name)?.['credits-per-day']
+      if (key === undefined || perDay === undefined) return none
+      const { requests, nanoAiu } = totals.spentToday(key)
+      const open = running.get(key.id) ?? 0
       const reserved = requests === 0 ? 0 : (open * nanoAiu) / requests
       if ((nanoAiu + reserved) / 1e9 >= perDay) {
         // If only the estimates of running requests exceed the limit, a retry may succeed once they have ended.
         const retryAfterSeconds = nanoAiu / 1e9 < perDay ? 5 : secondsToMidnight(now())
-        throw new Fault({ kind: 'credits_spent', perDay, keyName, retryAfterSeconds })
+        throw new Fault({ kind: 'credits_spent', perDay, keyName: key.name, retryAfterSeconds })
       }
-      running.set(keyName, open + 1)
+      running.set(key.id, open + 1)
       let isOpen = true
       return () => {
         if (!isOpen) return
         isOpen = false
-        const left = (running.get(keyName) ?? 1) - 1
-        if (left === 0) running.delete(keyName)
-        else running.set(keyName, left)
+        const left = (running.get(key.id) ?? 1) - 1
+        if (left === 0) running.delete(key.id)
+        else running.set(key.id, left)
       }
     },
   }

@@ -17,10 +17,13 @@ export interface OriginPolicyOptions {
   readonly hasPage: boolean
 }
 
-/** `origin` is set when the caller is a web page that may read the answer. */
+/**
+ * `origin` is set when the caller is a web page that may read the answer. `detail` repeats nothing of the request; `advice` does,
+ * and is for the log only.
+ */
 export type OriginVerdict =
   | { readonly ok: true; readonly origin?: string }
-  | { readonly ok: false; readonly detail: string }
+  | { readonly ok: false; readonly detail: string; readonly advice?: string }
 
 /**
  * Decides whether a browser may have sent a request, and whether the request may act. The Host check stops DNS
@@ -38,7 +41,12 @@ export function checkOrigin(
   if (!isAllowedHost(host, options)) {
     const { name, port = 80 } = host
     const entry = port === options.port ? name : `${name}:${port}`
-    return { ok: false, detail: `this Host is not allowed; to allow it, add "${entry}" to server.allowed-hosts` }
+    return {
+      ok: false,
+      detail:
+        'this Host is not allowed; the log of copilot-proxy names the entry for server.allowed-hosts that allows it',
+      advice: `To allow it, add "${entry}" to server.allowed-hosts`,
+    }
   }
   const { origin } = headers
   if (origin !== undefined) {

@@ -3,7 +3,7 @@ import { Fault } from '../../errors.ts'
 import { createChatCaller } from '../../translate/chat/caller/dialect.ts'
 import { callerDialects, upstreamDialects } from '../../translate/dialects.ts'
 import { decodeEmbeddingsRequest } from '../../translate/embeddings.ts'
-import type { StoredResponse } from '../../translate/reply-memory.ts'
+import type { ResponseStore } from '../../pipeline/reply-memory.ts'
 import { decodeCountRequest } from '../../translate/messages/caller/decode-request.ts'
 import { countRequestBody, estimateTokens } from '../../translate/messages/count-tokens.ts'
 import { callModel, createServe, creditsHeader } from '../serve.ts'
@@ -73,14 +73,14 @@ function registerResponsesRoutes(app: FastifyInstance, deps: ModelRouteDeps): vo
     app.post(path, { config }, handler)
     app.get(path, { config, exposeHeadRoute: false }, (request) => refuseGet(request, path))
 
-    app.get(`${path}/:id`, { config }, (request: ById) => stored(request).response)
+    app.get(`${path}/:id`, { config }, (request: ById) => required(responsesOf(request).get(request.params.id)))
     app.delete(`${path}/:id`, { config }, (request: ById) => {
       const { id } = request.params
-      if (!deps.pipeline.responses.remove(id)) throw notStored()
+      if (!responsesOf(request).remove(id)) throw notStored()
       return { id, object: 'response', deleted: true }
     })
     app.get(`${path}/:id/input_items`, { config }, (request: ById) => {
-      const data = stored(request).input
+      const data = required(responsesOf(request).inputOf(request.params.id))
       return {
         object: 'list',
         data,
@@ -91,11 +91,14 @@ function registerResponsesRoutes(app: FastifyInstance, deps: ModelRouteDeps): vo
     })
   }
 
-  function stored(request: ById): StoredResponse {
-    const response = deps.pipeline.responses.get(request.params.id)
-    if (response === undefined) throw notStored()
-    return response
+  function responsesOf({ caller }: ById): ResponseStore {
+    return deps.pipeline.responses(caller)
   }
+}
+
+function required<Stored>(found: Stored | undefined): Stored {
+  if (found === undefined) throw notStored()
+  return found
 }
 
 /** WebSocket clients fall back to HTTP silently on 426 only. */

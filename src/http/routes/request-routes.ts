@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { maySee } from '../../config/caller.ts'
 import { Fault } from '../../errors.ts'
 import { redactText } from '../../redaction/redact.ts'
 import { maxRequests } from '../../usage/requests.ts'
@@ -26,13 +27,12 @@ export function registerRequestRoutes(app: FastifyInstance, { requests, hasPage,
   const config = { always: true }
   app.get('/requests', { config }, (request, reply) => {
     refusePage(request, hasPage())
-    return send(reply, { requests: requests.list(filterOf(request)) })
+    return send(reply, { requests: requests.list(filterOf(request), seenBy(request)) })
   })
 
   app.get('/requests/:id', { config }, (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
     refusePage(request, hasPage())
-    const { id } = request.params
-    const found = requests.find(id, request.caller.key?.name)
+    const found = requests.find(request.params.id, seenBy(request))
     if (found !== undefined) return send(reply, found)
     const message = `None of the last ${maxRequests} requests has this id. List them with GET /requests.`
     const error = { message, type: 'invalid_request_error', code: 'request_not_found', param: 'id' }
@@ -45,6 +45,10 @@ function refusePage({ headers }: FastifyRequest, hasPage: boolean): void {
   const site = headers['sec-fetch-site'] ?? 'none'
   if (headers.origin === undefined && (site === 'none' || (site === 'same-origin' && hasPage))) return
   throw new Fault({ kind: 'forbidden', detail: 'web pages cannot read the list of requests' })
+}
+
+function seenBy({ caller }: FastifyRequest) {
+  return (ownerId: string | undefined): boolean => maySee(caller, ownerId)
 }
 
 function filterOf({ url }: FastifyRequest): RequestFilter {

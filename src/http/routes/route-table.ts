@@ -9,6 +9,8 @@ declare module 'fastify' {
     readonly dialect?: DialectId
     /** Needs none of `server.api-keys`. */
     readonly public?: boolean
+    /** Public, but not for other users of this machine while no key is configured. */
+    readonly checksPeer?: boolean
     /** Answers during shutdown too. */
     readonly always?: boolean
   }

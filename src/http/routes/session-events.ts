@@ -65,7 +65,7 @@ export function registerSessionEvents(app: FastifyInstance, { companion }: Sessi
       else stalled = setTimeout(() => response.destroy(), stalledMs).unref()
       return false
     }
-    const listening = sessions.listen(sink, { session: session?.id, after })
+    const listening = sessions.listen(sink, { session: session?.id, after, caller: request.caller })
     const leave = (): void => {
       clearTimeout(stalled)
       listening.end()

@@ -66,27 +66,27 @@ const config = { dialect: 'chat' } as const
  */
 export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteParts): void {
   const open = (reply: FastifyReply): Promise<Companion> => openFor(reply, parts)
-
-  app.get('/sessions', { config }, async (_request, reply) => {
+  app.get('/sessions', { config }, async ({ caller }, reply) => {
     const { workspaces, sessions } = await open(reply)
-    const report = (listing: SessionListing) => ({ ...listing, runs: sessions.openRuns(listing.id) })
+    const report = (listing: SessionListing) => ({ ...listing, runs: sessions.openRuns(listing.id, caller) })
     return { sessions: workspaces.listing().map(report) }
   })
 
   app.get<{ Params: { id: string } }>('/sessions/:id/messages', { config }, async (request, reply) => {
     const { workspaces, sessions } = await open(reply)
-    return { messages: await sessions.messages(findSession(workspaces, request.params.id), pageOf(request)) }
+    const id = findSession(workspaces, request.params.id)
+    return { messages: await sessions.messages(id, pageOf(request), request.caller) }
   })
 
   app.delete<{ Params: { id: string } }>('/sessions/:id/history', { config }, async (request, reply) => {
     const { workspaces, sessions } = await open(reply)
-    await sessions.forget(findSession(workspaces, request.params.id))
+    await sessions.forget(findSession(workspaces, request.params.id), request.caller)
     return reply.code(204).send()
   })
 
   app.get<{ Params: { id: string } }>('/sessions/:id/streams', { config }, async (request, reply) => {
     const { workspaces, sessions } = await open(reply)
-    return { streams: sessions.streams(findSession(workspaces, request.params.id)) }
+    return { streams: sessions.streams(findSession(workspaces, request.params.id), request.caller) }
   })
 
   app.get<{ Params: { id: string; name: string } }>(
@@ -98,24 +98,24 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
       const page = pageOf(request)
       if (page.before !== undefined && !/^\d{1,15}$/.test(page.before))
         throw invalid('before', 'must be the id of an entry')
-      return { entries: sessions.entries(findSession(workspaces, id), name, page) }
+      return { entries: sessions.entries(findSession(workspaces, id), name, page, request.caller) }
     },
   )
 
   app.get<{ Params: { id: string } }>('/runs/:id', { config }, async (request, reply) =>
-    (await open(reply)).sessions.run(request.params.id),
+    (await open(reply)).sessions.run(request.params.id, request.caller),
   )
 
   app.post<{ Params: { id: string } }>('/runs/:id/cancel', { config }, async (request, reply) => {
     const { sessions } = await open(reply)
     const { id } = request.params
-    return reply.code(202).send({ id, state: sessions.cancel(id) })
+    return reply.code(202).send({ id, state: sessions.cancel(id, request.caller) })
   })
 
   app.post<{ Params: { id: string } }>('/approvals/:id', { config }, (request, reply) =>
     receive(parts, request, reply, decisionRequest, ({ sessions }, { decision }) => {
       const { id } = request.params
-      return reply.send({ approvalId: id, state: sessions.decide(id, decision) })
+      return reply.send({ approvalId: id, state: sessions.decide(id, decision, request.caller) })
     }),
   )
 

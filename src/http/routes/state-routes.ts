@@ -1,5 +1,6 @@
 import { version as nodeVersion } from 'node:process'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { maySee } from '../../config/caller.ts'
 import { Fault, toFault } from '../../errors.ts'
 import type { CodexLoginStatus } from '../../auth/codex/credentials.ts'
 import type { PlanUse } from '../../auth/codex/plan-use.ts'
@@ -92,18 +93,29 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void
       })
       const nowMs = deps.now()
       const resetsAt = 'resetsAt' in account ? account.resetsAt : undefined
-      const totals = toTotals(deps.totals.since(firstDay(nowMs)), nowMs, resetsAt)
+      const tallies = deps.totals.since(firstDay(nowMs))
+      const own = tallies.filter(({ keyId }) => maySee(request.caller, keyId === '' ? undefined : keyId))
+      const totals = toTotals(own, nowMs, resetsAt)
       const report: UsageReport = { ...account, codex: deps.planUse(), totals, ...(deps.demo && { demo: true }) }
       return snakeKeys(report)
     }),
   )
 
   // Names and hashes of prompt segments, never content.
-  app.get('/cache', () => snakeKeys({ on: deps.config().log.cacheDiagnostics, sessions: deps.cacheWatch.sessions() }))
+  app.get('/cache', ({ caller }) =>
+    snakeKeys({ on: deps.config().log.cacheDiagnostics, sessions: deps.cacheWatch.sessions(caller) }),
+  )
 
-  app.get('/metrics', (_request, reply) => {
+  app.get('/metrics', ({ caller }, reply) => {
     const { metrics, admission } = deps
-    const text = metrics.render({ active: admission.active(), queued: admission.queued(), version, nodeVersion })
+    const text = metrics.render({
+      // The names and the use of other keys are not for a key.
+      withKeys: maySee(caller, undefined),
+      active: admission.active(),
+      queued: admission.queued(),
+      version,
+      nodeVersion,
+    })
     return reply.type(expositionType).send(text)
   })
 }

@@ -2,6 +2,8 @@ import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server'
 import { Fault } from '../../errors.ts'
 import type { Logger } from '../../logging/logger.ts'
+import { ordinaryResultBytes } from '../../tools/result-budget.ts'
+import type { AnswerRoom, CallRoom } from '../../tools/result-budget.ts'
 import type { Session } from '../../tools/session.ts'
 import { nameForModels } from '../../tools/model-names.ts'
 import type { Tool, ToolProgress, Tools } from '../../tools/tool.ts'
@@ -19,6 +21,8 @@ export interface McpServerDeps {
   readonly session: () => Session
   /** Names the caller in the audit line, e.g. `mcp:local`. */
   readonly caller: string
+  /** The id of the caller's key. Absent: no key. */
+  readonly ownerId?: string | undefined
   /**
    * Counts one call.
    * @throws Fault `rate_limited`
@@ -26,6 +30,8 @@ export interface McpServerDeps {
   readonly admit: (signal: AbortSignal) => Promise<void>
   /** Servers that share it limit their calls together. */
   readonly load: CallLoad
+  /** Returns the memory for the answer to an HTTP request. Absent if answers are read at once. */
+  readonly roomOf?: (request: Request | undefined) => AnswerRoom | undefined
   readonly version: string
   /** Removes known credentials from a text. */
   readonly redact: (text: string) => string
@@ -38,6 +44,9 @@ export interface CallLoad {
 
 /** Maximum number of calls in progress, for each MCP session and for all clients without a session together. */
 const maxInProgress = 100
+
+/** A result takes its size as a value, as a text of JSON, and twice as the answer, which contains both. */
+const reserveFactor = 4
 
 /** Not offered, because MCP itself has requests to list and to call tools. */
 const replacedByProtocol: ReadonlySet<string> = new Set(['mcp.tools.list', 'mcp.tools.call'])
@@ -80,18 +89,32 @@ export function createMcpServer(deps: McpServerDeps): Server {
       return refusalOf('busy', `${maxInProgress} calls are in progress. Wait for a result, then call the tool again.`)
     }
     load.inProgress += 1
+    const memory = deps.roomOf?.(context.http?.req)?.call()
+    /** A call that waits for memory is not in progress: clients that read nothing must not use up the calls of others. */
+    const reserve = async (bytes: number, stopped: AbortSignal): Promise<void> => {
+      load.inProgress -= 1
+      try {
+        await memory?.reserve(bytes, stopped)
+      } finally {
+        load.inProgress += 1
+      }
+    }
     try {
-      return redactResult(await call(tool, params.arguments ?? {}, context), deps.redact)
+      const result = await call(tool, params.arguments ?? {}, { context, reserve })
+      // The answer contains the text, and the same as a value.
+      memory?.built(2 * textBytes(result))
+      return redactResult(result, deps.redact)
     } finally {
       load.inProgress -= 1
     }
   })
 
-  async function call(tool: Tool, args: unknown, context: ServerContext): Promise<CallToolResult> {
+  async function call(tool: Tool, args: unknown, { context, reserve }: CallParts): Promise<CallToolResult> {
     const signal = signalOf(context)
     const progress = createProgress(context, deps.redact)
     try {
       await deps.admit(signal)
+      await reserve(ordinaryResultBytes, signal)
       const { name } = tool
       const result = await tools.call({
         session: session(),
@@ -99,7 +122,9 @@ export function createMcpServer(deps: McpServerDeps): Server {
         args,
         signal,
         caller: deps.caller,
+        ownerId: deps.ownerId,
         progress: progress.send,
+        reserve: (bytes, stopped) => reserve(bytes * reserveFactor, stopped),
       })
       return resultOf(result)
     } catch (error) {
@@ -118,6 +143,15 @@ export function createMcpServer(deps: McpServerDeps): Server {
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK's class is no EventTarget
   server.onerror = (error) => log.debug({ err: error, caller: deps.caller }, 'MCP')
   return server
+}
+
+interface CallParts {
+  readonly context: ServerContext
+  readonly reserve: CallRoom['reserve']
+}
+
+function textBytes({ content }: CallToolResult): number {
+  return content.reduce((total, part) => total + (part.type === 'text' ? Buffer.byteLength(part.text) : 0), 0)
 }
 
 /** The signal aborts with `notifications/cancelled`, and when the HTTP request has ended before the result. */

@@ -9,6 +9,7 @@ import { Fault } from '../../errors.ts'
 import type { Logger } from '../../logging/logger.ts'
 import type { Session } from '../../tools/session.ts'
 import type { Workspaces } from '../../sessions/workspaces.ts'
+import type { AnswerRoom } from '../../tools/result-budget.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
 import { createMcpServer } from './create-server.ts'
 import type { CallLoad } from './create-server.ts'
@@ -35,6 +36,8 @@ interface McpExchange {
   /** Names the caller in the audit line, e.g. `mcp:local`. */
   readonly caller: string
   readonly admit: (signal: AbortSignal) => Promise<void>
+  /** The memory for the answer. */
+  readonly room: AnswerRoom
 }
 
 export interface Endpoint {
@@ -74,6 +77,7 @@ interface McpSession {
 export function createEndpoint({ workspaces, version, redact, log, now }: EndpointDeps): Endpoint {
   const sessions = new Map<string, McpSession>()
   const loadWithoutSession: CallLoad = { inProgress: 0 }
+  const rooms = new WeakMap<Request, AnswerRoom>()
   const sweep = setInterval(endIdle, sweepMs)
   sweep.unref()
   const forgetListChanges = workspaces.tools.onListChanged(announce)
@@ -102,7 +106,7 @@ export function createEndpoint({ workspaces, version, redact, log, now }: Endpoi
     void session?.server.close()
   }
 
-  function serverFor({ caller, admit }: McpExchange, workspaceId: string, load: CallLoad): Server {
+  function serverFor({ caller, owner, admit }: McpExchange, workspaceId: string, load: CallLoad): Server {
     return createMcpServer({
       tools: workspaces.tools,
       session() {
@@ -111,8 +115,10 @@ export function createEndpoint({ workspaces, version, redact, log, now }: Endpoi
         return session
       },
       caller,
+      ownerId: owner,
       admit,
       load,
+      roomOf: (request) => request && rooms.get(request),
       version,
       redact,
       log,
@@ -197,6 +203,7 @@ export function createEndpoint({ workspaces, version, redact, log, now }: Endpoi
   return {
     workspaces,
     async answer(exchange) {
+      rooms.set(exchange.request, exchange.room)
       const isLegacy = await isLegacyRequest(exchange.request, exchange.body)
       return isLegacy ? await answerInSession(exchange) : await answerAlone(exchange)
     },

@@ -1,13 +1,17 @@
 import type { CallSource, Caller } from '../../config/caller.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { createLruMap } from '../../cache/lru-map.ts'
 import type { Config } from '../../config/schema.ts'
 import { Fault } from '../../errors.ts'
 import { readBody } from '../../http/body.ts'
+import type { BeginWork } from '../../http/engine-memory.ts'
 import { flatHeaders } from '../../http/serve.ts'
-import { isObject, isTooDeep } from '../../json/json.ts'
+import { isObject, parseCallerJson } from '../../json/json.ts'
 import type { Logger } from '../../logging/logger.ts'
 import type { Workspaces } from '../../sessions/workspaces.ts'
+import type { AnswerQueue, ResultBudget } from '../../tools/result-budget.ts'
 import type { Endpoint } from './endpoint.ts'
 
 export interface McpRouteDeps {
@@ -19,6 +23,10 @@ export interface McpRouteDeps {
    * @throws Fault `rate_limited`
    */
   readonly admit: (source: CallSource, signal: AbortSignal) => Promise<void>
+  readonly beginWork: BeginWork
+  readonly budget: ResultBudget
+  /** How long a client may read nothing of an answer while others need the memory. Six times this otherwise. Ms. */
+  readonly unreadMs: number
   /** Maximum time between two chunks of a body. Ms. */
   readonly uploadIdleMs: number
   readonly version: string
@@ -46,15 +54,28 @@ interface Open {
   readonly closed: PromiseWithResolvers<void>
 }
 
-/** Maximum size of an answer that its client has not read, without its last result, which may contain the largest file. Bytes. */
-const maxQueuedBytes = 32 * 1024 * 1024
+/** More than the MCP sessions that are open at once. */
+const maxSessionQueues = 1000
 
 /** Registers `/mcp`: the tools of workspaces over MCP's streamable HTTP. It answers 404 while no workspace is configured. */
 export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): McpRoute {
-  const { config, workspaces, admit, uploadIdleMs, version, log } = deps
+  const { config, workspaces, admit, beginWork, budget, unreadMs, uploadIdleMs, version, log } = deps
+  const queues = new WeakMap<Socket, AnswerQueue>()
+  const sessionQueues = createLruMap<AnswerQueue>({ maxEntries: maxSessionQueues })
   const open = new Set<Open>()
   let endpoint: Endpoint | undefined
   let isClosing = false
+
+  /** Returns the queue of the MCP session, or of the connection if the protocol has no sessions. */
+  function queueOf({ socket, headers }: IncomingMessage): AnswerQueue {
+    const { 'mcp-session-id': id } = headers
+    const known = typeof id === 'string' ? sessionQueues.get(id) : queues.get(socket)
+    if (known !== undefined) return known
+    const queue = budget.openQueue()
+    if (typeof id === 'string') sessionQueues.set(id, queue)
+    else queues.set(socket, queue)
+    return queue
+  }
 
   /** Imports the endpoint with the first request, so that a daemon without clients of /mcp does not load it. */
   async function endpointFor(current: Workspaces): Promise<Endpoint> {
@@ -82,8 +103,12 @@ export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): 
         isSubscription: request.method === 'GET',
         closed: Promise.withResolvers(),
       }
+      const room = queueOf(raw).open()
+      const endWork = beginWork()
       open.add(opened)
       reply.raw.once('close', () => {
+        room.free()
+        endWork()
         open.delete(opened)
         opened.call.abort()
         opened.stream.abort()
@@ -94,10 +119,13 @@ export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): 
       if (request.method === 'POST') {
         const limitBytes = config().server.bodyLimitMb * 1024 * 1024
         const { text } = await readBody(raw, { limitBytes, idleMs: uploadIdleMs, signal })
-        body = parse(text)
-        if (body === undefined) return refuseJson(reply)
+        const parsed = parseCallerJson(text)
+        if (!parsed.ok) return refuseJson(reply, parsed.problem)
+        body = parsed.value
         opened.isSubscription = isObject(body) && body['method'] === 'subscriptions/listen'
       }
+      if (opened.isSubscription) endWork()
+      const name = `mcp:${caller.key?.name ?? 'local'}`
       const source: CallSource = { caller, address: raw.socket.remoteAddress }
       const answering = await endpointFor(current)
       const response = await answering.answer({
@@ -105,10 +133,16 @@ export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): 
         body,
         sessionName: [request.query.session].flat().at(-1),
         owner: caller.key?.id,
-        caller: `mcp:${caller.key?.name ?? 'local'}`,
+        caller: name,
+        room,
         admit: (stopped) => admit(source, stopped),
       })
-      return await send(reply, response, opened.stream.signal)
+      return await send(reply, response, {
+        signal: opened.stream.signal,
+        isScarce: budget.isScarce,
+        unreadMs,
+        onStalled: () => log.warn({ caller: name }, 'closed a connection to /mcp: answers are not read'),
+      })
     },
   })
 
@@ -137,18 +171,8 @@ export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): 
   }
 }
 
-/** Returns undefined for a text that is not JSON or too deeply nested. */
-function parse(text: string): unknown {
-  if (isTooDeep(text)) return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-function refuseJson(reply: FastifyReply): FastifyReply {
-  const error = { code: -32700, message: 'The body is not valid JSON, or it is nested too deeply.' }
+function refuseJson(reply: FastifyReply, problem: string): FastifyReply {
+  const error = { code: -32700, message: `The body cannot be read: ${problem}.` }
   return reply.code(400).send({ jsonrpc: '2.0', error, id: null })
 }
 
@@ -162,23 +186,42 @@ function headersOf({ headers }: FastifyRequest): Headers {
   return copy
 }
 
-async function send(reply: FastifyReply, response: Response, signal: AbortSignal): Promise<FastifyReply> {
+interface SendOptions {
+  readonly signal: AbortSignal
+  readonly isScarce: () => boolean
+  /** How long a client may read nothing while memory is scarce. Six times this otherwise. Ms. */
+  readonly unreadMs: number
+  /** Called before a client that reads nothing is disconnected. */
+  readonly onStalled: () => void
+}
+
+async function send(reply: FastifyReply, response: Response, options: SendOptions): Promise<FastifyReply> {
   const { body, status, headers } = response
   reply.code(status)
   for (const [name, value] of headers) if (name !== 'connection') reply.header(name, value)
-  if (body === null || headers.get('content-type') !== 'text/event-stream') {
-    return reply.send(body === null ? undefined : await response.text())
-  }
+  if (body === null) return reply.send()
+  const isStream = headers.get('content-type') === 'text/event-stream'
+  const bytes = isStream ? undefined : Buffer.from(await response.arrayBuffer())
+  if (bytes !== undefined && bytes.length <= pieceBytes) return reply.send(bytes)
   reply.hijack()
   const { raw } = reply
   raw.writeHead(status, flatHeaders(reply))
   raw.flushHeaders()
-  await pipe(body, raw, signal)
+  if (bytes === undefined) await pipe(body, raw, options)
+  else await writePieces(bytes, raw, options)
+  raw.end()
   return reply
 }
 
-/** Writes the body to the response. The transport has no back-pressure, so a client that does not read is disconnected. */
-async function pipe(body: ReadableStream<Uint8Array>, response: ServerResponse, signal: AbortSignal): Promise<void> {
+/** A client makes progress with each piece of this size that it reads. Bytes. */
+const pieceBytes = 64 * 1024
+
+/**
+ * Writes the body to the response, as fast as the client reads it. The body ends when the client has read nothing for too
+ * long.
+ */
+async function pipe(body: ReadableStream<Uint8Array>, response: ServerResponse, options: SendOptions): Promise<void> {
+  const { signal } = options
   const reader = body.getReader()
   const stop = (): void => void reader.cancel().catch(() => {})
   if (signal.aborted) stop()
@@ -186,9 +229,33 @@ async function pipe(body: ReadableStream<Uint8Array>, response: ServerResponse, 
   for (;;) {
     const { done, value } = await reader.read()
     if (done) break
-    if (response.writableLength > maxQueuedBytes) response.destroy()
-    else response.write(value)
+    await writePieces(value, response, options)
   }
   signal.removeEventListener('abort', stop)
-  response.end()
+}
+
+async function writePieces(bytes: Uint8Array, response: ServerResponse, options: SendOptions): Promise<void> {
+  for (let from = 0; from < bytes.length && !response.destroyed; from += pieceBytes) {
+    if (!response.write(bytes.subarray(from, from + pieceBytes))) await drained(response, options)
+  }
+}
+
+/** Resolves when the client has read what was written, or is disconnected. */
+function drained(response: ServerResponse, { isScarce, unreadMs, onStalled }: SendOptions): Promise<void> {
+  return new Promise((resolve) => {
+    let checks = 0
+    const timer = setInterval(() => {
+      checks += 1
+      if (checks < 6 && !isScarce()) return
+      onStalled()
+      response.destroy()
+    }, unreadMs)
+    const end = (): void => {
+      clearInterval(timer)
+      response.off('drain', end).off('close', end)
+      resolve()
+    }
+    response.on('drain', end).on('close', end)
+    if (response.destroyed) end()
+  })
 }

@@ -3,6 +3,7 @@
 import { ApiError, ask } from './api.js'
 import { diffView } from './diff-view.js'
 import { element } from './dom.js'
+import { mayDecide } from './owner.js'
 import { toVisible } from './visible-text.js'
 
 const decisions = /** @type {const} */ ([
@@ -42,6 +43,12 @@ export function approvalView(first) {
     ),
   )
   const row = element('div', { class: 'buttons' }, ...buttons)
+  const hint = element(
+    'p',
+    { class: 'owner-hint' },
+    'To decide, open this page with: ',
+    element('code', {}, 'copilot-proxy page'),
+  )
   const subject = element(
     'details',
     { class: 'approval-subject', open: true },
@@ -54,6 +61,7 @@ export function approvalView(first) {
     title,
     subject,
     row,
+    hint,
     verdict,
     failure,
   )
@@ -61,7 +69,7 @@ export function approvalView(first) {
 
   /** @param {KeyboardEvent} event */
   function onKey({ key, ctrlKey, metaKey, altKey, repeat }) {
-    if (ctrlKey || metaKey || altKey || repeat || row.hidden) return
+    if (ctrlKey || metaKey || altKey || repeat || row.hidden || !mayDecide()) return
     const found = decisions.find(({ letter }) => letter === key.toLowerCase())
     if (found !== undefined) void decide(found.decision)
   }
@@ -89,6 +97,7 @@ export function approvalView(first) {
     const hadFocus = node.contains(document.activeElement)
     node.dataset['state'] = state
     row.hidden = !isPending
+    hint.hidden = !isPending
     verdict.hidden = isPending
     verdict.textContent = decided[state]
     if (isPending) return

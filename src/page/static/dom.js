@@ -1,10 +1,12 @@
+import { toVisible } from './visible-text.js'
+
 /**
  * @typedef {Node | string | undefined | false} Child
  * @typedef {Readonly<Record<string, string | number | boolean | undefined | ((event: any) => void)>>} Attributes
  */
 
 /**
- * Creates an element. Strings become text nodes, so no text is parsed as HTML.
+ * Creates an element. Strings become text nodes, so no text is parsed as HTML, and show their hidden characters.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {Attributes} [attributes] functions become listeners: `{ click: … }`; `true` sets an attribute without a value;
@@ -49,7 +51,9 @@ function setAttributes(target, attributes) {
  * @param {readonly Child[]} children
  */
 function append(target, children) {
-  for (const child of children) if (child !== undefined && child !== false) target.append(child)
+  for (const child of children) {
+    if (child !== undefined && child !== false) target.append(typeof child === 'string' ? toVisible(child) : child)
+  }
 }
 
 /**

@@ -4,6 +4,7 @@ import { ApiError, ask, key } from './api.js'
 import { byId, element } from './dom.js'
 import { followEvents } from './follow-events.js'
 import { notify, offerNotifications } from './notifications.js'
+import { hasCode, readCaller, redeemCode } from './owner.js'
 import { createRequestsView } from './requests-view.js'
 import { toOutcomeText } from './run-view.js'
 import { createSessionStore } from './session-store.js'
@@ -102,13 +103,17 @@ async function readModels() {
 async function start(reason) {
   stopFollowing()
   requestsView.hide()
+  /** @type {string | undefined} */
+  let refusal
   try {
     if (reason !== undefined) key.forget()
+    refusal = await redeemCode()
+    if (refusal !== undefined) notify('This page was not opened as the owner', refusal)
     await store.readSessions()
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) {
       connection.textContent = ''
-      await signIn(main, reason ?? (key.get() === '' ? undefined : error.message))
+      await signIn(main, reason ?? refusal ?? (key.get() === '' ? undefined : error.message))
       return start()
     }
     // The daemon does not answer, or has no workspace at present.
@@ -125,6 +130,7 @@ async function start(reason) {
       if (connection.dataset['state'] === 'live' && state === 'lost')
         announce('The connection to copilot-proxy was lost.')
       connection.dataset['state'] = state
+      if (state === 'live') void readCaller().catch(onFailure)
       if (state === 'live' && !hasReadRunning) {
         hasReadRunning = true
         void store.readRunning().catch(onFailure)
@@ -141,6 +147,10 @@ byId('sign-out').addEventListener('click', () => {
   location.reload()
 })
 window.addEventListener('hashchange', () => {
+  if (hasCode()) {
+    void start()
+    return
+  }
   route()
   // Move the focus to the new view for keyboards and screen readers, unless the form of a session has it.
   if (!main.contains(document.activeElement)) main.focus({ preventScroll: true })

@@ -2,6 +2,8 @@
 import { element } from './dom.js'
 import { parseMarkdown } from './markdown.js'
 import { copyButton } from './copy-button.js'
+import { spaceOut } from './space-out.js'
+import { toVisible } from './visible-text.js'
 
 /**
  * Shows Markdown that may still grow. Unchanged blocks keep their nodes.
@@ -11,18 +13,18 @@ export function createMarkdownView() {
   const node = element('div', { class: 'markdown' })
   /** @type {string[]} */
   let shown = []
-  return {
-    node,
-    update(source) {
-      const blocks = parseMarkdown(source)
-      const next = blocks.map((block) => JSON.stringify(block))
-      let same = 0
-      while (same < shown.length && shown[same] === next[same]) same += 1
-      while (node.children.length > same) node.lastElementChild?.remove()
-      node.append(...blocks.slice(same).map(toElement))
-      shown = next
-    },
+  /** @param {string} source */
+  function render(source) {
+    const blocks = parseMarkdown(source)
+    const next = blocks.map((block) => JSON.stringify(block))
+    let same = 0
+    while (same < shown.length && shown[same] === next[same]) same += 1
+    while (node.children.length > same) node.lastElementChild?.remove()
+    // Not one call with all of them: a call takes a limited number of arguments.
+    for (const block of blocks.slice(same)) node.append(toElement(block))
+    shown = next
   }
+  return { node, update: spaceOut(render, { now: () => performance.now(), setTimer: setTimeout }) }
 }
 
 /**
@@ -100,14 +102,14 @@ function toNodes(inlines) {
   return inlines.map((inline) => {
     switch (inline.type) {
       case 'text':
-        return document.createTextNode(inline.text)
+        return document.createTextNode(toVisible(inline.text))
       case 'code':
         return element('code', {}, inline.text)
       case 'break':
         return element('br')
       case 'link': {
         const { href } = inline
-        const attributes = { href, title: href, rel: 'noopener noreferrer nofollow', target: '_blank' }
+        const attributes = { href, title: toVisible(href), rel: 'noopener noreferrer nofollow', target: '_blank' }
         return element('a', attributes, ...toNodes(inline.children))
       }
       case 'strong':

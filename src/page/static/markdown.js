@@ -20,6 +20,9 @@ const maxDepth = 6
 /** Longer table rules and addresses are plain text, because some patterns take quadratic time. */
 const maxSearched = 2000
 
+/** Empty cells that complete the rows of a table. Without a limit, many rows under a wide head take quadratic time. */
+const maxPadding = 20_000
+
 const fence = /^ {0,3}(`{3,}|~{3,})([^`]*)$/
 const heading = /^ {0,3}(#{1,6})(?=\s|$)/
 const rule = /^ {0,3}(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})$/
@@ -88,9 +91,12 @@ function parseLines(lines, depth) {
       endParagraph()
       const end = findIndexFrom(lines, at + 2, (each) => !each.includes('|'))
       const header = cellsOf(line)
+      let padding = maxPadding
       const rows = lines.slice(at + 2, end).map((row) => {
         const cells = cellsOf(row)
-        return cells.concat(header.slice(cells.length).map(() => []))
+        const missing = header.slice(cells.length, cells.length + padding)
+        padding -= missing.length
+        return cells.concat(missing.map(() => []))
       })
       blocks.push({ type: 'table', header, rows })
       at = end
@@ -231,6 +237,8 @@ function parseInline(text, depth = 0) {
   /** The next index of each closing mark. Caching it keeps the time linear, because not every opening mark searches again. */
   /** @type {Map<string, number>} */
   const ahead = new Map()
+  /** Plain text of earlier lines, and of the current one. Only the current one is trimmed, so that the time stays linear. */
+  let lines = ''
   let plain = ''
   let at = 0
 
@@ -246,10 +254,15 @@ function parseInline(text, depth = 0) {
     return position
   }
 
+  function addPlain() {
+    if (lines !== '' || plain !== '') found.push({ type: 'text', text: lines + plain })
+    lines = ''
+    plain = ''
+  }
+
   /** @param {Inline} inline */
   function add(inline) {
-    if (plain !== '') found.push({ type: 'text', text: plain })
-    plain = ''
+    addPlain()
     found.push(inline)
   }
 
@@ -262,7 +275,10 @@ function parseInline(text, depth = 0) {
       const isHard = plain.endsWith('  ')
       plain = plain.trimEnd()
       if (isHard) add({ type: 'break' })
-      else plain += '\n'
+      else {
+        lines += `${plain}\n`
+        plain = ''
+      }
       at += 1
     } else if (character === '`') {
       const mark = /^`+/.exec(text.slice(at, at + 20))?.[0] ?? '`'
@@ -305,7 +321,7 @@ function parseInline(text, depth = 0) {
       }
     }
   }
-  if (plain !== '') found.push({ type: 'text', text: plain })
+  addPlain()
   return found
 }
 

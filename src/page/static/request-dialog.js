@@ -151,8 +151,6 @@ function bodiesOf({
   answer_body_truncated: isAnswerCut,
 }) {
   if (bodies === 'not_kept') return [element('p', { class: 'muted' }, 'Bodies are kept only while log.bodies is on.')]
-  if (bodies === 'other_key')
-    return [element('p', { class: 'muted' }, 'Only the key of this request may read its bodies.')]
   return [...bodyOf('Request body', sent, isSentCut), ...bodyOf('Answer', answer, isAnswerCut)]
 }
 

@@ -27,7 +27,7 @@ export function createSessionDialog() {
     node,
     /** @param {{ readonly id: string, readonly name: string }} session */
     async show({ id, name }) {
-      title.textContent = name
+      title.textContent = toVisible(name)
       body.replaceChildren(element('p', { class: 'muted' }, 'Loading …'))
       node.showModal()
       const path = `sessions/${encodeURIComponent(id)}`

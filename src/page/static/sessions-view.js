@@ -8,6 +8,7 @@ import { pendingApprovals } from './fold-events.js'
 import { plural, toCount, toCredits } from './format.js'
 import { createItemView } from './run-view.js'
 import { createSessionDialog } from './session-dialog.js'
+import { toVisible } from './visible-text.js'
 
 /** If the view is this close to the end, it scrolls to new content. Pixels. */
 const nearEnd = 80
@@ -161,7 +162,7 @@ export function createSessionsView(store) {
     const session = sessions.find(({ id }) => id === current)
     content.hidden = session === undefined
     if (session === undefined) return
-    title.textContent = session.name
+    title.textContent = toVisible(session.name)
     path.textContent = session.path
     path.title = plural(session.tools.length, 'tool')
     const { items } = store.timelineOf(current)
@@ -235,7 +236,7 @@ function sessionLink(first) {
   const link = element('a', { href: `#/sessions/${encodeURIComponent(first.key)}` }, name, state)
   /** @param {SessionLink} session */
   function update(session) {
-    name.textContent = session.name
+    name.textContent = toVisible(session.name)
     state.textContent = session.state
     link.dataset['tone'] = session.tone
     if (session.isCurrent) link.setAttribute('aria-current', 'page')

@@ -27,6 +27,8 @@ export function signIn(parent, reason = '') {
         {},
         'This copilot-proxy requires a key (server.api-keys). To create one, run: ',
         element('code', {}, 'copilot-proxy key add'),
+        '. To open this page without one, run: ',
+        element('code', {}, 'copilot-proxy page'),
       ),
       element('label', { for: 'key' }, 'Key'),
       input,

@@ -10,6 +10,7 @@ import {
   type WireDelta,
   type WireToolCall,
 } from './wire.ts'
+import { type FoldSize, grow, lengthOf, lengthOfLists, startFoldSize } from '../parts/fold-size.ts'
 import { appendAll, isBlank, kindOf, mergeValue } from './extras.ts'
 
 /** The chunks so far, folded. Updated in place: a copy per chunk would be quadratic. */
@@ -29,6 +30,7 @@ export interface ChatAnswer {
   readonly bodyExtras: Map<string, unknown>
   readonly choiceExtras: Map<string, unknown>
   readonly messageExtras: Map<string, unknown>
+  readonly size: FoldSize
 }
 
 interface ToolCallDraft {
@@ -54,17 +56,21 @@ export function startAnswer(): ChatAnswer {
     bodyExtras: new Map(),
     choiceExtras: new Map(),
     messageExtras: new Map(),
+    size: startFoldSize(),
   }
 }
 
-/** Adds one normalised chunk. */
+/**
+ * Adds one normalised chunk.
+ * @throws Fault `upstream_unusable` for an answer that is too long for one body
+ */
 export function foldChunk(answer: ChatAnswer, chunk: WireChunk): ChatAnswer {
   if (isFilled(chunk.id)) answer.id = chunk.id
   if (typeof chunk.created === 'number') answer.created = chunk.created
   if (isFilled(chunk.model)) answer.model = chunk.model
   if (isObject(chunk.usage)) answer.usage = chunk.usage
   for (const key in chunk) {
-    if (kindOf(key) !== 'envelope') addExtra(answer.bodyExtras, key, chunk[key])
+    if (kindOf(key) !== 'envelope') addExtra(answer.bodyExtras, key, chunk[key], answer.size)
   }
   for (const choice of objectsOf(chunk.choices)) foldChoice(answer, choice)
   return answer
@@ -119,7 +125,7 @@ function foldChoice(answer: ChatAnswer, choice: WireChoice): void {
         if (isObject(value)) foldLogprobs(answer, value)
         break
       default:
-        addExtra(answer.choiceExtras, key, value)
+        addExtra(answer.choiceExtras, key, value, answer.size)
     }
   }
 }
@@ -134,16 +140,18 @@ function foldDelta(answer: ChatAnswer, delta: WireDelta): void {
         foldContent(answer, value)
         break
       case 'refusal':
-        if (typeof value === 'string') answer.refusal += value
+        if (typeof value !== 'string') break
+        grow(answer.size, value.length)
+        answer.refusal += value
         break
       case 'tool_calls':
-        for (const entry of objectsOf(value)) foldToolCall(answer.toolCalls, entry)
+        for (const entry of objectsOf(value)) foldToolCall(answer, entry)
         break
       case 'function_call':
         if (isObject(value)) foldFunctionCall(answer, value)
         break
       default:
-        addExtra(answer.messageExtras, key, value)
+        addExtra(answer.messageExtras, key, value, answer.size)
     }
   }
 }
@@ -152,11 +160,13 @@ function foldDelta(answer: ChatAnswer, delta: WireDelta): void {
 function foldContent(answer: ChatAnswer, value: unknown): void {
   const parts = answer.messageExtras.get('content')
   if (typeof value === 'string') {
+    grow(answer.size, value.length)
     if (!Array.isArray(parts)) answer.content = (answer.content ?? '') + value
     else if (value !== '') appendText(parts, value)
     return
   }
   if (value === undefined || value === null) return
+  grow(answer.size, lengthOf(value))
   if (Array.isArray(parts)) return void appendAll(parts, asParts(value))
   const before = isFilled(answer.content) ? [textPart(answer.content)] : []
   // Extras override the members of the message.
@@ -180,38 +190,46 @@ function asParts(value: unknown): readonly unknown[] {
 }
 
 function foldToolCall(
-  calls: ToolCallDraft[],
+  { toolCalls: calls, size }: ChatAnswer,
   { index, id, type, function: fn, custom, ...extras }: WireToolCall,
 ): void {
   if (typeof index !== 'number') return
+  if (calls[index] === undefined) grow(size, 100)
   const call = (calls[index] ??= { kind: 'function', id: '', name: '', text: '', extras: new Map() })
   if (isFilled(id)) call.id = id
   if (type === 'custom') call.kind = 'custom'
   const body = isObject(custom) ? custom : isObject(fn) ? fn : {}
   if (isFilled(body['name'])) call.name = body['name']
   const piece = body['arguments'] ?? body['input']
-  if (isFilled(piece)) call.text += piece
-  for (const key in extras) addExtra(call.extras, key, extras[key])
+  if (isFilled(piece)) {
+    grow(size, piece.length)
+    call.text += piece
+  }
+  for (const key in extras) addExtra(call.extras, key, extras[key], size)
 }
 
 /** Deprecated, but some models still take `functions`. */
 function foldFunctionCall(answer: ChatAnswer, { name, arguments: piece }: Record<string, unknown>): void {
   const call = (answer.functionCall ??= { name: '', arguments: '' })
   if (isFilled(name)) call.name = name
-  if (isFilled(piece)) call.arguments += piece
+  if (!isFilled(piece)) return
+  grow(answer.size, piece.length)
+  call.arguments += piece
 }
 
-function foldLogprobs({ logprobs }: ChatAnswer, { content, refusal }: Record<string, unknown>): void {
+function foldLogprobs({ logprobs, size }: ChatAnswer, { content, refusal }: Record<string, unknown>): void {
+  grow(size, lengthOfLists([content, refusal]))
   if (Array.isArray(content)) logprobs.content = appendAll(logprobs.content ?? [], content)
   if (Array.isArray(refusal)) logprobs.refusal = appendAll(logprobs.refusal ?? [], refusal)
 }
 
-function addExtra(extras: Map<string, unknown>, key: string, value: unknown): void {
+function addExtra(extras: Map<string, unknown>, key: string, value: unknown, size: FoldSize): void {
   if (isBlank(value)) return
   const kind = kindOf(key)
   if (kind === 'padding') return
   const before = extras.get(key)
   const isText = kind === 'text' && typeof before === 'string' && typeof value === 'string'
+  grow(size, isText ? value.length : lengthOfLists(value))
   extras.set(key, isText ? before + value : mergeValue(before, value))
 }
 

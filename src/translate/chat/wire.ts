@@ -43,8 +43,12 @@ const tool = z
     error: 'an object that describes the tool',
   })
 
+/** `validated` is Gemini's. GitHub's Copilot CLI sends it (docs/copilot-wire.md, "Parameters by model"). */
 const toolChoice = z.union(
-  [z.enum(['none', 'auto', 'required']), z.object({ type: z.string(), function: namedFunction.optional() })],
+  [
+    z.enum(['none', 'auto', 'required', 'validated']),
+    z.object({ type: z.string(), function: namedFunction.optional() }),
+  ],
   '"none", "auto", "required" or an object that names a tool',
 )
 

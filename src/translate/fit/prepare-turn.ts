@@ -151,7 +151,7 @@ const SEARCH = 'web_search'
 
 function fitChoice(turn: Turn, tools: readonly TurnTool[], names: ToolNames): TurnToolChoice | undefined {
   const { toolChoice: choice, fieldNames } = turn
-  if (choice === undefined || (tools.length === 0 && (choice.type === 'auto' || choice.type === 'none'))) {
+  if (choice === undefined || (tools.length === 0 && isOptionalChoice(choice))) {
     return undefined
   }
   const offered = new Set(tools.flatMap((tool) => ('name' in tool ? [tool.name] : [])))
@@ -163,6 +163,7 @@ function fitChoice(turn: Turn, tools: readonly TurnTool[], names: ToolNames): Tu
   switch (choice.type) {
     case 'auto':
     case 'none':
+    case 'validated':
       return choice
     case 'required':
       if (tools.length === 0)
@@ -177,6 +178,11 @@ function fitChoice(turn: Turn, tools: readonly TurnTool[], names: ToolNames): Tu
     case 'allowed':
       return { ...choice, tools: choice.tools.map(fit) }
   }
+}
+
+/** Whether the model may answer without a call. */
+function isOptionalChoice({ type }: TurnToolChoice): boolean {
+  return type === 'auto' || type === 'none' || type === 'validated'
 }
 
 /** The namespace of Codex's own tools, which their upstream names leave out. */

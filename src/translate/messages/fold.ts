@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../json/json.ts'
 import { toToolInput } from '../parts/tool-payload.ts'
+import { type FoldSize, grow, lengthOf, startFoldSize } from '../parts/fold-size.ts'
 import { isObject, objectsOf } from '../../json/json.ts'
 import type { LooseEvent } from './wire.ts'
 
@@ -12,15 +13,17 @@ export interface MessageFold {
   readonly usage: Map<string, unknown>
   /** Unknown members of events, with all values of each key in order. */
   readonly extras: Map<string, unknown[]>
+  readonly size: FoldSize
 }
 
 export function startFold(): MessageFold {
-  return { message: {}, blocks: [], end: {}, usage: new Map(), extras: new Map() }
+  return { message: {}, blocks: [], end: {}, usage: new Map(), extras: new Map(), size: startFoldSize() }
 }
 
 /**
  * Follows Anthropic's client (@anthropic-ai/sdk 1.11.0, MessageStream): blocks are pushed, deltas go by index, a
  * signature is replaced and not appended, usage is replaced unless it is null.
+ * @throws Fault `upstream_unusable` for an answer that is too long for one body
  */
 export function foldEvent(fold: MessageFold, event: LooseEvent): MessageFold {
   switch (event.type) {
@@ -28,11 +31,14 @@ export function foldEvent(fold: MessageFold, event: LooseEvent): MessageFold {
       fold.message = event.message
       break
     case 'content_block_start':
+      grow(fold.size, 100 + lengthOf(event.content_block))
       fold.blocks.push(startBlockFold(event.content_block))
       break
     case 'content_block_delta': {
       const block = fold.blocks[event.index]
-      if (block !== undefined) foldDelta(block, event.delta)
+      if (block === undefined) break
+      grow(fold.size, lengthOfDelta(event.delta))
+      foldDelta(block, event.delta)
       break
     }
     case 'content_block_stop':
@@ -46,9 +52,18 @@ export function foldEvent(fold: MessageFold, event: LooseEvent): MessageFold {
       event satisfies never
   }
   for (const key in event) {
-    if (!known.has(key)) note(fold.extras, key, event[key])
+    if (known.has(key)) continue
+    grow(fold.size, lengthOf(event[key]))
+    note(fold.extras, key, event[key])
   }
   return fold
+}
+
+/** A signature replaces the one before. */
+function lengthOfDelta(delta: JsonObject): number {
+  let length = 0
+  for (const key in delta) if (key !== 'type' && key !== 'signature') length += lengthOf(delta[key])
+  return length
 }
 
 export function toMessage({ message, blocks, end, usage, extras }: MessageFold): JsonObject {

@@ -166,12 +166,15 @@ const sessionMessages: Readonly<Record<SessionProblem, string>> = {
   run_in_progress: 'A run of the session is in progress. Wait until it ends, or cancel it.',
   too_many_runs: 'The session has too many runs. Try again when one has ended.',
   agent_disabled: 'The agent is disabled (agent.enabled: false).',
+  owner_required:
+    'Only the owner of this copilot-proxy may decide this. Open the page with: copilot-proxy page. Commands of copilot-proxy may decide too.',
   sessions_unavailable: 'The session file cannot be used. See the log of copilot-proxy.',
 }
 
 const sessionTypes: Readonly<Partial<Record<SessionProblem, string>>> = {
   too_many_runs: 'rate_limit_error',
   agent_disabled: 'permission_error',
+  owner_required: 'permission_error',
   sessions_unavailable: 'service_unavailable_error',
 }
 

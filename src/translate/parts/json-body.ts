@@ -1,7 +1,7 @@
 import { Fault } from '../../errors.ts'
 import { refuseValue, formatPath, refuseType } from './invalid.ts'
 import { scanMembers, type JsonObjectBytes, type ScanLimits } from '../../json/json-members.ts'
-import { parseObject, type JsonObject } from '../../json/json.ts'
+import { describeExceeded, parseObject, type JsonObject } from '../../json/json.ts'
 import type { z } from 'zod'
 import { valueAt } from '../../json/value-at.ts'
 
@@ -36,15 +36,15 @@ export function parseIfJson(text: string): unknown {
   }
 }
 
+const scanCodes = {
+  maxDepth: 'nesting_too_deep',
+  maxMembers: 'too_many_members',
+  maxValues: 'too_many_values',
+  maxKeys: 'too_many_keys',
+} satisfies Record<keyof ScanLimits, string>
+
 function refuseScan(exceeded: keyof ScanLimits, limits: ScanLimits): never {
-  switch (exceeded) {
-    case 'maxDepth':
-      return refuseValue('', `the JSON is nested deeper than ${limits.maxDepth} levels`, 'nesting_too_deep')
-    case 'maxMembers':
-      return refuseValue('', `more than ${limits.maxMembers} top-level members`, 'too_many_members')
-    case 'maxValues':
-      return refuseValue('', `more than ${limits.maxValues} JSON values`, 'too_many_values')
-  }
+  refuseValue('', describeExceeded(exceeded, limits), scanCodes[exceeded])
 }
 
 function parseJson(text: string): unknown {

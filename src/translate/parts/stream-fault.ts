@@ -1,7 +1,7 @@
 import { Fault } from '../../errors.ts'
 import { adviceOfName } from '../../upstream-errors/advice.ts'
 import { toUpstreamMessage } from '../../upstream-errors/message.ts'
-import { isFilled, isObject, isTooDeep } from '../../json/json.ts'
+import { isFilled, isObject, isTooComplex } from '../../json/json.ts'
 
 /**
  * Upstream's error codes by the HTTP status they imply, for failures inside a 200 stream. Sources: docs/copilot-wire.md,
@@ -149,11 +149,12 @@ function statusOfName(code: string | undefined): number | undefined {
 /**
  * Checks the data of an event that is no JSON object. Other JSON values are harmless. Text that is not JSON may have been a
  * part of the answer, so the answer would be incomplete; GitHub's own client ignores that.
- * @throws Fault `upstream_unusable` if the data is not JSON or is nested too deeply
+ * @throws Fault `upstream_unusable` if the data is not JSON or is too complex
  */
 export function refuseDamaged(data: string): void {
-  if (isTooDeep(data)) {
-    throw new Fault({ kind: 'upstream_unusable', detail: 'it sent a JSON event that is nested too deeply' })
+  if (isTooComplex(data)) {
+    const detail = 'it sent a JSON event that is nested too deeply or has too many values'
+    throw new Fault({ kind: 'upstream_unusable', detail })
   }
   try {
     JSON.parse(data)

@@ -1,9 +1,9 @@
-import { isObject, type JsonObject } from '../../json/json.ts'
+import { callerJsonLimits, isObject, type JsonObject } from '../../json/json.ts'
 import { parseIfJson } from './json-body.ts'
 import { scanMembers } from '../../json/json-members.ts'
 
-/** The limits of a request body, whose check does not look inside strings. */
-const LIMITS = { maxDepth: 500, maxMembers: 100_000, maxValues: 1_500_000 }
+/** Those of a request body, whose check does not look inside strings. Arguments may have many members. */
+const LIMITS = { ...callerJsonLimits, maxMembers: 100_000 }
 
 /**
  * A call's arguments as the object that the Messages API requires. Closes arguments that were cut off. Keeps a text that is

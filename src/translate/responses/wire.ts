@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { CallerRequest } from '../dialect.ts'
+import type { StoredInput } from '../reply-memory.ts'
 import { type JsonObject, isObject } from '../../json/json.ts'
 import type { JsonObjectBytes, Member } from '../../json/json-members.ts'
 import type { FieldNames } from '../turn.ts'
@@ -120,13 +121,16 @@ export interface ChainLink {
   readonly references: readonly string[]
   /** The caller wants the reply to be stored: `store` is not false. */
   readonly keep: boolean
-  /** The request's own input items, as a list. */
+  /** The request's own input items, as a list: without those of earlier requests. */
   readonly input: readonly JsonObject[]
+  /** At least the length of these items as JSON text. */
+  readonly inputChars: number
 }
 
-/** The input to store with the reply, for requests that refer to it. Undefined if the caller wants no reply stored. */
-export function storedInputOf({ chain }: ResponsesBody): readonly JsonObject[] | undefined {
-  return chain.keep ? chain.input : undefined
+/** The part of the request to store with its reply. Undefined if the caller wants no reply stored. */
+export function storedInputOf({ chain, continues }: ResponsesBody): StoredInput | undefined {
+  const { keep, input, inputChars } = chain
+  return keep ? { input, inputChars, previousId: continues } : undefined
 }
 
 /** `CallerRequest.body` of this dialect: the caller's JSON, as bytes and as checked value. */

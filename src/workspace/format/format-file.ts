@@ -5,7 +5,7 @@ import { runInWorker } from '../run-code-task.ts'
 import { foldersOf, inFolder, readIfThere, runFilter, type FilterContext } from '../run-filter.ts'
 import { endingOf } from '../symbols/languages.ts'
 import { ToolError } from '../tool-error.ts'
-import { styleOf, type EditorConfig } from './editorconfig.ts'
+import type { EditorConfig } from './editorconfig.ts'
 import { findFormatter } from './formatters.ts'
 
 /**
@@ -30,19 +30,18 @@ export async function tidyText(folder: Folder, path: string, text: string, conte
 }
 
 async function formatBundled(folder: Folder, path: string, text: string, signal: AbortSignal): Promise<string> {
-  const files: EditorConfig[] = []
+  const editorConfigs: EditorConfig[] = []
   for (const outer of foldersOf(path).toReversed()) {
     const config = await readIfThere(folder, inFolder(outer, '.editorconfig'), signal)
-    if (config !== undefined) files.push({ folder: outer, text: config })
+    if (config !== undefined) editorConfigs.push({ folder: outer, text: config })
   }
-  const fileName = posix.basename(path)
-  const answer = await runInWorker({ do: 'format', text, fileName, style: styleOf(path, files) }, signal)
+  const answer = await runInWorker({ do: 'format', text, path, editorConfigs }, { folder, signal })
   if (answer.is === 'text') return answer.text
   if (answer.is === 'failure') throw failed(`${JSON.stringify(path)} cannot be formatted: ${answer.detail}`)
   throw failed(
     endingOf(path) === 'py'
       ? 'The workspace has no formatter for Python. Add [tool.ruff] or [tool.black] to pyproject.toml.'
-      : `There is no formatter for ${JSON.stringify(fileName)}.`,
+      : `There is no formatter for ${JSON.stringify(posix.basename(path))}.`,
   )
 }
 

@@ -1,4 +1,4 @@
-import { isObject } from '../../json/json.ts'
+import { isObject, parseObject } from '../../json/json.ts'
 import type { Folder } from '../folder.ts'
 import { findProgram, foldersOf, inFolder, readIfThere, type Filter } from '../run-filter.ts'
 import { endingOf } from '../symbols/languages.ts'
@@ -11,7 +11,10 @@ export interface WorkspaceTool {
   readonly endings?: ReadonlySet<string>
   /** A folder with one of these files uses the tool. */
   readonly files: readonly string[]
-  /** A folder with one of these files uses the tool if the pattern matches the file's text. */
+  /**
+   * A folder with one of these files uses the tool if the pattern matches the file's text. This process searches the text, so a
+   * pattern must take linear time: `[ \t]*` after `^`, because `\s*` would skip the same line ends at each of them.
+   */
   readonly mentions?: Readonly<Record<string, RegExp>>
   /** A folder whose package.json depends on this package uses the tool. */
   readonly npmPackage?: string
@@ -42,7 +45,7 @@ export const biome = {
 export const ruff = {
   name: 'ruff',
   files: ['ruff.toml', '.ruff.toml'],
-  mentions: { 'pyproject.toml': /^\s*\[tool\.ruff[.\]]/m },
+  mentions: { 'pyproject.toml': /^[ \t]*\[tool\.ruff[.\]]/m },
   takesPath: true,
   ...inPython,
 } as const
@@ -61,7 +64,7 @@ const formatters: readonly WorkspaceTool[] = [
   {
     name: 'black',
     files: [],
-    mentions: { 'pyproject.toml': /^\s*\[tool\.black\]/m },
+    mentions: { 'pyproject.toml': /^[ \t]*\[tool\.black\]/m },
     args: ['--quiet', '-', '--stdin-filename'],
     takesPath: true,
     ...inPython,
@@ -86,7 +89,7 @@ async function rustfmt(folder: Folder, path: string, signal: AbortSignal): Promi
   let edition = '2021'
   for (const outer of foldersOf(path)) {
     const manifest = await readIfThere(folder, inFolder(outer, 'Cargo.toml'), signal)
-    const [, stated] = /^\s*edition\s*=\s*"(\d{4})"/m.exec(manifest ?? '') ?? []
+    const [, stated] = /^[ \t]*edition[ \t]*=[ \t]*"(\d{4})"/m.exec(manifest ?? '') ?? []
     if (stated === undefined) continue
     edition = stated
     break
@@ -138,14 +141,10 @@ async function namedBy(
 
 /** The key `prettier` of package.json has prettier's settings, so it names the tool too. */
 function dependsOn(manifest: string, npmPackage: string): boolean {
-  try {
-    const content: unknown = JSON.parse(manifest)
-    if (!isObject(content)) return false
-    const groups = [content['dependencies'], content['devDependencies']]
-    return (
-      content[npmPackage] !== undefined || groups.some((group) => isObject(group) && Object.hasOwn(group, npmPackage))
-    )
-  } catch {
-    return false
-  }
+  const content = parseObject(manifest)
+  if (content === undefined) return false
+  const groups = [content['dependencies'], content['devDependencies']]
+  return (
+    content[npmPackage] !== undefined || groups.some((group) => isObject(group) && Object.hasOwn(group, npmPackage))
+  )
 }

@@ -14,7 +14,7 @@ const organizers: readonly WorkspaceTool[] = [
   {
     name: 'isort',
     files: ['.isort.cfg'],
-    mentions: { 'pyproject.toml': /^\s*\[tool\.isort\]/m },
+    mentions: { 'pyproject.toml': /^[ \t]*\[tool\.isort\]/m },
     args: ['--quiet', '-', '--filename'],
     takesPath: true,
     ...inPython,
@@ -35,7 +35,7 @@ export async function organizeText(
   context: FilterContext,
 ): Promise<string> {
   const organizer = await findOrganizer(folder, path, context.signal)
-  if (organizer === 'own') return organizeScript(text, path, context.signal)
+  if (organizer === 'own') return organizeScript(folder, path, text, context.signal)
   if (organizer !== undefined) return runFilter(organizer, path, text, context)
   throw failed(
     grammarOf(path) === 'python'
@@ -59,9 +59,10 @@ function grammarOf(path: string): string {
   return languageOf(path)?.grammar ?? ''
 }
 
-async function organizeScript(text: string, path: string, signal: AbortSignal): Promise<string> {
+async function organizeScript(folder: Folder, path: string, text: string, signal: AbortSignal): Promise<string> {
   const mark = text.startsWith('\uFEFF') ? '\uFEFF' : ''
-  const answer = await runInWorker({ do: 'imports', text: text.slice(mark.length), grammar: grammarOf(path) }, signal)
+  const task = { do: 'imports', text: text.slice(mark.length), grammar: grammarOf(path) } as const
+  const answer = await runInWorker(task, { folder, signal })
   if (answer.is === 'text') return mark + answer.text
   throw failed(
     `Imports of ${JSON.stringify(path)} cannot be organised${'detail' in answer ? `: ${answer.detail}` : '.'}`,

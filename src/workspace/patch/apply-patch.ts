@@ -120,13 +120,15 @@ function writesOf(patches: readonly FilePatch[]): readonly string[] {
  */
 export async function undoPatch(deps: PatchDeps, args: UndoPatchArgs, context: PatchContext): Promise<PatchResult> {
   const { folder, journal } = deps
+  await journal.settle(context.signal)
   const entries = await journal.entries()
   const undone = new Set<string>()
   for (const { id, undoes } of entries.toReversed()) if (undoes !== null && !undone.has(id)) undone.add(undoes)
-  const entry =
-    args.id === undefined
-      ? entries.findLast(({ id, undoes }) => undoes === null && !undone.has(id))
-      : entries.find(({ id }) => id === args.id)
+  const newest = entries.findLast(({ id, undoes }) => undoes === null && !undone.has(id))
+  const rolledBack = await journal.rolledBack()
+  if (rolledBack !== undefined && (args.id ?? rolledBack.id) === rolledBack.id)
+    throw alreadyRolledBack(rolledBack, newest)
+  const entry = args.id === undefined ? newest : entries.find(({ id }) => id === args.id)
   if (entry === undefined) {
     const detail =
       args.id === undefined ? 'There is no change to undo.' : `There is no change ${JSON.stringify(args.id)}.`
@@ -150,8 +152,22 @@ export async function undoPatch(deps: PatchDeps, args: UndoPatchArgs, context: P
       })
       diffs.push(await diffOf(found?.bytes ?? null, old, path, context.signal))
     }
-    return finish(deps, changes, diffs.join(''), { ...args, undoes: entry }, context)
+    return finish(
+      deps,
+      changes,
+      diffs.join(''),
+      { ...args, undoes: entry, undoesNewest: args.id === undefined },
+      context,
+    )
   })
+}
+
+/** @param earlier the change that an undo without an id would have chosen otherwise */
+function alreadyRolledBack({ id }: JournalEntry, earlier: JournalEntry | undefined): ToolError {
+  const next = earlier === undefined ? '' : ` To undo the change before it, send its id: ${earlier.id}.`
+  return failed(
+    `The last change, ${id}, was interrupted and is rolled back: its files are as they were before it. Nothing else was undone.${next}`,
+  )
 }
 
 /** Returns a conflict with the first lines that differ from the result of the change. */
@@ -176,7 +192,11 @@ async function finish(
   deps: PatchDeps,
   changes: readonly Change[],
   diff: string,
-  options: { readonly dryRun?: boolean | undefined; readonly undoes: JournalEntry | undefined },
+  options: {
+    readonly dryRun?: boolean | undefined
+    readonly undoes: JournalEntry | undefined
+    readonly undoesNewest?: boolean
+  },
   { authorize, signal }: PatchContext,
 ): Promise<PatchResult> {
   const readOnly = changes.find(({ before }) => before !== null && (before.mode & 0o200) === 0)
@@ -188,7 +208,8 @@ async function finish(
   }))
   if (options.dryRun === true || changes.length === 0) return { ok: true, files, conflicts: [] }
   await authorize({ writes: changes.map(({ path }) => path), diff })
-  const id = await deps.journal.commit(changes, { signal, undoes: options.undoes })
+  const { undoes, undoesNewest } = options
+  const id = await deps.journal.commit(changes, { signal, undoes, undoesNewest })
   return { ok: true, id, files, conflicts: [] }
 }
 

@@ -18,6 +18,11 @@ export interface Formatting {
   readonly maxFileBytes: number
 }
 
+/** After this time for files that could not be formatted, the other files are not formatted. Ms. */
+const maxLostMs = 5000
+
+const tooSlow = 'The attempts to format other files of the patch took too long.'
+
 /**
  * Formats the files whose lines a patch changes, before anything is written. Keeps the patched text of a file that cannot be
  * formatted.
@@ -33,13 +38,27 @@ export async function formatChanges(
   readonly diffs: readonly FileDiff[]
   readonly unformatted: readonly Unformatted[]
 }> {
+  const byPath = new Map(changes.map((change) => [change.path, change]))
   const formatted = new Map<string, Buffer>()
   const unformatted: Unformatted[] = []
+  /** Time for files that could not be formatted. */
+  let lostMs = 0
+  let failures = 0
+  const one: Formatting = {
+    ...formatting,
+    format: async (path, text) => {
+      if (lostMs > maxLostMs) throw new ToolError({ kind: 'failed', detail: tooSlow })
+      return formatting.format(path, text)
+    },
+  }
   const newDiffs: FileDiff[] = []
   for (const diff of diffs) {
-    const { after } = changes.find(({ path }) => path === diff.to) ?? {}
+    const { after } = byPath.get(diff.to) ?? {}
     const hasNewLines = diff.edits.length > 0 && diff.kind !== 'delete'
-    const bytes = hasNewLines && after ? await formatOne(diff.to, after.bytes, formatting, unformatted) : undefined
+    const startedMs = performance.now()
+    const bytes = hasNewLines && after ? await formatOne(diff.to, after.bytes, one, unformatted) : undefined
+    if (unformatted.length > failures) lostMs += performance.now() - startedMs
+    failures = unformatted.length
     if (bytes === undefined) {
       newDiffs.push(diff)
       continue

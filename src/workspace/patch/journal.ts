@@ -34,8 +34,8 @@ const journalEntry = z.object({
 })
 export type JournalEntry = z.infer<typeof journalEntry>
 
-/** The result of rolling back a change that a crash interrupted. */
-interface Recovery {
+/** The result of rolling back a change whose process was killed. */
+export interface Recovery {
   readonly id: string
   /** Files that were restored to their old bytes. */
   readonly restored: readonly string[]
@@ -48,11 +48,16 @@ interface Recovery {
  *
  * The file `ID.bytes` of a change has the old bytes of all files, then the new bytes. The file `ID.pending` describes the change
  * and is renamed to `ID.done` after the last file is written. A process that holds the lock and finds a `.pending` file rolls
- * the change back, because it was never reported as done.
+ * the change back, because it was never reported as done, and renames the file to `ID.rolled-back`. The next complete change
+ * removes that file.
  */
 export interface Journal {
-  /** Rollbacks of interrupted changes that opening the journal has done. */
-  readonly recoveries: readonly Recovery[]
+  /**
+   * Rolls back a change whose process was killed, also if that happened while this journal was open. Waits for a process that
+   * is still writing.
+   * @throws ToolError `cancelled`, `failed`
+   */
+  readonly settle: (signal: AbortSignal) => Promise<void>
   /**
    * Calls `run` when no other call of this process holds one of `paths`.
    * @throws ToolError `cancelled` if the signal aborts meanwhile
@@ -62,16 +67,22 @@ export interface Journal {
    * Writes a change and returns the id of its entry. An abort or failure meanwhile rolls it back.
    * @throws ToolError `conflict` if a file differs from `before`; `cancelled`; the errors of `Folder`
    */
-  readonly commit: (
-    changes: readonly Change[],
-    options: { readonly signal: AbortSignal; readonly undoes?: JournalEntry | undefined },
-  ) => Promise<string>
+  readonly commit: (changes: readonly Change[], options: CommitOptions) => Promise<string>
   /** Returns the complete changes since `sinceMs`, oldest first. */
   readonly entries: (sinceMs?: number) => Promise<readonly JournalEntry[]>
+  /** Returns the newest change if it was interrupted and is rolled back. */
+  readonly rolledBack: () => Promise<JournalEntry | undefined>
   /** Returns the old bytes of an entry's files. @throws ToolError `failed` if they are missing or damaged */
   readonly oldBytes: (entry: JournalEntry) => Promise<readonly (Buffer | null)[]>
   /** Returns the new bytes of an entry's files, to show in a conflict. Undefined if they are missing or damaged. */
   readonly newBytes: (entry: JournalEntry) => Promise<readonly (Buffer | undefined)[]>
+}
+
+interface CommitOptions {
+  readonly signal: AbortSignal
+  readonly undoes?: JournalEntry | undefined
+  /** Fails if a newer change was interrupted: the caller chose `undoes` because it was the newest change. */
+  readonly undoesNewest?: boolean | undefined
 }
 
 export interface JournalDeps {
@@ -80,6 +91,8 @@ export interface JournalDeps {
   readonly dir: string
   /** Ms since epoch. */
   readonly now: () => number
+  /** The journal calls it after each rollback of a change whose process was killed. */
+  readonly onRecovery?: ((recovery: Recovery) => void) | undefined
 }
 
 /** The journal removes the oldest entries beyond these limits. The newest entry always stays. */
@@ -91,14 +104,26 @@ export interface JournalLimits {
 
 const DEFAULT_LIMITS: JournalLimits = { maxEntries: 200, maxBytes: 256 * 1024 * 1024 }
 
-/** Opens the journal of a workspace and rolls back changes that a crash interrupted. */
+/** Whether a change is being written, or was when its process was killed. Creates nothing. @param dir as in JournalDeps */
+export async function hasPendingChange(dir: string): Promise<boolean> {
+  return (await nodeFs.readdir(dir).catch(() => [])).some(isPending)
+}
+
+/**
+ * Opens the journal of a workspace and rolls back a change whose process was killed.
+ * @throws ToolError `failed`, also if the folder cannot be written
+ */
 export async function openJournal(
-  { folder, dir, now }: JournalDeps,
+  { folder, dir, now, onRecovery }: JournalDeps,
   limits: JournalLimits = DEFAULT_LIMITS,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Journal> {
-  await nodeFs.mkdir(dir, { recursive: true, mode: 0o700 })
-  await nodeFs.chmod(dir, 0o700)
+  try {
+    await nodeFs.mkdir(dir, { recursive: true, mode: 0o700 })
+    await nodeFs.chmod(dir, 0o700)
+  } catch (error) {
+    throw unwritable(dir, error)
+  }
   const queue = createQueue()
   const fileOf = (name: string): string => join(dir, name)
 
@@ -106,12 +131,12 @@ export async function openJournal(
   const locked = async <T>(stop: AbortSignal, run: (lock: FileLock) => Promise<T>): Promise<T> =>
     queue([''], stop, async () => {
       const lock = await acquireLock(nodeFs, fileOf('lock'), LOCK_TIMES, stop).catch((error: unknown) => {
-        throw stop.aborted ? cancelled() : asToolError(error)
+        throw stop.aborted ? cancelled() : asToolError(dir, error)
       })
       try {
         return await run(lock)
       } catch (error) {
-        throw asToolError(error)
+        throw asToolError(dir, error)
       } finally {
         await lock.release()
       }
@@ -176,29 +201,48 @@ export async function openJournal(
   }
 
   const discard = async (id: string): Promise<void> => {
-    for (const suffix of ['pending', 'done', 'bytes']) await nodeFs.rm(fileOf(`${id}.${suffix}`), { force: true })
+    for (const suffix of ['pending', 'done', 'rolled-back', 'bytes'])
+      await nodeFs.rm(fileOf(`${id}.${suffix}`), { force: true })
   }
 
-  /** The caller must hold the lock, so no process is still writing a pending change. */
-  const recover = async (): Promise<Recovery[]> => {
+  /** Returns the ids of changes that have ended in one of these ways, oldest first. */
+  const endedIds = async (...endings: readonly ('done' | 'rolled-back')[]): Promise<readonly string[]> => {
     const names = await nodeFs.readdir(dir)
-    const recoveries: Recovery[] = []
-    for (const name of names.filter((each) => each.endsWith('.pending'))) {
+    return names
+      .filter((name) => endings.some((ending) => name.endsWith(`.${ending}`)))
+      .map(idOf)
+      .toSorted()
+  }
+
+  /**
+   * Returns the ids of the changes that it has rolled back. The caller must hold the lock, so no process is still writing a
+   * pending change.
+   */
+  const recover = async (): Promise<readonly string[]> => {
+    const names = await nodeFs.readdir(dir)
+    const ids: string[] = []
+    for (const name of names.filter(isPending)) {
       const entry = await readEntry(name)
-      recoveries.push(await rollBack(entry, await oldBytes(entry)))
-      await discard(entry.id)
+      const recovery = await rollBack(entry, await oldBytes(entry))
+      await nodeFs.rename(fileOf(name), fileOf(`${entry.id}.rolled-back`))
+      ids.push(entry.id)
+      onRecovery?.(recovery)
     }
     await sweepStrayFiles(nodeFs, dir, names, now())
     const known = new Set(names.filter((name) => name.endsWith('.done')).map(idOf))
     const strays = names.filter((name) => name.endsWith('.new') || (name.endsWith('.bytes') && !known.has(idOf(name))))
     for (const name of strays) await nodeFs.rm(fileOf(name), { force: true })
-    return recoveries
+    return ids
+  }
+
+  const settle = async (stop: AbortSignal): Promise<void> => {
+    if (await hasPendingChange(dir)) await locked(stop, recover)
   }
 
   const prune = async (): Promise<void> => {
-    const ids = (await nodeFs.readdir(dir)).filter((name) => name.endsWith('.done')).map(idOf)
+    for (const id of await endedIds('rolled-back')) await discard(id)
     let bytes = 0
-    for (const [age, id] of ids.toSorted().toReversed().entries()) {
+    for (const [age, id] of (await endedIds('done')).toReversed().entries()) {
       bytes += (await nodeFs.stat(fileOf(`${id}.bytes`)).catch(() => undefined))?.size ?? 0
       if (age > 0 && (age >= limits.maxEntries || bytes > limits.maxBytes)) await discard(id)
     }
@@ -209,8 +253,7 @@ export async function openJournal(
     undoes: string | null,
     madeFolders: readonly string[],
   ): Promise<JournalEntry> => {
-    const ids = (await nodeFs.readdir(dir)).filter((name) => name.endsWith('.done')).map(idOf)
-    const last = Number(ids.toSorted().at(-1)?.split('-')[0] ?? 0)
+    const last = Number((await endedIds('done', 'rolled-back')).at(-1)?.split('-')[0] ?? 0)
     const id = `${String(last + 1).padStart(8, '0')}-${randomBytes(4).toString('hex')}`
     const entry: JournalEntry = {
       id,
@@ -237,7 +280,10 @@ export async function openJournal(
 
   const commit: Journal['commit'] = (changes, options) =>
     locked(options.signal, async (lock) => {
-      await recover()
+      const [recovered] = await recover()
+      if (recovered !== undefined && options.undoesNewest === true) {
+        throw failed(`A newer change, ${recovered}, was interrupted. It is rolled back now. Nothing else was undone.`)
+      }
       for (const { path, before } of changes) await checkUnchanged(folder, path, before)
       if (options.signal.aborted) throw cancelled()
       const made = new Set<string>()
@@ -272,29 +318,31 @@ export async function openJournal(
       left = (await rollBack(entry, oldOnes)).left
       await discard(entry.id)
     } catch (error) {
-      const detail = `${messageOf(cause)} The files that were changed could not be restored (${messageOf(error)}). The next patch tries again.`
+      const detail = `${asToolError(dir, cause).message} The files that were changed could not be restored (${asToolError(dir, error).message}). The next patch tries again.`
       throw failed(detail, cause)
     }
     // For a conflict, `cause` names the file that was changed by somebody else already.
     if (left.length > 0 && !isConflict(cause)) {
-      throw failed(`${messageOf(cause)} ${left.join(', ')} changed in the meantime and was not restored.`, cause)
+      throw failed(
+        `${asToolError(dir, cause).message} ${left.join(', ')} changed in the meantime and was not restored.`,
+        cause,
+      )
     }
-    throw asToolError(cause)
+    throw asToolError(dir, cause)
   }
 
-  const recoveries = await locked(signal, recover)
+  await locked(signal, recover)
   const pathQueue = createQueue()
   return {
-    recoveries,
+    settle,
     withPaths: pathQueue,
     commit,
     oldBytes,
     newBytes,
     entries: async (sinceMs = 0) => {
-      const names = (await nodeFs.readdir(dir)).filter((name) => name.endsWith('.done')).toSorted()
       const entries: JournalEntry[] = []
-      for (const name of names) {
-        const entry = await readEntry(name).catch((error: unknown) => {
+      for (const id of await endedIds('done')) {
+        const entry = await readEntry(`${id}.done`).catch((error: unknown) => {
           // Another process has removed the entry as too old.
           if (error instanceof ToolError && errnoOf(error.cause) === 'ENOENT') return undefined
           throw error
@@ -302,6 +350,11 @@ export async function openJournal(
         if (entry !== undefined && entry.atMs >= sinceMs) entries.push(entry)
       }
       return entries
+    },
+    async rolledBack() {
+      const newest = (await endedIds('done', 'rolled-back')).at(-1)
+      const isRolledBack = newest !== undefined && (await endedIds('rolled-back')).includes(newest)
+      return isRolledBack ? await readEntry(`${newest}.rolled-back`) : undefined
     },
   }
 }
@@ -429,6 +482,10 @@ async function syncFolder(dir: string): Promise<void> {
   }
 }
 
+function isPending(name: string): boolean {
+  return name.endsWith('.pending')
+}
+
 function idOf(name: string): string {
   return name.slice(0, name.lastIndexOf('.'))
 }
@@ -445,13 +502,15 @@ function failed(detail: string, cause?: unknown): ToolError {
   return new ToolError({ kind: 'failed', detail }, { cause })
 }
 
-/** Errors of the journal's own files contain a path and a code, but no file contents. */
-function asToolError(error: unknown): ToolError {
+/** @param dir the folder of the journal */
+function asToolError(dir: string, error: unknown): ToolError {
   if (error instanceof ToolError) return error
   if (error instanceof RecordStoreError) return failed(`${error.message}.`, error)
-  return failed(`The journal of changes cannot be written (${errnoOf(error) || 'unexpected error'}).`, error)
+  return unwritable(dir, error)
 }
 
-function messageOf(error: unknown): string {
-  return asToolError(error).message
+/** Errors of the journal's own files contain a path and a code, but no file contents. */
+function unwritable(dir: string, error: unknown): ToolError {
+  const code = errnoOf(error) || 'unexpected error'
+  return failed(`Changes cannot be stored for undo, because copilot-proxy cannot write to ${dir} (${code}).`, error)
 }

@@ -14,6 +14,8 @@ const MAX_PATCH_BYTES = 10 * 1024 * 1024
 const LARGE_BYTES = 256 * 1024
 const MAX_PATCH_LINES = 500_000
 const MAX_HUNKS = 50_000
+/** A patch opens each of its files several times. */
+const MAX_FILES = 5000
 
 /** A line with its terminator, one character per byte, so that files that are not UTF-8 keep their bytes. */
 export type Line = string
@@ -81,6 +83,7 @@ export async function parsePatch(unifiedDiff: string, pace: Pace): Promise<reado
     if (startsWith(reader, '@@')) hunks += 1
     if (hunks > MAX_HUNKS) throw tooLarge(`has more than ${MAX_HUNKS} hunks`)
     await readLine(reader, sections)
+    if (sections.length > MAX_FILES) throw tooLarge(`has more than ${MAX_FILES} files`)
   }
   if (sections.length === 0) {
     throw invalid('The patch names no file. Start each file with "--- a/FILE" and "+++ b/FILE".')

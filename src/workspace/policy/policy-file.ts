@@ -1,41 +1,25 @@
-import { z } from 'zod'
-import { settingFaults } from '../../config/problem.ts'
-import { readYaml } from '../../config/yaml-document.ts'
 import { splitCommand } from '../command-line.ts'
 import type { Folder } from '../folder.ts'
-import { parseGlob } from '../glob.ts'
+import { parseGlob, type MatchBudget } from '../glob.ts'
 import { foldCase } from '../paths.ts'
+import { runInWorker } from '../run-code-task.ts'
 import { ToolError } from '../tool-error.ts'
+import { readPolicyText, type Entry, type PolicyLists, type PolicyText } from './policy-text.ts'
 
 export const policyName = '.agent-policy.yaml'
 
-/** Maximum number of entries, which limits the time of a decision. */
-const maxEntries = 1000
+/** Even a malicious text of this length takes less than half a second. Characters. */
+const maxTextHere = 4096
 
-const entries = z
-  .array(z.string('a text').min(1, 'a text that is not empty'), 'a list of texts')
-  .max(maxEntries, `at most ${maxEntries} entries`)
-  .nullish()
+/** The worker ends itself before, unless the machine is very busy. Ms. */
+const readMs = 30_000
 
-/** `.agent-policy.yaml`. A section or list may have no value, because all its entries may be comments. */
-const policySchema = z.strictObject(
-  {
-    writes: z.strictObject({ allow: entries, deny: entries }, 'a table with allow and deny').nullish(),
-    shell: z.strictObject({ allow: entries }, 'a table with allow').nullish(),
-  },
-  'a table with writes and shell',
-)
-
-/** The text of a list entry. */
-interface Entry {
-  readonly text: string
-  /** Counted from 1. */
-  readonly line: number
-}
-
-interface WriteRule extends Entry {
-  /** @param path relative to the folder of the policy file */
-  readonly matches: (path: string) => boolean
+interface PathRule extends Entry {
+  /**
+   * @param path relative to the folder of the policy file
+   * @throws ToolError if the budget is used up
+   */
+  readonly matches: (path: string, budget: MatchBudget) => boolean
 }
 
 interface CommandRule extends Entry {
@@ -43,9 +27,15 @@ interface CommandRule extends Entry {
 }
 
 export interface PolicyRules {
+  /**
+   * Exact paths of files that look like secrets. Undefined if the list is absent. Then the policy of an inner folder does not
+   * narrow reads.
+   */
+  readonly allowedSecrets: readonly Entry[] | undefined
+  readonly deniedReads: readonly PathRule[]
   /** Undefined if the list is absent. Then the policy of an inner folder does not narrow writes. */
-  readonly allowedWrites: readonly WriteRule[] | undefined
-  readonly deniedWrites: readonly WriteRule[]
+  readonly allowedWrites: readonly PathRule[] | undefined
+  readonly deniedWrites: readonly PathRule[]
   readonly allowedCommands: readonly CommandRule[] | undefined
 }
 
@@ -54,45 +44,42 @@ export type PolicyRead =
   /** `detail` is a clause or sentence without a full stop. Lines and columns are counted from 1. */
   | { readonly ok: false; readonly line: number; readonly detail: string }
 
-/** Reads the text of a policy file. */
-export function parsePolicy(text: string, folder: Folder): PolicyRead {
-  const read = readYaml(text)
-  if (!read.ok) {
-    const { position, key, detail } = read.fault
-    return { ok: false, line: position.line, detail: key === '' ? detail : `${key}: ${detail}` }
-  }
-  const { value, locate } = read.value
-  const tree = value ?? {}
-  const parsed = policySchema.safeParse(tree, { jitless: true })
-  if (!parsed.success) {
-    const [first] = settingFaults(parsed.error.issues, tree, policySchema, [])
-    const { path = [], part = 'value', detail = 'is invalid' } = first ?? {}
-    return {
-      ok: false,
-      line: locate(path, part).line,
-      detail: path.length === 0 ? detail : `${path.join('.')}: ${detail}`,
-    }
-  }
+/**
+ * Reads the text of a policy file. The file may be malicious, so a worker process reads the YAML of a long one.
+ * @throws ToolError of `runInWorker`
+ */
+export async function parsePolicy(text: string, folder: Folder): Promise<PolicyRead> {
+  const read = text.length <= maxTextHere ? readPolicyText(text) : await readInWorker(text, folder)
+  return read.ok ? compile(read.lists, folder) : read
+}
 
-  const { writes, shell } = parsed.data
-  const lineOf = (path: readonly PropertyKey[]): number => locate(path, 'value').line
+async function readInWorker(text: string, folder: Folder): Promise<PolicyText> {
+  const answer = await runInWorker({ do: 'policy', text }, { folder, signal: AbortSignal.timeout(readMs) })
+  return answer.is === 'policy' ? answer.read : { ok: false, line: 1, detail: 'the file cannot be read' }
+}
+
+function compile(lists: PolicyLists, folder: Folder): PolicyRead {
+  const { allowedSecrets, deniedReads, allowedWrites, deniedWrites, allowedCommands } = lists
   try {
     return {
       ok: true,
       rules: {
-        allowedWrites: toRules(writes?.allow, ['writes', 'allow'], lineOf, (entry) => ({
-          ...entry,
-          matches: parseGlob(entry.text.normalize('NFC'), folder).matches,
-        })),
-        deniedWrites:
-          toRules(writes?.deny, ['writes', 'deny'], lineOf, (entry) => ({
+        allowedSecrets: allowedSecrets?.map(rule('reads.allow', (entry) => exactPath(entry, folder))),
+        deniedReads: (deniedReads ?? []).map(
+          rule('reads.deny', (entry) => ({ ...entry, matches: denyMatcher(entry.text, folder) })),
+        ),
+        allowedWrites: allowedWrites?.map(
+          rule('writes.allow', (entry) => ({
             ...entry,
-            matches: denyMatcher(entry.text, folder),
-          })) ?? [],
-        allowedCommands: toRules(shell?.allow, ['shell', 'allow'], lineOf, (entry) => ({
-          ...entry,
-          argv: splitCommand(entry.text),
-        })),
+            matches: parseGlob(entry.text.normalize('NFC'), folder).matches,
+          })),
+        ),
+        deniedWrites: (deniedWrites ?? []).map(
+          rule('writes.deny', (entry) => ({ ...entry, matches: denyMatcher(entry.text, folder) })),
+        ),
+        allowedCommands: allowedCommands?.map(
+          rule('shell.allow', (entry) => ({ ...entry, argv: splitCommand(entry.text) })),
+        ),
       },
     }
   } catch (error) {
@@ -110,31 +97,32 @@ class InvalidEntry extends Error {
   }
 }
 
-/** A list without a value allows nothing, like an empty one. */
-function toRules<Rule>(
-  texts: readonly string[] | null | undefined,
-  path: readonly PropertyKey[],
-  lineOf: (path: readonly PropertyKey[]) => number,
-  compile: (entry: Entry) => Rule,
-): readonly Rule[] | undefined {
-  if (texts === undefined) return undefined
-  return (texts ?? []).map((text, index) => {
-    const line = lineOf([...path, index])
+/** Returns a function that compiles an entry. @throws InvalidEntry */
+function rule<Rule>(list: string, compileEntry: (entry: Entry) => Rule): (entry: Entry) => Rule {
+  return (entry) => {
     try {
-      return compile({ text, line })
+      return compileEntry(entry)
     } catch (error) {
       if (!(error instanceof ToolError)) throw error
       const reason = error.failure.kind === 'invalid_arguments' ? error.failure.detail : error.message
-      throw new InvalidEntry(line, `${path.join('.')}: ${JSON.stringify(text)} is not allowed here. ${reason}`)
+      throw new InvalidEntry(entry.line, `${list}: ${JSON.stringify(entry.text)} is not allowed here. ${reason}`)
     }
-  })
+  }
+}
+
+/** All files may be read but secrets, and a pattern would name secrets that nobody thought of. @throws ToolError */
+function exactPath(entry: Entry, folder: Folder): Entry {
+  folder.relativePath(entry.text)
+  if (!/[*?]/.test(entry.text)) return entry
+  const detail = 'Only the exact path of a file is allowed here, without * and ?.'
+  throw new ToolError({ kind: 'invalid_arguments', path: 'reads.allow', detail })
 }
 
 /**
  * Also denies everything below a matching folder, and the name in other cases, because a file system may ignore case. Denying
  * too much is safe.
  */
-function denyMatcher(text: string, folder: Folder): (path: string) => boolean {
+function denyMatcher(text: string, folder: Folder): PathRule['matches'] {
   // `dist/` means the same as `dist`: a folder of that name anywhere, like in `.gitignore`.
   const glob = text.normalize('NFC').replace(/(?<=[^/])\/+$/, '')
   const inFolder = glob.includes('/') ? `${glob}/**` : `**/${glob}/**`
@@ -142,8 +130,8 @@ function denyMatcher(text: string, folder: Folder): (path: string) => boolean {
   const below = glob.includes('{') ? [inFolder, `**/${glob}/**`] : [inFolder]
   const written = [glob, ...below]
   const globs = [...new Set([...written, ...written.map(foldCase)])].map((each) => parseGlob(each, folder))
-  return (path) => {
+  return (path, budget) => {
     const folded = foldCase(path)
-    return globs.some((each) => each.matches(path) || each.matches(folded))
+    return globs.some((each) => each.matches(path, budget) || each.matches(folded, budget))
   }
 }

@@ -4,8 +4,25 @@ export interface Decision {
   readonly reason: string
 }
 
+/** A decision about reading a file. `isSecret`: it is refused only because it looks like a secret, so a person may allow it. */
+export interface ReadDecision extends Decision {
+  readonly isSecret: boolean
+}
+
+/** The rules of reading for one call, which reads each policy file once and does not see later changes. */
+interface ReadRules {
+  /** @param path relative to the root, without links */
+  readonly decide: (path: string) => Promise<ReadDecision>
+  /** Returns whether a `reads.deny` denies a path in the folder ('' for the root), which may be a secret or not. */
+  readonly deniedIn: (folder: string) => Promise<(path: string) => boolean>
+  /** Whether `reads.deny` of the root's policy denies the path. */
+  readonly isDeniedByRoot: (path: string) => boolean
+}
+
 /** The current rules of a workspace: built-in denials, `.agent-policy.yaml` of the root, and those of inner folders. */
 export interface Policy {
+  /** Returns the rules of reading. Without a policy file, everything but secrets may be read. */
+  readonly readRules: () => Promise<ReadRules>
   /** @param path relative to the root, with `/` */
   readonly mayWrite: (path: string) => Promise<Decision>
   /**
@@ -21,8 +38,20 @@ export interface Policy {
 export interface PolicyDescription {
   /** The policy files in force, relative to the root. Omits those in folders that ignore files exclude. */
   readonly files: readonly string[]
-  /** The rules of the root's policy. `deny` includes the built-in denials. */
-  readonly writes: { readonly allow: readonly string[]; readonly deny: readonly string[] }
+  /**
+   * The rules of the root's policy. `secrets` and `protected` are patterns of files that it must name exactly: `**` or another
+   * pattern does not allow them.
+   */
+  readonly reads: {
+    readonly allow: readonly string[]
+    readonly deny: readonly string[]
+    readonly secrets: readonly string[]
+  }
+  readonly writes: {
+    readonly allow: readonly string[]
+    readonly deny: readonly string[]
+    readonly protected: readonly string[]
+  }
   readonly shell: { readonly allow: readonly (readonly string[])[] }
   readonly problem: string | undefined
 }

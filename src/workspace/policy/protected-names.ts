@@ -1,43 +1,318 @@
 import { foldCase } from '../paths.ts'
 
-/** Names of folders that are protected with their content, and of files. Compared after `foldCase`. */
-const folders = ['.git', 'node_modules']
-
-const files = [
-  '.agent-policy.yaml',
-  '.env*',
-  '*.pem',
-  '*.key',
-  '*.p12',
-  '*.pfx',
-  '*.ppk',
-  '*.jks',
-  '*.keystore',
-  '*.kdbx',
-  'id_rsa*',
-  'id_dsa*',
-  'id_ecdsa*',
-  'id_ed25519*',
-  '.npmrc',
-  '.netrc',
-  '_netrc',
-  '.pypirc',
-  '.git-credentials',
-]
-
-/** Globs, for descriptions, of files that are denied unless a policy names exactly that file. */
-export const protectedGlobs: readonly string[] = [...folders.map((name) => `**/${name}/**`), ...files]
-
-/** Returns the name or pattern that protects a path, such as `.env*`. */
-export function protectionOf(path: string): string | undefined {
-  const names = path.split('/').map(foldCase)
-  const folder = folders.find((name) => names.includes(name))
-  // Also protect a folder named `.env` or `x.pem`, because a path does not show whether it names a file.
-  return folder ?? files.find((pattern) => names.some((name) => matchesName(pattern, name)))
+/**
+ * Files that a policy must name exactly. A pattern matches a name, or names that follow each other, anywhere in a path; one `*`
+ * stands for any characters of a name. A pattern also protects everything below a folder that it matches, because a path does
+ * not show whether it names a file. Compared after `foldCase`.
+ */
+interface ProtectedFiles {
+  /** `secret`: also not read. `obeyed`: other programs execute or obey the file. `state`: of version control or this program. */
+  readonly kind: 'state' | 'secret' | 'obeyed'
+  readonly reason: string
+  /** Documentation of the program that uses the files, where the names do not speak for themselves. */
+  readonly source?: string
+  readonly patterns: readonly string[]
 }
 
-function matchesName(pattern: string, name: string): boolean {
-  if (pattern.startsWith('*')) return name.endsWith(pattern.slice(1))
-  if (pattern.endsWith('*')) return name.startsWith(pattern.slice(0, -1))
-  return name === pattern
+const protectedFiles: readonly ProtectedFiles[] = [
+  { kind: 'state', reason: 'git runs its hooks and obeys its config', patterns: ['.git', '.gitmodules'] },
+  { kind: 'state', reason: 'other version control runs hooks too', patterns: ['.hg', '.svn', '.jj'] },
+  { kind: 'state', reason: 'it holds the rules for tools', patterns: ['.agent-policy.yaml'] },
+  { kind: 'state', reason: 'commands run the packages in it', patterns: ['node_modules', '.venv'] },
+
+  { kind: 'secret', reason: 'settings with passwords and tokens', patterns: ['.env*', '*.env'] },
+  {
+    kind: 'secret',
+    reason: 'private keys and stores of keys',
+    patterns: ['*.pem', '*.key', '*.p8', '*.p12', '*.pfx', '*.ppk', '*.jks', '*.keystore', '*.kdbx', '*.keytab'],
+  },
+  {
+    kind: 'secret',
+    reason: 'private keys of ssh',
+    source: 'https://man.openbsd.org/ssh-keygen#FILES',
+    patterns: ['id_rsa*', 'id_dsa*', 'id_ecdsa*', 'id_ed25519*'],
+  },
+  { kind: 'secret', reason: 'private keys of GnuPG, and passwords', patterns: ['.gnupg', '.password-store'] },
+  {
+    kind: 'secret',
+    reason: 'passwords and tokens of package registries',
+    patterns: [
+      '.npmrc',
+      '.pypirc',
+      '.cargo/credentials*',
+      '.gem/credentials',
+      '.composer/auth.json',
+      '.m2/settings*.xml',
+      '.nuget/NuGet.Config',
+    ],
+  },
+  {
+    kind: 'secret',
+    reason: 'passwords for hosts',
+    patterns: ['.netrc', '_netrc', '.git-credentials', '.config/git/credentials', '.htpasswd', '.pgpass', '.my.cnf'],
+  },
+  {
+    kind: 'secret',
+    reason: 'credentials of AWS',
+    source: 'https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-files.html',
+    patterns: ['.aws/credentials', '.aws/sso', '.aws/cli', '.s3cfg', '.boto'],
+  },
+  {
+    kind: 'secret',
+    reason: 'credentials of Google Cloud',
+    source: 'https://cloud.google.com/docs/authentication/application-default-credentials',
+    patterns: [
+      'gcloud/credentials.db',
+      'gcloud/access_tokens.db',
+      'gcloud/legacy_credentials',
+      'application_default_credentials.json',
+      'client_secret*.json',
+      'service-account*.json',
+      'serviceAccount*.json',
+    ],
+  },
+  { kind: 'secret', reason: 'credentials of Azure', patterns: ['.azure'] },
+  {
+    kind: 'secret',
+    reason: 'credentials of container registries and clusters',
+    source: 'https://docs.docker.com/reference/cli/docker/login/',
+    patterns: ['.docker/config.json', '.dockercfg', 'containers/auth.json', '.kube', 'kubeconfig*', '*.kubeconfig'],
+  },
+  {
+    kind: 'secret',
+    reason: 'credentials of deployment tools; the state of Terraform has passwords in plain text',
+    patterns: ['.terraformrc', 'credentials.tfrc.json', '*.tfstate', '*.tfstate.backup', '.vault-token', 'rclone.conf'],
+  },
+  {
+    kind: 'secret',
+    reason: 'logins of GitHub and of coding agents',
+    patterns: [
+      'gh/hosts.yml',
+      'hub/config',
+      'github-copilot/apps.json',
+      'github-copilot/hosts.json',
+      '.codex/auth.json',
+      'opencode/auth.json',
+      '.claude/.credentials.json',
+      '.claude.json',
+      '.gemini/oauth_creds.json',
+    ],
+  },
+  { kind: 'secret', reason: 'commands with passwords in them', patterns: ['.*_history'] },
+
+  {
+    kind: 'obeyed',
+    reason: 'coding agents run its hooks and servers, and take its permissions',
+    source: 'https://docs.claude.com/en/docs/claude-code/settings',
+    patterns: [
+      '.claude',
+      '.mcp.json',
+      '.codex',
+      '.cursor',
+      '.gemini',
+      '.qwen',
+      '.opencode',
+      'opencode.json',
+      'opencode.jsonc',
+      '.windsurf',
+      '.kiro',
+      '.amazonq',
+      '.continue',
+      '.roo',
+      '.aider.conf.yml',
+    ],
+  },
+  {
+    kind: 'obeyed',
+    reason: 'editors run its tasks and programs',
+    source: 'https://code.visualstudio.com/docs/editing/workspaces/workspace-trust',
+    patterns: [
+      '.vscode/tasks.json',
+      '.vscode/settings.json',
+      '.vscode/launch.json',
+      '.vscode/mcp.json',
+      '.vscode/extensions.json',
+      '*.code-workspace',
+      '.idea',
+      '*.run.xml',
+      '.fleet',
+      '.zed',
+      '.vs/launch.vs.json',
+      '.vs/tasks.vs.json',
+      '.dir-locals.el',
+      '.vimrc',
+      '.nvimrc',
+      '.nvim.lua',
+      '.exrc',
+      '.emacs',
+      '.emacs.d',
+      '.config/nvim',
+    ],
+  },
+  {
+    kind: 'obeyed',
+    reason: 'commits and pushes run it',
+    source: 'https://git-scm.com/docs/githooks',
+    patterns: [
+      '.husky',
+      '.githooks',
+      'lefthook.yml',
+      'lefthook.yaml',
+      '.lefthook.yml',
+      '.lefthook',
+      '.pre-commit-config.yaml',
+      '.pre-commit-hooks.yaml',
+      '.lintstagedrc*',
+      '.gitconfig',
+      '.config/git',
+    ],
+  },
+  {
+    kind: 'obeyed',
+    reason: 'a build service runs it, with the secrets of the repository',
+    source: 'https://docs.github.com/en/actions/reference/security/secure-use',
+    patterns: [
+      '.github/workflows',
+      '.github/actions',
+      '.gitea/workflows',
+      '.forgejo/workflows',
+      '.gitlab-ci.yml',
+      '.circleci',
+      '.travis.yml',
+      '.drone.yml',
+      '.woodpecker*',
+      '.buildkite',
+      'azure-pipelines.yml',
+      'bitbucket-pipelines.yml',
+      'Jenkinsfile',
+    ],
+  },
+  {
+    kind: 'obeyed',
+    reason: 'entering the folder or opening it in a container runs it',
+    source: 'https://direnv.net/',
+    patterns: ['.envrc', '.direnv', '.mise.toml', '.config/mise', '.devcontainer', '.devcontainer.json', '.gitpod.yml'],
+  },
+  {
+    kind: 'obeyed',
+    reason: 'package managers run programs that it names',
+    source: 'https://yarnpkg.com/configuration/yarnrc#yarnPath',
+    patterns: ['.npmrc', '.yarnrc*', '.yarn', '.pnpmfile.cjs', '.cargo/config*', '.pip', 'pip.conf'],
+  },
+  {
+    kind: 'obeyed',
+    reason: 'shells and logins run it',
+    source: 'https://www.gnu.org/software/bash/manual/html_node/Bash-Startup-Files.html',
+    patterns: [
+      '.bashrc',
+      '.bash_profile',
+      '.bash_login',
+      '.bash_logout',
+      '.bash_aliases',
+      '.profile',
+      '.zshrc',
+      '.zshenv',
+      '.zprofile',
+      '.zlogin',
+      '.zlogout',
+      '.kshrc',
+      '.cshrc',
+      '.tcshrc',
+      '.config/fish',
+      '.inputrc',
+      '.xinitrc',
+      '.xprofile',
+      '.xsession*',
+      '.pam_environment',
+      '.config/environment.d',
+      '.config/systemd',
+      '.config/autostart',
+      'LaunchAgents',
+      '.local/bin',
+      '.ssh',
+    ],
+  },
+  {
+    kind: 'obeyed',
+    reason: 'interpreters, debuggers, terminals and tools run it, or programs that it names',
+    patterns: [
+      '.Rprofile',
+      '.irbrc',
+      '.pryrc',
+      '.pythonrc*',
+      '.gdbinit',
+      '.lldbinit',
+      '.tmux.conf',
+      '.screenrc',
+      '.aws/config',
+    ],
+  },
+]
+
+/** Names like those of secrets, of files that everybody may read: examples, and public keys. Compared after `foldCase`. */
+const publicNames: readonly RegExp[] = [
+  /^\.env(?:[._-].*)?[._-](?:example|sample|template|dist|defaults)$/,
+  /^(?:.*[._-])?(?:example|sample|template)\.env$/,
+  /\.pub$/,
+]
+
+interface Row {
+  readonly kind: ProtectedFiles['kind']
+  readonly pattern: string
+  readonly reason: string
+  /** Whether each name in order matches. */
+  readonly names: readonly ((name: string) => boolean)[]
+}
+
+const rows: readonly Row[] = protectedFiles.flatMap(({ kind, reason, patterns }) =>
+  patterns.map((pattern) => ({ kind, pattern, reason, names: foldCase(pattern).split('/').map(matcherOf) })),
+)
+
+const secretRows = rows.filter(({ kind }) => kind === 'secret')
+const findProtection = createFinder(rows)
+const findSecret = createFinder(secretRows)
+
+/** The patterns, for descriptions. */
+export const protectedPatterns: readonly string[] = [...new Set(rows.map(({ pattern }) => pattern))]
+export const secretPatterns: readonly string[] = secretRows.map(({ pattern }) => pattern)
+
+export type Protection = Pick<Row, 'pattern' | 'reason'>
+
+/** Returns what protects a path from being written, such as `.env*`. */
+export function protectionOf(path: string): Protection | undefined {
+  return findProtection(namesOf(path))
+}
+
+/** Returns what makes a path look like a secret, such as `.env*`. */
+export function secretOf(path: string): Protection | undefined {
+  const names = namesOf(path)
+  return publicNames.some((shape) => shape.test(names.at(-1) ?? '')) ? undefined : findSecret(names)
+}
+
+function namesOf(path: string): readonly string[] {
+  return path.split('/').map(foldCase)
+}
+
+/** Finds the rows that begin with an exact name by that name, because most rows do. */
+function createFinder(among: readonly Row[]): (names: readonly string[]) => Row | undefined {
+  const firstName = ({ pattern }: Row): string => foldCase(pattern).split('/', 1)[0] ?? ''
+  const exact = Map.groupBy(
+    among.filter((row) => !firstName(row).includes('*')),
+    firstName,
+  )
+  const others = among.filter((row) => firstName(row).includes('*'))
+  return (names) => {
+    for (const [at, name] of names.entries()) {
+      const isFound = (row: Row): boolean => row.names.every((matches, index) => matches(names[at + index] ?? ''))
+      const found = exact.get(name)?.find(isFound) ?? others.find(isFound)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+}
+
+function matcherOf(pattern: string): (name: string) => boolean {
+  const [start = '', end] = pattern.split('*')
+  if (end === undefined) return (name) => name === start
+  return (name) => name.length >= start.length + end.length && name.startsWith(start) && name.endsWith(end)
 }

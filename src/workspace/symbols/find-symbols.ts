@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { cpuUsage } from 'node:process'
 import type { Language as TreeSitterLanguage, Node, QueryCapture } from '@vscode/tree-sitter-wasm'
+import { processorTime, reportMs } from '../code-time.ts'
 import { symbolKinds, type Language, type SymbolKind } from './languages.ts'
 
 /** Lines and columns are 1-based; columns count UTF-16 code units. */
@@ -31,9 +32,9 @@ export interface SymbolList {
 /** Maximum length of a name, which may be an expression such as a computed property. Characters. */
 const maxName = 200
 
-/** Limits the processor time for malicious texts. 4 MB of classes take 3 s. Elapsed time would depend on other processes. Ms. */
+/** Processor time after which a text is not parsed further. Ms. */
 function timeLimit(text: string): number {
-  return 3000 + text.length / 600
+  return processorTime(text) - reportMs
 }
 
 /** Limits the memory for malicious texts: 100,000 pipes of a shell took 2 GB. */

@@ -27,7 +27,7 @@ export async function listSymbols(
   }
   const { content, truncated } = await readText(folder, { path }, { maxBytes: maxFileBytes, signal })
   const text = content.replace(/^\uFEFF/, '')
-  const answer = await runInWorker({ do: 'symbols', text, language, limit: maxSymbols }, signal)
+  const answer = await runInWorker({ do: 'symbols', text, language, limit: maxSymbols }, { folder, signal })
   if (answer.is !== 'symbols') {
     throw new ToolError({ kind: 'failed', detail: 'detail' in answer ? answer.detail : 'The file has no symbols.' })
   }

@@ -126,11 +126,14 @@ test('read-only workspaces, and a limit of steps', async () => {
 })
 
 test('exits with 2 for wrong usage, with 3 without a login, and with 1 for a folder that is none', async () => {
-  const { user, agent } = await openShop()
+  const { root, user, agent } = await openShop()
   expect(await agent('x', ['--max-steps', '0'])).toMatchObject({ code: 2 })
   expect(await agent(' ')).toMatchObject({ code: 2, stderr: 'The goal is empty. Describe the task for the agent.\n' })
   expect(await user.run('agent')).toMatchObject({ code: 2 })
-  expect(await user.run('agent Do-it')).toMatchObject({ code: 3, stderr: expect.stringContaining('Not logged in.') })
+  expect(await user.run('agent Do-it', { workingDir: () => root })).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('Not logged in.'),
+  })
   expect(await agent('x', ['--workspace', '/no/such/folder'])).toMatchObject({ code: 1 })
 })
 

@@ -87,3 +87,14 @@ test('a level that does not exist and a time that is none are wrong usage', asyn
   })
   expect(await run('logs --since then')).toMatchObject({ code: 2, stderr: expect.stringContaining('--since must be') })
 })
+
+test('log lines in JSON have escapes for characters that steer a terminal', async () => {
+  const user = await createUser()
+  await mkdir(join(user.home, 'state'))
+  const texts = ['a\u009B2J\u202E', 'Port 4141\u009B is in use by \u0085nginx.']
+  await writeFile(join(user.home, 'state', 'daemon.log'), `${line(noon, 'info', texts[0] ?? '')}\n${texts[1]}\n`)
+  const { stdout } = await user.run('logs --json')
+  expect(stdout).not.toMatch(/[\u007F-\u009F\u202E]/)
+  const shown = stdout.trimEnd().split('\n')
+  expect(shown.map((each) => (JSON.parse(each) as { msg: string }).msg)).toEqual(texts)
+})

@@ -81,6 +81,7 @@ describe('in order', () => {
       'models/copilot',
       'models/codex',
       'port',
+      'callers',
       'clients',
       'runtime',
     ])
@@ -140,6 +141,18 @@ describe('in order', () => {
     expect((await ask(user)).of('token', 'codex')).toMatchObject([
       { status: 'failed', fix: expect.stringContaining('codex.api-key') },
     ])
+  })
+
+  test.skipIf(process.platform !== 'linux')('who may call, by the settings (Linux)', async () => {
+    const user = await createUser()
+    const callers = async () => (await ask(user)).of('callers')
+    expect(await callers()).toMatchObject([
+      { status: 'ok', detail: expect.stringContaining('Only programs of your user') },
+    ])
+    user.env['COPILOT_PROXY_SERVER_CHECK_PEER'] = 'false'
+    expect(await callers()).toMatchObject([{ status: 'warning', detail: expect.stringContaining('check-peer') }])
+    user.env['COPILOT_PROXY_SERVER_API_KEYS'] = 'example-key'
+    expect(await callers()).toMatchObject([{ status: 'ok', detail: 'Every caller needs a key' }])
   })
 
   test('changes nothing on the disk', async () => {

@@ -18,6 +18,7 @@ import {
   judgeRuntime,
   judgeClock,
   judgeNetwork,
+  judgeOpenness,
   judgePort,
   judgeTls,
   judgeTrust,
@@ -389,6 +390,21 @@ test.each([
 ])('a free port, with the background daemon at %j', (backgroundUrl, expected) => {
   const free = { code: undefined, holder: { kind: 'unknown' }, version: '1.0.0' } as const
   expect(only(judgePort({ host: '127.0.0.1', port: 4141, ...free, backgroundUrl }))).toBe(expected)
+})
+
+test.each([
+  ['keys', 'ok: Every caller needs a key'],
+  ['own-user', 'ok: Only programs of your user and root can call copilot-proxy without a key'],
+  [
+    'switched-off',
+    /^warning: .*every user of this machine.*server\.check-peer is false \/ .*copilot-proxy key add NAME$/,
+  ],
+  [
+    'not-shown',
+    /^warning: .*every user of this machine.*does not show which user calls \/ .*copilot-proxy key add NAME$/,
+  ],
+] as const)('callers: %s', (openness, expected) => {
+  expect(only(judgeOpenness(openness))).toMatch(expected)
 })
 
 test.each([

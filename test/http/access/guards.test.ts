@@ -109,8 +109,14 @@ describe.each(surfaces)('%s', (_name, open) => {
     ['Proxy.Example', 'add "proxy.example:80" to server.allowed-hosts'],
     ['10.0.0.1', 'add "10.0.0.1:80" to server.allowed-hosts'],
   ])('A04 says which entry admits the Host %s, and that entry does', async (host, advice) => {
-    const refused = await (await open()).send('/v1/models', { headers: { host } })
-    expect([refused.status, refused.text]).toEqual([403, expect.stringContaining(JSON.stringify(advice).slice(1, -1))])
+    const refusing = await open()
+    const refused = await refusing.send('/v1/models', { headers: { host } })
+    expect([refused.status, refused.text]).toEqual([
+      403,
+      expect.stringContaining('the log of copilot-proxy names the entry'),
+    ])
+    // The answer does not repeat what a caller sent. The log and the list of requests do.
+    expect((await refusing.send('/requests')).text).toContain(JSON.stringify(advice).slice(1, -1))
     const [, entry = ''] = /"(.+)"/.exec(advice) ?? []
     const { send } = await open(`server: { allowed-hosts: [${JSON.stringify(entry)}] }`)
     expect((await send('/v1/models', { headers: { host } })).status).toBe(200)

@@ -9,6 +9,7 @@ import { createKeySessions } from '../../../src/http/access/key-sessions.ts'
 import { createMetrics } from '../../../src/usage/metrics.ts'
 import { recordingLog } from '../../recording-log.ts'
 import { createClient } from '../client.ts'
+import { createTestOwner, ownerToken } from '../owner.ts'
 
 const first = 'first-key-0123456789'
 const second = 'second-key-0123456789'
@@ -23,11 +24,19 @@ function openGuarded() {
   let nowMs = 0
   let timers: { readonly atMs: number; readonly run: () => void }[] = []
   const log = recordingLog()
-  const settings = { host: '127.0.0.1', allowedHosts: [], allowedOrigins: [], apiKeys: [first, second] }
+  const settings = {
+    host: '127.0.0.1',
+    allowedHosts: [],
+    allowedOrigins: [],
+    apiKeys: [first, second],
+    checkPeer: true,
+  }
   const guard = createGuard({
     settings: () => settings,
     failedKeys: createFailedKeys(() => nowMs),
     sessions: createKeySessions(),
+    owner: createTestOwner(),
+    peers: { refusalOf: () => undefined },
     hasPage: () => false,
     setTimer: (run, delayMs) => timers.push({ atMs: nowMs + delayMs, run }),
   })
@@ -104,6 +113,17 @@ test('a key that worked from an address keeps working there while others guess k
   expect(await statusOf(first)).toBe(200)
   await crowd()
   for (let n = 0; n < 3; n += 1) expect([await statusOf(first), await statusOf(second)]).toEqual([200, 429])
+  pass(2000)
+})
+
+test("the owner's token counts as a right key: it keeps working where it worked before, and is no easier to guess", async () => {
+  const { statusOf, crowd, pass } = openGuarded()
+  expect(await statusOf(ownerToken)).toBe(200)
+  await crowd()
+  expect([await statusOf(ownerToken), await statusOf(first)]).toEqual([200, 429])
+  pass(2000)
+  await crowd('192.0.2.9')
+  expect([await statusOf(ownerToken, '192.0.2.9'), await statusOf('wrong', '192.0.2.9')]).toEqual([429, 429])
   pass(2000)
 })
 

@@ -85,7 +85,9 @@ test('a key without credits for the day is refused with the seconds until midnig
   expect(refused.json()).toMatchObject({ error: { code: 'insufficient_quota' } })
   expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(25 * 3600)
   expect((await ask(phone)).status).toBe(200)
-  const { text: metrics } = await proxy.send('/metrics', { headers: phone })
+  // The counters of keys are not for a key. Without keys, every caller gets them.
+  proxy.daemon.reconfigure(proxy.configure(''))
+  const { text: metrics } = await proxy.send('/metrics')
   expect(metrics).toContain('copilot_proxy_key_requests_total{key="laptop",status="200"} 1\n')
   expect(metrics).toContain('copilot_proxy_key_requests_total{key="laptop",status="429"} 1\n')
   expect(metrics).toMatch(/copilot_proxy_key_tokens_total\{key="phone",direction="input"\} [1-9]/)
@@ -99,20 +101,21 @@ test('a running request counts as the average request of the day until it ends',
   const spent = { requests: 4, nanoAiu: 8e9 }
   const midday = new Date(2026, 10, 23, 12).getTime()
   const limit = createCreditLimit({ spentToday: () => spent }, server, () => midday)
-  const leave = limit.enter('Laptop')
-  expect(() => limit.enter('Laptop')).toThrow(
+  const key = { name: 'Laptop', id: 'a1' }
+  const leave = limit.enter(key)
+  expect(() => limit.enter(key)).toThrow(
     expect.objectContaining({ error: expect.objectContaining({ retryAfterSeconds: 5 }) }),
   )
   leave()
   leave()
-  limit.enter('Laptop')()
+  limit.enter(key)()
   spent.nanoAiu = 10e9
-  expect(() => limit.enter('Laptop')).toThrow(
+  expect(() => limit.enter(key)).toThrow(
     expect.objectContaining({
       error: expect.objectContaining({ kind: 'credits_spent', retryAfterSeconds: 12 * 3600 }),
     }),
   )
-  limit.enter('phone')()
+  limit.enter({ name: 'phone', id: 'a2' })()
   limit.enter(undefined)()
 })
 

@@ -184,3 +184,32 @@ test('no id longer than 64 characters reaches upstream, whatever the caller send
   for (const id of ids) expect(id.length).toBeLessThanOrEqual(64 + '"call_id":""'.length)
   expect(proxy.demo.count('/responses')).toBe(2)
 })
+
+const codexTools = {
+  type: 'namespace',
+  name: 'functions',
+  description: '',
+  tools: [{ type: 'function', name: 'f', strict: false, parameters: { type: 'object', properties: {} } }],
+}
+const codexPrompt = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hi' }] }
+
+test.each([
+  ['of tools', { tools: [codexTools] }],
+  ['in the input', { input: [{ type: 'additional_tools', role: 'developer', tools: [codexTools] }, codexPrompt] }],
+])('a namespace %s whose description is empty is answered by every kind of model', async (_where, change) => {
+  const proxy = await openProxy()
+  for (const [model, route] of [
+    ['gpt-5.3-codex', '/responses'],
+    ['gpt-4.1', '/chat/completions'],
+    ['claude-opus-4.7', '/v1/messages'],
+  ] as const) {
+    for (const stream of [true, false]) {
+      const reply = await ask(proxy, { model, stream, ...change })
+      expect([model, reply.status]).toEqual([model, 200])
+      expect(JSON.stringify(lastSent(proxy, route))).toContain('"name":"f"')
+      expect(JSON.stringify(lastSent(proxy, route))).not.toContain('"description":""')
+    }
+    // Nothing was refused and sent again.
+    expect(proxy.demo.count(route)).toBe(2)
+  }
+})

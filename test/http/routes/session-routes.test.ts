@@ -152,30 +152,72 @@ test('pages of other origins are refused', async () => {
 })
 
 test('a run is cancelled once, and an approval needs to exist', async () => {
-  const proxy = await openWorkspace()
-  const listener = await listen(proxy)
-  const { id } = (await postMessage(proxy, { text: '[demo:stall] wait', model: 'gpt-5-mini' })).json() as { id: string }
+  const plain = await openWorkspace(`server: { api-keys: [${key}] }`)
+  const send: Proxy['send'] = (path, ask) => plain.send(path, { ...ask, headers: asKey })
+  const listener = await listen(plain, '/events', asKey)
+  const { id } = (await postMessage(plain, { text: '[demo:stall] wait', model: 'gpt-5-mini' }, asKey)).json() as {
+    id: string
+  }
   await eventsUntil(listener, 'lifecycle')
-  expect((await proxy.send('/sessions')).json()).toMatchObject({
+  expect((await send('/sessions')).json()).toMatchObject({
     sessions: [{ runs: [{ id, mode: 'chat', state: 'running' }] }],
   })
-  expect((await proxy.send('/sessions/app/history', { method: 'DELETE' })).json()).toMatchObject({
+  expect((await send('/sessions/app/history', { method: 'DELETE' })).json()).toMatchObject({
     error: { code: 'run_in_progress' },
   })
-  const cancelled = await proxy.send(`/runs/${id}/cancel`, { method: 'POST' })
+  const cancelled = await send(`/runs/${id}/cancel`, { method: 'POST' })
   expect([cancelled.status, cancelled.json()]).toMatchObject([202, { id }])
   expect((await eventsUntil(listener, 'done')).at(-1)?.data).toMatchObject({ outcome: 'cancelled' })
-  const again = await proxy.send(`/runs/${id}/cancel`, { method: 'POST' })
+  const again = await send(`/runs/${id}/cancel`, { method: 'POST' })
   expect([again.status, again.json()]).toMatchObject([409, { error: { code: 'run_ended' } }])
-  const decision = await proxy.send('/approvals/unknown', { body: '{"decision":"once"}' })
+  const decision = await send('/approvals/unknown', { body: '{"decision":"once"}' })
   expect([decision.status, decision.json()]).toMatchObject([404, { error: { code: 'approval_not_found' } }])
-  expect((await proxy.send('/approvals/unknown', { body: '{"decision":"maybe"}' })).status).toBe(400)
-  expect((await proxy.send('/sessions/app/messages?limit=1')).json()).toMatchObject({
+  expect((await send('/approvals/unknown', { body: '{"decision":"maybe"}' })).status).toBe(400)
+  expect((await send('/sessions/app/messages?limit=1')).json()).toMatchObject({
     messages: [{ id, outcome: 'cancelled' }],
   })
-  expect((await proxy.send('/sessions/app/messages?limit=0')).status).toBe(400)
-  expect((await proxy.send('/sessions/app/history', { method: 'DELETE' })).status).toBe(204)
-  expect((await proxy.send(`/runs/${id}`)).status).toBe(404)
+  expect((await send('/sessions/app/messages?limit=0')).status).toBe(400)
+  expect((await send('/sessions/app/history', { method: 'DELETE' })).status).toBe(204)
+  expect((await send(`/runs/${id}`)).status).toBe(404)
+})
+
+test('without keys, a caller reads and cancels, and only the owner decides', async () => {
+  const proxy = await openWorkspace()
+  const listener = await listen(proxy)
+  const { id } = (await postMessage(proxy, { text: 'hello', model: 'gpt-5-mini' })).json() as { id: string }
+  await eventsUntil(listener, 'done')
+  const refused = await proxy.send('/sessions/app/history', { method: 'DELETE' })
+  expect([refused.status, refused.json()]).toMatchObject([
+    403,
+    { error: { code: 'owner_required', message: expect.stringContaining('copilot-proxy page') } },
+  ])
+  expect((await proxy.send(`/runs/${id}`)).json()).toMatchObject({ id, outcome: 'completed' })
+})
+
+test('another key is answered as for an id that does not exist', async () => {
+  const asOther = { authorization: 'Bearer other-key-of-this-test' }
+  const proxy = await openWorkspace(`server: { api-keys: [${key}, other-key-of-this-test] }`)
+  const listener = await listen(proxy, '/events', asKey)
+  const text = 'a private text [demo:stall]'
+  const { id } = (await postMessage(proxy, { text, model: 'gpt-5-mini' }, asKey)).json() as { id: string }
+  await eventsUntil(listener, 'inbound')
+  const asked = async (headers: Readonly<Record<string, string>>, run: string) => {
+    const replies = await Promise.all([
+      proxy.send(`/runs/${run}`, { headers }),
+      proxy.send(`/runs/${run}/cancel`, { method: 'POST', headers }),
+      proxy.send(`/sessions/app/messages?before=${run}`, { headers }),
+      proxy.send('/sessions', { headers }),
+    ])
+    return replies.map(({ status, text: body }) => [status, body])
+  }
+  const foreign = await asked(asOther, id)
+  expect(foreign).toEqual(await asked(asOther, 'unknown'))
+  expect(JSON.stringify(foreign)).not.toMatch(/private|running/)
+  expect((await proxy.send(`/runs/${id}`, { headers: asKey })).json()).toMatchObject({ state: 'running', text })
+  // The listener of the other key first gets an event of its own.
+  const other = await listen(proxy, '/events?lastEventId=0', asOther)
+  await postMessage(proxy, { text: 'hello', model: 'gpt-5-mini' }, asOther)
+  expect(JSON.stringify(await eventsUntil(other, 'done'))).not.toContain('private')
 })
 
 test('a key that may use only some models gets one of them by default', async () => {

@@ -52,7 +52,12 @@ test('secrets that a server writes to stderr are not in the log', async () => {
 })
 
 test('the agent uses a tool of a server after an approval that shows the arguments', async () => {
-  const { send } = await openDaemon({ it: program })
+  const { send: plainSend, daemon, configure, fileOf } = await openDaemon({ it: program })
+  // The key that made a run decides its approvals.
+  const keyed = { ...(JSON.parse(fileOf({ it: program })) as object), server: { 'api-keys': ['key-of-this-test'] } }
+  daemon.reconfigure(configure(JSON.stringify(keyed)))
+  const send = (path: string, ask: { readonly body?: string } = {}) =>
+    plainSend(path, { ...ask, headers: { authorization: 'Bearer key-of-this-test' } })
   const text = 'agent: [demo:tool it_change {"a":1}]'
   const { id } = (await send('/message', { body: JSON.stringify({ text }) })).json() as { id: string }
   interface Run {

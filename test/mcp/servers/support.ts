@@ -44,6 +44,8 @@ export async function openServers(servers: Readonly<Record<string, object>>, set
   const workspaces = await openWorkspaces({
     config: () => config,
     dataDir: undefined,
+    redact: (text) => text,
+    ownPaths: { folders: [], files: [] },
     homeDir: () => '/nowhere',
     sources: [mcp],
     log,

@@ -19,6 +19,7 @@ const ignore = (): void => {}
 const daemon = await startDaemon({
   config: loaded.value,
   authDir: '/nonexistent',
+  ownPaths: { folders: [], files: [] },
   codexHome: undefined,
   version: '0.0.0-test',
   log: { debug: ignore, info: ignore, warn: ignore, error: ignore },

@@ -73,7 +73,7 @@ function withHistory(caller: CallerDialect, request: CallerRequest, context: num
   const memory: ReplyMemory = {
     responses: {
       put() {},
-      get: () => ({ response: {}, input }),
+      historyOf: () => input,
       items: (ids) => new Map(ids.map((id) => [id, item])),
     },
     reasoning: { keep() {}, recall: () => (context % 2 === 0 ? 'opaque' : undefined) },

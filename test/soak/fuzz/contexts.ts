@@ -75,7 +75,10 @@ export function historyWindowOf(pick: number): number {
 /** What a reply knows of its request, by a number. */
 export function seedOf(pick: number): ReplySeed {
   const traits = of(models, pick)
-  const kept = { wantsUsage: (pick >> 11) % 2 === 0, storedInput: of([undefined, []], pick >> 12) }
+  const kept = {
+    wantsUsage: (pick >> 11) % 2 === 0,
+    storedInput: of([undefined, { input: [], inputChars: 0, previousId: undefined }], pick >> 12),
+  }
   const notes: ReplyNotes = {
     tools: pick % 3 === 0 ? renamed : new Map(),
     stop: of<readonly string[]>([[], [], ['END', 'e'], ['']], pick >> 2),

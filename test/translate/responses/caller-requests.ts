@@ -33,7 +33,7 @@ export function joinHistory(
   referenced: ReadonlyMap<string, JsonObject> = new Map(),
 ): CallerRequest {
   return recall(responsesCaller, request, {
-    responses: { put: () => {}, get: () => ({ input, response: { output } }), items: () => referenced },
+    responses: { put: () => {}, historyOf: () => [...input, ...output], items: () => referenced },
   })
 }
 

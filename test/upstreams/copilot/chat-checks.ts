@@ -89,6 +89,9 @@ const checkTools: Check = ({ request, model }) => {
   if (count > limitsOf(model).mostTools) {
     return schemaFailure(`maxItems: got ${count}, want ${limitsOf(model).mostTools}`, '/properties/tools')
   }
+  if (request.tool_choice === 'validated' && !model.profile.startsWith('gemini')) {
+    return schemaFailure("value must be one of 'none', 'auto', 'required'", '/properties/tool_choice')
+  }
   return request.tool_choice !== undefined && request.tools === undefined
     ? invalidBody("'tool_choice' is only allowed when 'tools' are specified.")
     : undefined

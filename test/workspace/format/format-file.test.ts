@@ -81,6 +81,27 @@ describe('formatFile', () => {
   })
 
   it.each([
+    ['[*]', 'a.json', true],
+    ['[*.json]', 'x/a.json', true],
+    ['[/*.json]', 'x/a.json', false],
+    ['[/*.json]', 'a.json', true],
+    ['[x/**.json]', 'x/a.json', true],
+    ['[{a,b}.json]', 'a.json', true],
+    ['[a{1..12}.json]', 'a11.json', true],
+    ['[a{1..12}.json]', 'a13.json', false],
+    ['[[!b].json]', 'a.json', true],
+    ['[a.json', 'a.json', false],
+    ['[{a.json]', 'a.json', false],
+  ])('reads the section %s of .editorconfig for %s: %s', async (section, path, applies) => {
+    const { folder, context, read } = await createRewriting({
+      '.editorconfig': `; comment\n root = true\r\n\t${section} \n indent_size : 8 # comment\n`,
+      [path]: '{\n"a":1}',
+    })
+    await formatFile(folder, { path }, context)
+    expect(await read(path)).toBe(`{\n${' '.repeat(applies ? 8 : 2)}"a": 1\n}\n`)
+  })
+
+  it.each([
     ['.prettierrc', '{ "semi": false }'],
     ['prettier.config.cjs', 'module.exports = { semi: false }'],
     ['package.json', '{ "devDependencies": { "prettier": "3" }, "prettier": { "semi": false } }'],

@@ -1,6 +1,7 @@
 import { readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { openJournal } from '../../../src/workspace/patch/journal.ts'
 import { ToolError } from '../../../src/workspace/tool-error.ts'
 import { killWriters } from './kill-writers.ts'
 import { allow, failureOf, openWorkspace } from './support.ts'
@@ -14,6 +15,47 @@ const modeOf = async (path: string): Promise<number> => (await stat(path)).mode 
 it('G20: leaves every file whole, and all old or all new, when killed 12 times', { timeout: 120_000 }, () =>
   killWriters(12),
 )
+
+it('waits for a change that another process is still writing, and does not roll it back', async () => {
+  const [began, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const workspace = await openWorkspace(
+    { x: 'a\n' },
+    {
+      folder: (plain) => ({
+        ...plain,
+        async writeFile(...args) {
+          began.resolve()
+          await gate.promise
+          return plain.writeFile(...args)
+        },
+      }),
+    },
+  )
+  // Two open journals of a folder know nothing of each other, as in two processes.
+  const other = await workspace.openAgain()
+  const applied = workspace.apply(patchOf('x', 'a', 'b'))
+  await began.promise
+  const ends: string[] = []
+  const settled = other.settle(allow.signal).finally(() => ends.push('settled'))
+  await new Promise(setImmediate)
+  expect(ends).toEqual([])
+  gate.resolve()
+  await Promise.all([applied, settled])
+  expect(await workspace.text('x')).toBe('b\n')
+  expect([workspace.recoveries, await other.rolledBack()]).toEqual([[], undefined])
+  await workspace.undo()
+  expect(await workspace.text('x')).toBe('a\n')
+})
+
+it('says which folder cannot be written', async () => {
+  const workspace = await openWorkspace({ x: 'a\n' })
+  const dir = join(workspace.root, 'x', 'journal')
+  const opened = openJournal({ folder: workspace.deps.folder, dir, now: Date.now })
+  expect(await failureOf(opened)).toEqual({
+    kind: 'failed',
+    detail: `Changes cannot be stored for undo, because copilot-proxy cannot write to ${dir} (ENOTDIR).`,
+  })
+})
 
 describe('undo', () => {
   it('reverts one change at a time, and restores it by id', async () => {

@@ -53,6 +53,15 @@ it.each([
   expect(failure).toMatchObject({ kind: 'too_large' })
 })
 
+it('G21: refuses a patch of too many files', async () => {
+  const workspace = await openWorkspace({ 'x.txt': 'a\n' })
+  const files = Array.from({ length: 5001 }, (_, at) => `diff --git a/${at} b/${at}\nnew file mode 100644\n`)
+  expect(await failureOf(workspace.apply(files.join('')))).toEqual({
+    kind: 'too_large',
+    detail: 'The patch has more than 5000 files. Send it in parts.',
+  })
+})
+
 it('G21: refuses files that are or become too large, alone or together', async () => {
   const workspace = await openWorkspace({ 'x.txt': 'a\n', 'large.txt': 'a\n'.repeat(2.1 * 2 ** 20) })
   const grow = `--- a/x.txt\n+++ b/x.txt\n@@ -1 +1 @@\n-a\n+${'b'.repeat(5 * 2 ** 20)}\n`

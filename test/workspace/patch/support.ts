@@ -11,7 +11,7 @@ import {
   type PatchContext,
   type PatchDeps,
 } from '../../../src/workspace/patch/apply-patch.ts'
-import { openJournal, type JournalLimits } from '../../../src/workspace/patch/journal.ts'
+import { openJournal, type JournalLimits, type Recovery } from '../../../src/workspace/patch/journal.ts'
 import { ToolError, type ToolFailure } from '../../../src/workspace/tool-error.ts'
 
 /** Files by path. Strings are written as UTF-8. */
@@ -40,13 +40,20 @@ export async function openWorkspace(
   }
   const plain = await openFolder(root)
   const folder = options.folder?.(plain) ?? plain
-  const openAgain = () => openJournal({ folder, dir: journalDir, now: Date.now }, options.limits)
+  const recoveries: Recovery[] = []
+  const openAgain = () =>
+    openJournal(
+      { folder, dir: journalDir, now: Date.now, onRecovery: (recovery) => recoveries.push(recovery) },
+      options.limits,
+    )
   const deps: PatchDeps = { folder, journal: await openAgain(), maxFileBytes: 4 * 1024 * 1024 }
   return {
     root,
     journalDir,
     deps,
     openAgain,
+    /** The rollbacks of interrupted changes so far. */
+    recoveries,
     apply: (unifiedDiff: string, args: Partial<Parameters<typeof applyPatch>[1]> = {}, context: PatchContext = allow) =>
       applyPatch(deps, { unifiedDiff, ...args }, { ...allow, ...context }),
     undo: (args: Parameters<typeof undoPatch>[1] = {}, context: PatchContext = allow) => undoPatch(deps, args, context),

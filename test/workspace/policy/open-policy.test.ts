@@ -151,7 +151,7 @@ describe('G08: deny takes precedence, and protected files stay protected', () =>
     expect(await mayWrite('writes: { allow: [".env"] }', 'sub/.env')).toBe(false)
   })
 
-  it.each(['.gitignore', '.github/workflows/a.yaml', 'src/env.ts', 'keys.ts', 'git/x', 'environment'])(
+  it.each(['.gitignore', '.github/dependabot.yaml', 'src/env.ts', 'keys.ts', 'git/x', 'environment'])(
     'protects no %s',
     async (path) => {
       expect(await mayWrite('writes: { allow: ["**"] }', path)).toBe(true)
@@ -163,7 +163,7 @@ describe('G08: deny takes precedence, and protected files stay protected', () =>
     expect(await policy.mayWrite('sub/.env.local')).toEqual({
       isAllowed: false,
       reason:
-        '"sub/.env.local" matches the protected pattern ".env*". ' +
+        '"sub/.env.local" matches the protected pattern ".env*" (settings with passwords and tokens). ' +
         'To allow it, add its exact path "sub/.env.local" to writes.allow in .agent-policy.yaml.',
     })
   })
@@ -195,7 +195,7 @@ describe('G10: an invalid policy means read-only and names the line', () => {
     ['writes:\n  allow: "**"\n', '.agent-policy.yaml:2: writes.allow: expected a list of texts, got "**".'],
     ['writes:\n  allow:\n    - "**"\n    - 7\n', '.agent-policy.yaml:4: writes.allow.1: expected a text, got 7.'],
     ['writes:\n  allow:\n    - ""\n', '.agent-policy.yaml:3: writes.allow.0: expected a text that is not empty'],
-    ['- x\n', '.agent-policy.yaml:1: expected a table with writes and shell, got a list.'],
+    ['- x\n', '.agent-policy.yaml:1: expected a table with reads, writes and shell, got a list.'],
     ['writes: yes\n', '.agent-policy.yaml:1: writes: expected a table with allow and deny'],
     ['writes: {}\n\nwrites: {}\n', '.agent-policy.yaml:3: writes: duplicate key.'],
     ['writes: {\n', '.agent-policy.yaml:2: '],
@@ -230,7 +230,7 @@ describe('G10: an invalid policy means read-only and names the line', () => {
     expect(await policy.mayWrite('a')).toEqual({
       isAllowed: false,
       reason:
-        'The workspace is read-only, because its policy is invalid. ' +
+        'The workspace can be neither read nor changed, because its policy is invalid. ' +
         '".agent-policy.yaml" has 5 MB; the limit is 64 KB.',
     })
   })
@@ -252,7 +252,8 @@ describe('G10: an invalid policy means read-only and names the line', () => {
     await put(name, Buffer.from([0x77, 0xff, 0xfe]))
     expect(await policy.mayWrite('a')).toEqual({
       isAllowed: false,
-      reason: 'The workspace is read-only, because its policy is invalid. .agent-policy.yaml is not UTF-8 text.',
+      reason:
+        'The workspace can be neither read nor changed, because its policy is invalid. .agent-policy.yaml is not UTF-8 text.',
     })
   })
 
@@ -265,7 +266,7 @@ describe('G10: an invalid policy means read-only and names the line', () => {
     const policy = openPolicy({ ...(await openFolder(root)), readFile }, { log })
     expect(await policy.mayWrite('a')).toEqual({
       isAllowed: false,
-      reason: `The workspace is read-only, because its policy is invalid. ${detail}`,
+      reason: `The workspace can be neither read nor changed, because its policy is invalid. ${detail}`,
     })
   })
 
@@ -445,11 +446,150 @@ test('describes the rules', async () => {
   const { files, writes, shell, problem } = await policy.describe()
   expect(files).toEqual([name, `src/${name}`])
   expect(writes.allow).toEqual(['src/**/*.ts', '*.md'])
-  expect(writes.deny).toEqual(expect.arrayContaining(['**/dist/**', '**/.git/**', '.env*', name]))
+  expect(writes.deny).toEqual(['**/dist/**', 'src/generated'])
+  expect(writes.protected).toEqual(expect.arrayContaining(['.git', '.env*', name, '.vscode/tasks.json']))
   expect(shell.allow).toEqual([
     ['npm', 'test'],
     ['git', 'commit', '-m', 'a message'],
     ['./scripts/build.sh', '--fast'],
   ])
   expect(problem).toBeUndefined()
+})
+
+describe('a policy that takes long', () => {
+  const honest = Array.from({ length: 900 }, (_, at) => `    - src/part-${at}/**/*.ts\n`).join('')
+
+  it('to read is read if it is only long', async () => {
+    const { policy } = await createFixture({ [name]: `writes:\n  allow:\n${honest}` })
+    expect(await policy.mayWrite('src/part-899/x/a.ts')).toEqual({
+      isAllowed: true,
+      reason: '.agent-policy.yaml:902 allows "src/part-899/**/*.ts".',
+    })
+    expect(await policy.mayWrite('src/part-900/a.ts')).toMatchObject({ isAllowed: false })
+  })
+
+  it('to read is invalid with its line, however long it is', async () => {
+    const { policy } = await createFixture({ [name]: `writes:\n  allow:\n${honest}    - [\n` })
+    expect(await policy.mayWrite('src/part-1/a.ts')).toMatchObject({
+      isAllowed: false,
+      reason: expect.stringMatching(/because its policy is invalid\. \.agent-policy\.yaml:90[34]: /),
+    })
+  })
+
+  it('to compare with a path denies reading the path', async () => {
+    const slow = Array.from({ length: 60 }, (_, at) => `    - "*${'a'.repeat(900)}?${at}"\n`).join('')
+    const { policy } = await createFixture({ [name]: `reads:\n  deny:\n${slow}` })
+    const rules = await policy.readRules()
+    expect(await rules.decide('a'.repeat(4000))).toEqual({
+      isAllowed: false,
+      isSecret: false,
+      reason: 'The globs of .agent-policy.yaml take too long to compare with the path.',
+    })
+  })
+
+  it.each(['allow', 'deny'])('to compare with a path denies the path (%s)', async (list) => {
+    const slow = Array.from({ length: 60 }, (_, at) => `    - "*${'a'.repeat(900)}?${at}"\n`).join('')
+    const { policy } = await createFixture({ [name]: `writes:\n  ${list}:\n${slow}` })
+    expect(await policy.mayWrite('a'.repeat(4000))).toEqual({
+      isAllowed: false,
+      reason: 'The globs of .agent-policy.yaml take too long to compare with the path.',
+    })
+  })
+
+  it('to find, because the path is in hundreds of folders, denies', async () => {
+    const { policy } = await createFixture({ [name]: 'writes: { allow: ["**"] }' })
+    expect(await policy.mayWrite(`${'a/'.repeat(100)}b`)).toMatchObject({ isAllowed: true })
+    expect(await policy.mayWrite(`${'a/'.repeat(101)}b`)).toMatchObject({ isAllowed: false })
+  })
+})
+
+/** Returns the decision about reading a path under these policies. */
+async function mayRead(policies: Readonly<Record<string, string>>, path: string) {
+  const { policy } = await createFixture(policies)
+  return (await policy.readRules()).decide(path)
+}
+
+describe('reads', () => {
+  it('are allowed without a policy, but for secrets', async () => {
+    expect(await mayRead({}, 'src/a.ts')).toMatchObject({ isAllowed: true })
+    expect(await mayRead({}, 'src/.env')).toEqual({
+      isAllowed: false,
+      isSecret: true,
+      reason:
+        '"src/.env" looks like a secret: it matches ".env*" (settings with passwords and tokens). ' +
+        'To let tools read it, add its exact path to reads.allow in .agent-policy.yaml of the workspace.',
+    })
+  })
+
+  it.each([
+    [
+      'a denied folder',
+      { [name]: 'reads: { deny: [private] }' },
+      'private/a.ts',
+      '.agent-policy.yaml:1 denies reading "private".',
+    ],
+    [
+      'another case',
+      { [name]: 'reads: { deny: [private] }' },
+      'src/PRIVATE/a.ts',
+      '.agent-policy.yaml:1 denies reading "private".',
+    ],
+    [
+      'a named file',
+      { [name]: 'reads: { allow: [.env], deny: [.env] }' },
+      '.env',
+      '.agent-policy.yaml:1 denies reading ".env".',
+    ],
+    [
+      'an inner policy, although the root has none',
+      { [`src/${name}`]: 'reads: { deny: ["*.ts"] }' },
+      'src/in/a.ts',
+      'src/.agent-policy.yaml:1 denies reading "*.ts".',
+    ],
+    [
+      'an invalid policy that denies reading',
+      { [name]: 'reads: { deny: [private] }\nshel: {}\n' },
+      'src/a.ts',
+      'The workspace can be neither read nor changed, because its policy is invalid. .agent-policy.yaml:2: shel: unknown key',
+    ],
+  ])('are denied by %s', async (_what, policies, path, reason) => {
+    expect(await mayRead(policies, path)).toEqual({
+      isAllowed: false,
+      isSecret: false,
+      reason: expect.stringContaining(reason),
+    })
+  })
+
+  it.each([
+    ['a file beside a denied folder', { [name]: 'reads: { deny: [private] }' }, 'privately/a.ts'],
+    ['a secret that the policy names', { [name]: 'reads: { allow: [src/.env] }' }, 'src/.env'],
+    ['a secret that the policy names for writing', { [name]: 'writes: { allow: [./src/.env] }' }, 'src/.env'],
+    [
+      'a secret that the root names, if an inner policy says nothing of secrets',
+      { [name]: 'reads: { allow: [src/.env] }', [`src/${name}`]: 'reads: { deny: [x] }' },
+      'src/.env',
+    ],
+    ['the rest, if an invalid policy says nothing of reading', { [name]: '# reads\nshel: {}\n' }, 'src/a.ts'],
+    ['an invalid policy itself', { [name]: 'reads: [x]' }, name],
+  ])('are allowed of %s', async (_what, policies, path) => {
+    expect(await mayRead(policies, path)).toMatchObject({ isAllowed: true })
+  })
+
+  it.each([
+    ['names another file', { [name]: 'reads: { allow: [.env] }' }],
+    ['has a pattern for writing', { [name]: 'writes: { allow: ["**/.env", ".env*"] }' }],
+    ['is an inner one, and the root names none', { [`src/${name}`]: 'reads: { allow: [.env] }' }],
+    [
+      'is narrowed by an inner one',
+      { [name]: 'reads: { allow: [src/.env] }', [`src/${name}`]: 'reads: { allow: [] }' },
+    ],
+  ])('of a secret are refused if the policy %s', async (_what, policies) => {
+    expect(await mayRead(policies, 'src/.env')).toMatchObject({ isAllowed: false, isSecret: true })
+  })
+
+  it('cannot be allowed by a pattern', async () => {
+    const { policy } = await createFixture({ [name]: 'reads:\n  allow:\n    - "**/.env"\n' })
+    const { problem } = await policy.describe()
+    expect(problem).toContain('.agent-policy.yaml:3: reads.allow: "**/.env" is not allowed here. Only the exact path')
+  })
 })

@@ -90,7 +90,10 @@ describe('listSymbols', async () => {
       longestMs = Math.max(longestMs, (user + system) / 1000)
       before = threadCpuUsage()
     }, 5)
-    const answer = await runInWorker({ do: 'symbols', text, language, limit: 5000 }, new AbortController().signal)
+    const answer = await runInWorker(
+      { do: 'symbols', text, language, limit: 5000 },
+      { folder: { root: '/workspace' }, signal: new AbortController().signal },
+    )
     clearInterval(measure)
     expect(answer).toMatchObject({ is: 'symbols', list: { symbols: { length } } })
     expect(longestMs).toBeLessThan(100)
@@ -111,7 +114,8 @@ describe('listSymbols', async () => {
     // The spaces, which it does not come to, give it so much time that it cannot be over first.
     const text = `x = ${'a ? b : '.repeat(1_000_000)}${' '.repeat(20_000_000)}`
     const task = { do: 'symbols', text, language: languageOf('a.js') ?? expect.fail(), limit: 1 } as const
-    expect(await runInWorker(task, new AbortController().signal)).toEqual({
+    const options = { folder: { root: '/workspace' }, signal: new AbortController().signal }
+    expect(await runInWorker(task, options)).toEqual({
       is: 'failure',
       detail: 'The file is too complex: its syntax tree takes more than 512 MB.',
     })

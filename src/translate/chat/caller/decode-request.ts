@@ -1,6 +1,6 @@
 import type { CallerHeaders, CallerRequest } from '../../dialect.ts'
 import { refuseType, refuseValue } from '../../parts/invalid.ts'
-import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
+import { callerJsonLimits, isFilled, isObject, type JsonObject } from '../../../json/json.ts'
 import { createMemberCheck, parseBody } from '../../parts/json-body.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
 import {
@@ -14,13 +14,6 @@ import {
 } from '../wire.ts'
 import { spliceMembers } from '../../../json/json-members.ts'
 import { checkMessages } from './check-messages.ts'
-
-/**
- * The depth is more than any real tool schema needs, and far less than serialisers can recurse. OpenAI knows some 40
- * members. A message with a text part has 6 values and one with a tool call 10, so 100,000 messages fit. `JSON.parse`
- * takes 0.1 s for that many values, or 0.7 s if every object has different keys.
- */
-const LIMITS = { maxDepth: 500, maxMembers: 1000, maxValues: 1_500_000 }
 
 /** More than any upstream takes; the model's own limit is in `parts/shared-checks.ts`. */
 const MAX_TOOLS = 10_000
@@ -37,7 +30,7 @@ export function decodeChatRequest(
   headers: CallerHeaders,
   options: ChatOptions,
 ): CallerRequest<ChatBody> {
-  const { value, members } = parseBody(text, LIMITS, bytes)
+  const { value, members } = parseBody(text, callerJsonLimits, bytes)
   checkRequest(value)
   return {
     model: value.model,

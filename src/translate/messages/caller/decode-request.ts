@@ -1,7 +1,7 @@
 import { Fault } from '../../../errors.ts'
 import type { CallerHeaders, CallerRequest } from '../../dialect.ts'
 import { refuseType } from '../../parts/invalid.ts'
-import { isObject, parseObject } from '../../../json/json.ts'
+import { callerJsonLimits, isObject, parseObject } from '../../../json/json.ts'
 import type { JsonObject } from '../../../json/json.ts'
 import { createMemberCheck, parseBody } from '../../parts/json-body.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
@@ -9,13 +9,6 @@ import { isUserPrompt } from '../content.ts'
 import { MessagesBody, isBlock, messagesRequest } from '../wire.ts'
 import type { MessagesBlock, MessagesMessage, MessagesRequest } from '../wire.ts'
 import { checkMessages, checkSystem, checkTools } from './check-request.ts'
-
-/**
- * No real tool schema is that deep, and serialisers recurse far deeper. Anthropic knows some 40 members. A message with
- * a text block has 6 values and one with a tool call 10, so 100,000 messages fit. `JSON.parse` takes 0.1 s for that
- * many values, or 0.7 s if every object has different keys.
- */
-const LIMITS = { maxDepth: 500, maxMembers: 1000, maxValues: 1_500_000 }
 
 /**
  * Checks the body of POST /v1/messages. The value keeps every key it came with.
@@ -44,7 +37,7 @@ export function decodeCountRequest(
   bytes: Buffer = Buffer.from(text),
   headers: CallerHeaders = {},
 ): CallerRequest<MessagesBody> {
-  const { value, members } = parseBody(text, LIMITS, bytes)
+  const { value, members } = parseBody(text, callerJsonLimits, bytes)
   checkRequest(value)
   return {
     model: value.model,

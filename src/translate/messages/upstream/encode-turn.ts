@@ -226,6 +226,7 @@ function encodeChoice({ toolChoice, parallelToolCalls }: Turn): WireTools['tool_
     case undefined:
       return parallelToolCalls === false ? { type: 'auto', ...one } : undefined
     case 'auto':
+    case 'validated':
       return { type: 'auto', ...one }
     case 'none':
       return { type: 'none' }

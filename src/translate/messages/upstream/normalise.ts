@@ -148,13 +148,13 @@ function startMessage(state: Normaliser, sent?: Sent): void {
   const { id, type, role, model, content, usage } = message
   if (isFilled(model)) state.model = model
   noteUsage(state.usage, usage)
-  const { requestedModel, id: requestId } = state.seed
+  const { requestedModel, id: seedId } = state.seed
   const isNamed = isFilled(id) && type === 'message' && role === 'assistant' && model === requestedModel
   const isCorrect = isNamed && Array.isArray(content) && content.length === 0 && isObject(usage)
   // The members that clients read.
   const corrected = {
     ...message,
-    id: isFilled(id) ? id : mintId('msg', requestId, 0),
+    id: isFilled(id) ? id : mintId('msg', seedId, 0),
     type: 'message',
     role: 'assistant',
     model: requestedModel,

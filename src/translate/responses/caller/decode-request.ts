@@ -1,8 +1,7 @@
 import type { CallerHeaders, CallerRequest } from '../../dialect.ts'
 import { refuseType, refuseValue } from '../../parts/invalid.ts'
-import { type JsonObject, isObject } from '../../../json/json.ts'
+import { type JsonObject, callerJsonLimits, isObject } from '../../../json/json.ts'
 import { createMemberCheck, parseBody } from '../../parts/json-body.ts'
-import type { ScanLimits } from '../../../json/json-members.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
 import { conversationOf, holdsImage, isFromAgent, isUserMessage, itemTypeOf } from '../items.ts'
 import { type ChainLink, ResponsesBody, type ResponsesItem, type ResponsesRequest, responsesRequest } from '../wire.ts'
@@ -19,7 +18,7 @@ export function decodeResponsesRequest(
   bytes: Buffer = Buffer.from(text),
   headers: CallerHeaders = {},
 ): CallerRequest<ResponsesBody> {
-  const { value, members } = parseBody(text, BODY_LIMITS, bytes)
+  const { value, members } = parseBody(text, callerJsonLimits, bytes)
   checkRequest(value)
   const input = toItems(value.input)
   const sessionId = nameSession(headers, value.prompt_cache_key)
@@ -28,6 +27,7 @@ export function decodeResponsesRequest(
     references: input.flatMap((item) => (itemTypeOf(item) === 'item_reference' ? idOf(item) : [])),
     keep: value.store !== false,
     input,
+    inputChars: bytes.length,
   }
   const request = describeRequest(new ResponsesBody(bytes, value, members, chain))
   return sessionId === undefined ? request : { ...request, sessionId }
@@ -86,16 +86,10 @@ function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
 }
 
-/**
- * The depth is more than any real tool schema needs and less than recursive serialisers can handle. OpenAI's API has
- * some 40 members. An item with a text part has 7 values and a call 5, so 100,000 items fit.
- */
-export const BODY_LIMITS: ScanLimits = { maxDepth: 500, maxMembers: 1000, maxValues: 1_500_000 }
-
 /** The request with the facts that routing and headers need. */
 export function describeRequest(body: ResponsesBody): CallerRequest<ResponsesBody> {
-  const { chain } = body
-  const items = conversationOf(chain.input)
+  const input = toItems(body.value.input)
+  const items = conversationOf(input)
   const last = items.at(-1)
   return {
     model: body.value.model,
@@ -104,8 +98,7 @@ export function describeRequest(body: ResponsesBody): CallerRequest<ResponsesBod
     hasImage: items.some(holdsImage),
     hasAgentHistory: items.some(isFromAgent),
     endsWithUser: last !== undefined && isUserMessage(last),
-    hasTools:
-      (body.value.tools?.length ?? 0) > 0 || (items.length < chain.input.length && chain.input.some(bringsTools)),
+    hasTools: (body.value.tools?.length ?? 0) > 0 || (items.length < input.length && input.some(bringsTools)),
     isCompaction: last !== undefined && itemTypeOf(last) === 'compaction_trigger',
     prompts: promptsOf(items, isUserMessage),
     body,

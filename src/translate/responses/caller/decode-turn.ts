@@ -2,6 +2,7 @@ import type { CallerRequest, DecodedTurn, ReplySeed } from '../../dialect.ts'
 import { nameSet } from '../../learned-refusals.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import { isObject, type JsonObject } from '../../../json/json.ts'
+import type { StoredInput } from '../../reply-memory.ts'
 import type { OutputFormat, Sampling, Turn, TurnReasoning } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { echoOf } from '../response-object.ts'
@@ -62,8 +63,7 @@ export interface ResponsesReplyNotes {
   readonly isCompaction?: boolean
   /** The caller requested no summary of the reasoning. */
   readonly hidesThinking?: boolean
-  /** The input to store with the reply. */
-  readonly storedInput?: readonly JsonObject[] | undefined
+  readonly storedInput?: StoredInput | undefined
 }
 
 const noNotes: ResponsesReplyNotes = {}

@@ -90,7 +90,7 @@ function startEncode(seed: ReplySeed): EncodeState {
 }
 
 function remember({ id, final, notes: { storedInput } }: EncodeState, { responses }: ReplyMemory): void {
-  if (final !== undefined && storedInput !== undefined) responses.put(id, { response: final, input: storedInput })
+  if (final !== undefined && storedInput !== undefined) responses.put(id, { response: final, ...storedInput })
 }
 
 /** No event follows the final event. */

@@ -1,13 +1,14 @@
 import { Fault } from '../../../errors.ts'
 import type { CallerRequest } from '../../dialect.ts'
 import { refuseValue } from '../../parts/invalid.ts'
-import { type JsonObject, objectsOf } from '../../../json/json.ts'
+import { countChars } from '../../../json/count-chars.ts'
+import { type JsonObject, callerJsonLimits } from '../../../json/json.ts'
 import { type Member, scanMembers, spliceMembers } from '../../../json/json-members.ts'
 import type { ReplyMemory } from '../../reply-memory.ts'
 import { itemTypeOf } from '../items.ts'
 import { ResponsesBody, type ResponsesRequest, responsesBodyOf } from '../wire.ts'
 import { MAX_ITEMS } from './check-request.ts'
-import { BODY_LIMITS, describeRequest } from './decode-request.ts'
+import { describeRequest } from './decode-request.ts'
 
 /**
  * Resolves `previous_response_id` and `item_reference` from stored replies, because upstream keeps no responses.
@@ -17,8 +18,8 @@ import { BODY_LIMITS, describeRequest } from './decode-request.ts'
 export function recallResponses(request: CallerRequest, { responses }: Pick<ReplyMemory, 'responses'>): CallerRequest {
   const { previousId, references } = responsesBodyOf(request).chain
   if (previousId === undefined && references.length === 0) return request
-  const previous = previousId === undefined ? undefined : responses.get(previousId)
-  if (previousId !== undefined && previous === undefined) {
+  const history = previousId === undefined ? [] : responses.historyOf(previousId)
+  if (history === undefined) {
     throw new Fault({
       kind: 'invalid_request',
       path: 'previous_response_id',
@@ -35,7 +36,6 @@ export function recallResponses(request: CallerRequest, { responses }: Pick<Repl
       code: 'item_not_found',
     })
   }
-  const history = previous === undefined ? [] : [...previous.input, ...objectsOf(previous.response['output'])]
   return joinResponsesHistory(request, history, referenced)
 }
 
@@ -53,15 +53,23 @@ function joinResponsesHistory(
   referenced: ReadonlyMap<string, JsonObject>,
 ): CallerRequest<ResponsesBody> {
   const body = responsesBodyOf(request)
-  const input = [...history, ...body.chain.input.map((item) => resolve(item, referenced))]
+  const { chain } = body
+  const own = chain.references.length === 0 ? chain.input : chain.input.map((item) => resolve(item, referenced))
+  const input = [...history, ...own]
   if (input.length > MAX_ITEMS) {
     refuseValue('input', `the conversation has more than ${MAX_ITEMS} items`, 'array_above_max_length')
   }
   const { previous_response_id: previousId, ...members } = body.value
   const value: ResponsesRequest = { ...members, input }
   const bytes = joinBytes(body, input)
-  const chain = { previousId: undefined, references: [], keep: body.chain.keep, input }
-  const joined = describeRequest(new ResponsesBody(bytes, value, membersOf(bytes), chain, previousId || undefined))
+  const resolved = {
+    previousId: undefined,
+    references: [],
+    keep: chain.keep,
+    input: own,
+    inputChars: chain.inputChars + countChars([...referenced.values()]),
+  }
+  const joined = describeRequest(new ResponsesBody(bytes, value, membersOf(bytes), resolved, previousId || undefined))
   const { sessionId } = request
   return sessionId === undefined ? joined : { ...joined, sessionId }
 }
@@ -86,7 +94,7 @@ function resolve(item: JsonObject, referenced: ReadonlyMap<string, JsonObject>):
 }
 
 function membersOf(bytes: Buffer): readonly Member[] {
-  const scan = scanMembers(bytes.toString('latin1'), BODY_LIMITS)
+  const scan = scanMembers(bytes.toString('latin1'), callerJsonLimits)
   return scan.ok ? scan.members : refuseGrown()
 }
 

@@ -101,6 +101,8 @@ function encodeChoice(choice: TurnToolChoice, tools: readonly TurnTool[]): unkno
     case 'none':
     case 'required':
       return choice.type
+    case 'validated':
+      return 'auto'
     case 'tool':
       return mention(choice.name)
     case 'allowed':

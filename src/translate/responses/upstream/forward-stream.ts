@@ -1,6 +1,7 @@
 import type { ReplyFold, ReplySeed, ReplyStream } from '../../dialect.ts'
 import type { ReplyMemory } from '../../reply-memory.ts'
 import { encodeResponsesFailure } from '../error.ts'
+import { grow, lengthOf, startFoldSize } from '../../parts/fold-size.ts'
 import { toBody } from '../snapshot.ts'
 import { toUsage } from '../usage.ts'
 import { type Frame, beginFrames, encodeFrames } from '../writer/writer.ts'
@@ -59,9 +60,23 @@ export function createResponsesStream(seed: ReplySeed): ReplyStream {
 /** The body of a non-streaming reply, folded from the events for a streaming caller. */
 export function createResponsesFold(seed: ReplySeed): ReplyFold {
   const state = startNormaliser(seed, optionsOf(seed))
+  const size = startFoldSize()
+  /** Of the open items. Their last event repeats it. */
+  let repeatedLength = 0
+
+  function count({ type, event }: Frame): void {
+    if (typeof event.delta === 'string') {
+      repeatedLength += event.delta.length
+      grow(size, event.delta.length)
+    } else if (type === 'response.output_item.done') {
+      grow(size, Math.max(0, lengthOf(event.item) - repeatedLength))
+      repeatedLength = 0
+    } else if (type.endsWith('.added')) grow(size, 100 + lengthOf(event))
+  }
+
   return {
     push(event) {
-      normaliseEvent(state, event)
+      for (const frame of normaliseEvent(state, event)) count(frame)
     },
     end() {
       requireFinalEvent(state)
@@ -88,7 +103,7 @@ function watch(state: NormaliserState) {
     skipped: () => state.skipped,
     remember({ responses }: ReplyMemory): void {
       if (!state.done || state.hasFailed || state.storedInput === undefined) return
-      responses.put(state.id, { response: toBody(state.snapshot), input: state.storedInput })
+      responses.put(state.id, { response: toBody(state.snapshot), ...state.storedInput })
     },
   }
 }

@@ -8,7 +8,7 @@ import { itemTypeOf, makerOfId, mayBeUpstreams, shortCallId } from '../items.ts'
 import { NO_CUSTOM_TOOLS, NO_ITEM_IDS, NO_NAMESPACES } from './learned-refusals.ts'
 import { isChatgpt } from './model-profile.ts'
 import { pairItems } from './pair-calls.ts'
-import { arePassable, fitChatgptTools, isPassableName, passTools } from './pass-tools.ts'
+import { arePassable, fitChatgptTools, isPassableName, passFoundTools, passTools } from './pass-tools.ts'
 
 /** Whether upstream accepts the item. If not, the request is translated through a `Turn`. */
 export function isPassableItem(item: JsonObject, learnedRefusals: ReadonlySet<string>): boolean {
@@ -80,6 +80,12 @@ function fitItem(item: JsonObject, scope: Scope): JsonObject | undefined {
       const taken = isChatgpt(context) ? fitChatgptTools(listed, toolsPath, 'auto', warnings) : listed
       const kept = passTools(taken, toolsPath, context, warnings)
       return kept === listed && listed.length === tools.length ? bare : { ...bare, tools: kept }
+    }
+    case 'tool_search_output': {
+      const { tools } = item
+      const bare = withoutIds(item, type)
+      const kept = Array.isArray(tools) ? passFoundTools(tools) : tools
+      return kept === tools ? bare : { ...bare, tools: kept }
     }
     case 'message':
       return isChatgpt(context) ? fitMessage(withoutIds(item, type)) : withoutIds(item, type)

@@ -66,8 +66,24 @@ export function passTools(
     warnings.push({ code: 'dropped', field: `${path}.${at}`, detail: 'the tool is not available for this model' })
     return false
   })
-  const fitted = kept.map((tool, at) => withSchema(tool, `${path}.${at}`, warnings))
+  const fitted = kept.map((tool, at) => withDescription(withSchema(tool, `${path}.${at}`, warnings)))
   return fitted.length === tools.length && fitted.every((tool, at) => tool === tools[at]) ? tools : fitted
+}
+
+/**
+ * Returns the namespace with a description, without which upstream refuses it; the same tool if nothing changes. Codex
+ * CLI sends its own namespace with an empty one (docs/copilot-wire.md, "Responses requests").
+ */
+function withDescription(tool: JsonObject): JsonObject {
+  const { type, name, description } = tool
+  if (type !== 'namespace' || isFilled(description)) return tool
+  return { ...tool, description: `Tools of the namespace ${String(name)}.` }
+}
+
+/** Returns the tools of a search that the client ran; the same array if nothing changes. */
+export function passFoundTools(tools: readonly unknown[]): readonly unknown[] {
+  const fitted = tools.map((tool) => (isObject(tool) ? withDescription(tool) : tool))
+  return fitted.every((tool, at) => tool === tools[at]) ? tools : fitted
 }
 
 /** Returns the function with parameters that upstream accepts; the same tool if nothing changes. */

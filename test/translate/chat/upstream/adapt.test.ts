@@ -318,6 +318,27 @@ const tools: readonly Case[] = [
     strictPath: 'tool_choice',
   },
   {
+    rule: 'tool_choice without tools dropped',
+    model: gemini,
+    body: { tool_choice: 'validated' },
+    sent: { tool_choice: undefined },
+    warnings: ['adapted;tool_choice: there are no tools; dropped'],
+  },
+  ...[gemini, traits('gemini-3-pro-preview')].map((model) => ({
+    rule: 'tool_choice validated for Gemini only',
+    model,
+    body: { tools: [tool()], tool_choice: 'validated' },
+    sent: { tool_choice: 'validated' },
+    warnings: [],
+  })),
+  ...[gpt4, gpt5, sonnet, grok].map((model) => ({
+    rule: 'tool_choice validated for Gemini only',
+    model,
+    body: { tools: [tool()], tool_choice: 'validated' },
+    sent: { tool_choice: 'auto' },
+    warnings: [`adapted;tool_choice: ${model.id} does not know 'validated'; sent as 'auto'`],
+  })),
+  {
     rule: 'parallel_tool_calls without tools dropped',
     model: gpt4,
     body: { parallel_tool_calls: false },

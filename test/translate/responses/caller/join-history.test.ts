@@ -1,8 +1,9 @@
 import { fc } from '../../../fast-check.ts'
 import { expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
+import { objectsOf } from '../../../../src/json/json.ts'
 import type { JsonObject } from '../../../../src/json/json.ts'
-import { responsesBodyOf } from '../../../../src/translate/responses/wire.ts'
+import { responsesBodyOf, storedInputOf } from '../../../../src/translate/responses/wire.ts'
 import { arbitraryItems } from '../arbitrary-bodies.ts'
 import { answerTo, decode, errorOf, joinHistory, type Stored, turnOf } from '../caller-requests.ts'
 
@@ -30,7 +31,7 @@ test('the history precedes the new input, and the reference to it is removed', (
   const input = [user('hi'), assistant('yo'), user('and now?')]
   expect(sent).toEqual({ model: 'gpt-5-mini', input })
   expect(body.value).toEqual(sent)
-  expect(body.chain).toEqual({ previousId: undefined, references: [], keep: true, input })
+  expect(body.chain).toMatchObject({ previousId: undefined, references: [], keep: true, input: [user('and now?')] })
 })
 
 test('referenced items replace their references', () => {
@@ -47,6 +48,18 @@ test('referenced items replace their references', () => {
     user('go on'),
     { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
   ])
+})
+
+test('the reply keeps the items of its own request, with those that it refers to, and the id before it', () => {
+  const { body } = join(
+    { previous_response_id: 'resp_7', input: [{ type: 'item_reference', id: 'msg_7' }, user('go on')] },
+    { input: [user('hi')], output: [assistant('x'.repeat(5000))] },
+    new Map([['msg_7', assistant('y'.repeat(1000))]]),
+  )
+  const kept = storedInputOf(body)
+  expect(kept).toMatchObject({ previousId: 'resp_7', input: [assistant('y'.repeat(1000)), user('go on')] })
+  expect(kept?.inputChars).toBeGreaterThan(1000)
+  expect(kept?.inputChars).toBeLessThan(2000)
 })
 
 test('what the history holds counts as the request does', () => {
@@ -82,7 +95,7 @@ test('a later request can be built on the whole of it', () => {
   )
   const second = join(
     { previous_response_id: 'resp_2', input: 'three' },
-    { input: first.body.chain.input, output: [assistant('2')] },
+    { input: [...conversationOf(first)], output: [assistant('2')] },
   )
   expect(second.sent['input']).toEqual([user('one'), assistant('1'), user('two'), assistant('2'), user('three')])
 })
@@ -119,6 +132,10 @@ test('a stored reply nested without end is refused', () => {
     })
   }
 })
+
+function conversationOf({ sent }: ReturnType<typeof join>): readonly JsonObject[] {
+  return objectsOf(sent['input'])
+}
 
 function nested(levels: number): JsonObject {
   return levels === 0 ? {} : { deep: nested(levels - 1) }

@@ -495,7 +495,7 @@ function named(name: string): Json {
 }
 
 function namespace(tools: readonly unknown[], name = 'gh'): Json {
-  return { type: 'namespace', name, tools }
+  return { type: 'namespace', name, description: 'd', tools }
 }
 
 describe('tools', () => {
@@ -531,6 +531,37 @@ describe('tools', () => {
       parallel_tool_calls: true,
     }
     expect(pass(members)).toMatchObject({ body: members, warnings: [] })
+  })
+
+  const bare = { type: 'namespace', name: 'functions', tools: [named('f')] }
+  const filled = { ...bare, description: 'Tools of the namespace functions.' }
+
+  test.each([
+    ['absent', bare],
+    ['null', { ...bare, description: null }],
+    ['empty', { ...bare, description: '' }],
+  ])('a description of a namespace that is %s is filled, wherever the namespace stands', (_what, given) => {
+    const list = [named('g'), namespace([custom]), given]
+    const full = [named('g'), namespace([custom]), filled]
+    expect(pass({ tools: list }).body['tools']).toEqual(full)
+    for (const item of [
+      { type: 'additional_tools', role: 'developer' },
+      { type: 'tool_search_output', call_id: 'c', execution: 'client', status: 'completed' },
+    ]) {
+      const asked = { type: 'tool_search_call', call_id: 'c', execution: 'client', arguments: {} }
+      const { body, warnings } = pass({ input: [asked, { ...item, tools: list }] })
+      expect(body.input[1]).toEqual({ ...item, tools: full })
+      expect(warnings).toEqual([])
+    }
+  })
+
+  test('only the missing description is added to the caller’s own text', () => {
+    const text = '{"type":"namespace","name":"n","description" : "\\u0064",  "tools":[]}'
+    const found = `{"type":"tool_search_output","call_id":"c","tools":[${text}]}`
+    const asked = '{"type":"tool_search_call","call_id":"c","arguments":{}}'
+    const { json = '' } = passText(`{"model":"m","input":[${asked},${found}],"tools":[${text}]}`) ?? {}
+    expect(json).toContain(`"tools":[${text}]`)
+    expect(json).toContain(found)
   })
 
   test('a tool that brings no own list still may be chosen', () => {

@@ -1,11 +1,13 @@
+import { z } from 'zod'
 import { limitsOf } from '../models.ts'
 import { failure, openaiFailure } from '../../../../src/demo/failures.ts'
 import type { InferenceSubject } from '../../../../src/demo/inference.ts'
 import { openOpaque } from '../../opaque-text.ts'
 import type { Outcome } from '../../../../src/demo/outcome.ts'
-import { itemsOf, typeOf } from '../../../../src/demo/responses/request.ts'
+import { itemsOf, responsesTool, typeOf } from '../../../../src/demo/responses/request.ts'
 import type { InputItem, ResponsesRequest } from '../../../../src/demo/responses/request.ts'
-import { invalidValue, missing, refuseName, tooLong } from './refusals.ts'
+import { refuseUndescribed } from './tool-checks.ts'
+import { emptyString, invalidValue, missing, refuseName, tooLong } from './refusals.ts'
 
 type Subject = InferenceSubject<ResponsesRequest>
 
@@ -19,7 +21,14 @@ const OLD_ITEMS = [
   'compaction_trigger',
   'item_reference',
 ]
-const ITEMS = [...OLD_ITEMS, 'custom_tool_call', 'custom_tool_call_output']
+const ITEMS = [
+  ...OLD_ITEMS,
+  'custom_tool_call',
+  'custom_tool_call_output',
+  'additional_tools',
+  'tool_search_call',
+  'tool_search_output',
+]
 
 const LONGEST_ID = 64
 const LONGEST_ARGUMENTS = 1_048_576
@@ -56,9 +65,20 @@ function refuseItem(item: InputItem, path: string, accepted: readonly string[]):
     case 'function_call_output':
     case 'custom_tool_call_output':
       return refuseCallId(item, path)
+    case 'additional_tools':
+    case 'tool_search_output':
+      return refuseUndescribedIn(item['tools'], path)
     default:
       return undefined
   }
+}
+
+function refuseUndescribedIn(tools: unknown, path: string): Outcome | undefined {
+  for (const [at, tool] of (z.array(responsesTool).safeParse(tools).data ?? []).entries()) {
+    const refusal = refuseUndescribed(tool, `${path}.tools[${at}]`)
+    if (refusal !== undefined) return refusal
+  }
+  return undefined
 }
 
 const ASSISTANT_PARTS = ['output_text', 'refusal']
@@ -96,13 +116,7 @@ function undecipherable(text = ''): Outcome {
 function refuseCallId({ call_id: id }: InputItem, path: string): Outcome | undefined {
   const param = `${path}.call_id`
   if (id === undefined) return missing(param)
-  if (id === '') {
-    return openaiFailure({
-      message: `Invalid '${param}': empty string. Expected a string with minimum length 1, but got an empty string instead.`,
-      code: 'empty_string',
-      param,
-    })
-  }
+  if (id === '') return emptyString(param)
   return id.length > LONGEST_ID ? tooLong(id, param, LONGEST_ID) : undefined
 }
 

@@ -28,6 +28,14 @@ export function invalidValue(value: string, param: string, accepted: readonly st
   })
 }
 
+export function emptyString(param: string): Outcome {
+  return openaiFailure({
+    message: `Invalid '${param}': empty string. Expected a string with minimum length 1, but got an empty string instead.`,
+    code: 'empty_string',
+    param,
+  })
+}
+
 export function tooLong(text: string, param: string, limit: number): Outcome {
   return openaiFailure({
     message: `Invalid '${param}': string too long. Expected a string with maximum length ${limit}, but got a string with length ${text.length} instead.`,

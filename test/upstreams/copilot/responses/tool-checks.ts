@@ -4,11 +4,12 @@ import type { InferenceSubject } from '../../../../src/demo/inference.ts'
 import type { Outcome } from '../../../../src/demo/outcome.ts'
 import { clientTools } from '../../../../src/demo/responses/request.ts'
 import type { ResponsesRequest, ResponsesTool } from '../../../../src/demo/responses/request.ts'
-import { invalidValue, refuseName } from './refusals.ts'
+import { emptyString, invalidValue, missing, refuseName } from './refusals.ts'
 
 type Subject = InferenceSubject<ResponsesRequest>
 
 const OLD_TOOLS = ['function', 'web_search', 'web_search_preview']
+const CHOICES = ['none', 'auto', 'required']
 const TOOLS = [...OLD_TOOLS, 'custom', 'namespace']
 
 export function checkTools({ request: { tools = [] }, model }: Subject): Outcome | undefined {
@@ -21,10 +22,17 @@ export function checkTools({ request: { tools = [] }, model }: Subject): Outcome
   }
   const accepted = limitsOf(model).isOlder ? OLD_TOOLS : TOOLS
   for (const [at, tool] of tools.entries()) {
-    const refusal = refuseTool(tool, `tools[${at}]`, accepted)
+    const refusal = refuseTool(tool, `tools[${at}]`, accepted) ?? refuseUndescribed(tool, `tools[${at}]`)
     if (refusal !== undefined) return refusal
   }
   return undefined
+}
+
+/** Refuses a namespace without a description, which other upstreams accept. */
+export function refuseUndescribed({ type, description }: ResponsesTool, path: string): Outcome | undefined {
+  const param = `${path}.description`
+  if (type !== 'namespace' || (typeof description === 'string' && description !== '')) return undefined
+  return description === '' ? emptyString(param) : missing(param)
 }
 
 export function refuseTool(tool: ResponsesTool, path: string, accepted: readonly string[]): Outcome | undefined {
@@ -82,7 +90,10 @@ export function checkToolChoice({ request }: Pick<Subject, 'request'>): Outcome 
         })
       : undefined
   }
-  if (typeof choice === 'string' || choice.name === undefined) return undefined
+  if (typeof choice === 'string') {
+    return CHOICES.includes(choice) ? undefined : invalidValue(choice, 'tool_choice', CHOICES)
+  }
+  if (choice.name === undefined) return undefined
   return clientTools(request).some(({ name }) => name === choice.name)
     ? undefined
     : openaiFailure({

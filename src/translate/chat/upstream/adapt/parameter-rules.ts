@@ -54,7 +54,7 @@ const toolRows: readonly DropRow[] = [
     name: 'tool_choice without tools dropped',
     source: 'parameters, tool_choice',
     when: hasNoTools,
-    idle: (choice) => choice === 'auto' || choice === 'none',
+    idle: (choice) => choice === 'auto' || choice === 'none' || choice === 'validated',
     reason: 'there are no tools',
   },
   {
@@ -134,7 +134,27 @@ const rows: readonly DropRow[] = [
   },
 ]
 
-export const toolParameterRules: readonly Rule[] = toolRows.map(toRule)
+export const toolParameterRules: readonly Rule[] = [
+  ...toolRows.map(toRule),
+  {
+    name: 'tool_choice validated for Gemini only',
+    source: 'parameters, tool_choice',
+    applies: ({ family }) => family.kind !== 'gemini',
+    adapt: ({ tool_choice: choice }, { traits }) =>
+      choice === 'validated'
+        ? {
+            patch: { tool_choice: 'auto' },
+            warnings: [
+              {
+                code: 'adapted',
+                field: 'tool_choice',
+                detail: `${traits.id} does not know 'validated'; sent as 'auto'`,
+              },
+            ],
+          }
+        : undefined,
+  },
+]
 
 /** The order matters: dropping sampling depends on the adapted effort, and a discarded cap needs no limit. */
 export const parameterRules: readonly Rule[] = [

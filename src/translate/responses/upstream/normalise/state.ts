@@ -7,6 +7,7 @@ import {
   startTemplates,
 } from '../../../parts/event-template.ts'
 import type { JsonObject } from '../../../../json/json.ts'
+import type { StoredInput } from '../../../reply-memory.ts'
 import type { WireEvent, WireObject } from '../../wire.ts'
 import type { TextTarget } from '../../writer/texts.ts'
 import { type ResponseWriter, startWriter } from '../../writer/writer.ts'
@@ -31,8 +32,7 @@ export interface CallNotes {
 export interface UpstreamReplyNotes {
   /** The members of the response object that repeat the caller's request, if the caller speaks this dialect too. */
   readonly echo?: JsonObject
-  /** The input to store with the reply. */
-  readonly storedInput?: readonly JsonObject[] | undefined
+  readonly storedInput?: StoredInput | undefined
   readonly calls?: CallNotes | undefined
 }
 
@@ -44,7 +44,7 @@ interface BufferedWrapper {
 
 export interface NormaliserState extends ResponseWriter {
   readonly echo: JsonObject | undefined
-  readonly storedInput: readonly JsonObject[] | undefined
+  readonly storedInput: StoredInput | undefined
   /** Upstream began without stating a response id. */
   isIdMadeUp: boolean
   /** Scans of open arguments, by output index. */

@@ -1,0 +1,51 @@
+import { realpath } from 'node:fs/promises'
+import type { Config } from '../../config/schema.ts'
+import type { Folder } from '../../workspace/folder.ts'
+import { openFolder } from '../../workspace/open-folder.ts'
+import { checkRoot } from '../../workspace/policy/check-root.ts'
+import { createOwnPlaces } from '../../workspace/policy/own-places.ts'
+import { ToolError } from '../../workspace/tool-error.ts'
+import { CommandFailure, exitCode } from './command.ts'
+import type { CommandContext } from './command.ts'
+import { findOwnPaths, homeOf, type LoadedSettings } from './settings.ts'
+
+export type Workspace = Config['workspaces'][number]
+
+/** Returns the configured workspace of a folder, or else the folder without further settings. */
+export async function findWorkspace(context: CommandContext, { workspaces }: Config, path: string): Promise<Workspace> {
+  const real = await realPathOf(path)
+  for (const workspace of workspaces) {
+    if ((await realPathOf(inHome(context, workspace.path))) === real) return workspace
+  }
+  return { path }
+}
+
+/**
+ * Opens the folder of a workspace as the daemon does.
+ * @throws CommandFailure `failed` with the reason why it cannot be a workspace
+ */
+export async function openWorkspaceFolder(
+  context: CommandContext,
+  { configFile }: Pick<LoadedSettings, 'configFile'>,
+  { path, 'allow-home': allowsHome = false }: Workspace,
+): Promise<Folder> {
+  const ownPlaces = createOwnPlaces(findOwnPaths(context, configFile))
+  try {
+    const folder = await openFolder(inHome(context, path), { ownPlaces })
+    await checkRoot(folder.root, { homeDir: () => homeOf(context), ownPlaces, allowsHome })
+    return folder
+  } catch (cause) {
+    if (cause instanceof ToolError) throw new CommandFailure(exitCode.failed, cause.message, { cause })
+    throw cause
+  }
+}
+
+/** Replaces `~` at the start of a path. */
+export function inHome(context: CommandContext, path: string): string {
+  return path.replace(/^~(?=$|[/\\])/, () => homeOf(context))
+}
+
+/** The path itself if it does not exist. */
+export async function realPathOf(path: string): Promise<string> {
+  return await realpath(path).catch(() => path)
+}

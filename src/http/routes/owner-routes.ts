@@ -1,0 +1,95 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { parseJson } from '../../auth/http-json.ts'
+import { Fault } from '../../errors.ts'
+import { addressIdentity } from '../access/caller-identity.ts'
+import { crowdSeconds } from '../access/failed-keys.ts'
+import type { FailedKeys } from '../access/failed-keys.ts'
+import { oneTimeSecret } from '../access/owner-access.ts'
+import type { OwnerAccess } from '../access/owner-access.ts'
+import { readBody } from '../body.ts'
+import type { Lifetimes } from '../lifetimes.ts'
+
+export interface OwnerRouteDeps {
+  readonly owner: Pick<OwnerAccess, 'addCode' | 'redeem'>
+  readonly failedKeys: FailedKeys
+  readonly hasPage: () => boolean
+  readonly lifetimes: Lifetimes
+  /** The longest time between two pieces of a request body. Ms. */
+  readonly uploadIdleMs: number
+  readonly setTimer: (run: () => void, delayMs: number) => unknown
+}
+
+const secret = z.string().regex(oneTimeSecret)
+const codeRequest = z.strictObject({ code: secret })
+const tokenRequest = z.strictObject({ code: secret, token: secret })
+
+/** For a person to open the page. Ms. */
+const codeLifeMs = 10 * 60_000
+
+const maxBodyBytes = 4096
+
+/**
+ * The routes that make a page the owner's. The command `page` invents a one-time code and registers it with the owner's token;
+ * the page invents a token and registers it with the code. So no answer contains a credential.
+ */
+export function registerOwnerRoutes(app: FastifyInstance, deps: OwnerRouteDeps): void {
+  const config = { dialect: 'chat' } as const
+
+  /** Tells a page and a program who they are. */
+  app.get('/caller', { config }, ({ caller: { key, isOwner } }, reply) =>
+    reply.header('cache-control', 'no-store').send({ key: key?.name ?? null, owner: isOwner }),
+  )
+
+  app.post('/page/codes', { config }, (request, reply) =>
+    deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
+      if (!request.caller.isOwner) {
+        throw new Fault({ kind: 'session_refused', problem: 'owner_required' })
+      }
+      if (!deps.hasPage()) throw new Fault({ kind: 'session_refused', problem: 'no_workspace' })
+      const { code } = await readSecrets(request, signal, codeRequest, '{"code": …}')
+      deps.owner.addCode(code, codeLifeMs)
+      return reply.code(204).send()
+    }),
+  )
+
+  // Public: the code takes the place of a key. No answer repeats anything of the request.
+  // Another user of this machine can read the command line that opens the browser, and with it the code.
+  app.post('/page/tokens', { config: { ...config, public: true, checksPeer: true } }, (request, reply) =>
+    deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
+      const { code, token } = await readSecrets(request, signal, tokenRequest, '{"code": …, "token": …}')
+      const source = addressIdentity(request.raw.socket.remoteAddress)
+      // As for keys: while many guesses are delayed, a right one must not be answered differently.
+      if (deps.failedKeys.isCrowded(source)) throw new Fault({ kind: 'wrong_keys', retryAfterSeconds: crowdSeconds })
+      if (deps.owner.redeem(code, token)) return reply.code(204).send()
+      const waitMs = deps.failedKeys.count(source)
+      // Also if the caller hangs up: its delayed answer stays counted.
+      if (waitMs > 0) await new Promise<void>((resolve) => void deps.setTimer(resolve, waitMs))
+      throw new Fault({
+        kind: 'forbidden',
+        detail:
+          'this address of the page was used before, has expired or is wrong; for a new one, run: copilot-proxy page',
+      })
+    }),
+  )
+
+  async function readSecrets<Body>(
+    { headers, raw }: FastifyRequest,
+    signal: AbortSignal,
+    schema: z.ZodType<Body>,
+    form: string,
+  ): Promise<Body> {
+    // The refusal of an unknown encoding repeats its name, and a public route must not do that.
+    if (headers['content-encoding'] !== undefined) {
+      throw new Fault({ kind: 'unsupported_media_type', detail: 'send the body without content-encoding' })
+    }
+    const { text } = await readBody(raw, { limitBytes: maxBodyBytes, idleMs: deps.uploadIdleMs, signal })
+    const body = schema.safeParse(parseJson(text)).data
+    if (body !== undefined) return body
+    throw new Fault({
+      kind: 'invalid_request',
+      path: '',
+      detail: `the body must be ${form} of 43 to 128 characters each`,
+    })
+  }
+}

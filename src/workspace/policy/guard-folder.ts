@@ -1,0 +1,58 @@
+import type { Folder, ReadLimits } from '../folder.ts'
+import { ToolError } from '../tool-error.ts'
+import type { Policy } from './policy.ts'
+
+/**
+ * Returns the folder with the rules of reading: no function reads what `reads.deny` denies, or a secret that the policy does not
+ * name. The rules hold for the path as given and for the path to which links lead.
+ * @param askToRead asks a person about a secret. `reason` says why it is one. Absent: nobody can be asked. @throws ToolError
+ */
+export function guardFolder(
+  folder: Folder,
+  policy: Policy,
+  askToRead?: (path: string, reason: string) => Promise<void>,
+): Folder {
+  /** @throws ToolError `denied`, and the errors of `askToRead` */
+  async function admit(path: string): Promise<void> {
+    const { isAllowed, isSecret, reason } = await (await policy.readRules()).decide(path)
+    if (isAllowed) return
+    if (!isSecret || askToRead === undefined) throw new ToolError({ kind: 'denied', detail: reason })
+    await askToRead(path, reason)
+  }
+
+  async function guarded<T>(
+    given: string,
+    limits: ReadLimits,
+    read: (path: string, limits: ReadLimits) => Promise<T>,
+  ): Promise<T> {
+    const asked = folder.relativePath(given)
+    // The folder's own refusal of such a path needs no policy, and nobody is asked for what is refused anyway.
+    await folder.refuseOwn(asked)
+    await admit(asked)
+    return read(given, {
+      ...limits,
+      async admit(path) {
+        if (path !== asked) await admit(path)
+        await limits.admit?.(path)
+      },
+    })
+  }
+
+  return {
+    ...folder,
+    readFile: (path, limits) => guarded(path, limits, folder.readFile),
+    readStart: (path, limits) => guarded(path, limits, folder.readStart),
+    async reading() {
+      const [rules, own] = await Promise.all([policy.readRules(), folder.reading()])
+      return {
+        excludes: own.excludes,
+        isHidden: (path) => own.isHidden(path) || rules.isDeniedByRoot(path),
+        async hiddenIn(inFolder) {
+          const [isOwn, isDenied] = await Promise.all([own.hiddenIn(inFolder), rules.deniedIn(inFolder)])
+          return (path) => isOwn(path) || isDenied(path)
+        },
+        maySearch: async (path) => (await rules.decide(path)).isAllowed && (await own.maySearch(path)),
+      }
+    },
+  }
+}
