@@ -1,4 +1,7 @@
 import { spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import type { McpCommand } from '../../client-settings/mcp-entries.ts'
@@ -23,10 +26,26 @@ const listTools = { jsonrpc: '2.0', id: 2, method: 'tools/list' }
 
 const answer = z.object({ id: z.literal(2), result: z.object({ tools: z.array(z.unknown()) }) })
 
-/** Starts the MCP server as a client does, and counts its tools. */
-export async function tryMcp(context: CommandContext, { argv: [program, ...args], env }: McpCommand): Promise<Trial> {
+/**
+ * Starts the MCP server as a client does, and counts its tools. Starts it in an empty folder, because a person may run `setup`
+ * in the home folder, which is no workspace.
+ */
+export async function tryMcp(context: CommandContext, command: McpCommand): Promise<Trial> {
+  const folder = await mkdtemp(join(tmpdir(), 'copilot-proxy-'))
+  try {
+    return await tryIn(folder, context, command)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function tryIn(
+  cwd: string,
+  context: CommandContext,
+  { argv: [program, ...args], env }: McpCommand,
+): Promise<Trial> {
   const signal = AbortSignal.any([context.signal, AbortSignal.timeout(timeoutMs)])
-  const child = spawn(program, args, { env: { ...context.env, ...env }, cwd: context.workingDir(), signal })
+  const child = spawn(program, args, { env: { ...context.env, ...env }, cwd, signal })
   let failure: string | undefined
   const ended = new Promise<void>((resolve) => {
     child.once('exit', () => resolve())
