@@ -21,9 +21,12 @@ function saidTo({ demo }: Proxy): readonly string[] {
   return chatsOf(demo).map(({ body }) => JSON.parse(body).messages[0].content)
 }
 
-/** Resolves once everything sent before has arrived: requests over loopback are read in the order they came. */
+/**
+ * Resolves once everything sent before has arrived and its caller is known: requests over loopback are read in the order they
+ * came, and the check of one caller waits for those before it.
+ */
 async function arrived({ send }: Proxy): Promise<void> {
-  for (let round = 0; round < 3; round += 1) await send('/healthz')
+  for (let round = 0; round < 3; round += 1) await send('/caller')
 }
 
 test('if the queue is full, a request is a 429 with retry-after', async () => {
