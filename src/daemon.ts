@@ -10,6 +10,7 @@ import { secretValues } from './config/secrets.ts'
 import { createCompanionSwitch } from './daemon/companion-switch.ts'
 import { connectProviders } from './daemon/providers.ts'
 import type { ProvidersDeps } from './daemon/providers.ts'
+import { createWatchdog } from './daemon/watchdog.ts'
 import type { Engine } from './http/engine-memory.ts'
 import type { Logger } from './logging/logger.ts'
 import { parseCodexModels } from './models/codex-model.ts'
@@ -186,6 +187,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     return chosen?.id ?? 'auto'
   }
 
+  const watchdog = createWatchdog({ log, wantsThread: () => current.workspaces.length > 0 })
   let isConfigRefused = false
   const app = buildApp({
     ...common,
@@ -201,6 +203,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     version,
     demo: options.demo,
     randomId: randomUUID,
+    noteWork: watchdog.note,
     engine: options.engine,
   })
 
@@ -209,6 +212,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   async function closeAll(graceMs: number): Promise<void> {
     await app.close(graceMs)
     await companion.close(graceMs)
+    watchdog.stop()
     totals.close()
     await closeUpstream()
   }
@@ -223,6 +227,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await app.listen(current.server)
   } catch (error) {
     await companion.closeWorkspaces()
+    watchdog.stop()
     await closeUpstream()
     throw error
   }
