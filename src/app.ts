@@ -73,6 +73,8 @@ export interface AppDeps
   /** Returns undefined while no workspace is configured. */
   readonly workspaces?: (() => Workspaces | undefined) | undefined
   readonly deadlines?: Partial<Deadlines>
+  /** Called with the name of each piece of work when it begins. */
+  readonly noteWork?: (work: string) => void
   /** Absent: V8 keeps its default memory rules. */
   readonly engine?: Engine | undefined
 }
@@ -188,7 +190,10 @@ export function buildApp(deps: AppDeps): App {
       (request, response) => fastify.routing(request, response),
     ),
     admit: admitCall,
-    beginWork,
+    beginWork() {
+      deps.noteWork?.('a message over /rpc')
+      return beginWork()
+    },
     budget,
     unreadMs: deadlines.unreadMs,
     pingMs: deadlines.pingMs,
@@ -216,6 +221,7 @@ export function buildApp(deps: AppDeps): App {
 
   function receive(request: FastifyRequest, reply: FastifyReply, next: (refusal?: Fault) => void): void {
     unused.markUsed(request.raw.socket)
+    deps.noteWork?.(`${request.method} ${request.routeOptions.url ?? 'an unknown path'}`)
     request.caller = unkeyedCaller
     reply.header('x-request-id', request.id)
     // Anthropic's SDK reads `request-id`.

@@ -17,6 +17,7 @@ import type { ProvidersDeps } from './daemon/providers.ts'
 import { createOwnerAccess } from './http/access/owner-access.ts'
 import { opennessFix, opennessTexts } from './http/access/peer-check.ts'
 import type { Openness } from './http/access/peer-check.ts'
+import { createWatchdog } from './daemon/watchdog.ts'
 import type { Engine } from './http/engine-memory.ts'
 import { pageAddress } from './page/page-address.ts'
 import type { Logger } from './logging/logger.ts'
@@ -230,6 +231,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     return chosen?.id ?? 'auto'
   }
 
+  const watchdog = createWatchdog({ log, wantsThread: () => current.workspaces.length > 0 })
   let isConfigRefused = false
   const app = buildApp({
     ...common,
@@ -247,6 +249,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     randomId: randomUUID,
     owner,
     redactAll: secrets.redact,
+    noteWork: watchdog.note,
     engine: options.engine,
   })
 
@@ -257,6 +260,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await app.close(graceMs)
     await withdrawOwnerToken?.()
     await companion.close(graceMs)
+    watchdog.stop()
     totals.close()
     await closeUpstream()
   }
@@ -281,6 +285,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await app.listen(current.server)
   } catch (error) {
     await companion.closeWorkspaces()
+    watchdog.stop()
     await closeUpstream()
     throw error
   }

@@ -295,6 +295,7 @@ const starters = [
   'commands/login/desktop.ts',
   'commands/service/service.ts',
   'commands/setup/try-mcp.ts',
+  'daemon/watchdog.ts',
   'mcp/servers/stdio-transport.ts',
   // Threads of the process that reads files of a workspace.
   'workspace/code-watchdog.ts',
