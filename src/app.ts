@@ -53,7 +53,7 @@ import type { ServersRouteDeps } from './mcp/servers/route.ts'
 import { registerPageFiles, sendPageFile } from './page/page-routes.ts'
 import { registerRpcRoute, rpcPath } from './rpc/route.ts'
 import type { Workspaces } from './sessions/workspaces.ts'
-import { createResultBudget } from './tools/result-budget.ts'
+import { createResultBudget } from './websocket/result-budget.ts'
 import { receiveHandshakes } from './websocket/handshakes.ts'
 
 export interface AppDeps
@@ -197,7 +197,6 @@ export function buildApp(deps: AppDeps): App {
     budget,
     unreadMs: deadlines.unreadMs,
     pingMs: deadlines.pingMs,
-    redact: deps.redactAll,
     log: deps.log,
   })
   const companion = async () => deps.companion?.()
@@ -307,7 +306,7 @@ export function buildApp(deps: AppDeps): App {
   }
 
   registerStateRoutes(fastify, routeDeps)
-  registerRequestRoutes(fastify, { ...deps, redact: deps.redactAll, hasPage })
+  registerRequestRoutes(fastify, { ...deps, hasPage })
   registerOwnerRoutes(fastify, {
     owner,
     failedKeys,
@@ -327,7 +326,7 @@ export function buildApp(deps: AppDeps): App {
     unreadMs: deadlines.unreadMs,
     uploadIdleMs: deadlines.uploadIdleMs,
     version: deps.version,
-    redact: deps.redactAll,
+    redact: deps.redact,
     log: deps.log,
   })
   registerModelRoutes(fastify, deps.registry, deps.config)

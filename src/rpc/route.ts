@@ -6,7 +6,7 @@ import { Fault } from '../errors.ts'
 import type { BeginWork } from '../http/engine-memory.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { Workspaces } from '../sessions/workspaces.ts'
-import type { ResultBudget } from '../tools/result-budget.ts'
+import type { ResultBudget } from '../websocket/result-budget.ts'
 import type { Connection } from '../websocket/connection.ts'
 import type { Handshakes } from '../websocket/handshakes.ts'
 import { keysInSubprotocols, offeredSubprotocols, subprotocol } from '../websocket/subprotocol.ts'
@@ -29,8 +29,6 @@ export interface RpcRouteDeps {
   readonly unreadMs: number
   /** Between two pings of a connection. Ms. */
   readonly pingMs: number
-  /** Removes known credentials from what is sent. */
-  readonly redact: (text: string) => string
   readonly log: Logger
 }
 
@@ -59,7 +57,7 @@ const cancelledMs = 1000
 
 /** `GET /rpc`: JSON-RPC over WebSocket, while a workspace is configured and `rpc.enabled` is on. */
 export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): RpcRoute {
-  const { config, workspaces, handshakes, admit, beginWork, budget, unreadMs, pingMs, redact, log } = deps
+  const { config, workspaces, handshakes, admit, beginWork, budget, unreadMs, pingMs, log } = deps
   const open = new Set<Open>()
   let isClosing = false
 
@@ -102,7 +100,7 @@ export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): 
           admit: (signal) => admit(source, signal),
           beginWork,
           queue: budget.openQueue(),
-          send: (text, onSent) => connection.send(redact(text), onSent),
+          send: (text, onSent) => connection.send(text, onSent),
           hold: connection.hold,
           log,
         })

@@ -144,7 +144,7 @@ it('G31: a client that reads no replies is closed, with bounded memory', async (
     highest = Math.max(highest, process.memoryUsage().rss)
     if (log.some(({ message }) => message === 'closed a connection to /rpc')) break
   }
-  await vi.waitFor(() => expect(log.map(({ message }) => message)).toContain('closed a connection to /rpc'))
+  await vi.waitFor(() => expect(log.map(({ message }) => message)).toContain('closed a connection to /rpc'), 20_000)
   expect(calls.length).toBeLessThan(10_000)
   expect(highest - before).toBeLessThan(300 * MiB)
 })

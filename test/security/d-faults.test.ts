@@ -22,7 +22,7 @@ const failures: Readonly<Record<string, () => unknown>> = {
   },
   'rejects with an object': () => Promise.reject({ statusCode: 418, message: canary, headers: { 'x-leak': canary } }),
   'throws an Error that names a status': () => {
-    throw Object.assign(new Error(canary), { statusCode: 404, code: 'FST_ERR_OTHER', headers: { 'x-leak': canary } })
+    throw Object.assign(new Error(canary), { statusCode: 404, code: 'ERR_OTHER', headers: { 'x-leak': canary } })
   },
   'rejects with nothing': () => Promise.reject(undefined),
   'throws null': () => {

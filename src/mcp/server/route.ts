@@ -11,7 +11,7 @@ import { flatHeaders } from '../../http/serve.ts'
 import { isObject, parseCallerJson } from '../../json/json.ts'
 import type { Logger } from '../../logging/logger.ts'
 import type { Workspaces } from '../../sessions/workspaces.ts'
-import type { AnswerQueue, ResultBudget } from '../../tools/result-budget.ts'
+import type { AnswerQueue, ResultBudget } from '../../websocket/result-budget.ts'
 import type { Endpoint } from './endpoint.ts'
 
 export interface McpRouteDeps {
@@ -40,6 +40,9 @@ export interface McpRoute {
   /** Ends streams that wait for notifications, lets calls finish for at most `graceMs`, then cancels them. */
   readonly close: (graceMs: number) => Promise<void>
 }
+
+/** As in the SDK. Messages. */
+const maxBatch = 100
 
 /** A request in progress. */
 interface Open {
@@ -122,6 +125,9 @@ export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): 
         const parsed = parseCallerJson(text)
         if (!parsed.ok) return refuseJson(reply, parsed.problem)
         body = parsed.value
+        // The SDK checks each message of a batch several times before it counts them.
+        if (Array.isArray(body) && body.length > maxBatch)
+          return refuseJson(reply, `the batch has more than ${maxBatch} messages`)
         opened.isSubscription = isObject(body) && body['method'] === 'subscriptions/listen'
       }
       if (opened.isSubscription) endWork()

@@ -33,8 +33,8 @@ export interface FoundPlaces {
 /** Places are sought on disk again after this time. A daemon creates its folders once, and links to them are rare. Ms. */
 const freshMs = 1000
 
-/** Hard links to deeper files are not detected. The logins and the configuration are at most this deep. */
-const maxDepth = 2
+/** Hard links to deeper files are not detected. Logins, configuration and old contents of changed files are at most this deep. */
+const maxDepth = 4
 
 /** Maximum number of files that are compared with a hard link. */
 const maxFiles = 2000

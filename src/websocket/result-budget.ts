@@ -1,4 +1,4 @@
-import { ToolError } from '../workspace/tool-error.ts'
+import type { ToolFailure } from '../workspace/tool-error.ts'
 
 const MiB = 1024 * 1024
 
@@ -135,14 +135,15 @@ export function createResultBudget(): ResultBudget {
           }
           if (!isQueueFull(each) && hasMemory(moreBytes)) return each.start()
           waiting.add(each)
-          const cancel = (): void => reject(new ToolError({ kind: 'cancelled' }))
+          const refuse = (failure: ToolFailure): void => void toToolError(failure).then(reject)
+          const cancel = (): void => refuse({ kind: 'cancelled' })
           let timer: NodeJS.Timeout | undefined
           const wait = (delayMs: number): void => {
             timer = setTimeout(() => {
               const awaited = isQueueFull(each) ? queue : all
               const leftMs = awaited.freedAtMs + maxWaitMs - performance.now()
               if (leftMs > 0) wait(leftMs)
-              else reject(noMemory(awaited === queue))
+              else refuse(noMemory(awaited === queue))
             }, delayMs)
           }
           wait(maxWaitMs)
@@ -185,9 +186,15 @@ function createHolder(): Holder {
   return { heldBytes: 0, freedAtMs: -Infinity, largeAtMs: -Infinity }
 }
 
-function noMemory(isQueueFull: boolean): ToolError {
+function noMemory(isQueueFull: boolean): ToolFailure {
   const detail = isQueueFull
     ? 'Earlier answers of this connection have not been read. Read them, then call the tool again.'
     : 'Other clients have not read their answers, which take all the memory for results. Call the tool again later.'
-  return new ToolError({ kind: 'failed', detail })
+  return { kind: 'failed', detail }
+}
+
+/** Imported with the first refusal, because a daemon without a workspace loads nothing of what workspaces need. */
+async function toToolError(failure: ToolFailure): Promise<Error> {
+  const { ToolError } = await import('../workspace/tool-error.ts')
+  return new ToolError(failure)
 }
