@@ -51,8 +51,10 @@ export default defineConfig({
           name: 'from source',
           isolate: false,
           include: ['test/cli/**/*.test.ts'],
-          // They test the package, the single file and the cache of compiled code.
-          exclude: ['package', 'single-file', 'code-cache'].map((name) => `test/cli/${name}.test.ts`),
+          // Three test what only the build has, and the others start a hundred processes each, which load sources slowly.
+          exclude: ['package', 'single-file', 'code-cache', 'launch', 'mcp', 'background', 'agent'].map(
+            (name) => `test/cli/${name}.test.ts`,
+          ),
           env: { COPILOT_PROXY_TEST_PROGRAM: 'src/main.ts' },
         },
       },
