@@ -53,7 +53,7 @@ import type { ServersRouteDeps } from './mcp/servers/route.ts'
 import { registerPageFiles, sendPageFile } from './page/page-routes.ts'
 import { registerRpcRoute, rpcPath } from './rpc/route.ts'
 import type { Workspaces } from './sessions/workspaces.ts'
-import { createResultBudget } from './websocket/result-budget.ts'
+import { createResultBudget } from './http/result-budget.ts'
 import { receiveHandshakes } from './websocket/handshakes.ts'
 
 export interface AppDeps

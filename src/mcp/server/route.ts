@@ -11,7 +11,7 @@ import { flatHeaders } from '../../http/serve.ts'
 import { isObject, parseCallerJson } from '../../json/json.ts'
 import type { Logger } from '../../logging/logger.ts'
 import type { Workspaces } from '../../sessions/workspaces.ts'
-import type { AnswerQueue, ResultBudget } from '../../websocket/result-budget.ts'
+import type { AnswerQueue, ResultBudget } from '../../http/result-budget.ts'
 import type { Endpoint } from './endpoint.ts'
 
 export interface McpRouteDeps {
