@@ -85,7 +85,7 @@ const faults: readonly (readonly [string, number, RegExp, () => Promise<Away>])[
   [
     'its certificate is of an authority that nobody trusts',
     502,
-    /not trusted; set NODE_EXTRA_CA_CERTS/,
+    /not trusted; NODE_EXTRA_CA_CERTS must name/,
     () => front({ authority: createAuthority('Nobody') }),
   ],
   [
