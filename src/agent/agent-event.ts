@@ -1,3 +1,4 @@
+import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import type { ToolFailure } from '../workspace/tool-error.ts'
 
 /** An event that a run emits. The session adds the run's id, the session's id and the time. */
@@ -41,7 +42,10 @@ type ToolEvent =
 
 export type ToolOutcome = 'ok' | ToolFailure['kind']
 
-/** `run` also approves later calls of this run: every write, the same argument vector in the same folder, or the same tool. */
+/**
+ * `run` also approves later calls of this run: changes of the text of the same files, the same argument vector in the same folder,
+ * the same secret, or the same tool of the same program.
+ */
 export type ApprovalDecision = 'once' | 'run' | 'refuse'
 
 /** `expired`: the run ended before a person decided. */
@@ -55,10 +59,13 @@ interface ApprovalEvent {
   readonly state: ApprovalState
   /** Fields of the `ApprovalRequest`. Only an event with the state `pending` has them. */
   readonly paths?: readonly string[]
+  readonly files?: readonly IntendedFile[]
+  readonly reads?: readonly string[]
   readonly diff?: string
   readonly argv?: readonly string[]
   readonly cwd?: string
   readonly args?: unknown
+  readonly decisions?: readonly ApprovalDecision[]
 }
 
 /** A tool has changed files. */

@@ -1,6 +1,7 @@
 import type { CallerKey } from '../config/caller.ts'
 import type { Session } from '../tools/session.ts'
 import type { TurnItem } from '../translate/turn.ts'
+import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import type { AgentEvent, ApprovalDecision, FileCount } from './agent-event.ts'
 
 /** One message to a session. A model answers it and may use the session's tools. */
@@ -60,6 +61,8 @@ export interface ApprovalRequest {
   readonly step: number
   /** Files to write or remove. */
   readonly paths?: readonly string[]
+  /** What happens to each of `paths`. */
+  readonly files?: readonly IntendedFile[]
   /** Secrets to read, by their own paths without links. */
   readonly reads?: readonly string[]
   readonly diff?: string
@@ -67,6 +70,10 @@ export interface ApprovalRequest {
   readonly cwd?: string
   /** Arguments of a tool that writes no file and runs no command. */
   readonly args?: unknown
+  /** Identifies a tool of a server or provider, so that a grant does not cover another tool that gets the same name. */
+  readonly identity?: string
+  /** Whether the run has read a secret, which such a tool could send away. */
+  readonly isAfterSecret?: boolean
 }
 
 /** `interrupted`: the daemon stopped in the middle of the run. */

@@ -1,5 +1,7 @@
 import type { ApprovalDecision } from './agent-event.ts'
 import type { ApprovalRequest } from './agent-task.ts'
+import type { IntendedFile } from '../workspace/patch/intended-files.ts'
+import { protectionOf } from '../workspace/policy/protected-names.ts'
 import type { Grants, LoopState, LoopStep } from './loop-state.ts'
 
 /** Handles a tool's request for approval: the settings or an earlier grant decide it, or a person has to. */
@@ -7,15 +9,18 @@ export function wantApproval(state: LoopState, request: ApprovalRequest): LoopSt
   const { mode, requireApproval } = state.settings
   if (mode === 'chat' || state.stopping !== undefined) return settle(state, false)
   if (isGranted(state.grants, request)) return settle(state, true)
-  // Without approvals, nobody has allowed a secret: the policy can name it.
-  if (!requireApproval) return settle(state, request.reads === undefined)
-  const { approvalId, callId, tool, paths, diff, argv, cwd, args } = request
+  // Without approvals, nobody has allowed a secret, which the policy can name, or a tool that could send one away.
+  if (!requireApproval) return settle(state, request.reads === undefined && request.isAfterSecret !== true)
+  const { approvalId, callId, tool, paths, files, reads, diff, argv, cwd, args } = request
   const shown = {
     ...(paths !== undefined && { paths }),
+    ...(files !== undefined && { files }),
+    ...(reads !== undefined && { reads }),
     ...(diff !== undefined && { diff }),
     ...(argv !== undefined && { argv }),
     ...(cwd !== undefined && { cwd }),
     ...(args !== undefined && { args }),
+    decisions: decisionsFor(request),
   }
   return {
     state: { ...state, pending: request },
@@ -27,9 +32,10 @@ export function wantApproval(state: LoopState, request: ApprovalRequest): LoopSt
   }
 }
 
-export function decideApproval(state: LoopState, decision: ApprovalDecision | 'expired'): LoopStep {
+export function decideApproval(state: LoopState, given: ApprovalDecision | 'expired'): LoopStep {
   const request = state.pending
   if (request === undefined) return { state, commands: [] }
+  const decision = given === 'run' && !decisionsFor(request).includes('run') ? 'once' : given
   const { approvalId, callId, tool } = request
   const isAllowed = (decision === 'once' || decision === 'run') && state.stopping === undefined
   const decided: LoopState = {
@@ -45,25 +51,44 @@ export function decideApproval(state: LoopState, decision: ApprovalDecision | 'e
   }
 }
 
+/** Returns what a person may decide. Protected files are asked for each time. */
+function decisionsFor({ paths = [] }: ApprovalRequest): readonly ApprovalDecision[] {
+  return paths.some(isProtected) ? ['once', 'refuse'] : ['once', 'run', 'refuse']
+}
+
+function isProtected(path: string): boolean {
+  return protectionOf(path) !== undefined
+}
+
 function settle(state: LoopState, isAllowed: boolean): LoopStep {
   return { state, commands: [{ type: 'settle_approval', isAllowed }] }
 }
 
-function isGranted({ writes, commands, tools }: Grants, request: ApprovalRequest): boolean {
-  if (request.argv !== undefined) return commands.has(commandKey(request))
-  if (request.paths !== undefined) return writes
-  return tools.has(toolKey(request))
+function isGranted({ files, commands, tools }: Grants, request: ApprovalRequest): boolean {
+  const { argv, paths, files: intended = [] } = request
+  if (argv !== undefined) return commands.has(commandKey(request))
+  if (paths === undefined) return tools.has(toolKey(request))
+  return paths.every((path) => files.has(path) && !isProtected(path)) && intended.every(isChangeOfText)
+}
+
+/** Returns whether a file keeps its name and its mode. Everything else is asked for, also for a file with a grant. */
+function isChangeOfText({ change, executable }: IntendedFile): boolean {
+  return (change === 'modified' || change === 'created') && executable === undefined
 }
 
 function addGrant(grants: Grants, request: ApprovalRequest): Grants {
-  if (request.argv !== undefined) return { ...grants, commands: new Set(grants.commands).add(commandKey(request)) }
-  if (request.paths !== undefined) return { ...grants, writes: true }
+  const { argv, paths } = request
+  if (argv !== undefined) return { ...grants, commands: new Set(grants.commands).add(commandKey(request)) }
+  if (paths !== undefined) return { ...grants, files: new Set([...grants.files, ...paths]) }
   return { ...grants, tools: new Set(grants.tools).add(toolKey(request)) }
 }
 
-/** A grant to read secrets covers those that were shown, and no others. */
-function toolKey({ tool, reads }: ApprovalRequest): string {
-  return reads === undefined ? tool : JSON.stringify([tool, reads])
+/**
+ * A grant to read secrets covers those that were shown, and no others. A grant for a tool of another program covers that tool, and
+ * ends when the run reads a secret.
+ */
+function toolKey({ tool, reads, identity, isAfterSecret = false }: ApprovalRequest): string {
+  return JSON.stringify(reads === undefined ? [tool, identity, isAfterSecret] : [tool, reads])
 }
 
 function commandKey({ argv, cwd = '' }: ApprovalRequest): string {

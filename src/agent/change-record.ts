@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Folder } from '../workspace/folder.ts'
 import { readIfThere } from '../workspace/patch/journal.ts'
+import { countLines } from '../workspace/patch/count-lines.ts'
 import { diffOf } from '../workspace/patch/render-diff.ts'
 import type { FileCount } from './agent-event.ts'
 import type { FileChange } from './agent-task.ts'
@@ -115,27 +116,4 @@ function isSame(a: Buffer | null, b: Buffer | null): boolean {
 
 function sha256Of(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')
-}
-
-/** Counts added and removed lines. Uses the line counts of each hunk header, because a line of a file may look like a header. */
-function countLines(diff: string): { readonly added: number; readonly removed: number } {
-  let [added, removed, oldLeft, newLeft] = [0, 0, 0, 0]
-  for (const line of diff.split('\n')) {
-    if (oldLeft <= 0 && newLeft <= 0) {
-      const header = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line)
-      if (header === null) continue
-      oldLeft = Number(header[1] ?? 1)
-      newLeft = Number(header[2] ?? 1)
-    } else if (line.startsWith('+')) {
-      added += 1
-      newLeft -= 1
-    } else if (line.startsWith('-')) {
-      removed += 1
-      oldLeft -= 1
-    } else if (!line.startsWith('\\')) {
-      oldLeft -= 1
-      newLeft -= 1
-    }
-  }
-  return { added, removed }
 }

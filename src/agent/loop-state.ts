@@ -82,7 +82,8 @@ export interface LoopState {
 
 /** What a person allowed for the rest of the run. */
 export interface Grants {
-  readonly writes: boolean
+  /** Paths of files whose text may be changed. */
+  readonly files: ReadonlySet<string>
   /** Allowed commands, each as JSON of its folder and argument vector. */
   readonly commands: ReadonlySet<string>
   readonly tools: ReadonlySet<string>

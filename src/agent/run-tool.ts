@@ -1,5 +1,7 @@
 import type { Session } from '../tools/session.ts'
 import type { Intent, Tool, ToolResult, Tools } from '../tools/tool.ts'
+import { countLines } from '../workspace/patch/count-lines.ts'
+import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import type { AgentEvent, ToolOutcome } from './agent-event.ts'
 import type { ApprovalRequest, FileChange } from './agent-task.ts'
@@ -213,19 +215,24 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
 }
 
 function toRequest(
-  { writes, reads, argv, cwd, diff }: Intent,
+  { writes, files, reads, argv, cwd, diff }: Intent,
   call: Pick<ApprovalRequest, 'approvalId' | 'tool' | 'callId' | 'step'> & { readonly args: unknown },
 ): ApprovalRequest {
   const { args, ...named } = call
   return {
     ...named,
-    ...(writes !== undefined && { paths: writes }),
+    ...(writes !== undefined && { paths: writes, files: files ?? changesOfText(writes, diff) }),
     // People see the path of the secret itself. The arguments may name a link to it.
-    ...(reads !== undefined && { reads, args: { secrets: reads } }),
+    ...(reads !== undefined && { reads }),
     ...(diff !== undefined && { diff }),
     ...(argv !== undefined && { argv, cwd: cwd ?? '' }),
     ...(writes === undefined && argv === undefined && reads === undefined && { args }),
   }
+}
+
+function changesOfText(paths: readonly string[], diff = ''): readonly IntendedFile[] {
+  const counts = paths.length === 1 ? countLines(diff) : { added: 0, removed: 0 }
+  return paths.map((path) => ({ path, change: 'modified', ...counts }))
 }
 
 /** The registry throws only ToolErrors. Any other error is a defect here, and the model gets a general message. */

@@ -125,6 +125,16 @@ export interface ToolEvent extends RunEventBase {
   readonly durationMs?: number
 }
 
+/** What happens to a file of an approval. */
+interface IntendedFile {
+  readonly path: string
+  readonly change: 'created' | 'modified' | 'deleted' | 'renamed' | 'copied'
+  readonly from?: string
+  readonly executable?: boolean
+  readonly added: number
+  readonly removed: number
+}
+
 type ApprovalState = 'pending' | 'once' | 'run' | 'refuse' | 'expired'
 
 interface ApprovalEvent extends RunEventBase {
@@ -137,7 +147,12 @@ interface ApprovalEvent extends RunEventBase {
   readonly argv?: readonly string[]
   readonly cwd?: string
   readonly paths?: readonly string[]
+  readonly files?: readonly IntendedFile[]
+  readonly reads?: readonly string[]
   readonly args?: unknown
+  readonly decisions?: readonly ('once' | 'run' | 'refuse')[]
+  /** Whether the diff or the arguments are shortened. */
+  readonly truncated?: boolean
 }
 
 interface DiffEvent extends RunEventBase {
@@ -257,7 +272,12 @@ export interface ApprovalPart {
   readonly argv?: readonly string[]
   readonly cwd?: string
   readonly paths?: readonly string[]
+  readonly files?: readonly IntendedFile[]
+  readonly reads?: readonly string[]
   readonly args?: unknown
+  readonly decisions?: readonly ('once' | 'run' | 'refuse')[]
+  /** Whether the diff or the arguments are shortened. */
+  readonly truncated?: boolean
 }
 
 export type RunPart = TextPart | ToolPart | ApprovalPart

@@ -1,4 +1,5 @@
 import type { Folder } from '../workspace/folder.ts'
+import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import type { Session } from './session.ts'
 
 /** JSON Schema (2020-12) of a tool's arguments; its type is `object`. */
@@ -17,6 +18,8 @@ export type SessionInfo = Omit<Session, 'folder'>
 export interface Intent {
   /** Paths of the files to write or remove, relative to the root. */
   readonly writes?: readonly string[]
+  /** What happens to each path of `writes`. Absent if the tool changes only the text of existing files. */
+  readonly files?: readonly IntendedFile[]
   /** Argument vector of the program to start. */
   readonly argv?: readonly string[]
   /** Folder of the program, relative to the root; '' for the root. */

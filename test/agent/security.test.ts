@@ -357,7 +357,7 @@ describe('a secret', () => {
     await symlink('.env', join(running.root, 'link.txt'))
     await runAgent(running.deps, running.task)
     const shown = running.events.flatMap((event) =>
-      event.type === 'approval' && event.state === 'pending' ? [event.args] : [],
+      event.type === 'approval' && event.state === 'pending' ? [event.reads] : [],
     )
     return { asked, shown, outcomes: outcomesOf(running.events), sent: JSON.stringify(running.demo.log) }
   }
@@ -367,7 +367,7 @@ describe('a secret', () => {
       approve: async () => 'once',
     })
     expect(asked).toEqual([['.env']])
-    expect(shown).toEqual([{ secrets: ['.env'] }])
+    expect(shown).toEqual([['.env']])
     expect(outcomes).toEqual(['ok', 'ok', 'ok'])
     expect(sent).toContain('TOKEN=one')
   })

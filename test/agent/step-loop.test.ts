@@ -211,7 +211,8 @@ describe('approvals', () => {
   })
 
   test.each([
-    ['writes', write, wanted({ paths: ['b.ts'], diff: 'e' }), command],
+    ['changes of the same file', write, wanted({ paths: ['a.ts'], diff: 'e' }), wanted({ paths: ['b.ts'], diff: 'e' })],
+    ['changes, but no command', write, write, command],
     ['the same command', command, command, wanted({ argv: ['npm', 'test'], cwd: 'sub' })],
     [
       'the same tool of a provider',

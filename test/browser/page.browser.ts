@@ -322,6 +322,78 @@ async function tabTo(page: Page, name: RegExp): Promise<void> {
   throw new Error(`Tab does not reach ${name}`)
 }
 
+describe('an approval of several files', () => {
+  const run = { id: 'files', sessionId: shop.id }
+  const change = {
+    ...run,
+    type: 'approval' as const,
+    approvalId: 'f1',
+    callId: 'f',
+    tool: 'mcp.edit.applyPatch',
+    state: 'pending' as const,
+    paths: ['README.md', 'bin/run.sh', 'empty.txt', 'new.ts', 'old.ts'],
+    files: [
+      { path: 'README.md', change: 'modified' as const, added: 1, removed: 1 },
+      { path: 'bin/run.sh', change: 'modified' as const, executable: true, added: 0, removed: 0 },
+      { path: 'empty.txt', change: 'deleted' as const, added: 0, removed: 0 },
+      { path: 'new.ts', change: 'renamed' as const, from: 'old.ts', added: 0, removed: 0 },
+    ],
+    diff:
+      'diff --git a/README.md b/README.md\n--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-one\n+two\n' +
+      'diff --git a/bin/run.sh b/bin/run.sh\nold mode 100644\nnew mode 100755\n' +
+      'diff --git a/empty.txt b/empty.txt\ndeleted file mode 100644\n' +
+      'diff --git a/old.ts b/new.ts\nrename from old.ts\nrename to new.ts\n',
+  }
+
+  test('has a row for each file, and the number of files in its title', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    daemon.emitAll([{ ...run, type: 'inbound', text: 'Do it', mode: 'agent', origin: 'user' }, change])
+    const shown = page.getByRole('region', { name: 'Change 4 files?' })
+    await shown.waitFor()
+    expect(await shown.getByRole('list', { name: 'Files' }).getByRole('listitem').allTextContents()).toEqual([
+      'README.mdchanged+1 −1',
+      'bin/run.shmade executable+0 −0',
+      'empty.txtdeleted+0 −0',
+      'old.ts → new.tsrenamed+0 −0',
+    ])
+    await shown.getByRole('button', { name: 'Allow these files for this run' }).click()
+    await shown.getByText('Allowed for this run').waitFor()
+    expect(daemon.seen.find(({ url }) => url === '/approvals/f1')?.body).toEqual({ decision: 'run' })
+  })
+
+  test('of protected files has no button and no key for the run', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    daemon.emitAll([
+      { ...run, type: 'inbound', text: 'Do it', mode: 'agent', origin: 'user' },
+      { ...change, decisions: ['once', 'refuse'] },
+    ])
+    const shown = page.getByRole('region', { name: 'Change 4 files?' })
+    await shown.waitFor()
+    expect(await shown.getByRole('button', { name: /for this run/ }).count()).toBe(0)
+    await shown.focus()
+    await page.keyboard.press('a')
+    await page.keyboard.press('y')
+    await shown.getByText('Allowed once').waitFor()
+    expect(daemon.seen.filter(({ url }) => url === '/approvals/f1').map(({ body }) => body)).toEqual([
+      { decision: 'once' },
+    ])
+  })
+
+  test('of a secret is a sentence with its path', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    daemon.emitAll([
+      { ...run, type: 'inbound', text: 'Do it', mode: 'agent', origin: 'user' },
+      { ...run, type: 'approval', approvalId: 's', tool: 'mcp.fs.read', state: 'pending', reads: ['app/.env'] },
+    ])
+    const shown = page.getByRole('region', { name: 'Let the agent read app/.env?' })
+    await shown.getByText(/looks like a secret/).waitFor()
+    expect(await shown.getByText('mcp.fs.read').count()).toBe(0)
+  })
+})
+
 describe('by keyboard alone', () => {
   test('a person reviews and decides an approval', async () => {
     const daemon = await startDaemon()

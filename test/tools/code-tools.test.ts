@@ -116,7 +116,7 @@ describe('applyPatch with format', () => {
     const approve = async (intent: unknown): Promise<boolean> => intents.push(intent) > 0
     const args = { unifiedDiff: patchOf('a.ts', 'let a = 1', 'let  b  =  2'), format: true }
     await call('mcp.edit.applyPatch', args, { approve })
-    expect(intents).toEqual([{ writes: ['a.ts'], diff: expect.stringMatching(/^-let a = 1\n\+let b = 2;\n/m) }])
+    expect(intents).toMatchObject([{ writes: ['a.ts'], diff: expect.stringMatching(/^-let a = 1\n\+let b = 2;\n/m) }])
   })
 
   it('formats with the formatter of the workspace, also new files and files in a dry run', async () => {

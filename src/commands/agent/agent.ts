@@ -1,3 +1,5 @@
+// oxlint-disable-next-line no-restricted-imports -- this module imports nothing, and the page describes approvals with it too
+import { mayChoose, runScopeOf } from '../../page/static/approval-words.js'
 import { visibleLines } from '../../terminal/visible.ts'
 import { CommandFailure, exitCode, writeJsonLine } from '../shared/command.ts'
 import type { AgentFlags, CommandContext, ExitCode } from '../shared/command.ts'
@@ -148,10 +150,12 @@ async function decide(
     return 'refuse'
   }
   for (;;) {
-    const keys = approval.diff === undefined ? '' : 'd whole diff, '
-    const prompt = (): void => out.write(out.style.bold(`  y once, a for this run, n refuse, ${keys}? help: `))
+    const diffKey = approval.diff === undefined ? '' : 'd whole diff, '
+    const runKey = mayChoose(approval, 'run') ? `a ${runScopeOf(approval)} for this run, ` : ''
+    const prompt = (): void => out.write(out.style.bold(`  y once, ${runKey}n refuse, ${diffKey}? help: `))
     const key = await readKey(interrupt.first, prompt).catch(() => '')
-    const decision = decisions.get(key.toLowerCase())
+    const chosen = decisions.get(key.toLowerCase())
+    const decision = chosen !== undefined && mayChoose(approval, chosen) ? chosen : undefined
     out.write(`${decision ?? ''}\n`)
     if (interrupt.first.aborted) return undefined
     if (decision !== undefined) return decision
@@ -174,7 +178,7 @@ const decisions: ReadonlyMap<string, Decision> = new Map([
 
 const keyHelp = [
   '  y       allow this once',
-  '  a       allow for this run: all changes of files, or exactly this command',
+  '  a       allow for this run: other texts in these files, exactly this command, or this tool',
   '  n       refuse; after three refusals in a row the run ends',
   '  d       show the whole diff',
   '  Ctrl-C  cancel the run',

@@ -31,7 +31,22 @@ export const runEvent = z.discriminatedUnion('type', [
     argv: z.array(z.string()).optional(),
     cwd: z.string().optional(),
     paths: z.array(z.string()).optional(),
+    files: z
+      .array(
+        z.looseObject({
+          path: z.string(),
+          change: z.string(),
+          from: z.string().optional(),
+          executable: z.boolean().optional(),
+          added: z.number().optional(),
+          removed: z.number().optional(),
+        }),
+      )
+      .optional(),
+    reads: z.array(z.string()).optional(),
     args: z.unknown().optional(),
+    decisions: z.array(z.enum(['once', 'run', 'refuse'])).optional(),
+    truncated: z.boolean().optional(),
   }),
   z.looseObject({ type: z.literal('error'), code: z.string(), message: z.string() }),
   z.looseObject({ type: z.literal('diff'), id: z.string(), callId: z.string(), diff: z.string() }),

@@ -1,3 +1,12 @@
+// oxlint-disable-next-line no-restricted-imports -- this module imports nothing, and the page describes approvals with it too
+import {
+  changeOf,
+  nameOf,
+  questionOf,
+  rowsOf,
+  secretSentence,
+  truncatedSentence,
+} from '../../page/static/approval-words.js'
 import { isObject } from '../../json/json.ts'
 import type { Output } from '../../terminal/output.ts'
 import { wrapText } from '../../terminal/table.ts'
@@ -142,15 +151,23 @@ export function createRunScreen(output: Output): RunScreen {
       else if (event.type === 'done') showEnd(event)
     },
     ask(approval) {
-      const { argv, cwd = '', paths, args } = approval
+      const { argv, cwd = '', reads, args } = approval
       if (approval.diff !== undefined) {
         diffsShown.add(approval.callId)
         diff(approval.diff, shownDiff)
       }
+      const rows = argv === undefined ? rowsOf(approval) : []
       const place = cwd === '' ? '' : ` in ${escaped(cwd)}`
       if (argv !== undefined) line(`  Run ${wordsOf(argv)}${place}?`, style.bold)
-      else if (paths !== undefined) line(`  Change ${escaped(paths.join(', '))}?`, style.bold)
+      else if (reads !== undefined || rows.length > 0) line(`  ${questionOf(approval, escaped)}`, style.bold)
       else line(`  Call ${escaped(approval.tool)} ${escaped(JSON.stringify(args ?? {}))}?`, style.bold)
+      for (const row of rows) {
+        const { added = 0, removed = 0 } = row
+        const counts = added + removed === 0 ? '' : ` (+${added} -${removed})`
+        line(`    ${nameOf(row, escaped)}: ${changeOf(row)}${counts}`)
+      }
+      if (reads !== undefined) wrapped(`  ${secretSentence}`, style.yellow)
+      if (approval.truncated === true) wrapped(`  ${truncatedSentence}`, style.red)
     },
     wholeDiff: ({ diff: text = '' }) => diff(text, Infinity),
   }

@@ -1,14 +1,24 @@
 /** @import { ApprovalPart } from '../wire.ts' */
 /** @import { View } from './dom.js' */
 import { ApiError, ask } from './api.js'
-import { diffView } from './diff-view.js'
+import {
+  changeOf,
+  mayChoose,
+  nameOf,
+  questionOf,
+  rowsOf,
+  runScopeOf,
+  secretSentence,
+  truncatedSentence,
+} from './approval-words.js'
+import { countsView, diffView } from './diff-view.js'
 import { element } from './dom.js'
 import { mayDecide } from './owner.js'
 import { toVisible } from './visible-text.js'
 
 const decisions = /** @type {const} */ ([
   { decision: 'once', letter: 'y', label: 'Allow once' },
-  { decision: 'run', letter: 'a', label: 'Allow for this run' },
+  { decision: 'run', letter: 'a', label: 'Allow' },
   { decision: 'refuse', letter: 'n', label: 'Refuse' },
 ])
 
@@ -26,10 +36,11 @@ const decided = {
  * @returns {View<ApprovalPart>}
  */
 export function approvalView(first) {
-  const title = element('h4', { id: `${first.key.replaceAll(/\W/g, '-')}-title` }, titleOf(first))
+  const title = element('h4', { id: `${first.key.replaceAll(/\W/g, '-')}-title` }, questionOf(first, toVisible))
   const failure = element('p', { class: 'failure', role: 'alert', hidden: true })
   const verdict = element('p', { class: 'verdict', hidden: true })
-  const buttons = decisions.map(({ decision, letter, label }) =>
+  const offered = decisions.filter(({ decision }) => mayChoose(first, decision))
+  const buttons = offered.map(({ decision, letter, label }) =>
     element(
       'button',
       {
@@ -38,7 +49,7 @@ export function approvalView(first) {
         'aria-keyshortcuts': letter,
         click: () => void decide(decision),
       },
-      label,
+      decision === 'run' ? `${label} ${runScopeOf(first)} for this run` : label,
       element('kbd', { 'aria-hidden': 'true' }, letter),
     ),
   )
@@ -70,7 +81,7 @@ export function approvalView(first) {
   /** @param {KeyboardEvent} event */
   function onKey({ key, ctrlKey, metaKey, altKey, repeat }) {
     if (ctrlKey || metaKey || altKey || repeat || row.hidden || !mayDecide()) return
-    const found = decisions.find(({ letter }) => letter === key.toLowerCase())
+    const found = offered.find(({ letter }) => letter === key.toLowerCase())
     if (found !== undefined) void decide(found.decision)
   }
 
@@ -110,15 +121,12 @@ export function approvalView(first) {
 }
 
 /** @param {ApprovalPart} approval */
-function titleOf({ tool, argv, diff, paths }) {
-  if (argv !== undefined) return 'Run this command?'
-  if (diff !== undefined) return paths?.length === 1 ? `Change ${toVisible(paths[0] ?? '')}?` : 'Change these files?'
-  return `Call ${toVisible(tool)}?`
-}
-
-/** @param {ApprovalPart} approval */
-function subjectOf({ argv, cwd, diff, paths, args }) {
+function subjectOf(approval) {
+  const { argv, cwd, diff, reads, args, truncated } = approval
+  const rows = argv === undefined ? rowsOf(approval) : []
   return [
+    ...(reads === undefined ? [] : [element('p', {}, secretSentence)]),
+    ...(rows.length === 0 ? [] : [filesView(rows)]),
     ...(argv === undefined
       ? []
       : [
@@ -133,11 +141,26 @@ function subjectOf({ argv, cwd, diff, paths, args }) {
             : element('p', { class: 'muted' }, 'in ', element('code', {}, toVisible(cwd))),
         ]),
     ...(diff === undefined ? [] : [diffView(diff)]),
-    ...(diff === undefined && argv === undefined && paths !== undefined
-      ? [element('ul', {}, ...paths.map((path) => element('li', {}, element('code', {}, toVisible(path)))))]
-      : []),
     ...(args === undefined || diff !== undefined || argv !== undefined
       ? []
       : [element('pre', { class: 'output' }, toVisible(JSON.stringify(args, undefined, 2)))]),
+    ...(truncated === true ? [element('p', { class: 'failure' }, truncatedSentence)] : []),
   ]
+}
+
+/** @param {ReturnType<typeof rowsOf>} rows */
+function filesView(rows) {
+  return element(
+    'ul',
+    { class: 'files', 'aria-label': 'Files' },
+    ...rows.map((row) =>
+      element(
+        'li',
+        {},
+        element('code', {}, nameOf(row, toVisible)),
+        element('span', { class: 'tag' }, changeOf(row)),
+        row.added === undefined ? undefined : countsView(row.added, row.removed ?? 0),
+      ),
+    ),
+  )
 }

@@ -10,9 +10,9 @@
  */
 
 const hunkHeader = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/
-/** Lines of git and other tools before the first hunk of a file. */
+/** Lines of git and other tools before the first hunk of a file. The rows of an approval show what they mean. */
 const preamble =
-  /^(?:diff |index |Index: |old mode |new mode |new file mode |deleted file mode |similarity index |={3,}$|$)/
+  /^(?:diff |index |Index: |(?:old|new|new file|deleted file) mode |(?:rename|copy) (?:from|to) |similarity index |={3,}$|$)/
 
 /**
  * Parses a unified diff. The counts in the header of a hunk state its end, so a removed line `-- a` is not a file header.
@@ -66,6 +66,10 @@ export function parseDiff(text) {
       lines = []
       if (file === undefined) files.push((file = newFile('', '')))
       file.hunks.push({ header: line, lines })
+    } else if (line.startsWith('diff --git ')) {
+      // A file without lines has no `---`. What follows does not belong to the file before it.
+      file = undefined
+      lines = undefined
     } else if (line.startsWith('--- ')) {
       from = pathOf(line)
     } else if (line.startsWith('+++ ')) {

@@ -138,7 +138,7 @@ function foldPart(parts, event, key) {
     case 'diff':
       return withTool(parts, { ...event, tool: 'patch' }, (tool) => ({ ...tool, diff: event.diff }))
     case 'approval': {
-      const { approvalId, state, tool, diff, argv, cwd, paths, args } = event
+      const { approvalId, state, tool, diff, argv, cwd, paths, files, reads, args, decisions, truncated } = event
       const at = parts.findLastIndex((part) => part.kind === 'approval' && part.approvalId === approvalId)
       const found = parts[at]
       if (found?.kind === 'approval') return parts.with(at, { ...found, state })
@@ -153,7 +153,11 @@ function foldPart(parts, event, key) {
         ...(argv !== undefined && { argv }),
         ...(cwd !== undefined && { cwd }),
         ...(paths !== undefined && { paths }),
+        ...(files !== undefined && { files }),
+        ...(reads !== undefined && { reads }),
         ...(args !== undefined && { args }),
+        ...(decisions !== undefined && { decisions }),
+        ...(truncated !== undefined && { truncated }),
       }
       return [...parts, part]
     }

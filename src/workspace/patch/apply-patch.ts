@@ -3,6 +3,7 @@ import { ToolError, type Conflict } from '../tool-error.ts'
 import { toFileLines } from './file-lines.ts'
 import { applyEdits, fitHunks, shownLines, type Edit, type FitOptions, type Misfit } from './fit-hunks.ts'
 import { formatChanges, type Unformatted } from './format-changes.ts'
+import { intendedFiles, type DiffSection, type IntendedFile } from './intended-files.ts'
 import { changedConflict, findFile, readIfThere, type Change, type Journal, type JournalEntry } from './journal.ts'
 import { createPace, type Pace } from './pace.ts'
 import { parsePatch, type FilePatch, type Hunk } from './parse-patch.ts'
@@ -24,7 +25,11 @@ export interface PatchDeps {
 
 export interface PatchContext {
   /** Called once, after everything is computed and before the first change. @throws ToolError */
-  readonly authorize: (intent: { readonly writes: readonly string[]; readonly diff: string }) => Promise<void>
+  readonly authorize: (intent: {
+    readonly writes: readonly string[]
+    readonly files: readonly IntendedFile[]
+    readonly diff: string
+  }) => Promise<void>
   /** Called first, so that a refusal comes before a conflict. Asks no person. @throws ToolError */
   readonly permit: (intent: { readonly writes: readonly string[] }) => Promise<void>
   readonly signal: AbortSignal
@@ -92,15 +97,9 @@ export async function applyPatch(
       args.format === true
         ? await formatChanges(planned.changes, planned.diffs, formatting, pace)
         : { ...planned, unformatted: undefined }
-    const texts: string[] = []
-    for (const diff of diffs) texts.push(await renderDiff(diff, pace))
-    const result = await finish(
-      deps,
-      changes.filter(isEffective),
-      texts.join(''),
-      { ...args, undoes: undefined },
-      context,
-    )
+    const sections: DiffSection[] = []
+    for (const diff of diffs) sections.push({ ...diff, text: await renderDiff(diff, pace) })
+    const result = await finish(deps, changes.filter(isEffective), sections, { ...args, undoes: undefined }, context)
     return unformatted === undefined ? result : { ...result, unformatted }
   })
 }
@@ -140,7 +139,7 @@ export async function undoPatch(deps: PatchDeps, args: UndoPatchArgs, context: P
   return journal.withPaths(paths, context.signal, async () => {
     const oldBytes = await journal.oldBytes(entry)
     const changes: Change[] = []
-    const diffs: string[] = []
+    const sections: DiffSection[] = []
     for (const [index, { path, before, after }] of entry.files.entries()) {
       const found = await findFile(folder, path, after?.size ?? 0)
       if (found === 'other' || found?.sha256 !== after?.sha256) throw await undoConflict(deps, entry, index)
@@ -150,15 +149,10 @@ export async function undoPatch(deps: PatchDeps, args: UndoPatchArgs, context: P
         before: found,
         after: before === null || old === null ? null : { bytes: old, sha256: before.sha256, mode: before.mode },
       })
-      diffs.push(await diffOf(found?.bytes ?? null, old, path, context.signal))
+      const text = await diffOf(found?.bytes ?? null, old, path, context.signal)
+      sections.push({ kind: 'modify', from: path, to: path, text })
     }
-    return finish(
-      deps,
-      changes,
-      diffs.join(''),
-      { ...args, undoes: entry, undoesNewest: args.id === undefined },
-      context,
-    )
+    return finish(deps, changes, sections, { ...args, undoes: entry, undoesNewest: args.id === undefined }, context)
   })
 }
 
@@ -191,7 +185,7 @@ async function undoConflict({ folder, journal, maxFileBytes }: PatchDeps, entry:
 async function finish(
   deps: PatchDeps,
   changes: readonly Change[],
-  diff: string,
+  sections: readonly DiffSection[],
   options: {
     readonly dryRun?: boolean | undefined
     readonly undoes: JournalEntry | undefined
@@ -207,7 +201,8 @@ async function finish(
     after: after?.sha256 ?? null,
   }))
   if (options.dryRun === true || changes.length === 0) return { ok: true, files, conflicts: [] }
-  await authorize({ writes: changes.map(({ path }) => path), diff })
+  const diff = sections.map(({ text }) => text).join('')
+  await authorize({ writes: changes.map(({ path }) => path), files: intendedFiles(changes, sections), diff })
   const { undoes, undoesNewest } = options
   const id = await deps.journal.commit(changes, { signal, undoes, undoesNewest })
   return { ok: true, id, files, conflicts: [] }

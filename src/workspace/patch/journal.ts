@@ -363,8 +363,15 @@ export async function openJournal(
 async function checkUnchanged(folder: Folder, path: string, before: FileContent | null): Promise<void> {
   const found = await findFile(folder, path, before?.size ?? 0)
   const sha256 = found === null || found === 'other' ? undefined : found.sha256
-  if (found !== 'other' && sha256 === before?.sha256) return
+  // A person who approved a change of a text has not approved it for a program.
+  const isSameMode =
+    found === null || found === 'other' || before === null || isExecutable(found) === isExecutable(before)
+  if (found !== 'other' && sha256 === before?.sha256 && isSameMode) return
   throw changedConflict(path, before?.sha256, sha256)
+}
+
+function isExecutable({ mode }: FileContent): boolean {
+  return (mode & 0o111) !== 0
 }
 
 export function changedConflict(path: string, expected: string | undefined, found: string | undefined): ToolError {

@@ -152,6 +152,51 @@ test('one key allows a command for the run, shows help and the whole diff, and a
   expect(await total()).toContain('item.price * item.quantity')
 })
 
+test('a change of several files is asked for with one line for each of them', async () => {
+  const { agent, root } = await openShop()
+  await writeFile(join(root, '.agent-policy.yaml'), "writes: { allow: ['**', .mcp.json] }\n")
+  const { change, text } = terminal(['n', 'a', 'n'])
+  const edit = '--- a/src/total.js\n+++ b/src/total.js\n@@ -1 +1 @@\n-/** The price of an order. */\n+/** A price. */\n'
+  const unifiedDiff =
+    `diff --git a/src/total.js b/src/total.js\nold mode 100644\nnew mode 100755\n${edit}` +
+    'diff --git a/test/total.test.js b/test/b.js\nrename from test/total.test.js\nrename to test/b.js\n' +
+    'diff --git a/x.sh b/x.sh\nnew file mode 100755\n'
+  const server = '--- /dev/null\n+++ b/.mcp.json\n@@ -0,0 +1 @@\n+{}\n'
+  await agent(
+    scriptOf(
+      { calls: [{ tool: 'edit_applyPatch', args: { unifiedDiff } }] },
+      { calls: [{ tool: 'edit_applyPatch', args: { unifiedDiff: server } }] },
+      { text: 'Done' },
+    ),
+    [],
+    change,
+  )
+  // oxlint-disable-next-line no-control-regex -- removes colours
+  const shown = text().replaceAll(/\u001b\[\d*m/g, '')
+  expect(shown).toContain(
+    '  Change 3 files?\n' +
+      '    src/total.js: changed, made executable (+1 -1)\n' +
+      '    test/total.test.js → test/b.js: renamed\n' +
+      '    x.sh: created, empty, executable\n' +
+      '  y once, a these files for this run, n refuse, d whole diff, ? help: ',
+  )
+  // A file that other programs obey is allowed once only, so the key for the run is unknown there.
+  expect(shown).toContain(
+    '  Create .mcp.json?\n    .mcp.json: created (+1 -0)\n  y once, n refuse, d whole diff, ? help: \n',
+  )
+  await expect(readFile(join(root, '.mcp.json'))).rejects.toThrow('ENOENT')
+})
+
+test('reading a secret is asked for in a sentence with its path', async () => {
+  const { agent, root } = await openShop()
+  await writeFile(join(root, '.env'), 'KEY=1\n')
+  const { change, text } = terminal(['n'])
+  await agent(scriptOf({ calls: [{ tool: 'fs_read', args: { path: '.env' } }] }, { text: 'Done' }), [], change)
+  expect(text()).toContain('Let the agent read .env?')
+  expect(text()).toContain('looks like a secret')
+  expect(text()).not.toContain('Call mcp.fs.read')
+})
+
 test('n refuses a command and a change, and nothing happens', async () => {
   const { agent, total } = await openShop()
   const { change, text } = terminal(['n', 'n', 'n', 'n'])

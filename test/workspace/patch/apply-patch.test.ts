@@ -537,8 +537,12 @@ describe('authorisation', () => {
     }
     const moved = 'diff --git a/old.txt b/new.txt\nrename from old.txt\nrename to new.txt\n'
     await workspace.apply(patch.replace('-2,7 +2,7', '-5,7 +5,7') + moved, {}, { ...allow, authorize })
-    expect(seen).toEqual({
+    expect(seen).toMatchObject({
       writes: ['x.txt', 'new.txt', 'old.txt'],
+      files: [
+        { path: 'x.txt', change: 'modified' },
+        { path: 'new.txt', change: 'renamed', from: 'old.txt' },
+      ],
       diff: `diff --git a/x.txt b/x.txt\n${patch}${moved}`,
     })
   })

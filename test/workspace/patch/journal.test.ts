@@ -118,6 +118,7 @@ describe('undo', () => {
     await workspace.undo({}, { ...allow, authorize })
     expect(seen).toEqual({
       writes: ['x'],
+      files: [{ path: 'x', change: 'created', executable: true, added: 1, removed: 0 }],
       diff: 'diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,1 @@\n+a\n',
     })
     expect(await workspace.mode('x')).toBe(0o755)

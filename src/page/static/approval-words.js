@@ -1,0 +1,112 @@
+// The page and the terminal describe an approval in the same words. This module imports no other module, so that both can load it.
+
+/**
+ * @typedef {'once' | 'run' | 'refuse'} Decision
+ * @typedef {object} FileRow
+ * @property {string} path
+ * @property {string} change
+ * @property {string | undefined} [from]
+ * @property {boolean | undefined} [executable]
+ * @property {number | undefined} [added]
+ * @property {number | undefined} [removed]
+ * @typedef {object} Approval
+ * @property {string} tool
+ * @property {readonly string[] | undefined} [argv]
+ * @property {readonly string[] | undefined} [paths]
+ * @property {readonly FileRow[] | undefined} [files]
+ * @property {readonly string[] | undefined} [reads]
+ * @property {string | undefined} [diff]
+ * @property {readonly Decision[] | undefined} [decisions]
+ */
+
+/** @type {Readonly<Record<string, string>>} */
+const verbs = {
+  created: 'Create',
+  modified: 'Change',
+  deleted: 'Delete',
+  renamed: 'Rename',
+  copied: 'Copy',
+}
+
+/**
+ * Returns one row for each file of the change. A daemon that lists no files still lists their paths.
+ * @param {Pick<Approval, 'files' | 'paths'>} approval
+ * @returns {readonly FileRow[]}
+ */
+export function rowsOf({ files, paths = [] }) {
+  return files ?? paths.map((path) => ({ path, change: 'modified' }))
+}
+
+/**
+ * Returns the question, with the number of files.
+ * @param {Approval} approval
+ * @param {(text: string) => string} show makes hidden characters of a path visible
+ * @returns {string}
+ */
+export function questionOf({ tool, argv, reads, files, paths, diff }, show) {
+  if (argv !== undefined) return 'Run this command?'
+  if (reads !== undefined) return `Let the agent read ${reads.map(show).join(', ')}?`
+  const rows = rowsOf({ files, paths })
+  const [first] = rows
+  if (rows.length > 1) return `Change ${rows.length} files?`
+  if (first !== undefined) return `${verbs[first.change] ?? 'Change'} ${nameOf(first, show)}?`
+  return diff === undefined ? `Call ${show(tool)}?` : 'Change these files?'
+}
+
+/**
+ * @param {FileRow} row
+ * @param {(text: string) => string} show
+ * @returns {string} the path; for a renamed or copied file also the old one
+ */
+export function nameOf({ path, from }, show) {
+  return from === undefined ? show(path) : `${show(from)} → ${show(path)}`
+}
+
+/**
+ * Returns everything that happens to a file.
+ * @param {FileRow} row
+ * @returns {string} e.g. `created, executable`
+ */
+export function changeOf({ change, executable, added, removed }) {
+  const isModeOnly = change === 'modified' && executable !== undefined && added === 0 && removed === 0
+  const mode =
+    executable === undefined
+      ? []
+      : executable
+        ? [change === 'created' ? 'executable' : 'made executable']
+        : ['no longer executable']
+  const isEmpty = change === 'created' && added === 0
+  return [
+    ...(isModeOnly ? [] : [change === 'modified' ? 'changed' : change]),
+    ...(isEmpty ? ['empty'] : []),
+    ...mode,
+  ].join(', ')
+}
+
+/** What a person should know before they let a tool read a secret. */
+export const secretSentence =
+  'The file looks like a secret. The model and its provider will see what the tool finds in it.'
+
+/** An approval with a long diff or long arguments does not have the whole of them. */
+export const truncatedSentence = 'This is too long to show whole. Refuse it unless you know the remainder.'
+
+/**
+ * Returns what the decision for the whole run covers.
+ * @param {Pick<Approval, 'argv' | 'paths' | 'files' | 'reads'>} approval
+ * @returns {string}
+ */
+export function runScopeOf({ argv, paths, files, reads }) {
+  if (argv !== undefined) return 'this command'
+  if (reads !== undefined) return reads.length === 1 ? 'this secret' : 'these secrets'
+  if (files === undefined && paths === undefined) return 'this tool'
+  return rowsOf({ files, paths }).length === 1 ? 'this file' : 'these files'
+}
+
+/**
+ * Returns whether a decision can be made. Protected files are asked for each time.
+ * @param {Pick<Approval, 'decisions'>} approval
+ * @param {Decision} decision
+ */
+export function mayChoose({ decisions }, decision) {
+  return decisions === undefined || decisions.includes(decision)
+}
