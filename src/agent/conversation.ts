@@ -2,7 +2,7 @@ import { userMessage } from '../translate/turn-request.ts'
 import type { MessageItem, TurnItem, TurnPart } from '../translate/turn.ts'
 import type { AgentTask } from './agent-task.ts'
 import { capText } from './describe-result.ts'
-import { frame } from './prompts.ts'
+import { frame, marksSecret } from './prompts.ts'
 
 /** Returns the user's message with its attachments. The text of an attached file is framed as data, like that of a file that was read. */
 export function goalOf({ text, attachments }: Pick<AgentTask, 'text' | 'attachments'>, boundary: string): MessageItem {
@@ -50,6 +50,23 @@ function marked(item: TurnItem): TurnItem {
 function contentOf(content: string | readonly TurnPart[]): string {
   if (typeof content === 'string') return content
   return content.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`)).join('\n')
+}
+
+/** Returns whether an item of a conversation may contain the text of a secret. */
+export function holdsSecret(item: TurnItem): boolean {
+  switch (item.type) {
+    case 'tool_result':
+      return marksSecret(contentOf(item.content))
+    // Without native tool calls, a result is a message.
+    case 'message':
+      return item.role === 'user' && marksSecret(contentOf(item.parts))
+    case 'compaction':
+      return marksSecret(item.text)
+    case 'tool_call':
+    case 'reasoning':
+    case 'web_search':
+      return false
+  }
 }
 
 /** Maximum length of one item in the record to summarise. Characters. */

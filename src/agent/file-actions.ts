@@ -9,6 +9,8 @@ import { ToolError } from '../workspace/tool-error.ts'
 export interface BusCall {
   readonly tool: string
   readonly args: unknown
+  /** The `Tool.identity` of the tool that the model has called. */
+  readonly identity?: string | undefined
 }
 
 interface ActionContext {

@@ -1,14 +1,14 @@
 import type { Logger } from '../logging/logger.ts'
-import type { Tools } from '../tools/tool.ts'
+import type { SecretRecord, Tools } from '../tools/tool.ts'
 import { createTurn, userMessage } from '../translate/turn-request.ts'
 import type { TurnItem } from '../translate/turn.ts'
 import type { AgentOutcome, AgentTask, ApprovalRequest } from './agent-task.ts'
 import { askModel, createFragments, type RunTurn } from './ask-model.ts'
 import { createChangeRecord } from './change-record.ts'
 import { estimateItems, newestItems, promptBudget } from './context-size.ts'
-import { goalOf, recordOf, requestItems } from './conversation.ts'
+import { goalOf, holdsSecret, recordOf, requestItems } from './conversation.ts'
 import type { Ending, LoopCommand, LoopEvent, LoopSettings, ModelChoice } from './loop-state.ts'
-import { agentPrompt, chatPrompt, jsonRules, summaryPrompt } from './prompts.ts'
+import { agentPrompt, chatPrompt, jsonRules, secretNote, summaryPrompt } from './prompts.ts'
 import { createToolRunner, type ToolRunner } from './run-tool.ts'
 import { createScope } from './scope.ts'
 import { newItems, startLoop, stepLoop } from './step-loop.ts'
@@ -106,6 +106,9 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
   const clock = createStopwatch(deps, settings.maxMinutes * 60_000, () => stop(limit))
 
   let settleApproval: ((isAllowed: boolean) => void) | undefined
+  // The model may repeat what an earlier run of the conversation has read.
+  let hasReadSecret = task.history.some(holdsSecret)
+  const secrets: SecretRecord = { note: () => (hasReadSecret = true), wereRead: () => hasReadSecret }
   const record = createChangeRecord(session.folder, maxFileBytes)
   const runner = createToolRunner({
     ...deps,
@@ -117,6 +120,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     maxFileBytes,
     maxResult: maxResultOf(models),
     boundary,
+    secrets,
     emit: task.emit,
     find: (name) => toolSet().find(name),
     isApproved(request) {
@@ -155,7 +159,8 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     const asked = await askModel(deps.runTurn, call, () => {})
     const answer = asked.ok ? asked.answer : undefined
     const text = answer?.text.trim() === '' ? undefined : answer?.text.trim()
-    push({ type: 'summarised', text, usage: answer?.usage })
+    const marked = text !== undefined && hasReadSecret ? `${text}\n${secretNote}` : text
+    push({ type: 'summarised', text: marked, usage: answer?.usage })
   }
 
   async function askPerson(request: ApprovalRequest): Promise<void> {

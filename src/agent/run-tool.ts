@@ -1,5 +1,5 @@
 import type { Session } from '../tools/session.ts'
-import type { Intent, Tool, ToolResult, Tools } from '../tools/tool.ts'
+import type { Intent, SecretRecord, Tool, ToolResult, Tools } from '../tools/tool.ts'
 import { countLines } from '../workspace/patch/count-lines.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import { ToolError } from '../workspace/tool-error.ts'
@@ -9,7 +9,7 @@ import type { ChangeRecord, JournalFile } from './change-record.ts'
 import { capText, describeResult } from './describe-result.ts'
 import type { BusCall, FileAction } from './file-actions.ts'
 import type { Call, ToolEnd } from './loop-state.ts'
-import { frame } from './prompts.ts'
+import { frame, resultTitle } from './prompts.ts'
 import type { Scope } from './scope.ts'
 import { z } from 'zod'
 
@@ -34,6 +34,8 @@ export interface ToolRunnerDeps {
   readonly now: () => number
   readonly randomId: () => string
   readonly emit: (event: AgentEvent) => void
+  /** The secrets that the run or its conversation has read. */
+  readonly secrets: SecretRecord
   /** Resolves whether a person, a grant or the settings allow the call. */
   readonly isApproved: (request: ApprovalRequest) => Promise<boolean>
   readonly find: (name: string) => Tool | FileAction | undefined
@@ -73,6 +75,14 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     emit({ type: 'tool', state: 'started', callId, tool, step, args: shownArgs(call.args) })
     const texts: string[] = []
     const messages: string[] = []
+    let hasSecret = false
+    const secrets: SecretRecord = {
+      wereRead: deps.secrets.wereRead,
+      note() {
+        hasSecret = true
+        deps.secrets.note()
+      },
+    }
     const outcomes: ToolOutcome[] = []
     let isCut = false
     let isEffect = false
@@ -87,7 +97,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       for (const busCall of await toBusCalls(call, found)) {
         if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
         try {
-          const done = await runBusCall(busCall, { callId, step, signal })
+          const done = await runBusCall(busCall, { callId, step, signal, secrets })
           isEffect ||= done.isEffect
           const { text, message } = describeResult(busCall.tool, done.result)
           noteHash(busCall, done.result, text)
@@ -110,7 +120,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       tool,
       outcome,
       message: oneLine(messages.join(', ')),
-      content: frame(deps.boundary, `result of ${call.name.slice(0, 100)}${outcome === 'ok' ? '' : ', failed'}`, text),
+      content: frame(deps.boundary, resultTitle(call.name, { isOk: outcome === 'ok', hasSecret }), text),
       result: shown.text,
       truncated: isCut || shown.isCut,
       durationMs: Math.round(now() - startedMs),
@@ -124,7 +134,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     if (found === undefined) {
       throw new ToolError({ kind: 'failed', detail: `There is no tool ${JSON.stringify(call.name.slice(0, 100))}.` })
     }
-    if (!('toCalls' in found)) return [{ tool: found.name, args }]
+    if (!('toCalls' in found)) return [{ tool: found.name, args, identity: found.identity }]
     // Check the allowed folders first: an error of `toCalls` may reveal the content of a file.
     await scope.narrow(found.tool, args, new AbortController().signal)
     return found.toCalls(args, { folder: session.folder, hashes, maxFileBytes: deps.maxFileBytes })
@@ -134,36 +144,40 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     readonly callId: string
     readonly step: number
     readonly signal: AbortSignal
+    readonly secrets: SecretRecord
   }
 
   async function runBusCall(
-    { tool, args }: BusCall,
-    { callId, step, signal }: CallPlace,
+    { tool, args, identity }: BusCall,
+    { callId, step, signal, secrets }: CallPlace,
   ): Promise<{ readonly result: ToolResult; readonly isEffect: boolean }> {
     let intended: Intent = {}
     let snapshot: Awaited<ReturnType<ChangeRecord['before']>> = new Map()
-    let approved: readonly string[] | undefined
+    let started: readonly string[] | undefined
     const calling = tools.call({
       session,
       name: tool,
       args: await scope.narrow(tool, args, signal),
       signal,
+      identity,
+      secrets,
       caller: deps.caller,
       ownerId: deps.ownerId,
       progress: (part) => emit({ type: 'tool', state: 'progress', callId, tool, step, ...part }),
-      async approve(intent) {
+      async approve(intent, { provider, identity: approved }) {
         scope.check(intent)
         intended = { ...intended, ...intent }
         if (intent.writes !== undefined) snapshot = await record.before(intent.writes)
-        const request = toRequest(intent, { approvalId: deps.randomId(), tool, callId, step, args })
-        const isApproved = await deps.isApproved(request)
-        if (isApproved) approved = intent.argv
+        const call = { approvalId: deps.randomId(), tool, callId, step, args }
+        const outside = provider === undefined ? {} : { identity: approved ?? '', isAfterSecret: secrets.wereRead() }
+        const isApproved = await deps.isApproved({ ...toRequest(intent, call), ...outside })
+        if (isApproved) started = intent.argv
         return isApproved
       },
     })
     const result = await calling.catch((error: unknown) => {
       // The summary lists a stopped command too, because it may have changed files.
-      if (approved !== undefined && isStop(error)) commands.push({ argv: approved, exitCode: undefined })
+      if (started !== undefined && isStop(error)) commands.push({ argv: started, exitCode: undefined })
       throw error
     })
     const changed = await noteChange({ tool, callId, result, intended, snapshot })

@@ -1,3 +1,4 @@
+import { maxForModels, nameForModels, namesOf } from '../tools/model-names.ts'
 import type { Session } from '../tools/session.ts'
 import type { ParametersSchema, Tool, Tools } from '../tools/tool.ts'
 import type { FunctionTool } from '../translate/turn.ts'
@@ -26,45 +27,30 @@ const hidden: ReadonlySet<string> = new Set(['mcp.tools.list', 'mcp.tools.call',
 /** The actions that native tool calls offer too, because some models write incorrect unified diffs. */
 const offeredActions: ReadonlySet<string> = new Set(['createFile', 'editFile'])
 
-/** Upstreams refuse longer names. Characters. */
-const maxNameLength = 64
-
 export function createToolSet(tools: Tools, session: Session, mode: 'chat' | 'agent'): ToolSet {
-  const listed = tools
-    .list(session)
-    .filter(({ name, effect }) => !hidden.has(name) && (mode === 'agent' || effect === 'read'))
-  const busNames = new Set(listed.map(({ name }) => name))
+  const names = namesOf(session, 'models', maxForModels)
+  for (const { name } of fileActions) names.take(`action ${name}`, name)
+  // A chat names all tools too, so that a tool has the same name in a chat and in a run of the agent.
+  const named = Array.from(nameForModels(tools.list(session), names), ([name, tool]) => ({ name, tool })).filter(
+    ({ tool }) => !hidden.has(tool.name) && (mode === 'agent' || runsInChat(tool)),
+  )
+  const busNames = new Set(named.map(({ tool }) => tool.name))
   const actions = fileActions.filter(({ tool }) => busNames.has(tool))
-  const byName = new Map<string, Tool | FileAction>(actions.map((action) => [action.name, action]))
-  const named: { readonly name: string; readonly tool: Tool }[] = []
-  for (const tool of listed) {
-    const name = uniqueName(modelName(tool.name), byName)
-    byName.set(name, tool)
-    named.push({ name, tool })
-  }
+  const byName = new Map<string, Tool | FileAction>([
+    ...actions.map((action) => [action.name, action] as const),
+    ...named.map(({ name, tool }) => [name, tool] as const),
+  ])
   const described = named.map(({ name, tool: { description, parameters } }) => ({ name, description, parameters }))
   return {
     offered: [...described, ...actions.filter(({ name }) => offeredActions.has(name))].map(
       ({ name, description, parameters }) => ({ type: 'function', name, description, parameters, path: '' }),
     ),
     described: described.filter(({ name }) => name !== 'fs_read' && name !== 'fs_list'),
-    find: (name) => byName.get(name) ?? listed.find((tool) => tool.name === name),
+    find: (name) => byName.get(name) ?? named.find(({ tool }) => tool.name === name)?.tool,
   }
 }
 
-/** Returns the part after `mcp.`, with `_` for each character that upstreams refuse in a name. */
-function modelName(busName: string): string {
-  return busName
-    .replace(/^mcp\./, '')
-    .replaceAll(/[^a-zA-Z0-9_-]/g, '_')
-    .slice(0, maxNameLength)
-}
-
-function uniqueName(name: string, taken: ReadonlyMap<string, unknown>): string {
-  let unique = name
-  for (let number = 2; taken.has(unique); number += 1) {
-    const suffix = `_${number}`
-    unique = name.slice(0, maxNameLength - suffix.length) + suffix
-  }
-  return unique
+/** A chat cannot ask a person, so it has only tools that read and that run unasked. */
+function runsInChat({ effect, provider, asks = 'always' }: Tool): boolean {
+  return effect === 'read' && (provider === undefined || asks !== 'always')
 }

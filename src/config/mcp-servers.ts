@@ -1,6 +1,6 @@
 import { posix, win32 } from 'node:path'
 import { z } from 'zod'
-import { endpointUrl, filledText, positiveSeconds } from './setting-types.ts'
+import { endpointUrl, filledText, onOff, positiveSeconds } from './setting-types.ts'
 import { legalHeaderValue } from './header-table.ts'
 
 /** `git_status` is the tool `status` of the server `git`. The APIs of models allow names of 64 such characters. */
@@ -46,6 +46,7 @@ const mcpServer = z
         .optional(),
       prefix: filledText.regex(namePattern, `expected ${namePhrase}`).optional(),
       'timeout-seconds': positiveSeconds.optional(),
+      trust: onOff.optional(),
     },
     'a table with command or url',
   )

@@ -352,6 +352,10 @@ const gateway = section({
     .default('127.0.0.1')
     .describe('Address for tool providers. Must be an address of this machine. 127.0.0.1 includes ::1.'),
   port: port.default(9400).describe('TCP port for tool providers. They expect 9400.'),
+  'trusted-providers': z
+    .array(filledText, 'a list of names')
+    .default([])
+    .describe('Names of tool providers whose tools the agent calls without an approval.'),
 })
 
 /** The check of `copilot.base-url` needs these to be valid, and nothing else. */

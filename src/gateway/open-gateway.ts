@@ -152,6 +152,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
       providers,
       push: deps.push,
       defaultTimeoutMs: () => config().workspace.toolTimeoutSeconds * 1000,
+      isTrusted: (name) => config().gateway.trustedProviders.includes(name),
       countWrongToken: () => failedKeys.count(loopback),
       log,
       now,

@@ -15,6 +15,7 @@ import {
   type Input,
   type Surroundings,
 } from './protocol.ts'
+import { identify, judgeHints } from '../tools/foreign-tools.ts'
 import type { BoundProvider, ProviderTools } from './provider-tools.ts'
 import type { ToolDefinition } from './tool-definitions.ts'
 
@@ -35,6 +36,8 @@ export interface ProviderConnectionDeps {
   readonly push: (push: ProviderPush) => void
   /** The timeout of a tool that states none. Ms. */
   readonly defaultTimeoutMs: () => number
+  /** Whether the person trusts the provider of this name. */
+  readonly isTrusted: (provider: string) => boolean
   /** Counts a wrong token. Returns the delay for its answer. Ms. */
   readonly countWrongToken: () => number
   readonly log: Logger
@@ -156,18 +159,22 @@ export function createProviderConnection(deps: ProviderConnectionDeps): Provider
   }
 
   function toTool(definition: ToolDefinition): Tool {
-    const { name, description, parameters, isReadOnly, timeoutMs } = definition
+    const { name, description, parameters, hints, timeoutMs } = definition
+    const provider = bound?.name ?? providerName()
     return {
       name,
       description,
       parameters,
-      effect: isReadOnly ? 'read' : 'run',
-      provider: bound?.name ?? providerName(),
+      effect: judgeHints(hints, false).effect,
+      provider,
+      identity: identify(provider, definition),
+      get asks() {
+        return judgeHints(hints, deps.isTrusted(provider)).asks
+      },
       get timeoutMs() {
         return timeoutMs ?? deps.defaultTimeoutMs()
       },
-      async run(args: unknown, { signal, authorize }) {
-        if (!isReadOnly) await authorize({ args })
+      async run(args: unknown, { signal }) {
         return { data: await call(name, args, signal) }
       },
     }

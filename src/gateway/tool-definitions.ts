@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { checkValue } from '../json/check-value.ts'
 import { isObject } from '../json/json.ts'
-import { modelName, readSchema } from '../tools/foreign-tools.ts'
+import { modelName, readSchema, toolHints } from '../tools/foreign-tools.ts'
 import type { ParametersSchema } from '../tools/tool.ts'
 import type { ErrorCode } from './messages.ts'
 
@@ -10,8 +10,8 @@ export interface ToolDefinition {
   readonly name: string
   readonly description: string
   readonly parameters: ParametersSchema
-  /** Whether the provider declares that the tool changes nothing. */
-  readonly isReadOnly: boolean
+  /** What the provider says about the tool. */
+  readonly hints: z.infer<typeof toolHints> | undefined
   readonly timeoutMs: number | undefined
 }
 
@@ -35,7 +35,7 @@ const definition = z.looseObject({
   description: z.string(),
   parameters: z.custom<ParametersSchema>(isObject, 'must be a JSON Schema'),
   timeout: z.number().positive().optional(),
-  annotations: z.looseObject({ readOnlyHint: z.boolean().optional() }).optional(),
+  annotations: toolHints.optional(),
 })
 
 /**
@@ -78,7 +78,7 @@ export function readTools(given: readonly unknown[], ownerOf: (name: string) => 
       name,
       description,
       parameters: schema,
-      isReadOnly: annotations?.readOnlyHint === true,
+      hints: annotations,
       timeoutMs: timeout === undefined ? undefined : Math.min(timeout, maxTimeoutMs),
     })
   }

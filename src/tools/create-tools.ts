@@ -4,6 +4,7 @@ import { guardFolder } from '../workspace/policy/guard-folder.ts'
 import { ToolError, type ToolFailure } from '../workspace/tool-error.ts'
 import { capResult } from './cap-result.ts'
 import { checkArguments } from './check-arguments.ts'
+import { maxForModels, namesOf } from './model-names.ts'
 import { passGates } from './pass-gates.ts'
 import { callArguments, callToolName, listToolName } from './registry-tools.ts'
 import { redactError, redactResult, type Redact } from './redact-values.ts'
@@ -15,7 +16,7 @@ export interface RunLimits extends ToolLimits {
 }
 
 export interface ToolsDeps {
-  /** A tool of an earlier source hides tools of the same name in later ones. */
+  /** If two tools have the same name, the later one gets another name with a hash. */
   readonly sources: readonly ToolSource[]
   /** Called for each call and each gate, so that a changed configuration takes effect at once. */
   readonly limits: () => RunLimits
@@ -50,8 +51,14 @@ export function createTools(deps: ToolsDeps): Tools {
 
   function list(session: Session): readonly Tool[] {
     const byName = new Map<string, Tool>()
-    for (const source of sources) {
-      for (const tool of source.tools(session)) if (!byName.has(tool.name)) byName.set(tool.name, tool)
+    const names = namesOf(session, 'registry', maxForModels)
+    for (const [index, source] of sources.entries()) {
+      for (const tool of source.tools(session)) {
+        // Programs name their tools freely. A name that was given to one tool never moves to another.
+        const isOwn = tool.provider === undefined
+        const name = names.take(isOwn ? tool.name : JSON.stringify([index, tool.provider, tool.name]), tool.name)
+        if (!byName.has(name)) byName.set(name, name === tool.name ? tool : { ...tool, name })
+      }
     }
     return [...byName.values()]
   }
@@ -111,6 +118,7 @@ export function createTools(deps: ToolsDeps): Tools {
         throw new ToolError({ kind: 'invalid_arguments', path: 'name', detail: 'The tool cannot call itself.' })
       }
     }
+    if (given.identity !== undefined && given.identity !== tool.identity) throw changed(tool.name)
     checkArguments(tool.parameters, args)
     notePath(audit, args)
     return runTool(given, tool, args, audit)
@@ -147,6 +155,9 @@ export function createTools(deps: ToolsDeps): Tools {
       await permit(intent)
       if (given.approve !== undefined) {
         if (!(await isApproved(given.approve, intent))) throw refused('The approval was refused.')
+        // The tools of a provider may have changed while the approval was pending.
+        const listed = list(session).find(({ name }) => name === tool.name)
+        if (listed !== undefined && listed.identity !== tool.identity) throw changed(tool.name)
         // The policy may have changed while the approval was pending.
         await checkGates(tool, session, intent)
       }
@@ -188,7 +199,7 @@ export function createTools(deps: ToolsDeps): Tools {
       if (signal.aborted) throw stopped()
       const context = {
         session,
-        folder: guardFolder(session.folder, session.policy, askToRead),
+        folder: guardFolder(session.folder, session.policy, askToRead, () => given.secrets?.note()),
         signal,
         progress: (part: Parameters<NonNullable<ToolCall['progress']>>[0]) => {
           if (!isOver) given.progress?.({ ...part, text: redact(part.text) })
@@ -198,6 +209,9 @@ export function createTools(deps: ToolsDeps): Tools {
         reserve,
         limits: { maxFileBytes, timeoutMs },
       }
+      const { asks = 'always' } = tool
+      const mustAsk = asks === 'always' || (asks === 'after-secret' && given.secrets?.wereRead() === true)
+      if (tool.provider !== undefined && mustAsk) await authorize({ args })
       // The registry does not know the argument types of tools, so `run` takes `never`. `checkArguments` has checked them.
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- checked against `parameters`, of which `run` knows the type
       const running = tool.run(args as never, context)
@@ -252,6 +266,13 @@ function notePath({ paths }: Audit, args: unknown): void {
 
 function denied(detail: string): ToolError {
   return new ToolError({ kind: 'denied', detail } satisfies ToolFailure)
+}
+
+function changed(name: string): ToolError {
+  return new ToolError({
+    kind: 'failed',
+    detail: `The tool ${JSON.stringify(name)} has changed since it was listed. Nothing was called. Call it again.`,
+  })
 }
 
 function refused(detail: string): ToolError {

@@ -1,5 +1,37 @@
+import { hash } from 'node:crypto'
+import { z } from 'zod'
 import { isSchema } from './check-arguments.ts'
-import type { ParametersSchema } from './tool.ts'
+import type { ParametersSchema, Tool } from './tool.ts'
+
+/** What a tool says about itself. Everything but the exact value that counts as harmless counts as harmful. */
+export const toolHints = z.looseObject({
+  readOnlyHint: z.boolean().nullish(),
+  destructiveHint: z.unknown().optional(),
+  openWorldHint: z.unknown().optional(),
+})
+type ToolHints = z.infer<typeof toolHints>
+
+/**
+ * Returns the effect of a tool of a program, and when a person is asked before it. Only a tool that reads, destroys nothing and
+ * reaches nothing outside runs unasked; the person can trust a program beyond that.
+ */
+export function judgeHints(
+  hints: ToolHints | null | undefined,
+  isTrusted: boolean,
+): Required<Pick<Tool, 'effect' | 'asks'>> {
+  const { readOnlyHint, destructiveHint, openWorldHint } = hints ?? {}
+  const isReading = readOnlyHint === true && (destructiveHint ?? false) === false
+  const isClosed = openWorldHint === false
+  return {
+    effect: isReading ? 'read' : 'run',
+    asks: isClosed && (isReading || isTrusted) ? 'never' : isTrusted ? 'after-secret' : 'always',
+  }
+}
+
+/** Returns a text that differs for two tools whose program or definition differs. */
+export function identify(...parts: readonly unknown[]): string {
+  return hash('sha256', JSON.stringify(parts))
+}
 
 /** Limits of one schema: compiling takes up to 0.3 ms for each of its objects. */
 const schemaLimits = { characters: 64 * 1024, objects: 500, depth: 64 } as const

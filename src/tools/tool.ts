@@ -87,6 +87,13 @@ export interface Tool {
    */
   readonly provider?: string
   /**
+   * When a person is asked before a call of a tool of a provider. `after-secret`: after the run has read a secret, which the tool
+   * could send away. Default: `always`
+   */
+  readonly asks?: 'always' | 'after-secret' | 'never'
+  /** Tells this tool of a provider from every other one that may get its name. */
+  readonly identity?: string
+  /**
    * Returns a JSON object, with `truncated: true` if it is incomplete.
    * @throws ToolError
    */
@@ -109,8 +116,18 @@ export interface ToolCall {
   readonly progress?: ((part: ToolProgress) => void) | undefined
   /** Reserves memory for the result (`ToolContext.reserve`). Absent if the result is read at once. */
   readonly reserve?: ((bytes: number, signal: AbortSignal) => Promise<void>) | undefined
+  /** The `identity` that the caller has found for the name. Another tool of this name is refused. */
+  readonly identity?: string | undefined
+  /** The secrets that the caller's run has read. Absent: nobody keeps record of them. */
+  readonly secrets?: SecretRecord | undefined
   /** Asks a person and resolves with true for an approval. If absent, the call needs no approval. */
   readonly approve?: ((intent: Intent, tool: Tool, signal: AbortSignal) => Promise<boolean>) | undefined
+}
+
+/** Notes that a run has read secrets. */
+export interface SecretRecord {
+  readonly note: () => void
+  readonly wereRead: () => boolean
 }
 
 /** The tools of all sessions. Everything that runs a tool uses `call`. */

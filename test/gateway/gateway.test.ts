@@ -180,9 +180,11 @@ describe('approval', () => {
     expect(provider.waiting()).toEqual([])
   })
 
-  it('is not needed for a tool with readOnlyHint', async () => {
+  it('is not needed for a tool that only reads inside its own world', async () => {
     const of = await openTestGateway()
-    const provider = await bind(of, { tools: [toolOf('look', { annotations: { readOnlyHint: true } })] })
+    const provider = await bind(of, {
+      tools: [toolOf('look', { annotations: { readOnlyHint: true, openWorldHint: false } })],
+    })
     const result = of.call('look', {}, { approve: () => Promise.reject(new Error('nobody is to be asked')) })
     const { id } = await provider.next()
     provider.send({ type: 'tool.result', id, data: 1 })

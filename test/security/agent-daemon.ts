@@ -84,8 +84,16 @@ export async function openAgentDaemon(files: Readonly<Record<string, string>>, s
     return parseEvents(text)
   }
 
+  /** Resolves when the workspace has a tool. */
+  const listed = (name: string): Promise<void> =>
+    vi.waitFor(async () => {
+      const { sessions } = (await ask('/sessions')).json() as { sessions: { tools: string[] }[] }
+      if (sessions[0]?.tools.includes(name) !== true) throw new Error(`no tool ${name} yet`)
+    }, waiting)
+
   return {
     root,
+    listed,
     start,
     events,
     configure: (more: object) => proxy.daemon.reconfigure(proxy.configure(fileOf(more))),

@@ -258,3 +258,37 @@ it('lists the tool of the first source that has a name', async () => {
   expect(tools.list(session)).toEqual([first])
   expect(await call('test.read')).toEqual({ from: 'first' })
 })
+
+const greeting = (provider: string, identity?: string): Tool => ({
+  name: 'greet',
+  description: '',
+  parameters: { type: 'object' },
+  effect: 'read',
+  provider,
+  asks: 'never',
+  ...(identity !== undefined && { identity }),
+  run: async () => ({ from: provider }),
+})
+
+it('a name stays with the program that had it, and a tool of another program with that name is there too', async () => {
+  const given: Tool[] = []
+  const { tools, session, call } = await openTools(given)
+  const names = (): readonly string[] => tools.list(session).map(({ name }) => name)
+  given.push(greeting('one'))
+  expect(names()).toEqual(['greet'])
+  given.push(greeting('two'))
+  const [, second = ''] = names()
+  expect(second).toMatch(/^greet_[0-9a-f]{8}$/)
+  expect(await call(second)).toEqual({ from: 'two' })
+  given.shift()
+  expect(names()).toEqual([second])
+  expect(await failureOf(call('greet'))).toMatchObject({ kind: 'failed' })
+  given.push(greeting('one'))
+  expect(await call('greet')).toEqual({ from: 'one' })
+})
+
+it('a call with the identity of an earlier tool runs no other one', async () => {
+  const { call } = await openTools([greeting('one', 'new')])
+  expect(await failureOf(call('greet', {}, { identity: 'old' }))).toMatchObject({ kind: 'failed' })
+  expect(await call('greet', {}, { identity: 'new' })).toEqual({ from: 'one' })
+})

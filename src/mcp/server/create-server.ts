@@ -5,7 +5,7 @@ import type { Logger } from '../../logging/logger.ts'
 import { ordinaryResultBytes } from '../../http/result-budget.ts'
 import type { AnswerRoom, CallRoom } from '../../http/result-budget.ts'
 import type { Session } from '../../tools/session.ts'
-import { nameForModels } from '../../tools/model-names.ts'
+import { namesForClients } from '../../tools/model-names.ts'
 import type { Tool, ToolProgress, Tools } from '../../tools/tool.ts'
 import { wordError } from '../../translate/parts/error-wording.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
@@ -71,7 +71,10 @@ export function createMcpServer(deps: McpServerDeps): Server {
     },
   )
   const named = (): ReadonlyMap<string, Tool> =>
-    nameForModels(tools.list(session()).filter(({ name }) => !replacedByProtocol.has(name)))
+    namesForClients(
+      session(),
+      tools.list(session()).filter(({ name }) => !replacedByProtocol.has(name)),
+    )
 
   server.setRequestHandler('tools/list', async () => {
     await tools.prepare?.(session())

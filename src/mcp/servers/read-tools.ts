@@ -1,36 +1,46 @@
 import { z } from 'zod'
 import { checkValue } from '../../json/check-value.ts'
 import { isObject } from '../../json/json.ts'
-import { readSchema } from '../../tools/foreign-tools.ts'
-import type { ParametersSchema } from '../../tools/tool.ts'
+import { judgeHints, readSchema, toolHints } from '../../tools/foreign-tools.ts'
+import { maxForModels, toModelName, type StableNames } from '../../tools/model-names.ts'
+import type { ParametersSchema, Tool } from '../../tools/tool.ts'
 
-export interface ServerTool {
+export interface ServerTool extends Required<Pick<Tool, 'effect' | 'asks'>> {
   /** The name that the server uses. */
   readonly given: string
   /** The name with the prefix of the server, and with `_` for characters that model APIs refuse. */
   readonly name: string
   readonly description: string
   readonly parameters: ParametersSchema
-  /** Whether the server declares that the tool changes nothing. */
-  readonly isReadOnly: boolean
 }
 
 /** Maximum number of tools of one server. */
 const maxTools = 200
-const maxName = 64
 const maxDescription = 4000
 
 const definition = z.looseObject({
   name: z.string().min(1).max(200),
   description: z.string().nullish(),
   inputSchema: z.custom<ParametersSchema>(isObject, 'must be a JSON Schema'),
-  annotations: z.looseObject({ readOnlyHint: z.boolean().nullish() }).nullish(),
+  annotations: toolHints.nullish(),
 })
 
+export interface ReadToolsOptions {
+  readonly prefix: string
+  /** The names that the server's tools have had so far. */
+  readonly names: StableNames
+  readonly isTrusted: boolean
+}
+
 /** Returns the usable tools of a list, and the problems of the others. */
-export function readTools(given: readonly unknown[], prefix: string) {
+export function readTools(given: readonly unknown[], { prefix, names, isTrusted }: ReadToolsOptions) {
   const tools = new Map<string, ServerTool>()
   const problems: string[] = []
+  // A name without replaced characters belongs to the tool that has it, wherever that tool is in the list.
+  for (const value of given.slice(0, maxTools)) {
+    const own = definition.safeParse(value).data?.name
+    if (own !== undefined && toModelName(own) === own) names.take(own, `${prefix}_${own}`)
+  }
   for (const value of given) {
     const checked = checkValue(definition, value)
     if (!checked.ok) {
@@ -39,14 +49,14 @@ export function readTools(given: readonly unknown[], prefix: string) {
       continue
     }
     const { name: own, description, inputSchema, annotations } = checked.value
-    const name = `${prefix}_${own.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`.slice(0, maxName)
-    const quoted = JSON.stringify(own.slice(0, maxName))
+    const name = names.take(own, `${prefix}_${toModelName(own)}`)
+    const quoted = JSON.stringify(own.slice(0, maxForModels))
     const parameters = readSchema(inputSchema)
     if (tools.size >= maxTools) {
       problems.push(`it has more than ${maxTools} tools`)
       break
     }
-    if (tools.has(name)) problems.push(`another tool has the name of ${quoted}`)
+    if (tools.has(name)) problems.push(`it has two tools named ${quoted}`)
     else if (typeof parameters === 'string') problems.push(`the parameters of ${quoted} cannot be used: ${parameters}`)
     else {
       tools.set(name, {
@@ -54,7 +64,7 @@ export function readTools(given: readonly unknown[], prefix: string) {
         name,
         description: (description ?? '').slice(0, maxDescription),
         parameters,
-        isReadOnly: annotations?.readOnlyHint === true,
+        ...judgeHints(annotations, isTrusted),
       })
     }
   }

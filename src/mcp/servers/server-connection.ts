@@ -2,6 +2,8 @@ import type { McpServerSettings } from '../../config/mcp-servers.ts'
 import type { Logger } from '../../logging/logger.ts'
 import type { Session } from '../../tools/session.ts'
 import type { Tool, ToolContext, ToolResult } from '../../tools/tool.ts'
+import { identify } from '../../tools/foreign-tools.ts'
+import { createStableNames, maxForModels } from '../../tools/model-names.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
 import { toToolResult } from './call-result.ts'
 import { createLogLines } from './log-lines.ts'
@@ -83,6 +85,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
   let refreshTimer: (() => void) | undefined
   /** The tools of the last start stay listed while the server does not run, so that lists do not change back and forth. */
   let tools: readonly Tool[] = []
+  const names = createStableNames(maxForModels)
   let lists: Pick<ServerLists, 'resources' | 'prompts'> = { resources: [], prompts: [] }
 
   function fail(given: string): void {
@@ -151,7 +154,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
   }
 
   function take(found: ServerLists): void {
-    const read = readTools(found.tools, settings.prefix ?? name)
+    const read = readTools(found.tools, { prefix: settings.prefix ?? name, names, isTrusted: settings.trust === true })
     for (const reason of read.problems.slice(0, maxProblems))
       log.warn({ ...about, reason }, 'a tool of an MCP server is left out')
     tools = read.tools.map(toTool)
@@ -179,32 +182,41 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
     patient = Promise.race([starting.finally(cancel), late.promise])
   }
 
-  function toTool({ given, name: toolName, description, parameters, isReadOnly }: ServerTool): Tool {
+  function toTool({ given, ...definition }: ServerTool): Tool {
     const timeoutSeconds = settings['timeout-seconds']
+    const identity = identify(name, settings, given, definition)
     return {
-      name: toolName,
-      description,
-      parameters,
-      effect: isReadOnly ? 'read' : 'run',
+      ...definition,
       provider: name,
+      identity,
       ...(timeoutSeconds !== undefined && { timeoutMs: timeoutSeconds * 1000 }),
       async run(args: unknown, context) {
-        if (!isReadOnly) await context.authorize({ args })
-        return await call(given, args, context)
+        return await call({ given, identity }, args, context)
       },
     }
   }
 
-  async function call(tool: string, args: unknown, context: ToolContext, isSecond = false): Promise<ToolResult> {
+  async function call(
+    tool: { readonly given: string; readonly identity: string },
+    args: unknown,
+    context: ToolContext,
+    isSecond = false,
+  ): Promise<ToolResult> {
     const { signal, progress } = context
     begin()
     await untilAborted(starting, signal)
     const used = client
     if (used === undefined)
       throw failed(`The MCP server "${name}" is not running: ${problem ?? 'it is closed'}.${pauseText()}`)
+    // A server may list other tools after a restart. What a person approved was the earlier one.
+    if (!tools.some(({ identity }) => identity === tool.identity)) {
+      throw failed(
+        `The MCP server "${name}" has changed the tool ${JSON.stringify(tool.given.slice(0, 100))}. Nothing was called.`,
+      )
+    }
     let result: Awaited<ReturnType<OpenClient['call']>>
     try {
-      result = await used.call(tool, args, { signal, progress })
+      result = await used.call(tool.given, args, { signal, progress })
     } catch (error) {
       if (signal.aborted) throw new ToolError({ kind: 'cancelled' }, { cause: error })
       if (used.isSessionLost(error) && !isSecond) {

@@ -6,18 +6,22 @@ import type { Policy } from './policy.ts'
  * Returns the folder with the rules of reading: no function reads what `reads.deny` denies, or a secret that the policy does not
  * name. The rules hold for the path as given and for the path to which links lead.
  * @param askToRead asks a person about a secret. `reason` says why it is one. Absent: nobody can be asked. @throws ToolError
+ * @param noteSecret called before a secret is read or searched
  */
 export function guardFolder(
   folder: Folder,
   policy: Policy,
   askToRead?: (path: string, reason: string) => Promise<void>,
+  noteSecret: () => void = () => {},
 ): Folder {
   /** @throws ToolError `denied`, and the errors of `askToRead` */
   async function admit(path: string): Promise<void> {
     const { isAllowed, isSecret, reason } = await (await policy.readRules()).decide(path)
-    if (isAllowed) return
-    if (!isSecret || askToRead === undefined) throw new ToolError({ kind: 'denied', detail: reason })
-    await askToRead(path, reason)
+    if (!isAllowed) {
+      if (!isSecret || askToRead === undefined) throw new ToolError({ kind: 'denied', detail: reason })
+      await askToRead(path, reason)
+    }
+    if (isSecret) noteSecret()
   }
 
   async function guarded<T>(
@@ -51,7 +55,12 @@ export function guardFolder(
           const [isOwn, isDenied] = await Promise.all([own.hiddenIn(inFolder), rules.deniedIn(inFolder)])
           return (path) => isOwn(path) || isDenied(path)
         },
-        maySearch: async (path) => (await rules.decide(path)).isAllowed && (await own.maySearch(path)),
+        async maySearch(path) {
+          const { isAllowed, isSecret } = await rules.decide(path)
+          if (!isAllowed || !(await own.maySearch(path))) return false
+          if (isSecret) noteSecret()
+          return true
+        },
       }
     },
   }

@@ -15,6 +15,8 @@ function tool(name, more = {}) {
   return { name, description: name, inputSchema: { type: 'object' }, ...more }
 }
 
+const hints = (annotations) => ({ annotations })
+
 function tools() {
   if (mode === 'hostile') {
     return [
@@ -27,7 +29,20 @@ function tools() {
     ]
   }
   if (mode === 'many') return Array.from({ length: 1000 }, (_, index) => tool(`t${index}`))
-  const readOnly = { annotations: { readOnlyHint: true } }
+  if (mode === 'world') {
+    return [
+      tool('fetch', hints({ readOnlyHint: true, openWorldHint: true })),
+      tool('ask', hints({ readOnlyHint: true })),
+      tool('shred', hints({ readOnlyHint: true, openWorldHint: false, destructiveHint: true })),
+      tool('maybe', hints({ readOnlyHint: true, openWorldHint: 'false' })),
+      tool('look', hints({ readOnlyHint: true, openWorldHint: false })),
+      ...(isChanged ? [tool('added')] : []),
+      tool('act', isChanged ? { description: 'acts otherwise' } : {}),
+      tool('change', hints({ readOnlyHint: true, openWorldHint: false })),
+      ...['a', 'b', 'c'].map((last) => tool(`${'long_'.repeat(30)}${last}`)),
+    ]
+  }
+  const readOnly = { annotations: { readOnlyHint: true, openWorldHint: false } }
   const names = [
     'echo',
     'env',

@@ -156,10 +156,15 @@ test('malicious names and schemas are left out, and slow patterns are stopped', 
     many: serverOf('many'),
   })
   await prepare()
-  expect(names().filter((name) => name.startsWith('it_'))).toEqual(['it_fs_read', 'it_same_name', 'it_slow'])
+  expect(names().filter((name) => name.startsWith('it_'))).toEqual([
+    'it_fs_read',
+    'it_same_name',
+    expect.stringMatching(/^it_same_name_[0-9a-f]{8}$/),
+    'it_slow',
+  ])
   expect(names().filter((name) => name.startsWith('many_'))).toHaveLength(200)
   expect(tools.list(session).find(({ name }) => name === 'mcp.fs.read')?.provider).toBeUndefined()
-  expect(log.lines.filter(({ message }) => message === 'a tool of an MCP server is left out')).toHaveLength(4)
+  expect(log.lines.filter(({ message }) => message === 'a tool of an MCP server is left out')).toHaveLength(3)
   await expect(call('it_slow', { text: `${'a'.repeat(40)}!` })).rejects.toMatchObject({
     failure: { kind: 'invalid_arguments' },
   })
