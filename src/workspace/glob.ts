@@ -34,14 +34,18 @@ const maxAlternatives = 100
 const anyNumber = '**'
 
 /**
- * Compiles a glob of the syntax of `.gitignore` and `rg -g`. A glob without `/` matches file names in all folders, others match
- * from the root. `*` `?` `[a-z]` `[!a-z]` match within a name, `**` matches folders, `{a,b}` has alternatives. Names that start
- * with a dot match like others. '' matches all files.
+ * Compiles a glob that means what it means in `.gitignore` and to picomatch. A glob without `/` matches file names in all folders,
+ * others match from the root. `*` `?` `[a-z]` `[!a-z]` `[^a-z]` `[[:digit:]]` match within a name, `**` matches folders, `{a,b}` has
+ * alternatives. A name with brackets or braces, such as `[slug].ts`, also matches literally. Names that start with a dot match like
+ * others. '' matches all files. Refuses what the two read in another way: `@(a|b)` and its kind, and `{1..3}`.
  * @throws ToolError `denied` for a glob that leads outside; `invalid_arguments`
  */
 export function parseGlob(glob: string, folder: Pick<Folder, 'relativePath'>): Glob {
   if (glob.length > maxLength) throw invalid(`It is longer than ${maxLength} characters.`)
   if (glob.startsWith('!')) throw invalid('A glob that starts with ! excludes files. Name the files to include.')
+  if (extendedGlob.test(glob)) {
+    throw invalid('It has a pattern of a shell such as @(a|b). List the alternatives in braces: {a,b}.')
+  }
   const wildcard = glob.search(/[*?[{]/)
   if (wildcard === -1 && glob !== '') folder.relativePath(glob)
   const slash = glob.lastIndexOf('/', wildcard === -1 ? glob.length : wildcard)
@@ -50,7 +54,7 @@ export function parseGlob(glob: string, folder: Pick<Folder, 'relativePath'>): G
   // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
   if (/[\0-\x1f\x7f\\]/.test(remainder)) throw invalid('It contains a backslash or a control character.')
 
-  const alternatives = expandBraces(remainder).map((text) => {
+  const toSegments = (text: string): string[] => {
     // A glob with a slash matches from the root. `./` and the root's own path have been removed above.
     const isAnchored = slash !== -1 || text.includes('/')
     const segments = text.split('/').filter((segment) => segment !== '' && segment !== '.')
@@ -58,11 +62,15 @@ export function parseGlob(glob: string, folder: Pick<Folder, 'relativePath'>): G
     if (segments.length === 0 || text.endsWith('/') || segments.at(-1) === anyNumber) segments.push(anyNumber, '*')
     if (!isAnchored) segments.unshift(anyNumber)
     return segments
-  })
+  }
+  const alternatives = expandBraces(remainder).map(toSegments)
   const names = alternatives.map((segments) => segments.at(-1) ?? '*')
   const from = base === '' ? 0 : base.length + 1
   const isAll = alternatives.some((segments) => /^(?:\*\*\/)+\*$/.test(segments.join('/')))
-  const matchers = alternatives.map((segments) => segments.map(compileSegment))
+  // The last one is for files whose names have these braces.
+  const matchers = [...alternatives, ...(remainder.includes('{') ? [toSegments(remainder)] : [])].map((segments) =>
+    segments.map(compileSegment),
+  )
   return {
     base,
     names: names.every(isNarrow) ? names : undefined,
@@ -94,22 +102,60 @@ function isNarrow(name: string): boolean {
   return name !== '*' && !/[[\]{}]|^include:/.test(name)
 }
 
+/** Shells read `@(a|b)`, `!(a)` and `(a|b)` as patterns, and `.gitignore` as names. */
+const extendedGlob = /[@!+?*]\(|\([^()]*\|/
+
+/** The characters of a bracket expression. `]` is one of them if it comes first. */
+const bracket = /\[[!^]?\]?(?:\[:[^:\]]*:\]|[^\]])*\]/y
+
 function expandBraces(glob: string): readonly string[] {
-  let alternatives = [glob]
-  for (;;) {
-    // Each round expands one innermost pair of braces in each alternative.
-    const next = alternatives.flatMap((text) => {
-      const found = /\{([^{}]*)\}/.exec(text)
-      if (found === null) return [text]
-      const [whole, list = ''] = found
-      return list.split(',').map((part) => text.slice(0, found.index) + part + text.slice(found.index + whole.length))
-    })
-    if (next.length > maxAlternatives) throw invalid(`Its braces have more than ${maxAlternatives} alternatives.`)
-    if (next.every((text, index) => text === alternatives[index])) break
-    alternatives = next
-  }
-  if (alternatives.some((text) => /[{}]/.test(text))) throw invalid('It has an unmatched brace.')
+  const alternatives = expandFrom(glob)
+  if (alternatives === undefined) throw invalid('It has an unmatched brace.')
   return alternatives
+}
+
+/** Returns undefined for an unmatched brace. Braces without a comma are characters of a name, e.g. `{{name}}`. */
+function expandFrom(text: string): readonly string[] | undefined {
+  const open = findBrace(text, 0)
+  if (open === -1) return [text]
+  if (text[open] === '}') return undefined
+  const parts: string[] = []
+  let from = open + 1
+  let depth = 1
+  let at = open
+  while (depth > 0) {
+    at = findBrace(text, at + 1, ',')
+    if (at === -1) return undefined
+    const character = text[at]
+    if (character === '{') depth += 1
+    else if (character === '}') depth -= 1
+    if ((character === ',' && depth === 1) || depth === 0) {
+      parts.push(text.slice(from, at))
+      from = at + 1
+    }
+  }
+  const [only = ''] = parts
+  const isLiteral = parts.length === 1
+  if (isLiteral && only.includes('..')) throw invalid('It has a range in braces. List the alternatives: {1,2,3}.')
+  const inner = parts.map(expandFrom)
+  const after = expandFrom(text.slice(from))
+  if (after === undefined || inner.includes(undefined)) return undefined
+  const middles = inner.flatMap((each) => each ?? []).map((each) => (isLiteral ? `{${each}}` : each))
+  if (middles.length * after.length > maxAlternatives)
+    throw invalid(`Its braces have more than ${maxAlternatives} alternatives.`)
+  return middles.flatMap((middle) => after.map((end) => text.slice(0, open) + middle + end))
+}
+
+/** Returns the place of the next brace, or of `other`, outside bracket expressions; -1 if there is none. */
+function findBrace(text: string, from: number, other = ''): number {
+  for (let at = from; at < text.length; at += 1) {
+    const character = text[at] ?? ''
+    if (character === '[') {
+      bracket.lastIndex = at
+      if (bracket.test(text)) at = bracket.lastIndex - 1
+    } else if (character === '{' || character === '}' || character === other) return at
+  }
+  return -1
 }
 
 type SegmentMatcher = (name: string, budget: MatchBudget) => boolean
@@ -121,31 +167,64 @@ function compileSegment(segment: string): SegmentMatcher | typeof anyNumber {
   const suffix = /^\*+([^*?[]*)$/.exec(segment)?.[1]
   if (suffix !== undefined) return (name) => name.endsWith(suffix)
   const characters = compileCharacters(segment)
-  return (name, budget) => matchSequence(characters, Array.from(name), matchCharacter, budget)
+  return (name, budget) => name === segment || matchSequence(characters, Array.from(name), matchCharacter, budget)
 }
 
 function matchCharacter(matcher: CharacterMatcher, character: string): boolean {
   return matcher(character)
 }
 
+const token = /\*+|\[[!^]?\]?(?:\[:[^:\]]*:\]|[^\]])*\]|[\s\S]/gu
+
 function compileCharacters(segment: string): readonly (CharacterMatcher | typeof anyNumber)[] {
-  const tokens = segment.match(/\*+|\[!?\]?[^\]]*\]|[\s\S]/gu) ?? []
-  return tokens.map((token): CharacterMatcher | typeof anyNumber => {
-    if (token.startsWith('*')) return anyNumber
-    if (token === '?') return () => true
-    if (token === '[') throw invalid('It has an unmatched bracket.')
-    if (!token.startsWith('[')) return (character) => character === token
-    const isNegated = token.startsWith('[!')
-    const ranges = token.slice(isNegated ? 2 : 1, -1).match(/[\s\S]-[\s\S]|[\s\S]/gu) ?? []
-    return (character) => ranges.some((range) => isWithin(character, Array.from(range))) !== isNegated
+  return (segment.match(token) ?? []).map((text): CharacterMatcher | typeof anyNumber => {
+    if (text.startsWith('*')) return anyNumber
+    if (text === '?') return () => true
+    if (text === '[') throw invalid('It has an unmatched bracket.')
+    return text.startsWith('[') ? compileBracket(text) : (character) => character === text
   })
 }
 
-function isWithin(character: string, range: readonly string[]): boolean {
-  const code = character.codePointAt(0) ?? 0
+/** The classes of characters in a bracket expression. ASCII, as in git. Source: POSIX.1-2024, 9.3.5. */
+const classes: Readonly<Record<string, RegExp>> = {
+  alnum: /[A-Za-z0-9]/,
+  alpha: /[A-Za-z]/,
+  blank: /[ \t]/,
+  // oxlint-disable-next-line no-control-regex -- that is the class
+  cntrl: /[\0-\x1f\x7f]/,
+  digit: /[0-9]/,
+  graph: /[!-~]/,
+  lower: /[a-z]/,
+  print: /[ -~]/,
+  punct: /[!-/:-@[-`{-~]/,
+  space: /\s/,
+  upper: /[A-Z]/,
+  xdigit: /[A-Fa-f0-9]/,
+}
+
+function compileBracket(text: string): CharacterMatcher {
+  const isNegated = /^\[[!^]/.test(text)
+  const content = text.slice(isNegated ? 2 : 1, -1)
+  if (/\[[.=]/.test(content)) throw invalid('It has a collating symbol in brackets. List the characters.')
+  const items = content.match(/\[:[^:\]]*:\]|[\s\S]-[\s\S]|[\s\S]/gu) ?? []
+  const matchers = items.map((item): CharacterMatcher => {
+    if (!item.startsWith('[:')) return compileRange(Array.from(item))
+    const name = item.slice(2, -2)
+    const found = Object.hasOwn(classes, name) ? classes[name] : undefined
+    if (found === undefined) throw invalid(`There is no class ${JSON.stringify(item)}.`)
+    return (character) => found.test(character)
+  })
+  return (character) => matchers.some((matches) => matches(character)) !== isNegated
+}
+
+function compileRange(range: readonly string[]): CharacterMatcher {
   const first = range[0]?.codePointAt(0) ?? 0
   const last = range.at(-1)?.codePointAt(0) ?? 0
-  return first <= code && code <= last
+  if (first > last) throw invalid(`Its range "${range.join('')}" ends before it begins.`)
+  return (character) => {
+    const code = character.codePointAt(0) ?? 0
+    return first <= code && code <= last
+  }
 }
 
 /**

@@ -71,7 +71,7 @@ function compile(lists: PolicyLists, folder: Folder): PolicyRead {
         allowedWrites: allowedWrites?.map(
           rule('writes.allow', (entry) => ({
             ...entry,
-            matches: parseGlob(entry.text.normalize('NFC'), folder).matches,
+            matches: parseGlob(fromRoot(entry.text, folder), folder).matches,
           })),
         ),
         deniedWrites: (deniedWrites ?? []).map(
@@ -118,13 +118,23 @@ function exactPath(entry: Entry, folder: Folder): Entry {
   throw new ToolError({ kind: 'invalid_arguments', path: 'reads.allow', detail })
 }
 
+/** `/dist` is `dist` in the folder of the policy, as in `.gitignore`, unless it is the path of the folder itself. */
+function fromRoot(text: string, folder: Folder): string {
+  const glob = text.normalize('NFC')
+  if (!glob.startsWith('/') || glob.startsWith(`${folder.root}/`)) return glob
+  return `./${glob.replace(/^\/+/, '')}`
+}
+
 /**
  * Also denies everything below a matching folder, and the name in other cases, because a file system may ignore case. Denying
  * too much is safe.
  */
 function denyMatcher(text: string, folder: Folder): PathRule['matches'] {
-  // `dist/` means the same as `dist`: a folder of that name anywhere, like in `.gitignore`.
-  const glob = text.normalize('NFC').replace(/(?<=[^/])\/+$/, '')
+  // `dist/` means the same as `dist`: a folder of that name anywhere, like in `.gitignore`. `lib/dist/**` includes the folder.
+  const glob = fromRoot(text, folder)
+    .replace(/^([^/]*[^/*])\/\*\*$/, './$1')
+    .replace(/(?<=[^/*])\/\*\*$/, '')
+    .replace(/(?<=[^/])\/+$/, '')
   const inFolder = glob.includes('/') ? `${glob}/**` : `**/${glob}/**`
   // In `{dist,lib/out}`, only the alternative without a slash matches in all folders.
   const below = glob.includes('{') ? [inFolder, `**/${glob}/**`] : [inFolder]
