@@ -8,7 +8,7 @@ import { openFolder } from '../workspace/open-folder.ts'
 import { openPolicy } from '../workspace/policy/open-policy.ts'
 import { createOwnPlaces, noPlaces, type OwnPlaces } from '../workspace/policy/own-places.ts'
 import { policyName } from '../workspace/policy/policy-file.ts'
-import type { Decision, Policy, PolicyDescription } from '../workspace/policy/policy.ts'
+import type { CommandDescription, Decision, Policy, PolicyDescription } from '../workspace/policy/policy.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import { passGates, readOnlySentence } from '../tools/pass-gates.ts'
 import type { Intent } from '../tools/tool.ts'
@@ -112,16 +112,18 @@ function printPolicy(
       list('Writes allowed', writes.allow) +
       list('Writes denied', writes.deny) +
       list('Denied unless named exactly', ['secrets, and files that other programs obey (--json lists the patterns)']) +
-      list(
-        'Commands allowed',
-        shell.allow.map((argv) => argv.map(quoteWord).join(' ')),
-      ),
+      list('Commands allowed', shell.allow.map(describeCommand)),
   )
   return outcome
 }
 
 function list(title: string, lines: readonly string[]): string {
   return `${title}\n${(lines.length === 0 ? ['nothing'] : lines).map((line) => `  ${visible(line)}\n`).join('')}`
+}
+
+function describeCommand(command: CommandDescription): string {
+  if (!('argv' in command)) return command.map(quoteWord).join(' ')
+  return `${command.argv.map(quoteWord).join(' ')} (in ${command.in.join(', ')})`
 }
 
 /** As `splitCommand` reads it. */
@@ -190,7 +192,8 @@ writes:
     # - "**/dist/**"
 
 shell:
-  # Commands that may be run, with exactly these arguments. There is no shell:
+  # Commands that may be run in this folder, with exactly these arguments. In another
+  # folder, an entry must name it: { run: npm test, in: packages/* }. There is no shell:
   # no pipes, variables or wildcards. A command may run any program it starts, so
   # "npm test" also allows what the tests and package.json do.
   allow:

@@ -1,4 +1,7 @@
+import { realpath } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
 import { z } from 'zod'
+import type { Folder } from '../workspace/folder.ts'
 import { splitCommand } from '../workspace/command-line.ts'
 import { runCommand } from '../workspace/run-command.ts'
 import { findTask } from '../workspace/tasks.ts'
@@ -52,11 +55,22 @@ export function createCommandTools(): ToolSource {
 }
 
 async function run(
-  { argv, cwd }: { readonly argv: readonly string[]; readonly cwd: string },
+  { argv, cwd: given }: { readonly argv: readonly string[]; readonly cwd: string },
   context: ToolContext,
 ): Promise<ToolResult> {
   const { folder, signal, progress, authorize, limits } = context
+  const cwd = await realFolder(folder, given)
   await authorize({ argv, cwd })
   const { timeoutMs } = limits
   return { ...(await runCommand({ folder, argv, cwd, signal, timeoutMs, maxOutputBytes, onOutput: progress })) }
+}
+
+/**
+ * Returns the path without links, which the policy and a person decide about. A folder that is missing or outside stays as it is:
+ * the policy and the command refuse it.
+ */
+async function realFolder(folder: Folder, path: string): Promise<string> {
+  const real = await realpath(join(folder.root, path)).catch(() => undefined)
+  const below = real === undefined ? path : relative(folder.root, real).split(sep).join('/')
+  return below === '..' || below.startsWith('../') ? path : below
 }

@@ -6,9 +6,19 @@ import type { Folder } from '../folder.ts'
 import type { MatchBudget } from '../glob.ts'
 import { listFiles } from '../list-files.ts'
 import { ToolError } from '../tool-error.ts'
+import {
+  denied,
+  findDenial,
+  judgeCommand,
+  judgeDeniedRead,
+  judgeRead,
+  judgeWrite,
+  quote,
+  type LoadedPolicy,
+} from './judge.ts'
 import { parsePolicy, policyName, type PolicyRules } from './policy-file.ts'
-import type { Decision, Policy, ReadDecision } from './policy.ts'
-import { protectedPatterns, protectionOf, secretOf, secretPatterns, type Protection } from './protected-names.ts'
+import type { Decision, Policy } from './policy.ts'
+import { protectedPatterns, secretPatterns } from './protected-names.ts'
 
 /** Much larger than a policy that a person writes. Bytes. */
 const maxPolicyBytes = 64 * 1024
@@ -32,21 +42,6 @@ interface PolicyOptions {
   /** Called with the first decision after the root's policy has appeared, or a policy has changed or was removed. */
   readonly onChange?: () => void
   readonly log: Logger
-}
-
-interface LoadedPolicy {
-  /** Path of the policy file, relative to the root. */
-  readonly path: string
-  /** Folder of the policy file, relative to the root. */
-  readonly folder: string
-  /** The hash of the file or the text of the problem. Equal if nothing has changed. */
-  readonly version: string
-  /** When to read it again, although it has not changed. Monotonic; Ms. */
-  readonly untilMs: number
-  readonly content:
-    | { readonly ok: true; readonly rules: PolicyRules }
-    /** `problem` is a sentence with the file's path. */
-    | { readonly ok: false; readonly problem: string; readonly mayDenyReads: boolean }
 }
 
 const noPolicy =
@@ -138,7 +133,12 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
   /** All policies from the root to the folder must allow it. The first one that does not states the reason. */
   async function decide(
     inFolder: string,
-    judge: (policy: LoadedPolicy, rules: PolicyRules, budget: MatchBudget) => Decision | undefined,
+    judge: (
+      policy: LoadedPolicy,
+      rules: PolicyRules,
+      budget: MatchBudget,
+      all: readonly LoadedPolicy[],
+    ) => Decision | undefined,
   ): Promise<Decision> {
     if (segmentsOf(inFolder).length > maxDepth) return denied(`The path is in more than ${maxDepth} folders.`)
     const budget = { steps: stepsOfDecision }
@@ -147,7 +147,7 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
     const reasons: string[] = []
     for (const policy of policies) {
       if (!policy.content.ok) return denied(policy.content.problem)
-      const decision = judge(policy, policy.content.rules, budget)
+      const decision = judge(policy, policy.content.rules, budget, policies)
       if (decision?.isAllowed === false) return decision
       if (decision !== undefined) reasons.push(decision.reason)
     }
@@ -196,7 +196,9 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
       const inFolder = normalForm(folder, cwd)
       if (typeof inFolder !== 'string') return inFolder
       if (argv[0] === undefined || argv[0] === '') return denied('The command names no program.')
-      return decide(inFolder, (policy, rules) => judgeCommand(policy, rules, argv, inFolder))
+      return decide(inFolder, (policy, rules, budget, all) =>
+        judgeCommand(policy, rules, { argv, cwd: inFolder, all, budget }),
+      )
     },
 
     describe: async () => {
@@ -230,148 +232,17 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
           deny: (rules?.deniedWrites ?? []).map(({ text }) => text),
           protected: protectedPatterns,
         },
-        shell: { allow: (rules?.allowedCommands ?? []).map(({ argv }) => argv) },
+        shell: {
+          allow: (rules?.allowedCommands ?? []).map((rule) =>
+            rule.in === undefined ? rule.argv : { argv: rule.argv, in: rule.in },
+          ),
+        },
         problem: problems.length === 0 ? undefined : problems.join('\n'),
       }
     },
 
     close: () => known.clear(),
   }
-}
-
-/** @param policies of the folders from the root to the file; undefined for folders without one */
-function judgeRead(policies: readonly (LoadedPolicy | undefined)[], path: string, budget: MatchBudget): ReadDecision {
-  const denial = findDenial(policies, path, budget)
-  if (denial !== undefined) return { ...denied(denial), isSecret: false }
-  const secret = secretOf(path)
-  if (secret === undefined) return { isAllowed: true, reason: 'Tools may read it.', isSecret: false }
-  const [root, ...inner] = policies
-  const naming = root === undefined ? undefined : namesSecret(root, path)
-  const isNarrowed = inner.some((policy) => policy !== undefined && narrowsSecrets(policy, path))
-  return naming === undefined || isNarrowed
-    ? { ...denied(secretSentence(path, secret)), isSecret: true }
-    : { isAllowed: true, reason: naming, isSecret: true }
-}
-
-function findDenial(
-  policies: readonly (LoadedPolicy | undefined)[],
-  path: string,
-  budget: MatchBudget,
-): string | undefined {
-  for (const policy of policies) {
-    const denial = policy === undefined ? undefined : judgeDeniedRead(policy, path, budget)
-    if (denial !== undefined) return denial
-  }
-  return undefined
-}
-
-/** Returns why a policy does not let tools read a path, not considering that it may be a secret. */
-function judgeDeniedRead(policy: LoadedPolicy, path: string, budget: MatchBudget): string | undefined {
-  const { content } = policy
-  if (!content.ok) {
-    // The policy itself stays readable, so that it can be repaired.
-    return content.mayDenyReads && path !== policy.path ? content.problem : undefined
-  }
-  try {
-    const deny = content.rules.deniedReads.find(({ matches }) => matches(pathBelow(policy, path), budget))
-    return deny && `${placeOf(policy, deny.line)} denies reading ${quote(deny.text)}.`
-  } catch (error) {
-    if (error instanceof ToolError) return tooSlow(policy)
-    throw error
-  }
-}
-
-/** Returns a sentence if the policy names the file exactly, for reading or writing: a patch shows what it changes. */
-function namesSecret(policy: LoadedPolicy, path: string): string | undefined {
-  if (!policy.content.ok) return undefined
-  const { allowedSecrets = [], allowedWrites = [] } = policy.content.rules
-  const named = [...allowedSecrets, ...allowedWrites].find(({ text }) => isExact(text, pathBelow(policy, path)))
-  return named && `${placeOf(policy, named.line)} names ${quote(named.text)}.`
-}
-
-/** An inner policy without the list `reads.allow` does not narrow the one around it. */
-function narrowsSecrets(policy: LoadedPolicy, path: string): boolean {
-  const isSilent = policy.content.ok && policy.content.rules.allowedSecrets === undefined
-  return !isSilent && namesSecret(policy, path) === undefined
-}
-
-function secretSentence(path: string, { pattern, reason }: Protection): string {
-  return (
-    `${quote(path)} looks like a secret: it matches ${quote(pattern)} (${reason}). ` +
-    `To let tools read it, add its exact path to reads.allow in ${policyName} of the workspace.`
-  )
-}
-
-function pathBelow({ folder }: LoadedPolicy, path: string): string {
-  return folder === '' ? path : path.slice(folder.length + 1)
-}
-
-function isExact(entry: string, path: string): boolean {
-  return entry === path || entry === `./${path}`
-}
-
-function tooSlow({ path }: LoadedPolicy): string {
-  return `The globs of ${path} take too long to compare with the path.`
-}
-
-function judgeWrite(policy: LoadedPolicy, rules: PolicyRules, path: string, budget: MatchBudget): Decision | undefined {
-  try {
-    return judgeByGlobs(policy, rules, path, budget)
-  } catch (error) {
-    if (error instanceof ToolError) return denied(tooSlow(policy))
-    throw error
-  }
-}
-
-/** @throws ToolError if the budget is used up */
-function judgeByGlobs(
-  policy: LoadedPolicy,
-  rules: PolicyRules,
-  path: string,
-  budget: MatchBudget,
-): Decision | undefined {
-  const below = pathBelow(policy, path)
-  const deny = rules.deniedWrites.find(({ matches }) => matches(below, budget))
-  if (deny !== undefined) return denied(`${placeOf(policy, deny.line)} denies ${quote(deny.text)}.`)
-  const exact = rules.allowedWrites?.find(({ text }) => isExact(text, below))
-  const allow = exact ?? rules.allowedWrites?.find(({ matches }) => matches(below, budget))
-  const protection = exact === undefined ? protectionOf(path) : undefined
-  const isInherited = rules.allowedWrites === undefined && policy.folder !== ''
-  if (isInherited) return undefined
-  if (protection !== undefined) {
-    return denied(
-      `${quote(path)} matches the protected pattern ${quote(protection.pattern)} (${protection.reason}). ` +
-        `To allow it, add its exact path ${quote(below)} to writes.allow in ${policy.path}.`,
-    )
-  }
-  if (allow === undefined) return denied(`No pattern of writes.allow in ${policy.path} matches ${quote(below)}.`)
-  return { isAllowed: true, reason: `${placeOf(policy, allow.line)} allows ${quote(allow.text)}.` }
-}
-
-function judgeCommand(
-  policy: LoadedPolicy,
-  rules: PolicyRules,
-  argv: readonly string[],
-  cwd: string,
-): Decision | undefined {
-  if (rules.allowedCommands === undefined && policy.folder !== '') return undefined
-  const wanted = [programIn(argv[0] ?? '', cwd), ...argv.slice(1)]
-  const rule = rules.allowedCommands?.find((each) => {
-    const allowed = [programIn(each.argv[0] ?? '', policy.folder), ...each.argv.slice(1)]
-    return allowed.length === wanted.length && allowed.every((word, index) => word === wanted[index])
-  })
-  if (rule !== undefined) {
-    return { isAllowed: true, reason: `${placeOf(policy, rule.line)} allows ${quote(rule.text)}.` }
-  }
-  const near = rules.allowedCommands?.find((each) => each.argv[0] === argv[0])
-  const hint =
-    near === undefined ? '' : ` ${placeOf(policy, near.line)} allows ${quote(near.text)}, but no other arguments.`
-  return denied(`shell.allow in ${policy.path} does not contain the command ${quote(argv.join(' '))}.${hint}`)
-}
-
-/** A program with a slash is a path. In an entry, it is relative to the policy's folder; in a call, to the working folder. */
-function programIn(program: string, folder: string): string {
-  return program.includes('/') && !program.startsWith('/') ? `./${posix.join(folder, program)}` : program
 }
 
 /** Returns the path relative to the root, or a decision that refuses it. */
@@ -393,10 +264,6 @@ function parentOf(path: string): string {
   return parent === '.' ? '' : parent
 }
 
-function placeOf({ path }: LoadedPolicy, line: number): string {
-  return `${path}:${line}`
-}
-
 function problemOf(sentence: string): { readonly version: string } {
   return { version: sentence }
 }
@@ -405,13 +272,4 @@ function readOnlySentence(path: string, problem: string, mayDenyReads: boolean):
   const scope = path === policyName ? 'The workspace' : `The folder ${quote(parentOf(path))}`
   const effect = mayDenyReads ? 'can be neither read nor changed' : 'is read-only'
   return `${scope} ${effect}, because its policy is invalid. ${problem}${/[.?]$/.test(problem) ? '' : '.'}`
-}
-
-/** Quotes a text for a message, short and on one line. */
-function quote(text: string): string {
-  return JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)
-}
-
-function denied(reason: string): Decision {
-  return { isAllowed: false, reason }
 }

@@ -4,7 +4,8 @@ import { parseGlob, type MatchBudget } from '../glob.ts'
 import { foldCase } from '../paths.ts'
 import { runInWorker } from '../run-code-task.ts'
 import { ToolError } from '../tool-error.ts'
-import { readPolicyText, type Entry, type PolicyLists, type PolicyText } from './policy-text.ts'
+import { readPolicyText, type CommandEntry, type Entry, type PolicyLists, type PolicyText } from './policy-text.ts'
+import { protectionOf } from './protected-names.ts'
 
 export const policyName = '.agent-policy.yaml'
 
@@ -22,8 +23,13 @@ interface PathRule extends Entry {
   readonly matches: (path: string, budget: MatchBudget) => boolean
 }
 
-interface CommandRule extends Entry {
+interface CommandRule extends CommandEntry {
   readonly argv: readonly string[]
+  /**
+   * Whether the entry names a folder. @param folder relative to the folder of the policy file
+   * @throws ToolError if the budget is used up
+   */
+  readonly isIn: (folder: string, budget: MatchBudget) => boolean
 }
 
 export interface PolicyRules {
@@ -78,7 +84,11 @@ function compile(lists: PolicyLists, folder: Folder): PolicyRead {
           rule('writes.deny', (entry) => ({ ...entry, matches: denyMatcher(entry.text, folder) })),
         ),
         allowedCommands: allowedCommands?.map(
-          rule('shell.allow', (entry) => ({ ...entry, argv: splitCommand(entry.text) })),
+          rule('shell.allow', (entry: CommandEntry) => ({
+            ...entry,
+            argv: splitCommand(entry.text),
+            isIn: folderMatcher(entry.in ?? ['.'], folder),
+          })),
         ),
       },
     }
@@ -98,7 +108,7 @@ class InvalidEntry extends Error {
 }
 
 /** Returns a function that compiles an entry. @throws InvalidEntry */
-function rule<Rule>(list: string, compileEntry: (entry: Entry) => Rule): (entry: Entry) => Rule {
+function rule<Each extends Entry, Rule>(list: string, compileEntry: (entry: Each) => Rule): (entry: Each) => Rule {
   return (entry) => {
     try {
       return compileEntry(entry)
@@ -116,6 +126,25 @@ function exactPath(entry: Entry, folder: Folder): Entry {
   if (!/[*?]/.test(entry.text)) return entry
   const detail = 'Only the exact path of a file is allowed here, without * and ?.'
   throw new ToolError({ kind: 'invalid_arguments', path: 'reads.allow', detail })
+}
+
+/**
+ * Matches folders from the folder of the policy; `.` is that folder itself. A folder of other people's code, such as one in
+ * `node_modules`, must be named exactly.
+ */
+function folderMatcher(texts: readonly string[], folder: Folder): CommandRule['isIn'] {
+  const patterns = texts.map((text) => text.normalize('NFC').replaceAll(/^(?:\.?\/)+|\/+$/g, ''))
+  const globs = patterns.filter((text) => !isOwnFolder(text)).map((text) => parseGlob(`./${text}`, folder))
+  const isOwn = patterns.some(isOwnFolder)
+  return (inFolder, budget) => {
+    if (inFolder === '') return isOwn
+    if (protectionOf(inFolder) !== undefined) return patterns.includes(inFolder)
+    return globs.some(({ matches }) => matches(inFolder, budget))
+  }
+}
+
+function isOwnFolder(pattern: string): boolean {
+  return pattern === '' || pattern === '.'
 }
 
 /** `/dist` is `dist` in the folder of the policy, as in `.gitignore`, unless it is the path of the folder itself. */

@@ -10,12 +10,33 @@ const entries = z
   .max(maxEntries, `at most ${maxEntries} entries`)
   .nullish()
 
+const filled = z.string('a text').min(1, 'a text that is not empty')
+
+/** A command, or a command with the folders in which it may run. */
+const commandPhrase = 'a command, or a table with run and in'
+const commands = z
+  .array(
+    z.union(
+      [
+        z.string().min(1),
+        z.strictObject({
+          run: filled,
+          in: z.union([filled, z.array(filled).min(1)], 'a folder, or a list of folders'),
+        }),
+      ],
+      commandPhrase,
+    ),
+    'a list of commands',
+  )
+  .max(maxEntries, `at most ${maxEntries} entries`)
+  .nullish()
+
 /** `.agent-policy.yaml`. A section or list may have no value, because all its entries may be comments. */
 const policySchema = z.strictObject(
   {
     reads: z.strictObject({ allow: entries, deny: entries }, 'a table with allow and deny').nullish(),
     writes: z.strictObject({ allow: entries, deny: entries }, 'a table with allow and deny').nullish(),
-    shell: z.strictObject({ allow: entries }, 'a table with allow').nullish(),
+    shell: z.strictObject({ allow: commands }, 'a table with allow').nullish(),
   },
   'a table with reads, writes and shell',
 )
@@ -27,13 +48,19 @@ export interface Entry {
   readonly line: number
 }
 
+/** A command of `shell.allow`. */
+export interface CommandEntry extends Entry {
+  /** Patterns of the folders in which it may run. Undefined: in the folder of the policy. */
+  readonly in: readonly string[] | undefined
+}
+
 /** The lists of a policy file. Undefined for a list that is absent; a list without a value is empty. */
 export interface PolicyLists {
   readonly allowedSecrets: readonly Entry[] | undefined
   readonly deniedReads: readonly Entry[] | undefined
   readonly allowedWrites: readonly Entry[] | undefined
   readonly deniedWrites: readonly Entry[] | undefined
-  readonly allowedCommands: readonly Entry[] | undefined
+  readonly allowedCommands: readonly CommandEntry[] | undefined
 }
 
 export type PolicyText =
@@ -72,7 +99,14 @@ export function readPolicyText(text: string): PolicyText {
       deniedReads: entriesOf(reads?.deny, ['reads', 'deny']),
       allowedWrites: entriesOf(writes?.allow, ['writes', 'allow']),
       deniedWrites: entriesOf(writes?.deny, ['writes', 'deny']),
-      allowedCommands: entriesOf(shell?.allow, ['shell', 'allow']),
+      allowedCommands:
+        shell?.allow === undefined
+          ? undefined
+          : (shell.allow ?? []).map((entry, index): CommandEntry => {
+              const { line } = locate(['shell', 'allow', index], 'value')
+              if (typeof entry === 'string') return { text: entry, line, in: undefined }
+              return { text: entry.run, line, in: typeof entry.in === 'string' ? [entry.in] : entry.in }
+            }),
     },
   }
 }

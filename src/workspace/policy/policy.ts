@@ -27,13 +27,18 @@ export interface Policy {
   readonly mayWrite: (path: string) => Promise<Decision>
   /**
    * @param argv the argument vector, which an entry must match completely
-   * @param cwd the working folder, relative to the root; default: the root. Its own policy must allow the command too
+   * @param cwd the real path of the working folder, relative to the root; default: the root. An entry holds in the folder of its
+   * policy and in those that it names
    */
   readonly mayRun: (argv: readonly string[], cwd?: string) => Promise<Decision>
   /** Describes the policy for `mcp.policy.get`. `problem` states why it is invalid; the workspace is read-only then. */
   readonly describe: () => Promise<PolicyDescription>
   readonly close: () => void
 }
+
+export type CommandDescription =
+  | readonly string[]
+  | { readonly argv: readonly string[]; readonly in: readonly string[] }
 
 export interface PolicyDescription {
   /** The policy files in force, relative to the root. Omits those in folders that ignore files exclude. */
@@ -52,6 +57,7 @@ export interface PolicyDescription {
     readonly deny: readonly string[]
     readonly protected: readonly string[]
   }
-  readonly shell: { readonly allow: readonly (readonly string[])[] }
+  /** An entry is an argument vector, or an object if it may run in other folders than that of the policy. */
+  readonly shell: { readonly allow: readonly CommandDescription[] }
   readonly problem: string | undefined
 }

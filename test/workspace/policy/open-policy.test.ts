@@ -350,6 +350,11 @@ describe('G11: the policy of an inner folder may only narrow', () => {
   })
 })
 
+const npmTest = ['npm', 'test']
+const rulesOf = (text: string) => createFixture({ [name]: `shell:\n  allow:\n${text}` })
+const mayRun = async (text: string, folder: string) =>
+  (await (await rulesOf(text)).policy.mayRun(npmTest, folder)).isAllowed
+
 describe('commands', () => {
   it.each([
     [['npm', 'test'], '.agent-policy.yaml:9 allows "npm test".'],
@@ -361,7 +366,8 @@ describe('commands', () => {
   })
 
   it('reads a program with a slash as a path relative to the working folder', async () => {
-    const { policy } = await createFixture({ [name]: example })
+    const inSource = '    - { run: ./scripts/build.sh --fast, in: [src, scripts] }\n'
+    const { policy } = await createFixture({ [name]: example + inSource })
     expect(await policy.mayRun(['../scripts/build.sh', '--fast'], 'src')).toMatchObject({ isAllowed: true })
     expect(await policy.mayRun(['./scripts/build.sh', '--fast'], 'src')).toMatchObject({ isAllowed: false })
     expect(await policy.mayRun(['build.sh', '--fast'], 'scripts')).toMatchObject({ isAllowed: false })
@@ -399,6 +405,72 @@ describe('commands', () => {
       reason:
         'shell.allow in .agent-policy.yaml does not contain the command "npm test --watch". ' +
         '.agent-policy.yaml:9 allows "npm test", but no other arguments.',
+    })
+  })
+
+  describe('in another folder than that of the policy', () => {
+    it('are denied unless an entry names the folder, and the reason says how to allow it', async () => {
+      const { policy } = await rulesOf('    - npm test\n    - make\n')
+      expect(await policy.mayRun(npmTest)).toMatchObject({ isAllowed: true })
+      expect(await policy.mayRun(npmTest, 'docs')).toEqual({
+        isAllowed: false,
+        reason:
+          '.agent-policy.yaml:3 allows "npm test" in the root of the workspace only, and not in "docs". ' +
+          'To allow it there, add to shell.allow: { run: "npm test", in: "docs" }.',
+      })
+    })
+
+    it.each([
+      ['packages/a', ['packages/a'], ['packages', 'packages/b', 'packages/a/x', 'x/packages/a', '']],
+      ['packages/*', ['packages/a', 'packages/b'], ['packages', 'packages/a/x', 'packages/a/node_modules', '']],
+      ['packages/**', ['packages/a', 'packages/a/x'], ['packages', 'packages/node_modules/x', 'x/packages/a']],
+      ['docs/', ['docs'], ['x/docs', 'docs/a']],
+      ['/docs', ['docs'], ['x/docs']],
+      ['[., docs]', ['', 'docs'], ['src']],
+      ['"**"', ['a', 'a/b'], ['', 'node_modules/x', 'a/.venv', '.git/hooks']],
+      ['node_modules/x', ['node_modules/x'], ['node_modules/y']],
+    ])('an entry with in: %s holds there and nowhere else', async (folders, allowed, denied) => {
+      const entry = `    - { run: npm test, in: ${folders} }\n`
+      for (const folder of allowed) expect([folder, await mayRun(entry, folder)]).toEqual([folder, true])
+      for (const folder of denied) expect([folder, await mayRun(entry, folder)]).toEqual([folder, false])
+    })
+
+    it('are allowed by a policy of the folder too, but not by one that came with a dependency', async () => {
+      const { policy } = await createFixture({
+        [name]: 'shell: { allow: [npm test] }',
+        [`packages/a/${name}`]: 'shell: { allow: [npm test, rm x] }',
+        [`node_modules/x/${name}`]: 'shell: { allow: [npm test] }',
+      })
+      expect(await policy.mayRun(npmTest, 'packages/a')).toMatchObject({ isAllowed: true })
+      expect(await policy.mayRun(['rm', 'x'], 'packages/a')).toMatchObject({ isAllowed: false })
+      expect(await policy.mayRun(npmTest, 'packages/a/x')).toMatchObject({ isAllowed: false })
+      expect(await policy.mayRun(npmTest, 'node_modules/x')).toMatchObject({ isAllowed: false })
+    })
+
+    it('an entry that names a folder is not widened by the policy of another one', async () => {
+      const { policy } = await createFixture({
+        [name]: 'shell: { allow: [{ run: npm test, in: packages/a }] }',
+        [`packages/b/${name}`]: 'shell: { allow: [npm test] }',
+      })
+      expect(await policy.mayRun(npmTest, 'packages/a')).toMatchObject({ isAllowed: true })
+      expect(await policy.mayRun(npmTest, 'packages/b')).toMatchObject({ isAllowed: false })
+    })
+
+    it.each([
+      ['{ run: npm test, in: ../x }', ':3: shell.allow: "npm test" is not allowed here. '],
+      ['{ run: npm test, in: [] }', ':3: '],
+      ['{ run: npm test }', ':3: '],
+      ['{ run: npm test, in: docs, also: x }', ':3: '],
+      ['{ run: "npm test && x", in: docs }', ':3: shell.allow: '],
+      ['{ run: npm test, in: "@(a|b)" }', ':3: shell.allow: '],
+    ])('%s makes the policy invalid', async (entry, problem) => {
+      const { policy } = await rulesOf(`    - ${entry}\n`)
+      expect((await policy.mayRun(npmTest)).reason).toContain(name + problem)
+    })
+
+    it('are described', async () => {
+      const { policy } = await rulesOf('    - npm test\n    - { run: npm test, in: docs }\n')
+      expect((await policy.describe()).shell.allow).toEqual([npmTest, { argv: npmTest, in: ['docs'] }])
     })
   })
 
