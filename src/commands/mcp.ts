@@ -1,4 +1,4 @@
-import { resolve, sep } from 'node:path'
+import { resolve } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import type { Config } from '../config/schema.ts'
 import { watchConfig } from '../config/watch.ts'
@@ -11,7 +11,7 @@ import { CommandFailure, exitCode } from './shared/command.ts'
 import type { CommandContext, ExitCode, McpFlags } from './shared/command.ts'
 import { findOwnPaths, homeOf, loadSettings } from './shared/settings.ts'
 import type { LoadedSettings } from './shared/settings.ts'
-import { findWorkspace, inHome, openWorkspaceFolder, realPathOf } from './shared/workspace-folder.ts'
+import { findWorkspace, inHome, openWorkspaceFolder } from './shared/workspace-folder.ts'
 import type { Workspace } from './shared/workspace-folder.ts'
 
 /** For the last log entries to be written. Ms. */
@@ -104,15 +104,9 @@ async function chooseWorkspace(context: CommandContext, config: Config, given: s
   const here = context.workingDir()
   if (given !== undefined) return findWorkspace(context, config, resolve(here, inHome(context, given)))
   if (workspaces.length === 0) return { path: here }
-  const current = await realPathOf(here)
-  const around: { readonly root: string; readonly workspace: Workspace }[] = []
-  for (const workspace of workspaces) {
-    const root = await realPathOf(inHome(context, workspace.path))
-    if (current === root || current.startsWith(root.endsWith(sep) ? root : root + sep)) around.push({ root, workspace })
-  }
-  const [nearest] = around.toSorted((one, other) => other.root.length - one.root.length)
+  const around = await findWorkspace(context, config, here)
   const [first] = workspaces
-  if (nearest !== undefined) return nearest.workspace
+  if (workspaces.includes(around)) return around
   if (workspaces.length === 1 && first !== undefined) return first
   const paths = workspaces.map(({ path }) => path).join(', ')
   throw new CommandFailure(

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { errnoOf } from '../auth/records/record-fs.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
 import { splitCommand } from '../workspace/command-line.ts'
@@ -16,6 +16,7 @@ import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, PolicyCheckFlags, PolicyFlags } from './shared/command.ts'
 import { withFileErrors } from './shared/edit-file.ts'
 import { findOwnPaths, loadSettings } from './shared/settings.ts'
+import { findWorkspace, inHome, realPathOf } from './shared/workspace-folder.ts'
 
 const ignore = (): void => {}
 
@@ -23,12 +24,17 @@ const ignore = (): void => {}
 export async function policyCheck(context: CommandContext, flags: PolicyCheckFlags): Promise<ExitCode> {
   const { path, command } = flags
   const { config, configFile } = await loadSettings(context, undefined)
-  const folder = await openWorkspace(context, flags, createOwnPlaces(findOwnPaths(context, configFile)))
+  const given = folderOf(context, flags)
+  const workspace = await findWorkspace(context, config, given)
+  const ownPlaces = createOwnPlaces(findOwnPaths(context, configFile))
+  const folder = await openWorkspace(inHome(context, workspace.path), ownPlaces)
+  // Paths and commands are those of the folder that the user is in.
+  const base = relative(folder.root, await realPathOf(given)).replaceAll(sep, '/')
   const policy = openPolicy(folder, { log: { debug: ignore, info: ignore, warn: ignore, error: ignore } })
   if (path === undefined && command === undefined) return printPolicy(context, flags, folder, await policy.describe())
 
-  const { decision, subject } = await judge({ folder, policy }, config.workspace.readOnly, path, command)
-  const reading = path === undefined ? undefined : await decideReading({ folder, policy }, path)
+  const { decision, subject } = await judge({ folder, policy, base }, config.workspace.readOnly, path, command)
+  const reading = path === undefined ? undefined : await decideReading({ folder, policy, base }, path)
   if (flags.json) {
     const read = reading && { allowed: reading.isAllowed, reason: reading.reason }
     writeJson(context, { ...subject, allowed: decision.isAllowed, reason: decision.reason, read })
@@ -42,6 +48,8 @@ export async function policyCheck(context: CommandContext, flags: PolicyCheckFla
 interface WorkspaceRules {
   readonly folder: Folder
   readonly policy: Policy
+  /** The folder to which paths and commands refer, relative to the root. */
+  readonly base: string
 }
 
 /** Asks what the tools ask. A command of one word with spaces in it is a command line, as tools send it. */
@@ -52,12 +60,14 @@ async function judge(
   command: readonly string[] | undefined,
 ): Promise<{ readonly decision: Decision; readonly subject: object }> {
   const [line] = command ?? []
-  const subject = command === undefined ? { path } : { argv: command }
+  const { base } = workspace
+  const place = base === '' ? {} : { cwd: base }
+  const subject = command === undefined ? { path } : { argv: command, ...place }
   try {
     if (command === undefined)
-      return { decision: await decide(workspace, isReadOnly, { writes: [path ?? ''] }), subject }
+      return { decision: await decide(workspace, isReadOnly, { writes: [inBase(base, path ?? '')] }), subject }
     const argv = command.length === 1 && line !== undefined ? splitCommand(line) : command
-    return { decision: await decide(workspace, isReadOnly, { argv }), subject: { argv } }
+    return { decision: await decide(workspace, isReadOnly, { argv, cwd: base }), subject: { argv, ...place } }
   } catch (error) {
     if (!(error instanceof ToolError)) throw error
     return { decision: { isAllowed: false, reason: error.message }, subject }
@@ -71,15 +81,19 @@ async function decide(workspace: WorkspaceRules, isReadOnly: boolean, intent: In
   return { isAllowed: false, reason: `${readOnlySentence} The policy alone would allow it: ${reason}` }
 }
 
-async function decideReading({ folder, policy }: WorkspaceRules, given: string): Promise<Decision> {
+async function decideReading({ folder, policy, base }: WorkspaceRules, given: string): Promise<Decision> {
   try {
-    const path = folder.relativePath(given)
+    const path = folder.relativePath(inBase(base, given))
     await folder.refuseOwn(path)
     return await (await policy.readRules()).decide(path)
   } catch (error) {
     if (error instanceof ToolError) return { isAllowed: false, reason: error.message }
     throw error
   }
+}
+
+function inBase(base: string, path: string): string {
+  return base === '' || isAbsolute(path) ? path : `${base}/${path}`
 }
 
 function inWords({ isAllowed, reason }: Decision): string {
@@ -133,7 +147,7 @@ function quoteWord(word: string): string {
 
 /** Writes a policy with commented examples. @throws CommandFailure `failed` if there is one */
 export async function policyInit(context: CommandContext, flags: PolicyFlags): Promise<ExitCode> {
-  const path = join((await openWorkspace(context, flags)).root, policyName)
+  const path = join((await openWorkspace(folderOf(context, flags))).root, policyName)
   await withFileErrors(
     (advice) => `${path} could not be created: ${advice}.`,
     () =>
@@ -148,13 +162,13 @@ export async function policyInit(context: CommandContext, flags: PolicyFlags): P
   return exitCode.done
 }
 
-async function openWorkspace(
-  context: CommandContext,
-  { workspace = '.' }: PolicyFlags,
-  ownPlaces: OwnPlaces = noPlaces,
-): Promise<Folder> {
+function folderOf(context: CommandContext, { workspace = '.' }: PolicyFlags): string {
+  return resolve(context.workingDir(), workspace)
+}
+
+async function openWorkspace(path: string, ownPlaces: OwnPlaces = noPlaces): Promise<Folder> {
   try {
-    return await openFolder(resolve(context.workingDir(), workspace), { ownPlaces })
+    return await openFolder(path, { ownPlaces })
   } catch (error) {
     if (error instanceof ToolError) throw new CommandFailure(exitCode.failed, error.message, { cause: error })
     throw error

@@ -161,6 +161,8 @@ describe('the workspace', () => {
     expect(await inside.call('session_list')).toMatchObject({
       structuredContent: { sessions: [{ path: place.root, name: 'mine' }] },
     })
+    const named = await connect(place, { cwd: dirname(place.root), args: ['--workspace', join(place.root, 'inner')] })
+    expect(await named.call('session_list')).toMatchObject({ structuredContent: { sessions: [{ path: place.root }] } })
     await place.configure(`workspaces: ['${other}']`)
     const outside = await connect(place)
     expect(await outside.call('session_list')).toMatchObject({ structuredContent: { sessions: [{ path: other }] } })

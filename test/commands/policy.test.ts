@@ -158,3 +158,59 @@ test('policy init writes a valid policy that allows nothing, and overwrites none
     stderr: `${path} already exists. To print its rules, run: copilot-proxy policy check\n`,
   })
 })
+
+async function createConfigured() {
+  const user = await createWorkspaceUser()
+  const root = await makeFolder({
+    '.agent-policy.yaml':
+      "writes: { allow: ['app/**', 'src/**'], deny: ['**/gen'] }\nshell: { allow: [npm test, { run: make, in: app }] }\n",
+    'app/a.ts': '',
+    'app/inner/.agent-policy.yaml': 'writes: { allow: [b.ts] }\n',
+  })
+  await writeFile(join(user.env['COPILOT_PROXY_HOME'] ?? '', 'config.yaml'), `workspaces: ['${root}']\n`)
+  return { user, root, inApp: { workingDir: () => join(root, 'app') } }
+}
+
+describe('in a subfolder of a configured workspace, policy check', () => {
+  it('uses the policy of the workspace, and takes paths and commands from the subfolder', async () => {
+    const { user, root, inApp } = await createConfigured()
+    expect(await user.run('policy check a.ts', inApp)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('.agent-policy.yaml:1 allows "app/**".'),
+    })
+    expect(await user.run('policy check gen/a.ts', inApp)).toMatchObject({ code: 1 })
+    expect(await user.run('policy check ../src/a.ts', inApp)).toMatchObject({ code: 0 })
+    expect(await user.run('policy check ../../a.ts', inApp)).toMatchObject({ code: 1 })
+    expect(await user.run('policy check -- make', inApp)).toMatchObject({ code: 0 })
+    expect(await user.run('policy check -- npm test', inApp)).toMatchObject({ code: 1 })
+    expect(await user.run('policy check -- npm test', { workingDir: () => root })).toMatchObject({ code: 0 })
+    const { stdout } = await user.run('policy check --json', inApp)
+    expect(JSON.parse(stdout)).toMatchObject({
+      workspace: root,
+      files: ['.agent-policy.yaml', 'app/inner/.agent-policy.yaml'],
+    })
+  })
+
+  it('narrows by the policy of the subfolder', async () => {
+    const { user, root } = await createConfigured()
+    const inInner = { workingDir: () => join(root, 'app/inner') }
+    expect(await user.run('policy check b.ts', inInner)).toMatchObject({ code: 0 })
+    expect(await user.run('policy check a.ts', inInner)).toMatchObject({ code: 1 })
+  })
+
+  it('does the same for a folder that --workspace names, also through a link', async () => {
+    const { user, root } = await createConfigured()
+    await symlink(join(root, 'app'), join(user.home, 'link'))
+    expect(await user.run(`policy check --workspace ${root}/app gen/a.ts`)).toMatchObject({ code: 1 })
+    expect(await user.run('policy check --workspace link a.ts')).toMatchObject({ code: 0 })
+    expect(await user.run('policy check --workspace link gen/a.ts')).toMatchObject({ code: 1 })
+    expect(await user.run(`policy check --workspace ${root}/missing a.ts`)).toMatchObject({ code: 1, stdout: '' })
+  })
+
+  it('leaves a folder beside the workspace alone', async () => {
+    const { user, root } = await createConfigured()
+    const beside = await makeFolder({ '.agent-policy.yaml': "writes: { allow: ['b.ts'] }\n" })
+    expect(beside.startsWith(root)).toBe(false)
+    expect(await user.run('policy check b.ts', { workingDir: () => beside })).toMatchObject({ code: 0 })
+  })
+})

@@ -9,7 +9,7 @@ import { findCallerKey, findDaemon, findOwnerToken, getFromDaemon, refuseWrongKe
 import type { FoundDaemon } from '../shared/find-daemon.ts'
 import { findCodexHome, findOwnPaths, homeOf, loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
-import { findWorkspace, openWorkspaceFolder } from '../shared/workspace-folder.ts'
+import { findWorkspace, innermost, openWorkspaceFolder, realPathOf } from '../shared/workspace-folder.ts'
 import type { Workspace } from '../shared/workspace-folder.ts'
 
 /** A daemon that serves the folder. */
@@ -47,7 +47,8 @@ export async function connect(context: CommandContext, flags: AgentFlags): Promi
       flags,
     })
   const found = await findDaemon(context, settings)
-  const running = found.health === undefined ? undefined : await useRunning(context, settings, found, root)
+  const running =
+    found.health === undefined ? undefined : await useRunning(context, settings, found, await realPathOf(path))
   if (running !== undefined) return running
   if ((await findLogins(context, settings)).length === 0) {
     const message = `${loginAdvice}\nTo try it without an account: copilot-proxy agent --demo "…"`
@@ -65,29 +66,36 @@ async function useRunning(
   context: CommandContext,
   settings: LoadedSettings,
   { url, health }: FoundDaemon,
-  root: string,
+  /** A real path. */
+  path: string,
 ): Promise<Connection | undefined> {
   const ownerToken = await findOwnerToken(context, settings, url)
   if (ownerToken === undefined) await refuseWrongKey(context, url, settings.config)
   const key = ownerToken ?? findCallerKey(context, settings.config)?.key
   if (key === undefined) return undefined
-  const session = await findSession(context, { url, key }, root)
+  const session = await findSession(context, { url, key }, path)
   if (session === undefined) return undefined
   if (health?.demo !== true && health?.copilot !== 'ok' && health?.codex !== 'ok') {
     throw new CommandFailure(exitCode.notLoggedIn, loginAdvice)
   }
   const isDemo = health.demo
-  return { url, key, sessionId: session, root, isDemo, isReadOnly: undefined, close: async () => {} }
+  return { url, key, sessionId: session.id, root: session.path, isDemo, isReadOnly: undefined, close: async () => {} }
 }
 
+/** Returns the session of the innermost workspace that holds the folder. */
 async function findSession(
   context: CommandContext,
   address: { readonly url: string; readonly key: string },
-  root: string,
-): Promise<string | undefined> {
+  path: string,
+): Promise<z.infer<typeof sessionList>['sessions'][number] | undefined> {
   const { ok, body } = await getFromDaemon(context, address, '/sessions', answerTimeoutMs)
   const list = ok ? sessionList.safeParse(body).data : undefined
-  return list?.sessions.find(({ path }) => path === root)?.id
+  const sessions = list?.sessions ?? []
+  const root = innermost(
+    sessions.map((session) => session.path),
+    path,
+  )
+  return sessions.find((session) => session.path === root)
 }
 
 interface OwnDaemon {
@@ -136,7 +144,7 @@ async function openOwn(
   const { url } = daemon
   const close = (): Promise<void> => daemon.close(0)
   try {
-    const sessionId = await findSession(context, { url, key }, root)
+    const sessionId = (await findSession(context, { url, key }, root))?.id
     if (sessionId === undefined) throw new CommandFailure(exitCode.failed, `${root} cannot be opened as a workspace.`)
     return { url, key, sessionId, root, isDemo, isReadOnly: config.workspace.readOnly, close }
   } catch (error) {

@@ -1,4 +1,5 @@
-import { realpath } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
+import { sep } from 'node:path'
 import type { Config } from '../../config/schema.ts'
 import type { Folder } from '../../workspace/folder.ts'
 import { openFolder } from '../../workspace/open-folder.ts'
@@ -11,13 +12,27 @@ import { findOwnPaths, homeOf, type LoadedSettings } from './settings.ts'
 
 export type Workspace = Config['workspaces'][number]
 
-/** Returns the configured workspace of a folder, or else the folder without further settings. */
+/**
+ * Returns the configured workspace that holds a folder, or else the folder without further settings. Of several, returns the
+ * innermost.
+ */
 export async function findWorkspace(context: CommandContext, { workspaces }: Config, path: string): Promise<Workspace> {
-  const real = await realPathOf(path)
-  for (const workspace of workspaces) {
-    if ((await realPathOf(inHome(context, workspace.path))) === real) return workspace
-  }
-  return { path }
+  // A folder that does not exist belongs to no workspace, so that the caller reports it.
+  const isFolder = await stat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  )
+  if (!isFolder) return { path }
+  const roots = await Promise.all(workspaces.map(({ path: root }) => realPathOf(inHome(context, root))))
+  const root = innermost(roots, await realPathOf(path))
+  return workspaces.find((_, index) => roots[index] === root) ?? { path }
+}
+
+/** Returns the longest of some folders that is a folder or holds it. All are real paths. */
+export function innermost(roots: readonly string[], path: string): string | undefined {
+  return roots
+    .filter((root) => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep))
+    .toSorted((one, other) => other.length - one.length)[0]
 }
 
 /**

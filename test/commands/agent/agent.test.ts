@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -207,6 +207,26 @@ test('n refuses a command and a change, and nothing happens', async () => {
   expect(text()).toContain('No file was changed.')
 })
 
+const create = (path: string) => ({ calls: [{ tool: 'createFile', args: { path, content: 'x' } }] })
+
+test('in a subfolder of a configured workspace, it works in the workspace, under its policy', async () => {
+  const { root, user } = await openShop()
+  user.env['COPILOT_PROXY_HOME'] = await makeFolder({ 'config.yaml': `workspaces: ['${root}']\n` })
+  // A policy of the subfolder alone would allow the second patch.
+  await writeFile(join(root, 'src/.agent-policy.yaml'), 'writes: { allow: ["**"] }\n')
+  await writeFile(join(root, '.agent-policy.yaml'), 'writes: { allow: ["src/a.js"] }\n')
+  for (const words of [[], ['--workspace', '.']]) {
+    const stdout = recordOutput(80)
+    const goal = scriptOf(create('src/a.js'), create('src/b.js'), create('b.js'), { text: 'Done' })
+    const context = user.context({ stdout, workingDir: () => join(root, 'src') })
+    expect(await runProgram(['agent', '--demo', '--yes', ...words, goal], context)).toBe(0)
+    expect(stdout.text()).toContain(`Working in ${root}.`)
+    await expect(readFile(join(root, 'src/b.js'))).rejects.toThrow('ENOENT')
+    expect(await readFile(join(root, 'src/a.js'), 'utf8')).toBe('x')
+    await rm(join(root, 'src/a.js'))
+  }
+})
+
 test('long output is folded to its end', async () => {
   const { agent, root } = await openShop()
   await writeFile(join(root, '.agent-policy.yaml'), 'shell:\n  allow: ["seq 100"]\n')
@@ -253,7 +273,8 @@ test('uses the running copilot-proxy if it serves the folder', async () => {
   const url = await address.promise
   user.env['COPILOT_PROXY_SERVER_PORT'] = new URL(url).port
   const output = recordOutput(80)
-  const code = await runProgram(['agent', '--yes', '--workspace', root, quickFix], user.context({ stdout: output }))
+  const inside = user.context({ stdout: output, workingDir: () => join(root, 'src') })
+  const code = await runProgram(['agent', '--yes', quickFix], inside)
   expect(output.text()).toContain('Changed 1 file:')
   expect(code).toBe(0)
   expect(await total()).toContain('item.price * item.quantity')
