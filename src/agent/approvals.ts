@@ -68,7 +68,8 @@ function isGranted({ files, commands, tools }: Grants, request: ApprovalRequest)
   const { argv, paths, files: intended = [] } = request
   if (argv !== undefined) return commands.has(commandKey(request))
   if (paths === undefined) return tools.has(toolKey(request))
-  return paths.every((path) => files.has(path) && !isProtected(path)) && intended.every(isChangeOfText)
+  const isShown = paths.length > 0 && paths.every((path) => files.has(path) && !isProtected(path))
+  return isShown && intended.every(isChangeOfText)
 }
 
 /** Returns whether a file keeps its name and its mode. Everything else is asked for, also for a file with a grant. */

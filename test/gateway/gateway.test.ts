@@ -180,6 +180,25 @@ describe('approval', () => {
     expect(provider.waiting()).toEqual([])
   })
 
+  it.each([
+    ['reads and does not say what it reaches', { readOnlyHint: true }],
+    ['reads and reaches the outside', { readOnlyHint: true, openWorldHint: true }],
+    ['reads and destroys', { readOnlyHint: true, openWorldHint: false, destructiveHint: true }],
+    ['has a hint that is no boolean', { readOnlyHint: true, openWorldHint: 'false' }],
+  ])('is needed for a tool that %s, unless the provider is trusted', async (_kind, annotations) => {
+    const of = await openTestGateway()
+    const provider = await bind(of, { tools: [toolOf('look', { annotations })] })
+    expect((await failureOf(of.call('look', {}, { approve: async () => false }))).kind).toBe('approval_refused')
+    expect(provider.waiting()).toEqual([])
+    const gateway = { enabled: true, port: 0, 'trusted-providers': ['my-provider'] }
+    const trusting = await openTestGateway({ settings: { gateway } })
+    const trusted = await bind(trusting, { tools: [toolOf('look', { annotations })] })
+    const result = trusting.call('look', {}, { approve: async () => false })
+    const { id } = await trusted.next()
+    trusted.send({ type: 'tool.result', id, data: 1 })
+    expect(await result).toEqual({ data: 1 })
+  })
+
   it('is not needed for a tool that only reads inside its own world', async () => {
     const of = await openTestGateway()
     const provider = await bind(of, {
