@@ -1,5 +1,5 @@
 // oxlint-disable-next-line no-restricted-imports -- this module imports nothing, and the page describes approvals with it too
-import { mayChoose, runScopeOf } from '../../page/static/approval-words.js'
+import { forRunOf, mayChoose } from '../../page/static/approval-words.js'
 import { visibleLines } from '../../terminal/visible.ts'
 import { CommandFailure, exitCode, writeJsonLine } from '../shared/command.ts'
 import type { AgentFlags, CommandContext, ExitCode } from '../shared/command.ts'
@@ -151,7 +151,7 @@ async function decide(
   }
   for (;;) {
     const diffKey = approval.diff === undefined ? '' : 'd whole diff, '
-    const runKey = mayChoose(approval, 'run') ? `a ${runScopeOf(approval)} for this run, ` : ''
+    const runKey = mayChoose(approval, 'run') ? `a ${forRunOf(approval)}, ` : ''
     const prompt = (): void => out.write(out.style.bold(`  y once, ${runKey}n refuse, ${diffKey}? help: `))
     const key = await readKey(interrupt.first, prompt).catch(() => '')
     const chosen = decisions.get(key.toLowerCase())

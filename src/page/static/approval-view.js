@@ -3,11 +3,11 @@
 import { ApiError, ask } from './api.js'
 import {
   changeOf,
+  forRunOf,
   mayChoose,
   nameOf,
   questionOf,
   rowsOf,
-  runScopeOf,
   secretSentence,
   truncatedSentence,
 } from './approval-words.js'
@@ -49,7 +49,7 @@ export function approvalView(first) {
         'aria-keyshortcuts': letter,
         click: () => void decide(decision),
       },
-      decision === 'run' ? `${label} ${runScopeOf(first)} for this run` : label,
+      decision === 'run' ? `${label} ${forRunOf(first)}` : label,
       element('kbd', { 'aria-hidden': 'true' }, letter),
     ),
   )

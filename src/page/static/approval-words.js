@@ -91,15 +91,13 @@ export const secretSentence =
 export const truncatedSentence = 'This is too long to show whole. Refuse it unless you know the remainder.'
 
 /**
- * Returns what the decision for the whole run covers.
- * @param {Pick<Approval, 'argv' | 'paths' | 'files' | 'reads'>} approval
+ * Returns the words for the decision for the whole run. It covers the files, the command, the secret or the tool that is shown.
+ * @param {Pick<Approval, 'argv' | 'paths' | 'files'>} approval
  * @returns {string}
  */
-export function runScopeOf({ argv, paths, files, reads }) {
-  if (argv !== undefined) return 'this command'
-  if (reads !== undefined) return reads.length === 1 ? 'this secret' : 'these secrets'
-  if (files === undefined && paths === undefined) return 'this tool'
-  return rowsOf({ files, paths }).length === 1 ? 'this file' : 'these files'
+export function forRunOf({ argv, paths, files }) {
+  const count = argv === undefined ? rowsOf({ files, paths }).length : 0
+  return count === 0 ? 'for this run' : count === 1 ? 'this file for this run' : 'these files for this run'
 }
 
 /**

@@ -162,9 +162,10 @@ export function judgeCommand(policy: LoadedPolicy, rules: PolicyRules, command: 
   }
   const [elsewhere] = same
   if (elsewhere !== undefined) {
-    const { line, text, in: folders = [policy.folder === '' ? 'the root of the workspace' : policy.folder] } = elsewhere
+    const { line, text, in: folders = [] } = elsewhere
+    const places = folders.length === 0 ? nameOfFolder(policy.folder) : folders.join(', ')
     return denied(
-      `${placeOf(policy, line)} allows ${quote(text)} in ${folders.join(', ')} only, and not in ${quote(cwd)}. ` +
+      `${placeOf(policy, line)} allows ${quote(text)} in ${places} only, and not in ${nameOfFolder(cwd)}. ` +
         `To allow it there, add to shell.allow: { run: ${JSON.stringify(text)}, in: ${JSON.stringify(pathBelow(policy, cwd) || '.')} }.`,
     )
   }
@@ -172,6 +173,10 @@ export function judgeCommand(policy: LoadedPolicy, rules: PolicyRules, command: 
   const hint =
     near === undefined ? '' : ` ${placeOf(policy, near.line)} allows ${quote(near.text)}, but no other arguments.`
   return denied(`shell.allow in ${policy.path} does not contain the command ${quote(argv.join(' '))}.${hint}`)
+}
+
+function nameOfFolder(folder: string): string {
+  return folder === '' ? 'the root of the workspace' : quote(folder)
 }
 
 type CommandRule = NonNullable<PolicyRules['allowedCommands']>[number]
