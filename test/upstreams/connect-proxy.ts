@@ -7,6 +7,7 @@ import { onTestFinished } from 'vitest'
 export interface ConnectProxy {
   /** `host:port`. */
   readonly address: string
+  readonly port: number
   /** What CONNECT was asked for, in order. */
   readonly tunnels: readonly string[]
   /** `proxy-authorization` of each, decoded; '' without one. */
@@ -22,9 +23,13 @@ interface ProxyOptions {
   readonly isSilent?: boolean
 }
 
-/** Opens a proxy on loopback that maps each `host:port` in `names` to a local port. It closes with the test. */
+/**
+ * Opens a proxy on loopback that closes with the test. Programs never use a proxy for loopback addresses, so the names that it
+ * knows are others.
+ * @param names the local port of each `host:port`; a number: the port for every name
+ */
 export async function openConnectProxy(
-  names: Readonly<Record<string, number>>,
+  names: Readonly<Record<string, number>> | number,
   { login, isSilent = false }: ProxyOptions = {},
 ): Promise<ConnectProxy> {
   const tunnels: string[] = []
@@ -38,7 +43,7 @@ export async function openConnectProxy(
     logins.push(Buffer.from(said, 'base64').toString())
     socket.on('error', () => {})
     if (isSilent) return
-    const port = names[request.url ?? '']
+    const port = typeof names === 'number' ? names : names[request.url ?? '']
     if (login !== undefined && logins.at(-1) !== login) {
       socket.end(
         'HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic realm="proxy"\r\ncontent-length: 0\r\n\r\n',
@@ -66,5 +71,5 @@ export async function openConnectProxy(
   })
   // A TCP server that listens has an address with a port.
   const { port } = server.address() as AddressInfo
-  return { address: `127.0.0.1:${port}`, tunnels, logins, drop }
+  return { address: `127.0.0.1:${port}`, port, tunnels, logins, drop }
 }
