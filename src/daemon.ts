@@ -7,6 +7,7 @@ import { copilotRecordKind } from './auth/copilot/record.ts'
 import { createSystemKeychain, type Keychain } from './auth/records/keychain.ts'
 import { openRecordStore, type StoreLocation } from './auth/records/open-record-store.ts'
 import { findProcessStart } from './auth/records/process-start.ts'
+import { fingerprints, networkVariables } from './config/network-variables.ts'
 import type { OwnPaths } from './config/paths.ts'
 import type { Config } from './config/schema.ts'
 import { secretValues } from './config/secrets.ts'
@@ -14,7 +15,7 @@ import { createCompanionSwitch } from './daemon/companion-switch.ts'
 import { publishOwnerToken } from './daemon/owner-token-file.ts'
 import { connectProviders } from './daemon/providers.ts'
 import type { ProvidersDeps } from './daemon/providers.ts'
-import { createOwnerAccess } from './http/access/owner-access.ts'
+import { createOwnerAccess, ownerHash } from './http/access/owner-access.ts'
 import { opennessFix, opennessTexts } from './http/access/peer-check.ts'
 import type { Openness } from './http/access/peer-check.ts'
 import { createWatchdog } from './daemon/watchdog.ts'
@@ -73,8 +74,10 @@ export interface DaemonOptions {
   readonly beforeExit?: (work: Promise<void>) => void
   /** Absent: V8 keeps its default memory rules. */
   readonly engine?: Engine | undefined
-  /** Read for HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and by the keychain helpers. */
+  /** Read for the variables of the network (config/network-variables.ts), and by the keychain helpers. */
   readonly env: Readonly<Record<string, string | undefined>>
+  /** The folder that the process started in, for relative paths in `env`. Default: the root. May throw. */
+  readonly workingDir?: (() => string) | undefined
 }
 
 export interface Daemon {
@@ -248,6 +251,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     demo: options.demo,
     randomId: randomUUID,
     owner,
+    executorOf: providers.executorOf,
+    networkFingerprints: fingerprints(networkVariables(env, options.workingDir ?? (() => '/')), ownerHash(ownerToken)),
     redactAll: secrets.redact,
     noteWork: watchdog.note,
     engine: options.engine,

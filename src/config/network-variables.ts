@@ -19,10 +19,18 @@ const names: readonly string[] = [...Object.values(proxyVariables).flat(), ...ot
 /**
  * The network variables that have a value, with absolute paths. Of NODE_OPTIONS, only the options that concern the network.
  * Values can hold the password of a proxy.
- * @param workingDir the folder that the process started in; called for relative paths only
+ * @param workingDir the folder that the process started in; called for relative paths only, and may throw
  */
 export function networkVariables(env: Environment, workingDir: () => string): Readonly<Record<string, string>> {
-  const absolute = (path: string): string => (isAbsolute(path) ? path : resolve(workingDir(), path))
+  const absolute = (path: string): string => {
+    if (isAbsolute(path)) return path
+    try {
+      return resolve(workingDir(), path)
+    } catch {
+      // The folder was deleted.
+      return path
+    }
+  }
   const read = (name: string): string => {
     const text = env[name]?.trim() ?? ''
     if (text === '') return ''
@@ -42,11 +50,15 @@ const networkOption =
 const valueOption =
   /^--(?:openssl-config|tls-cipher-list|dns-result-order|network-family-autoselection-attempt-timeout)$/
 
+/** `--use_system_ca=…` is the option `--use-system-ca`. */
+function nameOf(word: string): string {
+  return (word.replaceAll('"', '').split('=')[0] ?? '').replaceAll('_', '-')
+}
+
 /** The words of NODE_OPTIONS as they are written: those that concern the network, and the others. */
 function splitOptions(text: string): { readonly network: readonly string[]; readonly other: readonly string[] } {
   // Double quotes keep spaces, and a backslash escapes a character between them.
   const words = text.match(/(?:"(?:\\.|[^"\\])*"?|[^\s"])+/g) ?? []
-  const nameOf = (word: string): string => (word.replaceAll('"', '').split('=')[0] ?? '').replaceAll('_', '-')
   const ofNetwork = (word: string, at: number): boolean => {
     const before = words[at - 1] ?? ''
     const isValue = !word.startsWith('-') && !before.includes('=') && valueOption.test(nameOf(before))

@@ -18,6 +18,7 @@ import {
 import type { ListingOutcome } from './account-checks.ts'
 import { findingsOr, ok, runChecks, skipped } from './check.ts'
 import type { Check, Finding, Findings, Report } from './check.ts'
+import { judgeDaemon } from './daemon-check.ts'
 import { createScreen } from './screen.ts'
 import { openFacts } from './facts.ts'
 import type { Facts, SettledFacts } from './facts.ts'
@@ -208,6 +209,7 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
       const found = await port()
       return [...judgePort(found), ...judgeCallerKey(found.callerKey)]
     }),
+    settled({ id: 'daemon', title: 'Running daemon' }, async (known) => judgeDaemon(await known.daemon())),
     settled({ id: 'callers', title: 'Callers' }, async ({ openness }) => judgeOpenness(await openness())),
     ...(facts.settled?.hasForeignTools === true ? [tools] : []),
     {

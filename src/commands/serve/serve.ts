@@ -162,6 +162,7 @@ async function startServing(
       demo,
       githubToken,
       env,
+      workingDir: context.workingDir,
       secrets: context.secrets,
       onAccount,
       engine,

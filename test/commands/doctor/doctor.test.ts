@@ -81,11 +81,12 @@ describe('in order', () => {
       'models/copilot',
       'models/codex',
       'port',
+      'daemon',
       'callers',
       'clients',
       'runtime',
     ])
-    expect(rows.filter(({ status, id }) => status !== 'ok' && id !== 'runtime')).toEqual([
+    expect(rows.filter(({ status, id }) => status !== 'ok' && id !== 'runtime' && id !== 'daemon')).toEqual([
       {
         id: 'models',
         provider: 'copilot',
