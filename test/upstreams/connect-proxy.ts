@@ -1,8 +1,11 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import { connect } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
+import type { Certificate } from '../tls-certificate.ts'
 
 export interface ConnectProxy {
   /** `host:port`. */
@@ -21,6 +24,14 @@ interface ProxyOptions {
   readonly login?: string
   /** Takes CONNECT and says nothing. */
   readonly isSilent?: boolean
+  /** What it says to each CONNECT, before it closes the connection. */
+  readonly head?: string
+  /** It speaks TLS, with this certificate. */
+  readonly certificate?: Certificate
+}
+
+function refuse(_request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(501).end()
 }
 
 /**
@@ -30,12 +41,13 @@ interface ProxyOptions {
  */
 export async function openConnectProxy(
   names: Readonly<Record<string, number>> | number,
-  { login, isSilent = false }: ProxyOptions = {},
+  { login, isSilent = false, head, certificate }: ProxyOptions = {},
 ): Promise<ConnectProxy> {
   const tunnels: string[] = []
   const logins: string[] = []
   const sockets = new Set<Socket>()
-  const server = createServer((_request, response) => response.writeHead(501).end())
+  const server = certificate === undefined ? createServer(refuse) : createSecureServer(certificate, refuse)
+  server.on('tlsClientError', () => {})
   server.on('connection', (socket) => sockets.add(socket))
   server.on('connect', (request, socket: Socket) => {
     tunnels.push(request.url ?? '')
@@ -43,6 +55,10 @@ export async function openConnectProxy(
     logins.push(Buffer.from(said, 'base64').toString())
     socket.on('error', () => {})
     if (isSilent) return
+    if (head !== undefined) {
+      socket.end(head)
+      return
+    }
     const port = typeof names === 'number' ? names : names[request.url ?? '']
     if (login !== undefined && logins.at(-1) !== login) {
       socket.end(

@@ -48,10 +48,14 @@ const fixes: Readonly<Record<Exclude<ProbeStage, 'tls'>, Fix>> = {
   lookup: (one, { ask }) => `Check the internet connection and the DNS of this machine. To test: ${ask(one)}`,
   connect: (one, { ask }) =>
     `Check the firewall, or set HTTPS_PROXY if this machine needs a proxy. To test: ${ask(one)}`,
-  proxy: (one, { ask, unsetVariable }) => {
+  proxy: (one, { ask, setVariable, unsetVariable }) => {
     const variable = one.proxy?.variable ?? 'HTTPS_PROXY'
+    if (untrusted.has(one.code)) {
+      return `If it is the proxy of your company, trust its certificate: ${setVariable('NODE_EXTRA_CA_CERTS', 'FILE.pem')}`
+    }
     if (one.code === '407') {
       if (/does not support/.test(one.reason)) return `Start such a local proxy and set ${variable} to its address`
+      if (/is wrong/.test(one.reason)) return `Correct the login of the proxy in ${variable}. To test: ${ask(one)}`
       return `Add the login of the proxy to ${variable}, as USER:PASSWORD@ before the host. To test: ${ask(one)}`
     }
     return /^\d{3}$/.test(one.code)
