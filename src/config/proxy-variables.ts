@@ -162,12 +162,15 @@ export function readProxies(env: Environment): ProxiesResult {
   return { ok: true, value: { http, https, ignored } }
 }
 
-/** A warning if the only proxy of the environment is one that this program cannot use. */
-export function ignoredProxy(env: Environment): string | undefined {
+/** A warning and its remedy, without final periods, if the only proxy of the environment is one that this program cannot use. */
+export function ignoredProxy(env: Environment): { readonly detail: string; readonly fix: string } | undefined {
   const proxies = readProxies(env)
   const name = proxies.ok ? proxies.value.ignored : undefined
   if (name === undefined) return undefined
-  return `${name} names a SOCKS proxy, which copilot-proxy does not support, so it connects directly. To use a proxy, set HTTPS_PROXY to the address of an http proxy`
+  return {
+    detail: `${name} names a SOCKS proxy, which copilot-proxy does not support, so it connects directly`,
+    fix: 'To use a proxy, set HTTPS_PROXY to the address of an http proxy',
+  }
 }
 
 /** The proxy for requests to `url`; undefined for none. Loopback addresses never use one. */

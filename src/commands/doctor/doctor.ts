@@ -30,6 +30,7 @@ import {
   judgeNetwork,
   judgeOpenness,
   judgePort,
+  judgeProxy,
   judgeRuntime,
   judgeTls,
   judgeTrust,
@@ -113,7 +114,7 @@ function doctorDocument({ version }: CommandContext, reports: readonly Report[],
 }
 
 /** Every check, in the order in which a person would fix the problems. */
-function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandContext): readonly Check[] {
+function createChecks(facts: Facts, { env, now, nodeVersion, platform }: CommandContext): readonly Check[] {
   const config: Check = { id: 'config', title: 'Configuration', run: async () => judgeConfig(facts.config, platform) }
 
   const settled = (
@@ -166,6 +167,7 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
       },
     },
     { id: 'trust', title: 'Certificates', run: async () => judgeTrust(await facts.trust(), platform) },
+    { id: 'proxy', title: 'Proxy', run: async () => judgeProxy(env) },
     ...ofHosts('network', 'Network', judgeNetwork),
     ...ofHosts('tls', 'TLS', judgeTls),
     settled({ id: 'clock', title: 'Clock' }, async ({ probes }) =>

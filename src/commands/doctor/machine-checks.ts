@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { PermissionFinding } from '../../auth/records/inspect-permissions.ts'
+import type { Environment } from '../../config/environment.ts'
+import { ignoredProxy } from '../../config/proxy-variables.ts'
 import { formatConfigError, formatSource } from '../../config/problem.ts'
 import type { Problem } from '../../config/problem.ts'
 import type { Config } from '../../config/schema.ts'
@@ -12,6 +14,12 @@ import type { CallerKeyState, PortHolder } from '../shared/find-daemon.ts'
 import { findingsOr, ok, skipped, failed, warning } from './check.ts'
 import type { Finding, Findings } from './check.ts'
 import type { FailedProbe, Probe, ProbeStage } from './probe.ts'
+
+/** Whether the environment names a proxy that this program ignores. The check of the network names the one in use. */
+export function judgeProxy(env: Environment): Findings {
+  const ignored = ignoredProxy(env)
+  return ignored === undefined ? skipped('No proxy is ignored') : warning(ignored.detail, ignored.fix)
+}
 
 /** Whether the hosts of a provider can be reached: name, connection, and the proxy in between. */
 export function judgeNetwork(probes: readonly Probe[], platform: NodeJS.Platform): Findings {
