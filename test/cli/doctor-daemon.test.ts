@@ -128,4 +128,27 @@ describe('doctor asks the running daemon', () => {
       },
     ])
   })
+
+  test('of a background daemon, and its advice helps', { timeout: 120_000 }, async () => {
+    const { shared, network } = await openCompany()
+    const run = async (ofShell: Variables, ...args: readonly string[]) => {
+      const { code, stdout } = await startCli(args, { ...shared, ...ofShell, COPILOT_PROXY_SERVER_PORT: '0' }).ended
+      return { code, stdout }
+    }
+    try {
+      expect(await run({}, 'start')).toMatchObject({ code: 0 })
+      const { code, stdout } = await run(network, 'doctor')
+      expect(code).toBe(1)
+      expect(stdout).toMatch(
+        /it lacks HTTPS_PROXY, NODE_EXTRA_CA_CERTS\s+Restart it from this shell: copilot-proxy restart\n/,
+      )
+      expect(await run(network, 'restart')).toMatchObject({ code: 0 })
+      expect(await run(network, 'doctor')).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/reaches Copilot\n/),
+      })
+    } finally {
+      await run({}, 'stop')
+    }
+  })
 })
