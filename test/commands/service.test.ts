@@ -158,6 +158,9 @@ describe('with systemd', () => {
     )
     expect(stderr).toContain('Of NODE_OPTIONS, the service uses only the options for the network and certificates.')
     expect(stderr).not.toContain('login of your proxy')
+    const { left_out } = JSON.parse((await run(serviceInstall, noManager, { json: true })).stdout)
+    expect(left_out).toContain('COPILOT_GITHUB_TOKEN')
+    expect(left_out).toContain('NODE_OPTIONS')
   })
 
   test('a proxy and its login go into a unit that only this user can read, and nothing shows the password', async () => {

@@ -69,8 +69,9 @@ export async function serviceInstall(
       })
     : undefined
   if (flags.json) {
+    const partlyLeftOut = hasOtherOptions(context.env) ? ['NODE_OPTIONS'] : []
     const daemon = record === undefined ? null : daemonDocument(record)
-    writeJson(context, { file: manager.file, active: isUsable, daemon, left_out: leftOut })
+    writeJson(context, { file: manager.file, active: isUsable, daemon, left_out: [...leftOut, ...partlyLeftOut] })
     return exitCode.done
   }
   context.stdout.write(
