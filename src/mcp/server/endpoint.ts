@@ -17,7 +17,6 @@ import type { CallLoad } from './create-server.ts'
 export interface EndpointDeps {
   readonly workspaces: Workspaces
   readonly version: string
-  readonly redact: (text: string) => string
   readonly log: Logger
   /** Monotonic. Ms. */
   readonly now: () => number
@@ -74,7 +73,7 @@ interface McpSession {
  * Serves MCP over HTTP. Clients up to the protocol of 2025-11-25 begin a session and name it in each request. Since 2026-07-28,
  * the protocol has no sessions, and each request is independent.
  */
-export function createEndpoint({ workspaces, version, redact, log, now }: EndpointDeps): Endpoint {
+export function createEndpoint({ workspaces, version, log, now }: EndpointDeps): Endpoint {
   const sessions = new Map<string, McpSession>()
   const loadWithoutSession: CallLoad = { inProgress: 0 }
   const rooms = new WeakMap<Request, AnswerRoom>()
@@ -120,7 +119,6 @@ export function createEndpoint({ workspaces, version, redact, log, now }: Endpoi
       load,
       roomOf: (request) => request && rooms.get(request),
       version,
-      redact,
       log,
     })
   }
