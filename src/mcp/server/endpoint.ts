@@ -225,11 +225,15 @@ function refuse(status: number, code: number, message: string): Response {
 function workspaceOf(workspaces: Workspaces, name: string | undefined): Session {
   const found = workspaces.find(name)
   if (found !== undefined) return found
+  throw new Fault({ kind: 'invalid_request', path: 'session', detail: unknownWorkspace(workspaces, name) })
+}
+
+function unknownWorkspace(workspaces: Workspaces, name: string | undefined): string {
   const names = workspaces.sessions().map((session) => session.name)
+  const [first] = names
+  if (first === undefined) return 'no workspace is open. The log of copilot-proxy says why none could be opened'
   const problem = name === undefined ? 'several workspaces are configured' : 'there is no such workspace'
-  const [first = 'NAME'] = names
-  const detail = `${problem}; name one of ${names.join(', ')}, e.g. /mcp?session=${encodeURIComponent(first)}`
-  throw new Fault({ kind: 'invalid_request', path: 'session', detail })
+  return `${problem}; name one of ${names.join(', ')}, e.g. /mcp?session=${encodeURIComponent(first)}`
 }
 
 /** Calls `run` when the body has been read or cancelled, or at once if there is no body. */

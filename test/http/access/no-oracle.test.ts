@@ -138,6 +138,7 @@ test('a key does not find out another plain key from tools, sessions, or its own
   const headers = { authorization: `Bearer ${own}` }
   const rpc = await connect(`${daemon.url.replace('http', 'ws')}/rpc`, { headers })
   const { client: mcp } = await connectMcp(`${daemon.url}/mcp`, { key: own })
+  rpc.sendText(JSON.stringify({ jsonrpc: '2.0', id: plainKey, method: plainKey, params: {} }))
   const asked = await chat({ messages: [{ role: 'user', content: guesses.join(' ') }] }, { headers })
   const message = await send('/message', {
     headers,
@@ -150,6 +151,7 @@ test('a key does not find out another plain key from tools, sessions, or its own
     return text
   }, 20_000)
   const answers = {
+    'id and name of a method': JSON.stringify(await rpc.next()),
     read: JSON.stringify(await rpc.ask('mcp.fs.read', { path: 'notes.txt' })),
     search: JSON.stringify(await rpc.ask('mcp.search.code', { query: 'plain-key' })),
     mcp: JSON.stringify(await mcp.callTool({ name: 'fs_read', arguments: { path: 'notes.txt' } })),
