@@ -71,8 +71,6 @@ export interface AppDeps
   readonly requests: RequestList
   readonly randomId: () => string
   readonly owner: OwnerAccess
-  /** Removes all known credentials, those of callers too. `redact` removes only those that providers know. */
-  readonly redactAll: (text: string) => string
   /** Returns undefined while no workspace is configured. */
   readonly workspaces?: (() => Workspaces | undefined) | undefined
   readonly deadlines?: Partial<Deadlines>
@@ -210,7 +208,6 @@ export function buildApp(deps: AppDeps): App {
     admit: ({ caller, raw }: FastifyRequest, signal: AbortSignal) =>
       admitCall({ caller, address: raw.socket.remoteAddress }, signal),
     uploadIdleMs: deadlines.uploadIdleMs,
-    redact: deps.redact,
   }
   const routes = collectRoutes(fastify)
   const sessionEvents = registerSessionEvents(fastify, { companion })
@@ -330,7 +327,6 @@ export function buildApp(deps: AppDeps): App {
     unreadMs: deadlines.unreadMs,
     uploadIdleMs: deadlines.uploadIdleMs,
     version: deps.version,
-    redact: deps.redact,
     log: deps.log,
   })
   registerModelRoutes(fastify, deps.registry, deps.config)

@@ -188,6 +188,7 @@ export function createTools(deps: ToolsDeps): Tools {
       if (signal.aborted) throw stopped()
       const context = {
         session,
+        ownerId: given.ownerId,
         folder: guardFolder(session.folder, session.policy, askToRead),
         signal,
         progress: (part: Parameters<NonNullable<ToolCall['progress']>>[0]) => {
