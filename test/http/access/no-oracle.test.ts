@@ -158,7 +158,7 @@ test('a key does not find out another plain key from tools, sessions, or its own
     chat: asked.text,
     run,
     requests: (await send('/requests', { headers })).text,
-    request: (await send(`/requests/${asked.headers['x-request-id']}`, { headers })).text,
+    request: (await send(`/requests/${String(asked.headers['x-request-id'])}`, { headers })).text,
   }
   for (const [place, text] of Object.entries(answers)) {
     expect([place, text]).toEqual([place, expect.not.stringContaining('redacted')])

@@ -21,6 +21,9 @@ test('without a workspace the route answers as GET /sessions does', async () => 
   expect(await mcp.json()).toEqual(await sessions.json())
 })
 
+const batchOf = (length: number): readonly object[] =>
+  Array.from({ length }, (_, id) => ({ jsonrpc: '2.0', id, method: 'ping' }))
+
 describe('the workspace', () => {
   test.each(protocols)('is named on the URL by name or id (%s)', async (protocol) => {
     const { url } = await openMcpApp(['foo', 'bar'])
@@ -199,7 +202,6 @@ describe('bad requests', () => {
   test('a batch of more than 100 messages is refused, and a smaller one is answered', async () => {
     const { url } = await openMcpApp()
     const session = { 'mcp-session-id': await begin(url) }
-    const batchOf = (length: number) => Array.from({ length }, (_, id) => ({ jsonrpc: '2.0', id, method: 'ping' }))
     const refused = await post(url, batchOf(101), session)
     expect(refused.status).toBe(400)
     expect(await refused.text()).toContain('the batch has more than 100 messages')
