@@ -50,11 +50,8 @@ export default defineConfig({
         test: {
           name: 'from source',
           isolate: false,
-          include: ['test/cli/**/*.test.ts'],
-          // Three test what only the build has, and the others start a hundred processes each, which load sources slowly.
-          exclude: ['package', 'single-file', 'code-cache', 'launch', 'mcp', 'background', 'agent'].map(
-            (name) => `test/cli/${name}.test.ts`,
-          ),
+          // A process loads the sources slowly: of test/cli, the files about starting, serving, logging in and finding faults.
+          include: ['process', 'serve', 'login', 'doctor'].map((name) => `test/cli/${name}.test.ts`),
           env: { COPILOT_PROXY_TEST_PROGRAM: 'src/main.ts' },
         },
       },

@@ -18,7 +18,9 @@ import type { Running } from './lib/process.ts'
 
 const rounds = Number(process.argv[2] ?? 5)
 const root = new URL('..', import.meta.url).pathname
-const home = mkdtempSync(join(tmpdir(), 'copilot-proxy-bench-'))
+const files = mkdtempSync(join(tmpdir(), 'copilot-proxy-bench-'))
+/** No workspace may hold the daemon's own files, or lie among them. */
+const home = join(files, 'home')
 
 interface Target extends Running {
   readonly url: string
@@ -169,7 +171,7 @@ async function heldBytes(target: Target): Promise<number> {
 
 const workspaces = {
   rounds,
-  home,
+  files: join(files, 'workspaces'),
   idleBytes,
   start: (workspace: string) => startProxy(probe, ['--workspace', workspace]),
   stream: (target: Target) => askMany(target.url, load('chat', '[demo:frames 200 1][demo:slow 4]'), 16, 16),
@@ -179,7 +181,7 @@ const print = (table: readonly (readonly string[])[]) =>
 if (process.argv[3] === 'workspace') {
   print([...(await workspaceRows(workspaces)), ...(await gatewayRows())])
   await stop(upstream)
-  rmSync(home, { recursive: true, force: true })
+  rmSync(files, { recursive: true, force: true })
   process.exit(0)
 }
 
@@ -189,7 +191,7 @@ const newConnections = {
 if (process.argv[3] === 'connections') {
   print(await newConnectionRows(newConnections))
   await stop(upstream)
-  rmSync(home, { recursive: true, force: true })
+  rmSync(files, { recursive: true, force: true })
   process.exit(0)
 }
 
@@ -226,7 +228,7 @@ const companion = await workspaceRows(workspaces)
 const gateway = await gatewayRows()
 const connections = await newConnectionRows(newConnections)
 await stop(upstream)
-rmSync(home, { recursive: true, force: true })
+rmSync(files, { recursive: true, force: true })
 
 type Figure = keyof (typeof seen)[number]['pipe']
 const of = (side: 'pipe' | 'proxy', figure: Figure) => median(seen.map((round) => round[side][figure]))

@@ -39,6 +39,8 @@ import { registerDialectRoutes } from './http/routes/dialect-routes.ts'
 import { collectRoutes, unknownRoute } from './http/routes/route-table.ts'
 import { registerOwnerRoutes } from './http/routes/owner-routes.ts'
 import { registerRequestRoutes } from './http/routes/request-routes.ts'
+import { registerSelfCheck } from './http/routes/self-check-route.ts'
+import type { SelfCheckDeps } from './http/routes/self-check-route.ts'
 import { registerSessionEvents } from './http/routes/session-events.ts'
 import { registerSessionRoutes } from './http/routes/session-routes.ts'
 import type { SessionRouteDeps } from './http/routes/session-routes.ts'
@@ -60,6 +62,7 @@ export interface AppDeps
   extends
     Omit<ModelRouteDeps, 'rateLimit' | 'creditLimit' | 'uploadIdleMs' | 'lifetimes'>,
     Omit<StateDeps, 'admission' | 'cacheWatch' | 'lifetimes' | 'sendPage'>,
+    Omit<SelfCheckDeps, 'lifetimes'>,
     SessionRouteDeps,
     Partial<Pick<ServersRouteDeps, 'mcpServers'>> {
   readonly registry: ModelRegistry
@@ -68,8 +71,6 @@ export interface AppDeps
   readonly requests: RequestList
   readonly randomId: () => string
   readonly owner: OwnerAccess
-  /** Removes all known credentials, those of callers too. `redact` removes only those that providers know. */
-  readonly redactAll: (text: string) => string
   /** Returns undefined while no workspace is configured. */
   readonly workspaces?: (() => Workspaces | undefined) | undefined
   readonly deadlines?: Partial<Deadlines>
@@ -151,7 +152,7 @@ export function buildApp(deps: AppDeps): App {
   const { metrics, pipeline } = deps
   const rateLimit = createRateLimit(monotonicMs)
   const hasPage = (): boolean => deps.workspaces?.() !== undefined
-  const routeDeps: ModelRouteDeps & StateDeps = {
+  const routeDeps: ModelRouteDeps & StateDeps & SelfCheckDeps = {
     ...deps,
     sendPage: (request, reply) => (hasPage() ? sendPageFile(request, reply, 'index.html') : undefined),
     rateLimit,
@@ -207,7 +208,6 @@ export function buildApp(deps: AppDeps): App {
     admit: ({ caller, raw }: FastifyRequest, signal: AbortSignal) =>
       admitCall({ caller, address: raw.socket.remoteAddress }, signal),
     uploadIdleMs: deadlines.uploadIdleMs,
-    redact: deps.redact,
   }
   const routes = collectRoutes(fastify)
   const sessionEvents = registerSessionEvents(fastify, { companion })
@@ -306,6 +306,7 @@ export function buildApp(deps: AppDeps): App {
   }
 
   registerStateRoutes(fastify, routeDeps)
+  registerSelfCheck(fastify, routeDeps)
   registerRequestRoutes(fastify, { ...deps, hasPage })
   registerOwnerRoutes(fastify, {
     owner,
@@ -326,7 +327,6 @@ export function buildApp(deps: AppDeps): App {
     unreadMs: deadlines.unreadMs,
     uploadIdleMs: deadlines.uploadIdleMs,
     version: deps.version,
-    redact: deps.redact,
     log: deps.log,
   })
   registerModelRoutes(fastify, deps.registry, deps.config)

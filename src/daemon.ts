@@ -7,14 +7,15 @@ import { copilotRecordKind } from './auth/copilot/record.ts'
 import { createSystemKeychain, type Keychain } from './auth/records/keychain.ts'
 import { openRecordStore, type StoreLocation } from './auth/records/open-record-store.ts'
 import { findProcessStart } from './auth/records/process-start.ts'
+import { fingerprints, networkVariables } from './config/network-variables.ts'
 import type { OwnPaths } from './config/paths.ts'
 import type { Config } from './config/schema.ts'
-import { secretValues } from './config/secrets.ts'
 import { createCompanionSwitch } from './daemon/companion-switch.ts'
+import { createSecretSets } from './daemon/secret-sets.ts'
 import { publishOwnerToken } from './daemon/owner-token-file.ts'
 import { connectProviders } from './daemon/providers.ts'
 import type { ProvidersDeps } from './daemon/providers.ts'
-import { createOwnerAccess } from './http/access/owner-access.ts'
+import { createOwnerAccess, ownerHash } from './http/access/owner-access.ts'
 import { opennessFix, opennessTexts } from './http/access/peer-check.ts'
 import type { Openness } from './http/access/peer-check.ts'
 import { createWatchdog } from './daemon/watchdog.ts'
@@ -73,8 +74,10 @@ export interface DaemonOptions {
   readonly beforeExit?: (work: Promise<void>) => void
   /** Absent: V8 keeps its default memory rules. */
   readonly engine?: Engine | undefined
-  /** Read for HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and by the keychain helpers. */
+  /** Read for the variables of the network (config/network-variables.ts), and by the keychain helpers. */
   readonly env: Readonly<Record<string, string | undefined>>
+  /** The folder that the process started in, for relative paths in `env`. Default: the root. May throw. */
+  readonly workingDir?: (() => string) | undefined
 }
 
 export interface Daemon {
@@ -100,34 +103,21 @@ export interface Daemon {
  * @throws the error of `listen`, unchanged (EADDRINUSE …)
  */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
-  const { version, log, env, beforeExit, onAccount, secrets = createKnownSecrets() } = options
+  const { version, log, env, beforeExit, onAccount } = options
   const simulated = options.demo ? await import('./daemon/start-demo.ts') : undefined
   const demo = await simulated?.startDemo()
   const githubToken = demo?.githubToken ?? options.githubToken
   const redirected = (changed: Config): Config => demo?.redirect(changed) ?? changed
   let current = redirected(options.config)
   const config = (): Config => current
-  /**
-   * The credentials that providers know. Only these are redacted in their texts: the keys of callers are there only if the caller
-   * sent them, and redaction would tell a caller that it has guessed one.
-   */
-  const providerSecrets = createKnownSecrets()
-  function holdSecrets(): void {
-    secrets.hold('daemon', githubToken, ...secretValues(current))
-    const ofProviders = { ...current, server: { ...current.server, apiKeys: [] }, mcpServers: {} }
-    providerSecrets.hold('daemon', githubToken, ...secretValues(ofProviders))
-  }
-  function noteSecrets(...values: readonly (string | undefined)[]): void {
-    secrets.note(...values)
-    providerSecrets.note(...values)
-  }
-  holdSecrets()
+  const secrets = createSecretSets(options.secrets ?? createKnownSecrets(), githubToken)
+  secrets.holdConfig(current)
 
   const ownerToken = randomSecret()
   const owner = createOwnerAccess({
     token: ownerToken,
     now: () => performance.now(),
-    holdSecret: secrets.hold,
+    holdSecret: secrets.holdOwn,
   })
 
   const metrics = createMetrics()
@@ -142,8 +132,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     version,
     env,
     metrics,
-    noteSecrets,
-    redact: providerSecrets.redact,
+    noteSecrets: secrets.noteLogin,
+    redact: secrets.ofProviders.redact,
     log,
     setTimer,
     onAccount,
@@ -163,13 +153,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     totals,
     requests: createRequestList({
       keepsBodies: () => current.log.bodies,
-      redact: secrets.redact,
-      redactBody: secrets.redactBody,
+      redact: secrets.ofProviders.redact,
+      redactBody: secrets.ofProviders.redactBody,
     }),
     metrics,
     log,
-    redact: providerSecrets.redact,
-    redactBody: secrets.redactBody,
+    redact: secrets.ofProviders.redact,
+    redactBody: secrets.ofLog.redactBody,
     now: Date.now,
   }
   const pipeline = createPipeline({
@@ -248,7 +238,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     demo: options.demo,
     randomId: randomUUID,
     owner,
-    redactAll: secrets.redact,
+    executorOf: providers.executorOf,
+    networkFingerprints: fingerprints(networkVariables(env, options.workingDir ?? (() => '/')), ownerHash(ownerToken)),
     noteWork: watchdog.note,
     engine: options.engine,
   })
@@ -316,7 +307,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     reconfigure(changed) {
       const before = current
       current = redirected(changed)
-      holdSecrets()
+      secrets.holdConfig(current)
       app.reconfigured()
       announceOpenness()
       companion.reconfigure(before)

@@ -25,13 +25,13 @@ export interface CertificateOptions {
 
 const dayMs = 24 * 3600_000
 
-/** An authority of its own, with a fresh key. */
-export function createAuthority(name = 'Test authority'): Authority {
+/** An authority with a fresh key: a root, or below `issuer`. */
+export function createAuthority(name = 'Test authority', issuer?: Authority): Authority {
   const keys = newKeys()
   const cert = build(
-    { subject: name, issuer: name, hosts: [], isAuthority: true, ...defaultDates() },
+    { subject: name, issuer: issuer?.name ?? name, hosts: [], isAuthority: true, ...defaultDates() },
     keys,
-    keys.privateKey,
+    issuer?.key ?? keys.privateKey,
   )
   return { name, cert, key: toPem(keys.privateKey) }
 }

@@ -135,8 +135,8 @@ interface Target extends Running {
 
 export interface WorkspaceBench {
   readonly rounds: number
-  /** For the files. */
-  readonly home: string
+  /** A folder for the workspaces. Created. */
+  readonly files: string
   /** Of a daemon with these arguments. */
   readonly idleBytes: (args?: readonly string[]) => Promise<number>
   /** A daemon with the probe. */
@@ -146,8 +146,8 @@ export interface WorkspaceBench {
 }
 
 /** The rows of the speed table. */
-export async function workspaceRows({ rounds, home, idleBytes, start, stream }: WorkspaceBench) {
-  const [sources, million] = [join(home, 'sources'), join(home, 'million')]
+export async function workspaceRows({ rounds, files, idleBytes, start, stream }: WorkspaceBench) {
+  const [sources, million] = [join(files, 'sources'), join(files, 'million')]
   createSources(sources)
   createMillion(million)
   const bytes: { readonly none: number; readonly one: number }[] = []

@@ -75,11 +75,16 @@ export class ProxyFailure extends Error {
  * users can look up. Codes of libraries are left out.
  */
 export function describeConnectionFailure(error: unknown): string {
-  const proxy = causes(error).find((cause) => cause instanceof ProxyFailure)
+  const proxy = findProxyFailure(error)
   if (proxy === undefined) return clauseOf(error)
   const { proxyOrigin, refusal } = proxy
   if (refusal !== undefined) return `the HTTP proxy ${proxyOrigin} ${refusalClause(refusal)}`
-  return `the HTTP proxy ${proxyOrigin} failed: ${clauseOf(error) || 'the connection failed'}`
+  return `the HTTP proxy ${proxyOrigin} failed: ${clauseOf(proxy) || 'the connection failed'}`
+}
+
+/** The failure of a proxy, if one caused the error. */
+export function findProxyFailure(error: unknown): ProxyFailure | undefined {
+  return causes(error).find((cause) => cause instanceof ProxyFailure)
 }
 
 /** What a proxy answered, and what that means. */
@@ -118,10 +123,13 @@ export function isBeforeSending(error: unknown): boolean {
 
 /** The `code` of a system or library error. fetch puts it into `cause`, sometimes one level deeper. */
 export function errorCode(error: unknown): string | undefined {
-  for (const cause of causes(error)) {
-    if ('code' in cause && typeof cause.code === 'string') return cause.code
-  }
-  return undefined
+  const codes = causes(error).flatMap((cause) => {
+    if ('code' in cause && typeof cause.code === 'string') return [cause.code]
+    // undici's errors about answers that are not HTTP have lost their codes.
+    return cause.name === 'HTTPParserError' ? ['HPE_INVALID'] : []
+  })
+  // It says less than its cause, which names the fault of a certificate.
+  return codes.find((code) => code !== 'UND_ERR_PRX_TLS') ?? codes[0]
 }
 
 /** The error and its causes, the latest first. */

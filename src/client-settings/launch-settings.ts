@@ -1,4 +1,5 @@
 import { callerKeyVariable } from '../config/environment.ts'
+import { findProxyVariable, readExemptions } from '../config/proxy-variables.ts'
 import { claudeConflicts, claudeOverlay, claudeVariables } from './claude.ts'
 import type { ClientId, Target } from './target.ts'
 import { codexOptions } from './codex.ts'
@@ -57,12 +58,10 @@ function scoped(env: Environment, url: string): Environment {
   return { ...env, ...unset, ...noProxyVariables(env, url) }
 }
 
-const proxyVariables = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY']
-
 /** Exempts this machine from the user's proxy, in both spellings, because clients differ. */
 function noProxyVariables(env: Environment, url: string): Readonly<Record<string, string>> {
-  if (!proxyVariables.some((name) => (env[name] ?? '') !== '')) return {}
-  const exempt = (env['no_proxy'] ?? env['NO_PROXY'] ?? '').split(',').map((host) => host.trim())
-  const hosts = [...new Set([...exempt, new URL(url).hostname, '127.0.0.1', 'localhost'])].filter(Boolean).join(',')
+  if (findProxyVariable(env, ['http', 'https', 'all']) === undefined) return {}
+  const { entries } = readExemptions(env)
+  const hosts = [...new Set([...entries, new URL(url).hostname, '127.0.0.1', 'localhost'])].join(',')
   return { NO_PROXY: hosts, no_proxy: hosts }
 }

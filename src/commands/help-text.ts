@@ -32,7 +32,7 @@ Environment variables:
   CODEX_HOME                      folder of Codex CLI, for codex.use-cli-login
   COPILOT_HOME                    folder where tool providers find the token
   HTTPS_PROXY, HTTP_PROXY,        proxy for connections to the internet
-  NO_PROXY
+  ALL_PROXY, NO_PROXY
   NO_COLOR                        print without colors
 `
 

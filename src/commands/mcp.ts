@@ -68,7 +68,6 @@ export async function mcp(context: CommandContext, flags: McpFlags): Promise<Exi
       maxMessageBytes: config.server.bodyLimitMb * 1024 * 1024,
       signal: context.signal,
       version: context.version,
-      redact: context.secrets.redact,
       log,
     })
     return context.signal.aborted && context.signal.reason !== 'SIGTERM' ? exitCode.interrupted : exitCode.done

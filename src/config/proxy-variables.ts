@@ -3,6 +3,14 @@ import type { Environment } from './environment.ts'
 import { isLoopbackHost } from './loopback.ts'
 import type { Problem } from './problem.ts'
 
+/** The variables of each setting, the first one first. An empty one counts as not set, as in the settings of this program. */
+export const proxyVariables = {
+  http: ['http_proxy', 'HTTP_PROXY'],
+  https: ['https_proxy', 'HTTPS_PROXY'],
+  all: ['all_proxy', 'ALL_PROXY'],
+  exempt: ['no_proxy', 'NO_PROXY'],
+} as const
+
 /** A proxy of the environment. */
 export interface Proxy {
   /** The variable that names it. */
@@ -96,7 +104,26 @@ export function proxyPasswords(env: Environment): readonly string[] {
   })
 }
 
-/** The first variable that has a value: an empty one counts as not set, as in the settings of this program. */
+/** The variable that names a proxy of one of these kinds; undefined if there is none. */
+export function findProxyVariable(
+  env: Environment,
+  kinds: readonly Exclude<keyof typeof proxyVariables, 'exempt'>[],
+): string | undefined {
+  return firstSet(
+    env,
+    kinds.flatMap((kind) => proxyVariables[kind]),
+  )?.name
+}
+
+/** The address of a proxy without its login; undefined if it has none. */
+export function hideLogin(text: string): string | undefined {
+  const { login, host } = splitAddress(text)
+  if (login === undefined) return undefined
+  const start = text.slice(0, text.length - `${login}@${host}`.length)
+  return `${start}…@${host}`
+}
+
+/** The first variable that has a value. */
 function firstSet(env: Environment, names: readonly string[]): Variable | undefined {
   for (const name of names) {
     const text = env[name]?.trim() ?? ''
@@ -122,9 +149,9 @@ export function readProxies(env: Environment): ProxiesResult {
     const variable = firstSet(env, names)
     return variable && read(variable)
   }
-  const ownHttp = found(['http_proxy', 'HTTP_PROXY'])
-  const ownHttps = found(['https_proxy', 'HTTPS_PROXY'])
-  const forAll = firstSet(env, ['all_proxy', 'ALL_PROXY'])
+  const ownHttp = found(proxyVariables.http)
+  const ownHttps = found(proxyVariables.https)
+  const forAll = firstSet(env, proxyVariables.all)
   const isSocks = forAll !== undefined && /^socks/i.test(forAll.text)
   const all = forAll === undefined || isSocks || (ownHttp && ownHttps) ? undefined : read(forAll)
   if (problems.length > 0) return { ok: false, problems }
@@ -135,12 +162,15 @@ export function readProxies(env: Environment): ProxiesResult {
   return { ok: true, value: { http, https, ignored } }
 }
 
-/** A warning if the only proxy of the environment is one that this program cannot use. */
-export function ignoredProxy(env: Environment): string | undefined {
+/** A warning and its remedy, without final periods, if the only proxy of the environment is one that this program cannot use. */
+export function ignoredProxy(env: Environment): { readonly detail: string; readonly fix: string } | undefined {
   const proxies = readProxies(env)
   const name = proxies.ok ? proxies.value.ignored : undefined
   if (name === undefined) return undefined
-  return `${name} names a SOCKS proxy, which copilot-proxy does not support, so it connects directly. To use a proxy, set HTTPS_PROXY to the address of an http proxy`
+  return {
+    detail: `${name} names a SOCKS proxy, which copilot-proxy does not support, so it connects directly`,
+    fix: 'To use a proxy, set HTTPS_PROXY to the address of an http proxy',
+  }
 }
 
 /** The proxy for requests to `url`; undefined for none. Loopback addresses never use one. */
@@ -151,6 +181,12 @@ export function proxyFor(url: URL, env: Environment): Proxy | undefined {
   return url.protocol === 'https:' ? proxies.value.https : proxies.value.http
 }
 
+/** The entries of `no_proxy`, and the variable that has them, or would have them. */
+export function readExemptions(env: Environment): { readonly variable: string; readonly entries: readonly string[] } {
+  const { name = 'NO_PROXY', text = '' } = firstSet(env, proxyVariables.exempt) ?? {}
+  return { variable: name, entries: text.split(/[,\s]+/).filter((entry) => entry !== '') }
+}
+
 /**
  * Whether `no_proxy` names the host, in the forms that curl and Go accept: `*`, a name with its subdomains (`example.com`,
  * `.example.com`), subdomains only (`*.example.com`), an address or a network (`10.0.0.0/8`, `fd00::/8`), each with a
@@ -159,8 +195,7 @@ export function proxyFor(url: URL, env: Environment): Proxy | undefined {
 export function isExempt(url: URL, env: Environment): boolean {
   const host = bareHost(url.hostname)
   const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port
-  const entries = firstSet(env, ['no_proxy', 'NO_PROXY'])?.text.split(/[,\s]+/) ?? []
-  return entries.some((text) => {
+  return readExemptions(env).entries.some((text) => {
     const entry = readEntry(text.toLowerCase())
     if (entry.name === '' || (entry.port !== undefined && entry.port !== port)) return false
     if (isIP(host) !== 0) return entry.name === '*' || (!entry.below && isInNetwork(host, entry.name))

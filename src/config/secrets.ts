@@ -40,13 +40,20 @@ export function secretValues(config: Config): readonly string[] {
 /** The values of the variables and headers of an MCP server, and the arguments of its program that look like a secret. */
 function secretTables(server: unknown): readonly unknown[] {
   if (!isObject(server)) return []
-  const inTables = ['env', 'headers'].flatMap((key) => (isObject(server[key]) ? Object.values(server[key]) : []))
-  return [...inTables, ...splitArguments(server['command']).map(({ secret }) => secret)]
+  const inTables = ['env', 'headers'].flatMap((key) => (isObject(server[key]) ? Object.entries(server[key]) : []))
+  const secrets = inTables.filter(([name, value]) => secretOption.test(name) || !plainValue.test(String(value)))
+  return [...secrets.map(([, value]) => value), ...splitArguments(server['command']).map(({ secret }) => secret)]
 }
 
 /** The name of an option whose value is a secret, unless the value says where the secret is. */
 const secretOption =
-  /^-{0,2}[\w.-]*(?:key|token|secret|auth|cookie|password)(?![\w.-]*(?:file|path|dir|url|name|mode|type)$)[\w.-]*$/i
+  /^-{0,2}[\w.-]*(?:key|token|secret|auth|cookie|passw(?:or)?d|passphrase|credential|(?<![a-z])pass(?![a-z]))(?![\w.-]*(?:file|path|dir|url|name|mode|type)$)[\w.-]*$/i
+
+/**
+ * A word, a number, a path or an address without a login: the value of a setting like `NODE_ENV`, which other texts contain too and
+ * which is no secret unless the name of the setting says so.
+ */
+const plainValue = /^(?:[A-Za-z]+|[\d.]+|~?\/[\w./-]*|https?:\/\/[\w.:[\]-]+(?:\/[\w./-]*)?)$/
 
 /** Each argument as the part that may be shown and the secret after it: `--token=` and `abc`, or '' and `abc` after `--token`. */
 function splitArguments(command: unknown): readonly { readonly shown: string; readonly secret: string }[] {

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/schema.ts'
 import type { GatewaySwitch, GatewaySwitchDeps } from '../gateway/gateway-switch.ts'
 import type { McpServers } from '../mcp/servers/mcp-servers.ts'
-import type { KnownSecrets } from '../redaction/known-secrets.ts'
+import type { SecretSets } from './secret-sets.ts'
 import type { Companion, CompanionDeps } from '../sessions/open-companion.ts'
 
 export interface CompanionSwitchDeps
@@ -19,7 +19,7 @@ export interface CompanionSwitchDeps
   /** Returns the user's home folder. Absent: the user has none. May throw. */
   readonly homeDir: (() => string) | undefined
   readonly version: string
-  readonly secrets: KnownSecrets
+  readonly secrets: Pick<SecretSets, 'ofTools' | 'ofProviders' | 'holdOwn'>
 }
 
 /** For tool providers to end after the last request. Ms. */
@@ -52,7 +52,7 @@ export function createCompanionSwitch(deps: CompanionSwitchDeps) {
       env,
       homeDir,
       portHolder: deps.portHolder,
-      holdSecrets: (...values) => secrets.hold('gateway', ...values),
+      holdSecrets: (...values) => secrets.holdOwn('gateway', ...values),
       log,
       setTimer,
     })
@@ -62,7 +62,7 @@ export function createCompanionSwitch(deps: CompanionSwitchDeps) {
       homeDir,
       env,
       version,
-      redact: secrets.redact,
+      redact: secrets.ofTools.redact,
       log,
       now: () => performance.now(),
       setTimer,
@@ -73,11 +73,11 @@ export function createCompanionSwitch(deps: CompanionSwitchDeps) {
       keepsSessions: deps.keepsSessions,
       homeDir,
       ownPaths: deps.ownPaths,
-      redact: secrets.redact,
+      redact: secrets.ofTools.redact,
       runTurn: deps.runTurn,
       modelFacts: deps.modelFacts,
       defaultModel: deps.defaultModel,
-      secrets,
+      secrets: secrets.ofProviders,
       setTimer,
       randomId: randomUUID,
       sources: [mcpServers, gateway.tools],

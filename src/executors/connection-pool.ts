@@ -1,3 +1,4 @@
+import { getDefaultAutoSelectFamilyAttemptTimeout } from 'node:net'
 import { Agent, Client, Dispatcher, Pool, ProxyAgent, buildConnector, errors } from 'undici'
 import { ProxyFailure, errorCode } from '../auth/connection-failure.ts'
 import { elapsedMs } from '../auth/token-life.ts'
@@ -44,7 +45,7 @@ export function createPool({ connectMs, env, clock = bothClocks }: AgentOptions)
     keepAliveMaxTimeout: 600_000,
     // An answer streams for as long as the model writes. The reader of the body limits silence, to the millisecond.
     bodyTimeout: 0,
-    connect: buildConnector({ timeout: connectMs }),
+    connect: buildConnector({ timeout: connectMs, autoSelectFamilyAttemptTimeout: addressMs(connectMs) }),
     factory: openDirect,
   } satisfies Agent.Options
   const open = (): Dispatcher =>
@@ -60,7 +61,7 @@ export function createPool({ connectMs, env, clock = bothClocks }: AgentOptions)
           connectTimeout: connectMs,
           // undici would wait five minutes for a proxy that accepts the connection and never answers.
           clientFactory: (address, opening) =>
-            new Pool(address, { ...opening, headersTimeout: connectMs }).compose(
+            new Pool(address, { ...opening, connect: options.connect, headersTimeout: connectMs }).compose(
               (dispatch) => (request, handler) => dispatch(request, reportProxyFailure(address, handler)),
             ),
         })
@@ -109,6 +110,15 @@ export function createPool({ connectMs, env, clock = bothClocks }: AgentOptions)
     close: () => endAll((one) => one.close()),
     destroy: () => endAll((one) => one.destroy()),
   }
+}
+
+/**
+ * How long an address of a host has to answer before the next one is tried. Node tries one at a time, gives up an earlier one
+ * for good, and leaves the remaining time to the last one: after its 250 ms, a slow IPv4 address before a broken IPv6 address
+ * would never be reached. A system repeats a lost first packet after a second (RFC 6298 §2.1). Ms.
+ */
+function addressMs(connectMs: number): number {
+  return Math.max(getDefaultAutoSelectFamilyAttemptTimeout(), Math.floor(connectMs / 8))
 }
 
 function bothClocks(): Moment {

@@ -1,4 +1,4 @@
-import { describeConnectionFailure, errorCode } from '../auth/connection-failure.ts'
+import { describeConnectionFailure, errorCode, findProxyFailure } from '../auth/connection-failure.ts'
 import { Fault } from '../errors.ts'
 import type { ProxyError } from '../errors.ts'
 
@@ -46,7 +46,8 @@ function classify(
     return { kind: 'upstream_silent', phase: 'connect', afterMs: connectMs }
   }
   if (code === 'UND_ERR_HEADERS_TIMEOUT') return { kind: 'upstream_silent', phase: 'headers', afterMs: headersMs }
-  if (code?.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW') {
+  const isUnusable = code?.startsWith('HPE_') === true || code === 'UND_ERR_HEADERS_OVERFLOW'
+  if (isUnusable && findProxyFailure(error) === undefined) {
     return { kind: 'upstream_unusable', detail: 'its reply is not valid HTTP' }
   }
   return { kind: 'upstream_unreachable', detail: describeConnectionFailure(error) || 'the connection failed' }

@@ -235,7 +235,9 @@ function sessionOf(open: Workspaces | undefined, named: unknown, method: string)
   const found = open?.find(named)
   if (found !== undefined) return found
   const [first] = sessions
-  if (first === undefined) throw invalidParams('session', 'No workspace is configured.')
+  if (open === undefined) throw invalidParams('session', 'No workspace is configured.')
+  if (first === undefined)
+    throw invalidParams('session', 'No workspace is open. The log of copilot-proxy says why none could be opened.')
   // The list is the same in every session, and a client needs it to choose one.
   if (named === undefined && method === 'mcp.session.list') return first
   const names = sessions.map(({ name }) => name).join(', ')

@@ -1,17 +1,15 @@
 import { z } from 'zod'
 import type { FileChange } from '../agent/agent-task.ts'
 import { capDiffs } from './cap-event.ts'
+import type { ChangesSince } from './journal-changes.ts'
 import { filesOfDiffs, runData, toDone, usedBy, type Part, type RunEnd } from './run-record.ts'
 import type { RunEvent } from './session-event.ts'
 import type { PartRow, RunRow } from './session-store.ts'
 
 export interface InterruptedRunsDeps {
   readonly partsOf: (run: string) => readonly Part[]
-  /** Returns the changes of the session's journal since `fromMs` without `exceptIds`, or undefined if it is not open. */
-  readonly changes: (
-    sessionId: string,
-    since: { readonly fromMs: number; readonly exceptIds: ReadonlySet<string> },
-  ) => Promise<readonly FileChange[] | undefined>
+  /** Returns changes of a session's journal, or undefined if it is not open. */
+  readonly changes: (sessionId: string, since: ChangesSince) => Promise<readonly FileChange[] | undefined>
   readonly saveRun: (run: RunRow) => void
   readonly savePart: (run: string, part: Part) => void
   readonly publish: (sessionId: string, owner: string | null, event: RunEvent) => void
@@ -52,7 +50,7 @@ export async function endInterruptedRuns(rows: readonly RunRow[], deps: Interrup
 
 /** Returns the recorded changes and those only in the journal: the process may have ended between a change and its record. */
 async function changedFiles(
-  { session, startedMs, state }: RunRow,
+  { session, startedMs, state, owner }: RunRow,
   parts: readonly Part[],
   { changes }: InterruptedRunsDeps,
 ): Promise<readonly FileChange[]> {
@@ -61,7 +59,7 @@ async function changedFiles(
   // Without a call in progress, unrecorded changes in the journal belong to somebody else.
   if (state === 'queued' || writes.length === 0) return recorded
   const exceptIds = new Set(parts.flatMap(({ kind, key }) => (kind === 'diff' ? key : [])))
-  const unrecorded = (await changes(session, { fromMs: startedMs, exceptIds })) ?? []
+  const unrecorded = (await changes(session, { fromMs: startedMs, exceptIds, ownerId: owner })) ?? []
   const known = new Set(recorded.map(({ path }) => path))
   return [...recorded, ...unrecorded.filter(({ path }) => !known.has(path))]
 }

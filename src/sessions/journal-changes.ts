@@ -3,15 +3,25 @@ import type { Folder } from '../workspace/folder.ts'
 import { readIfThere, type Journal } from '../workspace/patch/journal.ts'
 import { diffOf } from '../workspace/patch/render-diff.ts'
 
-/** Returns the changes of the journal entries since `fromMs`, in order. `diff` is '' if the file has changed again since. */
+/** Which changes of a session. */
+export interface ChangesSince {
+  /** Ms since epoch. */
+  readonly fromMs: number
+  /** Ids of changes to leave out. */
+  readonly exceptIds: ReadonlySet<string>
+  /** The id of the key that made them; null: a caller without a key. */
+  readonly ownerId: string | null
+}
+
+/** Returns the changes of the journal entries since `fromMs` by one caller, in order. `diff` is '' if the file has changed again since. */
 export async function journalChanges(
   journal: Journal,
   folder: Folder,
-  { fromMs, exceptIds }: { readonly fromMs: number; readonly exceptIds: ReadonlySet<string> },
+  { fromMs, exceptIds, ownerId }: ChangesSince,
 ): Promise<readonly FileChange[]> {
   const changes: FileChange[] = []
   for (const entry of await journal.entries(fromMs)) {
-    if (exceptIds.has(entry.id)) continue
+    if (exceptIds.has(entry.id) || entry.ownerId !== ownerId) continue
     const oldBytes = await journal.oldBytes(entry).catch(() => [])
     for (const [index, { path, before, after }] of entry.files.entries()) {
       const change = before === null ? 'created' : after === null ? 'deleted' : 'modified'

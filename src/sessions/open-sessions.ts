@@ -8,6 +8,7 @@ import { DatabaseError } from '../sqlite/database.ts'
 import { createCheckpoints } from './create-checkpoints.ts'
 import { createEventHub } from './event-hub.ts'
 import { endInterruptedRuns, parsePart, parseRunData } from './interrupted-runs.ts'
+import type { ChangesSince } from './journal-changes.ts'
 import { joinItems, readPiece, splitItems } from './long-texts.ts'
 import { createPushes } from './pushes.ts'
 import { reportMessage, reportRun, type Part } from './run-record.ts'
@@ -31,11 +32,8 @@ export interface SessionsDeps {
   readonly maxBytes?: number | undefined
   readonly runAgent: (task: AgentTask) => Promise<AgentOutcome>
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
-  /** Returns the changes of a session's journal since `fromMs` without `exceptIds`, or undefined if it is not open. */
-  readonly changes: (
-    sessionId: string,
-    since: { readonly fromMs: number; readonly exceptIds: ReadonlySet<string> },
-  ) => Promise<readonly FileChange[] | undefined>
+  /** Returns changes of a session's journal, or undefined if it is not open. */
+  readonly changes: (sessionId: string, since: ChangesSince) => Promise<readonly FileChange[] | undefined>
   readonly randomId: () => string
   /** Ms since epoch. */
   readonly now: () => number

@@ -18,7 +18,7 @@ import { openPolicy } from '../workspace/policy/open-policy.ts'
 import { createOwnPlaces } from '../workspace/policy/own-places.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import type { Session } from '../tools/session.ts'
-import { journalChanges } from './journal-changes.ts'
+import { journalChanges, type ChangesSince } from './journal-changes.ts'
 import type { Workspaces } from './workspaces.ts'
 
 export interface WorkspacesDeps {
@@ -42,11 +42,8 @@ export interface OpenWorkspaces extends Workspaces {
   /** Opens and closes workspaces to match the current configuration. Calls run one after the other. */
   readonly reconfigure: () => Promise<void>
   readonly listing: () => readonly SessionListing[]
-  /** Returns the changes of a session's journal since `fromMs` without `exceptIds`, or undefined if it is not open. */
-  readonly changes: (
-    sessionId: string,
-    since: { readonly fromMs: number; readonly exceptIds: ReadonlySet<string> },
-  ) => Promise<readonly FileChange[] | undefined>
+  /** Returns changes of a session's journal, or undefined if it is not open. */
+  readonly changes: (sessionId: string, since: ChangesSince) => Promise<readonly FileChange[] | undefined>
   readonly close: () => void
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { formatText } from '../workspace/format/format-file.ts'
 import { organizeText } from '../workspace/organize-imports/organize-imports.ts'
 import type { Journal } from '../workspace/patch/journal.ts'
+import { ownedJournal } from '../workspace/patch/owned-journal.ts'
 import { rewriteFile, type RewriteText } from '../workspace/run-filter.ts'
 import { listSymbols } from '../workspace/symbols/list-symbols.ts'
 import { defineTool } from './define-tool.ts'
@@ -46,9 +47,13 @@ export function createCodeTools({ journal }: CodeToolsDeps): ToolSource {
     context: ToolContext,
     rewriteText: RewriteText,
   ): Promise<ToolResult> {
-    const { session, folder, limits } = context
+    const { session, ownerId, folder, limits } = context
     const { maxFileBytes } = limits
-    const rewriting = { ...filterContext(context), journal: await journal(session), maxFileBytes }
+    const rewriting = {
+      ...filterContext(context),
+      journal: ownedJournal(await journal(session), ownerId),
+      maxFileBytes,
+    }
     return { ...(await rewriteFile(folder, args, rewriting, rewriteText)) }
   }
 

@@ -199,6 +199,7 @@ export function createTools(deps: ToolsDeps): Tools {
       if (signal.aborted) throw stopped()
       const context = {
         session,
+        ownerId: given.ownerId,
         folder: guardFolder(session.folder, session.policy, askToRead, () => given.secrets?.note()),
         signal,
         progress: (part: Parameters<NonNullable<ToolCall['progress']>>[0]) => {

@@ -34,6 +34,8 @@ export interface Intent {
 
 export interface ToolContext {
   readonly session: SessionInfo
+  /** The id of the caller's key. Undefined: no key. */
+  readonly ownerId: string | undefined
   /** The session's folder, under the rules of reading. A tool reads and writes through it only. */
   readonly folder: Folder
   /** Aborts with the caller's signal, with the session, and at the time limit with a ToolError `timed_out` as reason. */
@@ -111,7 +113,7 @@ export interface ToolCall {
   readonly signal: AbortSignal
   /** Names the caller in the audit line: the interface, then the name of the API key or `local`, e.g. `rpc:local`. */
   readonly caller: string
-  /** The id of the caller's key: who may see the audit line. Absent: no key. */
+  /** The id of the caller's key: who may see the audit line and undo the changes. Absent: no key. */
   readonly ownerId?: string | undefined
   readonly progress?: ((part: ToolProgress) => void) | undefined
   /** Reserves memory for the result (`ToolContext.reserve`). Absent if the result is read at once. */

@@ -3,6 +3,7 @@ import { tidyText } from '../workspace/format/format-file.ts'
 import { defaultListLimit, listFiles } from '../workspace/list-files.ts'
 import { applyPatch, undoPatch } from '../workspace/patch/apply-patch.ts'
 import type { Journal } from '../workspace/patch/journal.ts'
+import { ownedJournal } from '../workspace/patch/owned-journal.ts'
 import { readText } from '../workspace/read-text.ts'
 import { defaultMaxResults, searchCode } from '../workspace/search-code.ts'
 import { defineTool } from './define-tool.ts'
@@ -120,8 +121,8 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
     ),
   ]
 
-  async function patchDeps({ session, folder, limits }: ToolContext) {
-    return { folder, journal: await journal(session), maxFileBytes: limits.maxFileBytes }
+  async function patchDeps({ session, ownerId, folder, limits }: ToolContext) {
+    return { folder, journal: ownedJournal(await journal(session), ownerId), maxFileBytes: limits.maxFileBytes }
   }
 
   return { tools: () => tools }

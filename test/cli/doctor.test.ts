@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createUser, openGithub } from '../commands/harness.ts'
-import { startConnectProxy } from '../commands/doctor/connect-proxy.ts'
+import { openConnectProxy } from '../upstreams/connect-proxy.ts'
 import { createAuthority, createCertificate } from '../tls-certificate.ts'
 import type { Certificate, CertificateOptions } from '../tls-certificate.ts'
 import { startCli } from './cli.ts'
@@ -151,18 +151,18 @@ describe('E22 a proxy on the way', () => {
 
   test('is used and named, without its password', async () => {
     const { env, host, port } = await open()
-    const proxy = await startConnectProxy(port, `Basic ${Buffer.from('user:example-password').toString('base64')}`)
+    const proxy = await openConnectProxy(port, { login: 'user:example-password' })
     const { code, of } = await ask({ ...env, HTTPS_PROXY: `http://user:example-password@127.0.0.1:${proxy.port}` })
     expect(of('network', 'copilot')).toMatchObject([
       { status: 'ok', detail: `${host} reachable through the proxy http://127.0.0.1:${proxy.port} (HTTPS_PROXY)` },
     ])
     expect(code).toBe(0)
-    expect(new Set(proxy.asked)).toEqual(new Set([`${host}:443`]))
+    expect(new Set(proxy.tunnels)).toEqual(new Set([`${host}:443`]))
   })
 
   test('that wants a password and gets none', async () => {
     const { env, port } = await open()
-    const proxy = await startConnectProxy(port, 'Basic ZXhhbXBsZTpleGFtcGxl')
+    const proxy = await openConnectProxy(port, { login: 'example:example' })
     const { code, of } = await ask({ ...env, HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` })
     expect(code).toBe(1)
     expect(of('network', 'copilot')).toMatchObject([
@@ -184,10 +184,10 @@ describe('E22 a proxy on the way', () => {
 
   test('that NO_PROXY goes past', async () => {
     const { env, port } = await open()
-    const proxy = await startConnectProxy(port)
+    const proxy = await openConnectProxy(port)
     const { of } = await ask({ ...env, HTTPS_PROXY: `http://127.0.0.1:${proxy.port}`, NO_PROXY: name })
     expect(of('network', 'copilot')[0]?.detail).not.toContain('proxy')
-    expect(proxy.asked).toEqual([])
+    expect(proxy.tunnels).toEqual([])
   })
 })
 

@@ -30,6 +30,10 @@ describe.each<ClientId>(['claude', 'codex', 'opencode'])('%s', (client) => {
     expect(settings(client).env).not.toHaveProperty('NO_PROXY')
     const { env } = settings(client, { https_proxy: 'http://p.example', NO_PROXY: 'a.example, localhost' })
     expect([env['NO_PROXY'], env['no_proxy']]).toEqual(Array(2).fill('a.example,localhost,127.0.0.1'))
+    // An empty variable counts as not set, and spaces separate as well.
+    const spaced = settings(client, { HTTP_PROXY: 'p.example', no_proxy: '', NO_PROXY: 'a.example b.example' })
+    expect(spaced.env['no_proxy']).toBe('a.example,b.example,127.0.0.1,localhost')
+    expect(settings(client, { HTTPS_PROXY: ' ' }).env).not.toHaveProperty('no_proxy')
   })
 })
 

@@ -140,25 +140,76 @@ describe('with systemd', () => {
     await expect(stat(unit)).rejects.toThrow('ENOENT')
   })
 
-  test('no secret of the terminal goes into the unit, and the output names missing variables', async () => {
+  test('no secret of this program goes into the unit, and the output names missing variables', async () => {
     const { run, user } = await createServiceUser()
     Object.assign(user.env, {
       COPILOT_GITHUB_TOKEN: 'ghu_example',
       COPILOT_PROXY_SERVER_API_KEYS: 'sk-example',
-      HTTPS_PROXY: 'http://ada:secret@proxy.example:3128',
-      HTTP_PROXY: 'http://proxy.example:3128',
-      NODE_EXTRA_CA_CERTS: '/etc/ca.pem',
       COPILOT_PROXY_API_KEY: 'sk-example',
+      NODE_OPTIONS: '--import=/opt/apm.mjs --use-openssl-ca',
     })
-    const { stdout } = await run(serviceInstall, createMachine(), { dryRun: true })
-    expect(stdout).not.toMatch(/ghu_example|sk-example|secret/)
-    expect(stdout).toContain('"HTTP_PROXY=http://proxy.example:3128"')
-    expect(stdout).toContain('"NODE_EXTRA_CA_CERTS=/etc/ca.pem"')
     const noManager = createMachine({ 'systemctl --user show-environment': { code: 1 } })
-    const { stderr } = await run(serviceInstall, noManager)
+    const { stdout, stderr } = await run(serviceInstall, noManager)
+    const text = await readFile(/Wrote (\S+\.service)\./.exec(stdout)?.[1] ?? '', 'utf8')
+    expect(text).not.toMatch(/ghu_example|sk-example|apm/)
+    expect(text).toContain('"NODE_OPTIONS=--use-openssl-ca"')
     expect(stderr).toContain(
-      'does not use COPILOT_GITHUB_TOKEN, COPILOT_PROXY_SERVER_API_KEYS, COPILOT_PROXY_SERVER_PORT, HTTPS_PROXY from',
+      'does not use COPILOT_GITHUB_TOKEN, COPILOT_PROXY_SERVER_API_KEYS, COPILOT_PROXY_SERVER_PORT from',
     )
+    expect(stderr).toContain('Of NODE_OPTIONS, the service uses only the options for the network and certificates.')
+    expect(stderr).not.toContain('login of your proxy')
+    const { left_out } = JSON.parse((await run(serviceInstall, noManager, { json: true })).stdout)
+    expect(left_out).toContain('COPILOT_GITHUB_TOKEN')
+    expect(left_out).toContain('NODE_OPTIONS')
+  })
+
+  test('a proxy and its login go into a unit that only this user can read, and nothing shows the password', async () => {
+    const { run, user, unit } = await createServiceUser()
+    Object.assign(user.env, {
+      https_proxy: 'http://CORP\\ada:50%25#win ter@proxy.example:3128',
+      HTTP_PROXY: 'http://proxy.example:3128',
+      NODE_EXTRA_CA_CERTS: 'company.pem',
+    })
+    const dry = await run(serviceInstall, createMachine(), { dryRun: true })
+    expect(dry.stdout).toContain('"https_proxy=http://…@proxy.example:3128"')
+    expect(dry.stderr).toContain('the login in https_proxy is hidden here')
+    await mkdir(dirname(unit), { recursive: true })
+    // A unit of an earlier version.
+    await writeFile(unit, '# Created by copilot-proxy service install\n', { mode: 0o644 })
+    const noManager = createMachine({ 'systemctl --user show-environment': { code: 1 } })
+    const { stdout, stderr } = await run(serviceInstall, noManager)
+    const text = await readFile(unit, 'utf8')
+    expect(text).toContain('"https_proxy=http://CORP\\\\ada:50%%25#win ter@proxy.example:3128"')
+    expect(text).toContain('"HTTP_PROXY=http://proxy.example:3128"')
+    expect(text).toContain(`"NODE_EXTRA_CA_CERTS=${join(user.home, 'company.pem')}"`)
+    expect((await stat(unit)).mode & 0o777).toBe(0o600)
+    expect(stderr).toContain(`${unit} contains the login of your proxy (https_proxy). Only you can read it.`)
+    const { stdout: json } = await run(serviceInstall, noManager, { json: true })
+    const status = await run(serviceStatus, noManager)
+    expect(status.stdout).not.toContain('outdated')
+    const shown = [stdout, stderr, json, dry.stdout, dry.stderr, status.stdout, status.stderr].join('\n')
+    expect(shown).not.toMatch(/50%|win ter|CORP/)
+  })
+
+  test.each([
+    'http_proxy',
+    'HTTP_PROXY',
+    'https_proxy',
+    'HTTPS_PROXY',
+    'all_proxy',
+    'ALL_PROXY',
+    'no_proxy',
+    'NO_PROXY',
+    'NODE_EXTRA_CA_CERTS',
+    'SSL_CERT_FILE',
+    'SSL_CERT_DIR',
+    'NODE_USE_SYSTEM_CA',
+    'NODE_TLS_REJECT_UNAUTHORIZED',
+  ])('%s of the terminal is in the unit', async (name) => {
+    const { run, user } = await createServiceUser()
+    user.env[name] = name.startsWith('NODE_') || name.startsWith('SSL_') ? '/1' : 'p.example'
+    const { stdout } = await run(serviceInstall, createMachine(), { dryRun: true })
+    expect(stdout).toContain(`Environment="${name}=${user.env[name]}"`)
   })
 
   test.each([{ code: undefined }, { code: 1 }])(
@@ -260,10 +311,13 @@ describe('with launchd', () => {
 
   test('install, status and uninstall', async () => {
     const { run, user } = await createServiceUser(mac)
+    user.env['all_proxy'] = 'http://ada:p<w@proxy.example'
     const file = join(user.home, 'Library/LaunchAgents/local.copilot-proxy.plist')
     const noSession = createMachine({ 'launchctl print gui/501': { code: 125 } })
     expect((await run(serviceInstall, noSession)).stdout).toContain(`launchctl bootstrap gui/501 '${file}'`)
     expect(await readFile(file, 'utf8')).toContain('<string>--background=service</string>')
+    expect(await readFile(file, 'utf8')).toContain('<string>http://ada:p&lt;w@proxy.example</string>')
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
 
     // It takes its time to end, and is started again only then.
     let looks = 0

@@ -34,3 +34,19 @@ describe('an error says what is wrong', () => {
     expect(() => loaded({ file: file(servers) })).toThrow(message)
   })
 })
+
+test('a variable whose value is an ordinary word, number, path or address is no secret', () => {
+  const env = {
+    NODE_ENV: 'production',
+    PORT: '12345678',
+    DATA_DIR: '/var/lib/data',
+    SERVICE: 'https://service.example/api',
+    DB_PASS: 'correcthorse',
+    API_KEY: '1234567890',
+    DATABASE_URL: 'postgres://user:word@db.example/data',
+    SEED: 'abc123def456',
+  }
+  const { config } = loaded({ file: file({ db: { command: ['db'], env } }) })
+  const { DB_PASS, API_KEY, DATABASE_URL, SEED } = env
+  expect(secretValues(config).filter((text) => text !== '')).toEqual([DB_PASS, API_KEY, DATABASE_URL, SEED])
+})

@@ -59,7 +59,7 @@ describe('the proxies of the environment', () => {
     [{ ALL_PROXY: 'socks5://all:1', HTTPS_PROXY: 'a:1' }, undefined],
     [{ ALL_PROXY: 'http://all:1' }, undefined],
   ])('a SOCKS proxy is ignored only where nothing else names a proxy: %j', (env, ignored) => {
-    expect(ignoredProxy(env)?.split(' ', 1)[0]).toBe(ignored)
+    expect(ignoredProxy(env)?.detail.split(' ', 1)[0]).toBe(ignored)
   })
 })
 

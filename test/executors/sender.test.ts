@@ -9,7 +9,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createPool } from '../../src/executors/connection-pool.ts'
 import { createSender, toTarget } from '../../src/executors/send-request.ts'
-import { openForgetfulRouter } from '../security/forgetful-router.ts'
+import { openForgetfulRouter } from '../upstreams/forgetful-router.ts'
 import { createAuthority, createCertificate } from '../tls-certificate.ts'
 import { textOf } from './bodies.ts'
 

@@ -105,6 +105,7 @@ const routes: Readonly<Record<string, Route>> = {
   'POST /page/tokens': { asks: () => [post('/page/tokens', { code: 'a'.repeat(32), token: 'b'.repeat(64) })] },
   'GET /usage': { asks: () => [at('/usage'), at('/usage?partial=true')] },
   'GET /cache': plain('/cache'),
+  'GET /self-check': plain('/self-check'),
   'GET /metrics': plain('/metrics'),
   'GET /requests': {
     asks: ({ requestId }) =>

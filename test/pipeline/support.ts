@@ -31,5 +31,5 @@ export function pipelineParts({ config, registry, log, executorOf }: PartsOption
     totals: createUsageRecorder({ file: undefined, now: Date.now, setTimer: () => () => {}, log }),
   }
   const pipeline = createPipeline({ ...common, completeModels, executorOf, salt: 'salt', randomId: randomUUID })
-  return { ...common, pipeline }
+  return { ...common, pipeline, executorOf, networkFingerprints: {} }
 }

@@ -14,9 +14,9 @@ import { createUser, openGithub } from '../commands/harness.ts'
 import { bodyOfPrompt } from '../http/callers.ts'
 import { openProxy } from '../http/harness.ts'
 import { createAuthority, createCertificate } from '../tls-certificate.ts'
-import { openConnectProxy } from './connect-proxy.ts'
+import { openConnectProxy } from '../upstreams/connect-proxy.ts'
 import { answers } from './upstream-answers.ts'
-import { openTlsFront } from './tls-front.ts'
+import { openTlsFront } from '../upstreams/tls-front.ts'
 import { envelopeOf, expectUnharmed } from './unharmed.ts'
 
 const authority = createAuthority()

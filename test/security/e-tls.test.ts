@@ -10,7 +10,7 @@ import { createUser, openGithub } from '../commands/harness.ts'
 import { bodyOfPrompt } from '../http/callers.ts'
 import { openProxy } from '../http/harness.ts'
 import { createAuthority, createCertificate } from '../tls-certificate.ts'
-import { openTlsFront } from './tls-front.ts'
+import { openTlsFront } from '../upstreams/tls-front.ts'
 import { envelopeOf, expectUnharmed } from './unharmed.ts'
 
 /** The one that this process trusts. */

@@ -11,6 +11,11 @@ const canary = 'canary_secret_Hw5Tc8Jm3Pq1'
 const secrets = [
   '.env',
   '.env.local',
+  '.env.js',
+  '.envs/.production/README.md',
+  '.gnupg/trusted.pub',
+  'keys/id_rsa_work',
+  'keys/id_ed25519.bak',
   'sub/.ENV.Production',
   'prod.env',
   'tls/server.pem',
@@ -80,6 +85,11 @@ const ordinary = [
   '.env.production.template',
   'example.env',
   'keys/id_rsa.pub',
+  'src/id_rsa_parser.ts',
+  'pkg/kubeconfig_test.go',
+  'src/.env.d.ts',
+  '.envoy.yaml',
+  'docs/.environment.md',
   'src/env.ts',
   'src/keys.ts',
   'package.json',
@@ -203,6 +213,9 @@ describe.each(ways)('over %s', (_way, open) => {
       'AGENTS.md',
       '.github/dependabot.yml',
       '.vscode/snippets.code-snippets',
+      '.env.example',
+      'keys/id_rsa.pub',
+      'src/id_rsa_parser.ts',
     ]) {
       const unifiedDiff = patchesOf(path, 'ordinary').change
       expect(await call('edit.applyPatch', { unifiedDiff }), path).toMatchObject({ isRefused: false })

@@ -6,7 +6,7 @@ import type { SnippetId } from '../../client-settings/snippets.ts'
 import { isLoopbackHost } from '../../config/loopback.ts'
 import { findingsOr, ok } from '../doctor/check.ts'
 import type { Finding, Findings } from '../doctor/check.ts'
-import { isExempt } from '../../config/proxy-variables.ts'
+import { findProxyVariable, isExempt, readExemptions } from '../../config/proxy-variables.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import { clientFiles, homesOf, readClientSettings } from './client-settings.ts'
@@ -159,14 +159,13 @@ function judgeOpencode(
 
 /** Many clients send even loopback requests through a proxy, unless NO_PROXY exempts them. */
 function judgeProxyExemption(env: ClientSettings['env'], daemon: DaemonUrl): readonly Finding[] {
-  const names = ['http_proxy', 'HTTP_PROXY', 'all_proxy', 'ALL_PROXY']
-  const name = names.find((candidate) => (env[candidate] ?? '').trim() !== '')
+  const name = findProxyVariable(env, ['http', 'all'])
   const url = new URL(daemon)
   if (name === undefined || isExempt(url, env)) return []
-  const exemptions = [env['no_proxy'] ?? env['NO_PROXY'], '127.0.0.1', 'localhost'].filter(Boolean)
+  const { variable, entries } = readExemptions(env)
   return warn(
-    `${name} is set, but NO_PROXY does not include ${url.hostname}, so clients may send requests for copilot-proxy to that proxy`,
-    `Set NO_PROXY=${exemptions.join(',')}`,
+    `${name} is set, but ${variable} does not include ${url.hostname}, so clients may send requests for copilot-proxy to that proxy`,
+    `Set ${variable}=${[...entries, '127.0.0.1', 'localhost'].join(',')}`,
   )
 }
 

@@ -18,6 +18,7 @@ import {
 import type { ListingOutcome } from './account-checks.ts'
 import { findingsOr, ok, runChecks, skipped } from './check.ts'
 import type { Check, Finding, Findings, Report } from './check.ts'
+import { judgeDaemon } from './daemon-check.ts'
 import { createScreen } from './screen.ts'
 import { openFacts } from './facts.ts'
 import type { Facts, SettledFacts } from './facts.ts'
@@ -29,6 +30,7 @@ import {
   judgeNetwork,
   judgeOpenness,
   judgePort,
+  judgeProxy,
   judgeRuntime,
   judgeTls,
   judgeTrust,
@@ -112,7 +114,7 @@ function doctorDocument({ version }: CommandContext, reports: readonly Report[],
 }
 
 /** Every check, in the order in which a person would fix the problems. */
-function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandContext): readonly Check[] {
+function createChecks(facts: Facts, { env, now, nodeVersion, platform }: CommandContext): readonly Check[] {
   const config: Check = { id: 'config', title: 'Configuration', run: async () => judgeConfig(facts.config, platform) }
 
   const settled = (
@@ -165,6 +167,7 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
       },
     },
     { id: 'trust', title: 'Certificates', run: async () => judgeTrust(await facts.trust(), platform) },
+    { id: 'proxy', title: 'Proxy', run: async () => judgeProxy(env) },
     ...ofHosts('network', 'Network', judgeNetwork),
     ...ofHosts('tls', 'TLS', judgeTls),
     settled({ id: 'clock', title: 'Clock' }, async ({ probes }) =>
@@ -208,6 +211,7 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
       const found = await port()
       return [...judgePort(found), ...judgeCallerKey(found.callerKey)]
     }),
+    settled({ id: 'daemon', title: 'Running daemon' }, async (known) => judgeDaemon(await known.daemon())),
     settled({ id: 'callers', title: 'Callers' }, async ({ openness }) => judgeOpenness(await openness())),
     ...(facts.settled?.hasForeignTools === true ? [tools] : []),
     {

@@ -29,6 +29,7 @@ import { findToolFailures } from '../shared/tool-failures.ts'
 import type { LoginState, ListingOutcome } from './account-checks.ts'
 import type { ConfigState, FileFacts, TrustSettings } from './machine-checks.ts'
 import { findOpenness, tryPort } from './machine-checks.ts'
+import { findDaemonFacts } from './daemon-check.ts'
 import { probe } from './probe.ts'
 import type { Probe } from './probe.ts'
 import { findCodexLogin, findCopilotLogin, findStored } from './stored-logins.ts'
@@ -177,6 +178,23 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
     return outcome
   })
 
+  const copilotModels = once(async () => {
+    const { login: own } = await copilot()
+    const outcome = await exchange()
+    return own === undefined || outcome.kind !== 'ok' ? undefined : listCopilotModels(context, settings, own, outcome)
+  })
+  const codexAnswer = once(async () => {
+    const connection = await codexConnection()
+    if (connection === undefined) throw new Error('Codex is disabled')
+    const outcome = await tryList(connection.executor, parseCodexModels, { signal, timeoutMs: codexTimeoutMs })
+    return { outcome, status: connection.credentials.status() }
+  })
+  const worksHere = async (provider: ProviderId): Promise<boolean | undefined> => {
+    if ((await login(provider)).kind !== 'login') return undefined
+    const outcome = provider === 'copilot' ? await copilotModels() : (await codexAnswer()).outcome
+    return outcome?.kind === 'listed'
+  }
+
   return {
     /** Results for the hosts of a provider; empty if the provider is not in use. */
     probes: (provider: ProviderId) => probes[provider](),
@@ -188,17 +206,8 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
       return own === undefined ? aborted : fetchCopilotUser(askBriefly(own), own.githubToken, signal)
     }),
     /** Requested with the token of `exchange`; undefined if there is none. */
-    copilotModels: once(async () => {
-      const { login: own } = await copilot()
-      const outcome = await exchange()
-      return own === undefined || outcome.kind !== 'ok' ? undefined : listCopilotModels(context, settings, own, outcome)
-    }),
-    codexAnswer: once(async () => {
-      const connection = await codexConnection()
-      if (connection === undefined) throw new Error('Codex is disabled')
-      const outcome = await tryList(connection.executor, parseCodexModels, { signal, timeoutMs: codexTimeoutMs })
-      return { outcome, status: connection.credentials.status() }
-    }),
+    copilotModels,
+    codexAnswer,
     port: async () => {
       const { host, port } = config.server
       const code = await tryPort({ host, port })
@@ -209,6 +218,7 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
       const backgroundUrl = code === undefined ? await findBackgroundUrl(context) : undefined
       return { host, port, code, holder, callerKey, backgroundUrl, version: context.version }
     },
+    daemon: () => findDaemonFacts(context, settings, worksHere),
     openness: () => findOpenness(config.server),
     daemonUrl: daemonUrl(config.server),
     /** Tools of other programs are configured. */

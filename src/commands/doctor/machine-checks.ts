@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { PermissionFinding } from '../../auth/records/inspect-permissions.ts'
+import type { Environment } from '../../config/environment.ts'
+import { ignoredProxy } from '../../config/proxy-variables.ts'
 import { formatConfigError, formatSource } from '../../config/problem.ts'
 import type { Problem } from '../../config/problem.ts'
 import type { Config } from '../../config/schema.ts'
@@ -12,6 +14,12 @@ import type { CallerKeyState, PortHolder } from '../shared/find-daemon.ts'
 import { findingsOr, ok, skipped, failed, warning } from './check.ts'
 import type { Finding, Findings } from './check.ts'
 import type { FailedProbe, Probe, ProbeStage } from './probe.ts'
+
+/** Whether the environment names a proxy that this program ignores. The check of the network names the one in use. */
+export function judgeProxy(env: Environment): Findings {
+  const ignored = ignoredProxy(env)
+  return ignored === undefined ? skipped('No proxy is ignored') : warning(ignored.detail, ignored.fix)
+}
 
 /** Whether the hosts of a provider can be reached: name, connection, and the proxy in between. */
 export function judgeNetwork(probes: readonly Probe[], platform: NodeJS.Platform): Findings {
@@ -48,10 +56,14 @@ const fixes: Readonly<Record<Exclude<ProbeStage, 'tls'>, Fix>> = {
   lookup: (one, { ask }) => `Check the internet connection and the DNS of this machine. To test: ${ask(one)}`,
   connect: (one, { ask }) =>
     `Check the firewall, or set HTTPS_PROXY if this machine needs a proxy. To test: ${ask(one)}`,
-  proxy: (one, { ask, unsetVariable }) => {
+  proxy: (one, { ask, setVariable, unsetVariable }) => {
     const variable = one.proxy?.variable ?? 'HTTPS_PROXY'
+    if (untrusted.has(one.code)) {
+      return `If it is the proxy of your company, trust its certificate: ${setVariable('NODE_EXTRA_CA_CERTS', 'FILE.pem')}`
+    }
     if (one.code === '407') {
       if (/does not support/.test(one.reason)) return `Start such a local proxy and set ${variable} to its address`
+      if (/is wrong/.test(one.reason)) return `Correct the login of the proxy in ${variable}. To test: ${ask(one)}`
       return `Add the login of the proxy to ${variable}, as USER:PASSWORD@ before the host. To test: ${ask(one)}`
     }
     return /^\d{3}$/.test(one.code)

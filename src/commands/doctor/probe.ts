@@ -1,4 +1,4 @@
-import { ProxyFailure, describeConnectionFailure, errorCode, refusalClause } from '../../auth/connection-failure.ts'
+import { describeConnectionFailure, errorCode, findProxyFailure, refusalClause } from '../../auth/connection-failure.ts'
 import { proxyFor } from '../../config/proxy-variables.ts'
 import type { ConnectionPool } from '../../executors/connection-pool.ts'
 
@@ -61,8 +61,9 @@ export async function probe(deps: ProbeDeps, origin: string, signal: AbortSignal
       const reason = `no complete answer within ${timeoutMs / 1000} seconds`
       return { ...about, kind: 'failed', stage: 'answer', code: 'ETIMEDOUT', reason }
     }
-    if (error instanceof ProxyFailure && error.refusal !== undefined) {
-      const { refusal } = error
+    const failure = findProxyFailure(error)
+    const refusal = failure?.refusal
+    if (refusal !== undefined) {
       // The proxy is named separately.
       return {
         ...about,
@@ -73,9 +74,11 @@ export async function probe(deps: ProbeDeps, origin: string, signal: AbortSignal
       }
     }
     const code = errorCode(error) ?? ''
-    const stage = stageOf(code, about.proxy !== undefined)
-    const reason = describeConnectionFailure(error instanceof ProxyFailure ? error.cause : error)
-    return { ...about, kind: 'failed', stage, code, reason }
+    if (failure !== undefined) {
+      const reason = `the proxy failed: ${describeConnectionFailure(failure.cause) || 'the connection failed'}`
+      return { ...about, kind: 'failed', stage: 'proxy', code, reason }
+    }
+    return { ...about, kind: 'failed', stage: stageOf(code), code, reason: describeConnectionFailure(error) }
   }
 }
 
@@ -100,10 +103,10 @@ const connectCodes: ReadonlySet<string> = new Set([
   'EADDRNOTAVAIL',
 ])
 
-function stageOf(code: string, isProxied: boolean): ProbeStage {
-  if (code.startsWith('UND_ERR_PRX_')) return 'proxy'
-  if (lookupCodes.has(code)) return isProxied ? 'proxy' : 'lookup'
-  if (connectCodes.has(code)) return isProxied ? 'proxy' : 'connect'
+/** Of a failure that is not one of a proxy. */
+function stageOf(code: string): ProbeStage {
+  if (lookupCodes.has(code)) return 'lookup'
+  if (connectCodes.has(code)) return 'connect'
   return /^(?:CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO)/.test(
     code,
   )

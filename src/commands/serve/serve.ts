@@ -57,7 +57,7 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
   if (aged !== undefined) log.warn(aged)
   if (context.env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') log.warn(uncheckedCertificates)
   const unusedProxy = ignoredProxy(context.env)
-  if (unusedProxy !== undefined) log.warn(unusedProxy)
+  if (unusedProxy !== undefined) log.warn(`${unusedProxy.detail}. ${unusedProxy.fix}`)
   for (const warning of startWarnings(settings, context.platform)) log.warn(warning)
   try {
     const demo = flags.demo ?? false
@@ -162,6 +162,7 @@ async function startServing(
       demo,
       githubToken,
       env,
+      workingDir: context.workingDir,
       secrets: context.secrets,
       onAccount,
       engine,

@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 
-/** The content of a service file. It has no secrets, because such files are often copied and shown. */
+/** The content of a service file. The login of a proxy is the only secret that it may have: such files are often shown. */
 export interface ServiceDefinition {
   /** Node.js, script and arguments, as absolute paths: a service has a minimal search path. */
   readonly command: readonly [string, ...string[]]
@@ -11,7 +11,6 @@ export interface ServiceDefinition {
   readonly logFile: string
 }
 
-/** Identifies files that this program may replace or remove. */
 /** In the file of a service that copilot-proxy may overwrite. */
 export const marker = 'by copilot-proxy service install'
 const notice = `Created ${marker}, which overwrites changes.`

@@ -6,6 +6,8 @@ import { systemEnvironment } from '../../auth/records/process-start.ts'
 import { removeIfThere, replaceFile } from '../../auth/records/atomic-file.ts'
 import { errnoOf } from '../../auth/records/record-fs.ts'
 import { callerKeyVariable } from '../../config/environment.ts'
+import { hasOtherOptions, networkVariables } from '../../config/network-variables.ts'
+import { hideLogin, proxyVariables } from '../../config/proxy-variables.ts'
 import { formatPairs } from '../../terminal/table.ts'
 import { visible, visibleLines } from '../../terminal/visible.ts'
 import {
@@ -37,10 +39,11 @@ export async function serviceInstall(
   const settings = await loadSettings(context, flags.config)
   const manager = findManager(context, system)
   const { definition, leftOut } = defineService(context, settings)
-  const text = manager.text(definition)
+  const { names: logins, shown } = hideLogins(definition.environment)
   if (flags.dryRun) {
-    context.stderr.write(`Would write ${visible(manager.file)}:\n`)
-    context.stdout.write(text)
+    const without = logins.length === 0 ? '' : ` (the login in ${logins.join(', ')} is hidden here)`
+    context.stderr.write(`Would write ${visible(manager.file)}${without}:\n`)
+    context.stdout.write(manager.text({ ...definition, environment: shown }))
     return exitCode.done
   }
   await refuseForeign(manager)
@@ -49,7 +52,8 @@ export async function serviceInstall(
   await refuseOther(context, settings, files)
   await tellingErrors(manager, async () => {
     await nodeFs.mkdir(dirname(manager.file), { recursive: true })
-    await replaceFile(nodeFs, manager.file, text)
+    // Only this user can read the file: a proxy's address may hold a password.
+    await replaceFile(nodeFs, manager.file, manager.text(definition), 0o600)
   })
   const isUsable = (await system.run(manager.probe, context.env)).code === 0
   const record = isUsable
@@ -65,8 +69,9 @@ export async function serviceInstall(
       })
     : undefined
   if (flags.json) {
+    const partlyLeftOut = hasOtherOptions(context.env) ? ['NODE_OPTIONS'] : []
     const daemon = record === undefined ? null : daemonDocument(record)
-    writeJson(context, { file: manager.file, active: isUsable, daemon, left_out: leftOut })
+    writeJson(context, { file: manager.file, active: isUsable, daemon, left_out: [...leftOut, ...partlyLeftOut] })
     return exitCode.done
   }
   context.stdout.write(
@@ -75,14 +80,14 @@ export async function serviceInstall(
           manager.activateByHand.map((line) => `  ${line}\n`).join('')
       : `Installed the service. copilot-proxy is running at ${visible(record.url)} (process ${record.pid})\n`,
   )
-  for (const note of installNotes(context, manager, leftOut)) context.stderr.write(`${note}\n`)
+  for (const note of installNotes(context, manager, { leftOut, logins })) context.stderr.write(`${note}\n`)
   return exitCode.done
 }
 
 function installNotes(
-  { self }: CommandContext,
-  { note }: ServiceManager,
-  leftOut: readonly string[],
+  { env, self }: CommandContext,
+  { file, note }: ServiceManager,
+  { leftOut, logins }: { readonly leftOut: readonly string[]; readonly logins: readonly string[] },
 ): readonly string[] {
   const isTemporary = self.some((part) => /[/\\]_npx[/\\]/.test(part))
   return [
@@ -90,6 +95,14 @@ function installNotes(
       ? []
       : [
           `The service does not use ${leftOut.join(', ')} from this terminal. Log in and use the configuration file instead.`,
+        ]),
+    ...(hasOtherOptions(env)
+      ? ['Of NODE_OPTIONS, the service uses only the options for the network and certificates.']
+      : []),
+    ...(logins.length === 0
+      ? []
+      : [
+          `${visible(file)} contains the login of your proxy (${logins.join(', ')}). Only you can read it. Do not share it.`,
         ]),
     ...(isTemporary
       ? ['This copilot-proxy is in the npx cache, which npm may delete. Install it, then run this again.']
@@ -301,7 +314,7 @@ export async function awaitService(
   }
 }
 
-/** Variables with paths, none with credentials. */
+/** Variables with paths of this program, none with credentials. */
 const passedVariables = [
   'COPILOT_PROXY_HOME',
   'XDG_CONFIG_HOME',
@@ -309,14 +322,7 @@ const passedVariables = [
   'XDG_STATE_HOME',
   'XDG_CACHE_HOME',
   'CODEX_HOME',
-  'NODE_EXTRA_CA_CERTS',
-  'NODE_USE_SYSTEM_CA',
-  'NO_PROXY',
-  'no_proxy',
 ] as const
-
-/** Passed on unless they hold a user name or password. */
-const proxyVariables = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'] as const
 
 /** For cleanup after the grace period, before the system kills the process. */
 const marginSeconds = 15
@@ -326,12 +332,11 @@ const marginSeconds = 15
  * @returns `leftOut`: variables in force here that the service will not have
  */
 function defineService(context: CommandContext, settings: LoadedSettings) {
-  const { env, self } = context
-  const proxies = proxyVariables.filter((name) => !env[name]?.includes('@'))
-  const passed = [...passedVariables, ...proxies].flatMap((name) => (env[name] ? [[name, env[name]] as const] : []))
-  const environment = Object.fromEntries(passed)
+  const { env, self, workingDir } = context
+  const own = passedVariables.flatMap((name) => (env[name] ? [[name, env[name]] as const] : []))
+  const environment = { ...Object.fromEntries(own), ...networkVariables(env, workingDir) }
   const leftOut = Object.keys(env).filter((name) => {
-    const isOurs = /^COPILOT_(PROXY_|GITHUB_TOKEN$)/.test(name) || proxyVariables.some((known) => known === name)
+    const isOurs = /^COPILOT_(PROXY_|GITHUB_TOKEN$)/.test(name)
     // That variable is for clients.
     return isOurs && name !== callerKeyVariable && env[name] && !Object.hasOwn(environment, name)
   })
@@ -347,4 +352,14 @@ function defineService(context: CommandContext, settings: LoadedSettings) {
     logFile: findStateFiles(context).logFile,
   }
   return { definition, leftOut: leftOut.toSorted() }
+}
+
+/** The variables with the login of a proxy, and an environment that shows none. */
+function hideLogins(environment: ServiceDefinition['environment']) {
+  const { http, https, all } = proxyVariables
+  const hidden = [...http, ...https, ...all].flatMap((name) => {
+    const shown = hideLogin(environment[name] ?? '')
+    return shown === undefined ? [] : [[name, shown] as const]
+  })
+  return { names: hidden.map(([name]) => name), shown: { ...environment, ...Object.fromEntries(hidden) } }
 }

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { findKey, sha256 } from './api-keys.ts'
 import type { ApiKey } from './api-keys.ts'
 
@@ -55,6 +56,11 @@ export function createOwnerAccess({ token, now, holdSecret }: OwnerAccessDeps): 
       return true
     },
   }
+}
+
+/** A hash that only the holders of the owner's token can compute: it reveals nothing of even a short text to others. */
+export function ownerHash(token: string): (text: string) => string {
+  return (text) => createHmac('sha256', token).update(text).digest('base64url')
 }
 
 function toKey(secret: string): ApiKey {

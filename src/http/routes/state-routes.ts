@@ -126,7 +126,10 @@ function isPartial({ url }: FastifyRequest): boolean {
 }
 
 function codexHealth(status: CodexLoginStatus | undefined): { readonly codex?: 'ok' | 'unavailable' } {
-  const isConfigured = status?.recordId !== undefined || (status?.source ?? 'login') !== 'login'
-  if (status === undefined || !isConfigured) return {}
-  return { codex: status.state === 'ok' ? 'ok' : 'unavailable' }
+  return isCodexConfigured(status) ? { codex: status?.state === 'ok' ? 'ok' : 'unavailable' } : {}
+}
+
+/** Whether Codex has a login or a key. */
+export function isCodexConfigured(status: CodexLoginStatus | undefined): boolean {
+  return status?.recordId !== undefined || (status?.source ?? 'login') !== 'login'
 }

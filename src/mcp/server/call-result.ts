@@ -7,15 +7,6 @@ export function resultOf(result: ToolResult): CallToolResult {
   return { content: [{ type: 'text', text: JSON.stringify(result) }], structuredContent: { ...result } }
 }
 
-/** Removes known credentials from a result. */
-export function redactResult(result: CallToolResult, redact: (text: string) => string): CallToolResult {
-  const text = JSON.stringify(result)
-  const redacted = redact(text)
-  if (redacted === text) return result
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a text within JSON's strings was replaced by another
-  return JSON.parse(redacted) as CallToolResult
-}
-
 /**
  * Returns a failure as the result of a tool, which a model can read, and not as an error of the protocol.
  * @param message the message of the ToolError

@@ -9,7 +9,7 @@ import { namesForClients } from '../../tools/model-names.ts'
 import type { Tool, ToolProgress, Tools } from '../../tools/tool.ts'
 import { wordError } from '../../translate/parts/error-wording.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
-import { failureOf, redactResult, refusalOf, resultOf } from './call-result.ts'
+import { failureOf, refusalOf, resultOf } from './call-result.ts'
 import { describeTool } from './describe-tool.ts'
 
 export interface McpServerDeps {
@@ -33,8 +33,6 @@ export interface McpServerDeps {
   /** Returns the memory for the answer to an HTTP request. Absent if answers are read at once. */
   readonly roomOf?: (request: Request | undefined) => AnswerRoom | undefined
   readonly version: string
-  /** Removes known credentials from a text. */
-  readonly redact: (text: string) => string
   readonly log: Logger
 }
 
@@ -106,7 +104,7 @@ export function createMcpServer(deps: McpServerDeps): Server {
       const result = await call(tool, params.arguments ?? {}, { context, reserve })
       // The answer contains the text, and the same as a value.
       memory?.built(2 * textBytes(result))
-      return redactResult(result, deps.redact)
+      return result
     } finally {
       load.inProgress -= 1
     }
@@ -114,7 +112,7 @@ export function createMcpServer(deps: McpServerDeps): Server {
 
   async function call(tool: Tool, args: unknown, { context, reserve }: CallParts): Promise<CallToolResult> {
     const signal = signalOf(context)
-    const progress = createProgress(context, deps.redact)
+    const progress = createProgress(context)
     try {
       await deps.admit(signal)
       await reserve(ordinaryResultBytes, signal)
@@ -169,7 +167,7 @@ interface ProgressSender {
   readonly end: () => Promise<void>
 }
 
-function createProgress({ mcpReq }: ServerContext, redact: (text: string) => string): ProgressSender {
+function createProgress({ mcpReq }: ServerContext): ProgressSender {
   const { _meta: meta } = mcpReq
   const progressToken = meta?.progressToken
   if (progressToken === undefined) return { send: undefined, end: async () => {} }
@@ -178,7 +176,7 @@ function createProgress({ mcpReq }: ServerContext, redact: (text: string) => str
   return {
     send({ text }) {
       progress += 1
-      const params = { progressToken, progress, message: redact(text) }
+      const params = { progressToken, progress, message: text }
       // A notification that fails has no effect on the call: the client may have disconnected.
       const sending = mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {})
       sent.add(sending)

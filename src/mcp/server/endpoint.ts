@@ -17,7 +17,6 @@ import type { CallLoad } from './create-server.ts'
 export interface EndpointDeps {
   readonly workspaces: Workspaces
   readonly version: string
-  readonly redact: (text: string) => string
   readonly log: Logger
   /** Monotonic. Ms. */
   readonly now: () => number
@@ -74,7 +73,7 @@ interface McpSession {
  * Serves MCP over HTTP. Clients up to the protocol of 2025-11-25 begin a session and name it in each request. Since 2026-07-28,
  * the protocol has no sessions, and each request is independent.
  */
-export function createEndpoint({ workspaces, version, redact, log, now }: EndpointDeps): Endpoint {
+export function createEndpoint({ workspaces, version, log, now }: EndpointDeps): Endpoint {
   const sessions = new Map<string, McpSession>()
   const loadWithoutSession: CallLoad = { inProgress: 0 }
   const rooms = new WeakMap<Request, AnswerRoom>()
@@ -120,7 +119,6 @@ export function createEndpoint({ workspaces, version, redact, log, now }: Endpoi
       load,
       roomOf: (request) => request && rooms.get(request),
       version,
-      redact,
       log,
     })
   }
@@ -227,11 +225,15 @@ function refuse(status: number, code: number, message: string): Response {
 function workspaceOf(workspaces: Workspaces, name: string | undefined): Session {
   const found = workspaces.find(name)
   if (found !== undefined) return found
+  throw new Fault({ kind: 'invalid_request', path: 'session', detail: unknownWorkspace(workspaces, name) })
+}
+
+function unknownWorkspace(workspaces: Workspaces, name: string | undefined): string {
   const names = workspaces.sessions().map((session) => session.name)
+  const [first] = names
+  if (first === undefined) return 'no workspace is open. The log of copilot-proxy says why none could be opened'
   const problem = name === undefined ? 'several workspaces are configured' : 'there is no such workspace'
-  const [first = 'NAME'] = names
-  const detail = `${problem}; name one of ${names.join(', ')}, e.g. /mcp?session=${encodeURIComponent(first)}`
-  throw new Fault({ kind: 'invalid_request', path: 'session', detail })
+  return `${problem}; name one of ${names.join(', ')}, e.g. /mcp?session=${encodeURIComponent(first)}`
 }
 
 /** Calls `run` when the body has been read or cancelled, or at once if there is no body. */

@@ -30,7 +30,6 @@ export interface McpRouteDeps {
   /** Maximum time between two chunks of a body. Ms. */
   readonly uploadIdleMs: number
   readonly version: string
-  readonly redact: (text: string) => string
   readonly log: Logger
 }
 
@@ -86,7 +85,7 @@ export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): 
     if (isClosing) throw new Fault({ kind: 'shutting_down' })
     if (endpoint?.workspaces === current) return endpoint
     endpoint?.close()
-    endpoint = createEndpoint({ workspaces: current, version, redact: deps.redact, log, now: () => performance.now() })
+    endpoint = createEndpoint({ workspaces: current, version, log, now: () => performance.now() })
     return endpoint
   }
 

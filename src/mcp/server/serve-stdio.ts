@@ -16,13 +16,12 @@ export interface StdioDeps {
   /** Its abort ends the connection. */
   readonly signal: AbortSignal
   readonly version: string
-  readonly redact: (text: string) => string
   readonly log: Logger
 }
 
 /** Serves one client on standard input and output. Resolves after one of them closes or the signal aborts, and no call runs. */
 export async function serveMcpStdio(deps: StdioDeps): Promise<void> {
-  const { workspaces, stdin, stdout, maxMessageBytes, signal, version, redact, log } = deps
+  const { workspaces, stdin, stdout, maxMessageBytes, signal, version, log } = deps
   const running = new Set<Promise<unknown>>()
   const tools: Tools = {
     ...workspaces.tools,
@@ -51,7 +50,6 @@ export async function serveMcpStdio(deps: StdioDeps): Promise<void> {
         admit: async () => {},
         load: { inProgress: 0 },
         version,
-        redact,
         log,
       })
       const forget = tools.onListChanged(() => void server.sendToolListChanged().catch(() => {}))

@@ -22,6 +22,8 @@ const journalEntry = z.object({
   atMs: z.number(),
   /** Id of the entry that this change has undone. */
   undoes: z.string().nullable(),
+  /** Id of the key whose caller made the change. Null: a caller without a key. */
+  ownerId: z.string().nullable().default(null),
   /** Folders that the change created, the outermost first. */
   madeFolders: z.array(z.string()).default([]),
   files: z.array(
@@ -80,6 +82,8 @@ export interface Journal {
 
 interface CommitOptions {
   readonly signal: AbortSignal
+  /** Id of the caller's key. Absent: no key. */
+  readonly ownerId?: string | undefined
   readonly undoes?: JournalEntry | undefined
   /** Fails if a newer change was interrupted: the caller chose `undoes` because it was the newest change. */
   readonly undoesNewest?: boolean | undefined
@@ -250,7 +254,7 @@ export async function openJournal(
 
   const begin = async (
     changes: readonly Change[],
-    undoes: string | null,
+    { undoes, ownerId }: CommitOptions,
     madeFolders: readonly string[],
   ): Promise<JournalEntry> => {
     const last = Number((await endedIds('done', 'rolled-back')).at(-1)?.split('-')[0] ?? 0)
@@ -258,7 +262,8 @@ export async function openJournal(
     const entry: JournalEntry = {
       id,
       atMs: now(),
-      undoes,
+      undoes: undoes?.id ?? null,
+      ownerId: ownerId ?? null,
       madeFolders: [...madeFolders],
       files: changes.map(({ path, before, after }) => ({
         path,
@@ -290,7 +295,7 @@ export async function openJournal(
       for (const { path, after } of changes) {
         if (after !== null) for (const each of await folder.missingFolders(path)) made.add(each)
       }
-      const entry = await begin(changes, options.undoes?.id ?? null, [...made])
+      const entry = await begin(changes, options, [...made])
       try {
         // Write all files before removing any.
         for (const change of changes.toSorted((a, b) => Number(a.after === null) - Number(b.after === null))) {

@@ -326,10 +326,13 @@ const protectedFiles: readonly ProtectedFiles[] = [
   },
 ]
 
-/** Names like those of secrets, of files that everybody may read: examples, and public keys. Compared after `foldCase`. */
+/** Names like those of secrets, of files that everybody may read: examples, public keys, sources. Compared after `foldCase`. */
 const publicNames: readonly RegExp[] = [
   /^\.env(?:[._-].*)?[._-](?:example|sample|template|dist|defaults)$/,
   /^(?:.*[._-])?(?:example|sample|template)\.env$/,
+  /^\.env[a-z]*\.(?:d\.ts|md)$/,
+  /^\.envoy[.-]/,
+  /^(?:id_(?:rsa|dsa|ecdsa|ed25519)|kubeconfig|client_secret|service-?account).*\.(?:[cm]?[jt]sx?|py|go|rs|rb|java|kt|cs|php|swift|c|h|cc|cpp|md)$/,
   /\.pub$/,
 ]
 
@@ -348,6 +351,7 @@ const rows: readonly Row[] = protectedFiles.flatMap(({ kind, reason, patterns })
 const secretRows = rows.filter(({ kind }) => kind === 'secret')
 const findProtection = createFinder(rows)
 const findSecret = createFinder(secretRows)
+const findUnlessSecret = createFinder(rows.filter(({ kind }) => kind !== 'secret'))
 
 /** The patterns, for descriptions. */
 export const protectedPatterns: readonly string[] = [...new Set(rows.map(({ pattern }) => pattern))]
@@ -357,13 +361,19 @@ export type Protection = Pick<Row, 'pattern' | 'reason'>
 
 /** Returns what protects a path from being written, such as `.env*`. */
 export function protectionOf(path: string): Protection | undefined {
-  return findProtection(namesOf(path))
+  const names = namesOf(path)
+  return isPublic(names) ? (findUnlessSecret(names) ?? findSecret(names.slice(0, -1))) : findProtection(names)
 }
 
 /** Returns what makes a path look like a secret, such as `.env*`. */
 export function secretOf(path: string): Protection | undefined {
   const names = namesOf(path)
-  return publicNames.some((shape) => shape.test(names.at(-1) ?? '')) ? undefined : findSecret(names)
+  // A folder of secrets makes each file in it a secret, whatever its name.
+  return findSecret(isPublic(names) ? names.slice(0, -1) : names)
+}
+
+function isPublic(names: readonly string[]): boolean {
+  return publicNames.some((shape) => shape.test(names.at(-1) ?? ''))
 }
 
 function namesOf(path: string): readonly string[] {

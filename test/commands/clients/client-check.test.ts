@@ -41,6 +41,15 @@ describe('reports each conflict with one fix', () => {
       /HTTP_PROXY is set, .* \/ Set NO_PROXY=127\.0\.0\.1,localhost$/,
     ],
     [{ all_proxy: 'socks5://p.example', NO_PROXY: 'a.example' }, /Set NO_PROXY=a\.example,127\.0\.0\.1,localhost$/],
+    // An empty variable counts as not set, and a lower-case one with a value hides the other one.
+    [
+      { HTTP_PROXY: 'p.example', no_proxy: '', NO_PROXY: 'a.example' },
+      /Set NO_PROXY=a\.example,127\.0\.0\.1,localhost$/,
+    ],
+    [
+      { HTTP_PROXY: 'p.example', no_proxy: 'b.example', NO_PROXY: '127.0.0.1' },
+      /Set no_proxy=b\.example,127\.0\.0\.1,/,
+    ],
   ])('%j', (env, expected) => {
     const findings = judge({ env })
     expect(findings).toHaveLength(1)
@@ -63,6 +72,7 @@ test.each<Record<string, string>>([
   { HTTPS_PROXY: 'http://p.example' },
   { HTTP_PROXY: 'http://p.example', NO_PROXY: 'localhost,127.0.0.1' },
   { HTTP_PROXY: 'http://p.example', no_proxy: '*' },
+  { HTTP_PROXY: 'http://p.example', no_proxy: ' ', NO_PROXY: '127.0.0.0/8' },
 ])('silent about %j', (env) => {
   expect(judge({ env })).toEqual([])
 })

@@ -67,6 +67,7 @@ describe('in order', () => {
       'config',
       'files',
       'trust',
+      'proxy',
       'network/copilot',
       'network/codex',
       'tls/copilot',
@@ -81,11 +82,12 @@ describe('in order', () => {
       'models/copilot',
       'models/codex',
       'port',
+      'daemon',
       'callers',
       'clients',
       'runtime',
     ])
-    expect(rows.filter(({ status, id }) => status !== 'ok' && id !== 'runtime')).toEqual([
+    expect(rows.filter(({ status, id }) => status !== 'ok' && !['runtime', 'daemon', 'proxy'].includes(id))).toEqual([
       {
         id: 'models',
         provider: 'copilot',
@@ -164,6 +166,24 @@ describe('in order', () => {
     expect([await stat(path), await stat(codexPath)].map(({ mtimeMs, ino }) => [mtimeMs, ino])).toEqual(before)
     expect(await readdir(user.home)).toEqual(['auth'])
   })
+})
+
+test.each([
+  [{ ALL_PROXY: 'socks5://ada:example-password@127.0.0.1:9' }, 'warning'],
+  [{ all_proxy: 'socks5h://127.0.0.1:9', https_proxy: 'http://127.0.0.1:9' }, 'skipped'],
+  [{ ALL_PROXY: 'http://127.0.0.1:9' }, 'skipped'],
+])('a SOCKS proxy that nothing replaces is named: %j', async (env, status) => {
+  const { user } = await copilotUser()
+  Object.assign(user.env, env)
+  const rows = (await ask(user)).of('proxy')
+  expect(rows).toMatchObject([{ status }])
+  if (status === 'skipped') return
+  expect(rows).toMatchObject([
+    {
+      detail: expect.stringMatching(/^ALL_PROXY names a SOCKS proxy/),
+      fix: expect.stringContaining('set HTTPS_PROXY to'),
+    },
+  ])
 })
 
 describe('nobody is logged in', () => {

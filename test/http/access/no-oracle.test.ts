@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { connectMcp } from '../../mcp/server/support.ts'
+import { connect } from '../../rpc/support.ts'
 import { makeFolder } from '../../tools/session.ts'
 import { chatBody } from '../client.ts'
 import { openProxy } from '../harness.ts'
@@ -119,5 +121,47 @@ test('a key does not find out another plain key from the errors of its requests'
     expect((await chat({ model: guess }, { headers })).text).toContain(guess)
     // The simulated Copilot repeats the value that it refuses.
     expect((await chat({ model: 'gpt-5-mini', reasoning_effort: guess }, { headers })).text).not.toContain('redacted')
+  }
+})
+
+test('a key does not find out another plain key from tools, sessions, or its own requests', async () => {
+  const own = 'own-key.of-a-person-0123456789'
+  const guesses = [plainKey, wrongOf(plainKey)]
+  const workspace = await makeFolder({ 'notes.txt': guesses.map((guess) => `${guess}\n`).join('') })
+  const { daemon, send, chat } = await openProxy({
+    file: JSON.stringify({
+      server: { 'api-keys': [own, plainKey] },
+      workspaces: [workspace],
+      log: { bodies: true },
+    }),
+  })
+  const headers = { authorization: `Bearer ${own}` }
+  const rpc = await connect(`${daemon.url.replace('http', 'ws')}/rpc`, { headers })
+  const { client: mcp } = await connectMcp(`${daemon.url}/mcp`, { key: own })
+  rpc.sendText(JSON.stringify({ jsonrpc: '2.0', id: plainKey, method: plainKey, params: {} }))
+  const asked = await chat({ messages: [{ role: 'user', content: guesses.join(' ') }] }, { headers })
+  const message = await send('/message', {
+    headers,
+    body: JSON.stringify({ text: `say [demo:echo] ${guesses.join(' ')}` }),
+  })
+  const { id } = message.json() as { id: string }
+  const run = await vi.waitFor(async () => {
+    const { text } = await send(`/runs/${id}`, { headers })
+    expect(text).toContain('"outcome"')
+    return text
+  }, 20_000)
+  const answers = {
+    'id and name of a method': JSON.stringify(await rpc.next()),
+    read: JSON.stringify(await rpc.ask('mcp.fs.read', { path: 'notes.txt' })),
+    search: JSON.stringify(await rpc.ask('mcp.search.code', { query: 'plain-key' })),
+    mcp: JSON.stringify(await mcp.callTool({ name: 'fs_read', arguments: { path: 'notes.txt' } })),
+    chat: asked.text,
+    run,
+    requests: (await send('/requests', { headers })).text,
+    request: (await send(`/requests/${String(asked.headers['x-request-id'])}`, { headers })).text,
+  }
+  for (const [place, text] of Object.entries(answers)) {
+    expect([place, text]).toEqual([place, expect.not.stringContaining('redacted')])
+    if (place !== 'requests') expect([place, text]).toEqual([place, expect.stringContaining(plainKey)])
   }
 })

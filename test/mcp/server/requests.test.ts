@@ -21,6 +21,9 @@ test('without a workspace the route answers as GET /sessions does', async () => 
   expect(await mcp.json()).toEqual(await sessions.json())
 })
 
+const batchOf = (length: number): readonly object[] =>
+  Array.from({ length }, (_, id) => ({ jsonrpc: '2.0', id, method: 'ping' }))
+
 describe('the workspace', () => {
   test.each(protocols)('is named on the URL by name or id (%s)', async (protocol) => {
     const { url } = await openMcpApp(['foo', 'bar'])
@@ -35,6 +38,14 @@ describe('the workspace', () => {
     const response = await post(url + query, initialize)
     expect(response.status).toBe(400)
     expect(await response.text()).toMatch(/foo, bar.*\/mcp\?session=foo/)
+  })
+
+  test('an error does not list workspaces if none could be opened', async () => {
+    const { url, remove } = await openMcpApp(['foo'])
+    remove('foo')
+    const response = await post(url, initialize)
+    expect(response.status).toBe(400)
+    expect(await response.text()).toContain('no workspace is open')
   })
 
   test('a client of a closed workspace has to begin again, and its stream ends', async () => {
@@ -186,6 +197,17 @@ describe('bad requests', () => {
     const { url } = await openMcpApp(['foo'], 'server: { body-limit-mb: 1 }')
     const response = await post(url, { ...initialize, padding: 'x'.repeat(2 * 1024 * 1024) })
     expect(response.status).toBe(413)
+  })
+
+  test('a batch of more than 100 messages is refused, and a smaller one is answered', async () => {
+    const { url } = await openMcpApp()
+    const session = { 'mcp-session-id': await begin(url) }
+    const refused = await post(url, batchOf(101), session)
+    expect(refused.status).toBe(400)
+    expect(await refused.text()).toContain('the batch has more than 100 messages')
+    const answered = await post(url, batchOf(3), session)
+    expect(answered.status).toBe(200)
+    expect((await answered.text()).match(/"result"/g)).toHaveLength(3)
   })
 
   test('refuses a client that accepts no event stream', async () => {

@@ -1,12 +1,16 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import { connect } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
+import type { Certificate } from '../tls-certificate.ts'
 
 export interface ConnectProxy {
   /** `host:port`. */
   readonly address: string
+  readonly port: number
   /** What CONNECT was asked for, in order. */
   readonly tunnels: readonly string[]
   /** `proxy-authorization` of each, decoded; '' without one. */
@@ -20,17 +24,30 @@ interface ProxyOptions {
   readonly login?: string
   /** Takes CONNECT and says nothing. */
   readonly isSilent?: boolean
+  /** What it says to each CONNECT, before it closes the connection. */
+  readonly head?: string
+  /** It speaks TLS, with this certificate. */
+  readonly certificate?: Certificate
 }
 
-/** Opens a proxy on loopback that maps each `host:port` in `names` to a local port. It closes with the test. */
+function refuse(_request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(501).end()
+}
+
+/**
+ * Opens a proxy on loopback that closes with the test. Programs never use a proxy for loopback addresses, so the names that it
+ * knows are others.
+ * @param names the local port of each `host:port`; a number: the port for every name
+ */
 export async function openConnectProxy(
-  names: Readonly<Record<string, number>>,
-  { login, isSilent = false }: ProxyOptions = {},
+  names: Readonly<Record<string, number>> | number,
+  { login, isSilent = false, head, certificate }: ProxyOptions = {},
 ): Promise<ConnectProxy> {
   const tunnels: string[] = []
   const logins: string[] = []
   const sockets = new Set<Socket>()
-  const server = createServer((_request, response) => response.writeHead(501).end())
+  const server = certificate === undefined ? createServer(refuse) : createSecureServer(certificate, refuse)
+  server.on('tlsClientError', () => {})
   server.on('connection', (socket) => sockets.add(socket))
   server.on('connect', (request, socket: Socket) => {
     tunnels.push(request.url ?? '')
@@ -38,7 +55,11 @@ export async function openConnectProxy(
     logins.push(Buffer.from(said, 'base64').toString())
     socket.on('error', () => {})
     if (isSilent) return
-    const port = names[request.url ?? '']
+    if (head !== undefined) {
+      socket.end(head)
+      return
+    }
+    const port = typeof names === 'number' ? names : names[request.url ?? '']
     if (login !== undefined && logins.at(-1) !== login) {
       socket.end(
         'HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic realm="proxy"\r\ncontent-length: 0\r\n\r\n',
@@ -66,5 +87,5 @@ export async function openConnectProxy(
   })
   // A TCP server that listens has an address with a port.
   const { port } = server.address() as AddressInfo
-  return { address: `127.0.0.1:${port}`, tunnels, logins, drop }
+  return { address: `127.0.0.1:${port}`, port, tunnels, logins, drop }
 }
