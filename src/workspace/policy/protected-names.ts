@@ -348,6 +348,7 @@ const rows: readonly Row[] = protectedFiles.flatMap(({ kind, reason, patterns })
 const secretRows = rows.filter(({ kind }) => kind === 'secret')
 const findProtection = createFinder(rows)
 const findSecret = createFinder(secretRows)
+const findObeyed = createFinder(rows.filter(({ kind }) => kind !== 'secret'))
 
 /** The patterns, for descriptions. */
 export const protectedPatterns: readonly string[] = [...new Set(rows.map(({ pattern }) => pattern))]
@@ -364,6 +365,11 @@ export function protectionOf(path: string): Protection | undefined {
 export function secretOf(path: string): Protection | undefined {
   const names = namesOf(path)
   return publicNames.some((shape) => shape.test(names.at(-1) ?? '')) ? undefined : findSecret(names)
+}
+
+/** Returns what makes a path one that other programs execute or obey, or a part of version control. It may be a secret too. */
+export function obeyedOf(path: string): Protection | undefined {
+  return findObeyed(namesOf(path))
 }
 
 function namesOf(path: string): readonly string[] {
