@@ -9,6 +9,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { errnoOf } from '../auth/records/record-fs.ts'
 import { hasDescriptorPaths, LinkFound, openDirectory, type Directory } from './directory.ts'
 import type { Folder } from './folder.ts'
+import { endWithDaemon } from './sandbox/end-with-daemon.ts'
 import { signalGroup } from './sandbox/kill-group.ts'
 import { enclosureFailure, readReport, preventedBySandbox, type EnclosureReport } from './sandbox/report.ts'
 import type { StartedIn } from './sandbox/sandbox.ts'
@@ -125,6 +126,7 @@ async function waitFor(
   child.stdout?.on('data', stdout.take)
   child.stderr?.on('data', stderr.take)
   const closed = once(child, 'close').catch(() => {})
+  const endGuard = report === undefined ? endWithDaemon(child) : undefined
 
   let timedOut = false
   let graceTimer: NodeJS.Timeout | undefined
@@ -168,6 +170,7 @@ async function waitFor(
     clearTimeout(timer)
     clearTimeout(graceTimer)
     signal.removeEventListener('abort', stop)
+    endGuard?.()
     signalGroup(child.pid, 'SIGKILL')
   }
 }

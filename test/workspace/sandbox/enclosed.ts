@@ -42,7 +42,7 @@ const canOthersRun =
   canSwitchUser &&
   spawnSync(process.execPath, ['--check', program], { uid: otherUid, gid: otherUid, cwd: '/' }).status === 0
 
-interface Person {
+export interface Person {
   readonly title: string
   readonly uid: number | undefined
   /** Who owns the workspace. */
@@ -84,26 +84,19 @@ export async function createEnclosed({ uid, ownerUid }: Person, files: Readonly<
   const give = async (...args: readonly string[]): Promise<unknown> =>
     ownerUid === undefined ? undefined : run('chown', ['-R', `${ownerUid}:${ownerUid}`, ...args])
   await give(base)
+  const given: EnclosedRuns = { root, home, own: [own], folders: [], mode: 'auto', commands: [] }
+  const user = uid === undefined ? {} : { uid, gid: uid }
   const scripts = async (
     commands: readonly (string | EnclosedCommand)[],
     options: Partial<EnclosedRuns> = {},
   ): Promise<readonly EnclosedResult[]> => {
     await give(root)
-    const given: EnclosedRuns = {
-      root,
-      home,
-      own: [own],
-      folders: [],
-      mode: 'auto',
+    const [file, ...args] = runnerOf({
+      ...given,
       ...options,
       commands: commands.map((each) => (typeof each === 'string' ? { script: each } : each)),
-    }
-    const user = uid === undefined ? {} : { uid, gid: uid }
-    const { stdout } = await run(process.execPath, [program, JSON.stringify(given)], {
-      ...user,
-      cwd: '/',
-      timeout: 120_000,
     })
+    const { stdout } = await run(file, args, { ...user, cwd: '/', timeout: 120_000 })
     return stdout
       .trimEnd()
       .split('\n')
@@ -115,7 +108,12 @@ export async function createEnclosed({ uid, ownerUid }: Person, files: Readonly<
     if (first === undefined) throw new Error('the script gave no result')
     return first
   }
-  return { base, root, home, own, script, scripts }
+  return { base, root, home, own, script, scripts, given, user }
+}
+
+/** Returns the command that runs commands in the sandbox, in a process of its own. */
+export function runnerOf(given: EnclosedRuns): readonly [string, ...string[]] {
+  return [process.execPath, program, JSON.stringify(given)]
 }
 
 const run = promisify(execFile)
