@@ -103,7 +103,7 @@ async function runNow({
     cwd: root,
     access: 'read',
     programs: isAbsolute(ripgrep) ? [ripgrep] : [],
-    isOwn: true,
+    rule: 'never refused',
   })
   const [program, ...words] = started.argv
   const isEnclosed = started.enclosure !== 'none'

@@ -28,6 +28,7 @@ import {
   judgeFiles,
   judgeNetwork,
   judgeOpenness,
+  judgeSandbox,
   judgePort,
   judgeRuntime,
   judgeTls,
@@ -154,6 +155,8 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
     return findingsOr(findings, ok('The daemon reports no failure'))
   })
 
+  const sandbox = settled({ id: 'sandbox', title: 'Sandbox' }, async (known) => judgeSandbox(await known.sandbox()))
+
   return [
     config,
     {
@@ -209,6 +212,7 @@ function createChecks(facts: Facts, { now, nodeVersion, platform }: CommandConte
       return [...judgePort(found), ...judgeCallerKey(found.callerKey)]
     }),
     settled({ id: 'callers', title: 'Callers' }, async ({ openness }) => judgeOpenness(await openness())),
+    ...(facts.settled?.hasWorkspaces === true ? [sandbox] : []),
     ...(facts.settled?.hasForeignTools === true ? [tools] : []),
     {
       id: 'clients',

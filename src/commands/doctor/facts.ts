@@ -210,6 +210,11 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
       return { host, port, code, holder, callerKey, backgroundUrl, version: context.version }
     },
     openness: () => findOpenness(config.server),
+    hasWorkspaces: config.workspaces.length > 0,
+    async sandbox() {
+      const { sandboxState } = await import('../../workspace/sandbox/create-sandbox.ts')
+      return sandboxState(config.workspace.sandbox)
+    },
     daemonUrl: daemonUrl(config.server),
     /** Tools of other programs are configured. */
     hasForeignTools:

@@ -35,6 +35,26 @@ export function enclosureOfMachine(): Promise<Enclosure> {
   return (probed ??= probeEnclosure())
 }
 
+/** Returns what holds for commands with a value of `workspace.sandbox`. */
+export async function sandboxState(mode: SandboxMode, probe = enclosureOfMachine): Promise<SandboxState> {
+  if (mode !== 'off') return { mode, enclosure: await probe() }
+  const enclosure = {
+    kind: 'none',
+    reason: 'workspace.sandbox is "off".',
+    fix: 'Set workspace.sandbox to auto',
+  } as const
+  return { mode, enclosure }
+}
+
+/** Describes it in one sentence. */
+export function describeSandbox({ mode, enclosure }: SandboxState): string {
+  if (enclosure.kind === 'bubblewrap') {
+    return `Commands run in bubblewrap ${enclosure.version}: they write only the workspace and have no network.`
+  }
+  const effect = mode === 'required' ? 'Commands are refused' : 'Commands run as you, with your files and your network'
+  return `${effect}: ${enclosure.reason}`
+}
+
 const off: SandboxSettings = {
   mode: () => 'off',
   folders: () => [],
@@ -51,17 +71,6 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
   /** The commands that run now and started while the root had no policy. */
   let withoutPolicy = 0
 
-  async function state(): Promise<SandboxState> {
-    const now = mode()
-    if (now !== 'off') return { mode: now, enclosure: await probe() }
-    const enclosure = {
-      kind: 'none',
-      reason: 'workspace.sandbox is "off".',
-      fix: 'Set workspace.sandbox to auto',
-    } as const
-    return { mode: now, enclosure }
-  }
-
   function protectedPlaces(isWide: boolean): ReturnType<typeof findProtectedPlaces> {
     const nowMs = performance.now()
     if (known === undefined || nowMs - known.atMs > freshMs) {
@@ -70,13 +79,13 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
     return known.places
   }
 
-  async function start({ argv, cwd, access, programs = [], isOwn = false }: ProgramStart): Promise<StartedIn> {
-    const { mode: now, enclosure } = await state()
+  async function start({ argv, cwd, access, programs = [], rule }: ProgramStart): Promise<StartedIn> {
+    const wanted = rule === 'always enclosed' ? 'required' : mode()
+    const { enclosure } = await sandboxState(wanted, probe)
     if (enclosure.kind === 'none') {
-      if (now === 'required' && !isOwn) {
-        const detail =
-          'Commands are refused, because workspace.sandbox is "required" and they cannot be enclosed. ' +
-          `${enclosure.reason} ${enclosure.fix}.`
+      if (wanted === 'required' && rule !== 'never refused') {
+        const setting = rule === undefined ? 'workspace.sandbox is "required"' : 'its setting says sandbox: true'
+        const detail = `The program was not started: ${setting}, and it cannot be enclosed. ${enclosure.reason} ${enclosure.fix}.`
         throw new ToolError({ kind: 'denied', detail })
       }
       return { enclosure: 'none', argv, variables: {}, end: async () => [] }
@@ -110,13 +119,15 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
       mounts: cache === undefined ? mounts : [...mounts, { kind: 'write', path: cachePath, from: cache }],
       runAs,
     })
-    if (access === 'write' && !policyExists) withoutPolicy += 1
+    // A server runs for long. A person may write a policy meanwhile.
+    const isCommand = access === 'write' && rule !== 'always enclosed'
+    if (isCommand && !policyExists) withoutPolicy += 1
     return {
       enclosure: 'bubblewrap',
       argv: [enclosure.program, ...args],
       variables: { HOME: homeIn(mounts, home), ...cacheVariables(cache === undefined ? '/tmp/cache' : cachePath) },
       async end() {
-        if (access === 'read' || protection === undefined) return []
+        if (!isCommand || protection === undefined) return []
         const aside = policyExists ? [] : await setPolicyAside(root)
         if (!policyExists) withoutPolicy -= 1
         await removeGitPointers(protection.gitFolders)
@@ -128,7 +139,7 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
     }
   }
 
-  return { state, start, distrustsPolicy: () => withoutPolicy > 0 }
+  return { state: () => sandboxState(mode(), probe), start, distrustsPolicy: () => withoutPolicy > 0 }
 }
 
 /** Folders that must stay mount points need it only where something can be renamed. */

@@ -25,8 +25,11 @@ export interface ProgramStart {
   readonly access: 'write' | 'read'
   /** More programs that it starts, as absolute paths. */
   readonly programs?: readonly string[]
-  /** Whether the program may start without a sandbox although `workspace.sandbox` is `required`. */
-  readonly isOwn?: boolean
+  /**
+   * `never refused`: a program of copilot-proxy, which starts without a sandbox if there is none. `always enclosed`: it does not
+   * start without one, whatever `workspace.sandbox` is. Default: as `workspace.sandbox` says.
+   */
+  readonly rule?: 'never refused' | 'always enclosed'
 }
 
 /** Encloses the programs that start for a workspace. */
