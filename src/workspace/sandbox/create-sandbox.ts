@@ -8,7 +8,7 @@ import { bubblewrapArguments, cachePath, type Mount } from './bubblewrap-argumen
 import { findMounts, isAt } from './find-mounts.ts'
 import { hasPolicy, removeGitPointers, setPolicyAside } from './leftovers.ts'
 import { probeEnclosure } from './probe.ts'
-import { findProtectedPlaces, findWorktreeMounts } from './protected-places.ts'
+import { findProtectedPlaces, findWorktreeMounts, type SeenFolders } from './protected-places.ts'
 import type { Enclosure, ProgramStart, Sandbox, SandboxMode, SandboxState, StartedIn } from './sandbox.ts'
 import { cacheVariables } from './toolchains.ts'
 
@@ -67,6 +67,8 @@ const off: SandboxSettings = {
 export function createSandbox(root: string, settings: SandboxSettings = off): Sandbox {
   const { mode, folders, homeDir, ownPlaces, cacheDir, probe = enclosureOfMachine } = settings
   let known: { readonly atMs: number; readonly places: ReturnType<typeof findProtectedPlaces> } | undefined
+  const seen: SeenFolders = new Map()
+  let worktree: { readonly atMs: number; readonly mounts: Promise<readonly Mount[]> } | undefined
 
   /** The commands that run now and started while the root had no policy. */
   let withoutPolicy = 0
@@ -74,9 +76,16 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
   function protectedPlaces(isWide: boolean): ReturnType<typeof findProtectedPlaces> {
     const nowMs = performance.now()
     if (known === undefined || nowMs - known.atMs > freshMs) {
-      known = { atMs: nowMs, places: findProtectedPlaces(root, isWide) }
+      known = { atMs: nowMs, places: findProtectedPlaces(root, isWide, seen) }
     }
     return known.places
+  }
+
+  function worktreeMounts(): Promise<readonly Mount[]> {
+    const nowMs = performance.now()
+    if (worktree === undefined || nowMs - worktree.atMs > freshMs)
+      worktree = { atMs: nowMs, mounts: findWorktreeMounts(root) }
+    return worktree.mounts
   }
 
   async function start({ argv, cwd, access, programs = [], rule }: ProgramStart): Promise<StartedIn> {
@@ -95,19 +104,19 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
     const owner = await stat(root)
     const isRoot = geteuid?.() === 0
     const runAs = isRoot && owner.uid !== 0 ? owner : undefined
-    const [around, protection, worktree, cache] = await Promise.all([
+    const [around, protection, history, cache] = await Promise.all([
       ownPlaces.find().then((own) => {
         return findMounts({ root, home, folders: folders(), programs: [argv[0], ...programs], own, isRoot })
       }),
       access === 'write' || isWide ? protectedPlaces(isWide) : undefined,
-      findWorktreeMounts(root),
+      worktreeMounts(),
       access === 'write' ? openCache(cacheDir, runAs) : undefined,
     ])
     const policyExists = await hasPolicy(root)
     const all: readonly Mount[] = [
       { kind: 'write', path: root },
       ...around,
-      ...worktree,
+      ...history,
       ...(protection?.mounts ?? []),
       // The list of protected files may be older than it.
       ...(policyExists ? [{ kind: 'read', path: join(root, policyName) } as const] : []),

@@ -43,21 +43,39 @@ export async function findMounts(around: Surroundings): Promise<readonly Mount[]
   ]
 }
 
-async function findReadable({ root, home, folders, programs, own }: Surroundings): Promise<readonly string[]> {
+/** Toolchains are sought again after this time. Ms. */
+const freshMs = 10_000
+
+const known = new Map<string, { readonly atMs: number; readonly paths: Promise<readonly string[]> }>()
+
+/** Returns the toolchains and folders that exist, also under their real names: the sandbox has no links to them. */
+function findFolders(home: string | undefined, folders: readonly string[]): Promise<readonly string[]> {
+  const key = JSON.stringify([home, folders])
+  const before = known.get(key)
+  if (before !== undefined && performance.now() - before.atMs < freshMs) return before.paths
   const toolchains = home === undefined ? [] : toolchainPaths.map((path) => join(home, path))
-  const wanted = [...toolchains, ...folders, ...ownNode(), ...programs]
+  const paths = realPathsOf([...toolchains, ...folders, ...ownNode()])
+  known.clear()
+  known.set(key, { atMs: performance.now(), paths })
+  return paths
+}
+
+async function realPathsOf(paths: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(
-    wanted.map(async (path) => {
+    paths.map(async (path) => {
       const real = await realpath(path).catch(() => undefined)
-      // A link is visible under both names, because the sandbox has no link of that name.
       return real === undefined ? [] : [real, path]
     }),
   )
-  const outside = [...new Set(found.flat())].filter(
+  return [...new Set(found.flat())]
+}
+
+async function findReadable({ root, home, folders, programs, own }: Surroundings): Promise<readonly string[]> {
+  const [shared, started] = await Promise.all([findFolders(home, folders), realPathsOf(programs)])
+  // A program of the workspace stays writable. A toolchain stays read-only if the workspace is around it.
+  return [...shared, ...started.filter((path) => !isAt(root, path))].filter(
     (path) => path !== root && !isSystem(path) && path !== '/' && !own.covers(path) && !(home && isAt(path, home)),
   )
-  // A program of the workspace stays writable. A toolchain stays read-only if the workspace is around it.
-  return outside.filter((path) => !programs.includes(path) || !isAt(root, path))
 }
 
 /** npm and npx are beside the Node.js that runs this program. The single file of copilot-proxy has none. */

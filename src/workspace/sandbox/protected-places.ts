@@ -1,6 +1,8 @@
 import type { Dirent } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { obeyedOf, secretOf } from '../policy/protected-names.ts'
 import type { Mount } from './bubblewrap-arguments.ts'
 
@@ -9,6 +11,24 @@ const maxFolders = 2000
 
 /** Each needs a mount. The kernel makes a thousand in some ten milliseconds. */
 const maxPlaces = 300
+
+/** Reading a folder takes some ten microseconds, and ten times as long on another thread. */
+const foldersPerTurn = 100
+
+interface SeenFolder {
+  readonly ctimeMs: number
+  readonly inner: readonly string[]
+  readonly found: readonly Dirent[]
+}
+
+/** What folders had in them, by path. */
+export type SeenFolders = Map<string, SeenFolder>
+
+/** More than the clock of a file system needs for its next value. Ms. */
+const clockTickMs = 100
+
+/** Names in the longest pattern of protected files. */
+const longestPattern = 3
 
 /** Programs of packages run only with the commands of the workspace, and honest commands write there: caches of test runners. */
 const ordinaryFolders: ReadonlySet<string> = new Set(['node_modules', '.venv'])
@@ -25,10 +45,16 @@ export interface ProtectedPlaces {
  * Finds the files that other programs execute or obey, the policies, and the parts of git that it executes or obeys. They are
  * read-only in the sandbox, and the folders around them cannot be renamed: a copy in their place would not be read-only.
  * @param hidesSecrets whether secrets are hidden: the workspace is the home folder
+ * @param seen what an earlier call has found
  */
-export async function findProtectedPlaces(root: string, hidesSecrets: boolean): Promise<ProtectedPlaces> {
+export async function findProtectedPlaces(
+  root: string,
+  hidesSecrets: boolean,
+  seen: SeenFolders,
+): Promise<ProtectedPlaces> {
   const mounts: Mount[] = []
   const gitFolders: string[] = []
+  const later: (() => Promise<void>)[] = []
   const obeyed = new Set<string>()
 
   function protect(...places: readonly Mount[]): void {
@@ -37,42 +63,69 @@ export async function findProtectedPlaces(root: string, hidesSecrets: boolean): 
     }
   }
 
-  async function visit(folder: string, entry: Dirent): Promise<string | undefined> {
+  /** Takes a protected entry of a folder. */
+  function take(folder: string, entry: Dirent): void {
     const path = join(folder, entry.name)
-    const name = relative(root, path).split(sep).join('/')
-    const inside = entry.isDirectory() ? path : undefined
-    if (ordinaryFolders.has(entry.name)) return undefined
+    const name = nameIn(root, path)
+    const isHidden = hidesSecrets && secretOf(name) !== undefined
+    if (!isHidden) obeyed.add(name)
     if (entry.name === '.git' && entry.isDirectory()) {
       gitFolders.push(path)
-      obeyed.add(name)
-      protect({ kind: 'write', path }, ...(await gitMounts(path)))
-      return undefined
+      later.push(async () => protect({ kind: 'write', path }, ...(await gitMounts(path))))
+      return
     }
-    const isHidden = hidesSecrets && secretOf(name) !== undefined
-    if (!isHidden && obeyedOf(name) === undefined) return inside
-    if (!isHidden) obeyed.add(name)
-    const target = entry.isSymbolicLink() ? await realpath(path).catch(() => root) : path
-    if (!target.startsWith(withSlash(root))) return undefined
-    const kind = isHidden ? ((await stat(target)).isDirectory() ? 'hidden folder' : 'hidden file') : 'read'
-    protect({ kind, path: target })
-    return undefined
+    later.push(async () => {
+      const target = entry.isSymbolicLink() ? await realpath(path).catch(() => root) : path
+      if (!target.startsWith(withSlash(root))) return
+      const isFolder = isHidden && (await stat(target)).isDirectory()
+      protect({ kind: isHidden ? (isFolder ? 'hidden folder' : 'hidden file') : 'read', path: target })
+    })
   }
 
-  let level = [root]
-  for (let count = 0; level.length > 0 && count < maxFolders; count += level.length) {
-    const visited = await Promise.all(
-      level.slice(0, maxFolders - count).map(async (folder) => {
-        const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
-        return Promise.all(entries.map((entry) => visit(folder, entry)))
-      }),
-    )
-    level = visited.flat().filter((path) => path !== undefined)
+  const queue = [root]
+  for (let at = 0; at < queue.length && at < maxFolders; at += 1) {
+    if (at % foldersPerTurn === foldersPerTurn - 1) await nextTurn()
+    const folder = queue[at] ?? root
+    const { inner, found } = list(root, folder, hidesSecrets, seen)
+    queue.push(...inner)
+    for (const entry of found) take(folder, entry)
   }
+  for (const found of later) await found()
   return {
     mounts,
     gitFolders,
     obeyed,
   }
+}
+
+/** Returns what is in a folder. Nothing can change in it without a new time, which no program can set back (`ctime`). */
+function list(root: string, folder: string, hidesSecrets: boolean, seen: SeenFolders): SeenFolder {
+  try {
+    const { ctimeMs } = statSync(folder)
+    const known = seen.get(folder)
+    if (known?.ctimeMs === ctimeMs) return known
+    const entries = readdirSync(folder, { withFileTypes: true }).filter(({ name }) => !ordinaryFolders.has(name))
+    const found = entries.filter((entry) => {
+      // The names before were looked at with their own folders.
+      const tail = nameIn(root, join(folder, entry.name)).split('/').slice(-longestPattern).join('/')
+      return obeyedOf(tail) !== undefined || (hidesSecrets && secretOf(tail) !== undefined)
+    })
+    const inner = entries
+      .filter((entry) => entry.isDirectory() && !found.includes(entry))
+      .map((entry) => join(folder, entry.name))
+    const listed = { ctimeMs, inner, found }
+    // A change in the same tick of the clock as this look would have the same time.
+    if (Date.now() - ctimeMs > clockTickMs) seen.set(folder, listed)
+    if (seen.size > 2 * maxFolders) seen.clear()
+    return listed
+  } catch {
+    // It cannot be read, or has just gone.
+    return { ctimeMs: 0, inner: [], found: [] }
+  }
+}
+
+function nameIn(root: string, path: string): string {
+  return relative(root, path).split(sep).join('/')
 }
 
 /** Returns mounts for the folders between two paths. A mount point cannot be renamed, and its parent can. */
