@@ -91,6 +91,8 @@ async function runNow({
     if (glob.base === '') throw new ToolError({ kind: 'failed', detail: 'The folder of the workspace is missing.' })
     return { isPartial: false, complaint: '', elapsedMs: elapsedMs() }
   }
+  // In the sandbox, this folder does not exist, which ripgrep would report as an error.
+  if (await isOwn(folder, glob.base)) return { isPartial: false, complaint: '', elapsedMs: elapsedMs() }
   const names = (glob.names ?? []).map((name) => `--type-add=wanted:${name}`)
   const type = names.length > 0 ? ['--type=wanted'] : []
   const ripgrep = await ripgrepPath()
@@ -185,6 +187,18 @@ export async function readGlob(folder: Folder, pattern: string): Promise<Glob> {
   if (pattern === '' || /[*?[{]/.test(pattern)) return glob
   const path = folder.relativePath(pattern)
   return (await isFolder(folder, path)) ? parseGlob(path === '' ? '' : `${path}/**`, folder) : glob
+}
+
+/** Whether a folder belongs to copilot-proxy. */
+async function isOwn(folder: Folder, base: string): Promise<boolean> {
+  if (base === '') return false
+  try {
+    await folder.refuseOwn(base)
+    return false
+  } catch (error) {
+    if (error instanceof ToolError && error.failure.kind === 'denied') return true
+    throw error
+  }
 }
 
 async function isFolder(folder: Folder, base: string): Promise<boolean> {
