@@ -11,6 +11,8 @@ import { createTree, failureOf } from '../tree.ts'
 
 const missing: Enclosure = { kind: 'none', reason: 'bubblewrap (bwrap) is not installed.', fix: 'Install it' }
 
+const of = (mode: SandboxMode, enclosure: Enclosure) => sandboxState(mode, async () => enclosure)
+
 async function openWithout(mode: SandboxMode) {
   const { root } = await createTree()
   let probes = 0
@@ -57,7 +59,6 @@ test('nothing is tried before the first command, and never with `off`', async ()
 })
 
 test('doctor and policy say what holds', async () => {
-  const of = async (mode: SandboxMode, enclosure: Enclosure) => sandboxState(mode, async () => enclosure)
   const works: Enclosure = { kind: 'bubblewrap', program: '/usr/bin/bwrap', version: '0.8.0' }
   expect(judgeSandbox(await of('auto', works))).toEqual([{ status: 'ok', detail: 'bubblewrap 0.8.0 works' }])
   expect(judgeSandbox(await of('auto', missing))).toEqual([
