@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process'
 import { kill, platform } from 'node:process'
 
 /** Signals a process group. It may outlive its first process, and the system does not reuse its id while it has a member. */
@@ -15,6 +14,6 @@ export function signalGroup(id: number | undefined, name: 'SIGTERM' | 'SIGKILL')
  * Ends a program that was started with `detached`, and the processes of its group. bubblewrap has a second process, which does not
  * end with the first one until it is set up.
  */
-export function killGroup({ pid }: ChildProcess): void {
+export function killGroup({ pid }: { readonly pid?: number | undefined }): void {
   signalGroup(pid, 'SIGKILL')
 }

@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process'
 import { Readable } from 'node:stream'
 import { ToolError } from '../tool-error.ts'
 import { statusFd } from './bubblewrap-arguments.ts'
@@ -15,7 +14,10 @@ export interface EnclosureReport {
 const maxReport = 4096
 
 /** Reads the report. Call it at once after the start of bubblewrap. */
-export function readReport(child: ChildProcess): EnclosureReport {
+export function readReport(child: {
+  readonly stdio: readonly unknown[]
+  readonly signalCode: string | null
+}): EnclosureReport {
   let text = ''
   const stream = child.stdio[statusFd]
   if (stream instanceof Readable) {
