@@ -41,12 +41,13 @@ export function describeResult(tool: string, result: ToolResult): DescribedResul
   }
 }
 
-function describeRun(exitCode: number, { stdout, stderr, timedOut, truncated }: ToolResult): DescribedResult {
+function describeRun(exitCode: number, { stdout, stderr, timedOut, truncated, notes }: ToolResult): DescribedResult {
   const parts = [
     `exit code ${exitCode}${timedOut === true ? ', stopped at the time limit' : ''}`,
     ...(typeof stdout === 'string' && stdout !== '' ? [`stdout:\n${stdout}`] : []),
     ...(typeof stderr === 'string' && stderr !== '' ? [`stderr:\n${stderr}`] : []),
     ...(truncated === true ? ['(A part of the output was left out.)'] : []),
+    ...(Array.isArray(notes) ? notes.map((note) => `(${String(note)})`) : []),
   ]
   return { text: parts.join('\n'), message: parts[0] ?? '' }
 }

@@ -9,6 +9,7 @@ import { openPolicy } from '../workspace/policy/open-policy.ts'
 import { createOwnPlaces, noPlaces, type OwnPlaces } from '../workspace/policy/own-places.ts'
 import { policyName } from '../workspace/policy/policy-file.ts'
 import type { CommandDescription, Decision, Policy, PolicyDescription } from '../workspace/policy/policy.ts'
+import { describeSandbox, sandboxState } from '../workspace/sandbox/create-sandbox.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import { passGates, readOnlySentence } from '../tools/pass-gates.ts'
 import type { Intent } from '../tools/tool.ts'
@@ -31,7 +32,10 @@ export async function policyCheck(context: CommandContext, flags: PolicyCheckFla
   // Paths and commands are those of the folder that the user is in.
   const base = relative(folder.root, await realPathOf(given)).replaceAll(sep, '/')
   const policy = openPolicy(folder, { log: { debug: ignore, info: ignore, warn: ignore, error: ignore } })
-  if (path === undefined && command === undefined) return printPolicy(context, flags, folder, await policy.describe())
+  if (path === undefined && command === undefined) {
+    const sandbox = describeSandbox(await sandboxState(config.workspace.sandbox))
+    return printPolicy(context, flags, folder, { ...(await policy.describe()), sandbox })
+  }
 
   const { decision, subject } = await judge({ folder, policy, base }, config.workspace.readOnly, path, command)
   const reading = path === undefined ? undefined : await decideReading({ folder, policy, base }, path)
@@ -104,11 +108,11 @@ function printPolicy(
   context: CommandContext,
   flags: PolicyFlags,
   folder: Folder,
-  { files, reads, writes, shell, problem }: PolicyDescription,
+  { files, reads, writes, shell, sandbox, problem }: PolicyDescription & { readonly sandbox: string },
 ): ExitCode {
   const outcome = problem === undefined ? exitCode.done : exitCode.failed
   if (flags.json) {
-    writeJson(context, { workspace: folder.root, files, reads, writes, shell, problem: problem ?? null })
+    writeJson(context, { workspace: folder.root, files, reads, writes, shell, sandbox, problem: problem ?? null })
     return outcome
   }
   if (files.length === 0) {
@@ -126,7 +130,8 @@ function printPolicy(
       list('Writes allowed', writes.allow) +
       list('Writes denied', writes.deny) +
       list('Denied unless named exactly', ['secrets, and files that other programs obey (--json lists the patterns)']) +
-      list('Commands allowed', shell.allow.map(describeCommand)),
+      list('Commands allowed', shell.allow.map(describeCommand)) +
+      list('Sandbox', [sandbox]),
   )
   return outcome
 }

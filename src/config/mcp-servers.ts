@@ -36,6 +36,7 @@ const mcpServer = z
         .string('an absolute path')
         .refine(isAbsolute, 'expected an absolute path, or one that starts with ~/')
         .optional(),
+      sandbox: onOff.optional(),
       url: endpointUrl.optional(),
       headers: z
         .record(
@@ -54,7 +55,7 @@ const mcpServer = z
     const issue = (message: string, path: string[] = []): void => context.addIssue({ code: 'custom', message, path })
     if ((server.command === undefined) === (server.url === undefined)) issue('expected either command or url')
     if (server.url !== undefined) {
-      for (const key of ['env', 'cwd'] as const) {
+      for (const key of ['env', 'cwd', 'sandbox'] as const) {
         if (server[key] !== undefined) issue('only a server with a command has this setting', [key])
       }
     } else if (server.headers !== undefined) issue('only a server with a url has this setting', ['headers'])

@@ -12,6 +12,7 @@ import {
   endpointUrl,
   filledText,
   folderList,
+  outerFolderList,
   graceSeconds,
   headerText,
   hostList,
@@ -305,6 +306,17 @@ const workspace = section({
     ),
   'max-file-mb': positiveNumber(64).default(4).describe('Maximum size of a file that tools read or write. MB.'),
   'tool-timeout-seconds': positiveSeconds.default(60).describe('Time limit of a tool call. Seconds.'),
+  sandbox: oneOf(['auto', 'required', 'off'])
+    .default('auto')
+    .describe(
+      'auto: commands run in bubblewrap if it works on this machine. required: commands are refused without it. ' +
+        'off: commands run as you, with your network and your files.',
+    ),
+  'sandbox-folders': outerFolderList
+    .default([])
+    .describe(
+      'More folders that commands in the sandbox may read. The usual toolchains in the home folder are readable anyway.',
+    ),
 })
 
 const rpc = section({

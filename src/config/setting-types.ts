@@ -187,6 +187,9 @@ const folderPath = z
     `expected ${folderPhrase}`,
   )
 
+/** Folders of this machine. */
+export const outerFolderList = z.array(folderPath, 'a list of folders')
+
 const workspacePhrase = 'an absolute path, a path that starts with ~/, or a table with path, name and allow-home'
 const workspaceEntry = z.union(
   [

@@ -16,6 +16,8 @@ import { hasPendingChange, openJournal, type Journal } from '../workspace/patch/
 import { checkRoot } from '../workspace/policy/check-root.ts'
 import { openPolicy } from '../workspace/policy/open-policy.ts'
 import { createOwnPlaces } from '../workspace/policy/own-places.ts'
+import { createSandbox } from '../workspace/sandbox/create-sandbox.ts'
+import type { Sandbox } from '../workspace/sandbox/sandbox.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import type { Session } from '../tools/session.ts'
 import { journalChanges, type ChangesSince } from './journal-changes.ts'
@@ -148,11 +150,23 @@ export async function openWorkspaces({
     }
   }
 
+  const inHome = (path: string): string => path.replace(/^~(?=$|[/\\])/, homeDir)
+
+  function sandboxOf(root: string): Sandbox {
+    return createSandbox(root, {
+      mode: () => config().workspace.sandbox,
+      folders: () => config().workspace.sandboxFolders.map(inHome),
+      homeDir,
+      ownPlaces,
+      cacheDir: dataDir === undefined ? undefined : join(dataDir, idOf(root), 'command-cache'),
+    })
+  }
+
   async function openOne(
     { path, name: givenName, 'allow-home': allowsHome = false }: Config['workspaces'][number],
     taken: ReadonlySet<string>,
   ): Promise<Open> {
-    const folder = await openFolder(path.replace(/^~(?=$|[/\\])/, homeDir), { ownPlaces })
+    const folder = await openFolder(inHome(path), { ownPlaces, sandbox: sandboxOf })
     await checkRoot(folder.root, { homeDir, ownPlaces, allowsHome })
     const controller = new AbortController()
     const id = idOf(folder.root)

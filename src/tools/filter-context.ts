@@ -9,6 +9,7 @@ export function filterContext({ folder, authorize, signal, limits }: ToolContext
     authorize,
     signal,
     // A formatted file may be larger than the original.
-    run: (argv, options) => runCommand({ folder, argv, timeoutMs, maxOutputBytes: 2 * maxFileBytes, ...options }),
+    run: (argv, options) =>
+      runCommand({ folder, argv, timeoutMs, maxOutputBytes: 2 * maxFileBytes, access: 'read', ...options }),
   }
 }

@@ -5,6 +5,10 @@ import { ToolError } from '../workspace/tool-error.ts'
 export const readOnlySentence =
   'Workspaces are read-only. To allow changes, set workspace.read-only to false in the configuration.'
 
+const newPolicySentence =
+  'A command is running that started while the workspace had no policy, so a policy that is there now allows nothing. ' +
+  'Wait until the command has ended.'
+
 /**
  * Resolves with the reasons of the policy if `workspace.read-only`, the policy and the file permissions allow the writes and
  * the command. Refuses this program's own files first, whatever the policy says.
@@ -17,6 +21,7 @@ export async function passGates(
 ): Promise<readonly string[]> {
   for (const path of [...writes, ...(cwd === undefined ? [] : [cwd])]) await folder.refuseOwn(path)
   if (isReadOnly) throw denied(readOnlySentence)
+  if (folder.sandbox.distrustsPolicy()) throw denied(newPolicySentence)
   const reasons: string[] = []
   for (const path of writes) {
     const decision = await policy.mayWrite(folder.relativePath(path))

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Session } from './session.ts'
+import { describeSandbox } from '../workspace/sandbox/create-sandbox.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import { defineTool } from './define-tool.ts'
 import type { Tool, ToolSource } from './tool.ts'
@@ -67,9 +68,10 @@ export function createRegistryTools({ sessions, list, isReadOnly }: RegistryTool
       name: 'mcp.policy.get',
       description: 'Says which files may be written and which commands may be run.',
       effect: 'read',
-      async run(_args, { session }) {
-        const { problem, ...policy } = await session.policy.describe()
-        return { readOnly: isReadOnly(), ...policy, problem: problem ?? null }
+      async run(_args, { session, folder }) {
+        const [{ problem, ...policy }, state] = await Promise.all([session.policy.describe(), folder.sandbox.state()])
+        const sandbox = { setting: state.mode, holds: state.enclosure.kind, description: describeSandbox(state) }
+        return { readOnly: isReadOnly(), ...policy, sandbox, problem: problem ?? null }
       },
     }),
     defineTool(nothing, {

@@ -1,3 +1,5 @@
+import type { Sandbox } from './sandbox/sandbox.ts'
+
 /** The bytes of a file with their hash, and the file's size and mode. */
 export interface FileContent {
   readonly bytes: Buffer
@@ -40,6 +42,8 @@ export interface Reading {
 export interface Folder {
   /** The root's real path. */
   readonly root: string
+  /** Encloses the programs that start in this folder. */
+  readonly sandbox: Sandbox
   /**
    * Returns the normal form of a path: relative to the root, with `/`, '' for the root itself. Does not access the disk.
    * @throws ToolError `denied` for a path outside the root, or a name that some file system treats as another one

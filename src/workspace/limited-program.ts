@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { constants } from 'node:os'
 import { platform } from 'node:process'
 
 /** What the system enforces for a child process. */
@@ -29,4 +30,10 @@ export function withLimits(argv: readonly [string, ...string[]], { addressSpaceM
 export function startErrorOf(exitCode: number | null): 'ENOENT' | 'EACCES' | undefined {
   if (exitCode === 127) return 'ENOENT'
   return exitCode === 126 ? 'EACCES' : undefined
+}
+
+/** Returns the signal that ended a program, if another program reports it by the exit code 128 + its number. */
+export function signalOf(exitCode: number | null): string | null {
+  const found = Object.entries(constants.signals).find(([, number]) => exitCode === 128 + number)
+  return found?.[0] ?? null
 }

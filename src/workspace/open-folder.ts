@@ -18,6 +18,8 @@ import {
 import type { FileContent, Folder, Reading, ReadLimits } from './folder.ts'
 import { linkTarget, normalPath } from './paths.ts'
 import { noPlaces, type FoundPlaces, type OwnPlaces } from './policy/own-places.ts'
+import { createSandbox } from './sandbox/create-sandbox.ts'
+import type { Sandbox } from './sandbox/sandbox.ts'
 import { ToolError } from './tool-error.ts'
 
 /** Temporary files are named `.copilot-proxy.<process id>-<random>.tmp` and are in the folder of the file that they replace. */
@@ -37,6 +39,8 @@ interface OpenFolderOptions {
   readonly held?: boolean
   /** The files of this program, which the folder's functions refuse. Default: none. */
   readonly ownPlaces?: OwnPlaces
+  /** Creates the sandbox of the programs that start in the folder. Default: they have none. */
+  readonly sandbox?: (root: string) => Sandbox
 }
 
 /** A path with its folder and name. */
@@ -52,7 +56,7 @@ interface Place {
  */
 export async function openFolder(
   rootPath: string,
-  { held = hasDescriptorPaths(), ownPlaces = noPlaces }: OpenFolderOptions = {},
+  { held = hasDescriptorPaths(), ownPlaces = noPlaces, sandbox = createSandbox }: OpenFolderOptions = {},
 ): Promise<Folder> {
   const root = await realFolder(rootPath)
   const roots = [root, resolve(rootPath)]
@@ -203,6 +207,7 @@ export async function openFolder(
 
   return {
     root,
+    sandbox: sandbox(root),
     relativePath,
     readFile,
     readStart,

@@ -1,13 +1,16 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { isAbsolute } from 'node:path'
 import { env } from 'node:process'
 import { errnoOf } from '../auth/records/record-fs.ts'
 import { hasDescriptorPaths, LinkFound, openDirectory } from './directory.ts'
 import type { Folder } from './folder.ts'
 import { parseGlob, type Glob } from './glob.ts'
 import { createLanes } from './lanes.ts'
-import { startErrorOf, withLimits } from './limited-program.ts'
+import { signalOf, startErrorOf, withLimits } from './limited-program.ts'
 import { temporaryPrefix } from './open-folder.ts'
+import { killGroup } from './sandbox/kill-group.ts'
+import { enclosureFailure, readReport } from './sandbox/report.ts'
 import { ToolError } from './tool-error.ts'
 
 interface RipgrepRun {
@@ -88,29 +91,49 @@ async function runNow({
     if (glob.base === '') throw new ToolError({ kind: 'failed', detail: 'The folder of the workspace is missing.' })
     return { isPartial: false, complaint: '', elapsedMs: elapsedMs() }
   }
+  // In the sandbox, this folder does not exist, which ripgrep would report as an error.
+  if (await isOwn(folder, glob.base)) return { isPartial: false, complaint: '', elapsedMs: elapsedMs() }
   const names = (glob.names ?? []).map((name) => `--type-add=wanted:${name}`)
   const type = names.length > 0 ? ['--type=wanted'] : []
   const ripgrep = await ripgrepPath()
   if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
   const hidden = excludes.map((each) => `--glob=${each}`)
   const argv = [ripgrep, ...commonArgs, ...hidden, ...names, ...type, ...args, '--', `./${glob.base}`] as const
-  const [program, ...words] = withLimits(argv, limits)
+  const { root } = folder
+  const started = await folder.sandbox.start({
+    argv: withLimits(argv, limits),
+    cwd: root,
+    access: 'read',
+    programs: isAbsolute(ripgrep) ? [ripgrep] : [],
+    rule: 'never refused',
+  })
+  const [program, ...words] = started.argv
+  const isEnclosed = started.enclosure !== 'none'
   const child = spawn(program, words, {
-    cwd: folder.root,
+    cwd: root,
     // Omit other variables: RIPGREP_CONFIG_PATH names a file of options, and HOME may have a global ignore file.
     env: { PATH: env['PATH'] },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', isEnclosed ? 'pipe' : 'ignore'],
     windowsHide: true,
+    detached: isEnclosed,
   })
+  const { stdout, stderr } = child
+  // The type of `stdio` has no pipes if it is not a literal.
+  if (stdout === null || stderr === null) throw new Error('ripgrep has no pipes')
+  const report = isEnclosed ? readReport(child) : undefined
   let isStopped = false
+  const end = (): void => {
+    if (isEnclosed) killGroup(child)
+    else child.kill('SIGKILL')
+  }
   const stop = (): void => {
     isStopped = true
-    child.kill('SIGKILL')
+    end()
   }
   const timer = setTimeout(stop, deadlineMs)
   signal.addEventListener('abort', stop)
   let complaint = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  stderr.setEncoding('utf8').on('data', (text: string) => {
     complaint = (complaint + text).slice(0, maxComplaint)
   })
   let hasOutput = false
@@ -119,18 +142,21 @@ async function runNow({
     if (!isStopped && !(await take(chunk, elapsedMs()))) stop()
   }
   try {
-    await Promise.all([once(child, 'close'), takeAll(child.stdout, takeOne)])
+    await Promise.all([once(child, 'close'), takeAll(stdout, takeOne)])
   } catch (error) {
     if (error instanceof ToolError) throw error
     throw new ToolError({ kind: 'failed', detail: adviceFor(errnoOf(error)) }, { cause: error })
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', stop)
-    child.kill('SIGKILL')
+    end()
+    await started.end()
   }
   if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
   if (isStopped) return { isPartial: true, complaint: '', elapsedMs: elapsedMs() }
-  const { exitCode, signalCode } = child
+  if (report?.hasFailed() === true) throw enclosureFailure('rg', complaint)
+  const { exitCode } = child
+  const signalCode = child.signalCode ?? (isEnclosed ? signalOf(exitCode) : null)
   const startError = startErrorOf(exitCode)
   if (startError !== undefined) throw new ToolError({ kind: 'failed', detail: adviceFor(startError) })
   if (signalCode !== null) {
@@ -161,6 +187,18 @@ export async function readGlob(folder: Folder, pattern: string): Promise<Glob> {
   if (pattern === '' || /[*?[{]/.test(pattern)) return glob
   const path = folder.relativePath(pattern)
   return (await isFolder(folder, path)) ? parseGlob(path === '' ? '' : `${path}/**`, folder) : glob
+}
+
+/** Whether a folder belongs to copilot-proxy. */
+async function isOwn(folder: Folder, base: string): Promise<boolean> {
+  if (base === '') return false
+  try {
+    await folder.refuseOwn(base)
+    return false
+  } catch (error) {
+    if (error instanceof ToolError && error.failure.kind === 'denied') return true
+    throw error
+  }
 }
 
 async function isFolder(folder: Folder, base: string): Promise<boolean> {

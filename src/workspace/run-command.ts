@@ -4,11 +4,15 @@ import { constants as fsConstants } from 'node:fs'
 import { access, realpath, stat } from 'node:fs/promises'
 import { constants, homedir } from 'node:os'
 import { delimiter, isAbsolute, join, posix, relative, sep } from 'node:path'
-import { env, kill, platform } from 'node:process'
+import { env, platform } from 'node:process'
 import { StringDecoder } from 'node:string_decoder'
 import { errnoOf } from '../auth/records/record-fs.ts'
 import { hasDescriptorPaths, LinkFound, openDirectory, type Directory } from './directory.ts'
 import type { Folder } from './folder.ts'
+import { endWithDaemon } from './sandbox/end-with-daemon.ts'
+import { signalGroup } from './sandbox/kill-group.ts'
+import { enclosureFailure, readReport, preventedBySandbox, type EnclosureReport } from './sandbox/report.ts'
+import type { StartedIn } from './sandbox/sandbox.ts'
 import { ToolError } from './tool-error.ts'
 
 interface CommandRun {
@@ -27,6 +31,8 @@ interface CommandRun {
   readonly onOutput?: ((part: { readonly stream: 'stdout' | 'stderr'; readonly text: string }) => void) | undefined
   /** Time between SIGTERM and SIGKILL. Ms. */
   readonly graceMs?: number
+  /** `read`: the program cannot change the workspace, if a sandbox holds. Default: `write`. */
+  readonly access?: 'write' | 'read'
 }
 
 export interface CommandEnd {
@@ -37,6 +43,9 @@ export interface CommandEnd {
   /** Whether a part of the output is missing. */
   readonly truncated: boolean
   readonly timedOut: boolean
+  readonly sandbox: 'bubblewrap' | 'none'
+  /** Sentences about what the sandbox did not let the program do, and about files that it has made. */
+  readonly notes?: readonly string[]
 }
 
 const defaultGraceMs = 2000
@@ -48,9 +57,9 @@ const systemPath = '/usr/local/bin:/usr/bin:/bin'
 const windowsVariables = ['SystemRoot', 'ComSpec', 'PATHEXT', 'TEMP', 'TMP', 'USERPROFILE', 'APPDATA', 'LOCALAPPDATA']
 
 /**
- * Runs a program without a shell and with a minimal environment. When the program ends, stops the processes that it has left
- * running and waits until its process group has ended. A process that starts a new session (`setsid`) leaves the group and is
- * not stopped.
+ * Runs a program without a shell, with a minimal environment and in the sandbox of the folder. When the program ends, stops the
+ * processes that it has left running and waits until they have ended. Without a sandbox, a process that starts a new session
+ * (`setsid`) is not stopped.
  * @throws ToolError `denied` for a folder or program outside the workspace; `failed` if it cannot be started; `cancelled`
  */
 export async function runCommand(run: CommandRun): Promise<CommandEnd> {
@@ -62,36 +71,41 @@ export async function runCommand(run: CommandRun): Promise<CommandEnd> {
   const path = await searchPath(folder.root)
   const program = name.includes('/') ? await programAt(folder, inFolder, name) : await programOnPath(path, name, folder)
   const directory = await openWorkingFolder(folder, inFolder)
+  let started: StartedIn | undefined
   try {
+    const place = { cwd: join(folder.root, inFolder), access: run.access ?? 'write' } as const
+    started = await folder.sandbox.start({ argv: [program, ...argv.slice(1)], ...place })
     if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
-    const child = startProgram(
-      program,
-      argv,
-      {
-        cwd: directory.entry('.'),
-        env: commandEnvironment(path, env, platform),
-      },
-      run.stdin !== undefined,
-    )
+    const child = startProgram(started, name, directory.entry('.'), {
+      env: { ...commandEnvironment(path, env, platform), ...started.variables },
+      hasInput: run.stdin !== undefined,
+    })
     // Ignore errors, because a program may end without reading all of its input.
     child.stdin?.on('error', () => {}).end(run.stdin)
-    return await waitFor(child, run)
+    const end = await waitFor(child, run, started.enclosure === 'none' ? undefined : readReport(child))
+    const made = await started.end()
+    started = undefined
+    const notes = end.sandbox === 'none' ? [] : [...preventedBySandbox(end), ...made]
+    return { ...end, ...(notes.length > 0 && { notes }) }
   } finally {
+    await started?.end()
     await directory.close()
   }
 }
 
 function startProgram(
-  program: string,
-  [name = '', ...args]: readonly string[],
-  place: { readonly cwd: string; readonly env: Record<string, string> },
-  hasInput: boolean,
+  { argv: [program, ...args], enclosure }: StartedIn,
+  name: string,
+  cwd: string,
+  { env: variables, hasInput }: { readonly env: Record<string, string>; readonly hasInput: boolean },
 ): ChildProcess {
+  const isEnclosed = enclosure !== 'none'
   try {
     return spawn(program, args, {
-      ...place,
-      argv0: name,
-      stdio: [hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+      cwd,
+      env: variables,
+      ...(!isEnclosed && { argv0: name }),
+      stdio: [hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe', ...(isEnclosed ? (['pipe'] as const) : [])],
       // Starts a process group. On Windows, this would open a window.
       detached: platform !== 'win32',
       windowsHide: true,
@@ -105,24 +119,32 @@ function startProgram(
 async function waitFor(
   child: ChildProcess,
   { argv, signal, timeoutMs, maxOutputBytes, onOutput, graceMs = defaultGraceMs }: CommandRun,
+  report: EnclosureReport | undefined,
 ): Promise<CommandEnd> {
   const stdout = createOutput(maxOutputBytes, (text) => onOutput?.({ stream: 'stdout', text }))
   const stderr = createOutput(maxOutputBytes, (text) => onOutput?.({ stream: 'stderr', text }))
   child.stdout?.on('data', stdout.take)
   child.stderr?.on('data', stderr.take)
   const closed = once(child, 'close').catch(() => {})
+  const endGuard = report === undefined ? endWithDaemon(child) : undefined
 
   let timedOut = false
   let graceTimer: NodeJS.Timeout | undefined
   const stop = (): void => {
     if (graceTimer !== undefined) return
-    signalGroup(child, 'SIGTERM')
-    graceTimer = setTimeout(() => {
-      signalGroup(child, 'SIGKILL')
-      // A process that has left the group may keep the pipes open.
-      child.stdout?.destroy()
-      child.stderr?.destroy()
-    }, graceMs)
+    // bubblewrap itself must not get SIGTERM: with it, everything ends at once.
+    const inner = report?.groupId()
+    signalGroup(report === undefined ? child.pid : inner, 'SIGTERM')
+    graceTimer = setTimeout(
+      () => {
+        signalGroup(child.pid, 'SIGKILL')
+        // A process that has left the group may keep the pipes open.
+        child.stdout?.destroy()
+        child.stderr?.destroy()
+      },
+      // Before the start of the program, nothing can be saved.
+      report !== undefined && inner === undefined ? 0 : graceMs,
+    )
   }
   const timer = setTimeout(() => {
     timedOut = true
@@ -132,12 +154,15 @@ async function waitFor(
   try {
     const exitCode = await exitCodeOf(child)
     clearTimeout(timer)
-    // Stop the processes that it has left running.
-    stop()
+    // Stop the processes that it has left running. Those of a sandbox end with it.
+    if (report === undefined) stop()
     await closed
     if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
     const truncated = stdout.isTruncated() || stderr.isTruncated()
-    return { exitCode, stdout: stdout.text(), stderr: stderr.text(), truncated, timedOut }
+    const sandbox = report === undefined ? 'none' : 'bubblewrap'
+    const end = { exitCode, stdout: stdout.text(), stderr: stderr.text(), truncated, timedOut, sandbox } as const
+    if (report?.hasFailed() === true && !timedOut) throw enclosureFailure(argv[0] ?? '', end.stderr)
+    return end
   } catch (error) {
     if (error instanceof ToolError) throw error
     throw startFailure(argv[0] ?? '', error)
@@ -145,7 +170,8 @@ async function waitFor(
     clearTimeout(timer)
     clearTimeout(graceTimer)
     signal.removeEventListener('abort', stop)
-    signalGroup(child, 'SIGKILL')
+    endGuard?.()
+    signalGroup(child.pid, 'SIGKILL')
   }
 }
 
@@ -154,17 +180,6 @@ function exitCodeOf(child: ChildProcess): Promise<number> {
     child.once('error', reject)
     child.once('exit', (code, ending) => resolve(code ?? 128 + (ending === null ? 0 : constants.signals[ending])))
   })
-}
-
-/** Signals the process group. It may outlive its first process, and the system does not reuse its id while it has a member. */
-function signalGroup(child: ChildProcess, name: 'SIGTERM' | 'SIGKILL'): void {
-  if (child.pid === undefined) return
-  try {
-    if (platform === 'win32') child.kill(name)
-    else kill(-child.pid, name)
-  } catch {
-    // ESRCH: the group has ended. EPERM: its remaining processes run as another user.
-  }
 }
 
 /** Returns the minimal environment: PATH, HOME, LANG and TERM, and on Windows some variables of the daemon. */

@@ -16,6 +16,8 @@ type RunCommand = (
   readonly stderr: string
   /** Whether the output is incomplete. */
   readonly truncated: boolean
+  /** Sentences about what the sandbox did not let the program do. */
+  readonly notes?: readonly string[]
 }>
 
 /** The functions and limits that a filter needs. */
@@ -69,10 +71,11 @@ export async function runFilter(
   await authorize({ argv: words, cwd: '' })
   // With `./`, the program does not read a name such as `--config=x.js` as an option.
   const argv = takesPath ? [...words, `./${path}`] : words
-  const { exitCode, stdout, stderr, truncated } = await run(argv, { stdin: text, signal })
+  const { exitCode, stdout, stderr, truncated, notes = [] } = await run(argv, { stdin: text, signal })
   if (exitCode !== 0) {
     const complaint = stderr.trim().slice(0, maxComplaint)
-    throw failed(`${program} failed${exitCode === null ? '' : ` with exit code ${exitCode}`}: ${complaint}`)
+    const outcome = `${program} failed${exitCode === null ? '' : ` with exit code ${exitCode}`}: ${complaint}`
+    throw failed([outcome, ...notes].join('\n'))
   }
   if (truncated) throw failed(`The output of ${program} is too large. The file was not changed.`)
   if (stdout === '' && text.trim() !== '') throw failed(`${program} gave no output. The file was not changed.`)

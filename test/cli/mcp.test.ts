@@ -229,7 +229,8 @@ describe('the process', () => {
     ['SIGTERM comes', 0, (child: ReturnType<typeof startCli>['child']) => child.kill('SIGTERM')],
     ['SIGINT comes', 130, (child: ReturnType<typeof startCli>['child']) => child.kill('SIGINT')],
   ] as const)('ends when %s, and so does a running command', async (_name, expected, stop) => {
-    const place = await makePlace('workspace: { read-only: false }')
+    // In a sandbox, the process id would be another one.
+    const place = await makePlace('workspace: { read-only: false, sandbox: off }')
     const { child, seen, ended } = startCli(['mcp'], place.env, { cwd: place.root })
     child.stdin?.write(line(initialize))
     await seen('stdout', /serverInfo/)

@@ -38,6 +38,7 @@ function fakeSession(name: string): Session {
       checkWritable: notHere,
       missingFolders: notHere,
       removeEmptyFolder: notHere,
+      sandbox: { state: notHere, start: notHere, distrustsPolicy: notHere },
     },
     policy: { readRules: notHere, mayWrite: notHere, mayRun: notHere, describe: notHere, close: () => {} },
     signal: new AbortController().signal,

@@ -303,6 +303,8 @@ const starters = [
   'workspace/ripgrep.ts',
   'workspace/run-code-task.ts',
   'workspace/run-command.ts',
+  'workspace/sandbox/end-with-daemon.ts',
+  'workspace/sandbox/probe.ts',
 ]
 
 test('C11 no module starts another process but those that are known to', () => {

@@ -267,7 +267,8 @@ it('does not run the script of npm test as a task if the policy allows only "npm
 it('runs a command that the policy allows, as argv or as a text without a shell', async () => {
   const dir = await makeFolder({ '.agent-policy.yaml': 'shell: { allow: ["echo hello", "sleep 60"] }\n' })
   const { call } = await open([dir])
-  const end = { exitCode: 0, stdout: 'hello\n', stderr: '', truncated: false, timedOut: false }
+  const sandbox: unknown = expect.stringMatching(/^(?:bubblewrap|none)$/)
+  const end = { exitCode: 0, stdout: 'hello\n', stderr: '', truncated: false, timedOut: false, sandbox }
   expect(await call('mcp.shell.run', { argv: ['echo', 'hello'] })).toEqual(end)
   expect(await call('mcp.shell.run', { cmd: 'echo "hello"' })).toEqual(end)
   expect(await failureOf(call('mcp.shell.run', { argv: ['echo', 'hello', 'you'] }))).toMatchObject({ kind: 'denied' })

@@ -30,6 +30,7 @@ test('returns exit code and output', async () => {
     stderr: 'err\n',
     truncated: false,
     timedOut: false,
+    sandbox: 'none',
   })
 })
 

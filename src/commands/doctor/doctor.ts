@@ -29,6 +29,7 @@ import {
   judgeFiles,
   judgeNetwork,
   judgeOpenness,
+  judgeSandbox,
   judgePort,
   judgeProxy,
   judgeRuntime,
@@ -156,6 +157,8 @@ function createChecks(facts: Facts, { env, now, nodeVersion, platform }: Command
     return findingsOr(findings, ok('The daemon reports no failure'))
   })
 
+  const sandbox = settled({ id: 'sandbox', title: 'Sandbox' }, async (known) => judgeSandbox(await known.sandbox()))
+
   return [
     config,
     {
@@ -213,6 +216,7 @@ function createChecks(facts: Facts, { env, now, nodeVersion, platform }: Command
     }),
     settled({ id: 'daemon', title: 'Running daemon' }, async (known) => judgeDaemon(await known.daemon())),
     settled({ id: 'callers', title: 'Callers' }, async ({ openness }) => judgeOpenness(await openness())),
+    ...(facts.settled?.hasWorkspaces === true ? [sandbox] : []),
     ...(facts.settled?.hasForeignTools === true ? [tools] : []),
     {
       id: 'clients',

@@ -220,6 +220,11 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
     },
     daemon: () => findDaemonFacts(context, settings, worksHere),
     openness: () => findOpenness(config.server),
+    hasWorkspaces: config.workspaces.length > 0,
+    async sandbox() {
+      const { sandboxState } = await import('../../workspace/sandbox/create-sandbox.ts')
+      return sandboxState(config.workspace.sandbox)
+    },
     daemonUrl: daemonUrl(config.server),
     /** Tools of other programs are configured. */
     hasForeignTools:

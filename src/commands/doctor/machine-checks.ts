@@ -8,6 +8,7 @@ import type { Problem } from '../../config/problem.ts'
 import type { Config } from '../../config/schema.ts'
 import { createPeerCheck, opennessFix, opennessOf, opennessTexts } from '../../http/access/peer-check.ts'
 import type { Openness } from '../../http/access/peer-check.ts'
+import type { SandboxState } from '../../workspace/sandbox/sandbox.ts'
 import { runtimeWarning } from '../serve/start-checks.ts'
 import { keyFix, keyProblems } from '../shared/find-daemon.ts'
 import type { CallerKeyState, PortHolder } from '../shared/find-daemon.ts'
@@ -211,6 +212,15 @@ export function judgeCallerKey(state: CallerKeyState | undefined): readonly Find
 export function judgeOpenness(openness: Openness): Findings {
   const text = opennessTexts[openness]
   return openness === 'keys' || openness === 'own-user' ? ok(text) : warning(text, opennessFix)
+}
+
+/** Whether commands of workspaces can be enclosed. */
+export function judgeSandbox({ mode, enclosure }: SandboxState): Findings {
+  if (enclosure.kind === 'bubblewrap') return ok(`bubblewrap ${enclosure.version} works`)
+  if (mode === 'off') return ok('Off: commands of workspaces run as you, with your files and your network')
+  const effect = mode === 'required' ? 'so commands are refused' : 'so commands of workspaces run as you'
+  const detail = `${enclosure.reason.replace(/\.$/, '')}, ${effect}`
+  return mode === 'required' ? failed(detail, enclosure.fix) : warning(detail, enclosure.fix)
 }
 
 /** Who may call a daemon with these settings. Listens for a moment. */

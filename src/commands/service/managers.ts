@@ -66,7 +66,7 @@ const unitName = 'copilot-proxy.service'
 /**
  * A unit for the user's service manager (systemd.service(5), systemd.exec(5)). Only restrictions that every user's
  * manager can apply: some systems forbid mount namespaces to users. No MemoryDenyWriteExecute: V8 generates code at
- * run time.
+ * run time. Its namespaces are those in which bubblewrap encloses commands. NoNewPrivileges forbids a bwrap that is setuid.
  */
 export function systemdUnit({ command, environment, stopSeconds }: ServiceDefinition): string {
   // systemd 252 refuses a program with such a character in its path ("contains special characters"), but not arguments.
@@ -91,7 +91,7 @@ UMask=0077
 NoNewPrivileges=yes
 LockPersonality=yes
 RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
-RestrictNamespaces=yes
+RestrictNamespaces=user mnt pid net ipc uts cgroup
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
 SystemCallArchitectures=native

@@ -1,16 +1,19 @@
-import { delimiter, isAbsolute } from 'node:path'
+import { existsSync } from 'node:fs'
+import { delimiter, isAbsolute, join } from 'node:path'
 import { platform } from 'node:process'
 import { isDeepStrictEqual } from 'node:util'
 import type { McpServerSettings } from '../../config/mcp-servers.ts'
 import type { ToolSource } from '../../tools/tool.ts'
 import type { Session } from '../../tools/session.ts'
 import { commandEnvironment } from '../../workspace/run-command.ts'
+import type { StartedIn } from '../../workspace/sandbox/sandbox.ts'
 import {
   createServerConnection,
   type ServerConnection,
   type ServerConnectionDeps,
   type ServerListing,
 } from './server-connection.ts'
+import type { StdioProgram } from './stdio-transport.ts'
 
 export interface McpServersDeps extends Pick<ServerConnectionDeps, 'version' | 'redact' | 'log' | 'now' | 'setTimer'> {
   /** The setting `mcp-servers`. */
@@ -119,20 +122,47 @@ export function createMcpServers(deps: McpServersDeps): McpServers {
  * Returns the program of a server. It starts in the home directory by default, because `npx` would run untrusted programs of the
  * workspace there. Replaces `${workspace}` with the root of the workspace.
  */
-function toProgram({ command = [], cwd, env = {} }: McpServerSettings, session: Session, deps: McpServersDeps) {
+async function toProgram(
+  { command = [], cwd, env = {}, sandbox = false }: McpServerSettings,
+  session: Session,
+  deps: McpServersDeps,
+): Promise<Omit<StdioProgram, 'onStderr' | 'onEnd'>> {
   const fill = (text: string): string => text.replaceAll('${workspace}', () => session.folder.root)
   const fillPath = (path: string): string => fill(path.replace(/^~(?=[/\\])/, deps.homeDir))
   const [program = '', ...args] = command
   const path = (deps.env['PATH'] ?? systemPath).split(delimiter).filter((folder) => isAbsolute(folder))
   const base = commandEnvironment(path, deps.env, platform)
   const token = deps.providerToken()
+  const words = [fillPath(program), ...args.map(fill)] as const
+  const folder = cwd === undefined ? undefined : fillPath(cwd)
+  const started = sandbox ? await encloseProgram(words, folder, path, session) : undefined
   return {
-    command: [fillPath(program), ...args.map(fill)],
-    cwd: cwd === undefined ? (base['HOME'] ?? '/') : fillPath(cwd),
+    command: started?.argv ?? words,
+    cwd: started === undefined ? (folder ?? base['HOME'] ?? '/') : '/',
+    isEnclosed: started !== undefined,
     env: {
       ...base,
-      ...(token !== undefined && { TAP_PROVIDER_TOKEN: token }),
+      ...started?.variables,
+      // Without a network, it cannot be a provider.
+      ...(token !== undefined && started === undefined && { TAP_PROVIDER_TOKEN: token }),
       ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, fill(value)])),
     },
   }
+}
+
+/** In the sandbox, the workspace is the folder of a program by default: what it would run there reaches nothing else. */
+async function encloseProgram(
+  [program, ...args]: readonly [string, ...string[]],
+  cwd: string | undefined,
+  path: readonly string[],
+  { folder }: Session,
+): Promise<StartedIn> {
+  const candidates = isAbsolute(program) ? [program] : path.map((each) => join(each, program))
+  const found = candidates.find((each) => existsSync(each)) ?? program
+  return folder.sandbox.start({
+    argv: [found, ...args],
+    cwd: cwd ?? folder.root,
+    access: 'write',
+    rule: 'always enclosed',
+  })
 }

@@ -9,17 +9,14 @@ import { toToolResult } from './call-result.ts'
 import { createLogLines } from './log-lines.ts'
 import type { OpenClient, Place, ServerLists } from './open-client.ts'
 import { readTools, type ServerTool } from './read-tools.ts'
+import type { StdioProgram } from './stdio-transport.ts'
 
 export interface ServerConnectionDeps {
   readonly name: string
   readonly settings: McpServerSettings
   readonly session: Session
   /** Returns the program of the settings. */
-  readonly programOf: () => {
-    readonly command: readonly string[]
-    readonly cwd: string
-    readonly env: Record<string, string>
-  }
+  readonly programOf: () => Promise<Omit<StdioProgram, 'onStderr' | 'onEnd'>>
   /** The connection calls it after its tools have changed. */
   readonly changed: () => void
   readonly version: string
@@ -108,11 +105,11 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
     log.info({ ...about, line }, 'an MCP server wrote to stderr')
   }
 
-  function place(): Place {
+  async function place(): Promise<Place> {
     const { url, headers = {} } = settings
     if (url !== undefined) return { kind: 'address', url, headers }
     const onStderr = createLogLines({ write: writeLine, redact: deps.redact, now })
-    return { kind: 'program', program: { ...deps.programOf(), onStderr, onEnd } }
+    return { kind: 'program', program: { ...(await deps.programOf()), onStderr, onEnd } }
   }
 
   async function start(): Promise<void> {
@@ -123,7 +120,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
     let isOver = false
     try {
       opened = await openClient({
-        place: place(),
+        place: await place(),
         session,
         version: deps.version,
         signal: closed.signal,

@@ -8,6 +8,8 @@ export interface StdioProgram {
   readonly cwd: string
   /** The complete environment of the program. */
   readonly env: Readonly<Record<string, string>>
+  /** Whether the program is bubblewrap, which reports to descriptor 3. */
+  readonly isEnclosed?: boolean
   /** Receives the stderr output of the program. */
   readonly onStderr: (chunk: Buffer) => void
   /** Receives the reason why the program has ended, before `onclose`. */
@@ -27,7 +29,14 @@ const drainMs = 500
  * Creates a transport to a program. The SDK's own transport starts no process group, so a server that `npx` or `uvx` has started
  * would outlive it. It also adds variables of the daemon to the environment.
  */
-export function createStdioTransport({ command, cwd, env, onStderr, onEnd }: StdioProgram): Transport {
+export function createStdioTransport({
+  command,
+  cwd,
+  env,
+  isEnclosed = false,
+  onStderr,
+  onEnd,
+}: StdioProgram): Transport {
   const [program = '', ...args] = command
   let parts: Buffer[] = []
   let partBytes = 0
@@ -69,7 +78,7 @@ export function createStdioTransport({ command, cwd, env, onStderr, onEnd }: Std
       const started = spawn(program, args, {
         cwd,
         env,
-        stdio: ['pipe', 'pipe', 'pipe'],
+        stdio: ['pipe', 'pipe', 'pipe', isEnclosed ? 'pipe' : 'ignore'],
         // Starts a process group. On Windows, this would open a window.
         detached: platform !== 'win32',
         windowsHide: true,
@@ -80,16 +89,16 @@ export function createStdioTransport({ command, cwd, env, onStderr, onEnd }: Std
         reject(error)
         if (started.pid === undefined) gone.resolve()
       })
-      started.stdin.on('error', (error) => transport.onerror?.(error))
-      started.stdout.on('data', read)
-      started.stderr.on('data', onStderr)
+      started.stdin?.on('error', (error) => transport.onerror?.(error))
+      started.stdout?.on('data', read)
+      started.stderr?.on('data', onStderr)
       started.once('exit', (code, signal) => {
         // End the processes that the program has started too.
         signalGroup(started, 'SIGKILL')
         reason ??= code === null ? `it was ended by ${signal}` : `it ended with exit code ${code}`
         setTimeout(() => {
-          started.stdout.destroy()
-          started.stderr.destroy()
+          started.stdout?.destroy()
+          started.stderr?.destroy()
         }, drainMs).unref()
       })
       started.once('close', () => {

@@ -351,7 +351,7 @@ const rows: readonly Row[] = protectedFiles.flatMap(({ kind, reason, patterns })
 const secretRows = rows.filter(({ kind }) => kind === 'secret')
 const findProtection = createFinder(rows)
 const findSecret = createFinder(secretRows)
-const findUnlessSecret = createFinder(rows.filter(({ kind }) => kind !== 'secret'))
+const findObeyed = createFinder(rows.filter(({ kind }) => kind !== 'secret'))
 
 /** The patterns, for descriptions. */
 export const protectedPatterns: readonly string[] = [...new Set(rows.map(({ pattern }) => pattern))]
@@ -362,7 +362,7 @@ export type Protection = Pick<Row, 'pattern' | 'reason'>
 /** Returns what protects a path from being written, such as `.env*`. */
 export function protectionOf(path: string): Protection | undefined {
   const names = namesOf(path)
-  return isPublic(names) ? (findUnlessSecret(names) ?? findSecret(names.slice(0, -1))) : findProtection(names)
+  return isPublic(names) ? (findObeyed(names) ?? findSecret(names.slice(0, -1))) : findProtection(names)
 }
 
 /** Returns what makes a path look like a secret, such as `.env*`. */
@@ -374,6 +374,11 @@ export function secretOf(path: string): Protection | undefined {
 
 function isPublic(names: readonly string[]): boolean {
   return publicNames.some((shape) => shape.test(names.at(-1) ?? ''))
+}
+
+/** Returns what makes a path one that other programs execute or obey, or a part of version control. It may be a secret too. */
+export function obeyedOf(path: string): Protection | undefined {
+  return findObeyed(namesOf(path))
 }
 
 function namesOf(path: string): readonly string[] {

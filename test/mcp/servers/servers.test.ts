@@ -1,6 +1,7 @@
 import { kill } from 'node:process'
 import { homedir } from 'node:os'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { enclosureOfMachine } from '../../../src/workspace/sandbox/create-sandbox.ts'
 import { openServers, serverOf } from './support.ts'
 
 function isAlive(pid: number): boolean {
@@ -197,4 +198,20 @@ test('closing ends a server that is still starting', async () => {
   await vi.waitFor(() => expect(listing()).toMatchObject([{ state: 'starting' }]))
   await mcp.close()
   expect(listing()).toMatchObject([{ state: 'stopped' }])
+})
+
+test('a server with `sandbox: true` runs enclosed, or not at all', async () => {
+  const { prepare, listing, call } = await openServers(
+    { it: serverOf('plain', { sandbox: true }) },
+    { workspace: { 'sandbox-folders': [import.meta.dirname] } },
+  )
+  await prepare()
+  if ((await enclosureOfMachine()).kind === 'none') {
+    expect(listing()).toMatchObject([{ state: 'failed', error: expect.stringContaining('it cannot be enclosed') }])
+    return
+  }
+  expect(listing()).toMatchObject([{ state: 'running' }])
+  // It has neither the token of the gateway nor the home folder of the user.
+  expect(JSON.stringify(await call('it_env'))).not.toContain('ptk-')
+  expect(JSON.stringify(await call('it_env'))).toContain('XDG_CACHE_HOME')
 })

@@ -1,0 +1,191 @@
+import { chown, mkdir, realpath, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { geteuid } from 'node:process'
+import { noPlaces, type OwnPlaces } from '../policy/own-places.ts'
+import { policyName } from '../policy/policy-file.ts'
+import { ToolError } from '../tool-error.ts'
+import { bubblewrapArguments, cachePath, type Mount } from './bubblewrap-arguments.ts'
+import { findMounts, isAt } from './find-mounts.ts'
+import { hasPolicy, removeGitPointers, setPolicyAside } from './leftovers.ts'
+import { probeEnclosure } from './probe.ts'
+import { findProtectedPlaces, findWorktreeMounts, type SeenFolders } from './protected-places.ts'
+import type { Enclosure, ProgramStart, Sandbox, SandboxMode, SandboxState, StartedIn } from './sandbox.ts'
+import { cacheVariables } from './toolchains.ts'
+
+export interface SandboxSettings {
+  /** Called for each command, so that a changed configuration takes effect at once. */
+  readonly mode: () => SandboxMode
+  /** `workspace.sandbox-folders`, absolute. */
+  readonly folders: () => readonly string[]
+  /** Returns the user's home folder. May throw. */
+  readonly homeDir: () => string
+  readonly ownPlaces: OwnPlaces
+  /** A folder for the caches of the commands of this workspace. Undefined: caches are lost with the command. */
+  readonly cacheDir: string | undefined
+  readonly probe?: () => Promise<Enclosure>
+}
+
+/** Protected files are sought again after this time. Ms. */
+const freshMs = 2000
+
+let probed: Promise<Enclosure> | undefined
+
+/** Returns what works on this machine. The trial runs once in the life of the process. */
+export function enclosureOfMachine(): Promise<Enclosure> {
+  return (probed ??= probeEnclosure())
+}
+
+/** Returns what holds for commands with a value of `workspace.sandbox`. */
+export async function sandboxState(mode: SandboxMode, probe = enclosureOfMachine): Promise<SandboxState> {
+  if (mode !== 'off') return { mode, enclosure: await probe() }
+  const enclosure = {
+    kind: 'none',
+    reason: 'workspace.sandbox is "off".',
+    fix: 'Set workspace.sandbox to auto',
+  } as const
+  return { mode, enclosure }
+}
+
+/** Describes it in one sentence. */
+export function describeSandbox({ mode, enclosure }: SandboxState): string {
+  if (enclosure.kind === 'bubblewrap') {
+    return `Commands run in bubblewrap ${enclosure.version}: they write only the workspace and have no network.`
+  }
+  const effect = mode === 'required' ? 'Commands are refused' : 'Commands run as you, with your files and your network'
+  return `${effect}: ${enclosure.reason}`
+}
+
+const off: SandboxSettings = {
+  mode: () => 'off',
+  folders: () => [],
+  homeDir: () => '/',
+  ownPlaces: noPlaces,
+  cacheDir: undefined,
+}
+
+/** @param root the real path of the workspace */
+export function createSandbox(root: string, settings: SandboxSettings = off): Sandbox {
+  const { mode, folders, homeDir, ownPlaces, cacheDir, probe = enclosureOfMachine } = settings
+  let known: { readonly atMs: number; readonly places: ReturnType<typeof findProtectedPlaces> } | undefined
+  const seen: SeenFolders = new Map()
+  let worktree: { readonly atMs: number; readonly mounts: Promise<readonly Mount[]> } | undefined
+
+  /** The commands that run now and started while the root had no policy. */
+  let withoutPolicy = 0
+
+  function protectedPlaces(isWide: boolean): ReturnType<typeof findProtectedPlaces> {
+    const nowMs = performance.now()
+    if (known === undefined || nowMs - known.atMs > freshMs) {
+      known = { atMs: nowMs, places: findProtectedPlaces(root, isWide, seen) }
+    }
+    return known.places
+  }
+
+  function worktreeMounts(): Promise<readonly Mount[]> {
+    const nowMs = performance.now()
+    if (worktree === undefined || nowMs - worktree.atMs > freshMs)
+      worktree = { atMs: nowMs, mounts: findWorktreeMounts(root) }
+    return worktree.mounts
+  }
+
+  async function start({ argv, cwd, access, programs = [], rule }: ProgramStart): Promise<StartedIn> {
+    const wanted = rule === 'always enclosed' ? 'required' : mode()
+    const { enclosure } = await sandboxState(wanted, probe)
+    if (enclosure.kind === 'none') {
+      if (wanted === 'required' && rule !== 'never refused') {
+        const setting = rule === undefined ? 'workspace.sandbox is "required"' : 'its setting says sandbox: true'
+        const detail = `The program was not started: ${setting}, and it cannot be enclosed. ${enclosure.reason} ${enclosure.fix}.`
+        throw new ToolError({ kind: 'denied', detail })
+      }
+      return { enclosure: 'none', argv, variables: {}, end: async () => [] }
+    }
+    const home = await realHome(homeDir)
+    const isWide = home !== undefined && isAt(root, home)
+    const owner = await stat(root)
+    const isRoot = geteuid?.() === 0
+    const runAs = isRoot && owner.uid !== 0 ? owner : undefined
+    const [around, protection, history, cache] = await Promise.all([
+      ownPlaces.find().then((own) => {
+        return findMounts({ root, home, folders: folders(), programs: [argv[0], ...programs], own, isRoot })
+      }),
+      access === 'write' || isWide ? protectedPlaces(isWide) : undefined,
+      worktreeMounts(),
+      access === 'write' ? openCache(cacheDir, runAs) : undefined,
+    ])
+    const policyExists = await hasPolicy(root)
+    const all: readonly Mount[] = [
+      { kind: 'write', path: root },
+      ...around,
+      ...history,
+      ...(protection?.mounts ?? []),
+      // The list of protected files may be older than it.
+      ...(policyExists ? [{ kind: 'read', path: join(root, policyName) } as const] : []),
+    ]
+    const mounts = access === 'write' ? all : readOnly(all)
+    const args = bubblewrapArguments({
+      argv,
+      cwd,
+      mounts: cache === undefined ? mounts : [...mounts, { kind: 'write', path: cachePath, from: cache }],
+      runAs,
+    })
+    // A server runs for long. A person may write a policy meanwhile.
+    const isCommand = access === 'write' && rule !== 'always enclosed'
+    if (isCommand && !policyExists) withoutPolicy += 1
+    return {
+      enclosure: 'bubblewrap',
+      argv: [enclosure.program, ...args],
+      variables: { HOME: homeIn(mounts, home), ...cacheVariables(cache === undefined ? '/tmp/cache' : cachePath) },
+      async end() {
+        if (!isCommand || protection === undefined) return []
+        const aside = policyExists ? [] : await setPolicyAside(root)
+        if (!policyExists) withoutPolicy -= 1
+        await removeGitPointers(protection.gitFolders)
+        // The next command can use what is found now.
+        known = undefined
+        const { obeyed } = await protectedPlaces(isWide)
+        return [...aside, ...madeSentence([...obeyed].filter((path) => !protection.obeyed.has(path)))]
+      },
+    }
+  }
+
+  return { state: () => sandboxState(mode(), probe), start, distrustsPolicy: () => withoutPolicy > 0 }
+}
+
+/** Folders that must stay mount points need it only where something can be renamed. */
+function readOnly(mounts: readonly Mount[]): readonly Mount[] {
+  return mounts.map((mount) => (mount.kind === 'write' ? { ...mount, kind: 'read' } : mount))
+}
+
+/** The home folder of some users of the system is a folder of programs, or does not exist. */
+function homeIn(mounts: readonly Mount[], home: string | undefined): string {
+  return mounts.some(({ path }) => path === home) && home !== undefined ? home : '/tmp'
+}
+
+function madeSentence(paths: readonly string[]): readonly string[] {
+  if (paths.length === 0) return []
+  const names = paths.slice(0, 20).map((path) => JSON.stringify(path))
+  return [`The command has made files that other programs execute or obey: ${names.join(', ')}. Check them.`]
+}
+
+async function realHome(homeDir: () => string): Promise<string | undefined> {
+  try {
+    return await realpath(homeDir())
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns undefined if the folder cannot be created, e.g. because the disk is full. Then caches are lost with the command. */
+async function openCache(
+  folder: string | undefined,
+  owner: { readonly uid: number; readonly gid: number } | undefined,
+): Promise<string | undefined> {
+  if (folder === undefined) return undefined
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    if (owner !== undefined) await chown(folder, owner.uid, owner.gid)
+    return folder
+  } catch {
+    return undefined
+  }
+}

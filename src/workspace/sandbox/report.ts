@@ -1,0 +1,93 @@
+import { Readable } from 'node:stream'
+import { ToolError } from '../tool-error.ts'
+import { statusFd } from './bubblewrap-arguments.ts'
+
+/** What bubblewrap reports about the program that it has started (bwrap(1), `--json-status-fd`). */
+export interface EnclosureReport {
+  /** The process group of the program; undefined before it has started. */
+  readonly groupId: () => number | undefined
+  /** Whether bubblewrap has ended without a report of the program's exit code: the program never ran, or was killed. */
+  readonly hasFailed: () => boolean
+}
+
+/** bubblewrap's report is much shorter. Characters. */
+const maxReport = 4096
+
+/** Reads the report. Call it at once after the start of bubblewrap. */
+export function readReport(child: {
+  readonly stdio: readonly unknown[]
+  readonly signalCode: string | null
+}): EnclosureReport {
+  let text = ''
+  const stream = child.stdio[statusFd]
+  if (stream instanceof Readable) {
+    stream.setEncoding('utf8').on('data', (part: string) => {
+      if (text.length < maxReport) text += part
+    })
+    stream.on('error', () => {})
+  }
+  const find = (pattern: RegExp): number | undefined => {
+    const digits = pattern.exec(text)?.[1]
+    return digits === undefined ? undefined : Number(digits)
+  }
+  return {
+    groupId: () => find(/"child-pid": (\d+)/),
+    hasFailed: () => child.signalCode === null && find(/"exit-code": (\d+)/) === undefined,
+  }
+}
+
+/** The message of bubblewrap about a program or a folder. */
+const complaint = /^bwrap: (.*)$/m
+
+/** Returns the error for a program that could not be started in the sandbox. */
+export function enclosureFailure(name: string, stderr: string): ToolError {
+  const said = complaint.exec(stderr)?.[1] ?? 'bubblewrap gave no reason'
+  const isProgram = said.startsWith('execvp')
+  const detail = isProgram
+    ? `The program ${JSON.stringify(name)} could not be started in the sandbox (${said}). It needs a file that commands there ` +
+      'do not see. To show its folder to them, add it to workspace.sandbox-folders in the configuration.'
+    : `The sandbox could not be set up: ${said}. To run commands without it, set workspace.sandbox to off in the configuration.`
+  return new ToolError({ kind: 'failed', detail })
+}
+
+interface Sign {
+  readonly pattern: RegExp
+  readonly note: string
+}
+
+/** Messages of programs, in English because commands run with the locale C. */
+const signs: readonly Sign[] = [
+  {
+    pattern:
+      /\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND)\b|getaddrinfo|Could not resolve host|Temporary failure in name resolution|Name or service not known|Network is unreachable|no such host|dns error/i,
+    note: 'Commands in the sandbox have no network but a loopback of their own.',
+  },
+  {
+    pattern: /EROFS|Read-only file system/i,
+    note:
+      'Commands in the sandbox change only the workspace and temporary files. In the workspace, the policy, hooks and settings of ' +
+      'git, and files that other programs obey are read-only.',
+  },
+  {
+    pattern: /EBUSY|Device or resource busy|EXDEV|Invalid cross-device link/i,
+    note: 'In the sandbox, folders that contain protected files, such as .git, can be neither renamed nor removed.',
+  },
+  {
+    pattern:
+      /(?:ENOENT|No such file)[^\n]*\/(?:home|root|run|var|srv|mnt)\/|\/(?:home|root|run|var|srv|mnt)\/[^\n]*(?:ENOENT|No such file|not found)/,
+    note:
+      'Commands in the sandbox do not see the home folder, /run, /var and sockets. To show a folder to them, add it to ' +
+      'workspace.sandbox-folders in the configuration.',
+  },
+]
+
+/** Returns sentences about what the sandbox may have prevented. */
+export function preventedBySandbox(end: {
+  readonly exitCode: number
+  readonly stdout: string
+  readonly stderr: string
+}): readonly string[] {
+  if (end.exitCode === 0) return []
+  const output = `${end.stderr}\n${end.stdout}`
+  return signs.filter(({ pattern }) => pattern.test(output)).map(({ note }) => note)
+}

@@ -1,0 +1,48 @@
+/** The setting `workspace.sandbox`. */
+export type SandboxMode = 'auto' | 'required' | 'off'
+
+/** What encloses commands on this machine. */
+export type Enclosure =
+  | { readonly kind: 'bubblewrap'; readonly program: string; readonly version: string }
+  /** `reason` is a sentence, `fix` an instruction without a period. */
+  | { readonly kind: 'none'; readonly reason: string; readonly fix: string }
+
+/** How a program is started. */
+export interface StartedIn {
+  readonly enclosure: 'bubblewrap' | 'none'
+  readonly argv: readonly [string, ...string[]]
+  /** Variables for the environment of the command. */
+  readonly variables: Readonly<Record<string, string>>
+  /** Cleans up after the end of the program. Returns sentences about files that it has made. */
+  readonly end: () => Promise<readonly string[]>
+}
+
+export interface ProgramStart {
+  readonly argv: readonly [string, ...string[]]
+  /** Absolute. */
+  readonly cwd: string
+  /** `write`: the program may change the workspace. `read`: it only returns output, like a formatter. */
+  readonly access: 'write' | 'read'
+  /** More programs that it starts, as absolute paths. */
+  readonly programs?: readonly string[]
+  /**
+   * `never refused`: a program of copilot-proxy, which starts without a sandbox if there is none. `always enclosed`: it does not
+   * start without one, whatever `workspace.sandbox` is. Default: as `workspace.sandbox` says.
+   */
+  readonly rule?: 'never refused' | 'always enclosed'
+}
+
+/** Encloses the programs that start for a workspace. */
+export interface Sandbox {
+  /** Returns what holds now. The trial runs once and then its result is known. */
+  readonly state: () => Promise<SandboxState>
+  /** @throws ToolError `denied` if the sandbox is required and does not work */
+  readonly start: (start: ProgramStart) => Promise<StartedIn>
+  /** Whether a running command may have made the policy of the root, so that it allows nothing. */
+  readonly distrustsPolicy: () => boolean
+}
+
+export interface SandboxState {
+  readonly mode: SandboxMode
+  readonly enclosure: Enclosure
+}

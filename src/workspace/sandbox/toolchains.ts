@@ -1,0 +1,94 @@
+/** Folders in the home folder that commands in the sandbox may read. All other files of the home folder do not exist for them. */
+interface Toolchain {
+  readonly reason: string
+  /** Relative to the home folder. */
+  readonly paths: readonly string[]
+}
+
+/** None of these has credentials: `~/.cargo` and `~/.gradle` do, so only their parts are listed. */
+const toolchains: readonly Toolchain[] = [
+  {
+    reason: 'version managers, with the compilers and interpreters that they have installed',
+    paths: [
+      '.nvm',
+      '.fnm',
+      '.local/share/fnm',
+      '.volta',
+      '.asdf',
+      '.local/share/mise',
+      '.local/share/rtx',
+      '.tool-versions',
+      '.nodenv',
+      '.pyenv',
+      '.rbenv',
+      '.rvm',
+      '.sdkman',
+      '.jenv',
+      '.ghcup',
+      '.nix-profile',
+    ],
+  },
+  { reason: 'Node.js, Bun and Deno', paths: ['.bun', '.deno', '.local/share/pnpm', '.npm-global', '.npm-packages'] },
+  {
+    reason: 'Rust: programs, toolchains and downloaded packages',
+    paths: ['.cargo/bin', '.cargo/registry', '.cargo/git', '.rustup'],
+  },
+  { reason: 'Go: programs and downloaded modules', paths: ['go', '.local/go', 'sdk'] },
+  {
+    reason: 'Python: packages of the user, and the tools of pipx, uv and conda',
+    paths: [
+      '.local/lib',
+      '.local/share/uv',
+      '.local/share/pipx',
+      '.local/pipx',
+      'miniconda3',
+      'anaconda3',
+      'miniforge3',
+      '.conda/envs',
+      '.conda/pkgs',
+    ],
+  },
+  {
+    reason: 'Java, .NET, Ruby, PHP, Haskell, Elixir, Dart: downloaded packages',
+    paths: [
+      '.m2/repository',
+      '.m2/wrapper',
+      '.gradle/caches',
+      '.gradle/wrapper',
+      '.dotnet',
+      '.nuget/packages',
+      '.gem/ruby',
+      '.local/share/gem',
+      '.config/composer/vendor',
+      '.cabal/bin',
+      '.cabal/packages',
+      '.stack/programs',
+      '.mix',
+      '.hex/packages',
+      '.pub-cache',
+      'flutter',
+    ],
+  },
+  { reason: 'programs that the user has installed', paths: ['.local/bin', 'bin', '.linuxbrew'] },
+  {
+    reason: 'git needs the name of the author, and the ignored files',
+    paths: ['.gitconfig', '.config/git/config', '.config/git/ignore'],
+  },
+]
+
+/** Relative to the home folder. */
+export const toolchainPaths: readonly string[] = toolchains.flatMap(({ paths }) => paths)
+
+/**
+ * Variables that move caches to `folder`, because the home folder of a command is empty and goes away with it. Programs that
+ * follow the XDG base directories need no variable of their own.
+ */
+export function cacheVariables(folder: string): Readonly<Record<string, string>> {
+  return {
+    XDG_CACHE_HOME: folder,
+    npm_config_cache: `${folder}/npm`,
+    YARN_CACHE_FOLDER: `${folder}/yarn`,
+    GRADLE_USER_HOME: `${folder}/gradle`,
+    NUGET_HTTP_CACHE_PATH: `${folder}/nuget`,
+  }
+}

@@ -1,0 +1,253 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { chmod } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
+import { createServer, type Server } from 'node:net'
+import { join } from 'node:path'
+import { once } from 'node:events'
+import { expect, onTestFinished, test } from 'vitest'
+import { createEnclosed, describeEnclosed } from './enclosed.ts'
+
+async function listen(server: Server, at: string | number): Promise<void> {
+  if (typeof at === 'number') server.listen(at, '127.0.0.1')
+  else server.listen(at)
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+}
+
+const git = 'export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b;'
+
+const connect = (to: object): string =>
+  `node -e 'require("node:net").connect(${JSON.stringify(to)}).on("error", (e) => console.log(e.code)).pipe(process.stdout)'`
+
+const leave = (name: string): string =>
+  `setsid sh -c 'trap "" TERM; touch ${name}; while :; do echo >> ${name}; sleep 0.05; done' & `
+const waitFor = (name: string): string => `while ! [ -s ${name} ]; do sleep 0.05; done; `
+
+describeEnclosed('a command in the sandbox', (person) => {
+  test('has no capability, and cannot make the system writable', async () => {
+    const { script } = await createEnclosed(person)
+    const { stdout, sandbox } = await script(
+      'grep CapEff /proc/self/status; for each in /usr /etc /proc/sys/kernel/core_pattern; do ' +
+        'mount -o remount,bind,rw $each; umount -l $each; unshare -rm mount -o remount,bind,rw $each; ' +
+        'touch $each/x && echo WRITTEN; done; cat /proc/sys/kernel/core_pattern > /tmp/old; ' +
+        'cat /tmp/old > /proc/sys/kernel/core_pattern && echo WRITTEN; echo h > /proc/sysrq-trigger && echo WRITTEN',
+    )
+    expect({ stdout, sandbox }).toEqual({ stdout: 'CapEff:\t0000000000000000\n', sandbox: 'bubblewrap' })
+  })
+
+  test('sees neither the home folder, nor the files of copilot-proxy, nor other processes', async () => {
+    const { script, home, own } = await createEnclosed(person)
+    const { stdout } = await script(
+      `cat ${own}/owner-token ${home}/.ssh/id; cat /proc/*/environ | tr '\\0' '\\n' | grep -c VITEST; ls /proc | grep -c '^[0-9]'`,
+    )
+    expect(stdout).not.toMatch(/the-/)
+    const [ofVitest, processes] = stdout.trim().split('\n').map(Number)
+    expect(ofVitest).toBe(0)
+    expect(processes).toBeLessThan(10)
+  })
+
+  test('reaches no socket outside: not in files, not on the loopback of the system', async () => {
+    const { script, base, home } = await createEnclosed(person)
+    const paths = [join(base, 'outside.sock'), join(home, '.agent.sock')]
+    for (const path of paths) {
+      await listen(
+        createServer((socket) => socket.end('REACHED')),
+        path,
+      )
+      await chmod(path, 0o777)
+    }
+    const server = createHttpServer((_request, response) => response.end('REACHED'))
+    await listen(server, 0)
+    const address = server.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    const { stdout } = await script(
+      [...paths.map((path) => connect({ path })), connect({ host: '127.0.0.1', port })].join(';'),
+    )
+    expect(stdout).toMatch(/^(?:ENOENT\n){2}ECONNREFUSED\n$/)
+  })
+
+  test('changes no policy, brings none, and makes none count', async () => {
+    const kept = await createEnclosed(person, { '.agent-policy.yaml': 'shell: { allow: [npm test] }\n' })
+    const attack =
+      'echo x > .agent-policy.yaml; rm -f .agent-policy.yaml; mv .agent-policy.yaml old; echo x > new; mv -f new .agent-policy.yaml; true'
+    await kept.script(attack)
+    expect(readFileSync(join(kept.root, '.agent-policy.yaml'), 'utf8')).toBe('shell: { allow: [npm test] }\n')
+    const without = await createEnclosed(person)
+    const [made] = await without.scripts([attack, attack])
+    expect(existsSync(join(without.root, '.agent-policy.yaml'))).toBe(false)
+    expect(made?.notes.join()).toContain('was renamed')
+  })
+
+  test('changes no file that other programs obey, also if it renames the folders around it', async () => {
+    const files = {
+      'a/b/.claude/settings.json': '1',
+      '.vscode/tasks.json': '1',
+      '.npmrc': '1',
+      '.git/config': '[core]\n',
+      '.git/modules/sub/config': '1',
+      '.git/worktrees/other/commondir': '1',
+    }
+    const { script, root } = await createEnclosed(person, files)
+    await script(
+      Object.keys(files)
+        .flatMap((path) => {
+          const [top = ''] = path.split('/')
+          return [`echo 2 > ${path}`, `mv ${top} moved; cp -r moved ${top}; echo 2 > ${path}; rm -rf ${top}`]
+        })
+        .concat('mkdir -p .git/hooks; echo 2 > .git/hooks/pre-commit')
+        .join('\n'),
+    )
+    for (const [path, text] of Object.entries(files)) expect(readFileSync(join(root, path), 'utf8')).toBe(text)
+    expect(existsSync(join(root, '.git/hooks/pre-commit'))).toBe(false)
+  })
+
+  test('makes git obey no other folder', async () => {
+    const { script, scripts, root } = await createEnclosed(person)
+    await scripts([`git init -q . && ${git} git commit -q --allow-empty -m x`])
+    await script(
+      'mkdir evil; cp -r .git/objects .git/refs evil; echo ../evil > .git/commondir; ' +
+        String.raw`printf '[core]\nrepositoryformatversion = 0\nfsmonitor = touch HIT\n' > evil/config`,
+    )
+    expect(existsSync(join(root, '.git/commondir'))).toBe(false)
+  })
+
+  test('leaves no process behind: not at its end, not at its limit', async () => {
+    const { scripts, root } = await createEnclosed(person)
+    const [first, second] = await scripts([
+      leave('a') + waitFor('a'),
+      { script: `trap '' TERM; ${leave('b')}${waitFor('b')} sleep 60`, timeoutMs: 2000 },
+    ])
+    expect([first?.timedOut, second?.timedOut]).toEqual([false, true])
+    const sizes = (): readonly number[] => ['a', 'b'].map((name) => readFileSync(join(root, name)).length)
+    const before = sizes()
+    expect(before.every((size) => size > 0)).toBe(true)
+    // Each would have written some ten lines. A process that has ended writes none, however slow the machine is.
+    await new Promise((resolve) => setTimeout(resolve, 600))
+    expect(sizes()).toEqual(before)
+  })
+
+  test('says what the sandbox did not allow, and which setting changes it', async () => {
+    const { scripts, root } = await createEnclosed(person)
+    const [network, readOnly, hidden, made] = await scripts([
+      'node -e \'fetch("http://registry.invalid").catch((e) => { console.error(e.cause.code); process.exit(1) })\'',
+      'touch /usr/x',
+      'cat /home/nobody-has-this/file',
+      'mkdir .claude && echo > .claude/settings.json',
+    ])
+    expect(network?.notes.join()).toContain('no network')
+    expect(readOnly?.notes.join()).toContain('only the workspace')
+    expect(hidden?.notes.join()).toContain('workspace.sandbox-folders')
+    expect(made?.notes.join()).toContain('".claude"')
+    expect(existsSync(join(root, '.claude'))).toBe(true)
+  })
+})
+
+describeEnclosed('an honest command in the sandbox', (person) => {
+  test('tests a project that starts a server, and writes files', async () => {
+    const { script, root } = await createEnclosed(person, {
+      'package.json': '{ "scripts": { "test": "node --test" } }',
+      'server.test.js': `
+        const { test } = require('node:test'), { createServer } = require('node:http'), fs = require('node:fs')
+        test('serves', async () => {
+          const server = createServer((_, response) => response.end('inside')).listen(0, '127.0.0.1')
+          await new Promise((resolve) => server.once('listening', resolve))
+          const text = await (await fetch('http://127.0.0.1:' + server.address().port)).text()
+          server.close()
+          fs.writeFileSync('result.txt', text)
+          fs.writeFileSync(require('node:os').tmpdir() + '/x', text)
+        })`,
+    })
+    const { exitCode, stdout } = await script('npm test')
+    expect({ exitCode, stdout }).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('pass 1') })
+    expect(readFileSync(join(root, 'result.txt'), 'utf8')).toBe('inside')
+  })
+
+  test('uses git: status, add, commit, log', async () => {
+    const { scripts } = await createEnclosed(person, { 'file.txt': 'x' })
+    const [, status, commit] = await scripts([
+      'git init -q .',
+      'git status --short',
+      `${git} git add file.txt && git commit -q -m first && git log --format=%s && git status --short`,
+    ])
+    expect(status?.stdout).toBe('?? file.txt\n')
+    expect(commit).toMatchObject({ exitCode: 0, stdout: 'first\n', stderr: '' })
+  })
+
+  test('uses git in a linked worktree, whose history is outside, and cannot make it obey another folder', async () => {
+    const { scripts, root, base } = await createEnclosed(person, { '../main/file.txt': 'x' })
+    const main = join(base, 'work', 'main')
+    await scripts(
+      [`cd ${main} && git init -q . && ${git} git add . && git commit -q -m first && git worktree add -q ${root}/tree`],
+      { root: join(base, 'work') },
+    )
+    const [honest, hostile] = await scripts(
+      [
+        `${git} git log --format=%s && echo y > new.txt && git add new.txt && git commit -q -m second && git log -1 --format=%s`,
+        `echo x > ${main}/.git/hooks/pre-commit; echo x >> ${main}/.git/config; echo x > ${main}/.git/worktrees/tree/commondir; ` +
+          `cat ${main}/file.txt; mv ${main}/.git/worktrees ${main}/.git/w`,
+      ],
+      { root: join(root, 'tree') },
+    )
+    expect(honest).toMatchObject({ exitCode: 0, stdout: 'first\nsecond\n' })
+    expect(hostile?.stdout).toBe('')
+    expect(hostile?.stderr.match(/Read-only file system/g)).toHaveLength(3)
+    expect(existsSync(join(main, '.git/worktrees/tree/commondir'))).toBe(true)
+  })
+
+  test('is stopped by SIGTERM first, and keeps its exit code and its folder', async () => {
+    const { scripts, root } = await createEnclosed(person, { 'sub/x': '' })
+    const [stopped, failed, killed, inFolder] = await scripts([
+      { script: 'trap "echo saved; exit 3" TERM; while :; do sleep 0.05; done', timeoutMs: 2000 },
+      'exit 7',
+      'kill -SEGV $$',
+      { script: 'pwd', cwd: 'sub' },
+    ])
+    expect(stopped).toMatchObject({ exitCode: 3, stdout: 'saved\n', timedOut: true })
+    expect([failed?.exitCode, killed?.exitCode]).toEqual([7, 139])
+    expect(inFolder?.stdout).toBe(`${root}/sub\n`)
+  })
+
+  test('reads toolchains and the folders of the setting, and cannot change them', async () => {
+    const { script, home, base } = await createEnclosed(person, {
+      '../../home/.cargo/bin/tool': 'tool\n',
+      '../../home/.cargo/credentials.toml': 'the-secret',
+      '../../sdk/file': 'sdk\n',
+    })
+    const read = `cat ${home}/.cargo/bin/tool ${base}/sdk/file; cat ${home}/.cargo/credentials.toml; echo x > ${home}/.cargo/bin/tool`
+    const { stdout, stderr } = await script(read, { folders: [join(base, 'sdk')] })
+    expect(stdout).toBe('tool\nsdk\n')
+    expect(stderr).toContain('Read-only')
+  })
+
+  test('cannot change the workspace if it only formats', async () => {
+    const { scripts, root } = await createEnclosed(person, { 'file.txt': 'x\n' })
+    const [output] = await scripts([{ script: 'cat file.txt; echo y > file.txt', access: 'read' }])
+    expect(output?.stdout).toBe('x\n')
+    expect(readFileSync(join(root, 'file.txt'), 'utf8')).toBe('x\n')
+  })
+})
+
+describeEnclosed('a workspace around the home folder', (person) => {
+  test('hides secrets and the files of copilot-proxy, and keeps what logins run', async () => {
+    const { script, home, own, root } = await createEnclosed(person, {
+      '../../home/.bashrc': '1',
+      '../../home/.aws/credentials': 'the-secret',
+      '../../home/.nvm/node': '1',
+      '../../home/notes.txt': '1',
+    })
+    expect(root.startsWith(home)).toBe(false)
+    const { stdout } = await script(
+      `cat .aws/credentials .ssh/id ${own}/owner-token; echo 2 > .bashrc; echo 2 > .nvm/node; mv .config .c; mkdir -p ${own}; ` +
+        `echo 2 > ${own}/config.yaml; echo 2 > notes.txt`,
+      { root: home },
+    )
+    expect(stdout).not.toContain('the-secret')
+    expect(stdout).not.toContain('the-token')
+    expect(['.bashrc', '.nvm/node', 'notes.txt'].map((path) => readFileSync(join(home, path), 'utf8').trim())).toEqual([
+      '1',
+      '1',
+      '2',
+    ])
+    expect(existsSync(join(own, 'config.yaml'))).toBe(false)
+  })
+})

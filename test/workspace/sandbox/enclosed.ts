@@ -1,0 +1,119 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { enclosureOfMachine } from '../../../src/workspace/sandbox/create-sandbox.ts'
+import { canSwitchUser, otherUid } from '../../http/access/other-user.ts'
+
+interface EnclosedCommand {
+  readonly script: string
+  readonly timeoutMs?: number
+  readonly access?: 'write' | 'read'
+  readonly cwd?: string
+}
+
+export interface EnclosedRuns {
+  readonly root: string
+  readonly home: string
+  readonly own: readonly string[]
+  readonly folders: readonly string[]
+  readonly mode: 'auto' | 'off'
+  readonly commands: readonly EnclosedCommand[]
+}
+
+const result = z.object({
+  exitCode: z.number().default(-1),
+  stdout: z.string().default(''),
+  stderr: z.string().default(''),
+  timedOut: z.boolean().default(false),
+  sandbox: z.string().default(''),
+  notes: z.array(z.string()).default([]),
+  error: z.string().default(''),
+})
+type EnclosedResult = z.infer<typeof result>
+
+const enclosure = await enclosureOfMachine()
+const program = fileURLToPath(new URL('children/run-enclosed.ts', import.meta.url))
+const canOthersRun =
+  canSwitchUser &&
+  spawnSync(process.execPath, ['--check', program], { uid: otherUid, gid: otherUid, cwd: '/' }).status === 0
+
+export interface Person {
+  readonly title: string
+  readonly uid: number | undefined
+  /** Who owns the workspace. */
+  readonly ownerUid: number | undefined
+}
+
+const persons: readonly Person[] = [
+  { title: 'as the user of the tests', uid: undefined, ownerUid: undefined },
+  ...(canOthersRun
+    ? [
+        { title: 'as another user', uid: otherUid, ownerUid: otherUid },
+        { title: 'as root in a workspace of another user', uid: undefined, ownerUid: otherUid },
+      ]
+    : []),
+]
+
+/** Describes tests for each user that can run here. They are skipped, with the reason in their title, where there is no sandbox. */
+export function describeEnclosed(title: string, define: (person: Person) => void): void {
+  if (enclosure.kind === 'none')
+    describe.skip(`${title}: ${enclosure.reason}`, () => define({ title, uid: undefined, ownerUid: undefined }))
+  else for (const person of persons) describe(`${title}, ${person.title}`, () => define(person))
+}
+
+/** Creates a workspace, a home folder and a folder of copilot-proxy, and a function that runs scripts in the sandbox. */
+export async function createEnclosed({ uid, ownerUid }: Person, files: Readonly<Record<string, string>> = {}) {
+  const base = await realpath(await mkdtemp(join(tmpdir(), 'enclosed-')))
+  onTestFinished(() => rm(base, { recursive: true, force: true }))
+  const [root, home, own] = [
+    join(base, 'work', 'project'),
+    join(base, 'home'),
+    join(base, 'home', '.config', 'copilot-proxy'),
+  ]
+  for (const folder of [root, own]) await mkdir(folder, { recursive: true })
+  const all = { ...files, '../../home/.config/copilot-proxy/owner-token': 'the-token', '../../home/.ssh/id': 'the-key' }
+  for (const [path, text] of Object.entries(all)) {
+    await mkdir(dirname(join(root, path)), { recursive: true })
+    await writeFile(join(root, path), text)
+  }
+  const give = async (...args: readonly string[]): Promise<unknown> =>
+    ownerUid === undefined ? undefined : run('chown', ['-R', `${ownerUid}:${ownerUid}`, ...args])
+  await give(base)
+  const given: EnclosedRuns = { root, home, own: [own], folders: [], mode: 'auto', commands: [] }
+  const user = uid === undefined ? {} : { uid, gid: uid }
+  const scripts = async (
+    commands: readonly (string | EnclosedCommand)[],
+    options: Partial<EnclosedRuns> = {},
+  ): Promise<readonly EnclosedResult[]> => {
+    await give(root)
+    const [file, ...args] = runnerOf({
+      ...given,
+      ...options,
+      commands: commands.map((each) => (typeof each === 'string' ? { script: each } : each)),
+    })
+    const { stdout } = await run(file, args, { ...user, cwd: '/', timeout: 120_000 })
+    return stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => result.parse(JSON.parse(line)))
+  }
+  /** Runs one script. */
+  const script = async (text: string, options?: Partial<EnclosedRuns>): Promise<EnclosedResult> => {
+    const [first] = await scripts([text], options)
+    if (first === undefined) throw new Error('the script gave no result')
+    return first
+  }
+  return { base, root, home, own, script, scripts, given, user }
+}
+
+/** Returns the command that runs commands in the sandbox, in a process of its own. */
+export function runnerOf(given: EnclosedRuns): readonly [string, ...string[]] {
+  return [process.execPath, program, JSON.stringify(given)]
+}
+
+const run = promisify(execFile)
