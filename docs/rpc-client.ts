@@ -47,7 +47,7 @@ export interface Methods {
       readOnly: boolean
       files: string[]
       writes: { allow: string[]; deny: string[] }
-      shell: { allow: string[][] }
+      shell: { allow: string[][]; network: string[] }
       problem: string | null
     }
   }

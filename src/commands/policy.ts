@@ -131,6 +131,7 @@ function printPolicy(
       list('Writes denied', writes.deny) +
       list('Denied unless named exactly', ['secrets, and files that other programs obey (--json lists the patterns)']) +
       list('Commands allowed', shell.allow.map(describeCommand)) +
+      list('Hosts that commands reach in the sandbox', shell.network) +
       list('Sandbox', [sandbox]),
   )
   return outcome
@@ -218,6 +219,13 @@ shell:
   allow:
     # - npm test
     # - npm run lint
+
+  # Hosts that these commands may reach in the sandbox: the name of a host (ports 443
+  # and 80), with another port, or all names below one.
+  network:
+    # - registry.npmjs.org
+    # - example.com:8443
+    # - "*.example.com"
 
 # A .agent-policy.yaml in a subfolder can only restrict these rules further.
 `

@@ -58,11 +58,14 @@ async function run(
   { argv, cwd: given }: { readonly argv: readonly string[]; readonly cwd: string },
   context: ToolContext,
 ): Promise<ToolResult> {
-  const { folder, signal, progress, authorize, limits } = context
+  const { session, folder, signal, progress, authorize, limits } = context
   const cwd = await realFolder(folder, given)
   await authorize({ argv, cwd })
+  const { network } = await session.policy.mayRun(argv, cwd)
   const { timeoutMs } = limits
-  return { ...(await runCommand({ folder, argv, cwd, signal, timeoutMs, maxOutputBytes, onOutput: progress })) }
+  return {
+    ...(await runCommand({ folder, argv, cwd, signal, network, timeoutMs, maxOutputBytes, onOutput: progress })),
+  }
 }
 
 /**

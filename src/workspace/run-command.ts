@@ -9,6 +9,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { errnoOf } from '../auth/records/record-fs.ts'
 import { hasDescriptorPaths, LinkFound, openDirectory, type Directory } from './directory.ts'
 import type { Folder } from './folder.ts'
+import type { Network } from './network/host-pattern.ts'
 import { endWithDaemon } from './sandbox/end-with-daemon.ts'
 import { signalGroup } from './sandbox/kill-group.ts'
 import { enclosureFailure, readReport, preventedBySandbox, type EnclosureReport } from './sandbox/report.ts'
@@ -33,6 +34,8 @@ interface CommandRun {
   readonly graceMs?: number
   /** `read`: the program cannot change the workspace, if a sandbox holds. Default: `write`. */
   readonly access?: 'write' | 'read'
+  /** The hosts that the program may reach, if a sandbox holds. Default: none. */
+  readonly network?: Network | undefined
 }
 
 export interface CommandEnd {
@@ -73,7 +76,7 @@ export async function runCommand(run: CommandRun): Promise<CommandEnd> {
   const directory = await openWorkingFolder(folder, inFolder)
   let started: StartedIn | undefined
   try {
-    const place = { cwd: join(folder.root, inFolder), access: run.access ?? 'write' } as const
+    const place = { cwd: join(folder.root, inFolder), access: run.access ?? 'write', network: run.network } as const
     started = await folder.sandbox.start({ argv: [program, ...argv.slice(1)], ...place })
     if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
     const child = startProgram(started, name, directory.entry('.'), {

@@ -26,7 +26,7 @@ export function policyOf(
       files: [],
       reads: { allow: [], deny: [], secrets: [] },
       writes: { allow: [], deny: [], protected: [] },
-      shell: { allow: [] },
+      shell: { allow: [], network: [] },
       problem: undefined,
     }),
     readRules: async () => ({

@@ -1,5 +1,6 @@
 import { posix } from 'node:path'
 import type { MatchBudget } from '../glob.ts'
+import { intersectHosts, type HostPattern } from '../network/host-pattern.ts'
 import { ToolError } from '../tool-error.ts'
 import { policyName, type PolicyRules } from './policy-file.ts'
 import type { Decision, ReadDecision } from './policy.ts'
@@ -173,6 +174,20 @@ export function judgeCommand(policy: LoadedPolicy, rules: PolicyRules, command: 
   const hint =
     near === undefined ? '' : ` ${placeOf(policy, near.line)} allows ${quote(near.text)}, but no other arguments.`
   return denied(`shell.allow in ${policy.path} does not contain the command ${quote(argv.join(' '))}.${hint}`)
+}
+
+/**
+ * Returns the hosts that commands may reach: those of the root's policy that each inner policy with a list allows too.
+ * @param policies outermost first
+ */
+export function allowedHosts(policies: readonly LoadedPolicy[]): readonly HostPattern[] {
+  const [root = [], ...inner] = policies.map(({ content }) =>
+    content.ok ? content.rules.network?.flatMap(({ hosts }) => hosts) : [],
+  )
+  return inner.reduce<readonly HostPattern[]>(
+    (hosts, each) => (each === undefined ? hosts : intersectHosts(hosts, each)),
+    root,
+  )
 }
 
 function nameOfFolder(folder: string): string {

@@ -5,8 +5,10 @@ import type { Logger } from '../../logging/logger.ts'
 import type { Folder } from '../folder.ts'
 import type { MatchBudget } from '../glob.ts'
 import { listFiles } from '../list-files.ts'
+import { describeHosts, type HostPattern } from '../network/host-pattern.ts'
 import { ToolError } from '../tool-error.ts'
 import {
+  allowedHosts,
   denied,
   findDenial,
   judgeCommand,
@@ -196,9 +198,14 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
       const inFolder = normalForm(folder, cwd)
       if (typeof inFolder !== 'string') return inFolder
       if (argv[0] === undefined || argv[0] === '') return denied('The command names no program.')
-      return decide(inFolder, (policy, rules, budget, all) =>
-        judgeCommand(policy, rules, { argv, cwd: inFolder, all, budget }),
-      )
+      let hosts: readonly HostPattern[] = []
+      const decision = await decide(inFolder, (policy, rules, budget, all) => {
+        hosts = allowedHosts(all)
+        return judgeCommand(policy, rules, { argv, cwd: inFolder, all, budget })
+      })
+      if (!decision.isAllowed || hosts.length === 0) return decision
+      const reason = `${decision.reason} In the sandbox, it reaches ${describeHosts(hosts)}.`
+      return { ...decision, reason, network: { hosts } }
     },
 
     describe: async () => {
@@ -236,6 +243,7 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
           allow: (rules?.allowedCommands ?? []).map((rule) =>
             rule.in === undefined ? rule.argv : { argv: rule.argv, in: rule.in },
           ),
+          network: (rules?.network ?? []).map(({ text }) => text),
         },
         problem: problems.length === 0 ? undefined : problems.join('\n'),
       }

@@ -1,6 +1,7 @@
 import { splitCommand } from '../command-line.ts'
 import type { Folder } from '../folder.ts'
 import { parseGlob, type MatchBudget } from '../glob.ts'
+import { parseHostPattern, type HostPattern } from '../network/host-pattern.ts'
 import { foldCase } from '../paths.ts'
 import { runInWorker } from '../run-code-task.ts'
 import { ToolError } from '../tool-error.ts'
@@ -32,6 +33,10 @@ interface CommandRule extends CommandEntry {
   readonly isIn: (folder: string, budget: MatchBudget) => boolean
 }
 
+interface HostRule extends Entry {
+  readonly hosts: readonly HostPattern[]
+}
+
 export interface PolicyRules {
   /**
    * Exact paths of files that look like secrets. Undefined if the list is absent. Then the policy of an inner folder does not
@@ -43,6 +48,8 @@ export interface PolicyRules {
   readonly allowedWrites: readonly PathRule[] | undefined
   readonly deniedWrites: readonly PathRule[]
   readonly allowedCommands: readonly CommandRule[] | undefined
+  /** The hosts that commands may reach. Undefined if the list is absent. Then the policy of an inner folder does not narrow them. */
+  readonly network: readonly HostRule[] | undefined
 }
 
 export type PolicyRead =
@@ -65,7 +72,7 @@ async function readInWorker(text: string, folder: Folder): Promise<PolicyText> {
 }
 
 function compile(lists: PolicyLists, folder: Folder): PolicyRead {
-  const { allowedSecrets, deniedReads, allowedWrites, deniedWrites, allowedCommands } = lists
+  const { allowedSecrets, deniedReads, allowedWrites, deniedWrites, allowedCommands, network } = lists
   try {
     return {
       ok: true,
@@ -90,6 +97,7 @@ function compile(lists: PolicyLists, folder: Folder): PolicyRead {
             isIn: folderMatcher(entry.in ?? ['.'], folder),
           })),
         ),
+        network: network?.map(rule('shell.network', (entry) => ({ ...entry, hosts: parseHostPattern(entry.text) }))),
       },
     }
   } catch (error) {

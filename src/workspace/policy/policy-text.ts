@@ -36,7 +36,7 @@ const policySchema = z.strictObject(
   {
     reads: z.strictObject({ allow: entries, deny: entries }, 'a table with allow and deny').nullish(),
     writes: z.strictObject({ allow: entries, deny: entries }, 'a table with allow and deny').nullish(),
-    shell: z.strictObject({ allow: commands }, 'a table with allow').nullish(),
+    shell: z.strictObject({ allow: commands, network: entries }, 'a table with allow and network').nullish(),
   },
   'a table with reads, writes and shell',
 )
@@ -61,6 +61,7 @@ export interface PolicyLists {
   readonly allowedWrites: readonly Entry[] | undefined
   readonly deniedWrites: readonly Entry[] | undefined
   readonly allowedCommands: readonly CommandEntry[] | undefined
+  readonly network: readonly Entry[] | undefined
 }
 
 export type PolicyText =
@@ -107,6 +108,7 @@ export function readPolicyText(text: string): PolicyText {
               if (typeof entry === 'string') return { text: entry, line, in: undefined }
               return { text: entry.run, line, in: typeof entry.in === 'string' ? [entry.in] : entry.in }
             }),
+      network: entriesOf(shell?.network, ['shell', 'network']),
     },
   }
 }

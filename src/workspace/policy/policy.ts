@@ -1,7 +1,15 @@
+import type { Network } from '../network/host-pattern.ts'
+
 /** The decision of a policy about a write or a command. `reason` names the rule: its file, line and text. */
 export interface Decision {
   readonly isAllowed: boolean
   readonly reason: string
+}
+
+/** A decision about a command. */
+interface CommandDecision extends Decision {
+  /** The hosts that the command may reach, if a sandbox holds. Absent: none. */
+  readonly network?: Network
 }
 
 /** A decision about reading a file. `isSecret`: it is refused only because it looks like a secret, so a person may allow it. */
@@ -30,7 +38,7 @@ export interface Policy {
    * @param cwd the real path of the working folder, relative to the root; default: the root. An entry holds in the folder of its
    * policy and in those that it names
    */
-  readonly mayRun: (argv: readonly string[], cwd?: string) => Promise<Decision>
+  readonly mayRun: (argv: readonly string[], cwd?: string) => Promise<CommandDecision>
   /** Describes the policy for `mcp.policy.get`. `problem` states why it is invalid; the workspace is read-only then. */
   readonly describe: () => Promise<PolicyDescription>
   readonly close: () => void
@@ -58,6 +66,10 @@ export interface PolicyDescription {
     readonly protected: readonly string[]
   }
   /** An entry is an argument vector, or an object if it may run in other folders than that of the policy. */
-  readonly shell: { readonly allow: readonly CommandDescription[] }
+  readonly shell: {
+    readonly allow: readonly CommandDescription[]
+    /** The hosts that commands may reach, if a sandbox holds. */
+    readonly network: readonly string[]
+  }
   readonly problem: string | undefined
 }

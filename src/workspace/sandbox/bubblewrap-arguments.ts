@@ -72,6 +72,9 @@ export const statusFd = 3
 /** Where commands find their caches. */
 export const cachePath = '/var/cache/commands'
 
+/** Where commands with a network find the socket of the filtering proxy. */
+export const proxyPath = '/var/cache/network-proxy'
+
 /** If two mounts have the same path, the stricter one holds. */
 const strictness: Readonly<Record<Mount['kind'], number>> = {
   private: 0,

@@ -1,10 +1,13 @@
 import { chown, mkdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { geteuid } from 'node:process'
+import { openFilteringProxy } from '../network/filtering-proxy.ts'
+import { behindForwarder, findNode } from '../network/forwarder.ts'
+import type { NetworkDeps } from '../network/judge-host.ts'
 import { noPlaces, type OwnPlaces } from '../policy/own-places.ts'
 import { policyName } from '../policy/policy-file.ts'
 import { ToolError } from '../tool-error.ts'
-import { bubblewrapArguments, cachePath, type Mount } from './bubblewrap-arguments.ts'
+import { bubblewrapArguments, cachePath, proxyPath, type Mount } from './bubblewrap-arguments.ts'
 import { findMounts, isAt } from './find-mounts.ts'
 import { hasPolicy, removeGitPointers, setPolicyAside } from './leftovers.ts'
 import { probeEnclosure } from './probe.ts'
@@ -23,6 +26,8 @@ export interface SandboxSettings {
   /** A folder for the caches of the commands of this workspace. Undefined: caches are lost with the command. */
   readonly cacheDir: string | undefined
   readonly probe?: () => Promise<Enclosure>
+  /** Default: those of the system. */
+  readonly network?: NetworkDeps
 }
 
 /** Protected files are sought again after this time. Ms. */
@@ -49,7 +54,7 @@ export async function sandboxState(mode: SandboxMode, probe = enclosureOfMachine
 /** Describes it in one sentence. */
 export function describeSandbox({ mode, enclosure }: SandboxState): string {
   if (enclosure.kind === 'bubblewrap') {
-    return `Commands run in bubblewrap ${enclosure.version}: they write only the workspace and have no network.`
+    return `Commands run in bubblewrap ${enclosure.version}: they write only the workspace and reach only the hosts that the policy lists.`
   }
   const effect = mode === 'required' ? 'Commands are refused' : 'Commands run as you, with your files and your network'
   return `${effect}: ${enclosure.reason}`
@@ -65,7 +70,7 @@ const off: SandboxSettings = {
 
 /** @param root the real path of the workspace */
 export function createSandbox(root: string, settings: SandboxSettings = off): Sandbox {
-  const { mode, folders, homeDir, ownPlaces, cacheDir, probe = enclosureOfMachine } = settings
+  const { mode, folders, homeDir, ownPlaces, cacheDir, probe = enclosureOfMachine, network: networkDeps } = settings
   let known: { readonly atMs: number; readonly places: ReturnType<typeof findProtectedPlaces> } | undefined
   const seen: SeenFolders = new Map()
   let worktree: { readonly atMs: number; readonly mounts: Promise<readonly Mount[]> } | undefined
@@ -88,7 +93,7 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
     return worktree.mounts
   }
 
-  async function start({ argv, cwd, access, programs = [], rule }: ProgramStart): Promise<StartedIn> {
+  async function start({ argv, cwd, access, programs = [], network, rule }: ProgramStart): Promise<StartedIn> {
     const wanted = rule === 'always enclosed' ? 'required' : mode()
     const { enclosure } = await sandboxState(wanted, probe)
     if (enclosure.kind === 'none') {
@@ -104,9 +109,12 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
     const owner = await stat(root)
     const isRoot = geteuid?.() === 0
     const runAs = isRoot && owner.uid !== 0 ? owner : undefined
+    const node = network === undefined ? undefined : await nodeForNetwork()
+    const started = node === undefined ? argv : behindForwarder(argv, { node, socketPath: proxyPath })
+    const seenPrograms = [argv[0], ...programs, ...(node === undefined ? [] : [node])]
     const [around, protection, history, cache] = await Promise.all([
       ownPlaces.find().then((own) => {
-        return findMounts({ root, home, folders: folders(), programs: [argv[0], ...programs], own, isRoot })
+        return findMounts({ root, home, folders: folders(), programs: seenPrograms, own, isRoot })
       }),
       access === 'write' || isWide ? protectedPlaces(isWide) : undefined,
       worktreeMounts(),
@@ -122,10 +130,15 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
       ...(policyExists ? [{ kind: 'read', path: join(root, policyName) } as const] : []),
     ]
     const mounts = access === 'write' ? all : readOnly(all)
+    const proxy = network === undefined ? undefined : await openFilteringProxy(network, networkDeps)
     const args = bubblewrapArguments({
-      argv,
+      argv: started,
       cwd,
-      mounts: cache === undefined ? mounts : [...mounts, { kind: 'write', path: cachePath, from: cache }],
+      mounts: [
+        ...mounts,
+        ...(cache === undefined ? [] : [{ kind: 'write', path: cachePath, from: cache } as const]),
+        ...(proxy === undefined ? [] : [{ kind: 'read', path: proxyPath, from: proxy.socketPath } as const]),
+      ],
       runAs,
     })
     // A server runs for long. A person may write a policy meanwhile.
@@ -136,14 +149,15 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
       argv: [enclosure.program, ...args],
       variables: { HOME: homeIn(mounts, home), ...cacheVariables(cache === undefined ? '/tmp/cache' : cachePath) },
       async end() {
-        if (!isCommand || protection === undefined) return []
+        const unreached = (await proxy?.close()) ?? []
+        if (!isCommand || protection === undefined) return unreached
         const aside = policyExists ? [] : await setPolicyAside(root)
         if (!policyExists) withoutPolicy -= 1
         await removeGitPointers(protection.gitFolders)
         // The next command can use what is found now.
         known = undefined
         const { obeyed } = await protectedPlaces(isWide)
-        return [...aside, ...madeSentence([...obeyed].filter((path) => !protection.obeyed.has(path)))]
+        return [...unreached, ...aside, ...madeSentence([...obeyed].filter((path) => !protection.obeyed.has(path)))]
       },
     }
   }
@@ -159,6 +173,14 @@ function readOnly(mounts: readonly Mount[]): readonly Mount[] {
 /** The home folder of some users of the system is a folder of programs, or does not exist. */
 function homeIn(mounts: readonly Mount[], home: string | undefined): string {
   return mounts.some(({ path }) => path === home) && home !== undefined ? home : '/tmp'
+}
+
+/** @throws ToolError `failed` */
+async function nodeForNetwork(): Promise<string> {
+  const node = await findNode()
+  if (node !== undefined) return node
+  const detail = 'A command with a network needs Node.js, and no folder of PATH has it. Install Node.js.'
+  throw new ToolError({ kind: 'failed', detail })
 }
 
 function madeSentence(paths: readonly string[]): readonly string[] {

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { policyName } from '../policy/policy-file.ts'
 import { ToolError } from '../tool-error.ts'
 import { statusFd } from './bubblewrap-arguments.ts'
 
@@ -60,7 +61,9 @@ const signs: readonly Sign[] = [
   {
     pattern:
       /\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND)\b|getaddrinfo|Could not resolve host|Temporary failure in name resolution|Name or service not known|Network is unreachable|no such host|dns error/i,
-    note: 'Commands in the sandbox have no network but a loopback of their own.',
+    note:
+      'Commands in the sandbox have no network but a loopback of their own, and the hosts that shell.network of ' +
+      `${policyName} in the workspace lists, through the proxy that HTTPS_PROXY names.`,
   },
   {
     pattern: /EROFS|Read-only file system/i,

@@ -1,3 +1,5 @@
+import type { Network } from '../network/host-pattern.ts'
+
 /** The setting `workspace.sandbox`. */
 export type SandboxMode = 'auto' | 'required' | 'off'
 
@@ -13,7 +15,7 @@ export interface StartedIn {
   readonly argv: readonly [string, ...string[]]
   /** Variables for the environment of the command. */
   readonly variables: Readonly<Record<string, string>>
-  /** Cleans up after the end of the program. Returns sentences about files that it has made. */
+  /** Cleans up after the end of the program. Returns sentences about files that it has made and hosts that it did not reach. */
   readonly end: () => Promise<readonly string[]>
 }
 
@@ -25,6 +27,8 @@ export interface ProgramStart {
   readonly access: 'write' | 'read'
   /** More programs that it starts, as absolute paths. */
   readonly programs?: readonly string[]
+  /** The hosts that it may reach, if a sandbox holds. Default: none. */
+  readonly network?: Network | undefined
   /**
    * `never refused`: a program of copilot-proxy, which starts without a sandbox if there is none. `always enclosed`: it does not
    * start without one, whatever `workspace.sandbox` is. Default: as `workspace.sandbox` says.

@@ -212,6 +212,12 @@ describe('G10: an invalid policy means read-only and names the line', () => {
       'shell:\n  allow:\n    - npm test && rm x\n',
       '.agent-policy.yaml:3: shell.allow: "npm test && rm x" is not allowed here. ',
     ],
+    [
+      'shell:\n  network:\n    - registry.npmjs.org\n    - https://example.com\n',
+      '.agent-policy.yaml:4: shell.network: "https://example.com" is not allowed here. ',
+    ],
+    ['shell:\n  network:\n    - localhost\n', '.agent-policy.yaml:3: shell.network: "localhost" is not allowed here. '],
+    ['shell:\n  network: example.com\n', '.agent-policy.yaml:2: shell.network: expected a list of texts, got'],
     ['shell:\n  allow:\n    - npm *\n', '.agent-policy.yaml:3: shell.allow: "npm *" is not allowed here. '],
   ])('%j', async (text, detail) => {
     const { policy, warnings } = await createFixture({ [name]: text })
@@ -314,6 +320,27 @@ describe('G11: the policy of an inner folder may only narrow', () => {
       reason: '.agent-policy.yaml:1 allows "src/**". src/.agent-policy.yaml:1 allows "**".',
     })
     expect(await policy.mayRun(['npm', 'test'], 'src')).toMatchObject({ isAllowed: true })
+  })
+
+  it('narrows the hosts that commands reach, also without a list of commands', async () => {
+    const { policy } = await createFixture({
+      [name]: 'shell:\n  allow: [{ run: npm ci, in: [., "*"] }]\n  network: [registry.npmjs.org, "*.example.com"]\n',
+      [`a/${name}`]: 'shell: { network: [evil.test, x.example.com, "*.npmjs.org"] }',
+      [`b/${name}`]: 'shell: { network: }',
+      [`c/${name}`]: 'writes: { deny: [x] }',
+    })
+    const hostsIn = async (folder: string) => {
+      const { isAllowed, reason, network } = await policy.mayRun(['npm', 'ci'], folder)
+      expect(isAllowed).toBe(true)
+      return { reaches: /In the sandbox, it reaches (.*)\.$/.exec(reason)?.[1], isNone: network === undefined }
+    }
+    const all = { reaches: 'registry.npmjs.org, *.example.com', isNone: false }
+    expect(await hostsIn('')).toEqual(all)
+    expect(await hostsIn('c')).toEqual(all)
+    expect(await hostsIn('a')).toEqual({ reaches: 'registry.npmjs.org, x.example.com', isNone: false })
+    expect(await hostsIn('b')).toEqual({ reaches: undefined, isNone: true })
+    expect(await policy.mayRun(['npm', 'x'])).not.toHaveProperty('network')
+    expect((await policy.describe()).shell.network).toEqual(['registry.npmjs.org', '*.example.com'])
   })
 
   it('narrows by paths relative to its folder', async () => {

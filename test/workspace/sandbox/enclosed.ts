@@ -14,6 +14,8 @@ interface EnclosedCommand {
   readonly timeoutMs?: number
   readonly access?: 'write' | 'read'
   readonly cwd?: string
+  /** Entries of `shell.network`. */
+  readonly network?: 'public' | readonly string[]
 }
 
 export interface EnclosedRuns {
@@ -23,6 +25,12 @@ export interface EnclosedRuns {
   readonly folders: readonly string[]
   readonly mode: 'auto' | 'off'
   readonly commands: readonly EnclosedCommand[]
+  /** The addresses of names, one list for each look-up; the last one is repeated. Names that are not here have none. */
+  readonly names?: Readonly<Record<string, readonly (readonly string[])[]>>
+  /** Addresses that count as public. */
+  readonly reachable?: readonly string[]
+  /** Variables that name a proxy of the runner. */
+  readonly proxy?: Readonly<Record<string, string>>
 }
 
 const result = z.object({

@@ -76,6 +76,21 @@ async function attackFrom(setting: 'auto' | 'off') {
   return { ...outcome.parse(JSON.parse(result.stdout)), isPending: (await run()).includes('"state":"pending"') }
 }
 
+/** Runs a script as an allowed command of a policy that lists a host. Replaces URL by the address of the daemon. */
+async function runWithHosts(script: string) {
+  const { root } = await createTree()
+  await writeFile(join(root, '.agent-policy.yaml'), 'shell: { allow: [sh sh.sh], network: [registry.test] }\n')
+  const daemon = await runDaemon({ config: JSON.stringify({ workspaces: [root], workspace: { 'read-only': false } }) })
+  await writeFile(join(root, 'sh.sh'), script.replaceAll('URL', daemon.client.url))
+  const client = await connect(`${daemon.client.url.replace('http:', 'ws:')}/rpc`)
+  const ended = z.object({ result: z.object({ stdout: z.string(), notes: z.array(z.string()) }) })
+  let answer = ended.safeParse(await client.ask('mcp.shell.run', { argv: ['sh', 'sh.sh'] }))
+  // The output comes first.
+  while (!answer.success) answer = ended.safeParse(await client.next())
+  const policy = await client.ask('mcp.policy.get', {})
+  return { ...answer.data.result, policy, port: new URL(daemon.client.url).port }
+}
+
 describeEnclosed('a command in the sandbox', (person) => {
   test.skipIf(person.ownerUid !== undefined)(
     'cannot answer an approval, read the token, send a message or call the daemon',
@@ -88,6 +103,23 @@ describeEnclosed('a command in the sandbox', (person) => {
         gateway: 'ECONNREFUSED',
       })
       expect(isPending).toBe(true)
+    },
+  )
+
+  test.skipIf(person.ownerUid !== undefined)(
+    'of a policy with hosts does not reach the daemon through its proxy, and its answer names the hosts that it did not reach',
+    async () => {
+      const curl = 'curl -sS -m 20 --noproxy ""'
+      const { stdout, notes, policy, port } = await runWithHosts(
+        `${curl} URL/healthz; ${curl} --proxytunnel URL/healthz; ${curl} http://other.test/; exit 1`,
+      )
+      const inner = `Commands do not reach 127.0.0.1:${port}, because it is an address of this machine or of a private network.`
+      const listed =
+        'The policy does not let commands reach other.test:80. To allow it to the commands of the policy, add "other.test" ' +
+        'to shell.network in .agent-policy.yaml of the workspace.'
+      expect(stdout).toBe(`${inner}\n${listed}\n`)
+      expect(notes).toEqual([inner, listed])
+      expect(policy).toMatchObject({ result: { shell: { network: ['registry.test'] } } })
     },
   )
 })

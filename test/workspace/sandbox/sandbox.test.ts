@@ -71,7 +71,7 @@ test('doctor and policy say what holds', async () => {
   expect(judgeSandbox(await of('required', missing))).toMatchObject([{ status: 'failed' }])
   expect(judgeSandbox(await of('off', works))).toMatchObject([{ status: 'ok', detail: expect.stringContaining('Off') }])
   expect(describeSandbox(await of('auto', works))).toBe(
-    'Commands run in bubblewrap 0.8.0: they write only the workspace and have no network.',
+    'Commands run in bubblewrap 0.8.0: they write only the workspace and reach only the hosts that the policy lists.',
   )
   expect(describeSandbox(await of('required', missing))).toBe(
     'Commands are refused: bubblewrap (bwrap) is not installed.',

@@ -1,4 +1,7 @@
 // Runs commands in the sandbox of a workspace, one after the other, and prints what they gave. The argument is a JSON object.
+import { isIP } from 'node:net'
+import { parseHostPattern } from '../../../../src/workspace/network/host-pattern.ts'
+import { isPublicAddress } from '../../../../src/workspace/network/public-address.ts'
 import { openFolder } from '../../../../src/workspace/open-folder.ts'
 import { createOwnPlaces } from '../../../../src/workspace/policy/own-places.ts'
 import { runCommand } from '../../../../src/workspace/run-command.ts'
@@ -7,7 +10,9 @@ import type { EnclosedRuns } from '../enclosed.ts'
 
 // The test has written it.
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the argument is the test's own
-const { root, home, own, folders, mode, commands } = JSON.parse(process.argv[2] ?? '') as EnclosedRuns
+const given = JSON.parse(process.argv[2] ?? '') as EnclosedRuns
+const { root, home, own, folders, mode, commands, names = {}, reachable = [], proxy = {} } = given
+const lookups = new Map(Object.entries(names).map(([name, answers]) => [name, [...answers]]))
 
 const folder = await openFolder(root, {
   sandbox: (path) =>
@@ -17,13 +22,23 @@ const folder = await openFolder(root, {
       homeDir: () => home,
       ownPlaces: createOwnPlaces({ folders: own, files: [] }),
       cacheDir: undefined,
+      network: {
+        async lookup(name) {
+          const answers = lookups.get(name) ?? []
+          const found = (answers.length > 1 ? answers.shift() : answers[0]) ?? []
+          return found.map((address) => ({ address, family: isIP(address) }))
+        },
+        isPublic: (address) => reachable.includes(address) || isPublicAddress(address),
+        env: proxy,
+      },
     }),
 })
-for (const { script, timeoutMs = 30_000, access = 'write', cwd } of commands) {
+for (const { script, timeoutMs = 60_000, access = 'write', cwd, network: hosts } of commands) {
+  const network = hosts === undefined || hosts === 'public' ? hosts : { hosts: hosts.flatMap(parseHostPattern) }
   const argv = ['sh', '-c', script]
   const signal = new AbortController().signal
   try {
-    const run = { folder, argv, cwd, signal, timeoutMs, access, maxOutputBytes: 100_000, graceMs: 200 }
+    const run = { folder, argv, cwd, network, signal, timeoutMs, access, maxOutputBytes: 100_000, graceMs: 200 }
     process.stdout.write(`${JSON.stringify(await runCommand(run))}\n`)
   } catch (error) {
     process.stdout.write(`${JSON.stringify({ error: error instanceof Error ? error.message : String(error) })}\n`)
