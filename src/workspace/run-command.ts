@@ -12,7 +12,7 @@ import type { Folder } from './folder.ts'
 import { endWithDaemon } from './sandbox/end-with-daemon.ts'
 import { signalGroup } from './sandbox/kill-group.ts'
 import { enclosureFailure, readReport, preventedBySandbox, type EnclosureReport } from './sandbox/report.ts'
-import type { StartedIn } from './sandbox/sandbox.ts'
+import type { StartedIn, Widening } from './sandbox/sandbox.ts'
 import { ToolError } from './tool-error.ts'
 
 interface CommandRun {
@@ -33,6 +33,8 @@ interface CommandRun {
   readonly graceMs?: number
   /** `read`: the program cannot change the workspace, if a sandbox holds. Default: `write`. */
   readonly access?: 'write' | 'read'
+  /** What a person has allowed beyond the sandbox. Default: nothing. */
+  readonly widening?: Widening | undefined
 }
 
 export interface CommandEnd {
@@ -46,6 +48,8 @@ export interface CommandEnd {
   readonly sandbox: 'bubblewrap' | 'none'
   /** Sentences about what the sandbox did not let the program do, and about files that it has made. */
   readonly notes?: readonly string[]
+  /** What the program may need to succeed. Absent: the sandbox has prevented nothing. */
+  readonly needs?: Widening
 }
 
 const defaultGraceMs = 2000
@@ -74,7 +78,8 @@ export async function runCommand(run: CommandRun): Promise<CommandEnd> {
   let started: StartedIn | undefined
   try {
     const place = { cwd: join(folder.root, inFolder), access: run.access ?? 'write' } as const
-    started = await folder.sandbox.start({ argv: [program, ...argv.slice(1)], ...place })
+    const rule = run.widening === 'unsandboxed' ? run.widening : undefined
+    started = await folder.sandbox.start({ argv: [program, ...argv.slice(1)], ...place, rule })
     if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
     const child = startProgram(started, name, directory.entry('.'), {
       env: { ...commandEnvironment(path, env, platform), ...started.variables },
@@ -85,8 +90,10 @@ export async function runCommand(run: CommandRun): Promise<CommandEnd> {
     const end = await waitFor(child, run, started.enclosure === 'none' ? undefined : readReport(child))
     const made = await started.end()
     started = undefined
-    const notes = end.sandbox === 'none' ? [] : [...preventedBySandbox(end), ...made]
-    return { ...end, ...(notes.length > 0 && { notes }) }
+    if (end.sandbox === 'none') return end
+    const { notes: prevented, widening: needs } = preventedBySandbox(end)
+    const notes = [...prevented, ...made]
+    return { ...end, ...(notes.length > 0 && { notes }), ...(needs !== undefined && { needs }) }
   } finally {
     await started?.end()
     await directory.close()

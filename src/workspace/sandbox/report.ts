@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { ToolError } from '../tool-error.ts'
 import { statusFd } from './bubblewrap-arguments.ts'
+import type { Widening } from './sandbox.ts'
 
 /** What bubblewrap reports about the program that it has started (bwrap(1), `--json-status-fd`). */
 export interface EnclosureReport {
@@ -53,6 +54,8 @@ export function enclosureFailure(name: string, stderr: string): ToolError {
 interface Sign {
   readonly pattern: RegExp
   readonly note: string
+  /** With it, the command can do what it tried. */
+  readonly widening: Widening
 }
 
 /** Messages of programs, in English because commands run with the locale C. */
@@ -61,16 +64,19 @@ const signs: readonly Sign[] = [
     pattern:
       /\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND)\b|getaddrinfo|Could not resolve host|Temporary failure in name resolution|Name or service not known|Network is unreachable|no such host|dns error/i,
     note: 'Commands in the sandbox have no network but a loopback of their own.',
+    widening: 'unsandboxed',
   },
   {
     pattern: /EROFS|Read-only file system/i,
     note:
       'Commands in the sandbox change only the workspace and temporary files. In the workspace, the policy, hooks and settings of ' +
       'git, and files that other programs obey are read-only.',
+    widening: 'unsandboxed',
   },
   {
     pattern: /EBUSY|Device or resource busy|EXDEV|Invalid cross-device link/i,
     note: 'In the sandbox, folders that contain protected files, such as .git, can be neither renamed nor removed.',
+    widening: 'unsandboxed',
   },
   {
     pattern:
@@ -78,16 +84,21 @@ const signs: readonly Sign[] = [
     note:
       'Commands in the sandbox do not see the home folder, /run, /var and sockets. To show a folder to them, add it to ' +
       'workspace.sandbox-folders in the configuration.',
+    widening: 'unsandboxed',
   },
 ]
 
-/** Returns sentences about what the sandbox may have prevented. */
+/** Returns what the sandbox may have prevented: sentences, and the least with which the command may succeed. */
 export function preventedBySandbox(end: {
   readonly exitCode: number
   readonly stdout: string
   readonly stderr: string
-}): readonly string[] {
-  if (end.exitCode === 0) return []
+}): { readonly notes: readonly string[]; readonly widening?: Widening } {
+  if (end.exitCode === 0) return { notes: [] }
   const output = `${end.stderr}\n${end.stdout}`
-  return signs.filter(({ pattern }) => pattern.test(output)).map(({ note }) => note)
+  const seen = signs.filter(({ pattern }) => pattern.test(output))
+  const [first] = seen
+  if (first === undefined) return { notes: [] }
+  const isNetwork = seen.every(({ widening }) => widening === 'network')
+  return { notes: seen.map(({ note }) => note), widening: isNetwork ? 'network' : 'unsandboxed' }
 }

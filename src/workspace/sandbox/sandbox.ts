@@ -1,6 +1,9 @@
 /** The setting `workspace.sandbox`. */
 export type SandboxMode = 'auto' | 'required' | 'off'
 
+/** What a person lets one command do beyond the sandbox: reach public hosts, or everything. */
+export type Widening = 'network' | 'unsandboxed'
+
 /** What encloses commands on this machine. */
 export type Enclosure =
   | { readonly kind: 'bubblewrap'; readonly program: string; readonly version: string }
@@ -27,9 +30,10 @@ export interface ProgramStart {
   readonly programs?: readonly string[]
   /**
    * `never refused`: a program of copilot-proxy, which starts without a sandbox if there is none. `always enclosed`: it does not
-   * start without one, whatever `workspace.sandbox` is. Default: as `workspace.sandbox` says.
+   * start without one, whatever `workspace.sandbox` is. `unsandboxed`: a person lets it start without one. Default: as
+   * `workspace.sandbox` says.
    */
-  readonly rule?: 'never refused' | 'always enclosed'
+  readonly rule?: 'never refused' | 'always enclosed' | 'unsandboxed' | undefined
 }
 
 /** Encloses the programs that start for a workspace. */
