@@ -173,7 +173,8 @@ const workspaces = {
   rounds,
   files: join(files, 'workspaces'),
   idleBytes,
-  start: (workspace: string) => startProxy(probe, ['--workspace', workspace]),
+  start: (workspace: string, settings?: Record<string, string>) =>
+    startProxy(probe, ['--workspace', workspace], settings),
   stream: (target: Target) => askMany(target.url, load('chat', '[demo:frames 200 1][demo:slow 4]'), 16, 16),
 }
 const print = (table: readonly (readonly string[])[]) =>

@@ -29,7 +29,7 @@ function createSources(root: string): void {
       writeFileSync(join(dir, `file${file}.ts`), `${lines.join('\n')}\n`)
     }
   }
-  writeFileSync(join(root, '.agent-policy.yaml'), 'writes: { allow: [large.txt] }\n')
+  writeFileSync(join(root, '.agent-policy.yaml'), 'writes: { allow: [large.txt] }\nshell: { allow: ["true"] }\n')
   writeFileSync(join(root, 'ten.txt'), 'ten kilobytes of text\n'.repeat(466))
 }
 
@@ -55,6 +55,18 @@ async function measureRead(url: string, root: string): Promise<Pair> {
     direct: async () => void hash('sha256', readFileSync(path, 'utf8')),
     tool: (client) => client.call('mcp.fs.read', { path: 'ten.txt' }),
   })
+}
+
+/** The start of a program without the sandbox and in it. */
+async function measureCommand(plainUrl: string, sandboxUrl: string): Promise<Pair> {
+  const plain = await connect(plainUrl)
+  const argv = ['true']
+  const pair = await inTurns(sandboxUrl, 40, {
+    direct: () => plain.call('mcp.shell.run', { argv }),
+    tool: (client) => client.call('mcp.shell.run', { argv }),
+  })
+  plain.close()
+  return pair
 }
 
 async function measureSearch(url: string, root: string): Promise<Pair> {
@@ -140,7 +152,7 @@ export interface WorkspaceBench {
   /** Of a daemon with these arguments. */
   readonly idleBytes: (args?: readonly string[]) => Promise<number>
   /** A daemon with the probe. */
-  readonly start: (workspace: string) => Promise<Target>
+  readonly start: (workspace: string, settings?: Record<string, string>) => Promise<Target>
   /** Resolves when 16 agents have read their streams. */
   readonly stream: (target: Target) => Promise<unknown>
 }
@@ -160,6 +172,9 @@ export async function workspaceRows({ rounds, files, idleBytes, start, stream }:
   const target = await start(sources)
   const read = await measureRead(rpcOf(target), sources)
   const search = await measureSearch(rpcOf(target), sources)
+  const plain = await start(sources, { COPILOT_PROXY_WORKSPACE_SANDBOX: 'off' })
+  const command = await measureCommand(rpcOf(plain), rpcOf(target))
+  await stop(plain)
   const stalls: number[] = []
   for (let round = -1; round < rounds; round += 1) {
     await askProbe(target, 'stall')
@@ -173,6 +188,13 @@ export async function workspaceRows({ rounds, files, idleBytes, start, stream }:
   return [
     pairRow('`mcp.fs.read` of 10 KB over /rpc, against `fs.readFile`', read),
     pairRow('`mcp.search.code` in 20,000 files over /rpc, against ripgrep', search),
+    [
+      'start of a program with `mcp.shell.run`, without and in the sandbox',
+      `${command.direct.toFixed(1)} ms`,
+      `${command.tool.toFixed(1)} ms`,
+      `+ ${(command.tool - command.direct).toFixed(1)} ms`,
+      '≤ + 30 ms',
+    ],
     ['list in a million files over /rpc, longest of 3', '', `${listMs.toFixed(0)} ms`, '', '≤ 2000 ms'],
     [
       'longest stall of the event loop, 16 agents streaming, tools at work',

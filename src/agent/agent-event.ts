@@ -1,4 +1,5 @@
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
+import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import type { ToolFailure } from '../workspace/tool-error.ts'
 
 /** An event that a run emits. The session adds the run's id, the session's id and the time. */
@@ -64,6 +65,7 @@ interface ApprovalEvent {
   readonly diff?: string
   readonly argv?: readonly string[]
   readonly cwd?: string
+  readonly widening?: Widening
   readonly args?: unknown
   readonly decisions?: readonly ApprovalDecision[]
 }

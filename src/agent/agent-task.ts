@@ -2,6 +2,7 @@ import type { CallerKey } from '../config/caller.ts'
 import type { Session } from '../tools/session.ts'
 import type { TurnItem } from '../translate/turn.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
+import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import type { AgentEvent, ApprovalDecision, FileCount } from './agent-event.ts'
 
 /** One message to a session. A model answers it and may use the session's tools. */
@@ -68,6 +69,8 @@ export interface ApprovalRequest {
   readonly diff?: string
   readonly argv?: readonly string[]
   readonly cwd?: string
+  /** What the command may do beyond the sandbox, in which it has failed. */
+  readonly widening?: Widening
   /** Arguments of a tool that writes no file and runs no command. */
   readonly args?: unknown
   /** Identifies a tool of a server or provider, so that a grant does not cover another tool that gets the same name. */

@@ -8,10 +8,14 @@ import type { Grants, LoopState, LoopStep } from './loop-state.ts'
 export function wantApproval(state: LoopState, request: ApprovalRequest): LoopStep {
   const { mode, requireApproval } = state.settings
   if (mode === 'chat' || state.stopping !== undefined) return settle(state, false)
-  if (isGranted(state.grants, request)) return settle(state, true)
-  // Without approvals, nobody has allowed a secret, which the policy can name, or a tool that could send one away.
-  if (!requireApproval) return settle(state, request.reads === undefined && request.isAfterSecret !== true)
-  const { approvalId, callId, tool, paths, files, reads, diff, argv, cwd, args } = request
+  if (request.widening === undefined && isGranted(state.grants, request)) return settle(state, true)
+  // Without approvals, nobody has allowed a secret, which the policy can name, a tool that could send one away, or to leave the
+  // sandbox.
+  if (!requireApproval) {
+    const { reads, isAfterSecret, widening } = request
+    return settle(state, reads === undefined && isAfterSecret !== true && widening === undefined)
+  }
+  const { approvalId, callId, tool, paths, files, reads, diff, argv, cwd, widening, args } = request
   const shown = {
     ...(paths !== undefined && { paths }),
     ...(files !== undefined && { files }),
@@ -19,6 +23,7 @@ export function wantApproval(state: LoopState, request: ApprovalRequest): LoopSt
     ...(diff !== undefined && { diff }),
     ...(argv !== undefined && { argv }),
     ...(cwd !== undefined && { cwd }),
+    ...(widening !== undefined && { widening }),
     ...(args !== undefined && { args }),
     decisions: decisionsFor(request),
   }
@@ -51,9 +56,9 @@ export function decideApproval(state: LoopState, given: ApprovalDecision | 'expi
   }
 }
 
-/** Returns what a person may decide. Protected files are asked for each time. */
-function decisionsFor({ paths = [] }: ApprovalRequest): readonly ApprovalDecision[] {
-  return paths.some(isProtected) ? ['once', 'refuse'] : ['once', 'run', 'refuse']
+/** Returns what a person may decide. Protected files, and leaving the sandbox, are asked for each time. */
+function decisionsFor({ paths = [], widening }: ApprovalRequest): readonly ApprovalDecision[] {
+  return widening !== undefined || paths.some(isProtected) ? ['once', 'refuse'] : ['once', 'run', 'refuse']
 }
 
 function isProtected(path: string): boolean {

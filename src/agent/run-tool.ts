@@ -229,7 +229,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
 }
 
 function toRequest(
-  { writes, files, reads, argv, cwd, diff }: Intent,
+  { writes, files, reads, argv, cwd, widening, diff }: Intent,
   call: Pick<ApprovalRequest, 'approvalId' | 'tool' | 'callId' | 'step'> & { readonly args: unknown },
 ): ApprovalRequest {
   const { args, ...named } = call
@@ -239,7 +239,7 @@ function toRequest(
     // People see the path of the secret itself. The arguments may name a link to it.
     ...(reads !== undefined && { reads }),
     ...(diff !== undefined && { diff }),
-    ...(argv !== undefined && { argv, cwd: cwd ?? '' }),
+    ...(argv !== undefined && { argv, cwd: cwd ?? '', ...(widening !== undefined && { widening }) }),
     ...(writes === undefined && argv === undefined && reads === undefined && { args }),
   }
 }

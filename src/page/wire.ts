@@ -146,6 +146,7 @@ interface ApprovalEvent extends RunEventBase {
   readonly diff?: string
   readonly argv?: readonly string[]
   readonly cwd?: string
+  readonly widening?: string
   readonly paths?: readonly string[]
   readonly files?: readonly IntendedFile[]
   readonly reads?: readonly string[]
@@ -271,6 +272,7 @@ export interface ApprovalPart {
   readonly diff?: string
   readonly argv?: readonly string[]
   readonly cwd?: string
+  readonly widening?: string
   readonly paths?: readonly string[]
   readonly files?: readonly IntendedFile[]
   readonly reads?: readonly string[]

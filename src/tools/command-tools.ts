@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Folder } from '../workspace/folder.ts'
 import { splitCommand } from '../workspace/command-line.ts'
 import { runCommand } from '../workspace/run-command.ts'
+import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import { findTask } from '../workspace/tasks.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import { defineTool } from './define-tool.ts'
@@ -62,9 +63,30 @@ async function run(
   const cwd = await realFolder(folder, given)
   await authorize({ argv, cwd })
   const { network } = await session.policy.mayRun(argv, cwd)
-  const { timeoutMs } = limits
-  return {
-    ...(await runCommand({ folder, argv, cwd, signal, network, timeoutMs, maxOutputBytes, onOutput: progress })),
+  const startedMs = performance.now()
+  const command = { folder, argv, cwd, signal, network, maxOutputBytes, onOutput: progress }
+  const { needs, ...end } = await runCommand({ ...command, timeoutMs: limits.timeoutMs })
+  if (needs === undefined || !(await isWidened(needs, { argv, cwd }, context))) return end
+  // Both runs together have the time of one. What a person takes to answer does not count.
+  const timeoutMs = Math.max(1000, limits.timeoutMs - (performance.now() - startedMs))
+  const { needs: _, ...again } = await runCommand({ ...command, timeoutMs, widening: needs })
+  return again
+}
+
+/** Asks a person, if there is one, whether a command that failed in the sandbox may run again beyond it. */
+async function isWidened(
+  widening: Widening,
+  command: { readonly argv: readonly string[]; readonly cwd: string },
+  { folder, authorize }: ToolContext,
+): Promise<boolean> {
+  const { mode } = await folder.sandbox.state()
+  if (widening === 'unsandboxed' && mode === 'required') return false
+  try {
+    await authorize({ ...command, widening })
+    return true
+  } catch (error) {
+    if (error instanceof ToolError && error.failure.kind === 'approval_refused') return false
+    throw error
   }
 }
 

@@ -153,6 +153,7 @@ export function createTools(deps: ToolsDeps): Tools {
     async function authorize(intent: Intent): Promise<void> {
       if (isOver || signal.aborted) throw stopped()
       await permit(intent)
+      if (intent.widening !== undefined && given.approve === undefined) throw refused('Nobody can be asked.')
       if (given.approve !== undefined) {
         if (!(await isApproved(given.approve, intent))) throw refused('The approval was refused.')
         // The tools of a provider may have changed while the approval was pending.

@@ -17,7 +17,7 @@ const newPolicySentence =
 export async function passGates(
   { folder, policy }: Pick<Session, 'folder' | 'policy'>,
   isReadOnly: boolean,
-  { writes = [], argv, cwd }: Intent,
+  { writes = [], argv, policyArgv = argv, cwd }: Intent,
 ): Promise<readonly string[]> {
   for (const path of [...writes, ...(cwd === undefined ? [] : [cwd])]) await folder.refuseOwn(path)
   if (isReadOnly) throw denied(readOnlySentence)
@@ -29,8 +29,8 @@ export async function passGates(
     reasons.push(decision.reason)
     await folder.checkWritable(path)
   }
-  if (argv === undefined) return reasons
-  const decision = await policy.mayRun(argv, cwd)
+  if (policyArgv === undefined) return reasons
+  const decision = await policy.mayRun(policyArgv, cwd)
   if (!decision.isAllowed) throw denied(decision.reason)
   return [...reasons, decision.reason]
 }

@@ -1,4 +1,5 @@
 import type { Folder } from '../workspace/folder.ts'
+import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import type { Session } from './session.ts'
 
@@ -22,8 +23,12 @@ export interface Intent {
   readonly files?: readonly IntendedFile[]
   /** Argument vector of the program to start. */
   readonly argv?: readonly string[]
+  /** The vector that the policy must allow. Absent: `argv`. For a formatter, it is `argv` without the file. */
+  readonly policyArgv?: readonly string[]
   /** Folder of the program, relative to the root; '' for the root. */
   readonly cwd?: string
+  /** What the program may do beyond the sandbox. Only a person can allow it, for one call. */
+  readonly widening?: Widening
   /** The change as a unified diff. */
   readonly diff?: string
   /** Paths of secrets to read, relative to the root. A tool intends nothing else with them. */

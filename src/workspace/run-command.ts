@@ -13,7 +13,7 @@ import type { Network } from './network/host-pattern.ts'
 import { endWithDaemon } from './sandbox/end-with-daemon.ts'
 import { signalGroup } from './sandbox/kill-group.ts'
 import { enclosureFailure, readReport, preventedBySandbox, type EnclosureReport } from './sandbox/report.ts'
-import type { StartedIn } from './sandbox/sandbox.ts'
+import type { StartedIn, Widening } from './sandbox/sandbox.ts'
 import { ToolError } from './tool-error.ts'
 
 interface CommandRun {
@@ -36,6 +36,8 @@ interface CommandRun {
   readonly access?: 'write' | 'read'
   /** The hosts that the program may reach, if a sandbox holds. Default: none. */
   readonly network?: Network | undefined
+  /** What a person has allowed beyond the sandbox. Default: nothing. */
+  readonly widening?: Widening | undefined
 }
 
 export interface CommandEnd {
@@ -49,6 +51,8 @@ export interface CommandEnd {
   readonly sandbox: 'bubblewrap' | 'none'
   /** Sentences about what the sandbox did not let the program do, and about files that it has made. */
   readonly notes?: readonly string[]
+  /** What the program may need to succeed. Absent: the sandbox has prevented nothing. */
+  readonly needs?: Widening
 }
 
 const defaultGraceMs = 2000
@@ -76,8 +80,10 @@ export async function runCommand(run: CommandRun): Promise<CommandEnd> {
   const directory = await openWorkingFolder(folder, inFolder)
   let started: StartedIn | undefined
   try {
-    const place = { cwd: join(folder.root, inFolder), access: run.access ?? 'write', network: run.network } as const
-    started = await folder.sandbox.start({ argv: [program, ...argv.slice(1)], ...place })
+    const network = run.widening === 'network' ? 'public' : run.network
+    const place = { cwd: join(folder.root, inFolder), access: run.access ?? 'write', network } as const
+    const rule = run.widening === 'unsandboxed' ? run.widening : undefined
+    started = await folder.sandbox.start({ argv: [program, ...argv.slice(1)], ...place, rule })
     if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
     const child = startProgram(started, name, directory.entry('.'), {
       env: { ...commandEnvironment(path, env, platform), ...started.variables },
@@ -86,10 +92,12 @@ export async function runCommand(run: CommandRun): Promise<CommandEnd> {
     // Ignore errors, because a program may end without reading all of its input.
     child.stdin?.on('error', () => {}).end(run.stdin)
     const end = await waitFor(child, run, started.enclosure === 'none' ? undefined : readReport(child))
-    const made = await started.end()
+    const aftermath = await started.end()
     started = undefined
-    const notes = end.sandbox === 'none' ? [] : [...preventedBySandbox(end), ...made]
-    return { ...end, ...(notes.length > 0 && { notes }) }
+    if (end.sandbox === 'none') return end
+    const { notes: prevented, widening: needs } = preventedBySandbox(end, { network, ...aftermath })
+    const notes = [...prevented, ...aftermath.notes]
+    return { ...end, ...(notes.length > 0 && { notes }), ...(needs !== undefined && { needs }) }
   } finally {
     await started?.end()
     await directory.close()

@@ -25,6 +25,7 @@ export interface FilterContext {
   /** @throws ToolError */
   readonly authorize: (intent: {
     readonly argv?: readonly string[]
+    readonly policyArgv?: readonly string[]
     readonly cwd?: string
     readonly writes?: readonly string[]
     readonly diff?: string
@@ -68,9 +69,9 @@ export async function runFilter(
   { authorize, run, signal }: FilterContext,
 ): Promise<string> {
   const [program = ''] = words
-  await authorize({ argv: words, cwd: '' })
   // With `./`, the program does not read a name such as `--config=x.js` as an option.
   const argv = takesPath ? [...words, `./${path}`] : words
+  await authorize({ argv, policyArgv: words, cwd: '' })
   const { exitCode, stdout, stderr, truncated, notes = [] } = await run(argv, { stdin: text, signal })
   if (exitCode !== 0) {
     const complaint = stderr.trim().slice(0, maxComplaint)

@@ -93,6 +93,8 @@ export async function openAgentDaemon(files: Readonly<Record<string, string>>, s
 
   return {
     root,
+    url: proxy.daemon.url,
+    key,
     listed,
     start,
     events,

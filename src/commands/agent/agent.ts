@@ -141,7 +141,8 @@ async function decide(
   { yes, json }: AgentFlags,
   { screen, approval, interrupt, canAsk }: Question,
 ): Promise<Decision | undefined> {
-  if (yes) return 'once'
+  // --yes allows what the policy allows, and that is in the sandbox.
+  if (yes) return approval.widening === undefined ? 'once' : 'refuse'
   const out = json ? context.stderr : context.stdout
   const { readKey } = context
   screen.ask(approval)

@@ -30,6 +30,7 @@ export const runEvent = z.discriminatedUnion('type', [
     diff: z.string().optional(),
     argv: z.array(z.string()).optional(),
     cwd: z.string().optional(),
+    widening: z.string().optional(),
     paths: z.array(z.string()).optional(),
     files: z
       .array(

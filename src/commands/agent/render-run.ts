@@ -6,6 +6,7 @@ import {
   rowsOf,
   secretSentence,
   truncatedSentence,
+  wideningSentence,
 } from '../../page/static/approval-words.js'
 import { isObject } from '../../json/json.ts'
 import type { Output } from '../../terminal/output.ts'
@@ -151,14 +152,15 @@ export function createRunScreen(output: Output): RunScreen {
       else if (event.type === 'done') showEnd(event)
     },
     ask(approval) {
-      const { argv, cwd = '', reads, args } = approval
+      const { argv, cwd = '', widening, reads, args } = approval
       if (approval.diff !== undefined) {
         diffsShown.add(approval.callId)
         diff(approval.diff, shownDiff)
       }
       const rows = argv === undefined ? rowsOf(approval) : []
       const place = cwd === '' ? '' : ` in ${escaped(cwd)}`
-      if (argv !== undefined) line(`  Run ${wordsOf(argv)}${place}?`, style.bold)
+      if (widening !== undefined) line(`  ${questionOf(approval, escaped)}`, style.bold)
+      else if (argv !== undefined) line(`  Run ${wordsOf(argv)}${place}?`, style.bold)
       else if (reads !== undefined || rows.length > 0) line(`  ${questionOf(approval, escaped)}`, style.bold)
       else line(`  Call ${escaped(approval.tool)} ${escaped(JSON.stringify(args ?? {}))}?`, style.bold)
       for (const row of rows) {
@@ -167,6 +169,10 @@ export function createRunScreen(output: Output): RunScreen {
         line(`    ${nameOf(row, escaped)}: ${changeOf(row)}${counts}`)
       }
       if (reads !== undefined) wrapped(`  ${secretSentence}`, style.yellow)
+      if (widening !== undefined) {
+        line(`    ${wordsOf(argv ?? [])}${place}`)
+        wrapped(`  ${wideningSentence(widening)}`, style.yellow)
+      }
       if (approval.truncated === true) wrapped(`  ${truncatedSentence}`, style.red)
     },
     wholeDiff: ({ diff: text = '' }) => diff(text, Infinity),

@@ -10,6 +10,7 @@ import {
   rowsOf,
   secretSentence,
   truncatedSentence,
+  wideningSentence,
 } from './approval-words.js'
 import { countsView, diffView } from './diff-view.js'
 import { element } from './dom.js'
@@ -122,10 +123,11 @@ export function approvalView(first) {
 
 /** @param {ApprovalPart} approval */
 function subjectOf(approval) {
-  const { argv, cwd, diff, reads, args, truncated } = approval
+  const { argv, cwd, widening, diff, reads, args, truncated } = approval
   const rows = argv === undefined ? rowsOf(approval) : []
   return [
     ...(reads === undefined ? [] : [element('p', {}, secretSentence)]),
+    ...(widening === undefined ? [] : [element('p', {}, wideningSentence(widening))]),
     ...(rows.length === 0 ? [] : [filesView(rows)]),
     ...(argv === undefined
       ? []

@@ -12,6 +12,7 @@
  * @typedef {object} Approval
  * @property {string} tool
  * @property {readonly string[] | undefined} [argv]
+ * @property {string | undefined} [widening]
  * @property {readonly string[] | undefined} [paths]
  * @property {readonly FileRow[] | undefined} [files]
  * @property {readonly string[] | undefined} [reads]
@@ -43,7 +44,8 @@ export function rowsOf({ files, paths = [] }) {
  * @param {(text: string) => string} show makes hidden characters of a path visible
  * @returns {string}
  */
-export function questionOf({ tool, argv, reads, files, paths, diff }, show) {
+export function questionOf({ tool, argv, widening, reads, files, paths, diff }, show) {
+  if (widening !== undefined) return (wideningWords[widening] ?? unknownWidening).question
   if (argv !== undefined) return 'Run this command?'
   if (reads !== undefined) return `Let the agent read ${reads.map(show).join(', ')}?`
   const rows = rowsOf({ files, paths })
@@ -51,6 +53,34 @@ export function questionOf({ tool, argv, reads, files, paths, diff }, show) {
   if (rows.length > 1) return `Change ${rows.length} files?`
   if (first !== undefined) return `${verbs[first.change] ?? 'Change'} ${nameOf(first, show)}?`
   return diff === undefined ? `Call ${show(tool)}?` : 'Change these files?'
+}
+
+/** @type {Readonly<Record<string, { readonly question: string; readonly sentence: string }>>} */
+const wideningWords = {
+  network: {
+    question: 'Run this command again with network?',
+    sentence:
+      'It failed in the sandbox, which has no network. With it, the command can send what it reads to any public host.',
+  },
+  unsandboxed: {
+    question: 'Run this command again without the sandbox?',
+    sentence:
+      'It failed in the sandbox. Without it, the command can read, change and send everything that you can, on the whole machine.',
+  },
+}
+
+const unknownWidening = {
+  question: 'Run this command again beyond the sandbox?',
+  sentence: 'This version does not know what the command could then do. Refuse it unless you know.',
+}
+
+/**
+ * Returns what a person should know before a command runs beyond the sandbox.
+ * @param {string} widening
+ * @returns {string}
+ */
+export function wideningSentence(widening) {
+  return (wideningWords[widening] ?? unknownWidening).sentence
 }
 
 /**

@@ -13,11 +13,18 @@ import type { Network } from './host-pattern.ts'
 import { judgeHost, type NetworkDeps, type Target } from './judge-host.ts'
 import { isPublicAddress } from './public-address.ts'
 
+/** The hosts that a command did not reach. */
+interface Unreached {
+  readonly sentences: readonly string[]
+  /** Whether it would reach one of them if it might reach every public host. */
+  readonly needsPublic: boolean
+}
+
 /** The proxy of one command. It listens on a Unix socket. */
 export interface FilteringProxy {
   readonly socketPath: string
-  /** Ends all connections. Returns sentences about the hosts that the command did not reach. */
-  readonly close: () => Promise<readonly string[]>
+  /** Ends all connections. */
+  readonly close: () => Promise<Unreached>
 }
 
 const systemNetwork: NetworkDeps = {
@@ -61,6 +68,7 @@ const hopHeaders = new Set([
 export async function openFilteringProxy(network: Network, deps: NetworkDeps = systemNetwork): Promise<FilteringProxy> {
   const sockets = new Set<Duplex>()
   const sentences = new Set<string>()
+  let needsPublic = false
 
   function hold<Each extends Duplex>(socket: Each): Each {
     sockets.add(socket)
@@ -80,6 +88,7 @@ export async function openFilteringProxy(network: Network, deps: NetworkDeps = s
     const verdict = await judgeHost(network, asked, deps)
     if (verdict.ok) return verdict.target
     if (sentences.size < maxSentences) sentences.add(verdict.detail)
+    needsPublic ||= verdict.needsPublic ?? false
     refuse(verdict.status, verdict.detail)
     return undefined
   }
@@ -159,7 +168,7 @@ export async function openFilteringProxy(network: Network, deps: NetworkDeps = s
     socketPath,
     close: async () => {
       await end()
-      return [...sentences]
+      return { sentences: [...sentences], needsPublic }
     },
   }
 }

@@ -25,8 +25,8 @@ export interface Target {
 
 export type HostVerdict =
   | { readonly ok: true; readonly target: Target }
-  /** `detail` is a sentence for a person. */
-  | { readonly ok: false; readonly status: 403 | 502; readonly detail: string }
+  /** `detail` is a sentence for a person. `needsPublic`: the network `public` would allow it. */
+  | { readonly ok: false; readonly status: 403 | 502; readonly detail: string; readonly needsPublic?: boolean }
 
 /**
  * Decides whether a command may reach a host. The caller must connect to the addresses of the verdict: a second look-up could
@@ -50,10 +50,11 @@ export async function judgeHost(
   }
   const entry = JSON.stringify(webPorts.includes(port) ? shown : authority)
   const advice = `To allow it to the commands of the policy, add ${entry} to shell.network in ${policyName} of the workspace.`
-  if (network !== 'public' && !isListed(network.hosts, name, port)) {
-    return refused(`The policy does not let commands reach ${authority}. ${advice}`)
-  }
   const proxy = proxyFor(new URL(`${scheme}://${authority}/`), env)
+  if (network !== 'public' && !isListed(network.hosts, name, port)) {
+    const needsPublic = webPorts.includes(port) && (proxy === undefined || family !== 0)
+    return { ...refused(`The policy does not let commands reach ${authority}. ${advice}`), needsPublic }
+  }
   if (proxy !== undefined) {
     // The other proxy resolves the name, perhaps to an address of its own network.
     if (network === 'public' && family === 0) {
@@ -71,6 +72,6 @@ export async function judgeHost(
   return addresses.length === 0 ? refused(inner) : { ok: true, target: { name, port, authority, way: { addresses } } }
 }
 
-function refused(detail: string): HostVerdict {
-  return { ok: false, status: 403, detail }
+function refused(detail: string) {
+  return { ok: false, status: 403, detail } as const
 }

@@ -94,7 +94,7 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
   }
 
   async function start({ argv, cwd, access, programs = [], network, rule }: ProgramStart): Promise<StartedIn> {
-    const wanted = rule === 'always enclosed' ? 'required' : mode()
+    const wanted = rule === 'always enclosed' ? 'required' : rule === 'unsandboxed' ? 'off' : mode()
     const { enclosure } = await sandboxState(wanted, probe)
     if (enclosure.kind === 'none') {
       if (wanted === 'required' && rule !== 'never refused') {
@@ -102,7 +102,7 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
         const detail = `The program was not started: ${setting}, and it cannot be enclosed. ${enclosure.reason} ${enclosure.fix}.`
         throw new ToolError({ kind: 'denied', detail })
       }
-      return { enclosure: 'none', argv, variables: {}, end: async () => [] }
+      return { enclosure: 'none', argv, variables: {}, end: async () => ({ notes: [], needsPublic: false }) }
     }
     const home = await realHome(homeDir)
     const isWide = home !== undefined && isAt(root, home)
@@ -149,15 +149,16 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
       argv: [enclosure.program, ...args],
       variables: { HOME: homeIn(mounts, home), ...cacheVariables(cache === undefined ? '/tmp/cache' : cachePath) },
       async end() {
-        const unreached = (await proxy?.close()) ?? []
-        if (!isCommand || protection === undefined) return unreached
+        const { sentences, needsPublic } = (await proxy?.close()) ?? { sentences: [], needsPublic: false }
+        if (!isCommand || protection === undefined) return { notes: sentences, needsPublic }
         const aside = policyExists ? [] : await setPolicyAside(root)
         if (!policyExists) withoutPolicy -= 1
         await removeGitPointers(protection.gitFolders)
         // The next command can use what is found now.
         known = undefined
         const { obeyed } = await protectedPlaces(isWide)
-        return [...unreached, ...aside, ...madeSentence([...obeyed].filter((path) => !protection.obeyed.has(path)))]
+        const made = madeSentence([...obeyed].filter((path) => !protection.obeyed.has(path)))
+        return { notes: [...sentences, ...aside, ...made], needsPublic }
       },
     }
   }

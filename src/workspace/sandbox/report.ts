@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream'
+import type { Network } from '../network/host-pattern.ts'
 import { policyName } from '../policy/policy-file.ts'
 import { ToolError } from '../tool-error.ts'
 import { statusFd } from './bubblewrap-arguments.ts'
+import type { Widening } from './sandbox.ts'
 
 /** What bubblewrap reports about the program that it has started (bwrap(1), `--json-status-fd`). */
 export interface EnclosureReport {
@@ -54,6 +56,8 @@ export function enclosureFailure(name: string, stderr: string): ToolError {
 interface Sign {
   readonly pattern: RegExp
   readonly note: string
+  /** With it, the command can do what it tried. */
+  readonly widening: Widening
 }
 
 /** Messages of programs, in English because commands run with the locale C. */
@@ -64,16 +68,19 @@ const signs: readonly Sign[] = [
     note:
       'Commands in the sandbox have no network but a loopback of their own, and the hosts that shell.network of ' +
       `${policyName} in the workspace lists, through the proxy that HTTPS_PROXY names.`,
+    widening: 'network',
   },
   {
     pattern: /EROFS|Read-only file system/i,
     note:
       'Commands in the sandbox change only the workspace and temporary files. In the workspace, the policy, hooks and settings of ' +
       'git, and files that other programs obey are read-only.',
+    widening: 'unsandboxed',
   },
   {
     pattern: /EBUSY|Device or resource busy|EXDEV|Invalid cross-device link/i,
     note: 'In the sandbox, folders that contain protected files, such as .git, can be neither renamed nor removed.',
+    widening: 'unsandboxed',
   },
   {
     pattern:
@@ -81,16 +88,23 @@ const signs: readonly Sign[] = [
     note:
       'Commands in the sandbox do not see the home folder, /run, /var and sockets. To show a folder to them, add it to ' +
       'workspace.sandbox-folders in the configuration.',
+    widening: 'unsandboxed',
   },
 ]
 
-/** Returns sentences about what the sandbox may have prevented. */
-export function preventedBySandbox(end: {
-  readonly exitCode: number
-  readonly stdout: string
-  readonly stderr: string
-}): readonly string[] {
-  if (end.exitCode === 0) return []
+/** Returns what the sandbox may have prevented: sentences, and the least with which the command may succeed. */
+export function preventedBySandbox(
+  end: { readonly exitCode: number; readonly stdout: string; readonly stderr: string },
+  { network, needsPublic }: { readonly network: Network | undefined; readonly needsPublic: boolean },
+): { readonly notes: readonly string[]; readonly widening?: Widening } {
+  if (end.exitCode === 0) return { notes: [] }
   const output = `${end.stderr}\n${end.stdout}`
-  return signs.filter(({ pattern }) => pattern.test(output)).map(({ note }) => note)
+  const seen = signs.filter(({ pattern }) => pattern.test(output))
+  const notes = seen.map(({ note }) => note)
+  // The proxy knows what it has refused. The words of programs are signs only.
+  if (needsPublic) return { notes, widening: 'network' }
+  if (seen.length === 0) return { notes }
+  // A program that fails with a network does not use the proxy.
+  const isNetwork = network === undefined && seen.every(({ widening }) => widening === 'network')
+  return { notes, widening: isNetwork ? 'network' : 'unsandboxed' }
 }

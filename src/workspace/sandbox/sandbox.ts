@@ -3,6 +3,9 @@ import type { Network } from '../network/host-pattern.ts'
 /** The setting `workspace.sandbox`. */
 export type SandboxMode = 'auto' | 'required' | 'off'
 
+/** What a person lets one command do beyond the sandbox: reach public hosts, or everything. */
+export type Widening = 'network' | 'unsandboxed'
+
 /** What encloses commands on this machine. */
 export type Enclosure =
   | { readonly kind: 'bubblewrap'; readonly program: string; readonly version: string }
@@ -15,8 +18,15 @@ export interface StartedIn {
   readonly argv: readonly [string, ...string[]]
   /** Variables for the environment of the command. */
   readonly variables: Readonly<Record<string, string>>
-  /** Cleans up after the end of the program. Returns sentences about files that it has made and hosts that it did not reach. */
-  readonly end: () => Promise<readonly string[]>
+  /** Cleans up after the end of the program. */
+  readonly end: () => Promise<Aftermath>
+}
+
+interface Aftermath {
+  /** Sentences about files that the program has made and hosts that it did not reach. */
+  readonly notes: readonly string[]
+  /** Whether it would have reached another host if it might reach every public host. */
+  readonly needsPublic: boolean
 }
 
 export interface ProgramStart {
@@ -31,9 +41,10 @@ export interface ProgramStart {
   readonly network?: Network | undefined
   /**
    * `never refused`: a program of copilot-proxy, which starts without a sandbox if there is none. `always enclosed`: it does not
-   * start without one, whatever `workspace.sandbox` is. Default: as `workspace.sandbox` says.
+   * start without one, whatever `workspace.sandbox` is. `unsandboxed`: a person lets it start without one. Default: as
+   * `workspace.sandbox` says.
    */
-  readonly rule?: 'never refused' | 'always enclosed'
+  readonly rule?: 'never refused' | 'always enclosed' | 'unsandboxed' | undefined
 }
 
 /** Encloses the programs that start for a workspace. */

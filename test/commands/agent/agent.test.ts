@@ -1,14 +1,17 @@
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { runProgram } from '../../../src/commands/program.ts'
 import type { CommandContext } from '../../../src/commands/shared/command.ts'
 import { createStyle, type Output } from '../../../src/terminal/output.ts'
+import { enclosureOfMachine } from '../../../src/workspace/sandbox/create-sandbox.ts'
 import { quickFix, quickShopFiles } from '../../agent/shop.ts'
 import { scriptOf } from '../../agent/support.ts'
 import { makeFolder } from '../../tools/session.ts'
 import { createUser, recordOutput } from '../harness.ts'
+
+const enclosure = await enclosureOfMachine()
 
 async function openShop(settings: Readonly<Record<string, string>> = {}) {
   const root = await makeFolder(quickShopFiles)
@@ -196,6 +199,25 @@ test('reading a secret is asked for in a sentence with its path', async () => {
   expect(text()).toContain('looks like a secret')
   expect(text()).not.toContain('Call mcp.fs.read')
 })
+
+test.skipIf(enclosure.kind === 'none')(
+  'leaving the sandbox is asked for with the command and its risk, and --yes does not allow it (needs bubblewrap)',
+  async () => {
+    const { agent, root } = await openShop()
+    await mkdir(join(root, '.git'))
+    await writeFile(join(root, '.git/config'), '[core]\n')
+    await writeFile(join(root, 'hook.sh'), 'echo more >> .git/config\n')
+    await writeFile(join(root, '.agent-policy.yaml'), 'shell: { allow: [sh hook.sh] }\n')
+    const script = scriptOf({ calls: [{ tool: 'shell_run', args: { cmd: 'sh hook.sh' } }] }, { text: 'Done' })
+    const { change, text } = terminal(['y', 'n'])
+    await agent(script, [], change)
+    expect(text()).toContain('Run this command again without the sandbox?')
+    expect(text()).toContain('everything that you can, on the whole machine')
+    expect(text()).toMatch(/y once, n refuse/)
+    await agent(script, ['--yes'])
+    expect(await readFile(join(root, '.git/config'), 'utf8')).toBe('[core]\n')
+  },
+)
 
 test('n refuses a command and a change, and nothing happens', async () => {
   const { agent, total } = await openShop()

@@ -113,8 +113,10 @@ describe('formatFile', () => {
     await installPrettier(root)
     await formatFile(folder, { path: 'a/b.ts' }, context)
     expect(await read('a/b.ts')).toBe('let a = 1\n')
-    expect(runs).toEqual([['node_modules/.bin/prettier', '--stdin-filepath', './a/b.ts']])
-    expect(intents[0]).toEqual({ argv: ['node_modules/.bin/prettier', '--stdin-filepath'], cwd: '' })
+    const policyArgv = ['node_modules/.bin/prettier', '--stdin-filepath']
+    const argv = [...policyArgv, './a/b.ts']
+    expect(runs).toEqual([argv])
+    expect(intents[0]).toEqual({ argv, policyArgv, cwd: '' })
     expect(intents[1]).toMatchObject({ writes: ['a/b.ts'] })
   })
 

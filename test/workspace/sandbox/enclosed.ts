@@ -16,6 +16,7 @@ interface EnclosedCommand {
   readonly cwd?: string
   /** Entries of `shell.network`. */
   readonly network?: 'public' | readonly string[]
+  readonly widening?: 'network'
 }
 
 export interface EnclosedRuns {
@@ -40,6 +41,7 @@ const result = z.object({
   timedOut: z.boolean().default(false),
   sandbox: z.string().default(''),
   notes: z.array(z.string()).default([]),
+  needs: z.string().default(''),
   error: z.string().default(''),
 })
 type EnclosedResult = z.infer<typeof result>

@@ -88,6 +88,34 @@ describeEnclosed('a command with a network', (person) => {
     expect(asked).toEqual([])
   })
 
+  test('says that it needs a network, and reaches every public host if a person allows it', async () => {
+    const { scripts } = await createEnclosed(person)
+    const script = `${curl} -f http://registry.test/`
+    const network = ['other.test']
+    const results = await scripts(
+      [
+        { script },
+        { script, network },
+        { script, widening: 'network', network },
+        { script: `${curl} -f http://10.0.0.1/`, network },
+        { script: `${curl} --noproxy '*' http://registry.test/`, network },
+        { script: `${curl} http://registry.test/`, network },
+      ],
+      { names: { 'registry.test': [[outside]] }, reachable: [outside] },
+    )
+    expect(results.map(({ exitCode, needs }) => [exitCode, needs])).toEqual([
+      [6, 'network'],
+      [22, 'network'],
+      // Nothing listens there.
+      [22, ''],
+      [22, ''],
+      // It does not use the proxy.
+      [6, 'unsandboxed'],
+      [0, ''],
+    ])
+    expect(results[2]?.stderr).toContain('502')
+  })
+
   test('reaches subdomains by a pattern', async () => {
     const { port, given } = await createHosts()
     const { scripts } = await createEnclosed(person)

@@ -33,12 +33,23 @@ const folder = await openFolder(root, {
       },
     }),
 })
-for (const { script, timeoutMs = 60_000, access = 'write', cwd, network: hosts } of commands) {
+for (const { script, timeoutMs = 60_000, access = 'write', cwd, widening, network: hosts } of commands) {
   const network = hosts === undefined || hosts === 'public' ? hosts : { hosts: hosts.flatMap(parseHostPattern) }
   const argv = ['sh', '-c', script]
   const signal = new AbortController().signal
   try {
-    const run = { folder, argv, cwd, network, signal, timeoutMs, access, maxOutputBytes: 100_000, graceMs: 200 }
+    const run = {
+      folder,
+      argv,
+      cwd,
+      network,
+      widening,
+      signal,
+      timeoutMs,
+      access,
+      maxOutputBytes: 100_000,
+      graceMs: 200,
+    }
     process.stdout.write(`${JSON.stringify(await runCommand(run))}\n`)
   } catch (error) {
     process.stdout.write(`${JSON.stringify({ error: error instanceof Error ? error.message : String(error) })}\n`)

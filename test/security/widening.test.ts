@@ -1,0 +1,77 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { enclosureOfMachine } from '../../src/workspace/sandbox/create-sandbox.ts'
+import { connect } from '../rpc/support.ts'
+import { call, openAgentDaemon } from './agent-daemon.ts'
+
+const { kind } = await enclosureOfMachine()
+
+const policy = 'shell: { allow: [sh hook.sh, sh fails.sh] }\n'
+const files = {
+  '.agent-policy.yaml': policy,
+  '.git/config': '[core]\n',
+  'hook.sh': 'echo "[alias]" >> .git/config\n',
+  'fails.sh': 'echo no such test; exit 3\n',
+}
+const hook = call('shell_run', { cmd: 'sh hook.sh' })
+const done = { text: 'Done.' }
+
+describe.skipIf(kind === 'none')('a command that fails in the sandbox (needs bubblewrap)', () => {
+  test('runs without it after a person has allowed that, and only then', async () => {
+    const { root, start } = await openAgentDaemon(files)
+    const config = () => readFile(join(root, '.git/config'), 'utf8')
+    const run = await start([hook, hook, hook, done])
+
+    await run.decide(await run.approval(), 'run')
+    const refused = await run.approval()
+    expect(refused).toMatchObject({ argv: ['sh', 'hook.sh'], widening: 'unsandboxed', decisions: ['once', 'refuse'] })
+    await run.decide(refused, 'refuse')
+
+    // The command itself is allowed for the run. What it does beyond the sandbox is asked for each time.
+    const allowed = await run.approval()
+    expect(allowed).toMatchObject({ widening: 'unsandboxed' })
+    expect(await config()).toBe('[core]\n')
+    await run.decide(allowed, 'run')
+    const again = await run.approval()
+    expect(again).toMatchObject({ widening: 'unsandboxed' })
+    expect(await config()).toBe('[core]\n[alias]\n')
+    await run.decide(again, 'refuse')
+
+    expect(await run.outcomes()).toEqual(['ok', 'ok', 'ok'])
+    expect(await config()).toBe('[core]\n[alias]\n')
+  })
+
+  test('is not offered more if it failed for another reason', async () => {
+    const { start } = await openAgentDaemon(files)
+    const run = await start([call('shell_run', { cmd: 'sh fails.sh' }), done])
+    await run.decide(await run.approval(), 'once')
+    expect(await run.approval()).toBeUndefined()
+    expect(await run.outcomes()).toEqual(['ok'])
+  })
+
+  test.each([
+    ['workspace.sandbox is required', { workspace: { 'read-only': false, sandbox: 'required' } }],
+    ['nobody is asked', { agent: { 'require-approval': false } }],
+  ])('stays in the sandbox if %s', async (_why, settings) => {
+    const { root, start } = await openAgentDaemon(files, settings)
+    const run = await start([hook, done])
+    const first = await run.approval()
+    if (first !== undefined) await run.decide(first, 'once')
+    expect(await run.approval()).toBeUndefined()
+    expect(await run.outcomes()).toEqual(['ok'])
+    expect(await readFile(join(root, '.git/config'), 'utf8')).toBe('[core]\n')
+  })
+
+  test('stays in the sandbox for a caller without a person, who is told why it failed', async () => {
+    const { root, url, key } = await openAgentDaemon(files)
+    const client = await connect(`${url.replace('http:', 'ws:')}/rpc`, { headers: { authorization: `Bearer ${key}` } })
+    let answer: unknown = await client.ask('mcp.shell.run', { cmd: 'sh hook.sh' })
+    while (!JSON.stringify(answer).includes('"exitCode"')) answer = await client.next()
+    expect(answer).toMatchObject({
+      result: { sandbox: 'bubblewrap', notes: [expect.stringContaining('change only the workspace')] },
+    })
+    expect(answer).not.toHaveProperty('result.needs')
+    expect(await readFile(join(root, '.git/config'), 'utf8')).toBe('[core]\n')
+  })
+})
