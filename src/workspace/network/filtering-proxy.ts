@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { env } from 'node:process'
 import { pipeline, type Duplex } from 'node:stream'
 import type { Proxy } from '../../config/proxy-variables.ts'
+import { createLanes } from '../lanes.ts'
 import type { Network } from './host-pattern.ts'
 import { judgeHost, type NetworkDeps, type Target } from './judge-host.ts'
 import { isPublicAddress } from './public-address.ts'
@@ -27,8 +28,11 @@ export interface FilteringProxy {
   readonly close: () => Promise<Unreached>
 }
 
+/** A look-up keeps a thread of Node.js, which has four of them for files and names. */
+const inTurn = createLanes({ perKey: 2, total: 2 })
+
 const systemNetwork: NetworkDeps = {
-  lookup: (name) => lookup(name, { all: true }),
+  lookup: (name) => inTurn(name, AbortSignal.timeout(connectMs), () => lookup(name, { all: true })),
   isPublic: isPublicAddress,
   env,
 }
@@ -67,6 +71,7 @@ const hopHeaders = new Set([
 /** Opens an HTTP proxy that connects to the hosts of `network` only. It looks at the head of a request and not into its body. */
 export async function openFilteringProxy(network: Network, deps: NetworkDeps = systemNetwork): Promise<FilteringProxy> {
   const sockets = new Set<Duplex>()
+  const busy = new WeakSet<Socket>()
   const sentences = new Set<string>()
   let needsPublic = false
 
@@ -128,7 +133,7 @@ export async function openFilteringProxy(network: Network, deps: NetworkDeps = s
         ? ({ scheme: 'http', host: url.hostname, port: Number(url.port || 80) } as const)
         : undefined
     const target = await admit(asked, refuse)
-    if (target === undefined || url === null) return
+    if (target === undefined || url === null || response.destroyed) return
     const onward = startRequest(target, url, request)
     onward.setTimeout(idleMs, () => onward.destroy())
     onward.once('socket', hold)
@@ -146,7 +151,16 @@ export async function openFilteringProxy(network: Network, deps: NetworkDeps = s
   const server = createServer({ maxHeaderSize: maxHeadBytes, requestTimeout: 0, headersTimeout: connectMs })
   server.maxConnections = maxConnections
   server.on('connection', hold)
-  server.on('request', (request, response) => void forward(request, response).catch(() => response.destroy()))
+  server.on('request', (request, response) => {
+    // Requests without waiting for answers would open any number of connections.
+    if (busy.has(request.socket)) {
+      request.socket.destroy()
+      return
+    }
+    busy.add(request.socket)
+    response.once('finish', () => busy.delete(request.socket))
+    void forward(request, response).catch(() => response.destroy())
+  })
   server.on('connect', (request, client, head) => void tunnel(request, client, head).catch(() => client.destroy()))
 
   async function end(): Promise<void> {

@@ -267,6 +267,27 @@ describeEnclosed('a command with a network', (person) => {
     expect([limited?.stdout, ready?.stdout, after?.stdout]).toEqual(['30\n', 'yes', 'yes'])
   })
 
+  test('opens no connections by requests that do not wait for answers', async () => {
+    let requests = 0
+    const port = await startServer(outside, ({ url }, response) => {
+      if (url === '/after') response.end(String(requests))
+      else requests += 1
+    })
+    const { scripts } = await createEnclosed(person)
+    const head = `GET http://registry.test:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`
+    const [result] = await scripts(
+      [
+        {
+          script: `${raw(head.repeat(50))}; ${curl} http://registry.test:${port}/after`,
+          network: [`registry.test:${port}`],
+        },
+      ],
+      { names: { 'registry.test': [[outside]] }, reachable: [outside] },
+    )
+    expect(Number(result?.stdout.trim())).toBeLessThanOrEqual(1)
+    expect(result?.exitCode).toBe(0)
+  })
+
   test('keeps the exit code, the signals, the output and the children of the command', async () => {
     const { port, given } = await createHosts()
     const { scripts } = await createEnclosed(person)
