@@ -237,7 +237,6 @@ describe.each(ways)('over %s', (_way, open) => {
       '.github/dependabot.yml',
       '.vscode/snippets.code-snippets',
       '.env.example',
-      'keys/id_rsa.pub',
       'src/id_rsa_parser.ts',
     ]) {
       const unifiedDiff = patchesOf(path, 'ordinary').change

@@ -399,16 +399,18 @@ const protectedFiles: readonly ProtectedFiles[] = [
   },
 ]
 
-/** Names like those of secrets, of files that everybody may read: examples, public keys, sources. Compared after `foldCase`. */
-const publicNames: readonly RegExp[] = [
+/** Names like those of secrets, of files that everybody may read and change: examples, and sources. Compared after `foldCase`. */
+const ordinaryNames: readonly RegExp[] = [
   /^\.env(?:[._-].*)?[._-](?:example|sample|template|dist|defaults)$/,
   /^(?:.*[._-])?(?:example|sample|template)\.env$/,
   /^\.env[a-z]*\.(?:d\.ts|md)$/,
   /^\.envoy[.-]/,
   /\.schema\.json$/,
   /^(?:id_(?:rsa|dsa|ecdsa|ed25519)|kubeconfig|client_secret|service-?account).*\.(?:[cm]?[jt]sx?|py|go|rs|rb|java|kt|cs|php|swift|c|h|cc|cpp|md)$/,
-  /\.pub$/,
 ]
+
+/** Everybody may read a public key. Who replaces one may get access that was meant for another. */
+const publicKey = /\.pub$/
 
 interface Row {
   readonly kind: ProtectedFiles['kind']
@@ -436,18 +438,19 @@ export type Protection = Pick<Row, 'pattern' | 'reason'>
 /** Returns what protects a path from being written, such as `.env*`. */
 export function protectionOf(path: string): Protection | undefined {
   const names = namesOf(path)
-  return isPublic(names) ? (findObeyed(names) ?? findSecret(names.slice(0, -1))) : findProtection(names)
+  return isOrdinary(names) ? (findObeyed(names) ?? findSecret(names.slice(0, -1))) : findProtection(names)
 }
 
 /** Returns what makes a path look like a secret, such as `.env*`. */
 export function secretOf(path: string): Protection | undefined {
   const names = namesOf(path)
   // A folder of secrets makes each file in it a secret, whatever its name.
-  return findSecret(isPublic(names) ? names.slice(0, -1) : names)
+  const isPublic = isOrdinary(names) || publicKey.test(names.at(-1) ?? '')
+  return findSecret(isPublic ? names.slice(0, -1) : names)
 }
 
-function isPublic(names: readonly string[]): boolean {
-  return publicNames.some((shape) => shape.test(names.at(-1) ?? ''))
+function isOrdinary(names: readonly string[]): boolean {
+  return ordinaryNames.some((shape) => shape.test(names.at(-1) ?? ''))
 }
 
 /** Returns what makes a path one that other programs execute or obey, or a part of version control. It may be a secret too. */
