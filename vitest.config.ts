@@ -24,7 +24,8 @@ function temporaryFolder(): string {
 export default defineConfig({
   test: {
     // A guard against hanging and no measure: a machine may be busy with other things.
-    testTimeout: 30_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
     // Files of a worker share modules: loading them anew for each file took a third of the suite's time.
     projects: [

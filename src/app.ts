@@ -9,6 +9,7 @@ import { Fault } from './errors.ts'
 import {
   acceptAlso,
   answerHalfClosed,
+  endUnreadAnswers,
   currentRequest,
   currentResponse,
   defaultDeadlines,
@@ -214,6 +215,7 @@ export function buildApp(deps: AppDeps): App {
   const unused = watchUnusedConnections(fastify.server)
   limitConnections(fastify.server, () => deps.config().server.maxConnections, deps.log, monotonicMs)
   answerHalfClosed(fastify.server)
+  endUnreadAnswers(fastify.server, 6 * deadlines.unreadMs)
   let isClosing = false
   /** Stops accepting at the second address, if there is one. */
   let stopSecond: (() => void) | undefined

@@ -1,6 +1,6 @@
 import { delimiter, isAbsolute, resolve } from 'node:path'
 import type { Environment } from './environment.ts'
-import { proxyVariables } from './proxy-variables.ts'
+import { comparableValue, proxyVariables } from './proxy-variables.ts'
 
 /** Variables with the path of a file. Node.js reads a relative one from the folder that a process starts in. */
 const fileVariables: ReadonlySet<string> = new Set(['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE'])
@@ -90,7 +90,9 @@ export function fingerprints(
   variables: Readonly<Record<string, string>>,
   hash: (text: string) => string,
 ): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, hash(value)]))
+  return Object.fromEntries(
+    Object.entries(variables).map(([name, value]) => [name, hash(comparableValue(name, value))]),
+  )
 }
 
 /** How another process's variables differ from one's own, both as fingerprints. */

@@ -59,11 +59,25 @@ function splitAddress(text: string): {
 function readProxyUrl(text: string): { readonly url: string } | { readonly detail: string } {
   const { scheme, login, host } = splitAddress(text)
   if (scheme !== 'http' && scheme !== 'https') return { detail: otherKind }
+  // `http:/user:password@proxy` is a mistyped scheme, and no login of a user `http`.
+  if (login !== undefined && /^https?:(?!\/\/)/i.test(text)) return { detail: noAddress }
   const url = /[\s\\?#]|\/./.test(host) ? null : URL.parse(`${scheme}://${host}`)
   if (url === null) return { detail: noAddress }
   if (login === undefined) return { url: url.href }
   const encoded = encodeLogin(login)
   return encoded === undefined ? { detail: strayPercent } : { url: `${scheme}://${encoded}@${url.host}/` }
+}
+
+/** The value of a proxy variable in one spelling, to compare it with another. */
+export function comparableValue(name: string, value: string): string {
+  if (/^no_proxy$/i.test(name))
+    return value
+      .split(/[\s,]+/)
+      .filter(Boolean)
+      .join()
+  if (!/_proxy$/i.test(name)) return value
+  const read = readProxyUrl(value)
+  return 'url' in read ? read.url : value
 }
 
 /** `user:password`, percent-encoded where it is not yet; undefined if a `%` begins no encoded character. */

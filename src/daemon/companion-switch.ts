@@ -19,7 +19,7 @@ export interface CompanionSwitchDeps
   /** Returns the user's home folder. Absent: the user has none. May throw. */
   readonly homeDir: (() => string) | undefined
   readonly version: string
-  readonly secrets: Pick<SecretSets, 'ofTools' | 'ofProviders' | 'holdOwn'>
+  readonly secrets: Pick<SecretSets, 'ofForeignTools' | 'ofProviders' | 'holdOwn'>
 }
 
 /** For tool providers to end after the last request. Ms. */
@@ -62,7 +62,7 @@ export function createCompanionSwitch(deps: CompanionSwitchDeps) {
       homeDir,
       env,
       version,
-      redact: secrets.ofTools.redact,
+      redact: secrets.ofForeignTools.redact,
       log,
       now: () => performance.now(),
       setTimer,
@@ -73,7 +73,8 @@ export function createCompanionSwitch(deps: CompanionSwitchDeps) {
       keepsSessions: deps.keepsSessions,
       homeDir,
       ownPaths: deps.ownPaths,
-      redact: secrets.ofTools.redact,
+      redact: secrets.ofProviders.redact,
+      redactForeign: secrets.ofForeignTools.redact,
       runTurn: deps.runTurn,
       modelFacts: deps.modelFacts,
       defaultModel: deps.defaultModel,

@@ -11,8 +11,8 @@ export interface SecretSets {
   readonly ofLog: KnownSecrets
   /** For the texts of providers and models: the credentials that are sent to providers, and the daemon's own tokens. */
   readonly ofProviders: KnownSecrets
-  /** For the texts of tools: also the credentials of MCP servers. */
-  readonly ofTools: KnownSecrets
+  /** For the texts of MCP servers and tool providers: also the credentials of MCP servers. */
+  readonly ofForeignTools: KnownSecrets
   /** Takes the credentials of a configuration in place of those of the one before. */
   readonly holdConfig: (config: Config) => void
   /** Remembers credentials of logins. */
@@ -22,17 +22,17 @@ export interface SecretSets {
 }
 
 export function createSecretSets(ofLog: KnownSecrets, githubToken: string | undefined): SecretSets {
-  const ofTools = createKnownSecrets()
+  const ofForeignTools = createKnownSecrets()
   const ofProviders = createKnownSecrets()
-  const sets = [ofLog, ofTools, ofProviders]
+  const sets = [ofLog, ofForeignTools, ofProviders]
   return {
     ofLog,
-    ofTools,
+    ofForeignTools,
     ofProviders,
     holdConfig(config) {
       const withoutKeys = { ...config, server: { ...config.server, apiKeys: [] } }
       ofLog.hold('daemon', githubToken, ...secretValues(config))
-      ofTools.hold('daemon', githubToken, ...secretValues(withoutKeys))
+      ofForeignTools.hold('daemon', githubToken, ...secretValues(withoutKeys))
       ofProviders.hold('daemon', githubToken, ...secretValues({ ...withoutKeys, mcpServers: {} }))
     },
     noteLogin(...values) {

@@ -98,6 +98,23 @@ export function limitConnections(server: Server, limit: () => number, log: Logge
   })
 }
 
+/**
+ * Closes a connection whose client reads nothing of a complete answer for `limitMs`. Until then, the whole answer takes memory.
+ * An event stream waits for its reader instead and takes little.
+ */
+export function endUnreadAnswers(server: Server, limitMs: number): void {
+  server.on('request', (_request, response: Response) => {
+    const { socket } = response
+    if (socket === null) return
+    // Node.js destroys a connection after this time without progress.
+    response.once('prefinish', () => socket.setTimeout(limitMs))
+    response.once('finish', () => {
+      // Otherwise, the limit holds for the next request of a client that does not wait for answers.
+      if (socket.timeout === limitMs) socket.setTimeout(0)
+    })
+  })
+}
+
 /** Connections without a request yet: opened in advance by a client's pool, or with a head on its way. */
 export interface UnusedConnections {
   readonly markUsed: (socket: Socket) => void

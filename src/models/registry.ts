@@ -1,3 +1,4 @@
+import { cutText } from '../json/cut-text.ts'
 import type { ProxyError } from '../errors.ts'
 import type { ProviderId } from '../executors/executor.ts'
 import { buildCatalogue, type Catalogue, type ListedModel } from './catalogue.ts'
@@ -83,8 +84,11 @@ export function createModelRegistry(
   function resolve(
     name: string,
     suits: (entry: ListedModel) => boolean = () => true,
-    target = aliases.targetsOf(name)?.[0],
+    target = isTooLong(name) ? undefined : aliases.targetsOf(name)?.[0],
   ): ModelResult {
+    if (isTooLong(name)) {
+      return { ok: false, error: { kind: 'model_not_found', model: cutText(name, longestName), suggestions: [] } }
+    }
     const result = resolveName(name, target, catalogue.find)
     const suggest = (wanted: string) => nearMisses(wanted, idsOf(catalogue.visible.filter(suits)))
     if (!result.ok) {
@@ -177,6 +181,7 @@ export function createModelRegistry(
     },
     route,
     fallbacksOf: (name) => {
+      if (isTooLong(name)) return []
       const fallbacks = aliases.targetsOf(name)?.slice(1) ?? []
       // The name of a model with its provider is no alias.
       const isModel = () => providerOfName(name) !== undefined && catalogue.find({ name }) !== undefined
@@ -185,6 +190,13 @@ export function createModelRegistry(
     deadTargets: () =>
       aliases.all.flatMap(([alias, targets]) => targets.filter(isDead).map((target) => ({ alias, target }))),
   }
+}
+
+/** No model and no alias has a longer name, and comparing one with all models takes long. Characters. */
+const longestName = 300
+
+function isTooLong(name: string): boolean {
+  return name.length > longestName
 }
 
 function idsOf(entries: readonly ListedModel[]): readonly string[] {

@@ -1,3 +1,4 @@
+import { cutText } from '../json/cut-text.ts'
 import { isObject, parseCallerJson } from '../json/json.ts'
 import type { JsonObject } from '../json/json.ts'
 import type { ToolFailure } from '../workspace/tool-error.ts'
@@ -66,7 +67,10 @@ function toItem(value: unknown): Item {
   if (!isObject(value)) return invalid(null, 'A request is a JSON object.')
   const { jsonrpc, id, method, params } = value
   if (id !== undefined && !isId(id)) {
-    return invalid(null, '"id" must be a string, null or a number that JSON can represent exactly.')
+    return invalid(
+      null,
+      `"id" must be null, a number that JSON can represent exactly, or a string of at most ${longestId} characters.`,
+    )
   }
   const known = id ?? null
   if (jsonrpc !== '2.0') return invalid(known, '"jsonrpc" must be "2.0".')
@@ -84,11 +88,14 @@ function invalid(id: Id, message: string): Item {
   return { ok: false, id, error: { code: codes.invalidRequest, message } }
 }
 
-/** Refuses numbers that the answer would repeat as other ones. */
+/** Each answer repeats the id. Characters. */
+const longestId = 1000
+
+/** Refuses numbers that the answer would repeat as other ones, and long texts. */
 function isId(value: unknown): value is Id {
   if (typeof value === 'number')
     return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
-  return value === null || typeof value === 'string'
+  return value === null || (typeof value === 'string' && value.length <= longestId)
 }
 
 /** @throws TypeError, RangeError for a result that JSON cannot hold */
@@ -96,8 +103,12 @@ export function resultText(id: Id, result: unknown): string {
   return JSON.stringify({ jsonrpc: '2.0', id, result })
 }
 
+/** A message that repeats a name from the request is cut. Characters. */
+const longestMessage = 8000
+
 export function errorText(id: Id, error: RpcError): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, error })
+  const message = cutText(error.message, longestMessage)
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { ...error, message } })
 }
 
 export function notificationText(method: string, params: JsonObject): string {

@@ -35,6 +35,8 @@ export interface WorkspacesDeps {
   readonly sources?: readonly ToolSource[]
   /** Removes known credentials from the results of tools. */
   readonly redact: (text: string) => string
+  /** Does the same for the tools of `sources`. Default: `redact`. */
+  readonly redactForeign?: ToolsDeps['redactForeign']
   readonly log: Logger
   /** Receives the audit line of each call of a tool. */
   readonly record?: ToolsDeps['record']
@@ -65,6 +67,7 @@ export async function openWorkspaces({
   ownPaths,
   sources = [],
   redact,
+  redactForeign,
   log,
   record,
 }: WorkspacesDeps): Promise<OpenWorkspaces> {
@@ -95,6 +98,7 @@ export async function openWorkspaces({
       if (opened !== undefined) await settle(opened, signal)
     },
     redact,
+    redactForeign,
     log,
     record,
     now: () => performance.now(),

@@ -27,6 +27,11 @@ export interface ToolsDeps {
   readonly record?: ((sessionId: string, line: AuditLine, ownerId: string | undefined) => void) | undefined
   /** Removes known credentials from what tools return, so that no caller and no model gets them. Default: removes nothing. */
   readonly redact?: Redact | undefined
+  /**
+   * Does the same for tools of other programs, and also removes the secrets that these programs know. Elsewhere, that would tell a
+   * caller which of its guesses is such a secret. Default: `redact`.
+   */
+  readonly redactForeign?: Redact | undefined
   /** Monotonic. Ms. */
   readonly now: () => number
 }
@@ -47,7 +52,7 @@ const maxLoggedPath = 300
 const maxLoggedPaths = 50
 
 export function createTools(deps: ToolsDeps): Tools {
-  const { sources, log, redact = (text) => text, now } = deps
+  const { sources, log, redact: redactOwn = (text) => text, redactForeign = redactOwn, now } = deps
 
   function list(session: Session): readonly Tool[] {
     const byName = new Map<string, Tool>()
@@ -101,7 +106,7 @@ export function createTools(deps: ToolsDeps): Tools {
     } catch (error) {
       const failure = error instanceof ToolError ? error : unexpected(error, audit.tool)
       write(failure.failure.kind)
-      throw redactError(failure, redact)
+      throw failure
     }
   }
 
@@ -126,6 +131,7 @@ export function createTools(deps: ToolsDeps): Tools {
 
   async function runTool(given: ToolCall, tool: Tool, args: unknown, audit: Audit): Promise<ToolResult> {
     const { session } = given
+    const redact = tool.provider === undefined ? redactOwn : redactForeign
     const { timeoutMs, maxFileBytes } = deps.limits()
     // A tool with the effect `run` has a time limit of its own and reports the output when it ends. Leave it time for that.
     const extraMs = tool.effect === 'run' ? stopMs : 0
@@ -222,7 +228,7 @@ export function createTools(deps: ToolsDeps): Tools {
     } catch (error) {
       // A stopped tool may fail with any error: replace it with the reason, but keep ToolErrors such as a conflict or a refusal.
       if (signal.aborted && !(error instanceof ToolError && error.failure.kind !== 'cancelled')) throw stopped()
-      throw error
+      throw error instanceof ToolError ? redactError(error, redact) : error
     } finally {
       isOver = true
       deadline.end()

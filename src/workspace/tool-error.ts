@@ -1,3 +1,5 @@
+import { cutText } from '../json/cut-text.ts'
+
 /** The failure of a tool. Each kind has the data for its message, and no file contents beyond that. */
 export type ToolFailure =
   /** `path` names the argument, e.g. `range.start`; '' means all arguments. */
@@ -36,9 +38,22 @@ export class ToolError extends Error {
   readonly failure: ToolFailure
 
   constructor(failure: ToolFailure, options?: ErrorOptions) {
-    super(messageOf(failure), options)
-    this.failure = failure
+    const bounded = boundedFailure(failure)
+    super(messageOf(bounded), options)
+    this.failure = bounded
   }
+}
+
+/** What the caller has sent may be part of a message. Longer than any other message. Characters. */
+const longestDetail = 8000
+const longestPath = 500
+
+function boundedFailure(failure: ToolFailure): ToolFailure {
+  if (!('detail' in failure)) return failure
+  const detail = cutText(failure.detail, longestDetail)
+  return failure.kind === 'invalid_arguments'
+    ? { ...failure, detail, path: cutText(failure.path, longestPath) }
+    : { ...failure, detail }
 }
 
 function messageOf(failure: ToolFailure): string {

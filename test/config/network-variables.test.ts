@@ -68,6 +68,9 @@ test.each([
   // The lower-case one counts.
   [{ https_proxy: 'a', HTTPS_PROXY: 'ab' }, { https_proxy: 'a' }, []],
   [{ https_proxy: 'ab', HTTPS_PROXY: 'a' }, { HTTPS_PROXY: 'a' }, [{ name: 'https_proxy', kind: 'other' }]],
+  // The same values in another form.
+  [{ HTTPS_PROXY: 'http://proxy:9/' }, { HTTPS_PROXY: 'proxy:9' }, []],
+  [{ NO_PROXY: 'a, b' }, { NO_PROXY: 'a,b' }, []],
   [{ NODE_OPTIONS: '--inspect' }, {}, []],
 ])('%j differs from %j', (own, other, differences) => {
   expect(compareNetworks(taken(own), taken(other))).toEqual(differences)

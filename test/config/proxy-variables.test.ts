@@ -110,6 +110,15 @@ describe('the login of a proxy arrives as it is written', () => {
   })
 })
 
+test.each(['http:/alice:secret@proxy', 'http:\\\\alice:secret@proxy', 'https:alice:secret@proxy'])(
+  'a mistyped scheme is no login: %s',
+  (text) => {
+    const result = readProxies({ HTTPS_PROXY: text })
+    expect(result).toMatchObject({ ok: false })
+    expect(JSON.stringify(result)).not.toMatch(/alice|secret/)
+  },
+)
+
 describe('NO_PROXY', () => {
   test.each([
     ['localhost,10.0.0.0/8', 'https://10.1.2.3/v1', true],

@@ -23,7 +23,7 @@ function resolveTo(addresses: readonly string[]): void {
 }
 
 async function ask(origin: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
-  const { agent, destroy } = createPool({ connectMs: 16_000, env })
+  const { agent, destroy } = createPool({ connectMs: 48_000, env })
   onTestFinished(destroy)
   const { statusCode, body } = await agent.request({ origin, path: '/', method: 'GET' })
   return `${statusCode} ${await body.text()}`

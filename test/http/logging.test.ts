@@ -34,19 +34,18 @@ test.each([true, false])(
   'bodies in the log and in the list have no key, although it arrives in pieces (stream: %s)',
   async (stream) => {
     const key = 'example-key-4711'
-    const proxy = await openProxy({ file: `server: { api-keys: [${key}] }\nlog: { bodies: true }` })
-    const headers = { authorization: `Bearer ${key}` }
+    const proxy = await openProxy({ file: `codex: { api-key: ${key} }\nlog: { bodies: true }` })
     const pieces = `It is ${key}, I think`.match(/.{1,3}/g) ?? []
     const frames = [...pieces.map((content) => chatEvent({ content })), chatEvent({}, 'stop'), 'data: [DONE]\n\n']
     proxy.demo.script('/chat/completions', { outcome: streamReply(frames) })
     const parts = [key.slice(0, 9), key.slice(9)].map((text) => ({ type: 'text', text }))
     const messages = [{ role: 'user', content: parts }]
     const body = JSON.stringify({ model: 'gpt-5-mini', messages, stream })
-    const reply = await proxy.send('/v1/chat/completions', { body, headers })
+    const reply = await proxy.send('/v1/chat/completions', { body })
     expect(reply.status).toBe(200)
 
-    const list = (await proxy.send('/requests', { headers })).json() as { requests: readonly { id: string }[] }
-    const found = await proxy.send(`/requests/${list.requests[0]?.id}`, { headers })
+    const list = (await proxy.send('/requests')).json() as { requests: readonly { id: string }[] }
+    const found = await proxy.send(`/requests/${list.requests[0]?.id}`)
     const kept = found.json() as { request_body: string; answer_body: string }
     const logged = (message: string) =>
       proxy.log.filter((line) => line.message === message).map(({ fields }) => fields['text'])
@@ -60,6 +59,17 @@ test.each([true, false])(
     if (!stream) expect(reply.text).toContain(key)
   },
 )
+
+test('the log has no key of a caller. The caller’s own list shows what it sent, so that it tells nobody about other keys', async () => {
+  const [own, other] = ['example-key-4711', 'another-key-4711']
+  const proxy = await openProxy({ file: `server: { api-keys: [${own}, ${other}] }\nlog: { bodies: true }` })
+  const headers = { authorization: `Bearer ${own}` }
+  const reply = await proxy.chat({ messages: [{ role: 'user', content: `${own} ${other}` }] }, { headers })
+  const found = await proxy.send(`/requests/${String(reply.headers['x-request-id'])}`, { headers })
+  expect(found.text).toContain(`${own} ${other}`)
+  expect(JSON.stringify(proxy.log)).toContain('[redacted] [redacted]')
+  expect(JSON.stringify(proxy.log)).not.toMatch(/-key-4711/)
+})
 
 test('a served request is one line that says what it cost', async () => {
   const { chat, log } = await openProxy()

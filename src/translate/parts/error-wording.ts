@@ -1,3 +1,4 @@
+import { cutText } from '../../json/cut-text.ts'
 import { headersOf, statusOf } from '../../errors.ts'
 import type { ProxyError, SessionProblem } from '../../errors.ts'
 import { inWords, nameRequestId } from '../../upstream-errors/message.ts'
@@ -15,14 +16,24 @@ export interface Wording {
 /** Names of unknown members in one message. */
 const maxUnknown = 5
 
+/** A message that repeats what the caller has sent is cut. Longer than any other message. Characters. */
+const longestMessage = 8000
+const longestParam = 500
+
 /** Words an error for users. The message ends with upstream's request id in brackets. */
 export function wordError(error: ProxyError, requestId: string): Wording {
-  const wording = wordAlone(error, requestId)
+  const wording = bounded(wordAlone(error, requestId))
   // Clients compare this message.
   if (error.kind === 'upstream_unauthorized') return wording
   const headers = headersOf(error)
   const id = nameRequestId((name) => headers[name])
   return id === undefined ? wording : { ...wording, message: `${wording.message} (${id})` }
+}
+
+function bounded(wording: Wording): Wording {
+  const { message, param } = wording
+  if (message.length <= longestMessage && (param?.length ?? 0) <= longestParam) return wording
+  return { ...wording, message: cutText(message, longestMessage), param: param && cutText(param, longestParam) }
 }
 
 function wordAlone(error: ProxyError, requestId: string): Wording {
@@ -199,7 +210,7 @@ const silence = {
 } as const
 
 function modelMessage({ model, suggestions, detail }: Extract<ProxyError, { kind: 'model_not_found' }>): string {
-  const reason = detail === undefined ? `The model '${model}' does not exist.` : sentence(detail)
+  const reason = detail === undefined ? `The model '${shortened(model)}' does not exist.` : sentence(detail)
   const similar = suggestions.length === 0 ? '' : ` Similar: ${suggestions.join(', ')}.`
   return `${reason}${similar} Run: copilot-proxy models`
 }
@@ -262,11 +273,9 @@ export function isPromptTooLong({ code, message }: { readonly code?: string; rea
   return TOO_LONG_CODES.has(code ?? '') || TOO_LONG_MESSAGE.test(message)
 }
 
-/** Characters. */
-const LONGEST_PATH = 200
-
-function shortened(path: string): string {
-  return path.length <= LONGEST_PATH ? path : `${path.slice(0, LONGEST_PATH)}…`
+/** Shortens a name that the caller has sent. */
+function shortened(name: string): string {
+  return cutText(name, 200)
 }
 
 function size(bytes: number): string {

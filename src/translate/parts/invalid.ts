@@ -1,4 +1,5 @@
 import { Fault } from '../../errors.ts'
+import { cutText } from '../../json/cut-text.ts'
 import type { ValueProblem } from '../../json/check-value.ts'
 
 /** OpenAI's code for a missing value. */
@@ -37,11 +38,15 @@ export function refuseValue(path: string, detail: string, code: string): never {
   throw new Fault({ kind: 'invalid_request', path, detail, code })
 }
 
+/** A caller can name a member as it likes. Characters. */
+const longestName = 200
+
 /** `['tools', 0, 'function', 'name']` to `tools[0].function.name`. */
 export function formatPath(path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`
-    return text === '' ? String(key) : `${text}.${String(key)}`
+    const name = cutText(String(key), longestName)
+    return text === '' ? name : `${text}.${name}`
   }, '')
 }
 

@@ -30,7 +30,7 @@ const protectedFiles: readonly ProtectedFiles[] = [
     kind: 'secret',
     reason: 'private keys of ssh',
     source: 'https://man.openbsd.org/ssh-keygen#FILES',
-    patterns: ['id_rsa*', 'id_dsa*', 'id_ecdsa*', 'id_ed25519*'],
+    patterns: ['.ssh', 'id_rsa*', 'id_dsa*', 'id_ecdsa*', 'id_ed25519*', 'ssh_host_*'],
   },
   { kind: 'secret', reason: 'private keys of GnuPG, and passwords', patterns: ['.gnupg', '.password-store'] },
   {
@@ -38,6 +38,7 @@ const protectedFiles: readonly ProtectedFiles[] = [
     reason: 'passwords and tokens of package registries',
     patterns: [
       '.npmrc',
+      '.yarnrc.yml',
       '.pypirc',
       '.cargo/credentials*',
       '.gem/credentials',
@@ -49,13 +50,23 @@ const protectedFiles: readonly ProtectedFiles[] = [
   {
     kind: 'secret',
     reason: 'passwords for hosts',
-    patterns: ['.netrc', '_netrc', '.git-credentials', '.config/git/credentials', '.htpasswd', '.pgpass', '.my.cnf'],
+    patterns: [
+      '.netrc',
+      '_netrc',
+      '.git-credentials',
+      '.config/git/credentials',
+      '.htpasswd',
+      '.pgpass',
+      '.my.cnf',
+      '.mylogin.cnf',
+      '.authinfo*',
+    ],
   },
   {
     kind: 'secret',
     reason: 'credentials of AWS',
     source: 'https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-files.html',
-    patterns: ['.aws/credentials', '.aws/sso', '.aws/cli', '.s3cfg', '.boto'],
+    patterns: ['.aws', '.s3cfg', '.boto'],
   },
   {
     kind: 'secret',
@@ -71,12 +82,59 @@ const protectedFiles: readonly ProtectedFiles[] = [
       'serviceAccount*.json',
     ],
   },
-  { kind: 'secret', reason: 'credentials of Azure', patterns: ['.azure'] },
+  {
+    kind: 'secret',
+    reason: 'credentials of Azure',
+    patterns: ['.azure/accessTokens.json', '.azure/azureProfile.json', '.azure/msal_*', '.azure/service_principal*'],
+  },
+  {
+    kind: 'secret',
+    reason: 'credentials of other clouds',
+    patterns: [
+      'doctl/config.yaml',
+      '.fly/config.yml',
+      'hcloud/cli.toml',
+      '.wrangler/config',
+      '.ibmcloud',
+      '.bluemix',
+      '.aliyun',
+      'configstore/firebase-tools.json',
+      '.vercel/auth.json',
+      'com.vercel.cli/auth.json',
+      'netlify/config.json',
+      '.railway/config.json',
+    ],
+  },
+  {
+    kind: 'secret',
+    reason: 'a file that is named for its secrets',
+    patterns: [
+      'secrets.yml',
+      'secrets.yaml',
+      'secrets.json',
+      'secrets.toml',
+      'secrets.env',
+      '.secrets*',
+      'credentials.json',
+      'credentials.yml',
+      'credentials.yaml',
+      'terraform.tfvars',
+      'secret*.tfvars',
+    ],
+  },
   {
     kind: 'secret',
     reason: 'credentials of container registries and clusters',
     source: 'https://docs.docker.com/reference/cli/docker/login/',
-    patterns: ['.docker/config.json', '.dockercfg', 'containers/auth.json', '.kube', 'kubeconfig*', '*.kubeconfig'],
+    patterns: [
+      '.docker/config.json',
+      '.dockercfg',
+      'containers/auth.json',
+      '.kube/config',
+      '.kube/cache',
+      'kubeconfig*',
+      '*.kubeconfig',
+    ],
   },
   {
     kind: 'secret',
@@ -88,7 +146,7 @@ const protectedFiles: readonly ProtectedFiles[] = [
     reason: 'logins of GitHub and of coding agents',
     patterns: [
       'gh/hosts.yml',
-      'hub/config',
+      '.config/hub',
       'github-copilot/apps.json',
       'github-copilot/hosts.json',
       '.codex/auth.json',
@@ -96,6 +154,9 @@ const protectedFiles: readonly ProtectedFiles[] = [
       '.claude/.credentials.json',
       '.claude.json',
       '.gemini/oauth_creds.json',
+      '.qwen/oauth_creds.json',
+      '.copilot/config.json',
+      'cursor/auth.json',
     ],
   },
   {
@@ -120,7 +181,7 @@ const protectedFiles: readonly ProtectedFiles[] = [
   },
   { kind: 'secret', reason: 'tokens of copilot-proxy', patterns: ['owner-token*', '.provider-token'] },
   { kind: 'secret', reason: 'commands with passwords in them', patterns: ['.*_history', 'fish_history'] },
-  { kind: 'secret', reason: 'passwords of browsers', patterns: ['key4.db'] },
+  { kind: 'secret', reason: 'passwords of browsers', patterns: ['key4.db', 'logins.json'] },
 
   {
     kind: 'obeyed',
@@ -145,6 +206,8 @@ const protectedFiles: readonly ProtectedFiles[] = [
       '.copilot',
       '.github/hooks',
       '.github/agents',
+      '.github/mcp.json',
+      '.github/copilot',
       '.junie',
       '.kilocode',
       '.cline',
@@ -177,12 +240,15 @@ const protectedFiles: readonly ProtectedFiles[] = [
       '.vs/tasks.vs.json',
       '.dir-locals.el',
       '.vimrc',
+      '_vimrc',
+      '.gvimrc',
       '.nvimrc',
       '.nvim.lua',
       '.exrc',
       '.emacs',
       '.emacs.d',
       '.config/nvim',
+      '.config/emacs',
       '.vim',
       '.lazy.lua',
       '.dir-locals-2.el',
@@ -201,15 +267,13 @@ const protectedFiles: readonly ProtectedFiles[] = [
     patterns: [
       '.husky',
       '.githooks',
-      'lefthook.yml',
-      'lefthook.yaml',
-      '.lefthook.yml',
-      '.lefthook',
-      'lefthook-local.yml',
-      '.lefthook-local.yml',
+      'lefthook.*',
+      'lefthook-local.*',
+      '.lefthook*',
       '.huskyrc*',
       '.simple-git-hooks.*',
-      '.overcommit.yml',
+      'simple-git-hooks.*',
+      '.overcommit*',
       '.hgrc',
       'lint-staged.config.*',
       '.pre-commit-config.yaml',
@@ -234,13 +298,13 @@ const protectedFiles: readonly ProtectedFiles[] = [
       '.drone.yml',
       '.woodpecker*',
       '.buildkite',
-      'azure-pipelines.yml',
+      'azure-pipelines.*',
       'bitbucket-pipelines.yml',
       'Jenkinsfile',
       'appveyor.yml',
       '.appveyor.yml',
       '.cirrus.yml',
-      'cloudbuild.yaml',
+      'cloudbuild.*',
       'buildspec.yml',
       '.semaphore',
       '.teamcity',
@@ -254,8 +318,11 @@ const protectedFiles: readonly ProtectedFiles[] = [
     patterns: [
       '.envrc',
       '.direnv',
-      '.mise.toml',
-      'mise.toml',
+      '.mise.*',
+      'mise.*',
+      '.mise',
+      'mise-tasks',
+      '.mise-tasks',
       '.config/mise',
       '.replit',
       '.idx',
@@ -268,7 +335,7 @@ const protectedFiles: readonly ProtectedFiles[] = [
     kind: 'obeyed',
     reason: 'package managers run programs that it names',
     source: 'https://yarnpkg.com/configuration/yarnrc#yarnPath',
-    patterns: ['.npmrc', '.yarnrc*', '.yarn', '.pnpmfile.cjs', '.cargo/config*', '.pip', 'pip.conf', '.bundle'],
+    patterns: ['.npmrc', '.yarnrc*', '.yarn', '.pnpmfile.*', '.cargo/config*', '.pip', 'pip.conf', '.bundle'],
   },
   {
     kind: 'obeyed',
@@ -301,6 +368,7 @@ const protectedFiles: readonly ProtectedFiles[] = [
       '.config/systemd',
       '.config/autostart',
       'LaunchAgents',
+      '*.desktop',
       '.local/bin',
       '.ssh',
     ],
@@ -320,21 +388,29 @@ const protectedFiles: readonly ProtectedFiles[] = [
       '.psqlrc',
       '.pdbrc',
       'sitecustomize.py',
+      'usercustomize.py',
+      '*.pth',
+      '.ipython',
+      '.gradle/init.d',
+      '.gradle/init.gradle*',
       '.screenrc',
       '.aws/config',
     ],
   },
 ]
 
-/** Names like those of secrets, of files that everybody may read: examples, public keys, sources. Compared after `foldCase`. */
-const publicNames: readonly RegExp[] = [
+/** Names like those of secrets, of files that everybody may read and change: examples, and sources. Compared after `foldCase`. */
+const ordinaryNames: readonly RegExp[] = [
   /^\.env(?:[._-].*)?[._-](?:example|sample|template|dist|defaults)$/,
   /^(?:.*[._-])?(?:example|sample|template)\.env$/,
   /^\.env[a-z]*\.(?:d\.ts|md)$/,
   /^\.envoy[.-]/,
+  /\.schema\.json$/,
   /^(?:id_(?:rsa|dsa|ecdsa|ed25519)|kubeconfig|client_secret|service-?account).*\.(?:[cm]?[jt]sx?|py|go|rs|rb|java|kt|cs|php|swift|c|h|cc|cpp|md)$/,
-  /\.pub$/,
 ]
+
+/** Everybody may read a public key. Who replaces one may get access that was meant for another. */
+const publicKey = /\.pub$/
 
 interface Row {
   readonly kind: ProtectedFiles['kind']
@@ -362,18 +438,19 @@ export type Protection = Pick<Row, 'pattern' | 'reason'>
 /** Returns what protects a path from being written, such as `.env*`. */
 export function protectionOf(path: string): Protection | undefined {
   const names = namesOf(path)
-  return isPublic(names) ? (findObeyed(names) ?? findSecret(names.slice(0, -1))) : findProtection(names)
+  return isOrdinary(names) ? (findObeyed(names) ?? findSecret(names.slice(0, -1))) : findProtection(names)
 }
 
 /** Returns what makes a path look like a secret, such as `.env*`. */
 export function secretOf(path: string): Protection | undefined {
   const names = namesOf(path)
   // A folder of secrets makes each file in it a secret, whatever its name.
-  return findSecret(isPublic(names) ? names.slice(0, -1) : names)
+  const isPublic = isOrdinary(names) || publicKey.test(names.at(-1) ?? '')
+  return findSecret(isPublic ? names.slice(0, -1) : names)
 }
 
-function isPublic(names: readonly string[]): boolean {
-  return publicNames.some((shape) => shape.test(names.at(-1) ?? ''))
+function isOrdinary(names: readonly string[]): boolean {
+  return ordinaryNames.some((shape) => shape.test(names.at(-1) ?? ''))
 }
 
 /** Returns what makes a path one that other programs execute or obey, or a part of version control. It may be a secret too. */

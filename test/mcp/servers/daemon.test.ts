@@ -135,3 +135,14 @@ test('an endless answer of a server over HTTP is stopped', async () => {
     servers: [{ state: 'failed', error: expect.stringContaining('longer than 10 MB') }],
   })
 })
+
+test('a tool of the workspace tells nobody whether a text is the secret of a server', async () => {
+  const { rpc } = await openDaemon({ it: program })
+  const client = await rpc()
+  const { error } = (await client.ask('mcp.fs.read', { path: secret })) as { error: { message: string } }
+  expect(error.message).toContain(secret)
+  // The server itself knows its secret, so nobody guesses it there.
+  const echoed = JSON.stringify(await client.ask('mcp.tools.call', { name: 'it_echo', args: { secret } }))
+  expect(echoed).toContain('[redacted]')
+  expect(echoed).not.toContain(secret)
+})
