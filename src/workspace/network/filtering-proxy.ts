@@ -151,6 +151,8 @@ export async function openFilteringProxy(network: Network, deps: NetworkDeps = s
   const server = createServer({ maxHeaderSize: maxHeadBytes, requestTimeout: 0, headersTimeout: connectMs })
   server.maxConnections = maxConnections
   server.on('connection', hold)
+  // The sandbox has the socket now, so nothing remains if this process is killed.
+  server.once('connection', () => void rm(folder, { recursive: true, force: true }))
   server.on('request', (request, response) => {
     // Requests without waiting for answers would open any number of connections.
     if (busy.has(request.socket)) {

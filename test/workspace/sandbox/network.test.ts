@@ -379,7 +379,12 @@ describeEnclosed('a command with a network', (person) => {
     const [program, ...args] = runnerOf({
       ...given,
       ...hosts,
-      commands: [{ script: 'while :; do echo >> alive; sleep 0.05; done', network: [`registry.test:${port}`] }],
+      commands: [
+        {
+          script: `${curl} http://registry.test:${port}/; while :; do echo >> alive; sleep 0.05; done`,
+          network: [`registry.test:${port}`],
+        },
+      ],
     })
     const runner = spawn(program, args, { ...user, cwd: '/', stdio: 'ignore' })
     const size = (): number => (existsSync(join(root, 'alive')) ? readFileSync(join(root, 'alive')).length : 0)
