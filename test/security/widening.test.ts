@@ -7,12 +7,14 @@ import { call, openAgentDaemon } from './agent-daemon.ts'
 
 const { kind } = await enclosureOfMachine()
 
-const policy = 'shell: { allow: [sh hook.sh, sh fails.sh] }\n'
+const policy = 'shell: { allow: [sh hook.sh, sh fails.sh, sh fetch.sh] }\n'
 const files = {
   '.agent-policy.yaml': policy,
   '.git/config': '[core]\n',
   'hook.sh': 'echo "[alias]" >> .git/config\n',
   'fails.sh': 'echo no such test; exit 3\n',
+  // What curl says without a network. With one, it has a proxy.
+  'fetch.sh': 'echo "$HTTPS_PROXY" > proxy; [ -n "$HTTPS_PROXY" ] || { echo Could not resolve host; exit 6; }\n',
 }
 const hook = call('shell_run', { cmd: 'sh hook.sh' })
 const done = { text: 'Done.' }
@@ -40,6 +42,19 @@ describe.skipIf(kind === 'none')('a command that fails in the sandbox (needs bub
 
     expect(await run.outcomes()).toEqual(['ok', 'ok', 'ok'])
     expect(await config()).toBe('[core]\n[alias]\n')
+  })
+
+  test('gets a network if that is what it needs, and stays in the sandbox', async () => {
+    const { root, start } = await openAgentDaemon(files)
+    const proxyOf = () => readFile(join(root, 'proxy'), 'utf8')
+    const run = await start([call('shell_run', { cmd: 'sh fetch.sh' }), done])
+    await run.decide(await run.approval(), 'once')
+    const network = await run.approval()
+    expect(network).toMatchObject({ argv: ['sh', 'fetch.sh'], widening: 'network', decisions: ['once', 'refuse'] })
+    expect(await proxyOf()).toBe('\n')
+    await run.decide(network, 'once')
+    expect(await run.outcomes()).toEqual(['ok'])
+    expect(await proxyOf()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\n$/)
   })
 
   test('is not offered more if it failed for another reason', async () => {
