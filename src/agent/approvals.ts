@@ -9,6 +9,7 @@ export function wantApproval(state: LoopState, request: ApprovalRequest): LoopSt
   const { mode, requireApproval } = state.settings
   if (mode === 'chat' || state.stopping !== undefined) return settle(state, false)
   if (request.widening === undefined && isGranted(state.grants, request)) return settle(state, true)
+  if (request.widening !== undefined && state.grants.enclosed.has(commandKey(request))) return settle(state, false)
   // Without approvals, nobody has allowed a secret, which the policy can name, a tool that could send one away, or to leave the
   // sandbox.
   if (!requireApproval) {
@@ -42,12 +43,14 @@ export function decideApproval(state: LoopState, given: ApprovalDecision | 'expi
   if (request === undefined) return { state, commands: [] }
   const decision = given === 'run' && !decisionsFor(request).includes('run') ? 'once' : given
   const { approvalId, callId, tool } = request
+  const isOffer = request.widening !== undefined
   const isAllowed = (decision === 'once' || decision === 'run') && state.stopping === undefined
   const decided: LoopState = {
     ...state,
     pending: undefined,
-    grants: decision === 'run' ? addGrant(state.grants, request) : state.grants,
-    refusals: decision === 'refuse' ? state.refusals + 1 : decision === 'expired' ? state.refusals : 0,
+    grants: grantsAfter(decision, state.grants, request),
+    // The command itself was allowed. Who refuses more for it does not refuse the work.
+    refusals: isOffer || decision === 'expired' ? state.refusals : decision === 'refuse' ? state.refusals + 1 : 0,
   }
   const { commands } = settle(decided, isAllowed)
   return {
@@ -87,6 +90,13 @@ function addGrant(grants: Grants, request: ApprovalRequest): Grants {
   if (argv !== undefined) return { ...grants, commands: new Set(grants.commands).add(commandKey(request)) }
   if (paths !== undefined) return { ...grants, files: new Set([...grants.files, ...paths]) }
   return { ...grants, tools: new Set(grants.tools).add(toolKey(request)) }
+}
+
+function grantsAfter(decision: ApprovalDecision | 'expired', grants: Grants, request: ApprovalRequest): Grants {
+  if (decision === 'run') return addGrant(grants, request)
+  // An offer to leave the sandbox that was refused is not made again for the same command in this run.
+  const isRefusedOffer = decision === 'refuse' && request.widening !== undefined
+  return isRefusedOffer ? { ...grants, enclosed: new Set(grants.enclosed).add(commandKey(request)) } : grants
 }
 
 /**

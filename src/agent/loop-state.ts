@@ -87,6 +87,8 @@ export interface Grants {
   /** Allowed commands, each as JSON of its folder and argument vector. */
   readonly commands: ReadonlySet<string>
   readonly tools: ReadonlySet<string>
+  /** Commands that a person does not let leave the sandbox, like `commands`. */
+  readonly enclosed: ReadonlySet<string>
 }
 
 export interface Ending {

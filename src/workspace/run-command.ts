@@ -95,7 +95,11 @@ export async function runCommand(run: CommandRun): Promise<CommandEnd> {
     const aftermath = await started.end()
     started = undefined
     if (end.sandbox === 'none') return end
-    const { notes: prevented, widening: needs } = preventedBySandbox(end, { network, ...aftermath })
+    const { notes: prevented, widening: needs } = preventedBySandbox(end, {
+      root: folder.root,
+      network,
+      ...aftermath,
+    })
     const notes = [...prevented, ...aftermath.notes]
     return { ...end, ...(notes.length > 0 && { notes }), ...(needs !== undefined && { needs }) }
   } finally {

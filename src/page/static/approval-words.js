@@ -60,12 +60,12 @@ const wideningWords = {
   network: {
     question: 'Run this command again with network?',
     sentence:
-      'It failed in the sandbox, which has no network. With it, the command can send what it reads to any public host.',
+      'It failed, perhaps because the sandbox has no network. With it, the command can send what it reads to any public host.',
   },
   unsandboxed: {
     question: 'Run this command again without the sandbox?',
     sentence:
-      'It failed in the sandbox. Without it, the command can read, change and send everything that you can, on the whole machine.',
+      'It failed, perhaps because of the sandbox. Without it, the command can read, change and send everything that you can, on the whole machine.',
   },
 }
 

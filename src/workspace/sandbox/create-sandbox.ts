@@ -11,7 +11,7 @@ import { bubblewrapArguments, cachePath, proxyPath, type Mount } from './bubblew
 import { findMounts, isAt } from './find-mounts.ts'
 import { hasPolicy, removeGitPointers, setPolicyAside } from './leftovers.ts'
 import { probeEnclosure } from './probe.ts'
-import { findProtectedPlaces, findWorktreeMounts, type SeenFolders } from './protected-places.ts'
+import { findProtectedPlaces, findWorktreePlaces, type SeenFolders } from './protected-places.ts'
 import type { Enclosure, ProgramStart, Sandbox, SandboxMode, SandboxState, StartedIn } from './sandbox.ts'
 import { cacheVariables } from './toolchains.ts'
 
@@ -73,7 +73,7 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
   const { mode, folders, homeDir, ownPlaces, cacheDir, probe = enclosureOfMachine, network: networkDeps } = settings
   let known: { readonly atMs: number; readonly places: ReturnType<typeof findProtectedPlaces> } | undefined
   const seen: SeenFolders = new Map()
-  let worktree: { readonly atMs: number; readonly mounts: Promise<readonly Mount[]> } | undefined
+  let worktree: { readonly atMs: number; readonly places: ReturnType<typeof findWorktreePlaces> } | undefined
 
   /** The commands that run now and started while the root had no policy. */
   let withoutPolicy = 0
@@ -86,11 +86,11 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
     return known.places
   }
 
-  function worktreeMounts(): Promise<readonly Mount[]> {
+  function worktreePlaces(): ReturnType<typeof findWorktreePlaces> {
     const nowMs = performance.now()
     if (worktree === undefined || nowMs - worktree.atMs > freshMs)
-      worktree = { atMs: nowMs, mounts: findWorktreeMounts(root) }
-    return worktree.mounts
+      worktree = { atMs: nowMs, places: findWorktreePlaces(root) }
+    return worktree.places
   }
 
   async function start({ argv, cwd, access, programs = [], network, rule }: ProgramStart): Promise<StartedIn> {
@@ -117,14 +117,14 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
         return findMounts({ root, home, folders: folders(), programs: seenPrograms, own, isRoot })
       }),
       access === 'write' || isWide ? protectedPlaces(isWide) : undefined,
-      worktreeMounts(),
+      worktreePlaces(),
       access === 'write' ? openCache(cacheDir, runAs) : undefined,
     ])
     const policyExists = await hasPolicy(root)
     const all: readonly Mount[] = [
       { kind: 'write', path: root },
       ...around,
-      ...history,
+      ...history.mounts,
       ...(protection?.mounts ?? []),
       // The list of protected files may be older than it.
       ...(policyExists ? [{ kind: 'read', path: join(root, policyName) } as const] : []),
@@ -153,11 +153,13 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
         if (!isCommand || protection === undefined) return { notes: sentences, needsPublic }
         const aside = policyExists ? [] : await setPolicyAside(root)
         if (!policyExists) withoutPolicy -= 1
-        await removeGitPointers(protection.gitFolders)
+        await removeGitPointers([...protection.gitFolders, ...history.folders])
         // The next command can use what is found now.
         known = undefined
         const { obeyed } = await protectedPlaces(isWide)
-        const made = madeSentence([...obeyed].filter((path) => !protection.obeyed.has(path)))
+        const made = madeSentence(
+          Array.from(obeyed).flatMap(([path, target]) => (protection.obeyed.get(path) === target ? [] : path)),
+        )
         return { notes: [...sentences, ...aside, ...made], needsPublic }
       },
     }
@@ -187,7 +189,9 @@ async function nodeForNetwork(): Promise<string> {
 function madeSentence(paths: readonly string[]): readonly string[] {
   if (paths.length === 0) return []
   const names = paths.slice(0, 20).map((path) => JSON.stringify(path))
-  return [`The command has made files that other programs execute or obey: ${names.join(', ')}. Check them.`]
+  return [
+    `The command has made or replaced files that other programs execute or obey: ${names.join(', ')}. Check them.`,
+  ]
 }
 
 async function realHome(homeDir: () => string): Promise<string | undefined> {

@@ -54,10 +54,25 @@ function findFolders(home: string | undefined, folders: readonly string[]): Prom
   const before = known.get(key)
   if (before !== undefined && performance.now() - before.atMs < freshMs) return before.paths
   const toolchains = home === undefined ? [] : toolchainPaths.map((path) => join(home, path))
-  const paths = realPathsOf([...toolchains, ...folders, ...ownNode()])
+  const paths = withoutCredentials(toolchains).then((known) => realPathsOf([...known, ...folders, ...ownNode()]))
   known.clear()
   known.set(key, { atMs: performance.now(), paths })
   return paths
+}
+
+/** What the settings of git look like if a login or a token is in them. */
+const gitCredential = /:\/\/[^\s/@"]+@|extraheader|password|token/i
+
+/** Leaves out settings of git with a credential. Commands then have no name for the author of a commit. */
+async function withoutCredentials(paths: readonly string[]): Promise<readonly string[]> {
+  const kept = await Promise.all(
+    paths.map(async (path) => {
+      if (!/[/.]git(?:config|\/config)$/.test(path)) return path
+      const text = await readFile(path, 'utf8').catch(() => '')
+      return gitCredential.test(text) ? [] : path
+    }),
+  )
+  return kept.flat()
 }
 
 async function realPathsOf(paths: readonly string[]): Promise<readonly string[]> {

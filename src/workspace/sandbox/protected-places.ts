@@ -1,5 +1,5 @@
 import type { Dirent } from 'node:fs'
-import { readdirSync, statSync } from 'node:fs'
+import { readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -19,6 +19,8 @@ interface SeenFolder {
   readonly ctimeMs: number
   readonly inner: readonly string[]
   readonly found: readonly Dirent[]
+  /** Links that are not protected themselves. */
+  readonly links: readonly string[]
 }
 
 /** What folders had in them, by path. */
@@ -35,10 +37,13 @@ const ordinaryFolders: ReadonlySet<string> = new Set(['node_modules', '.venv'])
 
 export interface ProtectedPlaces {
   readonly mounts: readonly Mount[]
-  /** The `.git` folders of the workspace, in which git would obey a file `commondir`. */
+  /** The git folders of the workspace, in which git would obey a file `commondir`. */
   readonly gitFolders: readonly string[]
-  /** The files and folders that other programs execute or obey. Relative to the root, with `/`. */
-  readonly obeyed: ReadonlySet<string>
+  /**
+   * The files and folders that other programs execute or obey, relative to the root, with `/`. The value of a link is its target,
+   * because a link itself cannot be protected; else ''.
+   */
+  readonly obeyed: ReadonlyMap<string, string>
 }
 
 /**
@@ -55,7 +60,7 @@ export async function findProtectedPlaces(
   const mounts: Mount[] = []
   const gitFolders: string[] = []
   const later: (() => Promise<void>)[] = []
-  const obeyed = new Set<string>()
+  const obeyed = new Map<string, string>()
 
   function protect(...places: readonly Mount[]): void {
     for (const place of places) {
@@ -63,19 +68,22 @@ export async function findProtectedPlaces(
     }
   }
 
-  /** Takes a protected entry of a folder. */
-  function take(folder: string, entry: Dirent): void {
+  /** Takes a protected entry of a folder. @param via the target of a link through which it was found */
+  function take(folder: string, entry: Dirent, via = ''): void {
     const path = join(folder, entry.name)
     const name = nameIn(root, path)
     const isHidden = hidesSecrets && secretOf(name) !== undefined
-    if (!isHidden) obeyed.add(name)
+    if (!isHidden) obeyed.set(name, entry.isSymbolicLink() ? targetOf(path) : via)
     if (entry.name === '.git' && entry.isDirectory()) {
-      gitFolders.push(path)
-      later.push(async () => protect({ kind: 'write', path }, ...(await gitMounts(path))))
+      later.push(async () => {
+        const { mounts: parts, folders } = await findGitPlaces(path)
+        gitFolders.push(...folders)
+        protect({ kind: 'write', path }, ...parts)
+      })
       return
     }
     later.push(async () => {
-      const target = entry.isSymbolicLink() ? await realpath(path).catch(() => root) : path
+      const target = await realpath(path).catch(() => root)
       if (!target.startsWith(withSlash(root))) return
       const isFolder = isHidden && (await stat(target)).isDirectory()
       protect({ kind: isHidden ? (isFolder ? 'hidden folder' : 'hidden file') : 'read', path: target })
@@ -86,9 +94,16 @@ export async function findProtectedPlaces(
   for (let at = 0; at < queue.length && at < maxFolders; at += 1) {
     if (at % foldersPerTurn === foldersPerTurn - 1) await nextTurn()
     const folder = queue[at] ?? root
-    const { inner, found } = list(root, folder, hidesSecrets, seen)
+    const { inner, found, links } = list(root, folder, hidesSecrets, seen)
     queue.push(...inner)
     for (const entry of found) take(folder, entry)
+    // A folder may have its name by a link: `.vscode -> editor` makes `editor/tasks.json` an obeyed file.
+    for (const link of links.slice(0, maxLinks)) {
+      for (const entry of entriesBehind(root, link)) {
+        const tail = nameIn(root, join(link, entry.name)).split('/').slice(-longestPattern).join('/')
+        if (obeyedOf(tail) !== undefined) take(link, entry, targetOf(link))
+      }
+    }
   }
   for (const found of later) await found()
   return {
@@ -113,14 +128,38 @@ function list(root: string, folder: string, hidesSecrets: boolean, seen: SeenFol
     const inner = entries
       .filter((entry) => entry.isDirectory() && !found.includes(entry))
       .map((entry) => join(folder, entry.name))
-    const listed = { ctimeMs, inner, found }
+    const links = entries
+      .filter((entry) => entry.isSymbolicLink() && !found.includes(entry))
+      .map((entry) => join(folder, entry.name))
+    const listed = { ctimeMs, inner, found, links }
     // A change in the same tick of the clock as this look would have the same time.
     if (Date.now() - ctimeMs > clockTickMs) seen.set(folder, listed)
     if (seen.size > 2 * maxFolders) seen.clear()
     return listed
   } catch {
     // It cannot be read, or has just gone.
-    return { ctimeMs: 0, inner: [], found: [] }
+    return { ctimeMs: 0, inner: [], found: [], links: [] }
+  }
+}
+
+/** A folder with more links is one of packages. */
+const maxLinks = 50
+
+/** Returns the entries of the folder that a link leads to, if it is in the workspace. */
+function entriesBehind(root: string, link: string): readonly Dirent[] {
+  try {
+    if (!`${realpathSync(link)}/`.startsWith(withSlash(root))) return []
+    return readdirSync(link, { withFileTypes: true })
+  } catch {
+    return []
+  }
+}
+
+function targetOf(link: string): string {
+  try {
+    return readlinkSync(link)
+  } catch {
+    return ''
   }
 }
 
@@ -138,47 +177,74 @@ function pinsBetween(root: string, path: string): readonly Mount[] {
 /** In a git folder, git runs or obeys these. `commondir` and `gitdir` exist in the folders of linked worktrees. */
 const obeyedByGit = ['config', 'config.worktree', 'hooks', 'commondir', 'gitdir']
 
-/** Deeper submodules of submodules are rare. */
-const maxModuleDepth = 3
+/** The name of a submodule may have slashes, and a submodule may have submodules. */
+const maxModuleDepth = 16
 
-/** Returns the mounts that make the obeyed parts of a git folder read-only, and those of its submodules and worktrees. */
-async function gitMounts(git: string, depth = 0): Promise<readonly Mount[]> {
-  const names = new Set(await readdir(git).catch(() => []))
-  const own = obeyedByGit
-    .filter((name) => names.has(name))
-    .map((name): Mount => ({ kind: 'read', path: join(git, name) }))
-  // bubblewrap creates this empty folder, in which a command then finds no way to leave a hook.
-  if (names.has('config') && !names.has('hooks')) own.push({ kind: 'hidden folder', path: join(git, 'hooks') })
-  const inner = ['worktrees', ...(depth < maxModuleDepth ? ['modules'] : [])].filter((name) => names.has(name))
-  const within = await Promise.all(
-    inner.map(async (name) => {
-      const folders = await readdir(join(git, name), { withFileTypes: true }).catch(() => [])
-      return Promise.all(
-        folders.filter((each) => each.isDirectory()).map((each) => gitMounts(join(git, name, each.name), depth + 1)),
-      )
-    }),
-  )
-  return [...own, ...within.flat(2)]
+/** More are not searched. */
+const maxGitFolders = 200
+
+interface GitPlaces {
+  readonly mounts: readonly Mount[]
+  /** The folder and those of its submodules. */
+  readonly folders: readonly string[]
 }
 
+/** Finds the obeyed parts of a git folder, which are read-only in the sandbox, and those of its submodules and worktrees. */
+async function findGitPlaces(git: string): Promise<GitPlaces> {
+  const mounts: Mount[] = []
+  const folders: string[] = []
+
+  async function look(folder: string, kind: 'git' | 'worktree' | 'modules', depth: number): Promise<void> {
+    const names = new Set(await readdir(folder).catch(() => []))
+    // A folder of `modules` is a git folder, or a part of the name of one.
+    const isGit = kind === 'git' || (kind === 'modules' && (names.has('HEAD') || names.has('config')))
+    if (isGit) folders.push(folder)
+    if (isGit || kind === 'worktree') {
+      for (const name of obeyedByGit) if (names.has(name)) mounts.push({ kind: 'read', path: join(folder, name) })
+    }
+    // bubblewrap creates this empty folder, in which a command then finds no way to leave a hook.
+    if (isGit && names.has('config') && !names.has('hooks')) {
+      mounts.push({ kind: 'hidden folder', path: join(folder, 'hooks') })
+    }
+    if (depth >= maxModuleDepth || folders.length >= maxGitFolders || kind === 'worktree') return
+    if (isGit) {
+      for (const inner of await foldersIn(join(folder, 'worktrees'))) await look(inner, 'worktree', depth + 1)
+      if (names.has('modules')) await look(join(folder, 'modules'), 'modules', depth + 1)
+    } else {
+      for (const inner of await foldersIn(folder)) await look(inner, 'modules', depth + 1)
+    }
+  }
+
+  await look(git, 'git', 0)
+  return { mounts, folders }
+}
+
+async function foldersIn(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name))
+}
+
+const noPlaces: GitPlaces = { mounts: [], folders: [] }
+
 /**
- * Returns the mounts for a workspace that is a linked worktree of git: its `.git` is a file, and the history is outside. git
+ * Returns the places for a workspace that is a linked worktree of git: its `.git` is a file, and the history is outside. git
  * itself must confirm it by a file outside of the workspace that points back, because a repository can bring any `.git`.
  */
-export async function findWorktreeMounts(root: string): Promise<readonly Mount[]> {
+export async function findWorktreePlaces(root: string): Promise<GitPlaces> {
   const link = join(root, '.git')
   try {
-    if (!(await lstat(link)).isFile()) return []
+    if (!(await lstat(link)).isFile()) return noPlaces
     const git = await realpath(resolve(root, await pointerIn(link, 'gitdir: ')))
     const pointsBack = (await realpath(resolve(git, await pointerIn(join(git, 'gitdir'), '')))) === link
     const common = await realpath(resolve(git, await pointerIn(join(git, 'commondir'), '')))
     const isWorktree = dirname(git) === join(common, 'worktrees') && (await stat(join(common, 'objects'))).isDirectory()
-    if (!pointsBack || !isWorktree) return []
+    if (!pointsBack || !isWorktree) return noPlaces
     const mounts: Mount[] = [{ kind: 'write', path: common }]
-    for (const mount of await gitMounts(common)) mounts.push(mount, ...pinsBetween(common, mount.path))
-    return mounts
+    const { mounts: parts, folders } = await findGitPlaces(common)
+    for (const mount of parts) mounts.push(mount, ...pinsBetween(common, mount.path))
+    return { mounts, folders }
   } catch {
-    return []
+    return noPlaces
   }
 }
 

@@ -95,10 +95,15 @@ const signs: readonly Sign[] = [
 /** Returns what the sandbox may have prevented: sentences, and the least with which the command may succeed. */
 export function preventedBySandbox(
   end: { readonly exitCode: number; readonly stdout: string; readonly stderr: string },
-  { network, needsPublic }: { readonly network: Network | undefined; readonly needsPublic: boolean },
+  {
+    root,
+    network,
+    needsPublic,
+  }: { readonly root: string; readonly network: Network | undefined; readonly needsPublic: boolean },
 ): { readonly notes: readonly string[]; readonly widening?: Widening } {
   if (end.exitCode === 0) return { notes: [] }
-  const output = `${end.stderr}\n${end.stdout}`
+  // A file that is missing in the workspace is no matter of the sandbox.
+  const output = `${end.stderr}\n${end.stdout}`.replaceAll(`${root}/`, '')
   const seen = signs.filter(({ pattern }) => pattern.test(output))
   const notes = seen.map(({ note }) => note)
   // The proxy knows what it has refused. The words of programs are signs only.

@@ -5,7 +5,7 @@ interface Toolchain {
   readonly paths: readonly string[]
 }
 
-/** None of these has credentials: `~/.cargo` and `~/.gradle` do, so only their parts are listed. */
+/** Credentials lie beside many of these, so only the parts without them are listed. */
 const toolchains: readonly Toolchain[] = [
   {
     reason: 'version managers, with the compilers and interpreters that they have installed',
@@ -28,17 +28,29 @@ const toolchains: readonly Toolchain[] = [
       '.nix-profile',
     ],
   },
-  { reason: 'Node.js, Bun and Deno', paths: ['.bun', '.deno', '.local/share/pnpm', '.npm-global', '.npm-packages'] },
+  {
+    reason: 'Node.js, Bun and Deno',
+    paths: [
+      '.bun',
+      '.deno',
+      '.local/share/pnpm',
+      '.npm-global/bin',
+      '.npm-global/lib',
+      '.npm-packages/bin',
+      '.npm-packages/lib',
+    ],
+  },
   {
     reason: 'Rust: programs, toolchains and downloaded packages',
     paths: ['.cargo/bin', '.cargo/registry', '.cargo/git', '.rustup'],
   },
-  { reason: 'Go: programs and downloaded modules', paths: ['go', '.local/go', 'sdk'] },
+  { reason: 'Go: programs and downloaded modules', paths: ['go/bin', 'go/pkg', '.local/go', 'sdk'] },
   {
     reason: 'Python: packages of the user, and the tools of pipx, uv and conda',
     paths: [
       '.local/lib',
-      '.local/share/uv',
+      '.local/share/uv/python',
+      '.local/share/uv/tools',
       '.local/share/pipx',
       '.local/pipx',
       'miniconda3',
@@ -55,7 +67,9 @@ const toolchains: readonly Toolchain[] = [
       '.m2/wrapper',
       '.gradle/caches',
       '.gradle/wrapper',
-      '.dotnet',
+      ...['dotnet', 'host', 'packs', 'sdk', 'sdk-manifests', 'shared', 'templates', 'tools'].map(
+        (name) => `.dotnet/${name}`,
+      ),
       '.nuget/packages',
       '.gem/ruby',
       '.local/share/gem',
@@ -65,7 +79,7 @@ const toolchains: readonly Toolchain[] = [
       '.stack/programs',
       '.mix',
       '.hex/packages',
-      '.pub-cache',
+      ...['bin', 'git', 'global_packages', 'hosted'].map((name) => `.pub-cache/${name}`),
       'flutter',
     ],
   },

@@ -101,6 +101,43 @@ describeEnclosed('a command in the sandbox', (person) => {
     expect(existsSync(join(root, '.git/hooks/pre-commit'))).toBe(false)
   })
 
+  test('changes no git folder of a submodule, whatever its name, and makes none obey another folder', async () => {
+    const { script, root } = await createEnclosed(person)
+    const folders = ['.git', '.git/modules/flat', '.git/modules/libs/foo', '.git/modules/flat/modules/a/b']
+    await script(`git init -q .; for folder in ${folders.slice(1).join(' ')}; do git init -q --bare "$folder"; done`)
+    await script(
+      folders
+        .flatMap((folder) => [
+          `echo evil >> ${folder}/config`,
+          `echo evil > ${folder}/hooks/post-checkout`,
+          `echo evil > ${folder}/commondir`,
+        ])
+        .join('; '),
+    )
+    for (const folder of folders) {
+      expect(readFileSync(join(root, folder, 'config'), 'utf8'), folder).not.toContain('evil')
+      expect(existsSync(join(root, folder, 'hooks/post-checkout')), folder).toBe(false)
+      expect(existsSync(join(root, folder, 'commondir')), folder).toBe(false)
+    }
+  })
+
+  test('changes no protected file behind a link, and replaces no such link without a word', async () => {
+    const { scripts, root } = await createEnclosed(person, {
+      'agents/settings.json': '1',
+      'editor/tasks.json': '1',
+      'ci/workflows/a.yml': '1',
+    })
+    await scripts(['ln -s agents .claude; ln -s editor .vscode; ln -s ci .github'])
+    const [, replaced] = await scripts([
+      'echo 2 > agents/settings.json; echo 2 > editor/tasks.json; echo 2 > ci/workflows/a.yml; mv editor moved',
+      'rm .claude .vscode; mkdir .claude .vscode; echo 2 > .claude/settings.json; echo 2 > .vscode/tasks.json',
+    ])
+    for (const path of ['agents/settings.json', 'editor/tasks.json', 'ci/workflows/a.yml']) {
+      expect(readFileSync(join(root, path), 'utf8'), path).toBe('1')
+    }
+    expect(replaced?.notes.join()).toMatch(/\.claude.*\.vscode/)
+  })
+
   test('makes git obey no other folder', async () => {
     const { script, scripts, root } = await createEnclosed(person)
     await scripts([`git init -q . && ${git} git commit -q --allow-empty -m x`])
@@ -183,7 +220,7 @@ describeEnclosed('an honest command in the sandbox', (person) => {
     const [honest, hostile] = await scripts(
       [
         `${git} git log --format=%s && echo y > new.txt && git add new.txt && git commit -q -m second && git log -1 --format=%s`,
-        `echo x > ${main}/.git/hooks/pre-commit; echo x >> ${main}/.git/config; echo x > ${main}/.git/worktrees/tree/commondir; ` +
+        `echo x > ${main}/.git/hooks/pre-commit; echo x >> ${main}/.git/config; echo x > ${main}/.git/worktrees/tree/commondir; echo x > ${main}/.git/commondir; ` +
           `cat ${main}/file.txt; mv ${main}/.git/worktrees ${main}/.git/w`,
       ],
       { root: join(root, 'tree') },
@@ -192,6 +229,7 @@ describeEnclosed('an honest command in the sandbox', (person) => {
     expect(hostile?.stdout).toBe('')
     expect(hostile?.stderr.match(/Read-only file system/g)).toHaveLength(3)
     expect(existsSync(join(main, '.git/worktrees/tree/commondir'))).toBe(true)
+    expect(existsSync(join(main, '.git/commondir'))).toBe(false)
   })
 
   test('is stopped by SIGTERM first, and keeps its exit code and its folder', async () => {
@@ -211,9 +249,12 @@ describeEnclosed('an honest command in the sandbox', (person) => {
     const { script, home, base } = await createEnclosed(person, {
       '../../home/.cargo/bin/tool': 'tool\n',
       '../../home/.cargo/credentials.toml': 'the-secret',
+      '../../home/.local/share/uv/credentials/credentials.toml': 'the-secret',
+      '../../home/.npm-global/etc/npmrc': 'the-secret',
+      '../../home/.gitconfig': '[url "https://user:the-secret@host/"]\ninsteadOf = x\n',
       '../../sdk/file': 'sdk\n',
     })
-    const read = `cat ${home}/.cargo/bin/tool ${base}/sdk/file; cat ${home}/.cargo/credentials.toml; echo x > ${home}/.cargo/bin/tool`
+    const read = `cat ${home}/.cargo/bin/tool ${base}/sdk/file; cat ${home}/.cargo/credentials.toml ${home}/.local/share/uv/credentials/credentials.toml ${home}/.npm-global/etc/npmrc ${home}/.gitconfig; echo x > ${home}/.cargo/bin/tool`
     const { stdout, stderr } = await script(read, { folders: [join(base, 'sdk')] })
     expect(stdout).toBe('tool\nsdk\n')
     expect(stderr).toContain('Read-only')
