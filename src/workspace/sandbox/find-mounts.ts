@@ -54,7 +54,7 @@ function findFolders(home: string | undefined, folders: readonly string[]): Prom
   const before = known.get(key)
   if (before !== undefined && performance.now() - before.atMs < freshMs) return before.paths
   const toolchains = home === undefined ? [] : toolchainPaths.map((path) => join(home, path))
-  const paths = withoutCredentials(toolchains).then((known) => realPathsOf([...known, ...folders, ...ownNode()]))
+  const paths = withoutCredentials(toolchains).then((safe) => realPathsOf([...safe, ...folders, ...ownNode()]))
   known.clear()
   known.set(key, { atMs: performance.now(), paths })
   return paths
