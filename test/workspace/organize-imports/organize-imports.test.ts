@@ -112,8 +112,9 @@ describe('organizeImports with a program of the workspace', () => {
       return Promise.resolve({ exitCode: 0, stdout: 'new', stderr: '', truncated: false })
     }
     await organizeImports(folder, { path }, { ...context, run })
-    expect(intents[0]).toEqual({ argv: words, cwd: '' })
-    expect(runs).toEqual([[...words, `./${path}`]])
+    const argv = [...words, `./${path}`]
+    expect(intents[0]).toEqual({ argv, policyArgv: words, cwd: '' })
+    expect(runs).toEqual([argv])
     expect(await read(path)).toBe('new')
   })
 
