@@ -3,13 +3,21 @@ import type { Executor } from '../../src/executors/executor.ts'
 import { codexSeedClientId, copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
 import type { Model } from '../../src/models/model.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'
+import type { ModelRegistry } from '../../src/models/registry.ts'
 import { bodyOf } from '../executors/bodies.ts'
 import { loaded } from '../config/loading.ts'
 import { pipelineParts } from '../pipeline/support.ts'
+import type { PartsOptions } from '../pipeline/support.ts'
 import { recordingLog } from '../recording-log.ts'
 import { headersOf } from './client.ts'
 import type { SmallAsk, SmallReply } from './client.ts'
 import { createTestOwner } from './owner.ts'
+
+/** Parts that a test replaces. */
+export interface InMemoryParts extends Partial<Pick<PartsOptions, 'executorOf' | 'log' | 'now' | 'randomId'>> {
+  /** Every request goes to this model, at this path. Default: the registry routes the name that the caller used. */
+  readonly route?: () => { readonly model: Model; readonly path: string }
+}
 
 export interface Route {
   readonly method: string
@@ -33,7 +41,11 @@ const answer =
  * The HTTP surface without a socket, in front of an executor that answers every request with one word.
  * @param codexModels of a Codex login, beside Copilot's seeds
  */
-export function openInMemory(file = '', codexModels: readonly Model[] = []): InMemory {
+export function openInMemory(
+  file = '',
+  codexModels: readonly Model[] = [],
+  { executorOf, route, log = recordingLog(), ...parts }: InMemoryParts = {},
+): InMemory {
   const { config } = loaded({ file })
   let calls = 0
   const executor: Executor = {
@@ -49,11 +61,21 @@ export function openInMemory(file = '', codexModels: readonly Model[] = []): InM
     listModels: () => Promise.resolve({ data: [] }),
     close: () => Promise.resolve(),
   }
-  const registry = createModelRegistry(config.models)
+  const names = createModelRegistry(config.models)
+  const registry: ModelRegistry =
+    route === undefined
+      ? names
+      : {
+          ...names,
+          route() {
+            const { model, path } = route()
+            return { ok: true, value: { id: model.id, model, path } }
+          },
+        }
   registry.register(seedClientId, copilotSeeds)
   registry.register(codexSeedClientId, codexModels)
   const { fastify } = buildApp({
-    ...pipelineParts({ config, registry, log: recordingLog(), executorOf: () => executor }),
+    ...pipelineParts({ config, registry, log, executorOf: executorOf ?? (() => executor), ...parts }),
     codexStatus: () => undefined,
     planUse: () => undefined,
     isConfigRefused: () => false,
