@@ -60,7 +60,6 @@ export const modelsOf: Readonly<Record<UpstreamId, readonly Model[]>> = {
     claude('claude-opus-4.6', { ...adaptive, ...budget, structuredOutputs: true }, 32_000),
     claude('claude-opus-4.7', { adaptiveThinking: true, reasoningEffort: ['medium'] }, 32_000),
     opus48,
-    claude('claude-sonnet-5', adaptive),
     opus51,
     kimiK3,
   ],

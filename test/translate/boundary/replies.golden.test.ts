@@ -8,8 +8,9 @@ import { openBoundary } from './ask.ts'
 import { modelsOf } from './models.ts'
 import { callers } from './request-fixtures.ts'
 
-// What a caller of another dialect gets of each stream. For callers of the same dialect, and for streams of Codex, see
-// chat/upstream/reply.golden.test.ts, messages/streams.golden.test.ts and responses/*.golden.test.ts.
+// What callers of another dialect get of each stream, and callers of the same dialect if a tool has another name upstream. The
+// goldens for other callers of the same dialect, and those for streams of Codex, are written by *.golden.test.ts in ../chat/upstream,
+// ../messages and ../responses.
 
 const { ask } = openBoundary()
 
@@ -49,19 +50,52 @@ function modelOf(upstream: UpstreamDialectId, name: string) {
   return model
 }
 
-const cases = callers.flatMap((upstream) =>
-  streams[upstream].flatMap(([name, wire]) =>
-    callers
-      .filter((caller) => caller !== upstream)
-      .map((caller) => [`a ${caller} caller gets ${upstream} ${name}`, upstream, caller, name, wire] as const),
-  ),
+/** A tool with a name that upstreams refuse. Its other name upstream changes how the reply is read. */
+const renamed = {
+  chat: [{ type: 'function', function: { name: 'odd.tool' } }],
+  messages: [{ name: 'odd.tool', input_schema: { type: 'object' } }],
+  responses: [{ type: 'function', name: 'odd.tool', parameters: { type: 'object' } }],
+} as const
+
+/** Streams with calls, with members that nobody knows, or with values that only some callers know. */
+const shownRenamed = /tools|extra|unknown|thinking|reasoning|logprobs|refusal|web-search|usage|error-context/
+
+interface Case {
+  readonly upstream: UpstreamDialectId
+  readonly caller: UpstreamDialectId
+  readonly name: string
+  readonly wire: string
+  readonly isRenamed: boolean
+}
+
+const all: readonly Case[] = callers.flatMap((upstream) =>
+  callers.flatMap((caller) => {
+    const isRenamed = caller === upstream
+    return streams[upstream]
+      .filter(([name]) => !isRenamed || shownRenamed.test(name))
+      .map(([name, wire]) => ({ upstream, caller, name, wire, isRenamed }))
+  }),
 )
 
-test.each(cases)('%s', async (_, upstream, caller, name, wire) => {
+const cases = all.map(
+  (each) =>
+    [
+      `a ${each.caller} caller gets ${each.upstream} ${each.name}${each.isRenamed ? ', with a renamed tool' : ''}`,
+      each,
+    ] as const,
+)
+
+test.each(cases)('%s', async (_, { upstream, caller, name, wire, isRenamed }) => {
+  const { tools, ...request } = requests[caller]
   const get = (stream: boolean) =>
     ask({
       caller,
-      body: JSON.stringify({ model: 'asked-model', stream, ...requests[caller] }),
+      body: JSON.stringify({
+        model: 'asked-model',
+        stream,
+        ...request,
+        tools: isRenamed ? [...tools, ...renamed[caller]] : tools,
+      }),
       upstream,
       model: modelOf(upstream, name),
       respond: () => wire,
@@ -79,7 +113,7 @@ test.each(cases)('%s', async (_, upstream, caller, name, wire) => {
       : `[${folded.status},${folded.reply}]`,
   ]
   await expect(lines.map((line) => `${line}\n`).join('')).toMatchFileSnapshot(
-    `../../golden/replies/${upstream}-${caller}/${name}.jsonl`,
+    `../../golden/replies/${upstream}-${caller}${isRenamed ? '-renamed' : ''}/${name}.jsonl`,
   )
 })
 
