@@ -1,3 +1,6 @@
+import { readdirSync } from 'node:fs'
+import { basename } from 'node:path'
+
 /**
  * Parses JSON for a golden. A number whose digits JSON.parse would change, as `1.0` or one of 64 bits, becomes a text with those
  * digits: `number 1.0`.
@@ -61,6 +64,18 @@ export function groupEqual<Value>(results: readonly (readonly [string, Value])[]
 
 /** Characters. */
 const lineWidth = 120
+
+/** The files below a folder of test/golden, as `chat-messages/pi.json`. */
+export function goldenFiles(folder: string): readonly string[] {
+  const files = readdirSync(new URL(`../../golden/${folder}`, import.meta.url), {
+    recursive: true,
+    withFileTypes: true,
+  })
+  return files
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => `${basename(parentPath)}/${name}`)
+    .toSorted()
+}
 
 /** Indented JSON, with each value that fits on its line. */
 export function printed(value: unknown): string {

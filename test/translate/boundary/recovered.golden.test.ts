@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { answerTo } from './answers.ts'
 import { errorIn, openBoundary, type Asked } from './ask.ts'
 import { modelsOf, pathOf, upstreamIds } from './models.ts'
-import { changesBetween, parseExactly, printed } from './print.ts'
+import { changesBetween, goldenFiles, parseExactly, printed } from './print.ts'
 import { refusalsOf } from './refusals.ts'
 import { requestFixtures } from './request-fixtures.ts'
 
@@ -37,6 +37,10 @@ test.each(cases)('%s', async (_, upstream, { name, model: id, refusal, of }) => 
   await expect(printed({ model: id, refusal, results })).toMatchFileSnapshot(
     `../../golden/recovered/${upstream}/${name}.json`,
   )
+})
+
+test('every golden has its refusal', () => {
+  expect(goldenFiles('recovered')).toEqual(cases.map(([, upstream, { name }]) => `${upstream}/${name}.json`).toSorted())
 })
 
 function outcome(refused: Asked, again: Asked) {

@@ -6,6 +6,7 @@ import { readStream as readMessages, streamNames as messagesNames } from '../mes
 import { readStream as readResponses, streamNames as responsesNames } from '../responses/fixture-streams.ts'
 import { openBoundary } from './ask.ts'
 import { modelsOf } from './models.ts'
+import { goldenFiles } from './print.ts'
 import { callers } from './request-fixtures.ts'
 
 // What callers of another dialect get of each stream, and callers of the same dialect if a tool has another name upstream. The
@@ -85,7 +86,12 @@ const cases = all.map(
     ] as const,
 )
 
-test.each(cases)('%s', async (_, { upstream, caller, name, wire, isRenamed }) => {
+function fileOf({ upstream, caller, name, isRenamed }: Case): string {
+  return `${upstream}-${caller}${isRenamed ? '-renamed' : ''}/${name}.jsonl`
+}
+
+test.each(cases)('%s', async (_, shown) => {
+  const { upstream, caller, name, wire, isRenamed } = shown
   const { tools, ...request } = requests[caller]
   const get = (stream: boolean) =>
     ask({
@@ -112,9 +118,11 @@ test.each(cases)('%s', async (_, { upstream, caller, name, wire, isRenamed }) =>
       ? '["the body of the last event"]'
       : `[${folded.status},${folded.reply}]`,
   ]
-  await expect(lines.map((line) => `${line}\n`).join('')).toMatchFileSnapshot(
-    `../../golden/replies/${upstream}-${caller}${isRenamed ? '-renamed' : ''}/${name}.jsonl`,
-  )
+  await expect(lines.map((line) => `${line}\n`).join('')).toMatchFileSnapshot(`../../golden/replies/${fileOf(shown)}`)
+})
+
+test('every golden has its stream', () => {
+  expect(goldenFiles('replies')).toEqual(all.map(fileOf).toSorted())
 })
 
 /** Events as they were written. Those of a response repeat the first one's, which is shown once. */

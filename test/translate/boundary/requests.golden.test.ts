@@ -5,12 +5,14 @@ import type { UpstreamDialectId } from '../../../src/translate/dialect.ts'
 import { answerTo, callsIn, offeredTools, stopsOf, textIn, type NamedCall } from './answers.ts'
 import { errorIn, openBoundary } from './ask.ts'
 import { modelsOf, pathOf, upstreamIds, type UpstreamId } from './models.ts'
-import { changesBetween, groupEqual, isVerbatim, parseExactly, printed } from './print.ts'
+import { changesBetween, goldenFiles, groupEqual, isVerbatim, parseExactly, printed } from './print.ts'
 import { requestFixtures, type RequestFixture } from './request-fixtures.ts'
 
 // What each upstream gets for each request. A golden has one entry for each group of models that get the same.
 
 const { ask } = openBoundary()
+
+const fileOf = ({ caller, name }: RequestFixture, upstream: UpstreamId): string => `${caller}-${upstream}/${name}.json`
 
 const cases = requestFixtures.flatMap((fixture) =>
   upstreamIds.map((upstream) => [`${fixture.caller} ${fixture.name} to ${upstream}`, fixture, upstream] as const),
@@ -20,8 +22,12 @@ test.each(cases)('%s', async (_, fixture, upstream) => {
   const results: (readonly [string, Outcome])[] = []
   for (const model of modelsOf[upstream]) results.push([model.id, await outcomeOf(fixture, upstream, model)])
   await expect(printed(shown(fixture, upstream, groupEqual(results)))).toMatchFileSnapshot(
-    `../../golden/requests/${fixture.caller}-${upstream}/${fixture.name}.json`,
+    `../../golden/requests/${fileOf(fixture, upstream)}`,
   )
+})
+
+test('every golden has its request', () => {
+  expect(goldenFiles('requests')).toEqual(cases.map(([, fixture, upstream]) => fileOf(fixture, upstream)).toSorted())
 })
 
 /** Stands for the model's id, by which the models of a group would differ. */
