@@ -140,7 +140,7 @@ export function textIn(reply: string): string {
     const { type, text, delta, content } = value
     if (type === 'response.output_text.delta') return String(delta)
     if (typeof type === 'string' && type.startsWith('response.')) return ''
-    if (type === 'text' || type === 'text_delta' || type === 'output_text') return String(text)
+    if (typeof text === 'string' && (type === 'text' || type === 'text_delta' || type === 'output_text')) return text
     if (typeof content === 'string' && type === undefined) return content
     return Object.values(value).map(visit).join('')
   }
