@@ -4,6 +4,7 @@ import { codexSeedClientId, copilotSeeds, seedClientId } from '../../src/models/
 import type { Model } from '../../src/models/model.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'
 import type { ModelRegistry } from '../../src/models/registry.ts'
+import type { Pipeline } from '../../src/pipeline/pipeline.ts'
 import { bodyOf } from '../executors/bodies.ts'
 import { loaded } from '../config/loading.ts'
 import { pipelineParts } from '../pipeline/support.ts'
@@ -26,6 +27,8 @@ export interface Route {
 
 export interface InMemory {
   readonly send: (path: string, ask?: SmallAsk) => Promise<SmallReply>
+  /** For programs inside the daemon. */
+  readonly runTurn: Pipeline['runTurn']
   /** Requests that reached the executor. */
   readonly upstreamCalls: () => number
   /** Every route, its parameters replaced by `some-id`. */
@@ -74,8 +77,9 @@ export function openInMemory(
         }
   registry.register(seedClientId, copilotSeeds)
   registry.register(codexSeedClientId, codexModels)
+  const common = pipelineParts({ config, registry, log, executorOf: executorOf ?? (() => executor), ...parts })
   const { fastify } = buildApp({
-    ...pipelineParts({ config, registry, log, executorOf: executorOf ?? (() => executor), ...parts }),
+    ...common,
     codexStatus: () => undefined,
     planUse: () => undefined,
     isConfigRefused: () => false,
@@ -87,6 +91,7 @@ export function openInMemory(
     owner: createTestOwner(),
   })
   return {
+    runTurn: common.pipeline.runTurn,
     upstreamCalls: () => calls,
     async routes() {
       await fastify.ready()

@@ -4,6 +4,8 @@ import type { Executor, UpstreamCall } from '../../../src/executors/executor.ts'
 import { isObject } from '../../../src/json/json.ts'
 import type { Model } from '../../../src/models/model.ts'
 import type { UpstreamDialectId } from '../../../src/translate/dialect.ts'
+import type { Turn, TurnEvent } from '../../../src/translate/turn.ts'
+import { describeWarning } from '../../../src/translate/warning.ts'
 import { bodyOf } from '../../executors/bodies.ts'
 import { openInMemory } from '../../http/in-memory.ts'
 import { recordingLog } from '../../recording-log.ts'
@@ -34,20 +36,23 @@ export interface Asked {
   readonly learned: readonly string[]
 }
 
-export interface Ask {
-  readonly caller: UpstreamDialectId
-  readonly body: string
-  readonly headers?: Readonly<Record<string, string>> | undefined
+interface Target {
   readonly upstream: UpstreamId
   readonly model: Model
   readonly respond: Respond
+}
+
+interface Ask extends Target {
+  readonly caller: UpstreamDialectId
+  readonly body: string
+  readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
 /** A daemon without sockets, a clock or chance. It remembers refusals like any other. */
 export function openBoundary() {
   const log = recordingLog()
   let nowMs = 1_790_000_000_000
-  let current: Ask | undefined
+  let current: Target | undefined
   let calls: UpstreamCall[] = []
 
   const executor: Executor = {
@@ -63,7 +68,7 @@ export function openBoundary() {
     close: () => Promise.resolve(),
   }
 
-  const { send } = openInMemory('', [], {
+  const { send, runTurn } = openInMemory('', [], {
     log,
     now: () => nowMs,
     randomId: () => '00000000-0000-4000-8000-000000000001',
@@ -94,8 +99,19 @@ export function openBoundary() {
       ),
     }
   }
+  /** Asks as a program inside the daemon does. */
+  const askAsProgram = async (turn: Turn, target: Target) => {
+    current = target
+    calls = []
+    const { signal } = new AbortController()
+    const answer = await runTurn({ id: 'program', turn, model: 'asked-model', signal })
+    const events: TurnEvent[] = []
+    for await (const { event } of answer.events) events.push(event)
+    return { calls, warnings: answer.warnings.map(describeWarning), events }
+  }
   return {
     ask,
+    askAsProgram,
     /** Refusals are learned for an hour. */
     waitTillForgotten: () => {
       nowMs += 3_600_000
