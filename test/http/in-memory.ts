@@ -3,13 +3,22 @@ import type { Executor } from '../../src/executors/executor.ts'
 import { codexSeedClientId, copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
 import type { Model } from '../../src/models/model.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'
+import type { ModelRegistry } from '../../src/models/registry.ts'
+import type { Pipeline } from '../../src/pipeline/pipeline.ts'
 import { bodyOf } from '../executors/bodies.ts'
 import { loaded } from '../config/loading.ts'
 import { pipelineParts } from '../pipeline/support.ts'
+import type { PartsOptions } from '../pipeline/support.ts'
 import { recordingLog } from '../recording-log.ts'
 import { headersOf } from './client.ts'
 import type { SmallAsk, SmallReply } from './client.ts'
 import { createTestOwner } from './owner.ts'
+
+/** Parts that a test replaces. */
+export interface InMemoryParts extends Partial<Pick<PartsOptions, 'executorOf' | 'log' | 'now' | 'randomId'>> {
+  /** Every request goes to this model, at this path. Default: the registry routes the name that the caller used. */
+  readonly route?: () => { readonly model: Model; readonly path: string }
+}
 
 export interface Route {
   readonly method: string
@@ -18,6 +27,8 @@ export interface Route {
 
 export interface InMemory {
   readonly send: (path: string, ask?: SmallAsk) => Promise<SmallReply>
+  /** For programs inside the daemon. */
+  readonly runTurn: Pipeline['runTurn']
   /** Requests that reached the executor. */
   readonly upstreamCalls: () => number
   /** Every route, its parameters replaced by `some-id`. */
@@ -33,7 +44,11 @@ const answer =
  * The HTTP surface without a socket, in front of an executor that answers every request with one word.
  * @param codexModels of a Codex login, beside Copilot's seeds
  */
-export function openInMemory(file = '', codexModels: readonly Model[] = []): InMemory {
+export function openInMemory(
+  file = '',
+  codexModels: readonly Model[] = [],
+  { executorOf, route, log = recordingLog(), ...parts }: InMemoryParts = {},
+): InMemory {
   const { config } = loaded({ file })
   let calls = 0
   const executor: Executor = {
@@ -49,11 +64,22 @@ export function openInMemory(file = '', codexModels: readonly Model[] = []): InM
     listModels: () => Promise.resolve({ data: [] }),
     close: () => Promise.resolve(),
   }
-  const registry = createModelRegistry(config.models)
+  const names = createModelRegistry(config.models)
+  const registry: ModelRegistry =
+    route === undefined
+      ? names
+      : {
+          ...names,
+          route() {
+            const { model, path } = route()
+            return { ok: true, value: { id: model.id, model, path } }
+          },
+        }
   registry.register(seedClientId, copilotSeeds)
   registry.register(codexSeedClientId, codexModels)
+  const common = pipelineParts({ config, registry, log, executorOf: executorOf ?? (() => executor), ...parts })
   const { fastify } = buildApp({
-    ...pipelineParts({ config, registry, log: recordingLog(), executorOf: () => executor }),
+    ...common,
     codexStatus: () => undefined,
     planUse: () => undefined,
     isConfigRefused: () => false,
@@ -65,6 +91,7 @@ export function openInMemory(file = '', codexModels: readonly Model[] = []): InM
     owner: createTestOwner(),
   })
   return {
+    runTurn: common.pipeline.runTurn,
     upstreamCalls: () => calls,
     async routes() {
       await fastify.ready()

@@ -13,23 +13,34 @@ export interface PartsOptions {
   readonly registry: ModelRegistry
   readonly log: ReturnType<typeof recordingLog>
   readonly executorOf: () => Executor
+  /** Default: the clock. Ms since epoch. */
+  readonly now?: () => number
+  /** Default: random. */
+  readonly randomId?: () => string
 }
 
 const completeModels = () => Promise.resolve(undefined)
 
 /** A pipeline in memory, and what it shares with the HTTP surface. */
-export function pipelineParts({ config, registry, log, executorOf }: PartsOptions) {
+export function pipelineParts({
+  config,
+  registry,
+  log,
+  executorOf,
+  now = Date.now,
+  randomId = randomUUID,
+}: PartsOptions) {
   const common = {
     config: () => config,
     registry,
     log,
     redact: (text: string) => text,
     redactAll: (text: string) => text,
-    now: Date.now,
+    now,
     metrics: createMetrics(),
     requests: createRequestList({ keepsBodies: () => config.log.bodies, redact: (text) => text }),
-    totals: createUsageRecorder({ file: undefined, now: Date.now, setTimer: () => () => {}, log }),
+    totals: createUsageRecorder({ file: undefined, now, setTimer: () => () => {}, log }),
   }
-  const pipeline = createPipeline({ ...common, completeModels, executorOf, salt: 'salt', randomId: randomUUID })
+  const pipeline = createPipeline({ ...common, completeModels, executorOf, salt: 'salt', randomId })
   return { ...common, pipeline, executorOf, networkFingerprints: {} }
 }
