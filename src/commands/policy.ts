@@ -223,7 +223,7 @@ shell:
   # Hosts that these commands may reach in the sandbox: the name of a host (ports 443
   # and 80), with another port, or all names below one.
   network:
-    # - registry.npmjs.org
+    # - packages.example.com
     # - example.com:8443
     # - "*.example.com"
 

@@ -31,13 +31,13 @@ export function isLocalName(name: string): boolean {
 
 const form = /^(?<star>\*\.)?(?<host>\[[^\]]+\]|[^:/\s*]+)(?::(?<port>\d{1,5}))?$/
 
-/** Reads an entry such as `registry.npmjs.org`, `*.example.com` or `example.com:8443`. @throws ToolError `invalid_arguments` */
+/** Reads an entry such as `packages.example.com`, `*.example.com` or `example.com:8443`. @throws ToolError `invalid_arguments` */
 export function parseHostPattern(text: string): readonly HostPattern[] {
   const { star, host = '', port } = form.exec(text)?.groups ?? {}
   const name = host === '' ? undefined : hostOf(host)
   if (name === undefined || (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535))) {
     throw invalid(
-      'Write a name such as registry.npmjs.org, *.example.com or example.com:8443, without https:// and without a path.',
+      'Write a name such as packages.example.com, *.example.com or example.com:8443, without https:// and without a path.',
     )
   }
   const isAddress = isIP(name.replace(/%.*/, '')) !== 0

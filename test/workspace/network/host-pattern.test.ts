@@ -12,12 +12,12 @@ const parse = (...entries: readonly string[]) => entries.flatMap(parseHostPatter
 
 describe('an entry of shell.network', () => {
   test.each([
-    ['registry.npmjs.org', 'registry.npmjs.org', 443, true],
-    ['registry.npmjs.org', 'registry.npmjs.org', 80, true],
-    ['registry.npmjs.org', 'registry.npmjs.org', 22, false],
-    ['Registry.NPMJS.org.', 'registry.npmjs.org', 443, true],
-    ['registry.npmjs.org', 'evil-registry.npmjs.org', 443, false],
-    ['registry.npmjs.org', 'registry.npmjs.org.evil.com', 443, false],
+    ['packages.example.org', 'packages.example.org', 443, true],
+    ['packages.example.org', 'packages.example.org', 80, true],
+    ['packages.example.org', 'packages.example.org', 22, false],
+    ['Packages.Example.org.', 'packages.example.org', 443, true],
+    ['packages.example.org', 'evil-packages.example.org', 443, false],
+    ['packages.example.org', 'packages.example.org.evil.com', 443, false],
     ['*.example.com', 'a.b.example.com', 443, true],
     ['*.example.com', 'example.com', 443, false],
     ['*.example.com', 'notexample.com', 443, false],
@@ -60,10 +60,10 @@ describe('an entry of shell.network', () => {
 })
 
 test('two lists allow together what each allows', () => {
-  const first = parse('*.example.com', 'registry.npmjs.org', 'a.org:8443')
-  const second = parse('x.example.com', '*.npmjs.org', 'a.org', '*.example.com:8443', 'b.org')
-  expect(describeHosts(intersectHosts(first, second))).toBe('registry.npmjs.org, x.example.com')
-  expect(describeHosts(intersectHosts(second, first))).toBe('x.example.com, registry.npmjs.org')
+  const first = parse('*.example.com', 'packages.example.org', 'a.org:8443')
+  const second = parse('x.example.com', '*.example.org', 'a.org', '*.example.com:8443', 'b.org')
+  expect(describeHosts(intersectHosts(first, second))).toBe('packages.example.org, x.example.com')
+  expect(describeHosts(intersectHosts(second, first))).toBe('x.example.com, packages.example.org')
   expect(intersectHosts(first, [])).toEqual([])
 })
 

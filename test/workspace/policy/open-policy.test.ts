@@ -213,7 +213,7 @@ describe('G10: an invalid policy means read-only and names the line', () => {
       '.agent-policy.yaml:3: shell.allow: "npm test && rm x" is not allowed here. ',
     ],
     [
-      'shell:\n  network:\n    - registry.npmjs.org\n    - https://example.com\n',
+      'shell:\n  network:\n    - packages.example.org\n    - https://example.com\n',
       '.agent-policy.yaml:4: shell.network: "https://example.com" is not allowed here. ',
     ],
     ['shell:\n  network:\n    - localhost\n', '.agent-policy.yaml:3: shell.network: "localhost" is not allowed here. '],
@@ -324,8 +324,8 @@ describe('G11: the policy of an inner folder may only narrow', () => {
 
   it('narrows the hosts that commands reach, also without a list of commands', async () => {
     const { policy } = await createFixture({
-      [name]: 'shell:\n  allow: [{ run: npm ci, in: [., "*"] }]\n  network: [registry.npmjs.org, "*.example.com"]\n',
-      [`a/${name}`]: 'shell: { network: [evil.test, x.example.com, "*.npmjs.org"] }',
+      [name]: 'shell:\n  allow: [{ run: npm ci, in: [., "*"] }]\n  network: [packages.example.org, "*.example.com"]\n',
+      [`a/${name}`]: 'shell: { network: [evil.test, x.example.com, "*.example.org"] }',
       [`b/${name}`]: 'shell: { network: }',
       [`c/${name}`]: 'writes: { deny: [x] }',
     })
@@ -334,13 +334,13 @@ describe('G11: the policy of an inner folder may only narrow', () => {
       expect(isAllowed).toBe(true)
       return { reaches: /In the sandbox, it reaches (.*)\.$/.exec(reason)?.[1], isNone: network === undefined }
     }
-    const all = { reaches: 'registry.npmjs.org, *.example.com', isNone: false }
+    const all = { reaches: 'packages.example.org, *.example.com', isNone: false }
     expect(await hostsIn('')).toEqual(all)
     expect(await hostsIn('c')).toEqual(all)
-    expect(await hostsIn('a')).toEqual({ reaches: 'registry.npmjs.org, x.example.com', isNone: false })
+    expect(await hostsIn('a')).toEqual({ reaches: 'packages.example.org, x.example.com', isNone: false })
     expect(await hostsIn('b')).toEqual({ reaches: undefined, isNone: true })
     expect(await policy.mayRun(['npm', 'x'])).not.toHaveProperty('network')
-    expect((await policy.describe()).shell.network).toEqual(['registry.npmjs.org', '*.example.com'])
+    expect((await policy.describe()).shell.network).toEqual(['packages.example.org', '*.example.com'])
   })
 
   it('narrows by paths relative to its folder', async () => {
