@@ -13,7 +13,7 @@ import { hasPolicy, removeGitPointers, setPolicyAside } from './leftovers.ts'
 import { probeEnclosure } from './probe.ts'
 import { findProtectedPlaces, findWorktreePlaces, type SeenFolders } from './protected-places.ts'
 import type { Enclosure, ProgramStart, Sandbox, SandboxMode, SandboxState, StartedIn } from './sandbox.ts'
-import { cacheVariables } from './toolchains.ts'
+import { commandVariables } from './toolchains.ts'
 
 export interface SandboxSettings {
   /** Called for each command, so that a changed configuration takes effect at once. */
@@ -147,7 +147,10 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
     return {
       enclosure: 'bubblewrap',
       argv: [enclosure.program, ...args],
-      variables: { HOME: homeIn(mounts, home), ...cacheVariables(cache === undefined ? '/tmp/cache' : cachePath) },
+      variables: {
+        HOME: homeIn(mounts, home),
+        ...commandVariables(cache === undefined ? '/tmp/cache' : cachePath, network !== undefined),
+      },
       async end() {
         const { sentences, needsPublic } = (await proxy?.close()) ?? { sentences: [], needsPublic: false }
         if (!isCommand || protection === undefined) return { notes: sentences, needsPublic }
