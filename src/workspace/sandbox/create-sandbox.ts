@@ -51,6 +51,18 @@ export async function sandboxState(mode: SandboxMode, probe = enclosureOfMachine
   return { mode, enclosure }
 }
 
+/** What callers of the tools and the page learn about the sandbox of commands. */
+export interface SandboxReport {
+  readonly setting: SandboxMode
+  readonly holds: Enclosure['kind']
+  /** One sentence. */
+  readonly description: string
+}
+
+export function reportSandbox(state: SandboxState): SandboxReport {
+  return { setting: state.mode, holds: state.enclosure.kind, description: describeSandbox(state) }
+}
+
 /** Describes it in one sentence. */
 export function describeSandbox({ mode, enclosure }: SandboxState): string {
   if (enclosure.kind === 'bubblewrap') {
