@@ -1,5 +1,5 @@
 /**
- * `npm run test:thorough` runs each property and each table of many combinations as a whole. `npm test` runs a part of them, the
+ * `TEST_THOROUGH=1 npm test` runs each property and each table of many combinations as a whole. `npm test` runs a part of them, the
  * same part each time, so that it ends within minutes.
  */
 export const isThorough = process.env['TEST_THOROUGH'] === '1'
