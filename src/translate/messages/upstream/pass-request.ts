@@ -4,7 +4,6 @@ import { isLegalName } from '../../parts/ids.ts'
 import { adaptRequest } from './adapt/adapt.ts'
 import { targetOf } from './adapt/target.ts'
 import { isCallerTool } from './adapt/tool-rules.ts'
-import { markForCaching } from './adapt/cache-rules.ts'
 import { encodeHeaders } from './sent-request.ts'
 import { isBlock, messagesBodyOf } from '../wire.ts'
 import type { MessagesBody, MessagesMessage, MessagesRequest } from '../wire.ts'
@@ -20,7 +19,7 @@ export function passMessagesRequest(request: CallerRequest, context: EncodeConte
   const source = messagesBodyOf(request)
   if (needsRenaming(source.value) || (offersSearch(source.value) && context.canSearch?.() === true)) return undefined
   const { body, betas, warnings } = adaptRequest(
-    { body: isWorthCaching(source) ? markForCaching(source.value) : source.value, betas: source.betas },
+    { body: source.value, betas: source.betas, marksCache: isWorthCaching(source) },
     targetOf(context.model, context.learnedRefusals),
   )
   const upstream: MessagesRequest = { ...body, model: context.model.id, stream: true }

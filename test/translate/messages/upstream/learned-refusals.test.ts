@@ -31,7 +31,7 @@ const system = (content: unknown) => ({ role: 'system', content })
 const call = (id: string, rest = {}) => ({ type: 'tool_use', id, name: 'f', input: {}, ...rest })
 const result = (id: string, rest = {}) => ({ type: 'tool_result', tool_use_id: id, content: 'r', ...rest })
 const thought = { type: 'thinking', thinking: 'T', signature: 'SIG' }
-const schema = { type: 'object', properties: {} }
+const schema = { type: 'object', properties: {}, additionalProperties: false }
 const tool = (name = 'f', rest = {}) => ({ name, input_schema: schema, ...rest })
 const enabled = { type: 'enabled', budget_tokens: 2000 }
 const edits = { edits: [{ type: 'clear_tool_uses_20250919' }] }

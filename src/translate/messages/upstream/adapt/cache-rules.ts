@@ -25,6 +25,14 @@ export const cacheRules: readonly Rule[] = [
     },
   },
   {
+    name: 'cache marks added',
+    source: 'messages, cache marks',
+    adapt: ({ body, marksCache }) => {
+      const marked = marksCache === true ? markForCaching(body) : body
+      return marked === body ? undefined : { patch: differing(body, marked), warnings: [] }
+    },
+  },
+  {
     name: 'cache marks reduced',
     source: 'messages, cache marks',
     // No warning, because caching changes only the price of an answer.
@@ -107,7 +115,7 @@ const MARK: CacheControl = { type: 'ephemeral' }
  * client does the same. A body with marks of the caller's is returned as it is. Source: docs/copilot-wire.md,
  * "messages, cache marks".
  */
-export function markForCaching(body: MessagesRequest): MessagesRequest {
+function markForCaching(body: MessagesRequest): MessagesRequest {
   const { tools, system, messages } = body
   let hasMark = false
   mapMarks(body, (mark) => {

@@ -22,9 +22,9 @@ export const orderRules: readonly Rule[] = [
   {
     name: 'a user message at the start',
     source: 'Anthropic API reference, Messages, 2026-11: the first message is from the user',
-    adapt: ({ body: { messages } }) => {
+    adapt: ({ body: { messages }, encodedFrom }) => {
       if (!messages.some(({ role }) => role === 'user')) {
-        refuseValue('messages', 'no user message has any content', 'invalid_value')
+        refuseValue(encodedFrom ?? 'messages', 'no user message has any content', 'invalid_value')
       }
       if (messages[0]?.role === 'user') return undefined
       return {

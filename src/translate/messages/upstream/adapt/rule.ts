@@ -7,6 +7,10 @@ export interface Draft {
   readonly body: MessagesRequest
   /** Values of `anthropic-beta`. */
   readonly betas: readonly string[]
+  /** The member of the caller's body that holds the conversation, if another dialect's. Absent: the body is the caller's. */
+  readonly encodedFrom?: string
+  /** Cache marks pay, and the caller may have set none. */
+  readonly marksCache?: boolean
 }
 
 export interface Outcome {
