@@ -1,5 +1,5 @@
 import type { EncodeContext, EncodedRequest } from '../../dialect.ts'
-import { toCallerFields, type FieldsByMember } from '../../engine/caller-fields.ts'
+import { callerFields, toCallerFields } from '../../engine/caller-fields.ts'
 import { withPath } from '../../engine/origin.ts'
 import { wantedEffort } from '../../parts/effort.ts'
 import { refuseValue } from '../../parts/invalid.ts'
@@ -50,21 +50,21 @@ export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedR
   return withContinuation({
     body: Buffer.from(JSON.stringify(adapted.body)),
     headers: encodeHeaders(adapted.betas),
-    warnings: [...warnings, ...toCallerFields(adapted.warnings, turn, fieldsByMember)],
+    warnings: [...warnings, ...toCallerFields(adapted.warnings, callerFields(turn, fieldsByMember))],
   })
 }
 
-const fieldsByMember: FieldsByMember = new Map([
-  ['max_tokens', 'maxOutputTokens'],
-  ['temperature', 'temperature'],
-  ['top_p', 'topP'],
-  ['top_k', 'topK'],
-  ['stop_sequences', 'stop'],
-  ['thinking', 'reasoning'],
-  ['thinking.budget_tokens', 'reasoning'],
-  ['output_config.effort', 'effort'],
-  ['output_config.format', 'format'],
-])
+const fieldsByMember = {
+  max_tokens: 'maxOutputTokens',
+  temperature: 'temperature',
+  top_p: 'topP',
+  top_k: 'topK',
+  stop_sequences: 'stop',
+  thinking: 'reasoning',
+  'thinking.budget_tokens': 'reasoning',
+  'output_config.effort': 'effort',
+  'output_config.format': 'format',
+} as const
 
 /** Every Claude since 3.5 can write that many tokens. */
 const FALLBACK_MAX_TOKENS = 8192

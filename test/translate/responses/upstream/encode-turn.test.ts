@@ -714,7 +714,7 @@ describe('learned refusals', () => {
     const tools = [{ type: 'web_search' as const, onlyThere: ['max_uses'], path: 'tools.0' }]
     const { body, warnings } = encode(turn({ tools }), { learnedRefusals: new Set(['tool:web_search']) })
     expect(body).not.toHaveProperty('tools')
-    expect(warnings).toEqual(['refused_upstream;tools.0'])
+    expect(warnings).toEqual(['dropped;tools.0.max_uses', 'dropped;tools.0'])
   })
 
   test('leave out what a model without reasoning refuses to include', () => {

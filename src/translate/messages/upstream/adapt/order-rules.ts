@@ -36,7 +36,7 @@ export const orderRules: readonly Rule[] = [
 ]
 
 /** The user message that is added if a conversation begins with the assistant. */
-export const CONTINUED = '(continued)'
+const CONTINUED = '(continued)'
 
 /**
  * Whether the request ends with tool results and the turn that made the calls begins without thinking. Models with a
