@@ -129,7 +129,7 @@ function textOf({ parts, path }: MessageItem, warnings: Warning[]): string {
 }
 
 function encodeCall({ id, name, arguments: text }: ToolCallItem) {
-  return { id, type: 'function', function: { name, arguments: text.trim() === '' ? '{}' : text } }
+  return { id, type: 'function', function: { name, arguments: text } }
 }
 
 /**

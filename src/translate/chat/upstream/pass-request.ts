@@ -43,8 +43,6 @@ function arePassableCalls({ role, tool_calls: calls, function_call: call }: Chat
   if (role !== 'assistant') return true
   if (!isAccepted(call)) return false
   if (!calls) return true
-  // Two calls of one message share an id, so upstream could not distinguish their results.
-  if (calls.length > 1 && new Set(calls.map(({ id }) => id)).size < calls.length) return false
   // Upstream's schema knows functions only.
   return calls.every((each) => each['type'] !== 'custom' && isAccepted(each['function']) && isAccepted(each['custom']))
 }

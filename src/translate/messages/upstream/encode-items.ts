@@ -3,6 +3,7 @@ import { toToolInput } from '../../parts/tool-payload.ts'
 import type { CacheMark, MessageItem, ReasoningItem, ToolResultItem, TurnItem, TurnPart } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { withPath } from '../../engine/origin.ts'
+import { imageTypeOf } from '../../parts/image-type.ts'
 import { sealOpaque } from '../../parts/opaque-envelope.ts'
 import type { CacheControl, MessagesBlock, MessagesMessage, MessagesRole } from '../wire.ts'
 
@@ -136,8 +137,9 @@ function imageBlock({ source, cache }: Part<'image'>, path: string): MessagesBlo
     case 'file_id':
       return refusePart(path, 'this model cannot read uploaded images; send the image itself')
     case 'base64': {
-      // Some clients write this type for `image/jpeg`.
-      const mediaType = source.mediaType === 'image/jpg' ? 'image/jpeg' : source.mediaType
+      // Some clients write `image/jpg` for `image/jpeg`.
+      const declared = source.mediaType === 'image/jpg' ? 'image/jpeg' : source.mediaType
+      const mediaType = imageTypeOf(source.data) ?? declared
       if (!IMAGE_TYPES.has(mediaType)) refusePart(path, 'images must be PNG, JPEG, GIF or WebP')
       return {
         type: 'image',

@@ -1,7 +1,9 @@
 import type { EncodeContext } from '../../dialect.ts'
 import { isObject, type JsonObject } from '../../../json/json.ts'
+import { fieldOf } from '../../engine/origin.ts'
 import { refuseTooManyTools } from '../../parts/shared-checks.ts'
 import type { Warning } from '../../warning.ts'
+import { mapParts } from '../items.ts'
 import { fitBreakpoints, takesBreakpoints } from './breakpoints.ts'
 import { finishRequest, type Finished } from './finish-request.ts'
 import {
@@ -77,12 +79,30 @@ const usualTiers: ReadonlySet<unknown> = new Set(['auto', 'default', null])
 function fitInput(input: unknown, context: EncodeContext, warnings: Warning[]): unknown {
   if (Array.isArray(input)) {
     const items = passItems(input, context, warnings)
-    // OpenAI's own API has different rules for breakpoints.
-    return isCopilot(context) ? fitBreakpoints(items, context) : items
+    // OpenAI's own API has different rules for breakpoints and images.
+    return isCopilot(context) ? fitBreakpoints(fitDetails(items, warnings), context) : items
   }
   // The ChatGPT backend does not accept a string.
   if (context.profile !== 'chatgpt' || typeof input !== 'string') return input
   return [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: input }] }]
+}
+
+/** Some models refuse all others (caozhiyuan/copilot-api#362; docs/copilot-wire.md, "Responses requests"). */
+const details: ReadonlySet<unknown> = new Set(['low', 'high', undefined, null])
+
+/** Images are sent in high detail unless the caller names one that every model takes, because text in them stays readable. */
+function fitDetails(items: readonly JsonObject[], warnings: Warning[]): readonly JsonObject[] {
+  let first: string | undefined
+  const fitted = items.map((item, at) => {
+    const mapped = mapParts(item, (part) =>
+      part['type'] === 'input_image' && !details.has(part['detail']) ? { ...part, detail: 'high' } : part,
+    )
+    if (mapped !== item) first ??= fieldOf(item, 'input', at)
+    return mapped
+  })
+  if (first === undefined) return items
+  warnings.push({ code: 'adapted', field: first, detail: 'image detail sent as high' })
+  return fitted
 }
 
 /** Without a tool, upstream refuses `tool_choice`. */

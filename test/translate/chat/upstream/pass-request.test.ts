@@ -128,14 +128,6 @@ describe('a request is translated instead', () => {
     expect(passes({ messages: [...hello, call, { role: 'tool', tool_call_id: 'c', content: 'r' }] })).toBe(false)
   })
 
-  test('where an id names two calls of one message, but not where a later message uses it again', () => {
-    const one = { role: 'assistant', content: null, tool_calls: [toolCall] }
-    const two = { ...one, tool_calls: [toolCall, toolCall] }
-    const result = { role: 'tool', tool_call_id: 'c', content: 'r' }
-    expect(passes({ messages: [...hello, two, result, result] })).toBe(false)
-    expect(passes({ messages: [...hello, one, result, one, result] })).toBe(true)
-  })
-
   test('but not for names that the history window leaves out', () => {
     const calls = {
       role: 'assistant',

@@ -285,7 +285,6 @@ describe('cache marks of our own', () => {
     ['a short conversation', { messages: talk.map((message) => ({ ...message, content: 'x' })) }],
     ['a single question', { messages: [{ role: 'user', content: long }] }],
     ['marks of the caller', { tools: [{ ...tool, ...mark }], messages: talk }],
-    ['a mark within a tool result', { messages: [...talk, ...marked()] }],
   ])('leave alone: %s', (_, body) => {
     const { value } = pass(body)
     expect(value).toMatchObject(body)
@@ -294,11 +293,17 @@ describe('cache marks of our own', () => {
     )
   })
 
-  function marked(): readonly object[] {
-    const result = { type: 'tool_result', tool_use_id: 't', content: [text('r', mark)] }
-    return [
-      { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] },
-      { role: 'user', content: [result] },
-    ]
-  }
+  test('are not added to a mark within a tool result, which moves to the result', () => {
+    const result = { type: 'tool_result', tool_use_id: 't' }
+    const { value } = pass({ messages: [...talk, ...round({ ...result, content: [text('r', mark)] })] })
+    expect(value).toMatchObject({ messages: [...talk, ...round({ ...result, content: [text('r')], ...mark })] })
+    expect(JSON.stringify(value).match(/cache_control/g)).toHaveLength(1)
+  })
 })
+
+function round(result: object): readonly object[] {
+  return [
+    { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] },
+    { role: 'user', content: [result] },
+  ]
+}

@@ -430,7 +430,7 @@ describe('items', () => {
       [png],
       [
         { type: 'input_text', text: 'Error' },
-        { type: 'input_image', image_url: 'data:image/png;base64,iVBORw0=', detail: 'auto' },
+        { type: 'input_image', image_url: 'data:image/png;base64,iVBORw0=', detail: 'high' },
       ],
     ],
   ])('a failed result with %s', (_, content, output) => {

@@ -4,7 +4,8 @@ import type { ModelTraits } from '../../../model-traits.ts'
 import { modelFamily, type ModelFamily } from '../../../parts/model-family.ts'
 import type { Warning } from '../../../warning.ts'
 import type { ChatRequest } from '../../wire.ts'
-import { kimiRules } from './kimi-rules.ts'
+import { callRules } from './call-rules.ts'
+import { kimiRule } from './kimi-rules.ts'
 import { messageRules, sealedReasoningRule, turnRules } from './message-rules.ts'
 import { nullRule, parameterRules, toolParameterRules } from './parameter-rules.ts'
 import type { Rule } from './rule.ts'
@@ -35,7 +36,8 @@ export const rules: readonly Rule[] = [
   // Before the rules that move messages, because its warnings name positions.
   sealedReasoningRule,
   toolPairsRule,
-  ...kimiRules,
+  ...callRules,
+  kimiRule,
   ...toolParameterRules,
   geminiSchemaRule,
   ...parameterRules,

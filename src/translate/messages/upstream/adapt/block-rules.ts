@@ -1,4 +1,5 @@
 import { isObject } from '../../../../json/json.ts'
+import { imageTypeOf } from '../../../parts/image-type.ts'
 import { isSealed, openOpaque } from '../../../parts/opaque-envelope.ts'
 import { describeSearch } from '../../../web-search.ts'
 import { contentBlocks, isBlank, isBlankBlock, toolReferenceText, pausedFrom } from '../../content.ts'
@@ -85,6 +86,19 @@ export const blockRows: readonly BlockRow[] = [
     adapt(block) {
       if (!isBlock(block, 'tool_result') || block.is_error !== true) return block
       return contentBlocks(block.content).length === 0 ? { ...block, content: 'Error' } : block
+    },
+  },
+  {
+    name: 'image types as the bytes state them',
+    source: 'messages, images: a type that the bytes contradict is 400',
+    types: ['image'],
+    adapt(block, { notes, field }) {
+      const { source } = block
+      if (!isObject(source) || typeof source['data'] !== 'string') return block
+      const mediaType = imageTypeOf(source['data'])
+      if (mediaType === undefined || mediaType === source['media_type']) return block
+      notes.add('adapted', field(block), 'image type corrected')
+      return { ...block, source: { ...source, media_type: mediaType } }
     },
   },
   {

@@ -383,7 +383,15 @@ const systems: readonly Case[] = [
   },
 ]
 
+const picture = (media_type: string, data: string) => ({ type: 'image', source: { type: 'base64', media_type, data } })
+
 const blocks: readonly Case[] = [
+  {
+    rule: 'image types as the bytes state them',
+    body: { messages: [user([picture('image/png', '/9j/4AAQSkZJRgAB'), picture('image/webp', 'AAAA')])] },
+    sent: { messages: [user([picture('image/jpeg', '/9j/4AAQSkZJRgAB'), picture('image/webp', 'AAAA')])] },
+    warnings: ['adapted;messages.0'],
+  },
   {
     rule: 'blank text blocks dropped',
     body: { messages: [user([text(''), text('go')]), user('  '), assistant(text(' ')), user('on')] },
@@ -689,6 +697,18 @@ const blocks: readonly Case[] = [
 
 const order: readonly Case[] = [
   {
+    rule: 'no white space at the end of a begun answer',
+    model: sonnet45,
+    body: { messages: [user('u'), assistant(text('The answer is \n'))] },
+    sent: { messages: [user('u'), assistant(text('The answer is'))] },
+    warnings: ['adapted;messages.1'],
+  },
+  {
+    rule: 'no white space at the end of a begun answer',
+    body: { messages: [user('u'), assistant(text('a ')), user('v')] },
+    sent: { messages: [user('u'), assistant(text('a ')), user('v')] },
+  },
+  {
     rule: 'prefill refused',
     body: { messages: [user('u'), assistant(text('A'), ...searched('s1'))] },
     sent: { messages: [user('u'), assistant(text('A'), ...searched('s1'))] },
@@ -980,12 +1000,25 @@ const thoughts: readonly Case[] = [
   },
 ]
 
+const inside = (id: string) => result(id, { content: [text('a', mark), text('b')] })
+const outside = (id: string) => result(id, { content: [text('a'), text('b')], ...mark })
+
 const marks: readonly Case[] = [
   {
     rule: 'a mark for the whole request put on its last block',
     body: { cache_control: { type: 'ephemeral' } },
     sent: { cache_control: undefined, messages: [user([text('hello', mark)])] },
     warnings: ['adapted;cache_control'],
+  },
+  {
+    rule: 'cache marks moved from the inside of tool results to the results',
+    body: {
+      tools: [tool()],
+      messages: [user('u'), assistant(call('a'), call('b')), user([inside('a'), { ...inside('b'), ...mark }])],
+    },
+    sent: {
+      messages: [user('u'), assistant(call('a'), call('b')), user([outside('a'), outside('b')])],
+    },
   },
   {
     rule: 'cache marks added',
