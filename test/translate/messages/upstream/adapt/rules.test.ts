@@ -74,12 +74,16 @@ const fields: readonly Case[] = [
     sent: { [field]: undefined },
   })),
   {
-    rule: 'blank stop sequences dropped',
+    rule: 'blank stop sequences looked for by the proxy',
     body: { stop_sequences: ['END', ' \n'] },
     sent: { stop_sequences: ['END'] },
-    warnings: ['dropped;stop_sequences'],
+    warnings: ['emulated;stop_sequences'],
   },
-  { rule: 'blank stop sequences dropped', body: { stop_sequences: ['END'] }, sent: { stop_sequences: ['END'] } },
+  {
+    rule: 'blank stop sequences looked for by the proxy',
+    body: { stop_sequences: ['END'] },
+    sent: { stop_sequences: ['END'] },
+  },
   {
     rule: 'output_format as output_config.format',
     body: { output_format: { type: 'json_schema', schema: closed }, output_config: { effort: 'low' } },
