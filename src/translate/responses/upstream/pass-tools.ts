@@ -1,4 +1,5 @@
 import type { EncodeContext } from '../../dialect.ts'
+import { fieldOf } from '../../engine/origin.ts'
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 import { isStrictSchema, normaliseSchema } from '../../parts/json-schema.ts'
@@ -61,12 +62,16 @@ export function passTools(
   context: EncodeContext,
   warnings: Warning[],
 ): readonly JsonObject[] {
-  const kept = tools.filter(({ type }, at) => {
-    if (isTaken(type, context)) return true
-    warnings.push({ code: 'dropped', field: `${path}.${at}`, detail: 'the tool is not available for this model' })
+  const kept = tools.filter((tool, at) => {
+    if (isTaken(tool['type'], context)) return true
+    warnings.push({
+      code: 'dropped',
+      field: fieldOf(tool, path, at),
+      detail: 'the tool is not available for this model',
+    })
     return false
   })
-  const fitted = kept.map((tool, at) => withDescription(withSchema(tool, `${path}.${at}`, warnings)))
+  const fitted = kept.map((tool, at) => withDescription(withSchema(tool, fieldOf(tool, path, at), warnings)))
   return fitted.length === tools.length && fitted.every((tool, at) => tool === tools[at]) ? tools : fitted
 }
 
@@ -146,7 +151,7 @@ export function fitChatgptTools(
 ): readonly JsonObject[] {
   const hasCallable = tools.some(({ type }) => callable.has(type))
   return tools.flatMap((tool, at) => {
-    const toolPath = `${path}.${at}`
+    const toolPath = fieldOf(tool, path, at)
     if (isTakenByChatgpt(tool)) return [fitTool(tool, toolPath, warnings)]
     const type = String(tool['type'])
     if (!hasCallable || choice === 'required' || !isOfferedAnyway(type)) {

@@ -31,7 +31,7 @@ const system = (content: unknown) => ({ role: 'system', content })
 const call = (id: string, rest = {}) => ({ type: 'tool_use', id, name: 'f', input: {}, ...rest })
 const result = (id: string, rest = {}) => ({ type: 'tool_result', tool_use_id: id, content: 'r', ...rest })
 const thought = { type: 'thinking', thinking: 'T', signature: 'SIG' }
-const schema = { type: 'object', properties: {} }
+const schema = { type: 'object', properties: {}, additionalProperties: false }
 const tool = (name = 'f', rest = {}) => ({ name, input_schema: schema, ...rest })
 const enabled = { type: 'enabled', budget_tokens: 2000 }
 const edits = { edits: [{ type: 'clear_tool_uses_20250919' }] }
@@ -251,6 +251,14 @@ const cases: readonly Case[] = [
     remembered: true,
   },
   {
+    name: 'a forced tool',
+    message: 'tool_choice: type "tool" and "any" are not supported for this model',
+    body: { tools: [tool()], tool_choice: { type: 'tool', name: 'f' } },
+    sent: { tool_choice: { type: 'auto' }, system: [text('Answer with a call of the tool f.')] },
+    learnedRefusal: 'choice:unforced',
+    remembered: true,
+  },
+  {
     name: 'structured outputs',
     message:
       'FAILED_PRECONDITION: constraints/vertexai.allowedPartnerModelFeatures violated for feature structured_outputs',
@@ -439,7 +447,7 @@ test.each([
   const sent = passText(JSON.stringify({ model: 'm', max_tokens: 9, messages: [user('u'), message, user('v')] }))
   if (sent === undefined) throw new Error('the request is to be translated')
   const words = `messages.1.content.0: Input tag '${tag}' found using 'type' does not match any of the expected tags`
-  expect(messagesUpstream.recover(sent, refusal(words), contextOf())).toBeUndefined()
+  expect(messagesUpstream.recover(sent, refusal(words), contextOf())?.learnedRefusal).toBeUndefined()
 })
 
 test.each(['', 'null', '[]', '{}', '{"messages":1}', 'not JSON'])(

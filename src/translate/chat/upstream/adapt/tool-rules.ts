@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../../../../json/json.ts'
+import { fieldOf } from '../../../engine/origin.ts'
 import { refuseTooManyTools } from '../../../parts/shared-checks.ts'
 import { withTools, counted, type Outcome } from '../../request-changes.ts'
 import type { ChatRequest } from '../../wire.ts'
@@ -39,7 +40,7 @@ function stripToolSchemas(request: ChatRequest): Outcome | undefined {
     if (!definition?.parameters) return tool
     const { schema, removed, loosened: isLooser } = stripSchema(definition.parameters)
     if (removed.length === 0) return tool
-    const field = `tools.${at}.function.parameters`
+    const field = fieldOf(tool, 'tools', at, '.function.parameters')
     touched.push(field)
     for (const keyword of removed) keywords.add(keyword)
     if (isLooser) loosened ??= field
