@@ -1,5 +1,5 @@
 import type { ConversationShape, EncodeContext, EncodedRequest, Recovery, UpstreamRefusal } from './dialect.ts'
-import { recoverFromSize } from './images.ts'
+import { recoverFromImage, recoverFromSize } from './images.ts'
 import { type JsonObject, isFilled, isObject } from '../json/json.ts'
 import { parseObjectBytes } from './parts/json-body.ts'
 import { changedMembers, spliceMembers, type JsonObjectBytes } from '../json/json-members.ts'
@@ -68,7 +68,7 @@ export function createRecover(table: RefusalTable) {
       const recovery = chosen && apply(chosen, table, refused, source)
       if (recovery !== undefined) return recovery
     }
-    return undefined
+    return recoverFromImage(sent, conversation, refusal)
   }
 }
 

@@ -112,6 +112,20 @@ export const refusalsOf: Readonly<Record<UpstreamId, readonly RefusalCase[]>> = 
       },
       of: [...each('reasoning'), ...each('sealed-reasoning')],
     },
+    {
+      name: 'thinking-where-the-last-turn-has-none',
+      model: 'claude-sonnet-4.5',
+      refusal: {
+        message: 'messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.',
+      },
+      of: each('reasoning'),
+    },
+    {
+      name: 'image-not-of-a-model',
+      model: 'gpt-4.1',
+      refusal: { message: 'image media type not supported' },
+      of: [...each('images-and-files'), 'chat/new-image-by-address'],
+    },
     { name: 'full-window', model: 'gpt-4.1', refusal: fullWindow, of: each('settings') },
   ],
   messages: [
@@ -201,6 +215,18 @@ export const refusalsOf: Readonly<Record<UpstreamId, readonly RefusalCase[]>> = 
       model: 'claude-sonnet-4.5',
       refusal: { message: 'Thinking may not be enabled when tool_choice forces tool use.' },
       of: ['messages/reasoning', 'messages/choice-forced-while-thinking'],
+    },
+    {
+      name: 'forced-tool',
+      model: 'claude-opus-5.1',
+      refusal: { message: 'tool_choice: type "tool" and "any" are not supported for this model' },
+      of: ['messages/choice-forced-while-thinking'],
+    },
+    {
+      name: 'thinking-binding',
+      model: 'claude-opus-5.1',
+      refusal: { message: 'thinking.adaptive.block_binding: Extra inputs are not permitted' },
+      of: each('reasoning'),
     },
     {
       name: 'structured-outputs',

@@ -152,6 +152,12 @@ export const refusals: readonly RefusalRow[] = [
     remedy: { edit: withoutThinking, learned: ['thinking:unforced'], warnings: sentWithout('thinking') },
   },
   {
+    name: 'a forced tool',
+    source: 'messages, forced tools',
+    pattern: /tool_choice: type "(?:tool|any)"[^.]{0,40} (?:is|are) not supported for this model/i,
+    remedy: { learned: ['choice:unforced'], warnings: sentWithout('tool_choice') },
+  },
+  {
     name: 'structured outputs',
     source: 'messages, structured outputs',
     pattern: /structured_outputs/,

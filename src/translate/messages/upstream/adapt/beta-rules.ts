@@ -4,6 +4,7 @@ import { hasBeta, isOfBeta } from './rule.ts'
 import type { Draft, Outcome, Rule } from './rule.ts'
 import type { Target } from './target.ts'
 
+export const BINDING_BETA = 'thinking-binding-controls-2026-08-01'
 const TOOL_SEARCH_BETA = 'advanced-tool-use-2025-11-20'
 export const CACHE_TTL_BETA = 'extended-cache-ttl-2025-04-11'
 const INTERLEAVED_THINKING_BETA = 'interleaved-thinking-2025-05-14'

@@ -1,5 +1,6 @@
 import { toFormatSchema, withJsonHint } from '../format-schema.ts'
 import { planThinking, type ThinkingPlan } from '../thinking-plan.ts'
+import { BINDING_BETA, withBeta } from './beta-rules.ts'
 import { toolLoopLacksThought } from './order-rules.ts'
 import type { Warning } from '../../../warning.ts'
 import type { MessagesRequest } from '../../wire.ts'
@@ -84,6 +85,34 @@ export const thinkingRules: readonly Rule[] = [
           ...(!sameEffort && { output_config: withEffort(config, plan.effort) }),
         },
         warnings: warningsOf(asked, plan, target, encodedFrom !== undefined),
+      }
+    },
+  },
+  {
+    name: 'thinking stated for models that think adaptively only',
+    source: 'messages, thinking: they refuse a request without it',
+    adapt: ({ body: { thinking } }, { alwaysThinks, thinking: mode }) =>
+      thinking || !alwaysThinks || mode !== 'adaptive'
+        ? undefined
+        : { patch: { thinking: { type: 'adaptive' } }, warnings: [] },
+  },
+  {
+    name: 'thinking bound to what stands before it, or dropped',
+    source: 'messages, thinking binding',
+    // No warning, because GitHub's own client sends the same, and models without it keep the thinking.
+    adapt: (draft, target) => {
+      const { thinking } = draft.body
+      if (!thinking) return undefined
+      const { block_binding: binding, ...plain } = thinking
+      const thinks = thinking.type === 'adaptive' || thinking.type === 'enabled'
+      const binds = thinks && target.bindsThinking && !target.refusedBetas.has(BINDING_BETA)
+      if (!binds) return binding === undefined ? undefined : { patch: { thinking: plain }, warnings: [] }
+      const beta = withBeta(draft, BINDING_BETA, target)
+      if (binding !== undefined) return beta
+      return {
+        ...beta,
+        patch: { thinking: { ...thinking, block_binding: { prefix_mismatch_behavior: 'drop_block' } } },
+        warnings: [],
       }
     },
   },

@@ -5,6 +5,7 @@ import { refuseValue } from '../../../parts/invalid.ts'
 import { isObject } from '../../../../json/json.ts'
 import type { Warning } from '../../../warning.ts'
 import type { MessagesRequest, MessagesTool } from '../../wire.ts'
+import { systemBlocks } from '../format-schema.ts'
 import { hasBeta, type Draft, type Rule } from './rule.ts'
 import type { Target } from './target.ts'
 
@@ -132,6 +133,28 @@ export const toolRules: readonly Rule[] = [
     name: 'empty tools dropped',
     source: 'Anthropic API reference, tools, 2026-11',
     adapt: ({ body: { tools } }) => (tools?.length === 0 ? { patch: { tools: undefined }, warnings: [] } : undefined),
+  },
+  {
+    name: 'a forced tool requested in the system text',
+    source: 'messages, forced tools',
+    adapt: ({ body: { tools, tool_choice: choice, system } }, { takesForcedChoice }) => {
+      if (takesForcedChoice || !tools || (choice?.type !== 'any' && choice?.type !== 'tool')) return undefined
+      const { type, name, ...others } = choice
+      const wanted = type === 'tool' ? `the tool ${String(name)}` : 'one of the tools'
+      return {
+        patch: {
+          tool_choice: { ...others, type: 'auto' },
+          system: [...systemBlocks(system ?? undefined), { type: 'text', text: `Answer with a call of ${wanted}.` }],
+        },
+        warnings: [
+          {
+            code: 'clamped',
+            field: 'tool_choice',
+            detail: 'the model takes no forced tool; requested in the system text',
+          },
+        ],
+      }
+    },
   },
   {
     name: 'tool_choice without tools dropped',

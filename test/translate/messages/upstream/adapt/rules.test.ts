@@ -324,6 +324,21 @@ const tools: readonly Case[] = [
     sent: { tools: [tool('g'), tool('f', { description: 'last' })] },
     warnings: ['duplicate_tool_dropped;tools.0'],
   },
+  {
+    rule: 'a forced tool requested in the system text',
+    learnedRefusals: ['choice:unforced'],
+    body: { system: 'S', tools: [tool()], tool_choice: { type: 'tool', name: 'f', disable_parallel_tool_use: true } },
+    sent: {
+      system: [text('S'), text('Answer with a call of the tool f.')],
+      tool_choice: { type: 'auto', disable_parallel_tool_use: true },
+    },
+    warnings: ['clamped;tool_choice'],
+  },
+  {
+    rule: 'a forced tool requested in the system text',
+    body: { tools: [tool()], tool_choice: { type: 'any' } },
+    sent: { system: undefined, tool_choice: { type: 'any' } },
+  },
   { rule: 'empty tools dropped', body: { tools: [] }, sent: { tools: undefined } },
   {
     rule: 'tool_choice without tools dropped',
@@ -789,7 +804,63 @@ const order: readonly Case[] = [
 
 const enabled = (budget: number, rest = {}) => ({ type: 'enabled', budget_tokens: budget, ...rest })
 
+const binding = { block_binding: { prefix_mismatch_behavior: 'drop_block' } }
+const BINDING = 'thinking-binding-controls-2026-08-01'
+const opus51 = traits('claude-opus-5.1', { adaptiveThinking: true })
+
 const thoughts: readonly Case[] = [
+  ...['claude-fable-5.1', 'claude-mythos-5.1'].flatMap((id) => [
+    {
+      rule: 'thinking stated for models that think adaptively only',
+      model: traits(id, { adaptiveThinking: false, maxThinkingBudget: 32_000 }),
+      body: {},
+      sent: { thinking: id.includes('fable') ? { type: 'adaptive', ...binding } : { type: 'adaptive' } },
+    },
+    {
+      rule: 'thinking and effort fitted to the model',
+      model: traits(id, { reasoningEffort: ['low', 'high'] }),
+      body: { thinking: { type: 'disabled' } },
+      sent: {
+        thinking: id.includes('fable') ? { type: 'adaptive', ...binding } : { type: 'adaptive' },
+        output_config: { effort: 'low' },
+      },
+      warnings: ['adapted;thinking'],
+    },
+  ]),
+  {
+    rule: 'thinking stated for models that think adaptively only',
+    model: opus48,
+    body: {},
+    sent: { thinking: undefined },
+  },
+  {
+    rule: 'thinking bound to what stands before it, or dropped',
+    model: opus51,
+    body: { thinking: { type: 'adaptive' } },
+    sent: { thinking: { type: 'adaptive', ...binding } },
+    sentBetas: BINDING,
+  },
+  {
+    rule: 'thinking bound to what stands before it, or dropped',
+    model: opus51,
+    betas: [BINDING],
+    body: { thinking: { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'error' } } },
+    sent: { thinking: { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'error' } } },
+    sentBetas: BINDING,
+  },
+  ...[
+    { model: opus51, learnedRefusals: [`beta:${BINDING}`] },
+    { model: opus51, learnedRefusals: ['field:thinking.adaptive.block_binding'] },
+    { model: opus48, learnedRefusals: [] },
+  ].map(({ model, learnedRefusals }) => ({
+    rule: 'thinking bound to what stands before it, or dropped',
+    model,
+    learnedRefusals,
+    betas: [BINDING],
+    body: { thinking: { type: 'adaptive', ...binding } },
+    sent: { thinking: { type: 'adaptive' } },
+    sentBetas: undefined,
+  })),
   {
     rule: 'max_tokens lowered',
     model: sonnet45,
