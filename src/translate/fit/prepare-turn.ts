@@ -15,7 +15,6 @@ import type {
 } from '../turn.ts'
 import type { Warning } from '../warning.ts'
 import { pairCalls } from './pair-calls.ts'
-import { normaliseSchema } from '../parts/json-schema.ts'
 
 export interface PreparedTurn {
   readonly turn: Turn
@@ -94,20 +93,8 @@ function labelOf(tool: WebSearchTool | HostedTool): string {
 function fitTool(tool: TurnTool, names: ToolNames, accepts: TurnAccepts, warnings: Warning[]): TurnTool {
   if (tool.type !== 'function' && tool.type !== 'custom') return tool
   const renamed = { ...tool, name: names.upstreamName(tool), namespace: undefined }
-  if (renamed.type === 'function') return fitFunction(renamed, warnings)
+  if (renamed.type === 'function') return renamed
   return accepts.customTools ? renamed : wrapCustom(renamed, warnings)
-}
-
-function fitFunction(tool: FunctionTool, warnings: Warning[]): FunctionTool {
-  const { schema, removed } = normaliseSchema(tool.parameters)
-  for (const keyword of removed) {
-    warnings.push({
-      code: 'schema_simplified',
-      field: `${tool.path}.${keyword}`,
-      detail: `the provider does not accept ${keyword} at the top of a tool's parameters`,
-    })
-  }
-  return { ...tool, parameters: schema }
 }
 
 /** Offers a freeform tool as a function with one string parameter, to an upstream that knows functions only. */

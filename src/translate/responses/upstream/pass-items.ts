@@ -85,7 +85,7 @@ function fitItem(item: JsonObject, scope: Scope): JsonObject | undefined {
     case 'tool_search_output': {
       const { tools } = item
       const bare = withoutIds(item, type)
-      const kept = Array.isArray(tools) ? passFoundTools(tools) : tools
+      const kept = Array.isArray(tools) ? passFoundTools(tools, `${path}.tools`, context, warnings) : tools
       return kept === tools ? bare : { ...bare, tools: kept }
     }
     case 'message':

@@ -35,7 +35,10 @@ const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: 'r' }
 const calls = (...ids: string[]) => assistant(null, { tool_calls: ids.map(call) })
 const missing = (id: string) => ({ ...result(id), content: 'Error: No result was provided for this tool call.' })
 const synthesised = (id: string) => `tool_result_synthesised;${id}: added an empty result`
-const tool = (parameters: unknown = { type: 'object' }) => ({ type: 'function', function: { name: 'f', parameters } })
+const tool = (parameters: unknown = { type: 'object', properties: {} }) => ({
+  type: 'function',
+  function: { name: 'f', parameters },
+})
 const efforts = (...reasoningEffort: string[]) => traits('gpt-5.1', { supports: { reasoningEffort } })
 
 const sampling: readonly Case[] = [
@@ -368,36 +371,48 @@ const tools: readonly Case[] = [
     warnings: [],
   },
   {
-    rule: 'tool schemas without keywords Gemini refuses',
-    model: gemini,
-    body: { tools: [tool({ $schema: 'x', type: 'object', properties: { a: { const: 'k' } } }), tool()] },
-    sent: { tools: [tool({ type: 'object', properties: { a: { enum: ['k'] } } }), tool()] },
-    warnings: ['adapted;tools.0.function.parameters: Gemini does not support $schema, const; dropped'],
-  },
-  {
-    rule: 'tool schemas without keywords Gemini refuses',
+    rule: 'tool schemas fitted to the model',
     model: gemini,
     body: {
-      tools: [tool({ $comment: 'x' }), { type: 'hosted' }, tool({ additionalProperties: false })],
+      tools: [
+        tool({ type: 'object', properties: { a: { type: ['string', 'null'] } } }),
+        { type: 'hosted' },
+        tool(),
+        { type: 'function', function: { name: 'g' } },
+      ],
     },
-    sent: { tools: [tool({}), { type: 'hosted' }, tool({})] },
+    sent: {
+      tools: [
+        tool({ type: 'object', properties: { a: { type: 'string', description: '{type: ["string","null"]}' } } }),
+        { type: 'hosted' },
+        tool(),
+        { type: 'function', function: { name: 'g', parameters: { type: 'object', properties: {} } } },
+      ],
+    },
     warnings: [
-      'schema_simplified;tools.2.function.parameters: Gemini does not support $comment, additionalProperties; dropped (2 places)',
+      'adapted;tools.0.function.parameters: fitted to the model; what it does not take is in the descriptions (2 tools)',
     ],
-    strictPath: 'tools.2.function.parameters',
   },
   {
-    rule: 'tool schemas without keywords Gemini refuses',
+    rule: 'tool schemas fitted to the model',
+    model: gpt4,
+    body: { tools: [tool({ type: 'object', properties: { a: { type: ['string', 'null'] } }, not: {} })] },
+    sent: { tools: [tool({ type: 'object', properties: { a: { type: ['string', 'null'] } } })] },
+    warnings: ['schema_simplified;tools.0.function.parameters: the model does not take not'],
+    strictPath: 'tools.0.function.parameters',
+  },
+  {
+    rule: 'tool schemas fitted to the model',
     model: sonnet,
-    body: { tools: [tool({ $schema: 'x', additionalProperties: false })] },
-    sent: { tools: [tool({ $schema: 'x', additionalProperties: false })] },
+    body: { tools: [tool({ type: 'object', properties: {}, $schema: 'x', additionalProperties: false })] },
+    sent: { tools: [tool({ type: 'object', properties: {}, $schema: 'x', additionalProperties: false })] },
     warnings: [],
   },
   {
     rule: 'functions as tools',
     model: gpt4,
     body: {
-      functions: [{ name: 'f', parameters: { type: 'object' } }],
+      functions: [{ name: 'f', parameters: { type: 'object', properties: {} } }],
       function_call: { name: 'f' },
       messages: [
         user('u'),
@@ -431,7 +446,11 @@ const tools: readonly Case[] = [
   {
     rule: 'functions as tools',
     model: gpt4,
-    body: { functions: [{ name: 'f', parameters: { type: 'object' } }], function_call: 'none', tools: [tool()] },
+    body: {
+      functions: [{ name: 'f', parameters: { type: 'object', properties: {} } }],
+      function_call: 'none',
+      tools: [tool()],
+    },
     sent: { functions: undefined, tools: [tool(), tool()], tool_choice: 'none' },
     warnings: [
       'adapted;functions: deprecated, sent as tools',
@@ -1194,7 +1213,7 @@ describe.each(cases)(
 
 test('every rule has a case and a source', () => {
   expect(new Set(cases.map(({ rule }) => rule))).toEqual(new Set(rules.map(({ name }) => name)))
-  for (const { source } of rules) expect(source).toMatch(/parameters|OpenAI API reference/)
+  for (const { source } of rules) expect(source).toMatch(/parameters|tool schemas|OpenAI API reference/)
 })
 
 test('says under strict what is refused and why', () => {

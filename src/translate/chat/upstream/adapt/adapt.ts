@@ -11,7 +11,7 @@ import { messageRules, sealedReasoningRule, turnRules } from './message-rules.ts
 import { nullRule, parameterRules, stopRule, toolParameterRules } from './parameter-rules.ts'
 import type { Rule } from './rule.ts'
 import { toolPairsRule } from './tool-pairs.ts'
-import { geminiSchemaRule, legacyFunctionsRule, toolLimitRule } from './tool-rules.ts'
+import { legacyFunctionsRule, toolLimitRule, toolSchemaRule } from './tool-rules.ts'
 
 /** Runs last, because an earlier rule may have given a field the name that is left out. */
 const learnedRefusalRule: Rule = {
@@ -40,7 +40,7 @@ export const rules: readonly Rule[] = [
   ...callRules,
   kimiRule,
   ...toolParameterRules,
-  geminiSchemaRule,
+  toolSchemaRule,
   ...parameterRules,
   stopRule,
   ...messageRules,

@@ -1,3 +1,6 @@
+import { createToolFitter } from '../../../engine/fit-tools.ts'
+import { fieldOf } from '../../../engine/origin.ts'
+import { modelFamily } from '../../../parts/model-family.ts'
 import { refuseValue } from '../../../parts/invalid.ts'
 import { isObject } from '../../../../json/json.ts'
 import type { Warning } from '../../../warning.ts'
@@ -91,17 +94,25 @@ const rows: readonly ToolRow[] = [
     code: 'dropped',
     detail: 'input_examples and allowed_callers are not supported by Copilot',
   },
-  {
-    name: 'tool schemas completed',
-    source: 'messages, tool schemas',
-    adapt: completeSchema,
-    code: 'adapted',
-    detail: 'added the missing type or properties of input_schema',
-  },
 ]
 
 export const toolRules: readonly Rule[] = [
   ...rows.map(toRule),
+  {
+    name: 'tool schemas fitted to the model',
+    source: 'tool schemas',
+    adapt: ({ body: { tools } }, { traits }) => {
+      if (!tools) return undefined
+      const fitter = createToolFitter({ gemini: modelFamily(traits).kind === 'gemini', messages: true })
+      const fitted = tools.map((tool, at) => {
+        if (!isCallerTool(tool)) return tool
+        const schema = fitter.fit(tool.input_schema, fieldOf(tool, 'tools', at, '.input_schema'))
+        return schema === tool.input_schema ? tool : { ...tool, input_schema: schema }
+      })
+      if (fitted.every((tool, at) => tool === tools[at])) return undefined
+      return { patch: { tools: fitted }, warnings: fitter.warnings() }
+    },
+  },
   {
     name: 'duplicate tools dropped',
     source: 'Anthropic API reference, tools, 2026-11: names must be unique',
@@ -202,21 +213,4 @@ function withoutKeys(tool: MessagesTool, isDropped: (key: string, value: unknown
 /** A tool without a schema announces tools that a tool search returns later. */
 function isPlaceholder({ input_schema: schema }: MessagesTool): boolean {
   return !isObject(schema) || Object.keys(schema).length === 0
-}
-
-function completeSchema(tool: MessagesTool): MessagesTool {
-  if (!isCallerTool(tool)) return tool
-  const { input_schema: schema } = tool
-  if (!isObject(schema)) return { ...tool, input_schema: { type: 'object', properties: {} } }
-  const isComplete = schema['type'] === 'object' && isObject(schema['properties']) && schema['required'] !== null
-  if (isComplete) return tool
-  const kept = Object.entries(schema).filter(([key, value]) => key !== 'required' || value !== null)
-  return {
-    ...tool,
-    input_schema: {
-      ...Object.fromEntries(kept),
-      type: 'object',
-      properties: isObject(schema['properties']) ? schema['properties'] : {},
-    },
-  }
 }

@@ -301,24 +301,26 @@ const tools: readonly Case[] = [
     warnings: ['dropped;tools.1'],
   },
   {
-    rule: 'tool schemas completed',
+    rule: 'tool schemas fitted to the model',
     body: {
       tools: [
         { name: 'a' },
         { name: 'b', input_schema: { properties: { x: {} } } },
         { name: 'c', input_schema: { type: 'object', required: null, $schema: 's' } },
         { name: 'd', input_schema: { ...schema, required: ['x'] } },
+        { name: 'e', input_schema: { ...schema, enum: [] } },
       ],
     },
     sent: {
       tools: [
         { name: 'a', input_schema: schema },
         { name: 'b', input_schema: { type: 'object', properties: { x: {} } } },
-        { name: 'c', input_schema: { ...schema, $schema: 's' } },
+        { name: 'c', input_schema: { ...schema, description: '{$schema: "s"}' } },
         { name: 'd', input_schema: { ...schema, required: ['x'] } },
+        { name: 'e', input_schema: schema },
       ],
     },
-    warnings: ['adapted;tools.0'],
+    warnings: ['adapted;tools.0.input_schema', 'schema_simplified;tools.4.input_schema'],
   },
   {
     rule: 'duplicate tools dropped',
@@ -1193,7 +1195,7 @@ test('every rule has a case and says where it comes from', () => {
   expect([...new Set(all.map(({ name }) => name))].toSorted()).toEqual(
     [...new Set(cases.map(({ rule }) => rule))].toSorted(),
   )
-  for (const { source } of all) expect(source).toMatch(/messages, [a-z]|Anthropic|row/)
+  for (const { source } of all) expect(source).toMatch(/messages, [a-z]|tool schemas|Anthropic|row/)
 })
 
 test.each([
