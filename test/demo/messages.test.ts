@@ -583,12 +583,12 @@ const ROWS: readonly Row[] = [
   {
     refuses: 'an image by address',
     body: withBlock({ type: 'image', source: { type: 'url', url: 'https://example.com/x.png' } }),
-    message: "messages.0.content.1.image.source: Input tag 'url'",
+    message: 'external image URLs are not supported',
   },
   {
     refuses: 'an image of another kind',
     body: withBlock({ type: 'image', source: { type: 'base64', media_type: 'image/bmp', data: 'AAAA' } }),
-    message: 'media_type: Input should be',
+    message: 'image media type not supported',
   },
   {
     refuses: 'a document that is text',

@@ -331,7 +331,7 @@ const ROWS: readonly [refuses: string, body: Body, code: string, message: string
   ],
   [
     'namespaces on an older model',
-    { model: 'gpt-5', tools: [{ type: 'namespace', name: 'x', tools }] },
+    { model: 'gpt-5', tools: [{ type: 'namespace', name: 'x', description: 'X', tools }] },
     'invalid_value',
     "Invalid value: 'namespace'.",
     'tools[0].type',
@@ -352,7 +352,7 @@ const ROWS: readonly [refuses: string, body: Body, code: string, message: string
   ],
   [
     'a long name in a namespace',
-    { tools: [{ type: 'namespace', name: 'gh', tools: [{ ...tools[0], name: long }] }] },
+    { tools: [{ type: 'namespace', name: 'gh', description: 'GitHub', tools: [{ ...tools[0], name: long }] }] },
     'string_above_max_length',
     'string too long',
     'tools[0].tools[0].name',
@@ -374,20 +374,19 @@ const ROWS: readonly [refuses: string, body: Body, code: string, message: string
   [
     'a schema without type',
     { tools: [{ type: 'function', name: 'x', parameters: {} }] },
-    'invalid_function_parameters',
+    'invalid_request_body',
     'schema must be a JSON Schema of \'type: "object"\', got \'type: "None"\'.',
-    'tools[0].parameters',
   ],
   [
     'a schema with alternatives at its top',
     { tools: [{ type: 'function', name: 'x', parameters: { type: 'object', properties: {}, anyOf: [] } }] },
-    'invalid_function_parameters',
+    'invalid_request_body',
     'at the top level',
   ],
   [
     'a schema without properties',
     { tools: [{ type: 'function', name: 'x', parameters: { type: 'object' } }] },
-    'invalid_function_parameters',
+    'invalid_request_body',
     'object schema missing properties',
   ],
   [

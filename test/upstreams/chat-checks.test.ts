@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ask, post, openCopilot } from '../demo/client.ts'
 
 const user = { role: 'user', content: 'hi' }
-const tool = { type: 'function', function: { name: 'read_file', parameters: {} } }
+const tool = { type: 'function', function: { name: 'read_file', parameters: { type: 'object', properties: {} } } }
 const call = { id: 'call_1', type: 'function', function: { name: 'read_file', arguments: '{}' } }
 const calling = { role: 'assistant', content: null, tool_calls: [call] }
 const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } }
@@ -127,9 +127,9 @@ const ROWS: readonly Row[] = [
   },
   {
     refuses: 'keys of an OpenAI reply outside GPT',
-    body: { model: 'grok-code-fast-1', messages: [user, { role: 'assistant', content: 'x', refusal: null }, user] },
+    body: { model: 'grok-code-fast-1', messages: [user, { role: 'assistant', content: 'x', annotations: [] }, user] },
     code: 'invalid_request_body',
-    message: "additional properties 'refusal' not allowed",
+    message: "additional properties 'annotations' not allowed",
   },
   {
     refuses: 'an empty text part on Claude',

@@ -1,6 +1,7 @@
 import type { Outcome } from '../../../src/demo/outcome.ts'
 import type { ResponsesTool } from '../../../src/demo/responses/request.ts'
-import { checkToolChoice as checkChoice, refuseTool } from '../copilot/responses/tool-checks.ts'
+import { isObject } from '../../../src/json/json.ts'
+import { badSchema, checkToolChoice as checkChoice, refuseTool } from '../copilot/responses/tool-checks.ts'
 import { inJson, invalid, missing } from './refusals.ts'
 import type { CodexCall, CodexSubject } from './request.ts'
 
@@ -37,7 +38,31 @@ function refuse(tool: ResponsesTool, path: string, api: CodexCall['api']): Outco
     return tool['execution'] === 'client' ? undefined : invalid(`'${path}.execution' must be 'client'.`, path)
   }
   // OpenAI's rules for the names and schemas of tools hold for every upstream of its API.
-  return inJson(refuseTool(tool, path, accepted)) ?? (api === 'chatgpt' ? refuseVague(tool, path) : undefined)
+  return (
+    inJson(refuseTool(tool, path, accepted) ?? refuseSchema(tool, path)) ??
+    (api === 'chatgpt' ? refuseVague(tool, path) : undefined)
+  )
+}
+
+/** Keywords that must not be at the top of a schema. */
+const NOT_AT_TOP = ['oneOf', 'anyOf', 'allOf', 'enum', 'not']
+
+function refuseSchema({ type, name, parameters, tools = [] }: ResponsesTool, path: string): Outcome | undefined {
+  for (const [at, inner] of tools.entries()) {
+    const refusal = refuseSchema(inner, `${path}.tools[${at}]`)
+    if (refusal !== undefined) return refusal
+  }
+  if (type !== 'function' || parameters === undefined || parameters === null) return undefined
+  const schema = isObject(parameters) ? parameters : {}
+  if (schema['type'] !== 'object') {
+    const given = schema['type'] === undefined ? '"None"' : JSON.stringify(schema['type'])
+    return badSchema(name, path, `schema must be a JSON Schema of 'type: "object"', got 'type: ${given}'.`)
+  }
+  if (NOT_AT_TOP.some((keyword) => keyword in schema)) {
+    const reason = "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
+    return badSchema(name, path, reason)
+  }
+  return 'properties' in schema ? undefined : badSchema(name, path, 'In context=(), object schema missing properties.')
 }
 
 /** Refuses a function that does not state whether its schema is strict. */

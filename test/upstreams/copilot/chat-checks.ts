@@ -32,10 +32,7 @@ export function refuseChat(subject: InferenceSubject<ChatRequest>): Outcome | un
 const checkImages: Check = ({ call, request }) => {
   const urls = request.messages.flatMap(imagesOf)
   if (urls.length === 0) return undefined
-  if (!hasVisionHeader(call)) return missingVisionHeader()
-  return urls.every((url) => url.startsWith('data:image/'))
-    ? undefined
-    : invalidBody('external image URLs are not supported, send a data: URL')
+  return hasVisionHeader(call) ? undefined : missingVisionHeader()
 }
 
 const checkPromptSize: Check = ({ request, model }) => {
@@ -84,18 +81,10 @@ const checkSampling: Check = ({ request, model }) => {
 const checkEffort: Check = ({ request: { reasoning_effort: effort }, model }) =>
   effort === undefined || model.efforts.includes(effort) ? undefined : invalidEffort(effort, model)
 
-const checkTools: Check = ({ request, model }) => {
-  const count = request.tools?.length ?? 0
-  if (count > limitsOf(model).mostTools) {
-    return schemaFailure(`maxItems: got ${count}, want ${limitsOf(model).mostTools}`, '/properties/tools')
-  }
-  if (request.tool_choice === 'validated' && !model.profile.startsWith('gemini')) {
-    return schemaFailure("value must be one of 'none', 'auto', 'required'", '/properties/tool_choice')
-  }
-  return request.tool_choice !== undefined && request.tools === undefined
+const checkToolChoice: Check = ({ request }) =>
+  request.tool_choice !== undefined && request.tools === undefined
     ? invalidBody("'tool_choice' is only allowed when 'tools' are specified.")
     : undefined
-}
 
 /**
  * Kimi needs ids of name and number (docs/copilot-wire.md, "Parameters by model"). With other ids the real model writes
@@ -136,7 +125,7 @@ const checkUserMessage: Check = ({ request: { messages } }) =>
     ? textReply(400, 'bad request: no user message, only message was a "system" message')
     : undefined
 
-/** Keys of OpenAI's own replies. GPT accepts them back, and other models do not know them. */
+/** Keys of OpenAI's own replies. GPT accepts them back, and other models do not know them: the CLI sends them `refusal: null`. */
 const FOREIGN_KEYS = ['refusal', 'audio', 'annotations']
 
 const checkForeignShapes: Check = ({ request, model }) => {
@@ -148,7 +137,7 @@ const checkForeignShapes: Check = ({ request, model }) => {
         '/properties/messages/items/properties/role',
       )
     }
-    const key = FOREIGN_KEYS.find((each) => each in message)
+    const key = FOREIGN_KEYS.find((each) => each in message && !(each === 'refusal' && message[each] === null))
     if (key !== undefined) {
       return schemaFailure(`additional properties '${key}' not allowed`, '/properties/messages/items')
     }
@@ -184,7 +173,7 @@ const CHECKS: readonly Check[] = [
   checkOutputSize,
   checkSampling,
   checkEffort,
-  checkTools,
+  checkToolChoice,
   checkUserMessage,
   checkForeignShapes,
   checkClaudeTexts,

@@ -10,6 +10,7 @@ import { refuseImages } from './image-checks.ts'
 import { messagesShapeRefusal, refuseMessages } from './messages/checks.ts'
 import { encodeWithPause } from './messages/pause.ts'
 import { createPreparedReplies } from './prepared-frames.ts'
+import { refuseAsReported } from './refusals/rows.ts'
 import { refuseResponses, responsesShapeRefusal } from './responses/checks.ts'
 import { encodeOddResponses } from './responses/stream.ts'
 import type { CopilotSettings } from './settings.ts'
@@ -49,6 +50,7 @@ export function createCopilotChecks({
         refuseEditor(call.header('editor-version') ?? '', model.id) ??
         refuseSession(call.header('copilot-session-token'), model.id, { sessions, nowMs: now() }) ??
         (request.stream === true ? undefined : invalidBody('non streaming requests are not supported by this model')) ??
+        refuseAsReported(path, subject, settings()) ??
         refuse?.(subject) ??
         refuseImages(subject, settings().maxImageBytes) ??
         prepared(path, subject)

@@ -50,7 +50,42 @@ const SPARSE: DemoModel = {
   entry: { id: 'mai-code-1-flash' },
 }
 
-const MORE = [...BENCH, SPARSE]
+/** Models whose routes no model of the catalogue has. */
+const OTHER_ROUTES: readonly DemoModel[] = [
+  toModel({
+    id: 'claude-sonnet-4',
+    vendor: 'Simulated Anthropic (demo)',
+    profile: 'claude',
+    version: 4,
+    limits: [216, 128, 16],
+    images: 5,
+    thinkingBudget: 16_000,
+    noBetas: true,
+    endpoints: ['/chat/completions'],
+  }),
+  toModel({
+    id: 'claude-opus-4.1',
+    vendor: 'Simulated Anthropic (demo)',
+    profile: 'claude',
+    version: 4.1,
+    limits: [200, 168, 32],
+    images: 5,
+    thinkingBudget: 16_000,
+    noBetas: true,
+    endpoints: ['/v1/messages'],
+  }),
+  toModel({
+    id: 'gpt-5.4-nano',
+    vendor: 'Simulated OpenAI (demo)',
+    profile: 'gpt-5',
+    limits: [400, 272, 128],
+    efforts: ['low', 'medium', 'high'],
+    images: 1,
+    endpoints: ['/chat/completions'],
+  }),
+]
+
+const MORE = [...BENCH, ...OTHER_ROUTES, SPARSE]
 const NEWEST = [...CATALOGUE.map(toModel), ...MORE]
 /** Older API versions list the default tier only. */
 const OLD = [...CATALOGUE.map((row) => toModel(withoutLongTier(row))), ...MORE].filter(({ id }) => !NEWER.has(id))
@@ -115,6 +150,8 @@ function isFields(value: unknown): value is Fields {
 /** Facts about models that the catalogue does not contain. */
 const NO_OUTPUT_CONFIG = new Set(['claude-haiku-4.5'])
 const BREAKPOINTS = new Set(['gpt-5.6'])
+/** docs/copilot-wire.md, "Messages requests". */
+const NO_FORCED_CHOICE = new Set(['claude-fable-5.1', 'claude-mythos-5.1'])
 
 /** The facts about a model that the request checks need. */
 export function limitsOf({ id, row }: DemoModel) {
@@ -125,6 +162,9 @@ export function limitsOf({ id, row }: DemoModel) {
     takesBudget: row.thinkingBudget !== undefined,
     /** Accepts `thinking: {type: "adaptive"}`. */
     takesAdaptive: row.adaptive === true,
+    /** Thinks always: accepts no other type of `thinking`. */
+    isAdaptiveOnly: /^claude-(?:fable|mythos)-/.test(id),
+    takesForcedChoice: !NO_FORCED_CHOICE.has(id),
     takesOutputConfig: !NO_OUTPUT_CONFIG.has(id),
     /** The most tools on the chat and Responses routes. */
     mostTools: isSearching ? Infinity : 128,

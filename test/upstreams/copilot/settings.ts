@@ -1,4 +1,6 @@
 import type { Pace } from '../../../src/demo/inference.ts'
+import { EVERYWHERE } from './refusals/rows.ts'
+import type { HostRefusals } from './refusals/rows.ts'
 
 /** The account's subscription. It determines `/copilot_internal/user` and the token reply. */
 type Plan = 'individual' | 'business' | 'free'
@@ -7,7 +9,7 @@ type Plan = 'individual' | 'business' | 'free'
 export type PollAnswer = 'approve' | 'pending' | 'slow_down' | 'denied' | 'expired' | 'unavailable' | 'html' | 'drop'
 
 /** The behaviour of the simulated services. `CopilotUpstream.configure` changes it while the server runs. */
-export interface CopilotSettings extends Pace {
+export interface CopilotSettings extends Pace, HostRefusals {
   /** GitHub user name of the only account. */
   readonly login: string
   readonly plan: Plan
@@ -51,6 +53,8 @@ export const DEFAULT_COPILOT_SETTINGS: CopilotSettings = {
   misdirectedHosts: [],
   maxBodyBytes: 64 * 1024 * 1024,
   maxImageBytes: 24 * 1024 * 1024,
+  refusals: EVERYWHERE,
+  windowTokens: undefined,
   eventDelayMs: 0,
   eventsPerWrite: 1,
 }

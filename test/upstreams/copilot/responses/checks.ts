@@ -144,10 +144,7 @@ const checkImages: Check = ({ call, request }) => {
   const parts = itemsOf(request).flatMap(({ content, output }) => partsOf(content).concat(partsOf(output)))
   const urls = parts.flatMap(({ image_url: url }) => url ?? [])
   if (urls.length === 0) return undefined
-  if (!hasVisionHeader(call)) return missingVisionHeader()
-  return urls.every((url) => url.startsWith('data:image/'))
-    ? undefined
-    : invalidBody('external image URLs are not supported, send a data: URL')
+  return hasVisionHeader(call) ? undefined : missingVisionHeader()
 }
 
 /** Parts that may have a breakpoint, in messages that are not the assistant's. */

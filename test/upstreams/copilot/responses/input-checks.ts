@@ -1,12 +1,10 @@
-import { z } from 'zod'
 import { limitsOf } from '../models.ts'
 import { failure, openaiFailure } from '../../../../src/demo/failures.ts'
 import type { InferenceSubject } from '../../../../src/demo/inference.ts'
 import { openOpaque } from '../../opaque-text.ts'
 import type { Outcome } from '../../../../src/demo/outcome.ts'
-import { itemsOf, responsesTool, typeOf } from '../../../../src/demo/responses/request.ts'
+import { itemsOf, typeOf } from '../../../../src/demo/responses/request.ts'
 import type { InputItem, ResponsesRequest } from '../../../../src/demo/responses/request.ts'
-import { refuseUndescribed } from './tool-checks.ts'
 import { emptyString, invalidValue, missing, refuseName, tooLong } from './refusals.ts'
 
 type Subject = InferenceSubject<ResponsesRequest>
@@ -65,20 +63,9 @@ function refuseItem(item: InputItem, path: string, accepted: readonly string[]):
     case 'function_call_output':
     case 'custom_tool_call_output':
       return refuseCallId(item, path)
-    case 'additional_tools':
-    case 'tool_search_output':
-      return refuseUndescribedIn(item['tools'], path)
     default:
       return undefined
   }
-}
-
-function refuseUndescribedIn(tools: unknown, path: string): Outcome | undefined {
-  for (const [at, tool] of (z.array(responsesTool).safeParse(tools).data ?? []).entries()) {
-    const refusal = refuseUndescribed(tool, `${path}.tools[${at}]`)
-    if (refusal !== undefined) return refusal
-  }
-  return undefined
 }
 
 const ASSISTANT_PARTS = ['output_text', 'refusal']

@@ -1,10 +1,11 @@
+import { isObject } from '../../../../src/json/json.ts'
 import { limitsOf } from '../models.ts'
 import { openaiFailure } from '../../../../src/demo/failures.ts'
 import type { InferenceSubject } from '../../../../src/demo/inference.ts'
 import type { Outcome } from '../../../../src/demo/outcome.ts'
 import { clientTools } from '../../../../src/demo/responses/request.ts'
 import type { ResponsesRequest, ResponsesTool } from '../../../../src/demo/responses/request.ts'
-import { emptyString, invalidValue, missing, refuseName } from './refusals.ts'
+import { invalidValue, refuseName } from './refusals.ts'
 
 type Subject = InferenceSubject<ResponsesRequest>
 
@@ -22,17 +23,10 @@ export function checkTools({ request: { tools = [] }, model }: Subject): Outcome
   }
   const accepted = limitsOf(model).isOlder ? OLD_TOOLS : TOOLS
   for (const [at, tool] of tools.entries()) {
-    const refusal = refuseTool(tool, `tools[${at}]`, accepted) ?? refuseUndescribed(tool, `tools[${at}]`)
+    const refusal = refuseTool(tool, `tools[${at}]`, accepted)
     if (refusal !== undefined) return refusal
   }
   return undefined
-}
-
-/** Refuses a namespace without a description, which other upstreams accept. */
-export function refuseUndescribed({ type, description }: ResponsesTool, path: string): Outcome | undefined {
-  const param = `${path}.description`
-  if (type !== 'namespace' || (typeof description === 'string' && description !== '')) return undefined
-  return description === '' ? emptyString(param) : missing(param)
 }
 
 export function refuseTool(tool: ResponsesTool, path: string, accepted: readonly string[]): Outcome | undefined {
@@ -51,32 +45,23 @@ export function refuseTool(tool: ResponsesTool, path: string, accepted: readonly
     }
   }
   if (tool.type.startsWith('web_search')) return undefined
-  return refuseName(tool.name, `${path}.name`) ?? (tool.type === 'function' ? refuseSchema(tool, path) : undefined)
+  return refuseName(tool.name, `${path}.name`) ?? (tool.type === 'function' ? refuseOpen(tool, path) : undefined)
 }
 
-/** Keywords that must not be at the top of a schema. */
-const NOT_AT_TOP = ['oneOf', 'anyOf', 'allOf', 'enum', 'not']
-
-function refuseSchema({ name, parameters, strict }: ResponsesTool, path: string): Outcome | undefined {
-  if (parameters === undefined || parameters === null) return undefined
-  const schema = isObject(parameters) ? parameters : {}
-  const refuse = (reason: string): Outcome =>
-    openaiFailure({
-      message: `Invalid schema for function '${name}': ${reason}`,
-      code: 'invalid_function_parameters',
-      param: `${path}.parameters`,
-    })
-  if (schema['type'] !== 'object') {
-    const type = schema['type'] === undefined ? '"None"' : JSON.stringify(schema['type'])
-    return refuse(`schema must be a JSON Schema of 'type: "object"', got 'type: ${type}'.`)
-  }
-  if (NOT_AT_TOP.some((keyword) => keyword in schema)) {
-    return refuse("schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.")
-  }
-  if (!('properties' in schema)) return refuse('In context=(), object schema missing properties.')
-  return strict === true && schema['additionalProperties'] !== false
-    ? refuse("In context=(), 'additionalProperties' is required to be supplied and to be false.")
+/** The rows of reported refusals judge the rest of a schema. */
+function refuseOpen({ name, parameters, strict }: ResponsesTool, path: string): Outcome | undefined {
+  return strict === true && isObject(parameters) && parameters['additionalProperties'] !== false
+    ? badSchema(name, path, "In context=(), 'additionalProperties' is required to be supplied and to be false.")
     : undefined
+}
+
+/** OpenAI's own refusal of a schema. */
+export function badSchema(name: string | undefined, path: string, reason: string): Outcome {
+  return openaiFailure({
+    message: `Invalid schema for function '${name}': ${reason}`,
+    code: 'invalid_function_parameters',
+    param: `${path}.parameters`,
+  })
 }
 
 export function checkToolChoice({ request }: Pick<Subject, 'request'>): Outcome | undefined {
@@ -101,8 +86,4 @@ export function checkToolChoice({ request }: Pick<Subject, 'request'>): Outcome 
         code: 'invalid_value',
         param: 'tool_choice',
       })
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
