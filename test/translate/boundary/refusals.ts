@@ -124,7 +124,7 @@ export const refusalsOf: Readonly<Record<UpstreamId, readonly RefusalCase[]>> = 
       name: 'image-not-of-a-model',
       model: 'gpt-4.1',
       refusal: { message: 'image media type not supported' },
-      of: [...each('images-and-files'), 'chat/new-image-by-address'],
+      of: each('images-and-files'),
     },
     { name: 'full-window', model: 'gpt-4.1', refusal: fullWindow, of: each('settings') },
   ],

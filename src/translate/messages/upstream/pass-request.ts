@@ -4,7 +4,7 @@ import { mergeEffects } from '../../engine/reply-effects.ts'
 import { adaptRequest } from './adapt/adapt.ts'
 import { targetOf } from './adapt/target.ts'
 import { nameTools } from './name-tools.ts'
-import { encodeHeaders } from './sent-request.ts'
+import { encodeHeaders, withContinuation } from './sent-request.ts'
 import { messagesBodyOf } from '../wire.ts'
 import type { MessagesBody, MessagesRequest } from '../wire.ts'
 
@@ -23,12 +23,15 @@ export function passMessagesRequest(request: CallerRequest, context: EncodeConte
     targetOf(context.model, context.learnedRefusals),
   )
   const upstream: MessagesRequest = { ...adapted.body, model: context.model.id, stream: true }
-  return {
+  const effects = mergeEffects([named.effects, adapted.effects])
+  const passed: EncodedRequest = {
     body: spliceMembers(source, changedMembers(source.value, upstream)),
     headers: encodeHeaders(adapted.betas),
     warnings: adapted.warnings,
-    effects: mergeEffects([named.effects, adapted.effects]),
+    effects,
   }
+  // A caller that gets its reply as events cannot continue it itself, because it does not get all blocks.
+  return effects === undefined ? passed : withContinuation(passed)
 }
 
 /** Bytes. Claude caches no prompt of fewer than 1024 tokens. Source: Anthropic documentation, prompt caching, 2026-11. */

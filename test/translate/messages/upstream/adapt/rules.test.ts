@@ -115,10 +115,10 @@ const settings: readonly Case[] = [
     warnings: ['adapted;messages.1'],
   },
   {
-    // What was said for an earlier turn is over.
+    // An effort stays in force until the next.
     rule: 'settings of system messages moved to the top',
     body: { messages: [user('u'), system('s', { output_config: { effort: 'low' } }), assistant(text('a')), user('v')] },
-    sent: { messages: [user('u'), system('s'), assistant(text('a')), user('v')], output_config: undefined },
+    sent: { messages: [user('u'), system('s'), assistant(text('a')), user('v')], output_config: { effort: 'low' } },
     warnings: ['adapted;messages.1'],
   },
   {
