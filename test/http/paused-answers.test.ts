@@ -132,16 +132,16 @@ test('a call of the caller’s tool at the end is passed to the caller', async (
 })
 
 test.each([
-  ['whose request is passed on', 'Read'],
-  ['one of whose tools has another name upstream', 'r'.repeat(140)],
-] as const)('a Messages caller %s continues by itself', async (_, name) => {
+  ['by itself where its request is passed on', 'Read', 'pause_turn', 2],
+  ['not where its request is translated, for a name upstream refuses', 'r'.repeat(140), 'end_turn', 4],
+] as const)('a Messages caller continues %s', async (_, name, reason, requests) => {
   const proxy = await openProxy()
   const tools = [{ name, input_schema: { type: 'object', properties: {} } }]
   for (const stream of [true, false]) {
     const body = bodyOfPrompt('messages', model, '[demo:pause] go', { stream, tools })
-    expect((await proxy.send(dialectPaths.messages, { body })).text).toContain('"stop_reason":"pause_turn"')
+    expect((await proxy.send(dialectPaths.messages, { body })).text).toContain(`"stop_reason":"${reason}"`)
   }
-  expect(sentTo(proxy)).toHaveLength(2)
+  expect(sentTo(proxy)).toHaveLength(requests)
 })
 
 test.each([

@@ -15,12 +15,6 @@ export const knownHistoryFailures: readonly string[] = [
   'P15 a line end as stop sequence: chat to claude-sonnet-4.5',
   'P15 a line end as stop sequence: chat to claude-sonnet-4',
   'P15 a line end beside a sequence that upstream takes: messages to claude-sonnet-4.5',
-  'P23 an effort that changes before the newest prompt: messages to claude-sonnet-5',
-  'P23 an effort that changes after an earlier prompt: messages to claude-sonnet-5',
-  'P23 an effort that changes twice: messages to claude-sonnet-5',
-  'P23 an effort that changes before the newest prompt: messages to gpt-5.3-codex',
-  'P23 an effort that changes after an earlier prompt: messages to gpt-5.3-codex',
-  'P23 an effort that changes twice: messages to gpt-5.3-codex',
 ]
 export const knownFileFailures: readonly string[] = [
   'P11 a PDF to a model that takes it on another route: chat to claude-sonnet-4.5',
@@ -28,7 +22,6 @@ export const knownFileFailures: readonly string[] = [
   'P11 an earlier PDF to a model that takes none: messages to gemini-3-pro-preview',
   'P11 an earlier PDF in a result, to a model that takes none: messages to gpt-4.1',
   'P11 a new PDF to a model that takes none is refused by its place: messages to gemini-3-pro-preview',
-  'P13 a new image by address is refused by its place, before upstream: chat to gpt-4.1',
 ]
 export const knownToolFailures: readonly string[] = [
   'P26 150 tools: chat to claude-sonnet-4.5',
