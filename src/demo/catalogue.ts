@@ -1,5 +1,5 @@
 /** How a family writes its streams. */
-export type ProfileId = 'gpt-4' | 'gpt-5' | 'claude' | 'gemini-2.5' | 'gemini-3' | 'grok' | 'kimi'
+export type ProfileId = 'gpt-4' | 'gpt-5' | 'claude' | 'gemini-2.5' | 'gemini-3' | 'grok' | 'kimi' | 'mai'
 
 /** One row of the table below. */
 export interface CatalogueRow {
@@ -90,19 +90,21 @@ const GEMINI: Family = {
   policy: 'enabled',
 }
 const GROK: Family = { vendor: 'Simulated xAI (demo)', profile: 'grok', multiplier: 1, policy: 'enabled' }
+const MAI: Family = { vendor: 'Simulated Microsoft (demo)', profile: 'mai', multiplier: 0.33, policy: 'enabled' }
 const KIMI: Family = { vendor: 'Simulated Moonshot AI (demo)', profile: 'kimi', multiplier: 0.33, policy: 'enabled' }
 
 // The makers' list prices of 2026 (docs/copilot-wire.md, "Context tiers and prices").
 const GPT_5_PRICE: CataloguePrice = { input: 125, output: 1000, cacheRead: 12.5 }
 const GPT_5_2_PRICE: CataloguePrice = { input: 175, output: 1400, cacheRead: 17.5 }
 const SONNET_PRICE: CataloguePrice = { input: 300, output: 1500, cacheRead: 30, cacheWrite: 375 }
+const OPUS_PRICE: CataloguePrice = { input: 500, output: 2500, cacheRead: 50, cacheWrite: 625 }
 const GEMINI_3_PRICE: CataloguePrice = { input: 200, output: 1200, cacheRead: 20 }
 
 const OPUS: Family = {
   ...CLAUDE,
   images: 1,
   multiplier: 3,
-  price: { input: 500, output: 2500, cacheRead: 50, cacheWrite: 625 },
+  price: OPUS_PRICE,
 }
 const SONNET: Family = { ...CLAUDE, images: 5, price: SONNET_PRICE }
 
@@ -115,6 +117,42 @@ function longPrice({ input, output, cacheRead, cacheWrite }: CataloguePrice): Ca
     ...(cacheWrite !== undefined && { cacheWrite: 2 * cacheWrite }),
   }
 }
+
+/** Claude 5: a default tier of 200,000 tokens beside one of a million, adaptive thinking and no budget. */
+const CLAUDE_5: Family = { ...CLAUDE, images: 5, adaptive: true, efforts: [...LMH, 'xhigh', 'max'] }
+const OPUS_5: Family = { ...CLAUDE_5, multiplier: 3, price: OPUS_PRICE }
+const SONNET_5: Family = { ...CLAUDE_5, price: SONNET_PRICE }
+/** GPT from 5.5 on: custom tools, namespaces and tool search. */
+const GPT_6: Family = { ...GPT, toolSearch: true, efforts: ['none', ...LMH, 'xhigh'], price: GPT_5_2_PRICE }
+const GPT_6_LONG = { limits: [1050, 922, 128], long: { defaultPrompt: 272, price: longPrice(GPT_5_2_PRICE) } } as const
+
+/**
+ * Models of late 2026, with the limits of the catalogue inside GitHub's CLI (docs/copilot-wire.md, "Models"). Efforts, prices
+ * and multipliers are made up. The live list is the only source of them. GPT-5.5, GPT-5.6 Luna and most of GPT-6 are left to the
+ * demo's Codex account, so that a model's name says whose it is.
+ */
+const LATE_2026: readonly CatalogueRow[] = [
+  { ...OPUS_5, id: 'claude-fable-5', version: 5, limits: [1000, 936, 64] },
+  { ...OPUS_5, id: 'claude-fable-5.1', version: 5.1, limits: [1000, 936, 64] },
+  { ...OPUS_5, id: 'claude-mythos-5.1', version: 5.1, limits: [1000, 936, 64], endpoints: [MESSAGES] },
+  { ...OPUS_5, id: 'claude-opus-5', version: 5, limits: [1000, 936, 64] },
+  { ...OPUS_5, id: 'claude-opus-5.5', version: 5.5, limits: [1000, 936, 64] },
+  { ...SONNET_5, id: 'claude-sonnet-5.5', version: 5.5, limits: [1000, 872, 128] },
+  { ...SONNET_5, id: 'claude-haiku-5.5', version: 5.5, limits: [1000, 872, 128], multiplier: 0.33 },
+  { ...GPT_6, ...GPT_6_LONG, id: 'gpt-5.6-sol' },
+  { ...GPT_6, ...GPT_6_LONG, id: 'gpt-5.6-terra' },
+  { ...GPT_6, ...GPT_6_LONG, id: 'gpt-6.1-sol' },
+  { ...GPT, id: 'gpt-5.4-mini', toolSearch: true, limits: [400, 272, 128], multiplier: 0.33 },
+  // GitHub's CLI uses it on chat, for background calls.
+  { ...GPT_ON_CHAT, id: 'gpt-5.4-nano', limits: [400, 272, 128], multiplier: 0, picker: false },
+  { ...GEMINI, id: 'gemini-3.7-flash', limits: [1000, 936, 64], efforts: LMH, price: GEMINI_3_PRICE },
+  { ...GEMINI, id: 'gemini-3.8-flash', limits: [1000, 936, 64], efforts: LMH, price: GEMINI_3_PRICE },
+  { ...GEMINI, id: 'gemini-4-argon', limits: [1000, 850, 150], efforts: LMH, price: GEMINI_3_PRICE },
+  { ...GROK, id: 'grok-4.6', limits: [500, 372, 128], efforts: [...LMH, 'xhigh'] },
+  { ...GROK, id: 'grok-4.7', limits: [500, 372, 128], efforts: LMH },
+  { ...MAI, id: 'mai-code-1.1-flash', limits: [256, 128, 128], efforts: LMH },
+  { ...MAI, id: 'mai-code-2', limits: [1050, 922, 128], efforts: LMH },
+]
 
 export const CATALOGUE: readonly CatalogueRow[] = [
   {
@@ -260,7 +298,8 @@ export const CATALOGUE: readonly CatalogueRow[] = [
     price: { input: 20, output: 150, cacheRead: 2 },
   },
   { ...KIMI, id: 'kimi-k2.6', limits: [256, 224, 32] },
-  { ...KIMI, id: 'kimi-k3', toolSearch: true, limits: [256, 224, 32] },
+  { ...KIMI, id: 'kimi-k3', toolSearch: true, limits: [1048.5, 917.5, 131], efforts: LMH },
   { id: 'gpt-41-copilot', vendor: AZURE, profile: 'gpt-4', type: 'completion', limits: [16, 12, 4] },
   { ...GPT_4, id: 'text-embedding-3-small', type: 'embeddings', limits: [8, 8, 0], picker: false },
+  ...LATE_2026,
 ]

@@ -70,6 +70,7 @@ function promptTooLong({ profile, contextTokens, maxPromptTokens }: DemoModel, i
     case 'gpt-5':
     case 'grok':
     case 'kimi':
+    case 'mai':
       return gptPromptTooLong(maxPromptTokens + 74_898, maxPromptTokens)
   }
 }

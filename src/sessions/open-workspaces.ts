@@ -251,7 +251,7 @@ export async function openWorkspaces({
       Promise.all(
         sessions().map(async (session) => {
           const sandbox = reportSandbox(await session.folder.sandbox.state())
-          return { ...listSession(session, tools.list), sandbox }
+          return Object.assign(listSession(session, tools.list), { sandbox })
         }),
       ),
     onChange(listener) {

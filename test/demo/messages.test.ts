@@ -335,7 +335,7 @@ const ROWS: readonly Row[] = [
   { refuses: 'missing max_tokens', body: { max_tokens: undefined }, message: 'max_tokens: Field required' },
   { refuses: 'no output', body: { max_tokens: 0 }, message: 'max_tokens: Input should be greater than or equal to 1' },
   { refuses: 'more output than the model has', body: { max_tokens: 32_001 }, message: 'max_tokens: 32001 > 32000' },
-  { refuses: 'temperature with top_p', body: { temperature: 1, top_p: 1 }, message: 'cannot both be specified' },
+  { refuses: 'temperature with top_p', body: { temperature: 0.5, top_p: 1 }, message: 'cannot both be specified' },
   { refuses: 'sampling from 4.7 on', body: { model: 'claude-opus-4.8', top_k: 5 }, message: '`top_k` is deprecated' },
   {
     refuses: 'a temperature with thinking',

@@ -174,7 +174,8 @@ test.each([
   ['/copilot_internal/user', '2024-12-15', 200],
   ['/copilot_internal/user', '2026-08-01', 400],
   ['/copilot_internal/user', '2022-11-28', 400],
-  ['/copilot_internal/user', undefined, 400],
+  ['/copilot_internal/user', undefined, 200],
+  ['/copilot_internal/v2/token', undefined, 400],
   ['/copilot_internal/v2/token', '2025-04-01', 200],
   ['/copilot_internal/v2/token', '2026-08-01', 400],
 ])('%s with the API version %s is %i', async (path, version, status) => {

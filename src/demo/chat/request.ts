@@ -22,16 +22,19 @@ const message = z.looseObject({
   reasoning_opaque: optional(z.string()),
 })
 
-const tool = z.looseObject({
-  type: z.literal('function'),
-  function: z.looseObject({
-    name: z
-      .string()
-      .regex(/^[a-zA-Z0-9_-]+$/)
-      .max(64),
-    parameters: optional(z.record(z.string(), z.unknown())),
+const toolName = z
+  .string()
+  .regex(/^[a-zA-Z0-9_-]+$/)
+  .max(64)
+
+/** GitHub's CLI sends custom tools to MAI. */
+const tool = z.discriminatedUnion('type', [
+  z.looseObject({
+    type: z.literal('function'),
+    function: z.looseObject({ name: toolName, parameters: optional(z.record(z.string(), z.unknown())) }),
   }),
-})
+  z.looseObject({ type: z.literal('custom'), custom: z.looseObject({ name: toolName }) }),
+])
 
 const toolChoice = z.union([
   z.enum(['auto', 'none', 'required', 'validated']),
@@ -82,7 +85,11 @@ export function chatConversation(request: ChatRequest): Conversation {
   const { tools = [], tool_choice: choice = 'auto', stop = [] } = request
   return {
     history: request.messages.flatMap(entriesOf),
-    tools: tools.map(({ function: { name, parameters } }) => ({ kind: 'function', name, schema: parameters })),
+    tools: tools.flatMap((each) =>
+      each.type === 'function'
+        ? [{ kind: 'function' as const, name: each.function.name, schema: each.function.parameters }]
+        : [],
+    ),
     hasWebSearch: false,
     choice: choiceOf(choice),
     isParallel: request.parallel_tool_calls !== false,

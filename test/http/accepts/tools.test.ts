@@ -13,7 +13,7 @@ const namespaces: readonly Accepted[] = ['', undefined].flatMap((description): r
   {
     title: `P3 a namespace whose description is ${description === '' ? 'empty' : 'absent'}, in an item`,
     caller: 'responses',
-    model: 'gpt-5.6',
+    model: 'gpt-5.6-sol',
     body: {
       input: [
         {
@@ -36,7 +36,7 @@ const namespaces: readonly Accepted[] = ['', undefined].flatMap((description): r
   {
     title: `P3 a namespace whose description is ${description === '' ? 'empty' : 'absent'}`,
     caller: 'responses',
-    model: 'gpt-5.6',
+    model: 'gpt-5.6-sol',
     body: {
       input: 'hi',
       tools: [

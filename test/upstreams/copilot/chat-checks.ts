@@ -81,6 +81,11 @@ const checkSampling: Check = ({ request, model }) => {
 const checkEffort: Check = ({ request: { reasoning_effort: effort }, model }) =>
   effort === undefined || model.efforts.includes(effort) ? undefined : invalidEffort(effort, model)
 
+const checkToolTypes: Check = ({ request: { tools = [] }, model }) =>
+  model.profile !== 'mai' && tools.some(({ type }) => type !== 'function')
+    ? schemaFailure("value must be 'function'", '/properties/tools/items/properties/type')
+    : undefined
+
 const checkToolChoice: Check = ({ request }) =>
   request.tool_choice !== undefined && request.tools === undefined
     ? invalidBody("'tool_choice' is only allowed when 'tools' are specified.")
@@ -173,6 +178,7 @@ const CHECKS: readonly Check[] = [
   checkOutputSize,
   checkSampling,
   checkEffort,
+  checkToolTypes,
   checkToolChoice,
   checkUserMessage,
   checkForeignShapes,

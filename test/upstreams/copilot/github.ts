@@ -25,16 +25,19 @@ export interface GithubDeps {
 type GithubRoute = (call: GithubCall) => Outcome
 
 /**
- * `X-GitHub-Api-Version` by kind of path (docs/copilot-wire.md, "API versions"). Public REST paths need none. The rule
- * for `/copilot_internal/*` without a version is not known, because all of GitHub's clients send one.
+ * `X-GitHub-Api-Version` by kind of path (docs/copilot-wire.md, "API versions"). Public REST paths and the account need none:
+ * GitHub's CLI sends none for the account. The rule for the token exchange without a version is not known.
  */
 const API_VERSIONS = {
   public: { needed: false, known: ['2022-11-28'] },
+  account: { needed: false, known: ['2025-05-01', '2025-04-01', '2024-12-15'] },
   internal: { needed: true, known: ['2025-05-01', '2025-04-01', '2024-12-15'] },
 } as const
 
+type Versions = (typeof API_VERSIONS)[keyof typeof API_VERSIONS]
+
 /** Refuses a version that the path does not know, before any other check; undefined otherwise. */
-function refuseVersion(call: GithubCall, { needed, known }: (typeof API_VERSIONS)[keyof typeof API_VERSIONS]) {
+function refuseVersion(call: GithubCall, { needed, known }: Versions) {
   const version = call.header('x-github-api-version')
   if (version === undefined ? !needed : known.some((each) => each === version)) return undefined
   const supported = known.map((each, at) => `"${each}"${at === 0 ? ' (most recent)' : ''}`).join(', ')
@@ -126,11 +129,12 @@ export function createGithub(deps: GithubDeps): Github {
 
   /**
    * `/copilot_internal/*` answers OAuth App tokens with 404, and personal tokens with 403 (docs/copilot-wire.md, "Token
-   * exchange").
+   * exchange"). GitHub's CLI reads the account with any token.
    */
-  const asEditor = (call: GithubCall, answer: () => Outcome): Outcome =>
-    refuseVersion(call, API_VERSIONS.internal) ??
+  const asEditor = (call: GithubCall, answer: () => Outcome, versions: Versions = API_VERSIONS.internal): Outcome =>
+    refuseVersion(call, versions) ??
     asUser(call, (token) => {
+      if (versions === API_VERSIONS.account && isCli(call)) return answer()
       if (isPersonal(token)) return restError(403, 'Resource not accessible by personal access token')
       return token.startsWith('gho_') ? restError(404, 'Not Found') : answer()
     })
@@ -175,9 +179,14 @@ export function createGithub(deps: GithubDeps): Github {
       case '/copilot_internal/v2/token':
         return copilotToken(call)
       case '/copilot_internal/user':
-        return asEditor(call, () =>
-          jsonReply(200, accountOf(settings(), accountUsage(settings().login, now(), endpoints()))),
+        return asEditor(
+          call,
+          () => jsonReply(200, accountOf(settings(), accountUsage(settings().login, now(), endpoints()))),
+          API_VERSIONS.account,
         )
+      case '/copilot/mcp_registry':
+        // No organization limits the MCP servers. Without this answer, GitHub's CLI starts none.
+        return asUser(call, () => jsonReply(200, { mcp_registries: [] }))
       default:
         return undefined
     }
@@ -213,6 +222,11 @@ function accountOf({ plan, tokenBasedBilling }: CopilotSettings, individual: Ret
     }),
     quota_snapshots: { ...snapshots, ...(tokenBasedBilling && { premium_interactions: credits }) },
   }
+}
+
+/** Whether the headers are those of GitHub's CLI. */
+function isCli(call: GithubCall): boolean {
+  return (call.header('user-agent') ?? '').startsWith('copilot/')
 }
 
 /** A personal access token, classic or fine-grained. */

@@ -75,7 +75,7 @@ const OTHER_ROUTES: readonly DemoModel[] = [
     endpoints: ['/v1/messages'],
   }),
   toModel({
-    id: 'gpt-5.4-nano',
+    id: 'gpt-5-chat',
     vendor: 'Simulated OpenAI (demo)',
     profile: 'gpt-5',
     limits: [400, 272, 128],
@@ -149,12 +149,29 @@ function isFields(value: unknown): value is Fields {
 
 /** Facts about models that the catalogue does not contain. */
 const NO_OUTPUT_CONFIG = new Set(['claude-haiku-4.5'])
-const BREAKPOINTS = new Set(['gpt-5.6'])
+const BREAKPOINTS = /^gpt-(?:5\.6|6)/
 /** docs/copilot-wire.md, "Messages requests". */
 const NO_FORCED_CHOICE = new Set(['claude-fable-5.1', 'claude-mythos-5.1'])
 
+/** Betas of single models (docs/copilot-wire.md, "Messages requests"). */
+export const BLOCK_BINDING = 'thinking-binding-controls-2026-08-01'
+const FALLBACK_CREDIT = 'fallback-credit-2026-07-01'
+const LATER_OUTPUT_CONFIG = 'mid-conversation-output-config-2026-07-01'
+const WITH_LATER_OUTPUT_CONFIG = new Set(['claude-opus-5.5', 'claude-fable-5.1'])
+const WITHOUT_FALLBACK_CREDIT = /^claude-(?:haiku-|opus-6|sonnet-5$)/
+
+/** The betas beyond those of every Claude that GitHub's CLI sends to a model. */
+function laterBetas({ id, version }: DemoModel): ReadonlySet<string> {
+  return new Set([
+    ...(version >= 5.1 && id !== 'claude-mythos-5.1' ? [BLOCK_BINDING] : []),
+    ...(version >= 5 && !WITHOUT_FALLBACK_CREDIT.test(id) ? [FALLBACK_CREDIT] : []),
+    ...(WITH_LATER_OUTPUT_CONFIG.has(id) ? [LATER_OUTPUT_CONFIG] : []),
+  ])
+}
+
 /** The facts about a model that the request checks need. */
-export function limitsOf({ id, row }: DemoModel) {
+export function limitsOf(model: DemoModel) {
+  const { id, row } = model
   const isSearching = row.version === undefined ? row.toolSearch === true : row.noBetas !== true
   return {
     maxOutputTokens: row.limits[2] * 1000,
@@ -170,8 +187,9 @@ export function limitsOf({ id, row }: DemoModel) {
     mostTools: isSearching ? Infinity : 128,
     /** Accepts tool search and context editing, each with its beta. */
     takesBetas: row.noBetas !== true,
+    laterBetas: laterBetas(model),
     isOlder: row.older === true,
     /** GPT-5.6 and later accept `prompt_cache_breakpoint` and `prompt_cache_options` on /responses. */
-    takesBreakpoints: BREAKPOINTS.has(id),
+    takesBreakpoints: BREAKPOINTS.test(id),
   }
 }

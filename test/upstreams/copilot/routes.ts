@@ -8,6 +8,7 @@ const ROUTES = {
   '/user': 'GET',
   '/copilot_internal/v2/token': 'GET',
   '/copilot_internal/user': 'GET',
+  '/copilot/mcp_registry': 'GET',
   '/_ping': 'GET',
   '/models': 'GET',
   '/models/{id}': 'GET',

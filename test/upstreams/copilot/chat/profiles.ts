@@ -17,8 +17,9 @@ const PROFILES: Readonly<Record<ProfileId, ChatProfile>> = {
   'gemini-2.5': encodeGemini25,
   'gemini-3': encodeGemini3,
   grok: encodeGrok,
-  // A guess: no stream of this family has been captured.
+  // Guesses: no stream of these families has been captured.
   kimi: encodeGrok,
+  mai: encodeGrok,
 }
 
 /** Encodes an answer like the model's family. */

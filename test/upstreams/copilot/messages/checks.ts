@@ -53,8 +53,9 @@ const FLAGGED_BETAS = new Set(['context-management-2025-06-27', 'advanced-tool-u
 
 /** Some backends refuse a beta without naming it. */
 const checkBetas: Check = ({ call, markers, model }) => {
+  const { laterBetas, takesBetas } = limitsOf(model)
   const refused = betasOf(call).filter(
-    (beta) => !BETAS.has(beta) || (FLAGGED_BETAS.has(beta) && !limitsOf(model).takesBetas),
+    (beta) => !(BETAS.has(beta) || laterBetas.has(beta)) || (FLAGGED_BETAS.has(beta) && !takesBetas),
   )
   if (refused.length === 0) return undefined
   return markers.others.has('vertex')
@@ -97,11 +98,13 @@ const checkMaxTokens: Check = ({ request: { max_tokens: most }, model }) => {
 }
 
 /**
- * From 4.7 on, Claude accepts no sampling parameter. Earlier versions accept `temperature` or `top_p`, and with thinking
- * only the default temperature.
+ * From 4.7 on, Claude accepts no sampling parameter but the default temperature, which GitHub's CLI always sends. Earlier versions
+ * accept `temperature` or `top_p`, and with thinking only the default temperature.
  */
 const checkSampling: Check = ({ request, model }) => {
-  const given = (['temperature', 'top_p', 'top_k'] as const).filter((name) => request[name] !== undefined)
+  const given = (['temperature', 'top_p', 'top_k'] as const).filter(
+    (name) => request[name] !== undefined && !(name === 'temperature' && request[name] === 1),
+  )
   const [first] = given
   if (first === undefined) return undefined
   if (model.version >= 4.7) return invalidBody(`\`${first}\` is deprecated for this model.`)

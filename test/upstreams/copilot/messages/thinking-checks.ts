@@ -1,4 +1,5 @@
-import { limitsOf } from '../models.ts'
+import { BLOCK_BINDING, limitsOf } from '../models.ts'
+import { betasOf } from '../../refusals.ts'
 import { anthropicFailure, invalidBody } from '../../../../src/demo/failures.ts'
 import type { InferenceSubject } from '../../../../src/demo/inference.ts'
 import type { Outcome } from '../../../../src/demo/outcome.ts'
@@ -19,7 +20,7 @@ const DISPLAYS = new Set(['summarized', 'omitted'])
 const LEAST_BUDGET = 1024
 
 export function checkThinking(subject: Subject): Outcome | undefined {
-  const { request, model } = subject
+  const { call, request, model } = subject
   const { thinking } = request
   if (thinking === undefined) return undefined
   const members = MEMBERS.get(thinking.type)
@@ -32,7 +33,10 @@ export function checkThinking(subject: Subject): Outcome | undefined {
   if (thinking.type === 'adaptive' && !limitsOf(model).takesAdaptive) {
     return invalidBody('adaptive thinking is not supported on this model')
   }
-  const extra = Object.keys(thinking).find((key) => !members.includes(key) && thinking[key] !== undefined)
+  const isBinding = betasOf(call).includes(BLOCK_BINDING)
+  const extra = Object.keys(thinking).find(
+    (key) => !members.includes(key) && !(key === 'block_binding' && isBinding) && thinking[key] !== undefined,
+  )
   if (extra !== undefined) return extraInput(`thinking.${thinking.type}.${extra}`)
   if (thinking.display !== undefined && !DISPLAYS.has(thinking.display)) {
     return invalidBody(`thinking.${thinking.type}.display: Input should be 'summarized' or 'omitted'`)

@@ -11,7 +11,13 @@ import { schemaRows } from './schema-rows.ts'
 import { toolRows } from './tool-rows.ts'
 
 /** What upstream is reported to refuse. */
-const REFUSAL_ROWS: readonly RefusalRow[] = [...limitRows, ...toolRows, ...schemaRows, ...fileRows, ...historyRows]
+export const REFUSAL_ROWS: readonly RefusalRow[] = [
+  ...limitRows,
+  ...toolRows,
+  ...schemaRows,
+  ...fileRows,
+  ...historyRows,
+]
 
 function idsOf(...scopes: readonly Scope[]): ReadonlySet<string> {
   return new Set(REFUSAL_ROWS.filter(({ scope }) => scopes.includes(scope)).map(({ id }) => id))

@@ -93,7 +93,19 @@ export const schemaRows: readonly RefusalRow[] = [
     id: 'P1 array without items',
     source: REPORTS_OF_GPT,
     judge: eachSchema(({ schema, path }, { name }) =>
-      isArrayWithoutItems(schema)
+      isArrayWithoutItems(schema) && !Array.isArray(schema['type'])
+        ? gptWords(name, `In context=${contextOf(path)}, array schema missing items.`)
+        : undefined,
+    ),
+  },
+  {
+    ...GPT,
+    id: 'P1 array without items, as one of several types',
+    // GitHub's CLI leaves it.
+    scope: 'some hosts',
+    source: REPORTS_OF_GPT,
+    judge: eachSchema(({ schema, path }, { name }) =>
+      isArrayWithoutItems(schema) && Array.isArray(schema['type'])
         ? gptWords(name, `In context=${contextOf(path)}, array schema missing items.`)
         : undefined,
     ),

@@ -47,7 +47,8 @@ function refuseItem(item: InputItem, path: string, accepted: readonly string[]):
   if (type === 'item_reference') {
     return failure(401, { message: 'input item ID does not belong to this connection', code: '' })
   }
-  if (item.id !== undefined && item.id.length > LONGEST_ID) return tooLong(item.id, `${path}.id`, LONGEST_ID)
+  if (type !== 'reasoning' && item.id !== undefined && item.id.length > LONGEST_ID)
+    return tooLong(item.id, `${path}.id`, LONGEST_ID)
   switch (type) {
     case 'message':
       return refuseContent(item, path)

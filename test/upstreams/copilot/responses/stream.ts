@@ -15,7 +15,7 @@ import {
   summaryEvents,
   wantsCompaction,
 } from '../../../../src/demo/responses/items.ts'
-import type { Fields, Item, Moment } from '../../../../src/demo/responses/items.ts'
+import type { Fields, Item } from '../../../../src/demo/responses/items.ts'
 import { effortOf } from '../../../../src/demo/responses/request.ts'
 import type { ResponsesRequest } from '../../../../src/demo/responses/request.ts'
 import { spentOn, usageOf } from '../../../../src/demo/responses/stream.ts'
@@ -133,7 +133,7 @@ function reasoningItem(answer: Answer, { call: { number }, request, model }: Sub
       id,
       type: 'reasoning',
       ...(isEncrypted && {
-        encrypted_content: moment === 'done' ? issueOpaque('reasoning', number, id) : foreign(number, moment),
+        encrypted_content: moment === 'added' ? foreign(number) : issueOpaque('reasoning', number, id),
       }),
       summary: moment === 'added' || text === '' ? [] : [part],
     }),
@@ -142,8 +142,8 @@ function reasoningItem(answer: Answer, { call: { number }, request, model }: Sub
 }
 
 /** Looks like a ciphertext, but no upstream accepts it. */
-function foreign(number: number, moment: Moment): string {
-  return noise(number * 2 + Number(moment === 'added'), 480)
+function foreign(number: number): string {
+  return noise(number * 2 + 1, 480)
 }
 
 function compactionItem({ call: { number } }: Subject): Item {
