@@ -14,6 +14,7 @@ import {
   editAt,
   removeAt,
 } from '../../learned-refusals.ts'
+import { outputOverflowRow } from '../../engine/output-overflow.ts'
 import { isObject, type JsonObject, isFilled, objectsOf } from '../../../json/json.ts'
 
 /** The model requires `max_completion_tokens` in place of `max_tokens`. */
@@ -102,6 +103,7 @@ const rows: readonly RefusalRow[] = [
       ],
     },
   },
+  outputOverflowRow,
   {
     name: 'the name of the token limit',
     source: 'parameters, refusals by name',

@@ -13,7 +13,8 @@ import {
   editAt,
   removeAt,
 } from '../../learned-refusals.ts'
-import { isPromptTooLong } from '../../parts/error-wording.ts'
+import { outputOverflowRow } from '../../engine/output-overflow.ts'
+import { isPromptTooLong, outputOverflowOf } from '../../../upstream-errors/full-context.ts'
 import { changedMembers, spliceMembers } from '../../../json/json-members.ts'
 import { isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 import type { Warning } from '../../warning.ts'
@@ -201,6 +202,7 @@ export const refusals: readonly RefusalRow[] = [
     pattern: /clear_thinking\w*`? strategy requires/i,
     remedy: { edit: removing('context_management'), warnings: sentWithout('context_management') },
   },
+  outputOverflowRow,
   {
     name: 'max_tokens',
     source: 'messages, max_tokens',
@@ -233,7 +235,8 @@ export const refusals: readonly RefusalRow[] = [
 export const recoverMessages = createRecover({
   rows: refusals,
   conversation: { member: 'messages', textType: 'text' },
-  isAnswer: (refusal) => refusal.status !== 400 || isPromptTooLong(refusal),
+  isAnswer: (refusal) =>
+    refusal.status !== 400 || (isPromptTooLong(refusal) && outputOverflowOf(refusal.message) === undefined),
   encode,
 })
 
