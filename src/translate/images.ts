@@ -27,6 +27,8 @@ interface RequestImage {
   /** E.g. `image/png`. Undefined, like `sizeBytes`, for an image that upstream has to fetch. */
   readonly mediaType?: string | undefined
   readonly sizeBytes?: number | undefined
+  /** Upstream would have to fetch it. */
+  readonly isByAddress?: boolean
 }
 
 /**
@@ -134,9 +136,11 @@ export function limitTurnImages(turn: Turn, upstream: UpstreamDialectId, context
 
 /** Why the model does not take the image; undefined if it does. */
 function refusalOf(
-  { mediaType, sizeBytes }: Pick<RequestImage, 'mediaType' | 'sizeBytes'>,
+  { mediaType, sizeBytes, isByAddress }: Pick<RequestImage, 'mediaType' | 'sizeBytes' | 'isByAddress'>,
   { model }: EncodeContext,
 ): string | undefined {
+  // A local program that fetches what a conversation names would reach hosts that its user never chose.
+  if (isByAddress === true) return 'is an address, which the provider does not fetch; send the bytes of the image'
   const { maxImageBytes, mediaTypes } = model.imageLimits ?? {}
   if (maxImageBytes !== undefined && sizeBytes !== undefined && sizeBytes > maxImageBytes) {
     return `has ${sizeBytes} bytes; ${model.id} accepts at most ${maxImageBytes}`
@@ -320,15 +324,21 @@ function isImage({ type, image_url: url }: JsonObject): boolean {
   return type === undefined || type === null ? url !== undefined && url !== null : imageTypes.has(type)
 }
 
-function dataOf({ image_url: url, source }: JsonObject): Pick<RequestImage, 'mediaType' | 'sizeBytes'> {
+function dataOf({ image_url: url, source }: JsonObject): Pick<RequestImage, 'mediaType' | 'sizeBytes' | 'isByAddress'> {
   if (isObject(source)) {
     const { media_type: mediaType, data } = source
+    if (isAddress(source['url'])) return { isByAddress: true }
     if (typeof mediaType !== 'string' || typeof data !== 'string') return {}
     return { mediaType, sizeBytes: Buffer.byteLength(data, 'base64') }
   }
   const text = isObject(url) ? url['url'] : url
+  if (isAddress(text)) return { isByAddress: true }
   const embedded = typeof text === 'string' ? parseDataUrl(text) : undefined
   return embedded === undefined
     ? {}
     : { mediaType: embedded.mediaType, sizeBytes: Buffer.byteLength(embedded.data, 'base64') }
+}
+
+function isAddress(url: unknown): boolean {
+  return typeof url === 'string' && /^https?:/i.test(url)
 }

@@ -1,3 +1,4 @@
+import type { ReplyEffects } from '../engine/reply-effects.ts'
 import { fieldOf } from '../engine/origin.ts'
 import type { Warning } from '../warning.ts'
 import type { ChatMessage, ChatRequest, ChatBody } from './wire.ts'
@@ -59,6 +60,7 @@ export interface Outcome {
    * history window.
    */
   readonly warnings: readonly Warning[]
+  readonly effects?: ReplyEffects
 }
 
 /** `dropped`, or `dropped (12 places)` if the warning names the first of several. */

@@ -100,7 +100,7 @@ export const refusalsOf: Readonly<Record<UpstreamId, readonly RefusalCase[]>> = 
       refusal: { message: "Unknown parameter: 'messages'." },
       of: ['chat/settings'],
     },
-    { name: 'stop', model: 'gpt-5-mini', refusal: { message: unsupported('stop') }, of: each('settings') },
+    { name: 'stop', model: 'gpt-4.1', refusal: { message: unsupported('stop') }, of: each('settings') },
     { name: 'tool-schema', model: 'gpt-4.1', refusal: schemaRefused, of: each('tool-schemas') },
     { name: 'image', model: 'claude-sonnet-4.5', refusal: { message: imageTooWide }, of: each('images-and-files') },
     {
@@ -124,7 +124,7 @@ export const refusalsOf: Readonly<Record<UpstreamId, readonly RefusalCase[]>> = 
       name: 'image-not-of-a-model',
       model: 'gpt-4.1',
       refusal: { message: 'image media type not supported' },
-      of: [...each('images-and-files'), 'chat/new-image-by-address'],
+      of: each('images-and-files'),
     },
     { name: 'full-window', model: 'gpt-4.1', refusal: fullWindow, of: each('settings') },
   ],

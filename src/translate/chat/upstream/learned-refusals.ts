@@ -1,6 +1,7 @@
 import {
   createRecover,
   FIELD_CODES,
+  learnedField,
   namedFields,
   nameSet,
   removing,
@@ -115,7 +116,10 @@ const rows: readonly RefusalRow[] = [
     source: 'parameters, refusals by name',
     pattern: /./,
     remedy: (_match, refused) =>
-      withoutField(namedPath(refused), isEssential, 'the provider refused it; retried without it'),
+      // The reply is then read differently.
+      namedPath(refused) === 'stop'
+        ? { learned: [learnedField('stop')] }
+        : withoutField(namedPath(refused), isEssential, 'the provider refused it; retried without it'),
   },
 ]
 

@@ -50,6 +50,7 @@ export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedR
   return withContinuation({
     body: Buffer.from(JSON.stringify(adapted.body)),
     headers: encodeHeaders(adapted.betas),
+    effects: adapted.effects,
     warnings: [...warnings, ...toCallerFields(adapted.warnings, callerFields(turn, fieldsByMember))],
   })
 }

@@ -1069,6 +1069,28 @@ const picture = (url: string) => ({ type: 'image_url', image_url: { url, detail:
 
 const histories: readonly Case[] = [
   {
+    rule: 'stop sequences that upstream refuses looked for by the proxy',
+    model: gpt5,
+    body: { stop: ['END', ''] },
+    sent: { stop: undefined },
+    warnings: ['emulated;stop: the answer ends before them'],
+  },
+  {
+    rule: 'stop sequences that upstream refuses looked for by the proxy',
+    model: gpt4,
+    body: { stop: 'END' },
+    sent: { stop: undefined },
+    warnings: ['emulated;stop: the answer ends before them'],
+    learnedRefusals: ['field:stop'],
+  },
+  {
+    rule: 'stop sequences that upstream refuses looked for by the proxy',
+    model: gpt4,
+    body: { stop: 'END' },
+    sent: { stop: 'END' },
+    warnings: [],
+  },
+  {
     rule: 'ids of calls that the model takes',
     model: sonnet,
     body: { messages: [user('u'), calls('f:0'), result('f:0'), calls('a', 'a'), result('a'), result('a')] },

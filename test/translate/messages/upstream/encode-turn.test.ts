@@ -502,7 +502,7 @@ describe('parameters', () => {
       {},
       ['dropped;frequency_penalty', 'dropped;seed', 'dropped;logit_bias', 'dropped;verbosity'],
     ],
-    ['stop texts', opus48, { stop: ['END', '\n'] }, { stop_sequences: ['END'] }, ['dropped;stop']],
+    ['stop texts', opus48, { stop: ['END', '\n'] }, { stop_sequences: ['END'] }, ['emulated;stop']],
     [
       'JSON without a schema',
       opus48,

@@ -45,30 +45,31 @@ test('keeps a member called __proto__ from doing anything', () => {
   )
 })
 
-test.each([
-  ['a tool', { tools: [{ name: 'a b', input_schema: {} }] }],
-  ['a long tool', { tools: [{ name: 'x'.repeat(129), input_schema: {} }] }],
-  [
-    'a call',
-    {
-      messages: [
-        { role: 'user', content: 'u' },
-        { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'a.b', input: {} }] },
-        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't' }] },
-      ],
-    },
-  ],
-])('leaves a request with a name upstream refuses to translation: %s', (_, body) => {
-  const text = JSON.stringify({ model: 'm', max_tokens: 9, messages: hello, ...body })
-  expect(passText(text)).toBeUndefined()
+const callRound = (name: string) => [
+  { role: 'user', content: 'u' },
+  { role: 'assistant', content: [{ type: 'tool_use', id: 't', name, input: {}, novelty: 1 }] },
+  { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't' }] },
+]
+const bodyWith = (name: string) => ({
+  tools: [{ name, input_schema: { type: 'object', properties: {} }, novelty: 1 }, { type: 'computer_toolset' }],
+  messages: callRound(name),
+  tool_choice: { type: 'tool', name, disable_parallel_tool_use: true },
 })
 
-test('takes names of 128 characters, and does not look at those of typed tools', () => {
-  const tools = [
-    { name: 'x'.repeat(128), input_schema: { type: 'object', properties: {} } },
-    { type: 'computer_toolset' },
-  ]
-  expect(pass({ tools }).value['tools']).toEqual(tools)
+test('renames tools, calls and the choice alike, and nothing else', () => {
+  const long = 'x'.repeat(65)
+  const short = `${'x'.repeat(55)}_9537c5fd`
+  for (const [name, sent] of [
+    [long, short],
+    ['a b', 'a_b'],
+    ['y'.repeat(64), 'y'.repeat(64)],
+  ]) {
+    const { value, warnings } = pass(bodyWith(name ?? ''))
+    expect(value).toMatchObject(bodyWith(sent ?? ''))
+    expect(warnings).toEqual([])
+  }
+  const text = JSON.stringify({ model: 'm', max_tokens: 9, ...bodyWith(long) })
+  expect(passText(text)?.effects?.tools).toEqual(new Map([[short, { name: long, kind: 'function' }]]))
 })
 
 test('refuses a request that another dialect decoded', () => {

@@ -1,5 +1,6 @@
 import type { EncodeContext } from '../../../dialect.ts'
 import { learnedField, withoutLearnedFields } from '../../../learned-refusals.ts'
+import { mergeEffects, type ReplyEffects } from '../../../engine/reply-effects.ts'
 import type { ModelTraits } from '../../../model-traits.ts'
 import { modelFamily, type ModelFamily } from '../../../parts/model-family.ts'
 import type { Warning } from '../../../warning.ts'
@@ -7,7 +8,7 @@ import type { ChatRequest } from '../../wire.ts'
 import { callRules } from './call-rules.ts'
 import { kimiRule } from './kimi-rules.ts'
 import { messageRules, sealedReasoningRule, turnRules } from './message-rules.ts'
-import { nullRule, parameterRules, toolParameterRules } from './parameter-rules.ts'
+import { nullRule, parameterRules, stopRule, toolParameterRules } from './parameter-rules.ts'
 import type { Rule } from './rule.ts'
 import { toolPairsRule } from './tool-pairs.ts'
 import { legacyFunctionsRule, toolLimitRule, toolSchemaRule } from './tool-rules.ts'
@@ -41,6 +42,7 @@ export const rules: readonly Rule[] = [
   ...toolParameterRules,
   toolSchemaRule,
   ...parameterRules,
+  stopRule,
   ...messageRules,
   ...turnRules,
   learnedRefusalRule,
@@ -67,17 +69,23 @@ export function adaptRequest(request: ChatRequest, { model, learnedRefusals }: E
   const { family, rules: applicable } = rulesOf(model)
   const target = { traits: model, family, learnedRefusals }
   const warnings: Warning[] = []
+  const effects: (ReplyEffects | undefined)[] = []
   const adapted = { ...request }
   for (const rule of applicable) {
     const outcome = rule.adapt(adapted, target)
     if (outcome === undefined) continue
     warnings.push(...outcome.warnings)
+    effects.push(outcome.effects)
     Object.assign(adapted, outcome.patch)
   }
   // The reply is made from events, so the request always asks for a stream with usage.
   const takesOptions = !learnedRefusals.has(learnedField('stream_options'))
   const options = takesOptions ? withUsage(adapted.stream_options) : undefined
-  return { request: { ...adapted, model: model.id, stream: true, stream_options: options }, warnings }
+  return {
+    request: { ...adapted, model: model.id, stream: true, stream_options: options },
+    warnings,
+    effects: mergeEffects(effects),
+  }
 }
 
 function withUsage(options: ChatRequest['stream_options']): ChatRequest['stream_options'] {

@@ -1,4 +1,5 @@
 import { withoutLearnedFields } from '../../../learned-refusals.ts'
+import { mergeEffects, type ReplyEffects } from '../../../engine/reply-effects.ts'
 import type { Warning } from '../../../warning.ts'
 import { betaRules, contextManagementRules } from './beta-rules.ts'
 import { cacheRules } from './cache-rules.ts'
@@ -48,22 +49,25 @@ export const rules: readonly Rule[] = [
 ]
 
 export interface Adapted extends Draft {
+  readonly effects: ReplyEffects | undefined
   readonly warnings: readonly Warning[]
 }
 
 /** Fits a request to upstream and to the model's profile. Never changes its input. */
 export function adaptRequest(draft: Draft, target: Target): Adapted {
   const warnings: Warning[] = []
+  const effects: (ReplyEffects | undefined)[] = []
   let { body, betas } = draft
   for (const rule of rules) {
     const outcome = rule.adapt({ ...draft, body, betas }, target)
     if (outcome === undefined) continue
     // Not passed as arguments, because there may be one for each message.
     for (const warning of outcome.warnings) warnings.push(warning)
+    effects.push(outcome.effects)
     if (outcome.patch !== undefined) body = withPatch(body, outcome.patch)
     betas = outcome.betas ?? betas
   }
-  return { body, betas, warnings }
+  return { body, betas, warnings, effects: mergeEffects(effects) }
 }
 
 /** Removed members stay as undefined, so that a comparison with the caller's body detects them. */

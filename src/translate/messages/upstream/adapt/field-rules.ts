@@ -65,16 +65,18 @@ export const fieldRules: readonly Rule[] = [
     },
   })),
   {
-    name: 'blank stop sequences dropped',
+    name: 'blank stop sequences looked for by the proxy',
     source: 'Anthropic API reference, stop_sequences, 2026-11: upstream refuses them',
     adapt: ({ body }) => {
       const { stop_sequences: stop } = body
       const kept = stop?.filter((text) => !isBlank(text))
       if (kept === undefined || kept.length === stop?.length) return undefined
-      const detail = 'Claude does not accept blank stop sequences'
+      const detail = 'Claude does not accept blank stop sequences; the answer ends before them'
+      const blank = stop?.filter((text) => text !== '' && isBlank(text)) ?? []
       return {
         patch: { stop_sequences: kept.length === 0 ? undefined : kept },
-        warnings: [{ code: 'dropped', field: 'stop_sequences', detail }],
+        warnings: [{ code: 'emulated', field: 'stop_sequences', detail }],
+        effects: { stop: blank },
       }
     },
   },

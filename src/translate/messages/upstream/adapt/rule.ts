@@ -1,3 +1,4 @@
+import type { ReplyEffects } from '../../../engine/reply-effects.ts'
 import type { Warning, WarningCode } from '../../../warning.ts'
 import type { MessagesRequest } from '../../wire.ts'
 import type { Target } from './target.ts'
@@ -17,6 +18,7 @@ export interface Outcome {
   /** Top-level members to set; `undefined` removes one. */
   readonly patch?: Readonly<Partial<MessagesRequest>>
   readonly betas?: readonly string[]
+  readonly effects?: ReplyEffects
   readonly warnings: readonly Warning[]
 }
 

@@ -74,12 +74,16 @@ const fields: readonly Case[] = [
     sent: { [field]: undefined },
   })),
   {
-    rule: 'blank stop sequences dropped',
+    rule: 'blank stop sequences looked for by the proxy',
     body: { stop_sequences: ['END', ' \n'] },
     sent: { stop_sequences: ['END'] },
-    warnings: ['dropped;stop_sequences'],
+    warnings: ['emulated;stop_sequences'],
   },
-  { rule: 'blank stop sequences dropped', body: { stop_sequences: ['END'] }, sent: { stop_sequences: ['END'] } },
+  {
+    rule: 'blank stop sequences looked for by the proxy',
+    body: { stop_sequences: ['END'] },
+    sent: { stop_sequences: ['END'] },
+  },
   {
     rule: 'output_format as output_config.format',
     body: { output_format: { type: 'json_schema', schema: closed }, output_config: { effort: 'low' } },
@@ -111,10 +115,10 @@ const settings: readonly Case[] = [
     warnings: ['adapted;messages.1'],
   },
   {
-    // What was said for an earlier turn is over.
+    // An effort stays in force until the next.
     rule: 'settings of system messages moved to the top',
     body: { messages: [user('u'), system('s', { output_config: { effort: 'low' } }), assistant(text('a')), user('v')] },
-    sent: { messages: [user('u'), system('s'), assistant(text('a')), user('v')], output_config: undefined },
+    sent: { messages: [user('u'), system('s'), assistant(text('a')), user('v')], output_config: { effort: 'low' } },
     warnings: ['adapted;messages.1'],
   },
   {
