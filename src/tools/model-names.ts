@@ -27,12 +27,13 @@ export function createStableNames(maxLength: number): StableNames {
     take(key, wanted) {
       const known = names.get(key)
       if (known !== undefined) return known
-      const digest = hash('sha256', key)
-      const withHash = (length: number): string =>
-        `${wanted.slice(0, maxLength - length - 1)}_${digest.slice(0, length)}`
+      const withHash = (length: number, text = key): string =>
+        `${wanted.slice(0, maxLength - length - 1)}_${hash('sha256', text).slice(0, length)}`
       if (names.size >= maxRemembered) return withHash(16)
-      const short = withHash(8)
-      const name = wanted.length <= maxLength && !taken.has(wanted) ? wanted : taken.has(short) ? withHash(16) : short
+      let name = wanted.length <= maxLength ? wanted : withHash(8)
+      // A server may have given another tool the name with the hash.
+      for (let trial = 0; taken.has(name); trial += 1)
+        name = trial === 0 ? withHash(8) : withHash(16, `${trial} ${key}`)
       names.set(key, name)
       taken.add(name)
       return name
@@ -42,7 +43,7 @@ export function createStableNames(maxLength: number): StableNames {
 
 const bySession = new WeakMap<Session, Map<string, StableNames>>()
 
-/** Returns the names that a session has given so far. @param use tells the names of the registry and of its clients apart */
+/** Returns the names that a session has given so far. @param use tells the names of the registry, its clients and servers apart */
 export function namesOf(session: Session, use: string, maxLength: number): StableNames {
   const uses = bySession.get(session) ?? new Map<string, StableNames>()
   bySession.set(session, uses)

@@ -3,7 +3,7 @@ import type { Logger } from '../../logging/logger.ts'
 import type { Session } from '../../tools/session.ts'
 import type { Tool, ToolContext, ToolResult } from '../../tools/tool.ts'
 import { identify } from '../../tools/foreign-tools.ts'
-import { createStableNames, maxForModels } from '../../tools/model-names.ts'
+import { maxForModels, namesOf } from '../../tools/model-names.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
 import { toToolResult } from './call-result.ts'
 import { createLogLines } from './log-lines.ts'
@@ -82,7 +82,6 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
   let refreshTimer: (() => void) | undefined
   /** The tools of the last start stay listed while the server does not run, so that lists do not change back and forth. */
   let tools: readonly Tool[] = []
-  const names = createStableNames(maxForModels)
   let lists: Pick<ServerLists, 'resources' | 'prompts'> = { resources: [], prompts: [] }
 
   function fail(given: string): void {
@@ -151,7 +150,10 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
   }
 
   function take(found: ServerLists): void {
-    const read = readTools(found.tools, { prefix: settings.prefix ?? name, names, isTrusted: settings.trust === true })
+    const { prefix = name, trust: isTrusted = false } = settings
+    // They outlive this connection, which ends when the settings of the server change.
+    const names = namesOf(session, `server ${name} as ${prefix}`, maxForModels)
+    const read = readTools(found.tools, { prefix, names, isTrusted })
     for (const reason of read.problems.slice(0, maxProblems))
       log.warn({ ...about, reason }, 'a tool of an MCP server is left out')
     tools = read.tools.map(toTool)

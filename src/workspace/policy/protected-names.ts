@@ -429,6 +429,9 @@ const findProtection = createFinder(rows)
 const findSecret = createFinder(secretRows)
 const findObeyed = createFinder(rows.filter(({ kind }) => kind !== 'secret'))
 
+/** The names of folders in patterns of obeyed files. */
+const folderNames = rows.flatMap(({ kind, names }) => (kind === 'secret' ? [] : names.slice(0, -1)))
+
 /** The patterns, for descriptions. */
 export const protectedPatterns: readonly string[] = [...new Set(rows.map(({ pattern }) => pattern))]
 export const secretPatterns: readonly string[] = secretRows.map(({ pattern }) => pattern)
@@ -456,6 +459,11 @@ function isOrdinary(names: readonly string[]): boolean {
 /** Returns what makes a path one that other programs execute or obey, or a part of version control. It may be a secret too. */
 export function obeyedOf(path: string): Protection | undefined {
   return findObeyed(namesOf(path))
+}
+
+/** Whether a folder of this name may hold an obeyed file: `.vscode` holds `.vscode/tasks.json`. */
+export function mayHoldObeyed(name: string): boolean {
+  return folderNames.some((matches) => matches(foldCase(name)))
 }
 
 function namesOf(path: string): readonly string[] {

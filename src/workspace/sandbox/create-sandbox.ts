@@ -11,7 +11,7 @@ import { bubblewrapArguments, cachePath, proxyPath, type Mount } from './bubblew
 import { findMounts, isAt } from './find-mounts.ts'
 import { hasPolicy, removeGitPointers, setPolicyAside } from './leftovers.ts'
 import { probeEnclosure } from './probe.ts'
-import { findProtectedPlaces, findWorktreePlaces, type SeenFolders } from './protected-places.ts'
+import { createSeenFolders, findProtectedPlaces, findWorktreePlaces } from './protected-places.ts'
 import type { Enclosure, ProgramStart, Sandbox, SandboxMode, SandboxState, StartedIn } from './sandbox.ts'
 import { commandVariables } from './toolchains.ts'
 
@@ -84,7 +84,7 @@ const off: SandboxSettings = {
 export function createSandbox(root: string, settings: SandboxSettings = off): Sandbox {
   const { mode, folders, homeDir, ownPlaces, cacheDir, probe = enclosureOfMachine, network: networkDeps } = settings
   let known: { readonly atMs: number; readonly places: ReturnType<typeof findProtectedPlaces> } | undefined
-  const seen: SeenFolders = new Map()
+  const seen = createSeenFolders()
   let worktree: { readonly atMs: number; readonly places: ReturnType<typeof findWorktreePlaces> } | undefined
 
   /** The commands that run now and started while the root had no policy. */
@@ -132,6 +132,12 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
       worktreePlaces(),
       access === 'write' ? openCache(cacheDir, runAs) : undefined,
     ])
+    if (protection?.hasTooMany === true && access === 'write') {
+      const detail =
+        'The program was not started: the workspace has more files that other programs execute or obey, such as .envrc or ' +
+        '*.desktop, than the sandbox can protect. Remove those that nobody needs, or set workspace.sandbox to off in the configuration.'
+      throw new ToolError({ kind: 'failed', detail })
+    }
     const policyExists = await hasPolicy(root)
     const all: readonly Mount[] = [
       { kind: 'write', path: root },
@@ -175,7 +181,8 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
         const made = madeSentence(
           Array.from(obeyed).flatMap(([path, target]) => (protection.obeyed.get(path) === target ? [] : path)),
         )
-        return { notes: [...sentences, ...aside, ...made], needsPublic }
+        const unseen = protection.isPartial ? [partialSentence] : []
+        return { notes: [...sentences, ...aside, ...made, ...unseen], needsPublic }
       },
     }
   }
@@ -200,6 +207,10 @@ async function nodeForNetwork(): Promise<string> {
   const detail = 'A command with a network needs Node.js, and no folder of PATH has it. Install Node.js.'
   throw new ToolError({ kind: 'failed', detail })
 }
+
+const partialSentence =
+  'The workspace has more folders than the sandbox searches. In those farthest from the root, files that other programs execute or ' +
+  'obey were not protected.'
 
 function madeSentence(paths: readonly string[]): readonly string[] {
   if (paths.length === 0) return []

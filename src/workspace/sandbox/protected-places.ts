@@ -3,14 +3,14 @@ import { readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { obeyedOf, secretOf } from '../policy/protected-names.ts'
+import { mayHoldObeyed, obeyedOf, secretOf } from '../policy/protected-names.ts'
 import type { Mount } from './bubblewrap-arguments.ts'
 
 /** Larger workspaces exist. Their folders nearest to the root are searched. */
-const maxFolders = 2000
+const maxFolders = 5000
 
-/** Each needs a mount. The kernel makes a thousand in some ten milliseconds. */
-const maxPlaces = 300
+/** Each needs a mount, and bubblewrap takes a second for some hundred. With more, commands are refused: one command could make so many that the next one is not protected. */
+const maxPlaces = 400
 
 /** Reading a folder takes some ten microseconds, and ten times as long on another thread. */
 const foldersPerTurn = 100
@@ -23,8 +23,17 @@ interface SeenFolder {
   readonly links: readonly string[]
 }
 
-/** What folders had in them, by path. */
-export type SeenFolders = Map<string, SeenFolder>
+/** What earlier searches have found. */
+export interface SeenFolders {
+  /** What folders had in them, by path. */
+  readonly entries: Map<string, SeenFolder>
+  /** Folders with protected files. They come first, so that a command cannot hide them behind thousands of new folders. */
+  readonly holders: Set<string>
+}
+
+export function createSeenFolders(): SeenFolders {
+  return { entries: new Map(), holders: new Set() }
+}
 
 /** More than the clock of a file system needs for its next value. Ms. */
 const clockTickMs = 100
@@ -44,6 +53,10 @@ export interface ProtectedPlaces {
    * because a link itself cannot be protected; else ''.
    */
   readonly obeyed: ReadonlyMap<string, string>
+  /** Not all of the places have a mount. */
+  readonly hasTooMany: boolean
+  /** Some folders were not searched. */
+  readonly isPartial: boolean
 }
 
 /**
@@ -57,16 +70,10 @@ export async function findProtectedPlaces(
   hidesSecrets: boolean,
   seen: SeenFolders,
 ): Promise<ProtectedPlaces> {
-  const mounts: Mount[] = []
+  const places: Mount[] = []
   const gitFolders: string[] = []
   const later: (() => Promise<void>)[] = []
   const obeyed = new Map<string, string>()
-
-  function protect(...places: readonly Mount[]): void {
-    for (const place of places) {
-      if (mounts.length < maxPlaces) mounts.push(place, ...pinsBetween(root, place.path))
-    }
-  }
 
   /** Takes a protected entry of a folder. @param via the target of a link through which it was found */
   function take(folder: string, entry: Dirent, via = ''): void {
@@ -78,7 +85,7 @@ export async function findProtectedPlaces(
       later.push(async () => {
         const { mounts: parts, folders } = await findGitPlaces(path)
         gitFolders.push(...folders)
-        protect({ kind: 'write', path }, ...parts)
+        places.push({ kind: 'write', path }, ...parts)
       })
       return
     }
@@ -86,19 +93,23 @@ export async function findProtectedPlaces(
       const target = await realpath(path).catch(() => root)
       if (!target.startsWith(withSlash(root))) return
       const isFolder = isHidden && (await stat(target)).isDirectory()
-      protect({ kind: isHidden ? (isFolder ? 'hidden folder' : 'hidden file') : 'read', path: target })
+      places.push({ kind: isHidden ? (isFolder ? 'hidden folder' : 'hidden file') : 'read', path: target })
     })
   }
 
-  const queue = [root]
-  for (let at = 0; at < queue.length && at < maxFolders; at += 1) {
-    if (at % foldersPerTurn === foldersPerTurn - 1) await nextTurn()
-    const folder = queue[at] ?? root
-    const { inner, found, links } = list(root, folder, hidesSecrets, seen)
-    queue.push(...inner)
+  const queue = new Set([root, ...seen.holders])
+  let searched = 0
+  for (const folder of queue) {
+    if (searched >= maxFolders) break
+    searched += 1
+    if (searched % foldersPerTurn === 0) await nextTurn()
+    const { inner, found, links } = list(root, folder, hidesSecrets, seen.entries)
+    for (const each of inner) queue.add(each)
     for (const entry of found) take(folder, entry)
+    if (found.length === 0) seen.holders.delete(folder)
+    else if (seen.holders.size < maxPlaces) seen.holders.add(folder)
     // A folder may have its name by a link: `.vscode -> editor` makes `editor/tasks.json` an obeyed file.
-    for (const link of links.slice(0, maxLinks)) {
+    for (const link of links) {
       for (const entry of entriesBehind(root, link)) {
         const tail = nameIn(root, join(link, entry.name)).split('/').slice(-longestPattern).join('/')
         if (obeyedOf(tail) !== undefined) take(link, entry, targetOf(link))
@@ -107,14 +118,28 @@ export async function findProtectedPlaces(
   }
   for (const found of later) await found()
   return {
-    mounts,
+    mounts: withPins(root, places.slice(0, maxPlaces)),
     gitFolders,
     obeyed,
+    hasTooMany: places.length > maxPlaces || gitFolders.length >= maxGitFolders,
+    isPartial: searched < queue.size,
   }
 }
 
+/**
+ * Adds the folders between the root and the places. Below a place that is read-only, nothing can be renamed: a writable mount would
+ * only open it again.
+ */
+function withPins(root: string, places: readonly Mount[]): readonly Mount[] {
+  const closed = new Set(places.flatMap(({ kind, path }) => (kind === 'write' ? [] : path)))
+  const isClosed = (path: string): boolean => path !== root && (closed.has(path) || isClosed(dirname(path)))
+  return [...places, ...places.flatMap(({ path }) => pinsBetween(root, path))].filter(
+    ({ kind, path }) => kind !== 'write' || !isClosed(path),
+  )
+}
+
 /** Returns what is in a folder. Nothing can change in it without a new time, which no program can set back (`ctime`). */
-function list(root: string, folder: string, hidesSecrets: boolean, seen: SeenFolders): SeenFolder {
+function list(root: string, folder: string, hidesSecrets: boolean, seen: SeenFolders['entries']): SeenFolder {
   try {
     const { ctimeMs } = statSync(folder)
     const known = seen.get(folder)
@@ -129,7 +154,7 @@ function list(root: string, folder: string, hidesSecrets: boolean, seen: SeenFol
       .filter((entry) => entry.isDirectory() && !found.includes(entry))
       .map((entry) => join(folder, entry.name))
     const links = entries
-      .filter((entry) => entry.isSymbolicLink() && !found.includes(entry))
+      .filter((entry) => entry.isSymbolicLink() && !found.includes(entry) && mayHoldObeyed(entry.name))
       .map((entry) => join(folder, entry.name))
     const listed = { ctimeMs, inner, found, links }
     // A change in the same tick of the clock as this look would have the same time.
@@ -141,9 +166,6 @@ function list(root: string, folder: string, hidesSecrets: boolean, seen: SeenFol
     return { ctimeMs: 0, inner: [], found: [], links: [] }
   }
 }
-
-/** A folder with more links is one of packages. */
-const maxLinks = 50
 
 /** Returns the entries of the folder that a link leads to, if it is in the workspace. */
 function entriesBehind(root: string, link: string): readonly Dirent[] {

@@ -138,6 +138,36 @@ describeEnclosed('a command in the sandbox', (person) => {
     expect(replaced?.notes.join()).toMatch(/\.claude.*\.vscode/)
   })
 
+  test('opens no protected file by thousands of new ones, by new folders, or by a link', async () => {
+    const files = {
+      '.husky/_/h': '#!/bin/sh\n',
+      '.claude/mcp/servers.json': '{}',
+      '.claude/mcp/run.sh': 'echo\n',
+      'app/.vscode/tasks.json': '{}',
+      '.git/config': '[core]\n',
+    }
+    const overwrite = Object.keys(files)
+      .map((path) => `echo hit >> ${path}`)
+      .join('; ')
+    const unharmed = ({ root }: { readonly root: string }): void => {
+      for (const [path, text] of Object.entries(files)) expect(readFileSync(join(root, path), 'utf8')).toBe(text)
+    }
+    const byFolders = await createEnclosed(person, files)
+    const [, second] = await byFolders.scripts(['for i in $(seq 6000); do mkdir "!$i"; done', overwrite])
+    unharmed(byFolders)
+    expect(second?.notes.join()).toContain('more folders than the sandbox searches')
+
+    const byLink = await createEnclosed(person, files)
+    symlinkSync('.claude/mcp/servers.json', join(byLink.root, '.mcp.json'))
+    await byLink.scripts([`mkdir z; ln -s ../.husky/_/h z/.envrc; ${overwrite}`, `${overwrite}; rm .husky/_/h`])
+    unharmed(byLink)
+
+    const byFiles = await createEnclosed(person, files)
+    const [, refused] = await byFiles.scripts(['for i in $(seq 500); do : > "!$i.desktop"; done', overwrite])
+    unharmed(byFiles)
+    expect(refused?.error).toContain('than the sandbox can protect')
+  })
+
   test('makes git obey no other folder', async () => {
     const { script, scripts, root } = await createEnclosed(person)
     await scripts([`git init -q . && ${git} git commit -q --allow-empty -m x`])
