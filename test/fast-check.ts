@@ -8,4 +8,4 @@ const seed = process.env['PROPERTY_SEED'] ?? '1'
 if (seed !== 'random') configureGlobal({ seed: Number(seed) })
 
 // oxlint-disable-next-line no-barrel-file -- the same namespace that tests would import from the package
-export * as fc from 'fast-check'
+export * as fc from './fast-check-runs.ts'

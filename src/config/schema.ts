@@ -176,10 +176,10 @@ const copilotOauth = section({
 const timeouts = section({
   'connect-seconds': positiveSeconds.default(10).describe('Timeout for opening a connection. Seconds.'),
   'headers-seconds': positiveSeconds
-    .default(300)
+    .default(600)
     .describe('Timeout from the request to the first byte of the reply. Seconds.'),
   'idle-seconds': positiveSeconds
-    .default(300)
+    .default(600)
     .describe(
       'Timeout between two events of a stream; four times as long while comments or pings arrive. The stream as a whole has no timeout. Seconds.',
     ),

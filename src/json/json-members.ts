@@ -139,11 +139,16 @@ function closingQuote(text: string, opening: number): number {
 }
 
 /**
- * Replaces, appends or (with `undefined`) removes top-level members. Other members keep their bytes; without edits the
- * result is the same buffer. An object with a repeated key is serialised again, with the last value, as `JSON.parse` reads
+ * Replaces, appends or (with `undefined`) removes top-level members. Other members keep their bytes, and so does what a new
+ * value shares with the old one: elements that are objects of the old array, and members that are identical. Without edits
+ * the result is the same buffer. An object with a repeated key is serialised again, with the last value, as `JSON.parse` reads
  * it.
  */
 export function spliceMembers(source: JsonObjectBytes, edits: ReadonlyMap<string, unknown>): Buffer {
+  return spliceObject(source, edits, 0)
+}
+
+function spliceObject(source: JsonObjectBytes, edits: ReadonlyMap<string, unknown>, depth: number): Buffer {
   const { bytes, members } = source
   if (edits.size === 0) return bytes
   const keys = members.map((member) => keyOf(bytes, member))
@@ -167,13 +172,116 @@ export function spliceMembers(source: JsonObjectBytes, edits: ReadonlyMap<string
     if (run) kept.push(bytes.subarray(run.start, run.end))
     run = undefined
     const value = edits.get(key)
-    if (value !== undefined) kept.push(toMember(key, value))
+    if (value !== undefined) kept.push(replacedMember(source, member, key, value, depth))
   }
   if (run) kept.push(bytes.subarray(run.start, run.end))
   for (const [key, value] of edits) if (!seen.has(key) && value !== undefined) kept.push(toMember(key, value))
+  return joined('{', kept, '}')
+}
+
+/** The pieces with commas between them. */
+function joined(open: string, pieces: readonly Buffer[], close: string): Buffer {
   const comma = Buffer.from(',')
-  const separated = kept.flatMap((member, index) => (index === 0 ? [member] : [comma, member]))
-  return Buffer.concat([Buffer.from('{'), ...separated, Buffer.from('}')])
+  const separated = pieces.flatMap((piece, index) => (index === 0 ? [piece] : [comma, piece]))
+  return Buffer.concat([Buffer.from(open), ...separated, Buffer.from(close)])
+}
+
+function replacedMember(source: JsonObjectBytes, member: Member, key: string, value: unknown, depth: number): Buffer {
+  const { bytes, value: whole } = source
+  const spliced = spliceValue(bytes.subarray(member.valueStart, member.end), whole[key], value, depth)
+  return Buffer.concat([Buffer.from(`${JSON.stringify(key)}:`), spliced])
+}
+
+/** Each level reads the bytes of the value once more. */
+const deepestSplice = 8
+
+/** Writes `after`, with the bytes of what it shares with `before`. @param bytes of `before` */
+function spliceValue(bytes: Buffer, before: unknown, after: unknown, depth: number): Buffer {
+  if (depth <= deepestSplice && isReference(before) && isReference(after)) {
+    if (before === after) return bytes
+    if (Array.isArray(before) && Array.isArray(after)) {
+      const ranges = scanElements(bytes.toString('latin1'))
+      if (ranges.length === before.length) return spliceElements(bytes, ranges, before, after, depth)
+    } else if (isRecord(before) && isRecord(after) && keepsOrder(before, after)) {
+      const scan = scanMembers(bytes.toString('latin1'))
+      if (scan.ok && scan.members.length > 0) {
+        return spliceObject({ bytes, value: before, members: scan.members }, changedMembers(before, after), depth + 1)
+      }
+    }
+  }
+  // `undefined` in an array is written as null, as by JSON.stringify.
+  return Buffer.from(JSON.stringify(after ?? null))
+}
+
+interface Range {
+  readonly start: number
+  readonly end: number
+}
+
+function spliceElements(
+  bytes: Buffer,
+  ranges: readonly Range[],
+  before: readonly unknown[],
+  after: readonly unknown[],
+  depth: number,
+): Buffer {
+  const places = new Map(before.flatMap((element, at) => (isReference(element) ? [[element, at] as const] : [])))
+  const isMapped = before.length === after.length
+  const pieces = after.map((element, at) => {
+    const place = isReference(element) ? places.get(element) : undefined
+    const range = ranges[place ?? at]
+    // An element of a longer or shorter list may come from any other, so it is written anew.
+    if (range === undefined || (place === undefined && !isMapped)) return Buffer.from(JSON.stringify(element ?? null))
+    return spliceValue(bytes.subarray(range.start, range.end), before[place ?? at], element, depth + 1)
+  })
+  return joined('[', pieces, ']')
+}
+
+/** Splicing keeps the order of members and adds new ones at the end. */
+function keepsOrder(before: object, after: object): boolean {
+  const keys = Object.keys(after)
+  const shared = Object.keys(before).filter((key) => Object.hasOwn(after, key))
+  return shared.every((key, at) => key === keys[at])
+}
+
+function isReference(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+function isRecord(value: object): value is Readonly<Record<string, unknown>> {
+  return !Array.isArray(value)
+}
+
+/** The elements of a JSON array in a valid text, one character per byte. */
+function scanElements(text: string): readonly Range[] {
+  const ranges: Range[] = []
+  let depth = 0
+  let start = 0
+  for (let at = 0; at < text.length; at += 1) {
+    switch (text.charCodeAt(at)) {
+      case QUOTE:
+        at = closingQuote(text, at)
+        if (at === -1) return []
+        break
+      case COMMA:
+        if (depth !== 1) break
+        ranges.push({ start, end: at })
+        start = at + 1
+        break
+      case BRACE_OPEN:
+      case BRACKET_OPEN:
+        depth += 1
+        if (depth === 1) start = at + 1
+        break
+      case BRACE_CLOSE:
+      case BRACKET_CLOSE:
+        depth -= 1
+        // An empty array has no element.
+        if (depth === 0 && (ranges.length > 0 || text.slice(start, at).trim() !== '')) ranges.push({ start, end: at })
+        break
+    }
+  }
+  return ranges
 }
 
 /** Edits for `spliceMembers`: the top-level members whose values are not identical. */

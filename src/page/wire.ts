@@ -10,6 +10,7 @@ export interface SessionEntry {
   readonly path: string
   readonly tools: readonly string[]
   readonly runs: readonly { readonly id: string; readonly mode: Mode; readonly step?: number }[]
+  readonly sandbox: { readonly holds: 'bubblewrap' | 'none'; readonly description: string }
 }
 
 type Mode = 'chat' | 'agent'

@@ -16,7 +16,7 @@ import { hasPendingChange, openJournal, type Journal } from '../workspace/patch/
 import { checkRoot } from '../workspace/policy/check-root.ts'
 import { openPolicy } from '../workspace/policy/open-policy.ts'
 import { createOwnPlaces } from '../workspace/policy/own-places.ts'
-import { createSandbox } from '../workspace/sandbox/create-sandbox.ts'
+import { createSandbox, reportSandbox, type SandboxReport } from '../workspace/sandbox/create-sandbox.ts'
 import type { Sandbox } from '../workspace/sandbox/sandbox.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import type { Session } from '../tools/session.ts'
@@ -42,10 +42,16 @@ export interface WorkspacesDeps {
   readonly record?: ToolsDeps['record']
 }
 
+/** A session in `GET /sessions`. */
+export interface SessionReport extends SessionListing {
+  /** What holds for its commands. */
+  readonly sandbox: SandboxReport
+}
+
 export interface OpenWorkspaces extends Workspaces {
   /** Opens and closes workspaces to match the current configuration. Calls run one after the other. */
   readonly reconfigure: () => Promise<void>
-  readonly listing: () => readonly SessionListing[]
+  readonly listing: () => Promise<readonly SessionReport[]>
   /** Returns changes of a session's journal, or undefined if it is not open. */
   readonly changes: (sessionId: string, since: ChangesSince) => Promise<readonly FileChange[] | undefined>
   readonly close: () => void
@@ -241,7 +247,13 @@ export async function openWorkspaces({
       if (session === undefined || dataDir === undefined) return undefined
       return journalChanges(await journalOf(session), session.folder, since)
     },
-    listing: () => sessions().map((session) => listSession(session, tools.list)),
+    listing: () =>
+      Promise.all(
+        sessions().map(async (session) => {
+          const sandbox = reportSandbox(await session.folder.sandbox.state())
+          return Object.assign(listSession(session, tools.list), { sandbox })
+        }),
+      ),
     onChange(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Session } from './session.ts'
-import { describeSandbox } from '../workspace/sandbox/create-sandbox.ts'
+import { reportSandbox } from '../workspace/sandbox/create-sandbox.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import { defineTool } from './define-tool.ts'
 import type { Tool, ToolSource } from './tool.ts'
@@ -70,8 +70,7 @@ export function createRegistryTools({ sessions, list, isReadOnly }: RegistryTool
       effect: 'read',
       async run(_args, { session, folder }) {
         const [{ problem, ...policy }, state] = await Promise.all([session.policy.describe(), folder.sandbox.state()])
-        const sandbox = { setting: state.mode, holds: state.enclosure.kind, description: describeSandbox(state) }
-        return { readOnly: isReadOnly(), ...policy, sandbox, problem: problem ?? null }
+        return { readOnly: isReadOnly(), ...policy, sandbox: reportSandbox(state), problem: problem ?? null }
       },
     }),
     defineTool(nothing, {

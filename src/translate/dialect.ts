@@ -1,9 +1,10 @@
 import type { ProxyError } from '../errors.ts'
 import type { SseEvent } from '../sse/decode.ts'
+import type { ReplyEffects, ToolIdentity } from './engine/reply-effects.ts'
 import type { ModelTraits } from './model-traits.ts'
 import type { JsonObject } from '../json/json.ts'
 import type { ReplyMemory } from './reply-memory.ts'
-import type { SearchOutcome, ToolName, Turn, TurnEvent, TurnItem, Usage, WebSearchTool } from './turn.ts'
+import type { SearchOutcome, Turn, TurnEvent, TurnItem, Usage, WebSearchTool } from './turn.ts'
 import type { Warning } from './warning.ts'
 import type { FirstEvent } from '../upstream-errors/error-body.ts'
 
@@ -90,6 +91,8 @@ export interface EncodedRequest {
    * (`ReplyNotes.upstream`).
    */
   readonly replyNotes?: unknown
+  /** Changes that the reply has to undo: it is then read through TurnEvents, also for a caller of the same dialect. */
+  readonly effects?: ReplyEffects | undefined
 }
 
 /** A caller's request in the neutral model. */
@@ -114,11 +117,6 @@ export interface TurnAccepts {
   readonly webSearch: boolean
   /** Upstream ends the answer at a stop sequence and reports which one. */
   readonly stop: boolean
-}
-
-/** A tool as the caller knows it. */
-export interface ToolIdentity extends ToolName {
-  readonly kind: 'function' | 'custom'
 }
 
 /** How to continue an answer whose web searches the proxy runs. */
@@ -293,8 +291,8 @@ export interface UpstreamDialect {
 
   // For callers of the same dialect.
   /**
-   * The body of a caller's request, with every byte kept that needs no change. Undefined if the request needs more than
-   * repairs (for example, a tool name that upstream refuses): the request is then translated through a `Turn`.
+   * The body of a caller's request, with every byte kept that needs no change. Undefined if only a translation through a
+   * `Turn` can carry it: the proxy runs its web searches, or upstream takes no namespaces.
    * @throws Fault `invalid_request`
    */
   readonly passRequest: (request: CallerRequest, context: EncodeContext) => EncodedRequest | undefined

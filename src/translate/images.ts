@@ -5,6 +5,7 @@ import type {
   EncodeContext,
   EncodedRequest,
   Recovery,
+  UpstreamRefusal,
 } from './dialect.ts'
 import { parseDataUrl } from './parts/data-url.ts'
 import { refuseValue, toFieldPath } from './parts/invalid.ts'
@@ -21,9 +22,13 @@ interface RequestImage {
   readonly part: JsonObject
   /** Follows the model's last output: the model has not seen it yet. */
   readonly isNew: boolean
+  /** The person sent it with the newest prompt, and can send that without it. */
+  readonly isOfPrompt: boolean
   /** E.g. `image/png`. Undefined, like `sizeBytes`, for an image that upstream has to fetch. */
   readonly mediaType?: string | undefined
   readonly sizeBytes?: number | undefined
+  /** Upstream would have to fetch it. */
+  readonly isByAddress?: boolean
 }
 
 /**
@@ -131,9 +136,11 @@ export function limitTurnImages(turn: Turn, upstream: UpstreamDialectId, context
 
 /** Why the model does not take the image; undefined if it does. */
 function refusalOf(
-  { mediaType, sizeBytes }: Pick<RequestImage, 'mediaType' | 'sizeBytes'>,
+  { mediaType, sizeBytes, isByAddress }: Pick<RequestImage, 'mediaType' | 'sizeBytes' | 'isByAddress'>,
   { model }: EncodeContext,
 ): string | undefined {
+  // A local program that fetches what a conversation names would reach hosts that its user never chose.
+  if (isByAddress === true) return 'is an address, which the provider does not fetch; send the bytes of the image'
   const { maxImageBytes, mediaTypes } = model.imageLimits ?? {}
   if (maxImageBytes !== undefined && sizeBytes !== undefined && sizeBytes > maxImageBytes) {
     return `has ${sizeBytes} bytes; ${model.id} accepts at most ${maxImageBytes}`
@@ -153,20 +160,26 @@ export function recoverFromSize(
   sent: EncodedRequest,
   shape: Pick<ConversationShape, 'member' | 'textType'>,
 ): Recovery | undefined {
+  const detail = 'the request was too large; retried without the images of the history'
+  return withoutImages(sent, shape, detail, (images) => images.filter(({ isNew }) => !isNew))
+}
+
+function withoutImages(
+  sent: EncodedRequest,
+  shape: Pick<ConversationShape, 'member' | 'textType'>,
+  detail: string,
+  choose: (images: readonly RequestImage[]) => readonly RequestImage[],
+): Recovery | undefined {
   const source = parseObjectBytes(sent.body)
   const list = source?.value[shape.member]
   if (source === undefined || !Array.isArray(list)) return undefined
-  const items = list.filter(isObject)
-  const removed = imagesOf(items, shape).filter(({ isNew }) => !isNew)
+  const removed = choose(imagesOf(list.filter(isObject), shape))
   const [first] = removed
   if (first === undefined) return undefined
   const replace = replaceImages(new Set(removed.map(({ part }) => part)), shape)
   const kept = list.map((item: unknown) => (isObject(item) ? replace(item) : item))
-  const warning: Warning = {
-    code: 'refused_upstream',
-    field: first.path,
-    detail: `the request was too large; retried without the ${removed.length} images of the history`,
-  }
+  const counted = removed.length === 1 ? detail : `${detail} (${removed.length} images)`
+  const warning: Warning = { code: 'refused_upstream', field: first.path, detail: counted }
   return {
     request: {
       ...sent,
@@ -174,6 +187,40 @@ export function recoverFromSize(
       warnings: [...sent.warnings, warning],
     },
   }
+}
+
+/** Not about its `detail`, which is a setting. */
+const ABOUT_IMAGE = /\bimages?\b|\b(?:input_)?image_url\b|\bvision\b/i
+const ABOUT_DETAIL = /\bdetail\b/i
+
+/** `messages.0.content.1.image.source`, `input[3].output[1]`: the part of a path that leads to the image. */
+const IMAGE_PATH = /\b(?:messages|input)(?:\.\d+|\[\d+\])(?:(?:\.tool_result)?\.(?:content|output)(?:\.\d+|\[\d+\]))*/
+
+/**
+ * Recovers from upstream's 400 about an image: the request with a text in place of the image that upstream names, or of
+ * all images that are not of the newest prompt. Such an image would fail every later request of its session. Undefined if
+ * there is none, or if upstream refuses an image of the newest prompt.
+ */
+export function recoverFromImage(
+  sent: EncodedRequest,
+  shape: Pick<ConversationShape, 'member' | 'textType'>,
+  { status, message }: UpstreamRefusal,
+): Recovery | undefined {
+  if ((status !== 400 && status !== 422) || !ABOUT_IMAGE.test(message) || ABOUT_DETAIL.test(message)) {
+    return undefined
+  }
+  const path = IMAGE_PATH.exec(message)?.[0]
+    .replaceAll('.tool_result', '')
+    .replaceAll(/\[(\d+)\]/g, '.$1')
+  return withoutImages(
+    sent,
+    shape,
+    'the provider refused an image; retried without the images of the history',
+    (images) => {
+      const named = path === undefined ? [] : images.filter((image) => `${image.path}.`.startsWith(`${path}.`))
+      return (named.length > 0 ? named : images).filter(({ isOfPrompt }) => !isOfPrompt)
+    },
+  )
 }
 
 /** Names the largest new images (of all images if none is new) for an error message; '' for none. */
@@ -196,15 +243,29 @@ function imagesOf(
   { member }: Pick<ConversationShape, 'member'>,
 ): readonly RequestImage[] {
   const start = startOfNew(items)
+  const prompt = items.findLastIndex(({ role }) => role === 'user')
   const images: RequestImage[] = []
   items.forEach((item, at) => {
+    const isNew = at >= start
+    const isPrompt = isNew && at === prompt && !holdsResults(item)
     mapImages(item, `${member}.${at}`, (part, path) => {
-      images.push({ path, part, isNew: at >= start, ...dataOf(part) })
+      // The images of a tool result are deeper.
+      const isOfPrompt = isPrompt && path.split('.').length === 4
+      images.push({ path, part, isNew, isOfPrompt, ...dataOf(part) })
       return part
     })
   })
   return images
 }
+
+/** Whether `chat/upstream/encode-items.ts` made the message for the images of tool results. */
+function holdsResults({ content }: JsonObject): boolean {
+  const first: unknown = Array.isArray(content) ? content[0] : undefined
+  return isObject(first) && String(first['text']).startsWith(IMAGES_OF_RESULT)
+}
+
+/** The beginning of the label of images that a tool returned, on the route that takes none in its results. */
+export const IMAGES_OF_RESULT = 'Images returned by tool call '
 
 /** Index after the model's last output. A trailing prefill, which the model is to continue, does not count. */
 function startOfNew(items: readonly JsonObject[]): number {
@@ -263,15 +324,21 @@ function isImage({ type, image_url: url }: JsonObject): boolean {
   return type === undefined || type === null ? url !== undefined && url !== null : imageTypes.has(type)
 }
 
-function dataOf({ image_url: url, source }: JsonObject): Pick<RequestImage, 'mediaType' | 'sizeBytes'> {
+function dataOf({ image_url: url, source }: JsonObject): Pick<RequestImage, 'mediaType' | 'sizeBytes' | 'isByAddress'> {
   if (isObject(source)) {
     const { media_type: mediaType, data } = source
+    if (isAddress(source['url'])) return { isByAddress: true }
     if (typeof mediaType !== 'string' || typeof data !== 'string') return {}
     return { mediaType, sizeBytes: Buffer.byteLength(data, 'base64') }
   }
   const text = isObject(url) ? url['url'] : url
+  if (isAddress(text)) return { isByAddress: true }
   const embedded = typeof text === 'string' ? parseDataUrl(text) : undefined
   return embedded === undefined
     ? {}
     : { mediaType: embedded.mediaType, sizeBytes: Buffer.byteLength(embedded.data, 'base64') }
+}
+
+function isAddress(url: unknown): boolean {
+  return typeof url === 'string' && /^https?:/i.test(url)
 }

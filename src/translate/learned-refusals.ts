@@ -1,5 +1,5 @@
 import type { ConversationShape, EncodeContext, EncodedRequest, Recovery, UpstreamRefusal } from './dialect.ts'
-import { recoverFromSize } from './images.ts'
+import { recoverFromImage, recoverFromSize } from './images.ts'
 import { type JsonObject, isFilled, isObject } from '../json/json.ts'
 import { parseObjectBytes } from './parts/json-body.ts'
 import { changedMembers, spliceMembers, type JsonObjectBytes } from '../json/json-members.ts'
@@ -33,6 +33,7 @@ export interface RefusalRow {
 export interface Refused {
   /** The body of `sent`, parsed. */
   readonly body: JsonObject
+  readonly source: JsonObjectBytes
   readonly sent: EncodedRequest
   readonly refusal: UpstreamRefusal
   readonly context: EncodeContext
@@ -58,7 +59,7 @@ export function createRecover(table: RefusalTable) {
     if (refusal.status === 413) return recoverFromSize(sent, conversation)
     const source = isAnswer?.(refusal) === true ? undefined : parseObjectBytes(sent.body)
     if (source === undefined) return undefined
-    const refused: Refused = { body: source.value, sent, refusal, context }
+    const refused: Refused = { body: source.value, source, sent, refusal, context }
     const text = [refusal.code, refusal.param, refusal.message].filter(isFilled).join(': ')
     for (const { pattern, remedy } of rows) {
       const match = pattern.exec(text)
@@ -67,7 +68,7 @@ export function createRecover(table: RefusalTable) {
       const recovery = chosen && apply(chosen, table, refused, source)
       if (recovery !== undefined) return recovery
     }
-    return undefined
+    return recoverFromImage(sent, conversation, refusal)
   }
 }
 

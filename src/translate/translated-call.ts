@@ -12,6 +12,7 @@ import type {
   TurnAccepts,
   UpstreamDialect,
 } from './dialect.ts'
+import { mergeEffects } from './engine/reply-effects.ts'
 import { limitImages } from './images.ts'
 import { pairCalls } from './fit/pair-calls.ts'
 import { prepareTurn } from './fit/prepare-turn.ts'
@@ -55,14 +56,27 @@ export function translateCall(
   }
   const passed = caller.id === upstream.id ? upstream.passRequest(request, context) : undefined
   const call = passed
-    ? passedCall(passed, upstream)
+    ? passedCall(passed, caller, upstream, request, context)
     : translatedCall(caller, upstream, translateTurn(upstream, caller.decodeTurn(request, context), context))
   const warnings = distinct([...imageWarnings, ...call.request.warnings])
   if (context.strict) refuseLosses(warnings, caller.mandatory)
   return { ...call, request: { ...call.request, warnings } }
 }
 
-function passedCall(request: EncodedRequest, { createStream, createFold }: UpstreamDialect): TranslatedCall {
+function passedCall(
+  request: EncodedRequest,
+  caller: CallerDialect,
+  upstream: UpstreamDialect,
+  asked: CallerRequest,
+  context: EncodeContext,
+): TranslatedCall {
+  const effects = mergeEffects([request.effects])
+  if (effects !== undefined) {
+    const { replyNotes } = caller.decodeTurn(asked, context)
+    const notes: ReplyNotes = { ...effects, caller: replyNotes, upstream: request.replyNotes }
+    return translatedCall(caller, upstream, { request, reader: { notes } })
+  }
+  const { createStream, createFold } = upstream
   const notes: ReplyNotes = { tools: new Map(), stop: [], upstream: request.replyNotes }
   return { request, reader: { notes, createStream, createFold } }
 }
@@ -104,7 +118,7 @@ export function translateTurn(
     reader: {
       notes: {
         tools: prepared.tools,
-        stop: prepared.stop,
+        stop: [...prepared.stop, ...(encoded.effects?.stop ?? [])],
         caller: replyNotes,
         upstream: encoded.replyNotes,
         search: emulated && createSearchPlan(emulated, prepared.turn, upstream),

@@ -18,6 +18,7 @@ const configFile = '(to find the file, run: copilot-proxy config path)'
 
 const policyOff = `If its policy is off, enable it at ${featuresPage} ${bySeat}.`
 const spendLimit = `Raise the spending limit at ${billingPage} ${bySeat}.`
+const severalLicences = `If several organizations or enterprises give you Copilot, choose one at ${featuresPage}.`
 const busyProvider = 'The model’s provider is overloaded. Try again in a moment.'
 const openaiCredit = 'Add credit at https://platform.openai.com/settings/organization/billing.'
 const openaiLimit = 'Raise the limit at https://platform.openai.com/settings/organization/limits.'
@@ -29,7 +30,12 @@ const named: ReadonlyMap<string, string> = new Map([
   ['free_quota_exceeded', `To continue now, start a paid plan at ${plansPage}.`],
   ['overage_limit_reached', spendLimit],
   ['additional_spend_limit_reached', spendLimit],
-  ['billing_not_configured', `Set up billing at ${billingPage} ${bySeat}.`],
+  ['billing_not_configured', severalLicences],
+  ['custom_billing_not_configured', severalLicences],
+  ['session_quota_exceeded', 'The quota of this session is used up. Start a new session.'],
+  ['model_not_available_for_integrator', 'Choose another model; to list them, run: copilot-proxy models'],
+  ['model_degraded', busyProvider],
+  ['unsupported_tier', `Your plan does not have this tier of the model. Plans: ${plansPage}`],
   [
     'user_weekly_rate_limited',
     'This is the weekly limit, not the monthly quota. Wait until it resets; retrying sooner extends it.',

@@ -95,7 +95,7 @@ export async function runCommand(run: CommandRun): Promise<CommandEnd> {
     const aftermath = await started.end()
     started = undefined
     if (end.sandbox === 'none') return end
-    const { notes: prevented, widening: needs } = preventedBySandbox(end, {
+    const { notes: prevented, widening: needs } = await preventedBySandbox(end, {
       root: folder.root,
       network,
       ...aftermath,

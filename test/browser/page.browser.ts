@@ -296,6 +296,18 @@ describe('a session', () => {
     expect(page.url()).toContain(`#/sessions/${site.id}`)
   })
 
+  test('says which session runs commands without a sandbox, and why', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    const mark = page.getByText('no sandbox', { exact: true })
+    expect(await mark.isVisible()).toBe(false)
+    await page.getByRole('link', { name: site.name }).click()
+    await mark.waitFor()
+    Object.assign(daemon.state, sessionDetails)
+    await page.getByRole('button', { name: 'Details' }).click()
+    await page.getByText(site.sandbox.description).waitFor()
+  })
+
   test('cancels a run, and clears the history after a question', async () => {
     const daemon = await startDaemon()
     const { page } = await openSession(daemon)

@@ -13,6 +13,7 @@ export const shop: SessionEntry = {
   path: '/home/ada/code/shop',
   tools: ['fs_read', 'fs_list', 'search_code', 'edit_applyPatch', 'shell_run'],
   runs: [],
+  sandbox: { holds: 'bubblewrap', description: 'Commands run in bubblewrap 0.8.0: they write only the workspace.' },
 }
 export const site: SessionEntry = {
   id: 'b6pw2nzt4e',
@@ -20,6 +21,7 @@ export const site: SessionEntry = {
   path: '/home/ada/code/site',
   tools: ['fs_read'],
   runs: [],
+  sandbox: { holds: 'none', description: 'Commands run as you: bubblewrap (bwrap) is not installed.' },
 }
 
 export const history: readonly MessageEntry[] = [

@@ -173,6 +173,7 @@ describe('with systemd', () => {
     const dry = await run(serviceInstall, createMachine(), { dryRun: true })
     expect(dry.stdout).toContain('"https_proxy=http://…@proxy.example:3128"')
     expect(dry.stderr).toContain('the login in https_proxy is hidden here')
+    expect(dry.stderr).toContain('The service does not use COPILOT_PROXY_SERVER_PORT from this terminal.')
     await mkdir(dirname(unit), { recursive: true })
     // A unit of an earlier version.
     await writeFile(unit, '# Created by copilot-proxy service install\n', { mode: 0o644 })

@@ -57,7 +57,23 @@ const copilot: readonly (readonly [
     'additional_spend_limit_reached',
     `Raise the spending limit at ${billing} ${bySeat}`,
   ],
-  [402, coded('billing_not_configured'), undefined, 'billing_not_configured', `Set up billing at ${billing} ${bySeat}`],
+  ...['billing_not_configured', 'custom_billing_not_configured'].map(
+    (code) =>
+      [
+        402,
+        coded(code),
+        undefined,
+        code,
+        'If several organizations or enterprises give you Copilot, choose one at https://github.com/settings/copilot/features.',
+      ] as const,
+  ),
+  [
+    400,
+    coded('model_degraded'),
+    undefined,
+    'model_degraded',
+    'The model’s provider is overloaded. Try again in a moment.',
+  ],
   [402, 'Words.', undefined, undefined, `See your quota and paid use at ${billing}`],
   [
     429,

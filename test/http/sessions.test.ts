@@ -19,6 +19,11 @@ test('the sessions are the configured workspaces with their tools', async () => 
         path: dir,
         tools: expect.arrayContaining(['mcp.fs.read']),
         runs: [],
+        sandbox: {
+          setting: 'auto',
+          holds: expect.stringMatching(/^(?:bubblewrap|none)$/),
+          description: expect.stringMatching(/^Commands /),
+        },
       },
     ],
   })

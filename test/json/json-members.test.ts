@@ -150,3 +150,54 @@ test('does not count brackets in strings as nesting', () => {
 function sorted(value: unknown): string {
   return JSON.stringify(Object.entries(Object(value)).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
+
+test.each<readonly [string, string, (list: readonly unknown[]) => readonly unknown[], string]>([
+  ['a changed element', '[ {"x":1.0} ,{"y":2.0}]', ([one]) => [one, { z: 1 }], '[ {"x":1.0} ,{"z":1}]'],
+  ['a removed element', '[{"x":1.0},{"y":1e2}]', ([, two]) => [two], '[{"y":1e2}]'],
+  ['a moved element', '[{"x":1.0},{"y":1e2}]', ([one, two]) => [two, 1, one], '[{"y":1e2},1,{"x":1.0}]'],
+  ['an added element', '[{"b":12345678901234567890}]', ([one]) => [{}, one], '[{},{"b":12345678901234567890}]'],
+  ['all elements removed', '[{"x":1.0}]', () => [], '[]'],
+  ['an empty array', '[ ]', () => [{ a: 1 }], '[{"a":1}]'],
+  ['elements with brackets in strings', '[{"x":"]},["},[1.0]]', ([, two]) => [{}, two], '[{},[1.0]]'],
+  ['nothing and null', '[null,{"x":1.0}]', ([none, one]) => [none, undefined, one], '[null,null,{"x":1.0}]'],
+])('%s of an array leaves the bytes of the others', (_, list, edit, expected) => {
+  const text = `{"ü":1.0,"list":${list},"z":1e1}`
+  const bytes = Buffer.from(text)
+  // A text of this file.
+  const value = JSON.parse(text) as { readonly list: readonly unknown[] } & Record<string, unknown>
+  const edits = new Map([['list', edit(value.list)]])
+  expect(spliceMembers({ bytes, value, members: membersOf(bytes) }, edits).toString()).toBe(
+    `{"ü":1.0,"list":${expected},"z":1e1}`,
+  )
+})
+
+test('a changed element keeps the bytes of the members that do not change, at any depth', () => {
+  const text = '{"list":[ {"b":1.0,"a":{"y":2.0,"x":[3.0,{"z":1e1}]}} ,4.0]}'
+  const bytes = Buffer.from(text)
+  // A text of this file.
+  const value = JSON.parse(text) as { readonly list: readonly [Record<string, unknown>, number] }
+  const [element, four] = value.list
+  const changed = { ...element, a: { ...(element['a'] as object), y: 'new' }, c: 5 }
+  const edits = new Map([['list', [changed, four]]])
+  expect(spliceMembers({ bytes, value, members: membersOf(bytes) }, edits).toString()).toBe(
+    '{"list":[{"b":1.0,"a":{"y":"new","x":[3.0,{"z":1e1}]},"c":5},4]}',
+  )
+})
+
+test('what is written is what was asked for, whatever two values share', () => {
+  const json = fc.jsonValue({ maxDepth: 4 })
+  fc.assert(
+    fc.property(fc.array(json), fc.array(fc.oneof(fc.nat(8), json)), (before, plan) => {
+      const text = JSON.stringify({ list: before }, null, 1)
+      const bytes = Buffer.from(text)
+      // A text of this test.
+      const value = JSON.parse(text) as { readonly list: readonly unknown[] }
+      const after = plan.map((step) => {
+        const old = typeof step === 'number' ? value.list[step] : undefined
+        return typeof old === 'object' && old !== null && !Array.isArray(old) ? { ...old, n: step } : (old ?? step)
+      })
+      const spliced = spliceMembers({ bytes, value, members: membersOf(bytes) }, new Map([['list', after]]))
+      expect(sorted(JSON.parse(spliced.toString()))).toBe(sorted({ list: JSON.parse(JSON.stringify(after)) }))
+    }),
+  )
+})

@@ -5,12 +5,13 @@ import { judge } from './judge.ts'
 import { codexKinds, kinds, titleOf } from './kinds.ts'
 import type { ModelKind } from './kinds.ts'
 import { aiSpeakers, providers } from './speakers/ai-sdk.ts'
+import { some } from '../thorough.ts'
 
 /** One model for each upstream dialect. */
 const few = kinds.filter(({ model }) => ['gpt-5-mini', 'gpt-5.3-codex', 'claude-opus-4.7'].includes(model))
 
-for (const speaker of aiSpeakers) {
-  for (const kind of few) judge(speaker, kind)
+for (const [at, speaker] of aiSpeakers.entries()) {
+  for (const kind of some(few, 3, at)) judge(speaker, kind)
 }
 
 const pairs = pairsOf(few)
@@ -37,34 +38,37 @@ const readFile = (called: string[]) => ({
   }),
 })
 
-test.each(allPairs)('$name: several steps, with tools that are run in between', async ({ provider, kind, model }) => {
-  const proxy = await openFor(kind)
-  const called: string[] = []
-  const request = {
-    model: provider.model(proxy, model),
-    tools: readFile(called),
-    stopWhen: isStepCount(3),
-    instructions: 'Be brief.',
-    prompt: '[demo:tool read_file {"path":"a"}][demo:tool read_file {"path":"b"}] go',
-    maxRetries: 0,
-  }
-  const plain = await generateText(request)
-  expect(plain.text).toBe('The tool answered: the file at a\nthe file at b')
-  expect(plain.steps.map(({ finishReason }) => finishReason)).toEqual(['tool-calls', 'stop'])
-  expect(called).toEqual(['a', 'b'])
+test.each(some(allPairs, 3))(
+  '$name: several steps, with tools that are run in between',
+  async ({ provider, kind, model }) => {
+    const proxy = await openFor(kind)
+    const called: string[] = []
+    const request = {
+      model: provider.model(proxy, model),
+      tools: readFile(called),
+      stopWhen: isStepCount(3),
+      instructions: 'Be brief.',
+      prompt: '[demo:tool read_file {"path":"a"}][demo:tool read_file {"path":"b"}] go',
+      maxRetries: 0,
+    }
+    const plain = await generateText(request)
+    expect(plain.text).toBe('The tool answered: the file at a\nthe file at b')
+    expect(plain.steps.map(({ finishReason }) => finishReason)).toEqual(['tool-calls', 'stop'])
+    expect(called).toEqual(['a', 'b'])
 
-  const streamed = streamText(request)
-  const parts: string[] = []
-  for await (const { type } of streamed.fullStream) parts.push(type)
-  expect(await streamed.text).toBe(plain.text)
-  expect(called).toEqual(['a', 'b', 'a', 'b'])
-  expect(parts).not.toContain('error')
-  expect(parts.filter((type) => type === 'tool-result')).toHaveLength(2)
-  expect(parts.at(-1)).toBe('finish')
-  for (const { body } of promptsFor(proxy, kind)) expect(body).toContain('Be brief.')
-})
+    const streamed = streamText(request)
+    const parts: string[] = []
+    for await (const { type } of streamed.fullStream) parts.push(type)
+    expect(await streamed.text).toBe(plain.text)
+    expect(called).toEqual(['a', 'b', 'a', 'b'])
+    expect(parts).not.toContain('error')
+    expect(parts.filter((type) => type === 'tool-result')).toHaveLength(2)
+    expect(parts.at(-1)).toBe('finish')
+    for (const { body } of promptsFor(proxy, kind)) expect(body).toContain('Be brief.')
+  },
+)
 
-test.each(allPairs)('$name: structured output', async ({ provider, kind, model }) => {
+test.each(some(allPairs, 3, 1))('$name: structured output', async ({ provider, kind, model }) => {
   const proxy = await openFor(kind)
   const { output } = await generateText({
     model: provider.model(proxy, model),
@@ -82,7 +86,7 @@ test.each(allPairs)('$name: structured output', async ({ provider, kind, model }
   expect(output).toEqual({ city: expect.any(String) })
 })
 
-test.each(pairs)(
+test.each(some(pairs, 3, 2))(
   '$name: errors have their status, their words and whether to try again',
   async ({ provider, kind, model }) => {
     const proxy = await openFor(kind)
@@ -102,7 +106,7 @@ test.each(pairs)(
   },
 )
 
-test.each(allPairs)(
+test.each(some(allPairs, 3))(
   '$name: a failure in the middle of a stream is an error part',
   async ({ provider, kind, model }) => {
     const proxy = await openFor(kind)

@@ -4,7 +4,8 @@ import { aiSpeakers } from './speakers/ai-sdk.ts'
 import { anthropicMessages } from './speakers/anthropic.ts'
 import { openaiChat } from './speakers/openai-chat.ts'
 import { openaiResponses } from './speakers/openai-responses.ts'
+import { some } from '../thorough.ts'
 
-for (const speaker of [openaiChat, openaiResponses, anthropicMessages, ...aiSpeakers]) {
-  for (const kind of codexKinds) judge(speaker, kind)
+for (const [at, speaker] of [openaiChat, openaiResponses, anthropicMessages, ...aiSpeakers].entries()) {
+  for (const kind of some(codexKinds, 2, at)) judge(speaker, kind)
 }

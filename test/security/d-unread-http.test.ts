@@ -8,7 +8,7 @@ import { makeFolder } from '../tools/session.ts'
 import { openApp } from './open-app.ts'
 
 const large = Buffer.alloc(16 * 1024 * 1024, 'x')
-const unreadMs = 100
+const unreadMs = 400
 /** The daemon closes a connection after this time without progress. */
 const limitMs = 6 * unreadMs
 

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { expect, test } from 'vitest'
 import { makeFolder } from '../tools/session.ts'
+import { some } from '../thorough.ts'
 import { runDaemon, watchDaemon } from './running-daemon.ts'
 import type { RunningDaemon } from './running-daemon.ts'
 
@@ -63,16 +64,20 @@ const routes: readonly (readonly [name: string, send: Send])[] = [
   ['/rpc, a batch', overRpc],
 ]
 
-test.each(routes)('others are served while %s gets JSON of too many values', { timeout: 120_000 }, async (_, send) => {
-  const daemon = await runDaemon({ config: await config() })
-  for (const [name, value] of wide) {
-    const watch = await watchDaemon(daemon)
-    const answer = await send(daemon, value)
-    const { worstMs } = await watch.end()
-    expect(answer).toContain('error')
-    expect(worstMs, name).toBeLessThan(1000)
-  }
-})
+test.each(some(routes, 3))(
+  'others are served while %s gets JSON of too many values',
+  { timeout: 120_000 },
+  async (_, send) => {
+    const daemon = await runDaemon({ config: await config() })
+    for (const [name, value] of wide) {
+      const watch = await watchDaemon(daemon)
+      const answer = await send(daemon, value)
+      const { worstMs } = await watch.end()
+      expect(answer).toContain('error')
+      expect(worstMs, name).toBeLessThan(1000)
+    }
+  },
+)
 
 test('a message of the same size that is one text is read', { timeout: 60_000 }, async () => {
   const daemon = await runDaemon({ config: await config() })

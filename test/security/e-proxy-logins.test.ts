@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { startCli } from '../cli/cli.ts'
 import { createUser, openGithub } from '../commands/harness.ts'
 import { bodyOfPrompt } from '../http/callers.ts'
+import { some } from '../thorough.ts'
 import { createAuthority, createCertificate } from '../tls-certificate.ts'
 import { openConnectProxy } from '../upstreams/connect-proxy.ts'
 import { openTlsFront } from '../upstreams/tls-front.ts'
@@ -69,7 +70,7 @@ const logins: readonly (readonly [written: string, login: string, hidden: RegExp
 ]
 
 describe('a login of any characters reaches the proxy, and nothing shows it', () => {
-  test.each(logins)('%s', { timeout: 60_000 }, async (written, login, hidden) => {
+  test.each(some(logins, 4, 1))('%s', { timeout: 60_000 }, async (written, login, hidden) => {
     const { tunnel, env } = await openBehind(login)
     const HTTPS_PROXY = `http://${written}@${tunnel.address}`
     const { status, doctor, all } = await useAll({ ...env, HTTPS_PROXY })
@@ -104,7 +105,7 @@ describe('a login that can mean two things ends every command with a sentence', 
     ['config', 'check'],
   ] as const
 
-  test.each(proxies)('%s', { timeout: 60_000 }, async (proxy) => {
+  test.each(some(proxies, 3))('%s', { timeout: 60_000 }, async (proxy) => {
     const { home } = await createUser()
     for (const name of ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'ALL_PROXY']) {
       for (const args of name === 'HTTPS_PROXY' ? commands : commands.slice(0, 1)) {

@@ -44,7 +44,7 @@ const rows: readonly Row[] = [
   [
     'asks for NTLM in one header',
     answers('407 x', 'Proxy-Authenticate: Negotiate, NTLM'),
-    'ada:pw@',
+    'ursula:pw@',
     local,
     /^Start such/,
   ],
@@ -58,7 +58,7 @@ const rows: readonly Row[] = [
   [
     'takes Basic too',
     answers('407 x', 'Proxy-Authenticate: NTLM', basic),
-    'ada:pw@',
+    'ursula:pw@',
     /407: its login is wrong/,
     /^Correct the login of the proxy in HTTPS_PROXY/,
   ],
@@ -69,7 +69,7 @@ const rows: readonly Row[] = [
     /407: its login is missing/,
     /^Add the login of the proxy to HTTPS_PROXY/,
   ],
-  ['names no kind of login', answers('407 x'), 'ada:pw@', /407: its login is wrong/, /^Correct the login/],
+  ['names no kind of login', answers('407 x'), 'ursula:pw@', /407: its login is wrong/, /^Correct the login/],
   [
     'forbids the host',
     answers('403 Forbidden', 'content-type: text/html'),
@@ -148,7 +148,7 @@ describe('a proxy that', () => {
     expect(finding.detail).toContain(`Cannot reach ${host} through the proxy ${origin} (HTTPS_PROXY)`)
     expect(finding.detail.replace('the proxy failed', 'failed')).toMatch(reason)
     expect(finding.detail.split(origin)).toHaveLength(2)
-    expect(reply.text + logged + finding.detail).not.toMatch(/ada|pw@/)
+    expect(reply.text + logged + finding.detail).not.toMatch(/ursula|pw@/)
   })
 })
 

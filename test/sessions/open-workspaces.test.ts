@@ -131,8 +131,9 @@ it('adds and removes workspaces while it runs, and stops the calls of a removed 
 
 it('lists its tools', async () => {
   const { listing, call } = await open([await makeFolder()])
-  const [session] = listing()
-  expect(session?.tools).toEqual(
+  const [reported] = await listing()
+  expect(reported?.sandbox).toMatchObject({ setting: 'auto', description: expect.stringMatching(/^Commands /) })
+  expect(reported?.tools).toEqual(
     expect.arrayContaining(['mcp.fs.read', 'mcp.edit.applyPatch', 'mcp.tools.list', 'mcp.tools.call']),
   )
   const { tools } = await call('mcp.tools.list')
@@ -143,6 +144,7 @@ it('lists its tools', async () => {
       parameters: expect.objectContaining({ type: 'object' }),
     }),
   )
+  const { sandbox: _sandbox, ...session } = reported ?? {}
   expect(await call('mcp.session.list')).toEqual({ sessions: [session] })
 })
 

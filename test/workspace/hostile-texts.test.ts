@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { makeFolder } from '../tools/session.ts'
+import { some } from '../thorough.ts'
 import { attackDaemon, childrenOf, isRunning, processorMs } from './attacked-daemon.ts'
 
 // The texts of a folder may be made to take for ever. Each call must end with an answer, and others must be served meanwhile.
@@ -20,7 +21,7 @@ const edit = (path: string): string => `--- a/${path}\n+++ b/${path}\n@@ -1 +1 @
 const onLinux = describe.runIf(process.platform === 'linux')
 
 onLinux('a folder whose files take for ever to read', () => {
-  test.each([
+  const hostile = [
     ['a glob with many stars in .editorconfig', { '.editorconfig': `${slowGlob}\nindent_size = 4\n` }, longName],
     ['60,000 sections in .editorconfig', { '.editorconfig': `${'[*]\n'.repeat(60_000)}indent_size = 4\n` }, 'a.json'],
     ['250,000 line ends in .editorconfig', { '.editorconfig': `${lineEnds}[*]\nindent_size = 4\n` }, 'a.json'],
@@ -28,19 +29,23 @@ onLinux('a folder whose files take for ever to read', () => {
     ['250,000 line ends in pyproject.toml', { 'pyproject.toml': lineEnds }, 'a.py'],
     ['250,000 brackets in package.json', { 'package.json': '['.repeat(250_000) }, 'a.json'],
     ['quotes of quotes', {}, 'a.md'],
-  ] as const)('%s does not hold the others, nor does a dry run of a patch', async (_name, files, path) => {
-    const text = path.endsWith('.md') ? '> '.repeat(90_000) : 'x\n'
-    const daemon = await attackDaemon(await makeFolder({ ...files, [path]: text }))
-    const dryRun = { unifiedDiff: edit(path), dryRun: true, format: true }
-    const { value, elapsedMs, worstWaitMs, daemonMb, childMb } = await daemon.watch(() =>
-      Promise.all([daemon.ask('mcp.format.apply', { path }), daemon.ask('mcp.edit.applyPatch', dryRun)]),
-    )
-    expect(value).toMatchObject([{ id: 1 }, { id: 1 }])
-    expect(elapsedMs).toBeLessThan(answeredMs)
-    expect(worstWaitMs).toBeLessThan(servedMs)
-    expect(daemonMb).toBeLessThan(400)
-    expect(childMb).toBeLessThan(600)
-  })
+  ] as const
+  test.each(some(hostile, 3))(
+    '%s does not hold the others, nor does a dry run of a patch',
+    async (_name, files, path) => {
+      const text = path.endsWith('.md') ? '> '.repeat(90_000) : 'x\n'
+      const daemon = await attackDaemon(await makeFolder({ ...files, [path]: text }))
+      const dryRun = { unifiedDiff: edit(path), dryRun: true, format: true }
+      const { value, elapsedMs, worstWaitMs, daemonMb, childMb } = await daemon.watch(() =>
+        Promise.all([daemon.ask('mcp.format.apply', { path }), daemon.ask('mcp.edit.applyPatch', dryRun)]),
+      )
+      expect(value).toMatchObject([{ id: 1 }, { id: 1 }])
+      expect(elapsedMs).toBeLessThan(answeredMs)
+      expect(worstWaitMs).toBeLessThan(servedMs)
+      expect(daemonMb).toBeLessThan(400)
+      expect(childMb).toBeLessThan(600)
+    },
+  )
 
   test('SIGTERM ends the daemon and its worker meanwhile', async () => {
     const daemon = await attackDaemon(await makeFolder({ 'a.md': '> '.repeat(90_000) }))

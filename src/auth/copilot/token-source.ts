@@ -1,3 +1,4 @@
+import { Fault } from '../../errors.ts'
 import { githubHostsOf } from '../../config/upstream-hosts.ts'
 import { createMemoryRecordStore } from '../records/memory-record-store.ts'
 import {
@@ -169,7 +170,17 @@ export function createCopilotTokenSource(
 
   return {
     get: credential.get,
-    replace: credential.replace,
+    async replace(rejected, signal) {
+      const token = await credential.replace(rejected, signal)
+      // A failed exchange says nothing about the login. A 401 would send callers looking for a wrong key.
+      const fault = token.value === rejected && token.direct !== true ? credential.refreshFault() : undefined
+      if (fault?.error.kind !== 'copilot_unavailable') return token
+      const { retryAfterSeconds = 0 } = fault.error
+      throw new Fault({
+        ...fault.error,
+        retryAfterSeconds: Math.max(retryAfterSeconds, MIN_REFRESH_GAP_MS / 1000),
+      })
+    },
     renewBeforeNext(refused) {
       // A refresh would return the same direct token.
       if (!credential.held()?.credential.direct) credential.markStale(refused)

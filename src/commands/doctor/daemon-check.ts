@@ -84,10 +84,16 @@ export async function findDaemonFacts(
     if (state?.ok === true) reached.push(provider)
     if (state?.ok !== false) continue
     const works = await worksHere(provider)
-    if (works !== undefined) failures.push({ provider, reason: state.reason ?? 'it gave no reason', worksHere: works })
+    if (works !== undefined)
+      failures.push({ provider, reason: withoutHint(state.reason) || 'it gave no reason', worksHere: works })
   }
   const differences = token === undefined || variables === undefined ? undefined : compare(context, token, variables)
   return { kind: 'answer', url, starter, reached, failures, differences }
+}
+
+/** Removes the advice to run this command. */
+function withoutHint(reason = ''): string {
+  return reason.replace(/(?:To find|For) the cause, run: copilot-proxy doctor(?:\. |\.?$)/, '').trim()
 }
 
 /** @param theirs as fingerprints */

@@ -78,7 +78,13 @@ export async function probe(deps: ProbeDeps, origin: string, signal: AbortSignal
       const reason = `the proxy failed: ${describeConnectionFailure(failure.cause) || 'the connection failed'}`
       return { ...about, kind: 'failed', stage: 'proxy', code, reason }
     }
-    return { ...about, kind: 'failed', stage: stageOf(code), code, reason: describeConnectionFailure(error) }
+    return {
+      ...about,
+      kind: 'failed',
+      stage: stageOf(code),
+      code,
+      reason: describeConnectionFailure(error) || 'the connection failed',
+    }
   }
 }
 

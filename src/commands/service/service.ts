@@ -44,6 +44,7 @@ export async function serviceInstall(
     const without = logins.length === 0 ? '' : ` (the login in ${logins.join(', ')} is hidden here)`
     context.stderr.write(`Would write ${visible(manager.file)}${without}:\n`)
     context.stdout.write(manager.text({ ...definition, environment: shown }))
+    for (const note of installNotes(context, manager, { leftOut, logins: [] })) context.stderr.write(`${note}\n`)
     return exitCode.done
   }
   await refuseForeign(manager)

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Config } from '../../config/schema.ts'
 import { Fault } from '../../errors.ts'
 import type { Companion } from '../../sessions/open-companion.ts'
-import type { SessionListing } from '../../tools/registry-tools.ts'
+import type { SessionReport } from '../../sessions/open-workspaces.ts'
 import type { Page } from '../../sessions/session-store.ts'
 import { checkValue } from '../../json/check-value.ts'
 import { refuseProblem } from '../../translate/parts/invalid.ts'
@@ -68,8 +68,8 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
   const open = (reply: FastifyReply): Promise<Companion> => openFor(reply, parts)
   app.get('/sessions', { config }, async ({ caller }, reply) => {
     const { workspaces, sessions } = await open(reply)
-    const report = (listing: SessionListing) => ({ ...listing, runs: sessions.openRuns(listing.id, caller) })
-    return { sessions: workspaces.listing().map(report) }
+    const report = (listing: SessionReport) => ({ ...listing, runs: sessions.openRuns(listing.id, caller) })
+    return { sessions: (await workspaces.listing()).map(report) }
   })
 
   app.get<{ Params: { id: string } }>('/sessions/:id/messages', { config }, async (request, reply) => {

@@ -1,4 +1,4 @@
-/** @import { ServerEntry, StreamEntry, StreamSummary } from '../wire.ts' */
+/** @import { ServerEntry, SessionEntry, StreamEntry, StreamSummary } from '../wire.ts' */
 import { ask } from './api.js'
 import { element } from './dom.js'
 import { plural, toDateTime } from './format.js'
@@ -25,8 +25,8 @@ export function createSessionDialog() {
 
   return {
     node,
-    /** @param {{ readonly id: string, readonly name: string }} session */
-    async show({ id, name }) {
+    /** @param {SessionEntry} session */
+    async show({ id, name, sandbox }) {
       title.textContent = toVisible(name)
       body.replaceChildren(element('p', { class: 'muted' }, 'Loading …'))
       node.showModal()
@@ -35,6 +35,8 @@ export function createSessionDialog() {
         /** @type {[{ servers: readonly ServerEntry[] }, { streams: readonly StreamSummary[] }]} */
         const [{ servers }, { streams }] = await Promise.all([ask(`${path}/servers`), ask(`${path}/streams`)])
         body.replaceChildren(
+          element('h3', {}, 'Commands'),
+          element('p', sandbox.holds === 'none' ? { class: 'failure' } : {}, toVisible(sandbox.description)),
           element('h3', {}, 'MCP servers'),
           ...(servers.length === 0 ? [nothing('No MCP server is configured.')] : servers.map(serverView)),
           element('h3', {}, 'Streams'),

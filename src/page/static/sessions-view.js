@@ -25,7 +25,8 @@ export function createSessionsView(store) {
   const list = element('ul', { class: 'session-list' })
   const updateList = createList(list, sessionLink)
   const title = element('h2', { tabindex: -1 })
-  const path = element('p', { class: 'muted path' })
+  const path = element('span', { class: 'path' })
+  const unsandboxed = element('span', { class: 'tag warn', hidden: true }, 'no sandbox')
   const clear = element('button', { type: 'button', class: 'quiet', click: () => dialog.showModal() }, 'Clear history')
   const about = createSessionDialog()
   const details = element('button', { type: 'button', class: 'quiet', click: showDetails }, 'Details')
@@ -55,7 +56,7 @@ export function createSessionsView(store) {
     element(
       'header',
       { class: 'session-head' },
-      element('div', {}, title, path),
+      element('div', {}, title, element('p', { class: 'muted' }, path, ' ', unsandboxed)),
       element('div', { class: 'buttons' }, details, clear),
     ),
     failure,
@@ -165,6 +166,8 @@ export function createSessionsView(store) {
     title.textContent = toVisible(session.name)
     path.textContent = session.path
     path.title = plural(session.tools.length, 'tool')
+    unsandboxed.hidden = session.sandbox.holds !== 'none'
+    unsandboxed.title = session.sandbox.description
     const { items } = store.timelineOf(current)
     const follows = isAtEnd()
     updateStream(items)

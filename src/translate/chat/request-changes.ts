@@ -1,3 +1,5 @@
+import type { ReplyEffects } from '../engine/reply-effects.ts'
+import { fieldOf } from '../engine/origin.ts'
 import type { Warning } from '../warning.ts'
 import type { ChatMessage, ChatRequest, ChatBody } from './wire.ts'
 
@@ -45,7 +47,7 @@ function convertMessages(messages: readonly ChatMessage[]): Outcome | undefined 
     return { ...others, role: 'tool', content: others.content ?? '', tool_call_id: ids.get(String(name)) ?? id }
   }
   return mapMessages(messages, convert, (first, changes) => [
-    deprecated(first, counted('sent as a tool message', changes)),
+    deprecated(first(), counted('sent as a tool message', changes)),
   ])
 }
 
@@ -58,6 +60,7 @@ export interface Outcome {
    * history window.
    */
   readonly warnings: readonly Warning[]
+  readonly effects?: ReplyEffects
 }
 
 /** `dropped`, or `dropped (12 places)` if the warning names the first of several. */
@@ -68,12 +71,12 @@ export function counted(action: string, places: number): string {
 /**
  * Maps each message, or drops it if `map` returns undefined. Returns undefined if no message changed, or if none is left:
  * upstream's own refusal is clearer then.
- * @param warn gets the path of the first message that changed, and the number of changes
+ * @param warn gets a function that names the first message that changed, or a member of it, and the number of changes
  */
 export function mapMessages(
   messages: readonly ChatMessage[],
   map: (message: ChatMessage, at: number) => ChatMessage | undefined,
-  warn: (first: string, changes: number) => readonly Warning[],
+  warn: (first: (suffix?: string) => string, changes: number) => readonly Warning[],
 ): Outcome | undefined {
   const mapped = messages.map(map)
   const first = mapped.findIndex((message, at) => message !== messages[at])
@@ -81,7 +84,10 @@ export function mapMessages(
   const kept = mapped.filter((message) => message !== undefined)
   if (kept.length === 0) return undefined
   const changes = mapped.filter((message, at) => message !== messages[at]).length
-  return { patch: { messages: kept }, warnings: warn(`messages.${first}`, changes) }
+  return {
+    patch: { messages: kept },
+    warnings: warn((suffix) => fieldOf(messages[first], 'messages', first, suffix), changes),
+  }
 }
 
 /** The messages of a request that `chat.history-window` keeps. The same array if it leaves nothing out. */

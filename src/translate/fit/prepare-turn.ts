@@ -1,4 +1,6 @@
-import type { ToolIdentity, TurnAccepts } from '../dialect.ts'
+import type { TurnAccepts } from '../dialect.ts'
+import type { ToolIdentity } from '../engine/reply-effects.ts'
+import { createToolNames, type ToolNames } from '../engine/tool-names.ts'
 import { refuseValue, toFieldPath } from '../parts/invalid.ts'
 import type {
   CustomTool,
@@ -13,8 +15,6 @@ import type {
 } from '../turn.ts'
 import type { Warning } from '../warning.ts'
 import { pairCalls } from './pair-calls.ts'
-import { normaliseSchema } from '../parts/json-schema.ts'
-import { distinctName, shortName } from '../parts/ids.ts'
 
 export interface PreparedTurn {
   readonly turn: Turn
@@ -32,7 +32,10 @@ export interface PreparedTurn {
 export function prepareTurn(turn: Turn, accepts: TurnAccepts): PreparedTurn {
   const warnings: Warning[] = []
   const offered = offeredTools(turn, accepts, warnings)
-  const names = createToolNames(offered, accepts.toolName, !accepts.customTools)
+  const callable = offered.flatMap((tool) =>
+    tool.type === 'function' || tool.type === 'custom' ? [{ ...identityOf(tool), kind: tool.type }] : [],
+  )
+  const names = createToolNames(callable, accepts.toolName, !accepts.customTools)
   const tools = withoutDuplicates(
     offered.map((tool) => fitTool(tool, names, accepts, warnings)),
     warnings,
@@ -50,6 +53,10 @@ export function prepareTurn(turn: Turn, accepts: TurnAccepts): PreparedTurn {
     tools: names.identities,
     stop: accepts.stop ? [] : turn.stop,
   }
+}
+
+function identityOf({ name, namespace }: ToolName): ToolName {
+  return { name, ...(namespace !== undefined && { namespace }) }
 }
 
 /** Hosted tools that clients offer with every request, whether or not upstream has them. */
@@ -86,24 +93,12 @@ function labelOf(tool: WebSearchTool | HostedTool): string {
 function fitTool(tool: TurnTool, names: ToolNames, accepts: TurnAccepts, warnings: Warning[]): TurnTool {
   if (tool.type !== 'function' && tool.type !== 'custom') return tool
   const renamed = { ...tool, name: names.upstreamName(tool), namespace: undefined }
-  if (renamed.type === 'function') return fitFunction(renamed, warnings)
+  if (renamed.type === 'function') return renamed
   return accepts.customTools ? renamed : wrapCustom(renamed, warnings)
 }
 
-function fitFunction(tool: FunctionTool, warnings: Warning[]): FunctionTool {
-  const { schema, removed } = normaliseSchema(tool.parameters)
-  for (const keyword of removed) {
-    warnings.push({
-      code: 'schema_simplified',
-      field: `${tool.path}.${keyword}`,
-      detail: `the provider does not accept ${keyword} at the top of a tool's parameters`,
-    })
-  }
-  return { ...tool, parameters: schema }
-}
-
 /** Offers a freeform tool as a function with one string parameter, to an upstream that knows functions only. */
-function wrapCustom(tool: CustomTool, warnings: Warning[]): FunctionTool {
+export function wrapCustom(tool: CustomTool, warnings: Warning[]): FunctionTool {
   const { format, path, name } = tool
   let description = tool.description ?? ''
   if (format?.['type'] === 'grammar') {
@@ -183,54 +178,4 @@ function fitChoice(turn: Turn, tools: readonly TurnTool[], names: ToolNames): Tu
 /** Whether the model may answer without a call. */
 function isOptionalChoice({ type }: TurnToolChoice): boolean {
   return type === 'auto' || type === 'none' || type === 'validated'
-}
-
-/** The namespace of Codex's own tools, which their upstream names leave out. */
-const DEFAULT_NAMESPACE = 'functions'
-
-/** The names of one request's tools, in both directions. */
-interface ToolNames {
-  /** The name under which upstream knows a tool, the same at every call. */
-  readonly upstreamName: (tool: ToolName) => string
-  /** The caller's tools whose name or kind differs upstream, by upstream name. */
-  readonly identities: ReadonlyMap<string, ToolIdentity>
-}
-
-/**
- * @param tools the offered tools; they get their names first, before tools that only the history mentions
- * @param wrapsCustom custom tools are offered as functions
- */
-function createToolNames(tools: readonly TurnTool[], maxLength: number, wrapsCustom: boolean): ToolNames {
-  const byTool = new Map<string, string>()
-  const identities = new Map<string, ToolIdentity>()
-  const taken = new Map<string, string>()
-
-  function upstreamName(tool: ToolName): string {
-    const full = fullName(tool)
-    const known = byTool.get(full)
-    if (known !== undefined) return known
-    let name = shortName(full, maxLength)
-    if (taken.has(name)) name = distinctName(full, maxLength)
-    byTool.set(full, name)
-    taken.set(name, full)
-    return name
-  }
-
-  for (const tool of tools) {
-    if (tool.type !== 'function' && tool.type !== 'custom') continue
-    const { name, namespace, type: kind } = tool
-    const given = upstreamName(tool)
-    const isWrapped = kind === 'custom' && wrapsCustom
-    if (given !== name || namespace !== undefined || isWrapped) {
-      identities.set(given, { name, kind, ...(namespace !== undefined && { namespace }) })
-    } else {
-      // If several tools have one name, the last one is offered.
-      identities.delete(given)
-    }
-  }
-  return { upstreamName, identities }
-}
-
-function fullName({ name, namespace }: ToolName): string {
-  return namespace === undefined || namespace === DEFAULT_NAMESPACE ? name : `${namespace}__${name}`
 }

@@ -1,4 +1,5 @@
-import type { ReplyNotes, ToolIdentity } from '../dialect.ts'
+import type { ReplyNotes } from '../dialect.ts'
+import type { ToolIdentity } from '../engine/reply-effects.ts'
 import type { TurnEvent } from '../turn.ts'
 
 type Of<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>

@@ -66,15 +66,29 @@ function isByClient(block: MessagesBlock): boolean {
   return isBlock(block, 'tool_result') || (isBlock(block, 'text') && block.text.trimStart().startsWith(reminderMark))
 }
 
-/** The effort that a `system` message after the user's last prompt requests (beta `per-turn-control-2026-07-01`). */
+/**
+ * The effort in force at the end of the conversation, as `system` messages state it (betas
+ * `mid-conversation-output-config-2026-07-01`, `per-turn-control-2026-07-01`). A message directly after a prompt holds for
+ * the answer to it, one anywhere else from the next prompt on; it stays in force until the next. Undefined if none is.
+ * Source: Anthropic documentation, per-message effort, 2026-11.
+ */
 export function effortOfTurn(messages: readonly MessagesMessage[]): string | undefined {
-  for (let at = messages.length - 1; at >= 0; at -= 1) {
-    const message = messages[at]
-    if (message === undefined || isUserPrompt(message)) return undefined
-    const config = message.role === 'system' ? message['output_config'] : undefined
-    if (isObject(config) && typeof config['effort'] === 'string') return config['effort']
+  let inForce: string | undefined
+  let fromNextPrompt: string | undefined
+  let followsPrompt = false
+  for (const message of messages) {
+    if (message.role !== 'system') {
+      followsPrompt = isUserPrompt(message)
+      if (followsPrompt) inForce = fromNextPrompt ?? inForce
+      if (followsPrompt) fromNextPrompt = undefined
+      continue
+    }
+    const config = message['output_config']
+    if (!isObject(config) || typeof config['effort'] !== 'string') continue
+    if (followsPrompt) inForce = config['effort']
+    else fromNextPrompt = config['effort']
   }
-  return undefined
+  return inForce
 }
 
 /**

@@ -1,6 +1,7 @@
 import { statusOf, type ProxyError } from '../../errors.ts'
 import { encodeJsonEvent } from '../../sse/encode.ts'
-import { isPromptTooLong, wordError } from '../parts/error-wording.ts'
+import { isPromptTooLong, outputOverflowOf, promptCountsOf } from '../../upstream-errors/full-context.ts'
+import { wordError } from '../parts/error-wording.ts'
 
 /** Anthropic's error envelope. Source: Anthropic API reference, errors, 2026-11. */
 export interface MessagesErrorBody {
@@ -64,21 +65,13 @@ function overflowOf(error: ProxyError): string | undefined {
 }
 
 const ANTHROPICS_WORDS = /prompt is too long/i
-/**
- * Patterns for the two counts in other backends' messages (docs/copilot-wire.md, "Errors"; OpenAI's
- * `context_length_exceeded`).
- */
-const COUNTS = [
-  /token count of (?<tokens>\d+) exceeds the limit of (?<maximum>\d+)/i,
-  /(?:context length is|limit of) (?<maximum>\d+) tokens\D{1,80}(?<tokens>\d+) tokens/i,
-]
 
 /** Claude Code recognises a full context by `prompt is too long: 210194 tokens > 200000 maximum`. */
 function tooLong(message: string): string {
-  if (ANTHROPICS_WORDS.test(message)) return message
-  for (const pattern of COUNTS) {
-    const counts = pattern.exec(message)?.groups
-    if (counts) return `prompt is too long: ${counts['tokens']} tokens > ${counts['maximum']} maximum`
-  }
-  return `prompt is too long: ${message}`
+  // Claude Code reads the numbers of the sentence about prompt and output together.
+  if (ANTHROPICS_WORDS.test(message) || outputOverflowOf(message) !== undefined) return message
+  const counts = promptCountsOf(message)
+  return counts === undefined
+    ? `prompt is too long: ${message}`
+    : `prompt is too long: ${counts.tokens} tokens > ${counts.maximum} maximum`
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../json/json.ts'
-import { toToolInput } from '../parts/tool-payload.ts'
+import { toAnswerInput } from '../parts/tool-payload.ts'
 import { type FoldSize, grow, lengthOf, startFoldSize } from '../parts/fold-size.ts'
 import { isObject, objectsOf } from '../../json/json.ts'
 import type { LooseEvent } from './wire.ts'
@@ -165,7 +165,7 @@ export function toBlock({ start, json, members }: BlockFold): JsonObject {
   return {
     ...start,
     ...Object.fromEntries(members),
-    ...(json !== undefined && { input: toToolInput(json) }),
+    ...(json !== undefined && { input: toAnswerInput(json) }),
   }
 }
 

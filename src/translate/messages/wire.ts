@@ -15,7 +15,7 @@ const anObject = z.custom<JsonObject>(isObject, 'an object')
 
 /** Source: Anthropic Messages API reference, extended and adaptive thinking, 2026-11. */
 const thinking = z.object(
-  { type: aString, budget_tokens: aCount.nullish(), display: aString.nullish() },
+  { type: aString, budget_tokens: aCount.nullish(), display: aString.nullish(), block_binding: z.unknown().optional() },
   'an object with a type',
 )
 

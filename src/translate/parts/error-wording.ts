@@ -1,6 +1,7 @@
 import { cutText } from '../../json/cut-text.ts'
 import { headersOf, statusOf } from '../../errors.ts'
 import type { ProxyError, SessionProblem } from '../../errors.ts'
+import { isPromptTooLong } from '../../upstream-errors/full-context.ts'
 import { inWords, nameRequestId } from '../../upstream-errors/message.ts'
 import { missingParameter, unknownParameter } from './invalid.ts'
 
@@ -258,19 +259,13 @@ const openaiTypes: Readonly<Record<number, string>> = {
   [OVERLOADED]: 'service_unavailable_error',
 }
 
-/** How backends report a prompt that is too long (docs/copilot-wire.md and docs/codex-wire.md, "Errors"). */
-const TOO_LONG_CODES = new Set(['model_max_prompt_tokens_exceeded', 'context_length_exceeded', 'context_too_large'])
-const TOO_LONG_MESSAGE =
-  /prompt is too long|prompt token count of \d+ exceeds the limit|too large for model context window|context_length_exceeded|maximum context length is \d+ tokens/i
-
 /** OpenAI clients shorten their history after this one code for a full context. */
-function upstreamCode(error: { readonly code?: string; readonly message: string }): string | undefined {
+function upstreamCode(error: {
+  readonly status?: number
+  readonly code?: string
+  readonly message: string
+}): string | undefined {
   return isPromptTooLong(error) ? 'context_length_exceeded' : error.code
-}
-
-/** Whether upstream refused the prompt as too long for the model. */
-export function isPromptTooLong({ code, message }: { readonly code?: string; readonly message: string }): boolean {
-  return TOO_LONG_CODES.has(code ?? '') || TOO_LONG_MESSAGE.test(message)
 }
 
 /** Shortens a name that the caller has sent. */

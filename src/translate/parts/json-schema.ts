@@ -29,7 +29,8 @@ export function isStrictSchema(schema: unknown): boolean {
 function isStrict(schema: unknown): boolean {
   if (!isObject(schema) || REFUSED_IF_STRICT.some((keyword) => schema[keyword] !== undefined)) return false
   if (!TYPE_KEYWORDS.some((keyword) => schema[keyword] !== undefined)) return false
-  const { items, anyOf, $defs, definitions } = schema
+  const { type, items, anyOf, $defs, definitions } = schema
+  if (items === undefined && (type === 'array' || (Array.isArray(type) && type.includes('array')))) return false
   return (
     isStrictObject(schema) &&
     (items === undefined || isStrict(items)) &&
@@ -51,27 +52,4 @@ function isStrictObject(schema: JsonObject): boolean {
 /** @param schemas a map of names to schemas, or undefined */
 function areStrict(schemas: unknown): boolean {
   return schemas === undefined || (isObject(schemas) && Object.values(schemas).every(isStrict))
-}
-
-/** Keywords that upstreams take inside a tool's parameters but not at the top. */
-const REFUSED_AT_TOP = ['oneOf', 'anyOf', 'allOf', 'not', 'enum'] as const
-
-/**
- * Makes a tool's parameters an object schema with `properties`, which every upstream takes. Never changes its input.
- * Also returns the removed keywords, which constrained the call.
- */
-export function normaliseSchema(parameters: unknown): {
-  readonly schema: JsonObject
-  readonly removed: readonly string[]
-} {
-  if (!isObject(parameters)) return { schema: { type: 'object', properties: {} }, removed: [] }
-  const removed = REFUSED_AT_TOP.filter((keyword) => parameters[keyword] !== undefined)
-  const kept = Object.entries(parameters).filter(
-    ([key, value]) =>
-      key !== '$schema' && !(key === 'required' && value === null) && !removed.some((keyword) => keyword === key),
-  )
-  const schema = new Map<string, unknown>(kept)
-  if (schema.get('type') !== 'object') schema.set('type', 'object')
-  if (!isObject(schema.get('properties'))) schema.set('properties', {})
-  return { schema: Object.fromEntries(schema), removed }
 }

@@ -13,13 +13,15 @@ const codesOfStatus: readonly (readonly [status: number, codes: string])[] = [
     `invalid_prompt cyber_policy bio_policy misalignment_policy_violation content_policy_violation
     invalid_encrypted_content context_too_large context_length_exceeded model_max_prompt_tokens_exceeded
     invalid_request_body invalid_request_error model_not_supported unsupported_api_for_model
-    no_available_model_endpoints`,
+    no_available_model_endpoints model_not_available_for_integrator model_degraded invalid_tool_call_format
+    invalid_stateful_marker unsupported_tier`,
   ],
   [401, 'authentication_error'],
   [
     402,
     `billing_error quota_exceeded free_quota_exceeded overage_limit_reached
-    additional_spend_limit_reached billing_not_configured`,
+    additional_spend_limit_reached billing_not_configured custom_billing_not_configured
+    session_quota_exceeded`,
   ],
   [403, 'usage_not_included permission_error'],
   [404, 'not_found_error'],

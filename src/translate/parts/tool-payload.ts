@@ -6,17 +6,44 @@ import { scanMembers } from '../../json/json-members.ts'
 const LIMITS = { ...callerJsonLimits, maxMembers: 100_000 }
 
 /**
- * A call's arguments as the object that the Messages API requires. Closes arguments that were cut off. Keeps a text that is
- * no JSON object even then under `input`: without it, the history would hide from the model what it called.
+ * A call's arguments as the text of a JSON object, which upstreams require. Closes arguments that were cut off. Keeps a
+ * text that is no JSON object even then under `input`: without it, the history would hide from the model what it called.
+ * Returns the same text if it is an object, so that its numbers keep their digits.
  */
+export function toObjectText(text: string): string {
+  return readObject(text).text
+}
+
+/** As `toObjectText`, parsed. */
 export function toToolInput(text: string): JsonObject {
-  if (text.trim() === '') return {}
+  return readObject(text).value
+}
+
+/** The arguments of a call in an answer. An answer that was cut has what a streaming caller got, and no wrapped text. */
+export function toAnswerInput(text: string): JsonObject {
+  const closed = parseIfJson(closeJson(text))
+  return isObject(closed) && Object.keys(closed).length === 0 ? closed : toToolInput(text)
+}
+
+function readObject(text: string): { readonly text: string; readonly value: JsonObject } {
+  if (text.trim() === '') return { text: '{}', value: {} }
   // A value beyond these limits may be too deep to serialise.
-  if (!scanMembers(text, LIMITS).ok) return { input: text }
-  const input = parseIfJson(text) ?? parseIfJson(closeJson(text))
-  if (isObject(input)) return input
+  if (!scanMembers(text, LIMITS).ok) return wrap(text)
+  const value = parseIfJson(text)
+  if (isObject(value)) return { text, value }
   // Some models write `null` for no arguments.
-  return input === null ? {} : { input: text }
+  if (value === null) return { text: '{}', value: {} }
+  if (value !== undefined) return wrap(text)
+  const closed = closeJson(text)
+  const object = parseIfJson(closed)
+  // An object without members must not replace a text that has more.
+  const isClosed = isObject(object) && (Object.keys(object).length > 0 || /^[\s{}]*$/.test(text))
+  return isClosed ? { text: closed, value: object } : wrap(text)
+}
+
+function wrap(text: string): { readonly text: string; readonly value: JsonObject } {
+  const value = { input: text }
+  return { text: JSON.stringify(value), value }
 }
 
 /**

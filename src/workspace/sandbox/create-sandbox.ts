@@ -13,7 +13,7 @@ import { hasPolicy, removeGitPointers, setPolicyAside } from './leftovers.ts'
 import { probeEnclosure } from './probe.ts'
 import { findProtectedPlaces, findWorktreePlaces, type SeenFolders } from './protected-places.ts'
 import type { Enclosure, ProgramStart, Sandbox, SandboxMode, SandboxState, StartedIn } from './sandbox.ts'
-import { cacheVariables } from './toolchains.ts'
+import { commandVariables } from './toolchains.ts'
 
 export interface SandboxSettings {
   /** Called for each command, so that a changed configuration takes effect at once. */
@@ -49,6 +49,18 @@ export async function sandboxState(mode: SandboxMode, probe = enclosureOfMachine
     fix: 'Set workspace.sandbox to auto',
   } as const
   return { mode, enclosure }
+}
+
+/** What callers of the tools and the page learn about the sandbox of commands. */
+export interface SandboxReport {
+  readonly setting: SandboxMode
+  readonly holds: Enclosure['kind']
+  /** One sentence. */
+  readonly description: string
+}
+
+export function reportSandbox(state: SandboxState): SandboxReport {
+  return { setting: state.mode, holds: state.enclosure.kind, description: describeSandbox(state) }
 }
 
 /** Describes it in one sentence. */
@@ -147,7 +159,10 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
     return {
       enclosure: 'bubblewrap',
       argv: [enclosure.program, ...args],
-      variables: { HOME: homeIn(mounts, home), ...cacheVariables(cache === undefined ? '/tmp/cache' : cachePath) },
+      variables: {
+        HOME: homeIn(mounts, home),
+        ...commandVariables(cache === undefined ? '/tmp/cache' : cachePath, network !== undefined),
+      },
       async end() {
         const { sentences, needsPublic } = (await proxy?.close()) ?? { sentences: [], needsPublic: false }
         if (!isCommand || protection === undefined) return { notes: sentences, needsPublic }

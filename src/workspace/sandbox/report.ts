@@ -1,8 +1,11 @@
+import { readdir, realpath } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { Network } from '../network/host-pattern.ts'
 import { policyName } from '../policy/policy-file.ts'
 import { ToolError } from '../tool-error.ts'
 import { statusFd } from './bubblewrap-arguments.ts'
+import { isAt } from './find-mounts.ts'
 import type { Widening } from './sandbox.ts'
 
 /** What bubblewrap reports about the program that it has started (bwrap(1), `--json-status-fd`). */
@@ -79,7 +82,14 @@ const signs: readonly Sign[] = [
   },
   {
     pattern: /EBUSY|Device or resource busy|EXDEV|Invalid cross-device link/i,
-    note: 'In the sandbox, folders that contain protected files, such as .git, can be neither renamed nor removed.',
+    note:
+      'In the sandbox, the settings and hooks of git and files that other programs obey cannot be replaced, and the folders that ' +
+      'contain them can be neither renamed nor removed.',
+    widening: 'unsandboxed',
+  },
+  {
+    pattern: /not a git repository/i,
+    note: 'Commands in the sandbox do not see a repository around the workspace. If there is one, open its folder as the workspace.',
     widening: 'unsandboxed',
   },
   {
@@ -92,19 +102,34 @@ const signs: readonly Sign[] = [
   },
 ]
 
+/** Messages about a file that is missing. The sandbox is to blame only if a link of the workspace leads outside. */
+const missing = /ENOENT|No such file|not found|Cannot find (?:module|package)/i
+
+async function brokenLinks(root: string): Promise<readonly Sign[]> {
+  const entries = await readdir(root, { withFileTypes: true }).catch(() => [])
+  const links = entries.filter((entry) => entry.isSymbolicLink()).map(({ name }) => name)
+  const targets = await Promise.all(links.map((name) => realpath(join(root, name)).catch(() => root)))
+  const broken = links.filter((_, at) => !isAt(root, targets[at] ?? root)).slice(0, 3)
+  if (broken.length === 0) return []
+  const note =
+    `Commands in the sandbox do not see the folders outside that links of the workspace lead to: ${JSON.stringify(broken)}. ` +
+    'To show them, add them to workspace.sandbox-folders in the configuration.'
+  return [{ pattern: missing, note, widening: 'unsandboxed' }]
+}
+
 /** Returns what the sandbox may have prevented: sentences, and the least with which the command may succeed. */
-export function preventedBySandbox(
+export async function preventedBySandbox(
   end: { readonly exitCode: number; readonly stdout: string; readonly stderr: string },
   {
     root,
     network,
     needsPublic,
   }: { readonly root: string; readonly network: Network | undefined; readonly needsPublic: boolean },
-): { readonly notes: readonly string[]; readonly widening?: Widening } {
+): Promise<{ readonly notes: readonly string[]; readonly widening?: Widening }> {
   if (end.exitCode === 0) return { notes: [] }
   // A file that is missing in the workspace is no matter of the sandbox.
   const output = `${end.stderr}\n${end.stdout}`.replaceAll(`${root}/`, '')
-  const seen = signs.filter(({ pattern }) => pattern.test(output))
+  const seen = [...signs, ...(await brokenLinks(root))].filter(({ pattern }) => pattern.test(output))
   const notes = seen.map(({ note }) => note)
   // The proxy knows what it has refused. The words of programs are signs only.
   if (needsPublic) return { notes, widening: 'network' }

@@ -95,10 +95,12 @@ export const toolchainPaths: readonly string[] = toolchains.flatMap(({ paths }) 
 
 /**
  * Variables that move caches to `folder`, because the home folder of a command is empty and goes away with it. Programs that
- * follow the XDG base directories need no variable of their own.
+ * follow the XDG base directories need no variable of their own. Without a network, npm would wait a minute between its
+ * trials, for a package that `npx` does not find, for instance.
  */
-export function cacheVariables(folder: string): Readonly<Record<string, string>> {
+export function commandVariables(folder: string, hasNetwork: boolean): Readonly<Record<string, string>> {
   return {
+    ...(!hasNetwork && { npm_config_fetch_retries: '0' }),
     XDG_CACHE_HOME: folder,
     npm_config_cache: `${folder}/npm`,
     YARN_CACHE_FOLDER: `${folder}/yarn`,

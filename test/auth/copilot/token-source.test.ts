@@ -483,8 +483,11 @@ describe('a token that upstream rejects', () => {
     const exchanges = answerExchanges((n) => (n === 1 ? granted(n) : new HttpResponse('', { status: 502 })))
     const source = start(memory())
     await source.get(never)
-    expect(await source.replace('tid=1', never)).toMatchObject({ value: 'tid=1' })
-    expect(await source.replace('tid=1', never)).toMatchObject({ value: 'tid=1' })
+    // No 401 "Invalid API key": clients repeat a 503 after this time, and do not repeat a 401.
+    const passing = { kind: 'copilot_unavailable', retryAfterSeconds: 5 }
+    expect(await faultOf(source.replace('tid=1', never))).toMatchObject(passing)
+    expect(await faultOf(source.replace('tid=1', never))).toMatchObject(passing)
+    expect(await source.get(never)).toMatchObject({ value: 'tid=1' })
     expect(exchanges.count).toBe(2)
   })
 

@@ -1,4 +1,5 @@
-import type { EncodeContext, ReplyNotes, ReplySeed, ToolIdentity } from '../../../src/translate/dialect.ts'
+import type { EncodeContext, ReplyNotes, ReplySeed } from '../../../src/translate/dialect.ts'
+import type { ToolIdentity } from '../../../src/translate/engine/reply-effects.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { asIs } from '../../as-is.ts'
 

@@ -100,7 +100,7 @@ export const refusalsOf: Readonly<Record<UpstreamId, readonly RefusalCase[]>> = 
       refusal: { message: "Unknown parameter: 'messages'." },
       of: ['chat/settings'],
     },
-    { name: 'stop', model: 'gpt-5-mini', refusal: { message: unsupported('stop') }, of: each('settings') },
+    { name: 'stop', model: 'gpt-4.1', refusal: { message: unsupported('stop') }, of: each('settings') },
     { name: 'tool-schema', model: 'gpt-4.1', refusal: schemaRefused, of: each('tool-schemas') },
     { name: 'image', model: 'claude-sonnet-4.5', refusal: { message: imageTooWide }, of: each('images-and-files') },
     {
@@ -111,6 +111,20 @@ export const refusalsOf: Readonly<Record<UpstreamId, readonly RefusalCase[]>> = 
           'messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.',
       },
       of: [...each('reasoning'), ...each('sealed-reasoning')],
+    },
+    {
+      name: 'thinking-where-the-last-turn-has-none',
+      model: 'claude-sonnet-4.5',
+      refusal: {
+        message: 'messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.',
+      },
+      of: each('reasoning'),
+    },
+    {
+      name: 'image-not-of-a-model',
+      model: 'gpt-4.1',
+      refusal: { message: 'image media type not supported' },
+      of: each('images-and-files'),
     },
     { name: 'full-window', model: 'gpt-4.1', refusal: fullWindow, of: each('settings') },
   ],
@@ -201,6 +215,18 @@ export const refusalsOf: Readonly<Record<UpstreamId, readonly RefusalCase[]>> = 
       model: 'claude-sonnet-4.5',
       refusal: { message: 'Thinking may not be enabled when tool_choice forces tool use.' },
       of: ['messages/reasoning', 'messages/choice-forced-while-thinking'],
+    },
+    {
+      name: 'forced-tool',
+      model: 'claude-opus-5.1',
+      refusal: { message: 'tool_choice: type "tool" and "any" are not supported for this model' },
+      of: ['messages/choice-forced-while-thinking'],
+    },
+    {
+      name: 'thinking-binding',
+      model: 'claude-opus-5.1',
+      refusal: { message: 'thinking.adaptive.block_binding: Extra inputs are not permitted' },
+      of: each('reasoning'),
     },
     {
       name: 'structured-outputs',

@@ -95,38 +95,6 @@ describe('names', () => {
   })
 })
 
-describe('schemas', () => {
-  test.each([
-    [{}, { type: 'object', properties: {} }],
-    [undefined, { type: 'object', properties: {} }],
-    [true, { type: 'object', properties: {} }],
-    [{ properties: { x: { type: 'string' } } }, { properties: { x: { type: 'string' } }, type: 'object' }],
-    [
-      { type: 'object', required: null, $schema: 'https://json-schema.org/draft/2020-12/schema' },
-      { type: 'object', properties: {} },
-    ],
-    [
-      { type: 'object', properties: { a: { $ref: '#/$defs/A' } }, $defs: { A: { anyOf: [{}] } } },
-      { type: 'object', properties: { a: { $ref: '#/$defs/A' } }, $defs: { A: { anyOf: [{}] } } },
-    ],
-  ])('%j becomes %j', (parameters, expected) => {
-    const prepared = prepare({ tools: [tool('f', { parameters })] })
-    expect(prepared.turn.tools[0]).toMatchObject({ parameters: expected })
-    expect(prepared.warnings).toEqual([])
-  })
-
-  test('a choice at the top is taken out, with a warning', () => {
-    const parameters = {
-      type: 'object',
-      anyOf: [{ required: ['p'] }, { required: ['q'] }],
-      properties: { p: {}, q: {} },
-    }
-    const prepared = prepare({ tools: [tool('d', { parameters, path: 'tools.3' })] })
-    expect(prepared.turn.tools[0]).toMatchObject({ parameters: { type: 'object', properties: { p: {}, q: {} } } })
-    expect(prepared.warnings).toEqual(['schema_simplified;tools.3.anyOf'])
-  })
-})
-
 describe('freeform tools', () => {
   const patch: TurnTool = {
     type: 'custom',

@@ -1,4 +1,5 @@
 import { fc } from '../../fast-check.ts'
+import { times } from '../../thorough.ts'
 import { describe, expect, test } from 'vitest'
 import {
   learnTemplate,
@@ -141,7 +142,7 @@ test('when shapes alternate, one is matched and the others are not learned again
       })
     }
   }
-  expect(matched).toBeGreaterThan(480)
+  expect(matched).toBeGreaterThan(times(480))
   expect(learning).toBeLessThan(30)
 })
 
@@ -275,7 +276,7 @@ describe('whatever comes', () => {
       }),
       { numRuns: 5000 },
     )
-    expect(matched).toBeGreaterThan(2000)
+    expect(matched).toBeGreaterThan(times(2000))
   })
 
   test('a normalised match equals the normalised event', () => {
@@ -298,7 +299,7 @@ describe('whatever comes', () => {
       }),
       { numRuns: 5000 },
     )
-    expect(matched).toBeGreaterThan(2000)
+    expect(matched).toBeGreaterThan(times(2000))
   })
 })
 

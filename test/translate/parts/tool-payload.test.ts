@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { closeJson, toToolInput } from '../../../src/translate/parts/tool-payload.ts'
+import { closeJson, toObjectText, toToolInput } from '../../../src/translate/parts/tool-payload.ts'
 
 describe('arguments become an object', () => {
   test.each([
@@ -21,9 +21,18 @@ describe('arguments become an object', () => {
     ['[1,2]', { input: '[1,2]' }],
     ['"text"', { input: '"text"' }],
     ['rm -rf', { input: 'rm -rf' }],
+    ['{"pa', { input: '{"pa' }],
+    ['{"a":', { input: '{"a":' }],
+    [' { ', {}],
   ])('%j to %j', (text, expected) => {
     expect(toToolInput(text)).toEqual(expected)
   })
+})
+
+test('an object keeps its text, so that its numbers keep their digits', () => {
+  const text = '{"a":1.0,"id":12345678901234567890}'
+  expect(toObjectText(text)).toBe(text)
+  expect(toObjectText('{"a":1.0,"b":"x')).toBe('{"a":1.0,"b":"x"}')
 })
 
 test('JSON cut anywhere is closed to JSON that says nothing else', () => {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server } from 'node:net'
@@ -164,17 +164,27 @@ describeEnclosed('a command in the sandbox', (person) => {
   })
 
   test('says what the sandbox did not allow, and which setting changes it', async () => {
-    const { scripts, root } = await createEnclosed(person)
-    const [network, readOnly, hidden, made] = await scripts([
+    const { scripts, base, root } = await createEnclosed(person, { '../../store/a/index.js': '' })
+    symlinkSync(join(base, 'store'), join(root, 'node_modules'))
+    const [network, readOnly, hidden, made, busy, noPackage, noRepository, linked] = await scripts([
       'node -e \'fetch("http://registry.invalid").catch((e) => { console.error(e.cause.code); process.exit(1) })\'',
       'touch /usr/x',
       'cat /home/nobody-has-this/file',
       'mkdir .claude && echo > .claude/settings.json',
+      'mv .claude y',
+      'npx --yes a-program-that-is-not-here',
+      'git status',
+      `node -e 'require("a")'`,
     ])
     expect(network?.notes.join()).toContain('no network')
     expect(readOnly?.notes.join()).toContain('only the workspace')
     expect(hidden?.notes.join()).toContain('workspace.sandbox-folders')
     expect(made?.notes.join()).toContain('".claude"')
+    expect(busy?.notes.join()).toContain('cannot be replaced')
+    // It ends at once, and not at its time limit.
+    expect(noPackage).toMatchObject({ timedOut: false, notes: [expect.stringContaining('no network')] })
+    expect(noRepository?.notes.join()).toContain('repository around the workspace')
+    expect(linked?.notes.join()).toContain('["node_modules"]')
     expect(existsSync(join(root, '.claude'))).toBe(true)
   })
 })

@@ -1,13 +1,15 @@
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { enclosureOfMachine } from '../../../src/workspace/sandbox/create-sandbox.ts'
 import { canSwitchUser, otherUid } from '../../http/access/other-user.ts'
+import { some } from '../../thorough.ts'
 
 interface EnclosedCommand {
   readonly script: string
@@ -69,11 +71,18 @@ const persons: readonly Person[] = [
     : []),
 ]
 
+/** For tests of what no user changes: one user outside of a thorough run. */
+export const fewPersons = some(persons, persons.length)
+
 /** Describes tests for each user that can run here. They are skipped, with the reason in their title, where there is no sandbox. */
-export function describeEnclosed(title: string, define: (person: Person) => void): void {
+export function describeEnclosed(
+  title: string,
+  define: (person: Person) => void,
+  chosen: readonly Person[] = persons,
+): void {
   if (enclosure.kind === 'none')
     describe.skip(`${title}: ${enclosure.reason}`, () => define({ title, uid: undefined, ownerUid: undefined }))
-  else for (const person of persons) describe(`${title}, ${person.title}`, () => define(person))
+  else for (const person of chosen) describe(`${title}, ${person.title}`, () => define(person))
 }
 
 /** Creates a workspace, a home folder and a folder of copilot-proxy, and a function that runs scripts in the sandbox. */
@@ -101,16 +110,11 @@ export async function createEnclosed({ uid, ownerUid }: Person, files: Readonly<
     options: Partial<EnclosedRuns> = {},
   ): Promise<readonly EnclosedResult[]> => {
     await give(root)
-    const [file, ...args] = runnerOf({
+    return runnerFor(uid)({
       ...given,
       ...options,
       commands: commands.map((each) => (typeof each === 'string' ? { script: each } : each)),
     })
-    const { stdout } = await run(file, args, { ...user, cwd: '/', timeout: 120_000 })
-    return stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => result.parse(JSON.parse(line)))
   }
   /** Runs one script. */
   const script = async (text: string, options?: Partial<EnclosedRuns>): Promise<EnclosedResult> => {
@@ -119,6 +123,35 @@ export async function createEnclosed({ uid, ownerUid }: Person, files: Readonly<
     return first
   }
   return { base, root, home, own, script, scripts, given, user }
+}
+
+type Runner = (runs: EnclosedRuns) => Promise<readonly EnclosedResult[]>
+
+const runners = new Map<number | undefined, Runner>()
+
+/** Returns the process of a user that runs commands in the sandbox. It ends with this one. */
+function runnerFor(uid: number | undefined): Runner {
+  const known = runners.get(uid) ?? startRunner(uid)
+  runners.set(uid, known)
+  return known
+}
+
+function startRunner(uid: number | undefined): Runner {
+  const user = uid === undefined ? {} : { uid, gid: uid }
+  const child = spawn(process.execPath, [program], { ...user, cwd: '/', stdio: ['pipe', 'pipe', 'inherit'] })
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  // It must not keep the tests from ending.
+  child.unref()
+  return async (runs) => {
+    child.stdin.write(`${JSON.stringify(runs)}\n`)
+    const results: EnclosedResult[] = []
+    while (results.length < runs.commands.length) {
+      const { value, done } = await lines.next()
+      if (done === true) throw new Error('the runner has ended')
+      results.push(result.parse(JSON.parse(value)))
+    }
+    return results
+  }
 }
 
 /** Returns the command that runs commands in the sandbox, in a process of its own. */

@@ -2,7 +2,8 @@ import type { TurnAccepts, UpstreamDialect } from '../../dialect.ts'
 import { createChatDecoder } from './decode-stream.ts'
 import { encodeChatTurn } from './encode-turn.ts'
 import { recoverChat } from './learned-refusals.ts'
-import { LONGEST_TOOL_NAME, passChatRequest } from './pass-request.ts'
+import { LONGEST_TOOL_NAME } from './name-tools.ts'
+import { passChatRequest } from './pass-request.ts'
 import { createChatFold, createChatStream } from './reply.ts'
 
 const accepts: TurnAccepts = {

@@ -12,6 +12,7 @@ import type { Warning } from '../../warning.ts'
 import type { ChatMessage, ChatPart } from '../wire.ts'
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
 import { toErrorText } from '../../parts/tool-payload.ts'
+import { IMAGES_OF_RESULT } from '../../images.ts'
 import { fitsChat } from './adapt/message-rules.ts'
 
 export interface EncodedItem {
@@ -129,7 +130,7 @@ function textOf({ parts, path }: MessageItem, warnings: Warning[]): string {
 }
 
 function encodeCall({ id, name, arguments: text }: ToolCallItem) {
-  return { id, type: 'function', function: { name, arguments: text.trim() === '' ? '{}' : text } }
+  return { id, type: 'function', function: { name, arguments: text } }
 }
 
 /**
@@ -225,9 +226,8 @@ function encodeAttachments(results: readonly ToolResultItem[]): ChatMessage | un
   const parts = results.flatMap(({ callId, content, path }): ChatPart[] => {
     const attached = typeof content === 'string' ? [] : content.filter(isAttachment)
     if (attached.length === 0) return []
-    const kind = attached.every(({ type }) => type === 'image') ? 'Images' : 'Files'
-    const label = { type: 'text', text: `${kind} returned by tool call ${callId}:` }
-    return [label, ...attached.map((part) => encodePart(part, path))]
+    const label = attached.every(({ type }) => type === 'image') ? IMAGES_OF_RESULT : 'Files returned by tool call '
+    return [{ type: 'text', text: `${label}${callId}:` }, ...attached.map((part) => encodePart(part, path))]
   })
   return parts.length === 0 ? undefined : { role: 'user', content: parts }
 }

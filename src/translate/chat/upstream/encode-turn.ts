@@ -1,11 +1,13 @@
 import type { EncodeContext, EncodedRequest } from '../../dialect.ts'
+import { callerFields, toCallerFields } from '../../engine/caller-fields.ts'
+import { withPath } from '../../engine/origin.ts'
 import { isReasoningGpt, modelFamily, type ModelFamily } from '../../parts/model-family.ts'
 import { refuseAsPrefill } from '../../parts/shared-checks.ts'
 import { isObject } from '../../../json/json.ts'
 import { isStrictSchema } from '../../parts/json-schema.ts'
 import type { FunctionTool, OutputFormat, Turn } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
-import { chatFieldNames, type ChatMessage, type ChatRequest } from '../wire.ts'
+import type { ChatMessage, ChatRequest } from '../wire.ts'
 import { budgetOfEffort, clampEffort, wantedEffort } from '../../parts/effort.ts'
 import type { ModelTraits } from '../../model-traits.ts'
 import { adaptRequest } from './adapt/adapt.ts'
@@ -29,9 +31,13 @@ export function encodeChatTurn(turn: Turn, context: EncodeContext): EncodedReque
       : { tools: noMarks, messages: noMarks }
   const request: ChatRequest = {
     model: model.id,
-    messages: messages.map(({ message }, at) => (marks.messages.has(at) ? { ...message, ...cacheMark } : message)),
+    messages: messages.map(({ message, path }, at) =>
+      withPath(marks.messages.has(at) ? { ...message, ...cacheMark } : message, path),
+    ),
     ...(tools.length > 0 && {
-      tools: tools.map((tool, at) => ({ ...encodeTool(tool), ...(marks.tools.has(at) && cacheMark) })),
+      tools: tools.map((tool, at) =>
+        withPath({ ...encodeTool(tool), ...(marks.tools.has(at) && cacheMark) }, tool.path),
+      ),
     }),
     ...encodeToolChoice(turn),
     ...encodeSampling(turn, warnings),
@@ -46,7 +52,7 @@ export function encodeChatTurn(turn: Turn, context: EncodeContext): EncodedReque
   const adapted = adaptRequest(request, context)
   return {
     body: Buffer.from(JSON.stringify(adapted.request)),
-    warnings: [...warnings, ...toCallerWarnings(adapted.warnings, turn, messages, tools)],
+    warnings: [...warnings, ...toCallerFields(adapted.warnings, callerFields(turn, fieldsByMember))],
   }
 }
 
@@ -147,31 +153,23 @@ function lastMarks(tools: readonly FunctionTool[], messages: readonly EncodedIte
 }
 
 /** The field of a Turn that each member of the request comes from. */
-const fieldOfMember: ReadonlyMap<string, string> = new Map([
-  ...Object.entries(chatFieldNames).map(([field, member]): [string, string] => [member, field]),
-  ['max_tokens', 'maxOutputTokens'],
-  ['top_logprobs', 'logprobs'],
-])
-
-/** The warnings with the caller's field names and positions, without those about spelling only. */
-function toCallerWarnings(
-  warnings: readonly Warning[],
-  { fieldNames }: Turn,
-  messages: readonly EncodedItem[],
-  tools: readonly FunctionTool[],
-): Warning[] {
-  const names: Readonly<Record<string, string>> = fieldNames
-  const callersField = (written: string): string => {
-    const [member = '', position = ''] = written.split('.')
-    const name = names[fieldOfMember.get(member) ?? '']
-    if (name !== undefined) return name
-    const source = member === 'messages' ? messages[Number(position)] : tools[Number(position)]
-    return position !== '' && source !== undefined ? source.path : written
-  }
-  return warnings
-    .filter(({ code }) => code !== 'adapted')
-    .map(({ code, field, detail }) => ({ code, field: callersField(field), detail }))
-}
+const fieldsByMember = {
+  max_tokens: 'maxOutputTokens',
+  max_completion_tokens: 'maxOutputTokens',
+  temperature: 'temperature',
+  top_p: 'topP',
+  frequency_penalty: 'frequencyPenalty',
+  presence_penalty: 'presencePenalty',
+  seed: 'seed',
+  logit_bias: 'logitBias',
+  response_format: 'format',
+  verbosity: 'verbosity',
+  reasoning_effort: 'effort',
+  logprobs: 'logprobs',
+  top_logprobs: 'logprobs',
+  tool_choice: 'toolChoice',
+  parallel_tool_calls: 'parallelToolCalls',
+} as const
 
 /** Levels that every reasoning GPT takes, for models that list none. Source: OpenAI guide, reasoning models, 2026-11. */
 const COMMON_EFFORTS = ['low', 'medium', 'high']

@@ -1,6 +1,7 @@
 import {
   createRecover,
   FIELD_CODES,
+  learnedField,
   namedFields,
   nameSet,
   removing,
@@ -13,6 +14,7 @@ import {
   editAt,
   removeAt,
 } from '../../learned-refusals.ts'
+import { outputOverflowRow } from '../../engine/output-overflow.ts'
 import { isObject, type JsonObject, isFilled, objectsOf } from '../../../json/json.ts'
 
 /** The model requires `max_completion_tokens` in place of `max_tokens`. */
@@ -23,7 +25,20 @@ export const NO_CACHE_MARKS = 'marks:copilot_cache_control'
 
 const essential = nameSet('model messages stream tools response_format')
 
-const isEssential: IsEssential = ([member = '']) => essential.has(member)
+/** Members of messages, parts and tools that hold the conversation. */
+const essentialInside = nameSet(
+  'role content type text tool_calls tool_call_id id name function arguments custom input parameters image_url url file file_data input_audio data',
+)
+
+const isEssential: IsEssential = (steps) => {
+  const [member = ''] = steps
+  return hasFields(member) && steps.length > 1 ? essentialInside.has(steps.at(-1) ?? '') : essential.has(member)
+}
+
+/** Members whose elements have fields of their own. Of others, upstream takes all or nothing. */
+function hasFields(member: string): boolean {
+  return member === 'messages' || member === 'tools'
+}
 
 const withoutCacheMarks: Remedy = {
   edit: removing('messages[].copilot_cache_control', 'tools[].copilot_cache_control'),
@@ -37,7 +52,7 @@ const rows: readonly RefusalRow[] = [
     name: 'reasoning of another model',
     source: 'Gemini: badrisnarayanan/antigravity-claude-proxy#18; Claude',
     pattern:
-      /(?:corrupted|invalid) thought[ _]signature|thought[ _]signature is (?:not valid|invalid)|invalid `?signature`? in `?thinking`?/i,
+      /(?:corrupted|invalid) thought[ _]signature|thought[ _]signature is (?:not valid|invalid)|invalid `?signature`? in `?thinking`?|`?(?:redacted_)?thinking`? blocks in the latest assistant message cannot be modified/i,
     remedy: {
       // Drop all reasoning, because the refusal does not name the message.
       edit: (body) => editAt(body, 'messages[]', withoutReasoning),
@@ -74,6 +89,22 @@ const rows: readonly RefusalRow[] = [
       namedFields(refusal).some((path) => path.includes('copilot_cache_control')) ? withoutCacheMarks : undefined,
   },
   {
+    name: 'thinking where the last turn has none',
+    source: 'Anthropic API reference, extended thinking with tool use, 2026-11',
+    pattern: /Expected `?thinking`? or `?redacted_thinking`?, but found/i,
+    remedy: {
+      edit: removing('reasoning_effort', 'thinking_budget', 'thinking'),
+      warnings: [
+        {
+          code: 'refused_upstream',
+          field: 'reasoning_effort',
+          detail: 'the turn that made the last tool calls has no reasoning; retried without',
+        },
+      ],
+    },
+  },
+  outputOverflowRow,
+  {
     name: 'the name of the token limit',
     source: 'parameters, refusals by name',
     pattern: /max_completion_tokens/,
@@ -85,7 +116,10 @@ const rows: readonly RefusalRow[] = [
     source: 'parameters, refusals by name',
     pattern: /./,
     remedy: (_match, refused) =>
-      withoutField(namedMember(refused), isEssential, 'the provider refused it; retried without it'),
+      // The reply is then read differently.
+      namedPath(refused) === 'stop'
+        ? { learned: [learnedField('stop')] }
+        : withoutField(namedPath(refused), isEssential, 'the provider refused it; retried without it'),
   },
 ]
 
@@ -101,14 +135,23 @@ function withoutReasoning(message: unknown): unknown {
   return removeAt(message, 'reasoning_opaque', 'reasoning_text', 'reasoning_content')
 }
 
-/** The top-level member of the path that upstream names: `thinking` of `thinking.display`. '' for none. */
-function namedMember({ body, refusal }: Refused): string {
+/** The top-level member that upstream names: `thinking` of `thinking.display`. '' for none. */
+function namedMember(refused: Refused): string {
+  return memberOf(namedPath(refused))
+}
+
+function memberOf(path: string): string {
+  return /^[^.[]+/.exec(path)?.[0] ?? ''
+}
+
+/** The path of a field of a message or a tool, or a top-level member, as upstream names it. '' for none. */
+function namedPath({ body, refusal }: Refused): string {
   const { code, param, message } = refusal
   const names = [...namedFields(refusal), UNSUPPORTED_VALUE.exec(message)?.[1]]
   if (code === 'invalid_reasoning_effort') names.push('reasoning_effort')
   if (FIELD_CODES.test(`${code}:`)) names.push(param)
-  const members = names.map((name) => /^[^.[]+/.exec(name ?? '')?.[0] ?? '')
-  return members.find((name) => Object.hasOwn(body, name)) ?? ''
+  const named = names.find((name) => Object.hasOwn(body, memberOf(name ?? ''))) ?? ''
+  return hasFields(memberOf(named)) ? named : memberOf(named)
 }
 
 function withCapRenamed(body: JsonObject): JsonObject {

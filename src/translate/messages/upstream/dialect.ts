@@ -2,10 +2,17 @@ import type { TurnAccepts, UpstreamDialect } from '../../dialect.ts'
 import { createMessagesDecoder } from './decode-stream.ts'
 import { encodeMessagesTurn } from './encode-turn.ts'
 import { recoverMessages } from './learned-refusals.ts'
+import { LONGEST_TOOL_NAME } from './name-tools.ts'
 import { passMessagesRequest } from './pass-request.ts'
 import { createMessagesFold, createMessagesStream } from './reply.ts'
 
-const accepts: TurnAccepts = { toolName: 128, callId: 128, customTools: false, webSearch: false, stop: true }
+const accepts: TurnAccepts = {
+  toolName: LONGEST_TOOL_NAME,
+  callId: 128,
+  customTools: false,
+  webSearch: false,
+  stop: true,
+}
 
 /** Upstreams of Anthropic Messages. */
 export const messagesUpstream: UpstreamDialect = {

@@ -13,7 +13,9 @@ import {
   editAt,
   removeAt,
 } from '../../learned-refusals.ts'
-import { isPromptTooLong } from '../../parts/error-wording.ts'
+import { outputOverflowRow } from '../../engine/output-overflow.ts'
+import { isPromptTooLong, outputOverflowOf } from '../../../upstream-errors/full-context.ts'
+import { changedMembers, spliceMembers } from '../../../json/json-members.ts'
 import { isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 import type { Warning } from '../../warning.ts'
 import { toolReferenceText } from '../content.ts'
@@ -151,6 +153,12 @@ export const refusals: readonly RefusalRow[] = [
     remedy: { edit: withoutThinking, learned: ['thinking:unforced'], warnings: sentWithout('thinking') },
   },
   {
+    name: 'a forced tool',
+    source: 'messages, forced tools',
+    pattern: /tool_choice: type "(?:tool|any)"[^.]{0,40} (?:is|are) not supported for this model/i,
+    remedy: { learned: ['choice:unforced'], warnings: sentWithout('tool_choice') },
+  },
+  {
     name: 'structured outputs',
     source: 'messages, structured outputs',
     pattern: /structured_outputs/,
@@ -194,6 +202,7 @@ export const refusals: readonly RefusalRow[] = [
     pattern: /clear_thinking\w*`? strategy requires/i,
     remedy: { edit: removing('context_management'), warnings: sentWithout('context_management') },
   },
+  outputOverflowRow,
   {
     name: 'max_tokens',
     source: 'messages, max_tokens',
@@ -226,13 +235,14 @@ export const refusals: readonly RefusalRow[] = [
 export const recoverMessages = createRecover({
   rows: refusals,
   conversation: { member: 'messages', textType: 'text' },
-  isAnswer: (refusal) => refusal.status !== 400 || isPromptTooLong(refusal),
+  isAnswer: (refusal) =>
+    refusal.status !== 400 || (isPromptTooLong(refusal) && outputOverflowOf(refusal.message) === undefined),
   encode,
 })
 
 /** Runs the rules of every request, which also remove the parts that were learned as refused. */
 function encode(edited: JsonObject, learned: readonly string[], refused: Refused): EncodedRequest | undefined {
-  const { body: before, sent, context } = refused
+  const { body: before, source, sent, context } = refused
   if (!isSentBody(edited)) return undefined
   const target = targetOf(context.model, new Set([...context.learnedRefusals, ...learned]))
   try {
@@ -243,7 +253,8 @@ function encode(edited: JsonObject, learned: readonly string[], refused: Refused
     if (json === JSON.stringify(before) && adapted.betas.length === betas.length) return undefined
     // The remedy adds the only warning about the removed fields and types.
     const warnings = adapted.warnings.filter(({ code }) => code !== 'refused_upstream')
-    return { body: Buffer.from(json), headers: encodeHeaders(adapted.betas), warnings: [...sent.warnings, ...warnings] }
+    const body = spliceMembers(source, changedMembers(before, adapted.body))
+    return { body, headers: encodeHeaders(adapted.betas), warnings: [...sent.warnings, ...warnings] }
   } catch (error) {
     // Without the refused parts nothing is left of the request, so the refusal is the answer.
     if (error instanceof Fault) return undefined

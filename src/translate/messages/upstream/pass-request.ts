@@ -1,34 +1,37 @@
 import type { CallerRequest, EncodeContext, EncodedRequest } from '../../dialect.ts'
 import { changedMembers, spliceMembers } from '../../../json/json-members.ts'
-import { isLegalName } from '../../parts/ids.ts'
+import { mergeEffects } from '../../engine/reply-effects.ts'
 import { adaptRequest } from './adapt/adapt.ts'
 import { targetOf } from './adapt/target.ts'
-import { isCallerTool } from './adapt/tool-rules.ts'
-import { markForCaching } from './adapt/cache-rules.ts'
-import { encodeHeaders } from './sent-request.ts'
-import { isBlock, messagesBodyOf } from '../wire.ts'
-import type { MessagesBody, MessagesMessage, MessagesRequest } from '../wire.ts'
+import { nameTools } from './name-tools.ts'
+import { encodeHeaders, withContinuation } from './sent-request.ts'
+import { messagesBodyOf } from '../wire.ts'
+import type { MessagesBody, MessagesRequest } from '../wire.ts'
 
 /**
  * Returns the body for Copilot's native Messages: the caller's text with only the necessary changes. A long
  * conversation without cache marks gets some. The body always asks for a stream, because replies are made from events.
- * @returns undefined if upstream refuses the name of a tool, or the proxy runs the web search: only a translated reply
- * can restore the name or hold the search
+ * @returns undefined if the proxy runs the web search: only a translated reply can hold it
  * @throws Fault `invalid_request`
  */
 export function passMessagesRequest(request: CallerRequest, context: EncodeContext): EncodedRequest | undefined {
   const source = messagesBodyOf(request)
-  if (needsRenaming(source.value) || (offersSearch(source.value) && context.canSearch?.() === true)) return undefined
-  const { body, betas, warnings } = adaptRequest(
-    { body: isWorthCaching(source) ? markForCaching(source.value) : source.value, betas: source.betas },
+  if (offersSearch(source.value) && context.canSearch?.() === true) return undefined
+  const named = nameTools(source.value)
+  const adapted = adaptRequest(
+    { body: named.body, betas: source.betas, marksCache: isWorthCaching(source) },
     targetOf(context.model, context.learnedRefusals),
   )
-  const upstream: MessagesRequest = { ...body, model: context.model.id, stream: true }
-  return {
+  const upstream: MessagesRequest = { ...adapted.body, model: context.model.id, stream: true }
+  const effects = mergeEffects([named.effects, adapted.effects])
+  const passed: EncodedRequest = {
     body: spliceMembers(source, changedMembers(source.value, upstream)),
-    headers: encodeHeaders(betas),
-    warnings,
+    headers: encodeHeaders(adapted.betas),
+    warnings: adapted.warnings,
+    effects,
   }
+  // A caller that gets its reply as events cannot continue it itself, because it does not get all blocks.
+  return effects === undefined ? passed : withContinuation(passed)
 }
 
 /** Bytes. Claude caches no prompt of fewer than 1024 tokens. Source: Anthropic documentation, prompt caching, 2026-11. */
@@ -43,21 +46,6 @@ function isWorthCaching({ bytes, value }: MessagesBody): boolean {
   return Boolean(value.tools?.length) || value.messages.some(({ role }) => role === 'assistant')
 }
 
-/** Longest name of a tool, in characters. Source: Anthropic API reference, tools, 2026-11. */
-const MAX_TOOL_NAME = 128
-
-function needsRenaming({ tools, messages }: MessagesRequest): boolean {
-  return (
-    tools?.some((tool) => isCallerTool(tool) && !isLegalName(tool.name ?? '', MAX_TOOL_NAME)) === true ||
-    messages.some(callsByIllegalName)
-  )
-}
-
 function offersSearch({ tools }: MessagesRequest): boolean {
   return tools?.some(({ type }) => type?.startsWith('web_search_') === true) === true
-}
-
-function callsByIllegalName({ role, content }: MessagesMessage): boolean {
-  if (role !== 'assistant' || typeof content !== 'object' || content === null) return false
-  return content.some((block) => isBlock(block, 'tool_use') && !isLegalName(block.name, MAX_TOOL_NAME))
 }

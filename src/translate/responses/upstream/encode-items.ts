@@ -3,7 +3,8 @@ import type { ModelTraits } from '../../model-traits.ts'
 import { toErrorText } from '../../parts/tool-payload.ts'
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
 import type { JsonObject } from '../../../json/json.ts'
-import { isMadeFor } from '../../parts/opaque-envelope.ts'
+import { withPath } from '../../engine/origin.ts'
+import { isMadeFor, sealOpaque } from '../../parts/opaque-envelope.ts'
 import type {
   CompactionItem,
   MediaSource,
@@ -14,7 +15,7 @@ import type {
   TurnPart,
 } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
-import { BREAKPOINT, fitBreakpoints, takesBreakpoints } from './breakpoints.ts'
+import { BREAKPOINT, takesBreakpoints } from './breakpoints.ts'
 
 export interface EncodedItems {
   /** The system messages before any other item; '' for none. */
@@ -36,10 +37,10 @@ export function encodeItems(items: readonly TurnItem[], context: EncodeContext, 
   const system = items.slice(0, first === -1 ? items.length : first)
   // Instructions cannot contain a cache mark.
   const start = marks && system.some(isMarked) ? 0 : system.length
-  const input = items.slice(start).flatMap((item) => encodeItem(item, scope))
+  const input = items.slice(start).flatMap((item) => encodeItem(item, scope).map((each) => withPath(each, item.path)))
   return {
     instructions: items.slice(0, start).flatMap(textsOf).join('\n\n'),
-    input: marks ? fitBreakpoints(input, context) : input,
+    input,
   }
 }
 
@@ -70,17 +71,17 @@ interface Scope {
 }
 
 function encodeItem(item: TurnItem, scope: Scope): JsonObject[] {
-  const { model, marks, warnings } = scope
+  const { marks, warnings } = scope
   switch (item.type) {
     case 'message':
       return encodeMessage(item, marks, warnings)
     case 'reasoning': {
       const { opaque } = item
-      // Upstream cannot check readable text without its ciphertext.
+      // The envelope states whose reasoning it is. A rule opens it for the model that made it.
       if (opaque === undefined) return []
-      if (isReplayable(opaque, model)) return [{ type: 'reasoning', summary: [], encrypted_content: opaque.value }]
-      warnings.push({ code: 'thinking_dropped', field: item.path, detail: 'it comes from another vendor or provider' })
-      return []
+      // A value without a provider is a caller's own, and its envelope could not say so.
+      const isOwn = opaque.provider === undefined && isReplayable(opaque, scope.model)
+      return [{ type: 'reasoning', summary: [], encrypted_content: isOwn ? opaque.value : sealOpaque(opaque) }]
     }
     case 'tool_call':
       return item.kind === 'custom'

@@ -1,32 +1,24 @@
-import type { EncodeContext } from '../../dialect.ts'
+import { withPath } from '../../engine/origin.ts'
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
 import { isObject, type JsonObject } from '../../../json/json.ts'
 import { isStrictSchema } from '../../parts/json-schema.ts'
 import type { FunctionTool, Turn, TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { hostOf } from '../../search-request.ts'
-import { isRefusedTool } from './learned-refusals.ts'
 
 /**
- * Encodes `tools`, `tool_choice` and `parallel_tool_calls`. Upstream refuses the latter two if there are no tools.
+ * Encodes `tools`, `tool_choice` and `parallel_tool_calls`.
  *
  * @throws Fault `invalid_request` for hosted tools
  */
-export function encodeTools(turn: Turn, context: EncodeContext, warnings: Warning[]): JsonObject {
-  const offered = turn.tools.filter((tool) => isOffered(tool, context, warnings))
-  if (offered.length === 0) return {}
-  const choice = turn.toolChoice && encodeChoice(turn.toolChoice, offered)
+export function encodeTools({ tools, toolChoice, parallelToolCalls }: Turn, warnings: Warning[]): JsonObject {
+  if (tools.length === 0) return {}
+  const states = parallelToolCalls !== undefined && toolChoice?.type !== 'none'
   return {
-    tools: offered.map((tool) => encodeTool(tool, warnings)),
-    ...(choice !== undefined && { tool_choice: choice }),
-    ...encodeParallel(turn, context, warnings),
+    tools: tools.map((tool) => withPath(encodeTool(tool, warnings), tool.path)),
+    ...(toolChoice !== undefined && { tool_choice: encodeChoice(toolChoice, tools) }),
+    ...(states && { parallel_tool_calls: parallelToolCalls }),
   }
-}
-
-function isOffered(tool: TurnTool, { learnedRefusals }: EncodeContext, warnings: Warning[]): boolean {
-  if (tool.type !== 'web_search' || !isRefusedTool(tool.type, learnedRefusals)) return true
-  warnings.push({ code: 'refused_upstream', field: tool.path, detail: 'web search is not available for this model' })
-  return false
 }
 
 function encodeTool(tool: TurnTool, warnings: Warning[]): JsonObject {
@@ -108,15 +100,4 @@ function encodeChoice(choice: TurnToolChoice, tools: readonly TurnTool[]): unkno
     case 'allowed':
       return { type: 'allowed_tools', mode: choice.mode, tools: choice.tools.map(({ name }) => mention(name)) }
   }
-}
-
-function encodeParallel(turn: Turn, { model }: EncodeContext, warnings: Warning[]): JsonObject {
-  const parallel = turn.parallelToolCalls
-  if (parallel === undefined || turn.toolChoice?.type === 'none') return {}
-  if (model.supports.parallelToolCalls !== false) return { parallel_tool_calls: parallel }
-  if (parallel) {
-    const field = turn.fieldNames.parallelToolCalls
-    warnings.push({ code: 'dropped', field, detail: `not supported by ${model.id}` })
-  }
-  return {}
 }

@@ -8,7 +8,7 @@ import type { UpstreamReplyNotes } from './normalise/state.ts'
 import { callNotes } from './normalise/wrapper-calls.ts'
 import type { Session } from './session.ts'
 
-interface Finished {
+export interface Finished {
   readonly body: JsonObject
   readonly headers?: Readonly<Record<string, string>>
   readonly replyNotes: UpstreamReplyNotes

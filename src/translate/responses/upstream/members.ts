@@ -29,7 +29,7 @@ interface DroppedMember {
 }
 
 const always = (): boolean => true
-export const isOne = (value: unknown): boolean => value === 1
+const isOne = (value: unknown): boolean => value === 1
 export const isZero = (value: unknown): boolean => value === 0
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 export const isEmptyObject = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0
@@ -145,13 +145,25 @@ export function fitReasoning(reasoning: unknown, context: EncodeContext, warning
     drop(`reasoning.${member}`)
     changes.set(member, undefined)
   }
-  const fitted = changes.size === 0 ? reasoning : { ...reasoning, ...Object.fromEntries(changes) }
+  const fitted = changes.size === 0 ? reasoning : definedMembers({ ...reasoning, ...Object.fromEntries(changes) })
   return isChatgpt(context) ? pick(fitted, 'reasoning', ['effort', 'summary', 'context'], warnings) : fitted
 }
 
-export function fitChatgptText(text: unknown, { model }: EncodeContext, warnings: Warning[]): unknown {
-  const takesVerbosity = model.supports.verbosity !== false
-  return pick(text, 'text', takesVerbosity ? ['format', 'verbosity'] : ['format'], warnings)
+export function fitText(text: unknown, context: EncodeContext, warnings: Warning[]): unknown {
+  if (!isObject(text)) return text
+  const { model } = context
+  const isRefused = model.supports.verbosity === false && isFilled(text['verbosity'])
+  if (isRefused) {
+    warnings.push({ code: 'dropped', field: 'text.verbosity', detail: `not supported by ${model.id}` })
+  }
+  const fitted = isRefused ? definedMembers({ ...text, verbosity: undefined }) : text
+  return isChatgpt(context) ? pick(fitted, 'text', ['format', 'verbosity'], warnings) : fitted
+}
+
+/** Undefined if no member is left. */
+function definedMembers(value: JsonObject): JsonObject | undefined {
+  const kept = Object.entries(value).filter(([, member]) => member !== undefined)
+  return kept.length === 0 ? undefined : Object.fromEntries(kept)
 }
 
 /** The object with only these members, without nulls; undefined if none is left. */

@@ -1,4 +1,5 @@
 import type { EncodeContext } from '../../dialect.ts'
+import { fieldOf } from '../../engine/origin.ts'
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
 import { isMadeFor, isSealed, openOpaque } from '../../parts/opaque-envelope.ts'
@@ -44,7 +45,7 @@ export function passItems(
   const fitted: JsonObject[] = []
   let same = true
   for (const [at, item] of items.entries()) {
-    const next = fitItem(item, { path: `input.${at}`, context, warnings })
+    const next = fitItem(item, { path: fieldOf(item, 'input', at), context, warnings })
     same &&= next === item
     if (next !== undefined) fitted.push(next)
   }
@@ -84,7 +85,7 @@ function fitItem(item: JsonObject, scope: Scope): JsonObject | undefined {
     case 'tool_search_output': {
       const { tools } = item
       const bare = withoutIds(item, type)
-      const kept = Array.isArray(tools) ? passFoundTools(tools) : tools
+      const kept = Array.isArray(tools) ? passFoundTools(tools, `${path}.tools`, context, warnings) : tools
       return kept === tools ? bare : { ...bare, tools: kept }
     }
     case 'message':

@@ -1,8 +1,11 @@
 import type { EncodeContext } from '../../dialect.ts'
+import { createToolFitter, type ToolFitter } from '../../engine/fit-tools.ts'
+import { fieldOf } from '../../engine/origin.ts'
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
-import { isStrictSchema, normaliseSchema } from '../../parts/json-schema.ts'
+import { isStrictSchema } from '../../parts/json-schema.ts'
 import { isOfferedAnyway } from '../../fit/prepare-turn.ts'
+import { modelFamily } from '../../parts/model-family.ts'
 import { isLegalName } from '../../parts/ids.ts'
 import type { Warning } from '../../warning.ts'
 import { itemTypeOf } from '../items.ts'
@@ -61,12 +64,18 @@ export function passTools(
   context: EncodeContext,
   warnings: Warning[],
 ): readonly JsonObject[] {
-  const kept = tools.filter(({ type }, at) => {
-    if (isTaken(type, context)) return true
-    warnings.push({ code: 'dropped', field: `${path}.${at}`, detail: 'the tool is not available for this model' })
+  const kept = tools.filter((tool, at) => {
+    if (isTaken(tool['type'], context)) return true
+    warnings.push({
+      code: 'dropped',
+      field: fieldOf(tool, path, at),
+      detail: 'the tool is not available for this model',
+    })
     return false
   })
-  const fitted = kept.map((tool, at) => withDescription(withSchema(tool, `${path}.${at}`, warnings)))
+  const fitter = fitterOf(context)
+  const fitted = kept.map((tool, at) => withDescription(withSchema(tool, fieldOf(tool, path, at), fitter)))
+  warnings.push(...fitter.warnings())
   return fitted.length === tools.length && fitted.every((tool, at) => tool === tools[at]) ? tools : fitted
 }
 
@@ -81,26 +90,36 @@ function withDescription(tool: JsonObject): JsonObject {
 }
 
 /** Returns the tools of a search that the client ran; the same array if nothing changes. */
-export function passFoundTools(tools: readonly unknown[]): readonly unknown[] {
-  const fitted = tools.map((tool) => (isObject(tool) ? withDescription(tool) : tool))
+export function passFoundTools(
+  tools: readonly unknown[],
+  path: string,
+  context: EncodeContext,
+  warnings: Warning[],
+): readonly unknown[] {
+  const fitter = fitterOf(context)
+  const fitted = tools.map((tool, at) =>
+    isObject(tool) ? withDescription(withSchema(tool, `${path}.${at}`, fitter)) : tool,
+  )
+  warnings.push(...fitter.warnings())
   return fitted.every((tool, at) => tool === tools[at]) ? tools : fitted
 }
 
-/** Returns the function with parameters that upstream accepts; the same tool if nothing changes. */
-function withSchema(tool: JsonObject, path: string, warnings: Warning[]): JsonObject {
-  const { type, parameters } = tool
-  if (type !== 'function') return tool
-  const { schema, removed } = normaliseSchema(parameters)
-  for (const keyword of removed) {
-    const detail = `the provider does not accept ${keyword} at the top of a tool's parameters`
-    warnings.push({ code: 'schema_simplified', field: `${path}.parameters.${keyword}`, detail })
+/** Returns the tool with parameters that the model takes, also inside a namespace; the same tool if nothing changes. */
+function withSchema(tool: JsonObject, path: string, fitter: ToolFitter): JsonObject {
+  const { type, parameters, tools } = tool
+  if (type === 'namespace' && Array.isArray(tools)) {
+    const fitted = tools.map((inner: unknown, at) =>
+      isObject(inner) ? withSchema(inner, `${path}.tools.${at}`, fitter) : inner,
+    )
+    return fitted.every((inner, at) => inner === tools[at]) ? tool : { ...tool, tools: fitted }
   }
-  return isTakenAsParameters(parameters) && removed.length === 0 ? tool : { ...tool, parameters: schema }
+  if (type !== 'function') return tool
+  const fitted = fitter.fit(parameters, `${path}.parameters`)
+  return fitted === parameters ? tool : { ...tool, parameters: fitted }
 }
 
-/** Upstream accepts or ignores other members, such as `$schema`. */
-function isTakenAsParameters(parameters: unknown): boolean {
-  return isObject(parameters) && parameters['type'] === 'object' && isObject(parameters['properties'])
+function fitterOf({ model }: EncodeContext): ToolFitter {
+  return createToolFitter({ gemini: modelFamily(model).kind === 'gemini', messages: false })
 }
 
 /**
@@ -146,7 +165,7 @@ export function fitChatgptTools(
 ): readonly JsonObject[] {
   const hasCallable = tools.some(({ type }) => callable.has(type))
   return tools.flatMap((tool, at) => {
-    const toolPath = `${path}.${at}`
+    const toolPath = fieldOf(tool, path, at)
     if (isTakenByChatgpt(tool)) return [fitTool(tool, toolPath, warnings)]
     const type = String(tool['type'])
     if (!hasCallable || choice === 'required' || !isOfferedAnyway(type)) {
@@ -159,7 +178,7 @@ export function fitChatgptTools(
 
 function fitTool(tool: JsonObject, toolPath: string, warnings: Warning[]): JsonObject {
   const { type, tools } = tool
-  if (type === 'function') return withStrict(withSchema(tool, toolPath, warnings), toolPath, warnings)
+  if (type === 'function') return withStrict(tool, toolPath, warnings)
   if (type === 'namespace' && Array.isArray(tools)) {
     const fitted = tools.map((inner: unknown, at) =>
       isObject(inner) ? fitTool(inner, `${toolPath}.tools.${at}`, warnings) : inner,

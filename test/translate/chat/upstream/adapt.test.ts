@@ -35,7 +35,10 @@ const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: 'r' }
 const calls = (...ids: string[]) => assistant(null, { tool_calls: ids.map(call) })
 const missing = (id: string) => ({ ...result(id), content: 'Error: No result was provided for this tool call.' })
 const synthesised = (id: string) => `tool_result_synthesised;${id}: added an empty result`
-const tool = (parameters: unknown = { type: 'object' }) => ({ type: 'function', function: { name: 'f', parameters } })
+const tool = (parameters: unknown = { type: 'object', properties: {} }) => ({
+  type: 'function',
+  function: { name: 'f', parameters },
+})
 const efforts = (...reasoningEffort: string[]) => traits('gpt-5.1', { supports: { reasoningEffort } })
 
 const sampling: readonly Case[] = [
@@ -368,36 +371,48 @@ const tools: readonly Case[] = [
     warnings: [],
   },
   {
-    rule: 'tool schemas without keywords Gemini refuses',
-    model: gemini,
-    body: { tools: [tool({ $schema: 'x', type: 'object', properties: { a: { const: 'k' } } }), tool()] },
-    sent: { tools: [tool({ type: 'object', properties: { a: { enum: ['k'] } } }), tool()] },
-    warnings: ['adapted;tools.0.function.parameters: Gemini does not support $schema, const; dropped'],
-  },
-  {
-    rule: 'tool schemas without keywords Gemini refuses',
+    rule: 'tool schemas fitted to the model',
     model: gemini,
     body: {
-      tools: [tool({ $comment: 'x' }), { type: 'hosted' }, tool({ additionalProperties: false })],
+      tools: [
+        tool({ type: 'object', properties: { a: { type: ['string', 'null'] } } }),
+        { type: 'hosted' },
+        tool(),
+        { type: 'function', function: { name: 'g' } },
+      ],
     },
-    sent: { tools: [tool({}), { type: 'hosted' }, tool({})] },
+    sent: {
+      tools: [
+        tool({ type: 'object', properties: { a: { type: 'string', description: '{type: ["string","null"]}' } } }),
+        { type: 'hosted' },
+        tool(),
+        { type: 'function', function: { name: 'g', parameters: { type: 'object', properties: {} } } },
+      ],
+    },
     warnings: [
-      'schema_simplified;tools.2.function.parameters: Gemini does not support $comment, additionalProperties; dropped (2 places)',
+      'adapted;tools.0.function.parameters: fitted to the model; what it does not take is in the descriptions (2 tools)',
     ],
-    strictPath: 'tools.2.function.parameters',
   },
   {
-    rule: 'tool schemas without keywords Gemini refuses',
+    rule: 'tool schemas fitted to the model',
+    model: gpt4,
+    body: { tools: [tool({ type: 'object', properties: { a: { type: ['string', 'null'] } }, not: {} })] },
+    sent: { tools: [tool({ type: 'object', properties: { a: { type: ['string', 'null'] } } })] },
+    warnings: ['schema_simplified;tools.0.function.parameters: the model does not take not'],
+    strictPath: 'tools.0.function.parameters',
+  },
+  {
+    rule: 'tool schemas fitted to the model',
     model: sonnet,
-    body: { tools: [tool({ $schema: 'x', additionalProperties: false })] },
-    sent: { tools: [tool({ $schema: 'x', additionalProperties: false })] },
+    body: { tools: [tool({ type: 'object', properties: {}, $schema: 'x', additionalProperties: false })] },
+    sent: { tools: [tool({ type: 'object', properties: {}, $schema: 'x', additionalProperties: false })] },
     warnings: [],
   },
   {
     rule: 'functions as tools',
     model: gpt4,
     body: {
-      functions: [{ name: 'f', parameters: { type: 'object' } }],
+      functions: [{ name: 'f', parameters: { type: 'object', properties: {} } }],
       function_call: { name: 'f' },
       messages: [
         user('u'),
@@ -431,7 +446,11 @@ const tools: readonly Case[] = [
   {
     rule: 'functions as tools',
     model: gpt4,
-    body: { functions: [{ name: 'f', parameters: { type: 'object' } }], function_call: 'none', tools: [tool()] },
+    body: {
+      functions: [{ name: 'f', parameters: { type: 'object', properties: {} } }],
+      function_call: 'none',
+      tools: [tool()],
+    },
     sent: { functions: undefined, tools: [tool(), tool()], tool_choice: 'none' },
     warnings: [
       'adapted;functions: deprecated, sent as tools',
@@ -926,14 +945,14 @@ const kimi: readonly Case[] = [
     ] as const
   ).flatMap(([model, prefix]) => [
     {
-      rule: 'ids of calls as Kimi counts them',
+      rule: 'ids of calls that the model takes',
       model,
       body: { messages: rounds('call_a', 'call_b', 'call_a') },
       sent: { messages: counted(prefix) },
       warnings: [renamed],
     },
     {
-      rule: 'ids of calls as Kimi counts them',
+      rule: 'ids of calls that the model takes',
       model,
       body: { messages: counted(prefix) },
       sent: { messages: counted(prefix) },
@@ -942,14 +961,14 @@ const kimi: readonly Case[] = [
   ]),
   {
     // The other generation's, and a history that was cut.
-    rule: 'ids of calls as Kimi counts them',
+    rule: 'ids of calls that the model takes',
     model: kimi2,
     body: { messages: [user('u'), calls('f:7'), result('f:7')] },
     sent: { messages: [user('u'), calls('functions.f:0'), result('functions.f:0')] },
     warnings: ['adapted;messages.1: call ids sent in the form that Kimi expects (2 places)'],
   },
   {
-    rule: 'ids of calls as Kimi counts them',
+    rule: 'ids of calls that the model takes',
     model: grok,
     body: { messages: rounds('call_a', 'call_b', 'call_a') },
     sent: { messages: rounds('call_a', 'call_b', 'call_a') },
@@ -1039,7 +1058,138 @@ const nulls: readonly Case[] = [gpt4, gpt5, opus47, efforts()].map((model) => ({
 }))
 
 const parameters = [...nulls, ...sampling, ...unsupported, ...outputCaps, ...effort, ...tools]
-const cases = [...parameters, ...messages, ...reasoning, ...pairing, ...kimi, ...limits, ...learnedRefusals]
+const changedIds = 'changed tool call ids that the provider refuses or that repeat'
+const withArguments = (text: string) => [
+  user('u'),
+  assistant(null, { tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: text } }] }),
+  result('a'),
+]
+const jpeg = 'data:image/jpeg;base64,/9j/4AAQSkZJRgABAQAAAQABAAD'
+const picture = (url: string) => ({ type: 'image_url', image_url: { url, detail: 'low' } })
+
+const histories: readonly Case[] = [
+  {
+    rule: 'stop sequences that upstream refuses looked for by the proxy',
+    model: gpt5,
+    body: { stop: ['END', ''] },
+    sent: { stop: undefined },
+    warnings: ['emulated;stop: the answer ends before them'],
+  },
+  {
+    rule: 'stop sequences that upstream refuses looked for by the proxy',
+    model: gpt4,
+    body: { stop: 'END' },
+    sent: { stop: undefined },
+    warnings: ['emulated;stop: the answer ends before them'],
+    learnedRefusals: ['field:stop'],
+  },
+  {
+    rule: 'stop sequences that upstream refuses looked for by the proxy',
+    model: gpt4,
+    body: { stop: 'END' },
+    sent: { stop: 'END' },
+    warnings: [],
+  },
+  {
+    rule: 'ids of calls that the model takes',
+    model: sonnet,
+    body: { messages: [user('u'), calls('f:0'), result('f:0'), calls('a', 'a'), result('a'), result('a')] },
+    sent: { messages: [user('u'), calls('f_0'), result('f_0'), calls('a', 'a__2'), result('a'), result('a__2')] },
+    warnings: [`adapted;messages.1: ${changedIds} (4 places)`],
+  },
+  {
+    // Claude's adjacent assistant messages are one turn, whose results follow all of them.
+    rule: 'ids of calls that the model takes',
+    model: sonnet,
+    body: { messages: [user('u'), calls('f:0'), calls('f:1'), result('f:1'), result('f:0')] },
+    sent: { messages: [user('u'), calls('f_0', 'f_1'), result('f_1'), result('f_0')] },
+    warnings: [`adapted;messages.1: ${changedIds} (4 places)`, 'adapted;messages: assistant messages in a row merged'],
+  },
+  {
+    rule: 'ids of calls that the model takes',
+    model: gpt4,
+    body: { messages: [user('u'), calls('x'.repeat(41)), result('x'.repeat(41)), calls('f:0'), result('f:0')] },
+    sent: {
+      messages: [
+        user('u'),
+        calls('xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_3164596d'),
+        result('xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_3164596d'),
+        calls('f:0'),
+        result('f:0'),
+      ],
+    },
+    warnings: [`adapted;messages.1: ${changedIds} (2 places)`],
+  },
+  {
+    rule: 'ids of calls that the model takes',
+    model: gpt4,
+    body: { messages: [user('u'), calls('x'.repeat(40), 'a'), result('x'.repeat(40)), result('a')] },
+    sent: { messages: [user('u'), calls('x'.repeat(40), 'a'), result('x'.repeat(40)), result('a')] },
+    warnings: [],
+  },
+  ...[gpt4, sonnet, gemini].flatMap((model) =>
+    [
+      ['{"path":"a.txt","text":"hel', '{"path":"a.txt","text":"hel"}'],
+      ['{"a":1}{"b":2}', JSON.stringify({ input: '{"a":1}{"b":2}' })],
+      ['ls -la', JSON.stringify({ input: 'ls -la' })],
+      ['{"pa', JSON.stringify({ input: '{"pa' })],
+      ['null', '{}'],
+      [' {"a": 1.0}', ' {"a": 1.0}'],
+    ].map(([text = '', sent = '']) => ({
+      rule: 'arguments that are no JSON object closed or wrapped',
+      model,
+      body: { messages: withArguments(text) },
+      sent: { messages: withArguments(sent) },
+      warnings: text === sent ? [] : ['adapted;messages.1: arguments that are no JSON object closed or wrapped'],
+    })),
+  ),
+  {
+    rule: 'blank text beside calls left out',
+    model: sonnet,
+    body: { messages: [user('u'), { ...calls('a'), content: '\n\n' }, result('a')] },
+    sent: { messages: [user('u'), calls('a'), result('a')] },
+    warnings: ['adapted;messages.1.content: blank text beside calls left out'],
+  },
+  {
+    rule: 'blank text beside calls left out',
+    model: sonnet,
+    body: { messages: [user('u'), { ...calls('a'), content: '\nI look.' }, result('a')] },
+    sent: { messages: [user('u'), { ...calls('a'), content: '\nI look.' }, result('a')] },
+    warnings: [],
+  },
+  {
+    rule: 'image types as the bytes state them',
+    model: sonnet,
+    body: { messages: [user([picture(jpeg.replace('jpeg', 'png')), picture('data:image/x;base64,AAAA')])] },
+    sent: { messages: [user([picture(jpeg), picture('data:image/x;base64,AAAA')])] },
+    warnings: ['adapted;messages.0.content: image type corrected'],
+  },
+  {
+    rule: 'no white space at the end of a begun answer',
+    model: sonnet,
+    body: { messages: [user('u'), assistant('The answer is \n')] },
+    sent: { messages: [user('u'), assistant('The answer is')] },
+    warnings: ['adapted;messages.1: white space at the end dropped'],
+  },
+  {
+    rule: 'no white space at the end of a begun answer',
+    model: sonnet,
+    body: { messages: [user('u'), assistant([{ type: 'text', text: 'a ' }]), user('v')] },
+    sent: { messages: [user('u'), assistant([{ type: 'text', text: 'a ' }]), user('v')] },
+    warnings: [],
+  },
+]
+
+const cases = [
+  ...parameters,
+  ...messages,
+  ...reasoning,
+  ...pairing,
+  ...kimi,
+  ...histories,
+  ...limits,
+  ...learnedRefusals,
+]
 
 describe.each(cases)(
   '$rule, $model.id: $body',
@@ -1063,7 +1213,7 @@ describe.each(cases)(
 
 test('every rule has a case and a source', () => {
   expect(new Set(cases.map(({ rule }) => rule))).toEqual(new Set(rules.map(({ name }) => name)))
-  for (const { source } of rules) expect(source).toMatch(/parameters|OpenAI API reference/)
+  for (const { source } of rules) expect(source).toMatch(/parameters|tool schemas|OpenAI API reference/)
 })
 
 test('says under strict what is refused and why', () => {

@@ -350,7 +350,7 @@ describe('tools', () => {
         type: 'function',
         function: { name: 'a', description: 'A', parameters: { type: 'object', properties: {} }, strict: true },
       },
-      { type: 'function', function: { name: 'b' } },
+      { type: 'function', function: { name: 'b', parameters: { type: 'object', properties: {} } } },
     ])
   })
 
@@ -375,14 +375,15 @@ describe('tools', () => {
     expect(value).toMatchObject({ tools: [{ function: { name: 'b' } }], tool_choice: 'required' })
   })
 
-  test('lose schema keywords that Gemini refuses, with a warning that names the path', () => {
-    const strict = { type: 'object', properties: {}, additionalProperties: false }
+  test('are fitted to Gemini, with a warning for what is lost that names the path', () => {
+    const parameters = { type: 'object', properties: { a: { type: ['string', 'null'] } }, not: {} }
     const { value, warnings } = encode(
-      { tools: [tool('a'), tool('b', { path: 'tools.7', parameters: strict })] },
+      { tools: [tool('a'), tool('b', { path: 'tools.7', parameters })] },
       { model: traits('gemini-2.5-pro') },
     )
-    expect(value['tools']).toMatchObject([{}, { function: { parameters: { type: 'object', properties: {} } } }])
-    expect(warnings).toEqual(['schema_simplified;tools.7: Gemini does not support additionalProperties; dropped'])
+    const fitted = { a: { type: 'string', description: '{type: ["string","null"]}' } }
+    expect(value['tools']).toMatchObject([{}, { function: { parameters: { type: 'object', properties: fitted } } }])
+    expect(warnings).toEqual(['schema_simplified;tools.7: the model does not take not'])
   })
 })
 

@@ -1,4 +1,5 @@
 import { chatUpstream } from '../../../../src/translate/chat/upstream/dialect.ts'
+import { formatWarning } from '../../../../src/translate/warning.ts'
 import { describe, expect, test } from 'vitest'
 import type { EncodedRequest, UpstreamRefusal } from '../../../../src/translate/dialect.ts'
 import { turn } from '../../turns.ts'
@@ -158,6 +159,33 @@ describe('a conversation that another model began', () => {
     const bare = JSON.stringify({ messages: [messages[0], signed, messages[5]] })
     expect(after('Function call is missing a thought_signature in functionCall parts.', bare).recovered).toBeUndefined()
     expect(after('Corrupted thought signature.', text).recovered).toBeUndefined()
+  })
+})
+
+describe('repeats with the output that the prompt leaves', () => {
+  const claude = 'input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000'
+  const gpt =
+    "This model's maximum context length is 200000 tokens. However, you requested 209573 tokens (188240 in the messages, 21333 in the completion)."
+  test.each([
+    [claude, { max_tokens: 21_333 }, { max_tokens: 11_760 }, ['clamped;max_tokens']],
+    [claude, { max_completion_tokens: 21_333 }, { max_completion_tokens: 11_760 }, ['clamped;max_completion_tokens']],
+    [gpt, { max_tokens: 21_333 }, { max_tokens: 11_760 }, ['clamped;max_tokens']],
+    [
+      claude,
+      { max_tokens: 21_333, thinking: { type: 'enabled', budget_tokens: 20_000 } },
+      { max_tokens: 11_760, thinking: { type: 'enabled', budget_tokens: 11_759 } },
+      ['clamped;max_tokens'],
+    ],
+  ])('%s %j', (message, body, expected, warned) => {
+    const recovered = recover(refusal(message), JSON.stringify({ messages: [], ...body }))
+    expect(JSON.parse(recovered?.request?.body.toString() ?? '')).toEqual({ messages: [], ...expected })
+    expect(recovered?.learnedRefusal).toBeUndefined()
+    expect(recovered?.request?.warnings.map(formatWarning).slice(1)).toEqual(warned)
+  })
+
+  test('but not a prompt that leaves none', () => {
+    const message = 'input length and `max_tokens` exceed context limit: 210000 + 21333 > 200000'
+    expect(recover(refusal(message), '{"messages":[],"max_tokens":21333}')).toBeUndefined()
   })
 })
 

@@ -90,62 +90,69 @@ test('refuses a request that another dialect decoded', () => {
   expect(() => chatUpstream.passRequest(request, context)).toThrow(TypeError)
 })
 
-const named = (name: string) => ({ type: 'function', function: { name, parameters: { type: 'object' } } })
-const passes = (body: object) =>
-  chatUpstream.passRequest(callOf({ model: 'm', messages: hello, ...body }), contextOf()) !== undefined
+const named = (name: string) => ({
+  type: 'function',
+  function: { name, parameters: { type: 'object', properties: {} }, novelty: 1 },
+  copilot_mcp_server_name: 's',
+})
+const effectsOf = (body: object) =>
+  chatUpstream.passRequest(callOf({ model: 'm', messages: hello, ...body }), contextOf())?.effects
 
-describe('a request is translated instead', () => {
+const round = (name: string) => [
+  ...hello,
+  { role: 'assistant', content: null, tool_calls: [{ ...toolCall, function: { name, arguments: '{}', x: 1.5 } }] },
+  { role: 'tool', tool_call_id: 'c', content: 'r' },
+]
+const bodyWith = (each: string) => ({
+  tools: [named(each)],
+  messages: round(each),
+  tool_choice: { type: 'function', function: { name: each } },
+  novelty: 1,
+})
+
+describe('names that upstream does not take', () => {
   test.each([
-    ['a'.repeat(64), true],
-    ['a'.repeat(65), false],
-    ['mcp__server__tool-1', true],
-    ['server.tool', false],
-    ['größe', false],
-    ['', true],
-  ])('where a tool is called %j: %j', (name, expected) => {
-    const calls = {
-      role: 'assistant',
-      content: null,
-      tool_calls: [{ ...toolCall, function: { name, arguments: '{}' } }],
-    }
-    for (const body of [
-      { tools: [named(name)] },
-      { functions: [{ name }] },
-      { messages: [...hello, calls, { role: 'tool', tool_call_id: 'c', content: 'r' }] },
-      { messages: [...hello, { role: 'assistant', content: null, function_call: { name, arguments: '{}' } }] },
-    ]) {
-      expect(passes(body), JSON.stringify(body)).toBe(expected)
-    }
+    ['a'.repeat(64), 'a'.repeat(64)],
+    ['a'.repeat(65), `${'a'.repeat(55)}_635361c4`],
+    ['mcp__server__tool-1', 'mcp__server__tool-1'],
+    ['server.tool', 'server_tool'],
+    ['größe', 'gr__e'],
+    ['', ''],
+  ])('%j becomes %j in tools, calls and the choice, and nothing else changes', (name, sent) => {
+    expect(pass({ model: 'm', ...bodyWith(name) }).value).toMatchObject(bodyWith(sent))
+    const expected = name === sent ? undefined : new Map([[sent, { name, kind: 'function' }]])
+    expect(effectsOf(bodyWith(name))?.tools).toEqual(expected)
   })
 
-  test('where a tool is freeform, offered or called before', () => {
-    const call = {
-      role: 'assistant',
-      content: null,
-      tool_calls: [{ id: 'c', type: 'custom', custom: { name: 'f', input: 'x' } }],
-    }
-    expect(passes({ tools: [{ type: 'custom', custom: { name: 'f' } }] })).toBe(false)
-    expect(passes({ messages: [...hello, call, { role: 'tool', tool_call_id: 'c', content: 'r' }] })).toBe(false)
+  test('are also those of functions and of calls in the history alone', () => {
+    const { value } = pass({ model: 'm', messages: round('a.b'), functions: [{ name: 'a.b' }] })
+    expect(value).toMatchObject({ tools: [{ type: 'function', function: { name: 'a_b' } }], messages: round('a_b') })
+    expect(pass({ model: 'm', messages: round('a.b') }).value).toMatchObject({ messages: round('a_b') })
   })
 
-  test('where an id names two calls of one message, but not where a later message uses it again', () => {
-    const one = { role: 'assistant', content: null, tool_calls: [toolCall] }
-    const two = { ...one, tool_calls: [toolCall, toolCall] }
-    const result = { role: 'tool', tool_call_id: 'c', content: 'r' }
-    expect(passes({ messages: [...hello, two, result, result] })).toBe(false)
-    expect(passes({ messages: [...hello, one, result, one, result] })).toBe(true)
+  test('freeform tools become functions with one text', () => {
+    const call = { id: 'c', type: 'custom', custom: { name: 'f', input: 'x' } }
+    const messages = [
+      ...hello,
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'c', content: 'r' },
+    ]
+    const body = { tools: [{ type: 'custom', custom: { name: 'f' }, novelty: 1 }], messages }
+    expect(pass({ model: 'm', ...body }).value).toMatchObject({
+      tools: [{ type: 'function', function: { name: 'f', parameters: { required: ['input'] } }, novelty: 1 }],
+      messages: [
+        ...hello,
+        { tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{"input":"x"}' } }] },
+        { role: 'tool', tool_call_id: 'c' },
+      ],
+    })
+    expect(effectsOf(body)?.tools).toEqual(new Map([['f', { name: 'f', kind: 'custom' }]]))
   })
 
-  test('but not for names that the history window leaves out', () => {
-    const calls = {
-      role: 'assistant',
-      content: null,
-      tool_calls: [{ ...toolCall, function: { name: 'a.b', arguments: '{}' } }],
-    }
-    const messages = [...hello, calls, { role: 'tool', tool_call_id: 'c', content: 'r' }, ...hello]
-    const body = { model: 'm', messages }
-    expect(chatUpstream.passRequest(callOf(body, { historyWindow: 1 }), contextOf())).toBeDefined()
-    expect(chatUpstream.passRequest(callOf(body), contextOf())).toBeUndefined()
+  test('are no matter where the history window leaves them out', () => {
+    const body = { model: 'm', messages: [...round('a.b'), ...hello] }
+    expect(chatUpstream.passRequest(callOf(body, { historyWindow: 1 }), contextOf())?.effects).toBeUndefined()
+    expect(chatUpstream.passRequest(callOf(body), contextOf())?.effects).toBeUndefined()
   })
 })
 

@@ -380,12 +380,16 @@ test('says that thinking of an unknown type is not carried over', () => {
 })
 
 const low = { role: 'system', output_config: { effort: 'low' } }
+const medium = { role: 'system', output_config: { effort: 'medium' } }
 
 test.each([
   ['low', [...hello, low]],
   ['low', [...hello, low, think('1'), answer('1')]],
-  ['high', [...hello, low, assistant(text('a')), ...hello]],
-])('takes the effort %s that is set for this turn', (effort, messages) => {
+  ['low', [...hello, low, assistant(text('a')), ...hello]],
+  ['low', [...hello, assistant(text('a')), low, ...hello]],
+  ['high', [...hello, think('1'), answer('1'), low]],
+  ['medium', [...hello, low, assistant(text('a')), ...hello, medium, assistant(text('b')), ...hello]],
+])('takes the effort %s that is in force at the end', (effort, messages) => {
   expect(turnOf({ messages, output_config: { effort: 'high' } }).turn.reasoning?.effort).toBe(effort)
 })
 

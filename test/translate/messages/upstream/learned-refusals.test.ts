@@ -31,7 +31,7 @@ const system = (content: unknown) => ({ role: 'system', content })
 const call = (id: string, rest = {}) => ({ type: 'tool_use', id, name: 'f', input: {}, ...rest })
 const result = (id: string, rest = {}) => ({ type: 'tool_result', tool_use_id: id, content: 'r', ...rest })
 const thought = { type: 'thinking', thinking: 'T', signature: 'SIG' }
-const schema = { type: 'object', properties: {} }
+const schema = { type: 'object', properties: {}, additionalProperties: false }
 const tool = (name = 'f', rest = {}) => ({ name, input_schema: schema, ...rest })
 const enabled = { type: 'enabled', budget_tokens: 2000 }
 const edits = { edits: [{ type: 'clear_tool_uses_20250919' }] }
@@ -251,6 +251,14 @@ const cases: readonly Case[] = [
     remembered: true,
   },
   {
+    name: 'a forced tool',
+    message: 'tool_choice: type "tool" and "any" are not supported for this model',
+    body: { tools: [tool()], tool_choice: { type: 'tool', name: 'f' } },
+    sent: { tool_choice: { type: 'auto' }, system: [text('Answer with a call of the tool f.')] },
+    learnedRefusal: 'choice:unforced',
+    remembered: true,
+  },
+  {
     name: 'structured outputs',
     message:
       'FAILED_PRECONDITION: constraints/vertexai.allowedPartnerModelFeatures violated for feature structured_outputs',
@@ -314,6 +322,14 @@ const cases: readonly Case[] = [
     remembered: true,
   },
   {
+    name: 'prompt and output limit together',
+    message:
+      'input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens`',
+    body: { max_tokens: 21_333 },
+    sent: { max_tokens: 11_760 },
+    remembered: false,
+  },
+  {
     name: 'blank text',
     message: 'messages: text content blocks must be non-empty',
     body: { messages: [user([text('u'), { type: 'search_result', source: 's', title: 't', content: [text('x')] }])] },
@@ -353,7 +369,7 @@ describe.each([...new Set(cases.map(({ name }) => name))].filter((name) => name 
       for (const [key, value] of Object.entries(sent)) expect(second.value[key], key).toEqual(value)
       expect(second.betas).toBe(sentBetas)
       expect(recovered.learnedRefusal).toBe(learnedRefusal)
-      expect(second.warnings.slice(first.warnings.length).at(-1)).toMatch(/^refused_upstream;/)
+      expect(second.warnings.slice(first.warnings.length).at(-1)).toMatch(/^(?:refused_upstream|clamped);/)
       // The same refusal again finds nothing more to take out, or something else than before.
       const again = messagesUpstream.recover(request, refusal(each.message, each.code), contextOf(each))
       expect(again?.request?.body.toString()).not.toBe(second.json)
@@ -439,7 +455,7 @@ test.each([
   const sent = passText(JSON.stringify({ model: 'm', max_tokens: 9, messages: [user('u'), message, user('v')] }))
   if (sent === undefined) throw new Error('the request is to be translated')
   const words = `messages.1.content.0: Input tag '${tag}' found using 'type' does not match any of the expected tags`
-  expect(messagesUpstream.recover(sent, refusal(words), contextOf())).toBeUndefined()
+  expect(messagesUpstream.recover(sent, refusal(words), contextOf())?.learnedRefusal).toBeUndefined()
 })
 
 test.each(['', 'null', '[]', '{}', '{"messages":1}', 'not JSON'])(

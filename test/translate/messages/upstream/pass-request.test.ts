@@ -1,6 +1,7 @@
 import { messagesCaller } from '../../../../src/translate/messages/caller/dialect.ts'
 import { messagesUpstream } from '../../../../src/translate/messages/upstream/dialect.ts'
 import { fc } from '../../../fast-check.ts'
+import type { JsonObject } from '../../../../src/json/json.ts'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import { fixture, hello } from '../caller-helpers.ts'
@@ -44,30 +45,31 @@ test('keeps a member called __proto__ from doing anything', () => {
   )
 })
 
-test.each([
-  ['a tool', { tools: [{ name: 'a b', input_schema: {} }] }],
-  ['a long tool', { tools: [{ name: 'x'.repeat(129), input_schema: {} }] }],
-  [
-    'a call',
-    {
-      messages: [
-        { role: 'user', content: 'u' },
-        { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'a.b', input: {} }] },
-        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't' }] },
-      ],
-    },
-  ],
-])('leaves a request with a name upstream refuses to translation: %s', (_, body) => {
-  const text = JSON.stringify({ model: 'm', max_tokens: 9, messages: hello, ...body })
-  expect(passText(text)).toBeUndefined()
+const callRound = (name: string) => [
+  { role: 'user', content: 'u' },
+  { role: 'assistant', content: [{ type: 'tool_use', id: 't', name, input: {}, novelty: 1 }] },
+  { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't' }] },
+]
+const bodyWith = (name: string) => ({
+  tools: [{ name, input_schema: { type: 'object', properties: {} }, novelty: 1 }, { type: 'computer_toolset' }],
+  messages: callRound(name),
+  tool_choice: { type: 'tool', name, disable_parallel_tool_use: true },
 })
 
-test('takes names of 128 characters, and does not look at those of typed tools', () => {
-  const tools = [
-    { name: 'x'.repeat(128), input_schema: { type: 'object', properties: {} } },
-    { type: 'computer_toolset' },
-  ]
-  expect(pass({ tools }).value['tools']).toEqual(tools)
+test('renames tools, calls and the choice alike, and nothing else', () => {
+  const long = 'x'.repeat(65)
+  const short = `${'x'.repeat(55)}_9537c5fd`
+  for (const [name, sent] of [
+    [long, short],
+    ['a b', 'a_b'],
+    ['y'.repeat(64), 'y'.repeat(64)],
+  ]) {
+    const { value, warnings } = pass(bodyWith(name ?? ''))
+    expect(value).toMatchObject(bodyWith(sent ?? ''))
+    expect(warnings).toEqual([])
+  }
+  const text = JSON.stringify({ model: 'm', max_tokens: 9, ...bodyWith(long) })
+  expect(passText(text)?.effects?.tools).toEqual(new Map([[short, { name: long, kind: 'function' }]]))
 })
 
 test('refuses a request that another dialect decoded', () => {
@@ -109,6 +111,8 @@ test('joins a run of 20,000 system messages to the user turn once', () => {
   expect(value['messages']).toHaveLength(1)
 })
 
+const named = (tools: readonly JsonObject[]) => tools.map(({ name, description }) => ({ name, description }))
+
 describe('what clients send', () => {
   test.each([
     ['claude-code-tools', models.sonnet45],
@@ -123,10 +127,11 @@ describe('what clients send', () => {
     expect(pass(text, { model, betas: claudeCodeBetas }).json).toContain(`"messages":${messages}`)
   })
 
-  test('keeps the tools of Claude Code byte for byte, but for its placeholder', () => {
+  test('keeps the names and descriptions of the tools of Claude Code', () => {
     const text = fixture('messages-requests/claude-code-first.json')
-    const tools = JSON.stringify((JSON.parse(text) as { tools: unknown[] }).tools.slice(0, -1)).slice(1, -1)
-    expect(pass(text, { betas: claudeCodeBetas }).json).toContain(tools)
+    const given = (JSON.parse(text) as { tools: JsonObject[] }).tools
+    const sent = (JSON.parse(pass(text, { betas: claudeCodeBetas }).json) as { tools: JsonObject[] }).tools
+    expect(named(sent)).toEqual(named(given))
   })
 })
 
@@ -285,7 +290,6 @@ describe('cache marks of our own', () => {
     ['a short conversation', { messages: talk.map((message) => ({ ...message, content: 'x' })) }],
     ['a single question', { messages: [{ role: 'user', content: long }] }],
     ['marks of the caller', { tools: [{ ...tool, ...mark }], messages: talk }],
-    ['a mark within a tool result', { messages: [...talk, ...marked()] }],
   ])('leave alone: %s', (_, body) => {
     const { value } = pass(body)
     expect(value).toMatchObject(body)
@@ -294,11 +298,17 @@ describe('cache marks of our own', () => {
     )
   })
 
-  function marked(): readonly object[] {
-    const result = { type: 'tool_result', tool_use_id: 't', content: [text('r', mark)] }
-    return [
-      { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] },
-      { role: 'user', content: [result] },
-    ]
-  }
+  test('are not added to a mark within a tool result, which moves to the result', () => {
+    const result = { type: 'tool_result', tool_use_id: 't' }
+    const { value } = pass({ messages: [...talk, ...round({ ...result, content: [text('r', mark)] })] })
+    expect(value).toMatchObject({ messages: [...talk, ...round({ ...result, content: [text('r')], ...mark })] })
+    expect(JSON.stringify(value).match(/cache_control/g)).toHaveLength(1)
+  })
 })
+
+function round(result: object): readonly object[] {
+  return [
+    { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] },
+    { role: 'user', content: [result] },
+  ]
+}

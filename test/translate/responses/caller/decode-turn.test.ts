@@ -1,6 +1,7 @@
 import { responsesBodyOf } from '../../../../src/translate/responses/wire.ts'
 import { responsesCaller } from '../../../../src/translate/responses/caller/dialect.ts'
 import { fc } from '../../../fast-check.ts'
+import { times } from '../../../thorough.ts'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
@@ -761,5 +762,5 @@ test('whatever body is taken, its Turn is made or refused', () => {
     { numRuns: 2000 },
   )
   // Were they all refused, nothing would have been shown.
-  expect(made).toBeGreaterThan(200)
+  expect(made).toBeGreaterThan(times(200))
 })

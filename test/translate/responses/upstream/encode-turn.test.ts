@@ -430,7 +430,7 @@ describe('items', () => {
       [png],
       [
         { type: 'input_text', text: 'Error' },
-        { type: 'input_image', image_url: 'data:image/png;base64,iVBORw0=', detail: 'auto' },
+        { type: 'input_image', image_url: 'data:image/png;base64,iVBORw0=', detail: 'high' },
       ],
     ],
   ])('a failed result with %s', (_, content, output) => {
@@ -714,7 +714,7 @@ describe('learned refusals', () => {
     const tools = [{ type: 'web_search' as const, onlyThere: ['max_uses'], path: 'tools.0' }]
     const { body, warnings } = encode(turn({ tools }), { learnedRefusals: new Set(['tool:web_search']) })
     expect(body).not.toHaveProperty('tools')
-    expect(warnings).toEqual(['refused_upstream;tools.0'])
+    expect(warnings).toEqual(['dropped;tools.0.max_uses', 'dropped;tools.0'])
   })
 
   test('leave out what a model without reasoning refuses to include', () => {

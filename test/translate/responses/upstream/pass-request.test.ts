@@ -506,17 +506,46 @@ describe('tools', () => {
   }
 
   test.each([
-    [{}, { type: 'object', properties: {} }, []],
-    [null, { type: 'object', properties: {} }, []],
+    [{}, { type: 'object', properties: {} }, ['adapted;tools.0.parameters']],
+    [null, { type: 'object', properties: {} }, ['adapted;tools.0.parameters']],
     [
       { type: 'object', properties: { p: {} }, anyOf: [{ required: ['p'] }] },
+      { type: 'object', properties: { p: {} }, description: '{anyOf: [{"required":["p"]}]}' },
+      ['adapted;tools.0.parameters'],
+    ],
+    [
+      { type: 'object', properties: { p: {} }, not: { required: ['p'] } },
       { type: 'object', properties: { p: {} } },
-      ['schema_simplified;tools.0.parameters.anyOf'],
+      ['schema_simplified;tools.0.parameters'],
     ],
   ])('parameters %j are sent as upstream takes them', (parameters, sent, warned) => {
     const { body, warnings } = pass({ tools: [{ type: 'function', name: 'f', parameters }] })
     expect(body['tools']).toEqual([{ type: 'function', name: 'f', parameters: sent }])
     expect(warnings).toEqual(warned)
+  })
+
+  test('parameters are fitted in namespaces, in items that bring tools, and in results of a tool search', () => {
+    const f = { type: 'function', name: 'f', parameters: { type: 'object' } }
+    const fitted = { ...f, parameters: { type: 'object', properties: {} } }
+    const { body, warnings } = pass({
+      tools: [namespace([f])],
+      input: [
+        { type: 'additional_tools', role: 'developer', tools: [f, namespace([f])] },
+        { type: 'tool_search_output', call_id: 'c', status: 'completed', execution: 'client', tools: [namespace([f])] },
+        { type: 'message', role: 'user', content: 'hi' },
+      ],
+    })
+    expect(body['tools']).toEqual([namespace([fitted])])
+    expect(body['input']).toMatchObject([
+      { tools: [fitted, namespace([fitted])] },
+      { tools: [namespace([fitted])] },
+      { type: 'message' },
+    ])
+    expect(warnings).toEqual([
+      'adapted;input.0.tools.0.parameters',
+      'adapted;input.1.tools.0.tools.0.parameters',
+      'adapted;tools.0.tools.0.parameters',
+    ])
   })
 
   test('functions, freeform tools, namespaces and web search pass as they are', () => {

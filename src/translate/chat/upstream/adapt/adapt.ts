@@ -1,15 +1,17 @@
 import type { EncodeContext } from '../../../dialect.ts'
 import { learnedField, withoutLearnedFields } from '../../../learned-refusals.ts'
+import { mergeEffects, type ReplyEffects } from '../../../engine/reply-effects.ts'
 import type { ModelTraits } from '../../../model-traits.ts'
 import { modelFamily, type ModelFamily } from '../../../parts/model-family.ts'
 import type { Warning } from '../../../warning.ts'
 import type { ChatRequest } from '../../wire.ts'
-import { kimiRules } from './kimi-rules.ts'
+import { callRules } from './call-rules.ts'
+import { kimiRule } from './kimi-rules.ts'
 import { messageRules, sealedReasoningRule, turnRules } from './message-rules.ts'
-import { nullRule, parameterRules, toolParameterRules } from './parameter-rules.ts'
+import { nullRule, parameterRules, stopRule, toolParameterRules } from './parameter-rules.ts'
 import type { Rule } from './rule.ts'
 import { toolPairsRule } from './tool-pairs.ts'
-import { geminiSchemaRule, legacyFunctionsRule, toolLimitRule } from './tool-rules.ts'
+import { legacyFunctionsRule, toolLimitRule, toolSchemaRule } from './tool-rules.ts'
 
 /** Runs last, because an earlier rule may have given a field the name that is left out. */
 const learnedRefusalRule: Rule = {
@@ -35,10 +37,12 @@ export const rules: readonly Rule[] = [
   // Before the rules that move messages, because its warnings name positions.
   sealedReasoningRule,
   toolPairsRule,
-  ...kimiRules,
+  ...callRules,
+  kimiRule,
   ...toolParameterRules,
-  geminiSchemaRule,
+  toolSchemaRule,
   ...parameterRules,
+  stopRule,
   ...messageRules,
   ...turnRules,
   learnedRefusalRule,
@@ -65,17 +69,23 @@ export function adaptRequest(request: ChatRequest, { model, learnedRefusals }: E
   const { family, rules: applicable } = rulesOf(model)
   const target = { traits: model, family, learnedRefusals }
   const warnings: Warning[] = []
+  const effects: (ReplyEffects | undefined)[] = []
   const adapted = { ...request }
   for (const rule of applicable) {
     const outcome = rule.adapt(adapted, target)
     if (outcome === undefined) continue
     warnings.push(...outcome.warnings)
+    effects.push(outcome.effects)
     Object.assign(adapted, outcome.patch)
   }
   // The reply is made from events, so the request always asks for a stream with usage.
   const takesOptions = !learnedRefusals.has(learnedField('stream_options'))
   const options = takesOptions ? withUsage(adapted.stream_options) : undefined
-  return { request: { ...adapted, model: model.id, stream: true, stream_options: options }, warnings }
+  return {
+    request: { ...adapted, model: model.id, stream: true, stream_options: options },
+    warnings,
+    effects: mergeEffects(effects),
+  }
 }
 
 function withUsage(options: ChatRequest['stream_options']): ChatRequest['stream_options'] {

@@ -7,7 +7,11 @@ import {
   PART_TYPES,
   partTypeOf,
 } from '../../wire.ts'
+import { isObject } from '../../../../json/json.ts'
 import type { Warning, WarningCode } from '../../../warning.ts'
+import { fieldOf } from '../../../engine/origin.ts'
+import { imageTypeOf } from '../../../parts/image-type.ts'
+import { parseDataUrl } from '../../../parts/data-url.ts'
 import { isClaudeFrom, type ModelFamily } from '../../../parts/model-family.ts'
 import { isSealed, openOpaque, vendorOf } from '../../../parts/opaque-envelope.ts'
 import type { Opaque } from '../../../turn.ts'
@@ -89,6 +93,27 @@ const rows: readonly MessageRow[] = [
     code: 'adapted',
   },
   {
+    name: 'blank text beside calls left out',
+    source: 'parameters, roles: blank text is 400 on Claude, also beside calls (anomalyco/opencode#31259)',
+    applies: isClaude,
+    adapt: (message) =>
+      message.tool_calls && message.content && isBlankContent(message.content)
+        ? { ...message, content: null }
+        : message,
+    at: '.content',
+    detail: 'blank text beside calls left out',
+    code: 'adapted',
+  },
+  {
+    name: 'image types as the bytes state them',
+    source: 'parameters, images: a type that the bytes contradict is 400 on Claude',
+    applies: isClaude,
+    adapt: (message) => mapParts(message, withImageType),
+    at: '.content',
+    detail: 'image type corrected',
+    code: 'adapted',
+  },
+  {
     name: 'empty tool results given words',
     source: 'parameters, roles: empty text blocks are 400 on Claude; that results become blocks of text is assumed',
     applies: isClaude,
@@ -119,7 +144,7 @@ function toRule({ name, source, applies, adapt, at, detail, code }: MessageRow):
     adapt: ({ messages }, target) =>
       mapMessages(messages, adapt, (first, changes) => {
         const action = typeof detail === 'string' ? detail : detail(target)
-        return [{ code, field: `${first}${at}`, detail: counted(action, changes) }]
+        return [{ code, field: first(at), detail: counted(action, changes) }]
       }),
   }
 }
@@ -170,6 +195,15 @@ function refusalAsText(message: ChatMessage): ChatMessage {
   return isBlankContent(others.content) && refusal !== '' ? { ...others, content: refusal } : others
 }
 
+function withImageType(part: ChatPart): ChatPart {
+  const { image_url: image } = part
+  const url = isObject(image) ? image['url'] : undefined
+  const embedded = typeof url === 'string' ? parseDataUrl(url) : undefined
+  const mediaType = embedded && imageTypeOf(embedded.data)
+  if (embedded === undefined || mediaType === undefined || mediaType === embedded.mediaType) return part
+  return { ...part, image_url: { ...(isObject(image) && image), url: `data:${mediaType};base64,${embedded.data}` } }
+}
+
 function isBlankText(part: ChatPart): boolean {
   return part.type === 'text' && typeof part['text'] === 'string' && part['text'].trim() === ''
 }
@@ -184,6 +218,22 @@ export const turnRules: readonly Rule[] = [
     source: 'parameters, roles: consecutive assistant messages are 400 on Claude',
     applies: ({ family }) => family.kind === 'claude',
     adapt: ({ messages }) => mergeAssistant(messages),
+  },
+  {
+    name: 'no white space at the end of a begun answer',
+    source: 'parameters, roles: Claude up to 4.5 refuses it (caozhiyuan/copilot-api#216)',
+    applies: ({ family }) => family.kind === 'claude' && !isClaudeFrom(family, 4, 6),
+    adapt: ({ messages }) => {
+      const last = messages.at(-1)
+      if (last?.role !== 'assistant' || last.tool_calls) return undefined
+      const trimmed = withoutEndSpace(last)
+      if (trimmed === last) return undefined
+      const field = fieldOf(last, 'messages', messages.length - 1)
+      return {
+        patch: { messages: [...messages.slice(0, -1), trimmed] },
+        warnings: [{ code: 'adapted', field, detail: 'white space at the end dropped' }],
+      }
+    },
   },
   {
     name: 'user turn after a final assistant message',
@@ -201,6 +251,18 @@ export const turnRules: readonly Rule[] = [
     },
   },
 ]
+
+function withoutEndSpace(message: ChatMessage): ChatMessage {
+  const { content } = message
+  if (typeof content === 'string') {
+    const text = content.trimEnd()
+    return text === content ? message : { ...message, content: text }
+  }
+  const last = content?.at(-1)
+  if (!content || last?.type !== 'text' || typeof last['text'] !== 'string') return message
+  const text = last['text'].trimEnd()
+  return text === last['text'] ? message : { ...message, content: [...content.slice(0, -1), { ...last, text }] }
+}
 
 function mergeAssistant(messages: readonly ChatMessage[]): Outcome | undefined {
   const runs: ChatMessage[][] = []
@@ -237,7 +299,10 @@ function mergeRun(run: readonly ChatMessage[]): ChatMessage {
   return {
     ...others,
     role: 'assistant',
-    content: mergeContents(run.map((message) => message.content)),
+    content: mergeContents(
+      run.map((message) => message.content),
+      calls.length > 0,
+    ),
     ...(calls.length > 0 && { tool_calls: calls }),
     ...Object.fromEntries(REASONING_KEYS.flatMap((key) => (reasoner?.[key] ? [[key, reasoner[key]]] : []))),
   }
@@ -249,9 +314,9 @@ function hasReasoning(message: ChatMessage): boolean {
 
 type Content = ChatMessage['content']
 
-function mergeContents(contents: readonly Content[]): Content {
+function mergeContents(contents: readonly Content[], hasCalls: boolean): Content {
   const filled = contents.filter((content) => !isBlankContent(content))
-  if (filled.length === 0) return contents.at(-1) ?? null
+  if (filled.length === 0) return hasCalls ? null : (contents.at(-1) ?? null)
   const texts = filled.filter((content) => typeof content === 'string')
   return texts.length === filled.length ? texts.join('\n\n') : filled.flatMap(toParts)
 }
@@ -275,7 +340,7 @@ export const sealedReasoningRule: Rule = {
       const opaque = openOpaque(sealed)
       if (opaque !== undefined && fitsChat(opaque, family)) return { ...message, reasoning_opaque: opaque.value }
       const detail = 'reasoning of another model dropped'
-      warnings.push({ code: 'thinking_dropped', field: `messages.${at}`, detail })
+      warnings.push({ code: 'thinking_dropped', field: fieldOf(message, 'messages', at), detail })
       const { reasoning_text: _text, reasoning_content: _content, reasoning_opaque: _opaque, ...others } = message
       return others
     }

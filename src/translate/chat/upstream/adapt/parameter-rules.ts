@@ -1,6 +1,7 @@
 import { clampEffort, isEffort } from '../../../parts/effort.ts'
 import { isClaudeFrom, isReasoningGpt } from '../../../parts/model-family.ts'
 import type { ChatRequest } from '../../wire.ts'
+import { learnedField } from '../../../learned-refusals.ts'
 import { RENAMES_CAP } from '../learned-refusals.ts'
 import type { Outcome } from '../../request-changes.ts'
 import type { Rule, RuleModel, Target } from './rule.ts'
@@ -155,6 +156,23 @@ export const toolParameterRules: readonly Rule[] = [
         : undefined,
   },
 ]
+
+/** The proxy ends the answer itself: the sequences are an effect on the reply. */
+export const stopRule: Rule = {
+  name: 'stop sequences that upstream refuses looked for by the proxy',
+  source: 'parameters, stop',
+  adapt: ({ stop }, { family, learnedRefusals }) => {
+    const isRefused = isReasoningGpt(family) || learnedRefusals.has(learnedField('stop'))
+    if (stop === undefined || !isRefused) return undefined
+    const sequences = (typeof stop === 'string' ? [stop] : (stop ?? [])).filter((text) => text !== '')
+    return {
+      patch: { stop: undefined },
+      warnings:
+        sequences.length === 0 ? [] : [{ code: 'emulated', field: 'stop', detail: 'the answer ends before them' }],
+      effects: { stop: sequences },
+    }
+  },
+}
 
 /** The order matters: dropping sampling depends on the adapted effort, and a discarded cap needs no limit. */
 export const parameterRules: readonly Rule[] = [

@@ -1,4 +1,5 @@
 import { withoutLearnedFields } from '../../../learned-refusals.ts'
+import { mergeEffects, type ReplyEffects } from '../../../engine/reply-effects.ts'
 import type { Warning } from '../../../warning.ts'
 import { betaRules, contextManagementRules } from './beta-rules.ts'
 import { cacheRules } from './cache-rules.ts'
@@ -9,7 +10,7 @@ import { fieldRules } from './field-rules.ts'
 import { orderRules } from './order-rules.ts'
 import type { Draft, Outcome, Rule } from './rule.ts'
 import type { Target } from './target.ts'
-import { maxTokensRule, samplingRule, thinkingRules } from './thinking-rules.ts'
+import { thinkingRules } from './thinking-rules.ts'
 import { toolRules } from './tool-rules.ts'
 
 /** Only fields are listed here. Other learned refusals are part of `Target`. */
@@ -31,8 +32,6 @@ const learnedRefusalRule: Rule = {
   },
 }
 
-const lastRules: readonly Rule[] = [...cacheRules, learnedRefusalRule]
-
 /** In running order: a later rule sees the changes of earlier ones. */
 export const rules: readonly Rule[] = [
   ...fieldRules,
@@ -45,37 +44,30 @@ export const rules: readonly Rule[] = [
   ...orderRules,
   ...thinkingRules,
   ...contextManagementRules,
-  ...lastRules,
+  ...cacheRules,
+  learnedRefusalRule,
 ]
 
 export interface Adapted extends Draft {
+  readonly effects: ReplyEffects | undefined
   readonly warnings: readonly Warning[]
 }
 
 /** Fits a request to upstream and to the model's profile. Never changes its input. */
 export function adaptRequest(draft: Draft, target: Target): Adapted {
-  return applyRules(rules, draft, target)
-}
-
-const translatedRules: readonly Rule[] = [maxTokensRule, samplingRule, ...lastRules]
-
-/** Applies the rules that a translated request needs too: limits, sampling, cache marks and learned refusals. */
-export function finishRequest(draft: Draft, target: Target): Adapted {
-  return applyRules(translatedRules, draft, target)
-}
-
-function applyRules(list: readonly Rule[], draft: Draft, target: Target): Adapted {
   const warnings: Warning[] = []
+  const effects: (ReplyEffects | undefined)[] = []
   let { body, betas } = draft
-  for (const rule of list) {
-    const outcome = rule.adapt({ body, betas }, target)
+  for (const rule of rules) {
+    const outcome = rule.adapt({ ...draft, body, betas }, target)
     if (outcome === undefined) continue
     // Not passed as arguments, because there may be one for each message.
     for (const warning of outcome.warnings) warnings.push(warning)
+    effects.push(outcome.effects)
     if (outcome.patch !== undefined) body = withPatch(body, outcome.patch)
     betas = outcome.betas ?? betas
   }
-  return { body, betas, warnings }
+  return { body, betas, warnings, effects: mergeEffects(effects) }
 }
 
 /** Removed members stay as undefined, so that a comparison with the caller's body detects them. */

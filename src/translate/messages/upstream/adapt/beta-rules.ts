@@ -4,9 +4,10 @@ import { hasBeta, isOfBeta } from './rule.ts'
 import type { Draft, Outcome, Rule } from './rule.ts'
 import type { Target } from './target.ts'
 
+export const BINDING_BETA = 'thinking-binding-controls-2026-08-01'
 const TOOL_SEARCH_BETA = 'advanced-tool-use-2025-11-20'
 export const CACHE_TTL_BETA = 'extended-cache-ttl-2025-04-11'
-export const INTERLEAVED_THINKING_BETA = 'interleaved-thinking-2025-05-14'
+const INTERLEAVED_THINKING_BETA = 'interleaved-thinking-2025-05-14'
 
 /** Betas that GitHub's own clients send. Upstream refuses most others. */
 const FORWARDED = ['interleaved-thinking', 'advanced-tool-use', 'context-management', 'extended-cache-ttl']
@@ -32,6 +33,14 @@ export const betaRules: readonly Rule[] = [
 
 /** Runs after every rule that changes `thinking`. */
 export const contextManagementRules: readonly Rule[] = [
+  {
+    name: 'interleaved thinking beta added',
+    source: 'messages, betas; clients of other dialects have no beta to send',
+    adapt: (draft, target) =>
+      draft.encodedFrom !== undefined && draft.body.thinking?.type === 'enabled'
+        ? withBeta(draft, INTERLEAVED_THINKING_BETA, target)
+        : undefined,
+  },
   {
     name: 'context_management without its beta dropped',
     source: 'messages, context management',

@@ -1,10 +1,12 @@
 import { isObject } from '../../../../json/json.ts'
+import { imageTypeOf } from '../../../parts/image-type.ts'
 import { isSealed, openOpaque } from '../../../parts/opaque-envelope.ts'
 import { describeSearch } from '../../../web-search.ts'
 import { contentBlocks, isBlank, isBlankBlock, toolReferenceText, pausedFrom } from '../../content.ts'
 import { readResultContent } from '../../search-results.ts'
 import { isBlock } from '../../wire.ts'
 import type { MessagesBlock, MessagesMessage } from '../../wire.ts'
+import { fieldOf } from '../../../engine/origin.ts'
 import { createNotes, hasBeta } from './rule.ts'
 import type { Draft, Notes, Outcome, Rule } from './rule.ts'
 import type { Target } from './target.ts'
@@ -24,8 +26,8 @@ interface Walk {
   readonly droppedCalls: Map<string, string>
   /** The message is part of a paused answer, whose blocks are returned to upstream unchanged. */
   readonly isPaused: () => boolean
-  /** `messages.3` */
-  readonly field: () => string
+  /** The message as warnings name it: `messages.3`. */
+  readonly field: (element: MessagesBlock | MessagesMessage) => string
   readonly notes: Notes
 }
 
@@ -48,7 +50,7 @@ export const blockRows: readonly BlockRow[] = [
     types: ['text'],
     adapt(block, { notes, field }) {
       if (!isBlankBlock(block)) return block
-      notes.add('adapted', field(), 'blank text blocks dropped')
+      notes.add('adapted', field(block), 'blank text blocks dropped')
       return NONE
     },
   },
@@ -64,7 +66,7 @@ export const blockRows: readonly BlockRow[] = [
     types: ['thinking', 'redacted_thinking'],
     adapt(block, { notes, field }) {
       if (stateOf(block) !== '') return block
-      notes.add('thinking_dropped', field(), 'reasoning without a signature cannot be sent again')
+      notes.add('thinking_dropped', field(block), 'reasoning without a signature cannot be sent again')
       return NONE
     },
   },
@@ -87,12 +89,25 @@ export const blockRows: readonly BlockRow[] = [
     },
   },
   {
+    name: 'image types as the bytes state them',
+    source: 'messages, images: a type that the bytes contradict is 400',
+    types: ['image'],
+    adapt(block, { notes, field }) {
+      const { source } = block
+      if (!isObject(source) || typeof source['data'] !== 'string') return block
+      const mediaType = imageTypeOf(source['data'])
+      if (mediaType === undefined || mediaType === source['media_type']) return block
+      notes.add('adapted', field(block), 'image type corrected')
+      return { ...block, source: { ...source, media_type: mediaType } }
+    },
+  },
+  {
     name: 'tool references as text',
     source: 'messages, tool search',
     types: ['tool_reference'],
     adapt(block, { hasToolSearch, tools, notes, field }) {
       if (!isBlock(block, 'tool_reference') || (hasToolSearch && tools.has(block.tool_name))) return block
-      notes.add('adapted', field(), 'tool references sent as text')
+      notes.add('adapted', field(block), 'tool references sent as text')
       return { type: 'text', text: toolReferenceText(block.tool_name) }
     },
   },
@@ -106,9 +121,13 @@ export const blockRows: readonly BlockRow[] = [
       if (tools.has(textOf(name)) || isPaused()) return block
       const query = name === 'web_search' && isObject(input) ? textOf(input['query']) : ''
       droppedCalls.set(textOf(id), query)
-      if (query !== '') notes.add('adapted', field(), 'web searches of earlier answers sent as text')
+      if (query !== '') notes.add('adapted', field(block), 'web searches of earlier answers sent as text')
       else
-        notes.add('dropped', field(), 'calls and results of a server tool dropped: the provider does not have the tool')
+        notes.add(
+          'dropped',
+          field(block),
+          'calls and results of a server tool dropped: the provider does not have the tool',
+        )
       return NONE
     },
   },
@@ -130,7 +149,7 @@ export const blockRows: readonly BlockRow[] = [
       if (!isBlock(block, 'document')) return block
       const { source, title, context } = block
       if (source.type !== 'text' && source.type !== 'content') return block
-      notes.add('adapted', field(), 'documents other than PDF sent as text')
+      notes.add('adapted', field(block), 'documents other than PDF sent as text')
       const heading = [title, context].filter((text) => typeof text === 'string' && text !== '').join('\n\n')
       const mark = block.cache_control ? { cache_control: block.cache_control } : {}
       const blocks: MessagesBlock[] = [
@@ -147,7 +166,7 @@ export const blockRows: readonly BlockRow[] = [
     types: ['compaction'],
     adapt(block, { notes, field }) {
       const { content } = block
-      notes.add('compaction_dropped', field(), 'compacted history sent as text')
+      notes.add('compaction_dropped', field(block), 'compacted history sent as text')
       return typeof content === 'string' ? contentBlocks(content) : NONE
     },
   },
@@ -155,8 +174,8 @@ export const blockRows: readonly BlockRow[] = [
     name: 'files in containers dropped',
     source: 'messages, betas: files and code execution need ones that upstream refuses',
     types: ['container_upload'],
-    adapt(_block, { notes, field }) {
-      notes.add('dropped', field(), 'files in containers are not supported by Copilot')
+    adapt(block, { notes, field }) {
+      notes.add('dropped', field(block), 'files in containers are not supported by Copilot')
       return NONE
     },
   },
@@ -182,7 +201,7 @@ function openReasoning(block: MessagesBlock, { target, notes, field }: Walk): Me
   if (isOurs && opaque.form === 'signature') {
     return { type: 'thinking', thinking: isBlock(block, 'thinking') ? block.thinking : '', signature: opaque.value }
   }
-  notes.add('thinking_dropped', field(), `${target.traits.id} cannot read the reasoning of another model`)
+  notes.add('thinking_dropped', field(block), `${target.traits.id} cannot read the reasoning of another model`)
   return NONE
 }
 
@@ -210,7 +229,7 @@ function adaptConversation(draft: Draft, target: Target): Outcome | undefined {
     tools: new Set(tools?.map(({ name }) => name ?? '')),
     droppedCalls: new Map(),
     isPaused: () => at >= paused,
-    field: () => `messages.${at}`,
+    field: (element) => fieldOf(element, 'messages', at),
     notes,
   }
   const kept: MessagesMessage[] = []
@@ -229,7 +248,7 @@ function adaptMessage(message: MessagesMessage, walk: Walk): MessagesMessage | u
   const { content } = message
   if (typeof content === 'string') {
     if (!isBlank(content)) return message
-    walk.notes.add('adapted', walk.field(), 'blank messages dropped')
+    walk.notes.add('adapted', walk.field(message), 'blank messages dropped')
     return undefined
   }
   const blocks = adaptBlocks(content ?? [], walk)
@@ -254,7 +273,7 @@ function adaptBlocks(blocks: readonly MessagesBlock[], walk: Walk): readonly Mes
 
 function adaptBlock(block: MessagesBlock, walk: Walk): MessagesBlock | readonly MessagesBlock[] {
   if (walk.refused.has(block.type)) {
-    walk.notes.add('refused_upstream', walk.field(), 'the provider has refused blocks of this type')
+    walk.notes.add('refused_upstream', walk.field(block), 'the provider has refused blocks of this type')
     return NONE
   }
   let current = adaptResultContent(block, walk)

@@ -25,6 +25,23 @@ export const cacheRules: readonly Rule[] = [
     },
   },
   {
+    name: 'cache marks moved from the inside of tool results to the results',
+    source: 'messages, cache marks: some backends take none inside (caozhiyuan/copilot-api#241)',
+    // No warning, because caching changes only the price of an answer.
+    adapt: ({ body }) => {
+      const messages = mapSame(body.messages, (message) => mapBlocks(message, markedOutside))
+      return messages === body.messages ? undefined : { patch: { messages }, warnings: [] }
+    },
+  },
+  {
+    name: 'cache marks added',
+    source: 'messages, cache marks',
+    adapt: ({ body, marksCache }) => {
+      const marked = marksCache === true ? markForCaching(body) : body
+      return marked === body ? undefined : { patch: differing(body, marked), warnings: [] }
+    },
+  },
+  {
     name: 'cache marks reduced',
     source: 'messages, cache marks',
     // No warning, because caching changes only the price of an answer.
@@ -57,6 +74,21 @@ function reduceMark(mark: CacheControl, takesTtl: boolean): CacheControl {
   return isPlain ? mark : { type: 'ephemeral', ...(ttl && { ttl }) }
 }
 
+function markedOutside(block: MessagesBlock): MessagesBlock {
+  const { type, content } = block
+  if (type !== 'tool_result' || !Array.isArray(content)) return block
+  // check-request.ts has checked that these are blocks.
+  const inner: readonly MessagesBlock[] = content
+  const mark = inner.findLast(({ cache_control: each }) => each)?.cache_control
+  if (!mark) return block
+  const bare = mapSame(inner, (each) => (each.cache_control ? withoutMark(each) : each))
+  return { ...block, content: bare, cache_control: block.cache_control ?? mark }
+}
+
+function withoutMark({ cache_control: _mark, ...block }: MessagesBlock): MessagesBlock {
+  return block
+}
+
 /** Returns undefined to remove the mark. */
 type MapMark = (mark: CacheControl, type: string) => CacheControl | undefined
 
@@ -64,18 +96,9 @@ type MapMark = (mark: CacheControl, type: string) => CacheControl | undefined
 function mapMarks({ tools, system, messages }: Marked, map: MapMark): Marked {
   return {
     tools: tools && mapSame(tools, (tool) => mapMark(tool, map)),
-    system: typeof system === 'object' ? system && mapSame(system, (block) => mapBlock(block, map)) : system,
-    messages: mapSame(messages, (message) => mapBlocks(message, (block) => mapBlock(block, map))),
+    system: typeof system === 'object' ? system && mapSame(system, (block) => mapMark(block, map)) : system,
+    messages: mapSame(messages, (message) => mapBlocks(message, (block) => mapMark(block, map))),
   }
-}
-
-function mapBlock(block: MessagesBlock, map: MapMark): MessagesBlock {
-  const { type, content } = block
-  if (type !== 'tool_result' || !Array.isArray(content)) return mapMark(block, map)
-  // check-request.ts has checked that these are blocks.
-  const blocks: readonly MessagesBlock[] = content
-  const mapped = mapSame(blocks, (inner) => mapMark(inner, map))
-  return mapMark(mapped === blocks ? block : { ...block, content: mapped }, map)
 }
 
 function mapMark<Marks extends MessagesBlock | MessagesTool>(marked: Marks, map: MapMark): Marks {
@@ -107,7 +130,7 @@ const MARK: CacheControl = { type: 'ephemeral' }
  * client does the same. A body with marks of the caller's is returned as it is. Source: docs/copilot-wire.md,
  * "messages, cache marks".
  */
-export function markForCaching(body: MessagesRequest): MessagesRequest {
+function markForCaching(body: MessagesRequest): MessagesRequest {
   const { tools, system, messages } = body
   let hasMark = false
   mapMarks(body, (mark) => {

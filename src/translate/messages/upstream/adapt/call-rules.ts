@@ -1,4 +1,6 @@
 import { MISSING_RESULT } from '../../../fit/pair-calls.ts'
+import { createIdSource, startTurn } from '../../../engine/call-ids.ts'
+import { fieldOf } from '../../../engine/origin.ts'
 import type { Warning } from '../../../warning.ts'
 import { contentBlocks, mapBlocks } from '../../content.ts'
 import { isBlock } from '../../wire.ts'
@@ -14,54 +16,31 @@ export const callIdsRule: Rule = {
   name: 'ids of tool calls made legal and unique',
   source: 'messages, tool results; Anthropic API reference, tool use, 2026-11: ids are letters, digits, _ and -',
   adapt: ({ body: { messages } }) => {
-    const idOf = createIdSource()
-    /** Calls of the last assistant turn without a result, by the caller's id. */
-    let open = new Map<string, { readonly ids: string[]; next: number }>()
+    const idOf = createIdSource({ isPlain: true })
+    /** The last assistant turn. */
+    let turn = startTurn()
     let before: string | undefined
-    let first: number | undefined
+    let first: string | undefined
     const out = messages.map((message, at) => {
-      if (message.role === 'assistant' && before !== 'assistant') open = new Map()
+      if (message.role === 'assistant' && before !== 'assistant') turn = startTurn()
       before = message.role
       const named = mapBlocks(message, (block) => {
         if (isBlock(block, 'tool_use') && message.role === 'assistant') {
           const id = idOf(block.id)
-          const known = open.get(block.id)
-          if (known === undefined) open.set(block.id, { ids: [id], next: 0 })
-          else known.ids.push(id)
+          turn.call(block.id, id)
           return id === block.id ? block : { ...block, id }
         }
         if (!isBlock(block, 'tool_result')) return block
-        const known = open.get(block.tool_use_id)
-        const id = known?.ids[known.next]
-        if (known === undefined || id === undefined) return block
-        known.next += 1
-        return id === block.tool_use_id ? block : { ...block, tool_use_id: id }
+        const id = turn.result(block.tool_use_id)
+        return id === undefined || id === block.tool_use_id ? block : { ...block, tool_use_id: id }
       })
-      if (named !== message) first ??= at
+      if (named !== message) first ??= fieldOf(message, 'messages', at)
       return named
     })
     if (first === undefined) return undefined
     const detail = 'changed tool call ids that the provider refuses or that repeat'
-    return { patch: { messages: out }, warnings: [{ code: 'adapted', field: `messages.${first}`, detail }] }
+    return { patch: { messages: out }, warnings: [{ code: 'adapted', field: first, detail }] }
   },
-}
-
-/** New ids depend only on earlier calls, so that every request of a session gets the same ones. */
-function createIdSource(): (original: string) => string {
-  const uses = new Map<string, number>()
-  const taken = new Set<string>()
-  return (original) => {
-    const base = original.replaceAll(/[^A-Za-z0-9_-]/g, '_') || 'call'
-    let use = (uses.get(base) ?? 0) + 1
-    let id = use === 1 ? base : `${base}__${use}`
-    while (taken.has(id)) {
-      use += 1
-      id = `${base}__${use}`
-    }
-    uses.set(base, use)
-    taken.add(id)
-    return id
-  }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { isBlank } from '../../content.ts'
 import { refuseValue } from '../../../parts/invalid.ts'
 import type { Rule } from './rule.ts'
 
@@ -63,6 +64,22 @@ export const fieldRules: readonly Rule[] = [
       }
     },
   })),
+  {
+    name: 'blank stop sequences looked for by the proxy',
+    source: 'Anthropic API reference, stop_sequences, 2026-11: upstream refuses them',
+    adapt: ({ body }) => {
+      const { stop_sequences: stop } = body
+      const kept = stop?.filter((text) => !isBlank(text))
+      if (kept === undefined || kept.length === stop?.length) return undefined
+      const detail = 'Claude does not accept blank stop sequences; the answer ends before them'
+      const blank = stop?.filter((text) => text !== '' && isBlank(text)) ?? []
+      return {
+        patch: { stop_sequences: kept.length === 0 ? undefined : kept },
+        warnings: [{ code: 'emulated', field: 'stop_sequences', detail }],
+        effects: { stop: blank },
+      }
+    },
+  },
   {
     name: 'output_format as output_config.format',
     source: 'Anthropic API reference, structured outputs, 2026-11: the older spelling needs a beta',

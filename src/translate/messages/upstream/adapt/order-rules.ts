@@ -1,5 +1,7 @@
 import { pausedFrom, refusePrefill } from '../../content.ts'
 import { refuseValue } from '../../../parts/invalid.ts'
+import { fieldOf } from '../../../engine/origin.ts'
+import { isBlock } from '../../wire.ts'
 import type { MessagesMessage } from '../../wire.ts'
 import { pairResultsRule } from './call-rules.ts'
 import type { Rule } from './rule.ts'
@@ -20,11 +22,25 @@ export const orderRules: readonly Rule[] = [
   pairResultsRule,
   prefillRule,
   {
+    name: 'no white space at the end of a begun answer',
+    source: 'messages, prefill: Claude refuses it (caozhiyuan/copilot-api#216)',
+    adapt: ({ body: { messages } }) => {
+      const last = messages.at(-1)
+      const trimmed = last?.role === 'assistant' ? withoutEndSpace(last) : last
+      if (last === undefined || trimmed === undefined || trimmed === last) return undefined
+      const field = fieldOf(last, 'messages', messages.length - 1)
+      return {
+        patch: { messages: [...messages.slice(0, -1), trimmed] },
+        warnings: [{ code: 'adapted', field, detail: 'white space at the end dropped' }],
+      }
+    },
+  },
+  {
     name: 'a user message at the start',
     source: 'Anthropic API reference, Messages, 2026-11: the first message is from the user',
-    adapt: ({ body: { messages } }) => {
+    adapt: ({ body: { messages }, encodedFrom }) => {
       if (!messages.some(({ role }) => role === 'user')) {
-        refuseValue('messages', 'no user message has any content', 'invalid_value')
+        refuseValue(encodedFrom ?? 'messages', 'no user message has any content', 'invalid_value')
       }
       if (messages[0]?.role === 'user') return undefined
       return {
@@ -35,8 +51,20 @@ export const orderRules: readonly Rule[] = [
   },
 ]
 
+function withoutEndSpace(message: MessagesMessage): MessagesMessage {
+  const { content } = message
+  if (typeof content === 'string') {
+    const text = content.trimEnd()
+    return text === content ? message : { ...message, content: text }
+  }
+  const last = content?.at(-1)
+  if (!content || last === undefined || !isBlock(last, 'text')) return message
+  const text = last.text.trimEnd()
+  return text === last.text ? message : { ...message, content: [...content.slice(0, -1), { ...last, text }] }
+}
+
 /** The user message that is added if a conversation begins with the assistant. */
-export const CONTINUED = '(continued)'
+const CONTINUED = '(continued)'
 
 /**
  * Whether the request ends with tool results and the turn that made the calls begins without thinking. Models with a

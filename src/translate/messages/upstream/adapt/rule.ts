@@ -1,3 +1,4 @@
+import type { ReplyEffects } from '../../../engine/reply-effects.ts'
 import type { Warning, WarningCode } from '../../../warning.ts'
 import type { MessagesRequest } from '../../wire.ts'
 import type { Target } from './target.ts'
@@ -7,12 +8,17 @@ export interface Draft {
   readonly body: MessagesRequest
   /** Values of `anthropic-beta`. */
   readonly betas: readonly string[]
+  /** The member of the caller's body that holds the conversation, if another dialect's. Absent: the body is the caller's. */
+  readonly encodedFrom?: string
+  /** Cache marks pay, and the caller may have set none. */
+  readonly marksCache?: boolean
 }
 
 export interface Outcome {
   /** Top-level members to set; `undefined` removes one. */
   readonly patch?: Readonly<Partial<MessagesRequest>>
   readonly betas?: readonly string[]
+  readonly effects?: ReplyEffects
   readonly warnings: readonly Warning[]
 }
 

@@ -3,6 +3,7 @@ import { contentBlocks, effortOfTurn, isBlank, wrapReminder, withoutBillingLine 
 import { isBlock } from '../../wire.ts'
 import type { MessagesBlock, MessagesMessage, MessagesRequest, MessagesTool } from '../../wire.ts'
 import { systemBlocks } from '../format-schema.ts'
+import { fieldOf } from '../../../engine/origin.ts'
 import { createNotes } from './rule.ts'
 import type { Rule } from './rule.ts'
 
@@ -45,7 +46,7 @@ export const systemRules: readonly Rule[] = [
       const wrong = misplacedSystem(messages, takesSystemMessages)
       if (wrong.size === 0) return undefined
       const detail = takesSystemMessages
-        ? 'system message sent as a reminder in the user turn, because it does not follow a user message'
+        ? 'system message sent as a reminder in the user turn, because it does not stand between a user message and an answer'
         : `${traits.id} does not support system messages; sent as a reminder in the user turn`
       const notes = createNotes()
       const out: MessagesMessage[] = []
@@ -53,7 +54,7 @@ export const systemRules: readonly Rule[] = [
       let open: MessagesBlock[] | undefined
       for (const [at, message] of messages.entries()) {
         const isWrong = wrong.has(at)
-        if (isWrong) notes.add('adapted', `messages.${at}`, detail)
+        if (isWrong) notes.add('adapted', fieldOf(message, 'messages', at), detail)
         else if (open === undefined || message.role !== 'user') {
           open = undefined
           out.push(message)
@@ -84,15 +85,25 @@ function keptBlocks(blocks: readonly MessagesBlock[]): readonly MessagesBlock[] 
   })
 }
 
-/** Indexes of system messages that upstream refuses. Some models accept them after a user message, others never. */
+/**
+ * Indexes of system messages that upstream refuses. Some models accept them between a user message and an answer, others
+ * never. Source: Anthropic API reference, mid-conversation system messages, 2026-11.
+ */
 function misplacedSystem(messages: readonly MessagesMessage[], isTaken: boolean): ReadonlySet<number> {
   const wrong = new Set<number>()
   let followsUser = false
   for (const [at, { role }] of messages.entries()) {
     if (role !== 'system') followsUser = role === 'user'
-    else if (!isTaken || !followsUser) wrong.add(at)
+    else if (!isTaken || !followsUser || nextRole(messages, at) === 'user') wrong.add(at)
   }
   return wrong
+}
+
+/** The role of the next message that is no system message. */
+function nextRole(messages: readonly MessagesMessage[], at: number): string | undefined {
+  let next = at
+  while (messages[next]?.role === 'system') next += 1
+  return messages[next]?.role
 }
 
 /** Members that betas add to a system message. */

@@ -43,6 +43,10 @@ export interface Target {
   readonly alwaysAdapts: boolean
   /** Thinking cannot be switched off. */
   readonly alwaysThinks: boolean
+  /** `tool_choice` may demand a tool. */
+  readonly takesForcedChoice: boolean
+  /** `thinking.block_binding` with its beta lets upstream drop thinking of another prefix instead of refusing it. */
+  readonly bindsThinking: boolean
   /** The model does not think if `tool_choice` demands a tool. */
   readonly thinksUnforced: boolean
 }
@@ -83,13 +87,27 @@ export function targetOf(traits: ModelTraits, learnedRefusals: ReadonlySet<strin
     refusedTools: new Set(learned('tag:tools')),
     refusedBlocks: new Set(learned('tag:messages')),
     alwaysAdapts: learnedThinking === 'adaptive',
-    alwaysThinks: ofThinking.includes('always'),
+    alwaysThinks: isAdaptiveOnly(family) || ofThinking.includes('always'),
+    takesForcedChoice: learned('choice').length === 0,
+    bindsThinking: bindsThinking(family) && !learned('field').some((path) => path.endsWith('.block_binding')),
     thinksUnforced: ofThinking.includes('unforced'),
   }
 }
 
+/** Source: docs/copilot-wire.md, "messages, thinking". */
+function isAdaptiveOnly(family: ModelFamily): boolean {
+  return family.kind === 'claude' && (family.tier === 'fable' || family.tier === 'mythos')
+}
+
+/** Source: docs/copilot-wire.md, "messages, thinking binding". GitHub's own client decides by the name as well. */
+function bindsThinking(family: ModelFamily): boolean {
+  if (!isClaudeFrom(family, 5, 1) || family.kind !== 'claude') return false
+  return family.tier !== 'mythos' || isClaudeFrom(family, 5, 2)
+}
+
 /** From the model list. No flag states that 4.6 accepts a budget too and 4.7 does not. */
 function thinkingModes({ supports }: ModelTraits, family: ModelFamily): Target['thinking'] {
+  if (isAdaptiveOnly(family)) return 'adaptive'
   if (supports.adaptiveThinking !== false && isClaudeFrom(family, 4, 6)) {
     return isClaudeFrom(family, 4, 7) ? 'adaptive' : 'both'
   }

@@ -1,5 +1,6 @@
-import { withJsonHint } from '../format-schema.ts'
+import { toFormatSchema, withJsonHint } from '../format-schema.ts'
 import { planThinking, type ThinkingPlan } from '../thinking-plan.ts'
+import { BINDING_BETA, withBeta } from './beta-rules.ts'
 import { toolLoopLacksThought } from './order-rules.ts'
 import type { Warning } from '../../../warning.ts'
 import type { MessagesRequest } from '../../wire.ts'
@@ -12,7 +13,7 @@ type Thinking = MessagesRequest['thinking']
 const DISPLAYS = new Set(['summarized', 'omitted'])
 
 /** Runs before the budget of thinking is chosen. */
-export const maxTokensRule: Rule = {
+const maxTokensRule: Rule = {
   name: 'max_tokens lowered',
   source: 'messages, max_tokens',
   adapt: ({ body }, { maxTokens, traits }) => {
@@ -28,7 +29,7 @@ type Sampling = 'temperature' | 'top_p' | 'top_k'
 const DEFAULT = 1
 
 /** Runs after thinking is switched on or off. */
-export const samplingRule: Rule = {
+const samplingRule: Rule = {
   name: 'sampling fitted to the model',
   source: 'messages, sampling',
   adapt: ({ body }, { takesSampling, traits }) => {
@@ -61,7 +62,7 @@ export const thinkingRules: readonly Rule[] = [
   {
     name: 'thinking and effort fitted to the model',
     source: 'messages, thinking; messages, effort',
-    adapt: ({ body }, target) => {
+    adapt: ({ body, encodedFrom }, target) => {
       const { thinking, output_config: config } = body
       const asked = {
         type: thinking?.type,
@@ -83,7 +84,35 @@ export const thinkingRules: readonly Rule[] = [
           ...(fitted !== thinking && { thinking: fitted }),
           ...(!sameEffort && { output_config: withEffort(config, plan.effort) }),
         },
-        warnings: warningsOf(asked, plan, target),
+        warnings: warningsOf(asked, plan, target, encodedFrom !== undefined),
+      }
+    },
+  },
+  {
+    name: 'thinking stated for models that think adaptively only',
+    source: 'messages, thinking: they refuse a request without it',
+    adapt: ({ body: { thinking } }, { alwaysThinks, thinking: mode }) =>
+      thinking || !alwaysThinks || mode !== 'adaptive'
+        ? undefined
+        : { patch: { thinking: { type: 'adaptive' } }, warnings: [] },
+  },
+  {
+    name: 'thinking bound to what stands before it, or dropped',
+    source: 'messages, thinking binding',
+    // No warning, because GitHub's own client sends the same, and models without it keep the thinking.
+    adapt: (draft, target) => {
+      const { thinking } = draft.body
+      if (!thinking) return undefined
+      const { block_binding: binding, ...plain } = thinking
+      const thinks = thinking.type === 'adaptive' || thinking.type === 'enabled'
+      const binds = thinks && target.bindsThinking && !target.refusedBetas.has(BINDING_BETA)
+      if (!binds) return binding === undefined ? undefined : { patch: { thinking: plain }, warnings: [] }
+      const beta = withBeta(draft, BINDING_BETA, target)
+      if (binding !== undefined) return beta
+      return {
+        ...beta,
+        patch: { thinking: { ...thinking, block_binding: { prefix_mismatch_behavior: 'drop_block' } } },
+        warnings: [],
       }
     },
   },
@@ -127,12 +156,33 @@ export const thinkingRules: readonly Rule[] = [
     name: 'output_config.format as system text',
     source: 'messages, effort: models without effort refuse output_config as a whole',
     adapt: ({ body }, { takesOutputConfig, traits }) => {
-      const format = body.output_config?.format
-      if (takesOutputConfig || !format) return undefined
+      const { format, ...config } = body.output_config ?? {}
+      if (!format || (takesOutputConfig && traits.supports.structuredOutputs !== false)) return undefined
       const detail = `${traits.id} does not support it; requested in the system text`
       return {
-        patch: { output_config: undefined, system: withJsonHint(body.system ?? undefined, format.schema ?? undefined) },
+        patch: {
+          output_config: takesOutputConfig && Object.keys(config).length > 0 ? config : undefined,
+          system: withJsonHint(body.system ?? undefined, format.schema ?? undefined),
+        },
         warnings: [{ code: 'json_hinted', field: 'output_config.format', detail }],
+      }
+    },
+  },
+  {
+    name: 'output_config.format fitted to structured outputs',
+    source: 'Anthropic documentation, structured outputs, "JSON Schema limitations", 2026-11',
+    adapt: ({ body: { output_config: config } }) => {
+      const format = config?.format
+      if (!format?.schema) return undefined
+      const { schema, removed } = toFormatSchema(format.schema)
+      if (JSON.stringify(schema) === JSON.stringify(format.schema)) return undefined
+      return {
+        patch: { output_config: { ...config, format: { ...format, schema } } },
+        warnings: removed.map((keyword) => ({
+          code: 'schema_simplified',
+          field: `output_config.format.${keyword}`,
+          detail: `the provider does not accept ${keyword} in the schema of an answer`,
+        })),
       }
     },
   },
@@ -172,7 +222,12 @@ interface AskedMode {
   readonly effort: string | undefined
 }
 
-function warningsOf(asked: AskedMode, plan: ThinkingPlan, { traits, thinking }: Target): readonly Warning[] {
+function warningsOf(
+  asked: AskedMode,
+  plan: ThinkingPlan,
+  { traits, thinking }: Target,
+  isEncoded: boolean,
+): readonly Warning[] {
   const warnings: Warning[] = []
   if (plan.conflict !== undefined) warnings.push({ code: 'dropped', field: 'thinking', detail: plan.conflict })
   else if (plan.type !== asked.type) {
@@ -185,8 +240,9 @@ function warningsOf(asked: AskedMode, plan: ThinkingPlan, { traits, thinking }: 
   if (plan.isBudgetClamped === true) {
     warnings.push({ code: 'clamped', field: 'thinking.budget_tokens', detail: `sent as ${plan.budgetTokens}` })
   }
-  // The effort was converted to a budget.
-  const isCarried = plan.type === 'enabled' && thinking === 'budget' && asked.type !== 'enabled'
+  // The effort was converted to a budget, or an encoder derived it from the setting that is dropped.
+  const isBudget = plan.type === 'enabled' && thinking === 'budget' && asked.type !== 'enabled'
+  const isCarried = isBudget || (isEncoded && plan.conflict !== undefined)
   if (asked.effort !== undefined && asked.effort !== plan.effort && !isCarried) {
     warnings.push(
       plan.effort === undefined

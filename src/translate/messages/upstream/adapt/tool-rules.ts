@@ -1,7 +1,11 @@
+import { createToolFitter } from '../../../engine/fit-tools.ts'
+import { fieldOf } from '../../../engine/origin.ts'
+import { modelFamily } from '../../../parts/model-family.ts'
 import { refuseValue } from '../../../parts/invalid.ts'
 import { isObject } from '../../../../json/json.ts'
 import type { Warning } from '../../../warning.ts'
 import type { MessagesRequest, MessagesTool } from '../../wire.ts'
+import { systemBlocks } from '../format-schema.ts'
 import { hasBeta, type Draft, type Rule } from './rule.ts'
 import type { Target } from './target.ts'
 
@@ -90,17 +94,25 @@ const rows: readonly ToolRow[] = [
     code: 'dropped',
     detail: 'input_examples and allowed_callers are not supported by Copilot',
   },
-  {
-    name: 'tool schemas completed',
-    source: 'messages, tool schemas',
-    adapt: completeSchema,
-    code: 'adapted',
-    detail: 'added the missing type or properties of input_schema',
-  },
 ]
 
 export const toolRules: readonly Rule[] = [
   ...rows.map(toRule),
+  {
+    name: 'tool schemas fitted to the model',
+    source: 'tool schemas',
+    adapt: ({ body: { tools } }, { traits }) => {
+      if (!tools) return undefined
+      const fitter = createToolFitter({ gemini: modelFamily(traits).kind === 'gemini', messages: true })
+      const fitted = tools.map((tool, at) => {
+        if (!isCallerTool(tool)) return tool
+        const schema = fitter.fit(tool.input_schema, fieldOf(tool, 'tools', at, '.input_schema'))
+        return schema === tool.input_schema ? tool : { ...tool, input_schema: schema }
+      })
+      if (fitted.every((tool, at) => tool === tools[at])) return undefined
+      return { patch: { tools: fitted }, warnings: fitter.warnings() }
+    },
+  },
   {
     name: 'duplicate tools dropped',
     source: 'Anthropic API reference, tools, 2026-11: names must be unique',
@@ -121,6 +133,28 @@ export const toolRules: readonly Rule[] = [
     name: 'empty tools dropped',
     source: 'Anthropic API reference, tools, 2026-11',
     adapt: ({ body: { tools } }) => (tools?.length === 0 ? { patch: { tools: undefined }, warnings: [] } : undefined),
+  },
+  {
+    name: 'a forced tool requested in the system text',
+    source: 'messages, forced tools',
+    adapt: ({ body: { tools, tool_choice: choice, system } }, { takesForcedChoice }) => {
+      if (takesForcedChoice || !tools || (choice?.type !== 'any' && choice?.type !== 'tool')) return undefined
+      const { type, name, ...others } = choice
+      const wanted = type === 'tool' ? `the tool ${String(name)}` : 'one of the tools'
+      return {
+        patch: {
+          tool_choice: { ...others, type: 'auto' },
+          system: [...systemBlocks(system ?? undefined), { type: 'text', text: `Answer with a call of ${wanted}.` }],
+        },
+        warnings: [
+          {
+            code: 'clamped',
+            field: 'tool_choice',
+            detail: 'the model takes no forced tool; requested in the system text',
+          },
+        ],
+      }
+    },
   },
   {
     name: 'tool_choice without tools dropped',
@@ -179,21 +213,4 @@ function withoutKeys(tool: MessagesTool, isDropped: (key: string, value: unknown
 /** A tool without a schema announces tools that a tool search returns later. */
 function isPlaceholder({ input_schema: schema }: MessagesTool): boolean {
   return !isObject(schema) || Object.keys(schema).length === 0
-}
-
-function completeSchema(tool: MessagesTool): MessagesTool {
-  if (!isCallerTool(tool)) return tool
-  const { input_schema: schema } = tool
-  if (!isObject(schema)) return { ...tool, input_schema: { type: 'object', properties: {} } }
-  const isComplete = schema['type'] === 'object' && isObject(schema['properties']) && schema['required'] !== null
-  if (isComplete) return tool
-  const kept = Object.entries(schema).filter(([key, value]) => key !== 'required' || value !== null)
-  return {
-    ...tool,
-    input_schema: {
-      ...Object.fromEntries(kept),
-      type: 'object',
-      properties: isObject(schema['properties']) ? schema['properties'] : {},
-    },
-  }
 }

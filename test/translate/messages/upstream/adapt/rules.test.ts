@@ -35,6 +35,8 @@ const searched = (id: string) => [
 ]
 const thinking = (signature: string, words = 'T') => ({ type: 'thinking', thinking: words, signature })
 const schema = { type: 'object', properties: {} }
+/** As structured outputs take it. */
+const closed = { ...schema, additionalProperties: false }
 const tool = (name = 'f', rest = {}) => ({ name, input_schema: schema, ...rest })
 const mark = { cache_control: { type: 'ephemeral' } }
 const reminder = (words: string) => text(`<system-reminder>\n${words}\n</system-reminder>`)
@@ -72,9 +74,23 @@ const fields: readonly Case[] = [
     sent: { [field]: undefined },
   })),
   {
+    rule: 'blank stop sequences looked for by the proxy',
+    body: { stop_sequences: ['END', ' \n'] },
+    sent: { stop_sequences: ['END'] },
+    warnings: ['emulated;stop_sequences'],
+  },
+  {
+    rule: 'blank stop sequences looked for by the proxy',
+    body: { stop_sequences: ['END'] },
+    sent: { stop_sequences: ['END'] },
+  },
+  {
     rule: 'output_format as output_config.format',
-    body: { output_format: { type: 'json_schema', schema }, output_config: { effort: 'low' } },
-    sent: { output_format: undefined, output_config: { effort: 'low', format: { type: 'json_schema', schema } } },
+    body: { output_format: { type: 'json_schema', schema: closed }, output_config: { effort: 'low' } },
+    sent: {
+      output_format: undefined,
+      output_config: { effort: 'low', format: { type: 'json_schema', schema: closed } },
+    },
     warnings: ['adapted;output_format'],
   },
 ]
@@ -99,10 +115,10 @@ const settings: readonly Case[] = [
     warnings: ['adapted;messages.1'],
   },
   {
-    // What was said for an earlier turn is over.
+    // An effort stays in force until the next.
     rule: 'settings of system messages moved to the top',
     body: { messages: [user('u'), system('s', { output_config: { effort: 'low' } }), assistant(text('a')), user('v')] },
-    sent: { messages: [user('u'), system('s'), assistant(text('a')), user('v')], output_config: undefined },
+    sent: { messages: [user('u'), system('s'), assistant(text('a')), user('v')], output_config: { effort: 'low' } },
     warnings: ['adapted;messages.1'],
   },
   {
@@ -285,30 +301,47 @@ const tools: readonly Case[] = [
     warnings: ['dropped;tools.1'],
   },
   {
-    rule: 'tool schemas completed',
+    rule: 'tool schemas fitted to the model',
     body: {
       tools: [
         { name: 'a' },
         { name: 'b', input_schema: { properties: { x: {} } } },
         { name: 'c', input_schema: { type: 'object', required: null, $schema: 's' } },
         { name: 'd', input_schema: { ...schema, required: ['x'] } },
+        { name: 'e', input_schema: { ...schema, enum: [] } },
       ],
     },
     sent: {
       tools: [
         { name: 'a', input_schema: schema },
         { name: 'b', input_schema: { type: 'object', properties: { x: {} } } },
-        { name: 'c', input_schema: { ...schema, $schema: 's' } },
+        { name: 'c', input_schema: { ...schema, description: '{$schema: "s"}' } },
         { name: 'd', input_schema: { ...schema, required: ['x'] } },
+        { name: 'e', input_schema: schema },
       ],
     },
-    warnings: ['adapted;tools.0'],
+    warnings: ['adapted;tools.0.input_schema', 'schema_simplified;tools.4.input_schema'],
   },
   {
     rule: 'duplicate tools dropped',
     body: { tools: [tool('f'), tool('g'), tool('f', { description: 'last' })] },
     sent: { tools: [tool('g'), tool('f', { description: 'last' })] },
     warnings: ['duplicate_tool_dropped;tools.0'],
+  },
+  {
+    rule: 'a forced tool requested in the system text',
+    learnedRefusals: ['choice:unforced'],
+    body: { system: 'S', tools: [tool()], tool_choice: { type: 'tool', name: 'f', disable_parallel_tool_use: true } },
+    sent: {
+      system: [text('S'), text('Answer with a call of the tool f.')],
+      tool_choice: { type: 'auto', disable_parallel_tool_use: true },
+    },
+    warnings: ['clamped;tool_choice'],
+  },
+  {
+    rule: 'a forced tool requested in the system text',
+    body: { tools: [tool()], tool_choice: { type: 'any' } },
+    sent: { system: undefined, tool_choice: { type: 'any' } },
   },
   { rule: 'empty tools dropped', body: { tools: [] }, sent: { tools: undefined } },
   {
@@ -371,7 +404,15 @@ const systems: readonly Case[] = [
   },
 ]
 
+const picture = (media_type: string, data: string) => ({ type: 'image', source: { type: 'base64', media_type, data } })
+
 const blocks: readonly Case[] = [
+  {
+    rule: 'image types as the bytes state them',
+    body: { messages: [user([picture('image/png', '/9j/4AAQSkZJRgAB'), picture('image/webp', 'AAAA')])] },
+    sent: { messages: [user([picture('image/jpeg', '/9j/4AAQSkZJRgAB'), picture('image/webp', 'AAAA')])] },
+    warnings: ['adapted;messages.0'],
+  },
   {
     rule: 'blank text blocks dropped',
     body: { messages: [user([text(''), text('go')]), user('  '), assistant(text(' ')), user('on')] },
@@ -677,6 +718,18 @@ const blocks: readonly Case[] = [
 
 const order: readonly Case[] = [
   {
+    rule: 'no white space at the end of a begun answer',
+    model: sonnet45,
+    body: { messages: [user('u'), assistant(text('The answer is \n'))] },
+    sent: { messages: [user('u'), assistant(text('The answer is'))] },
+    warnings: ['adapted;messages.1'],
+  },
+  {
+    rule: 'no white space at the end of a begun answer',
+    body: { messages: [user('u'), assistant(text('a ')), user('v')] },
+    sent: { messages: [user('u'), assistant(text('a ')), user('v')] },
+  },
+  {
     rule: 'prefill refused',
     body: { messages: [user('u'), assistant(text('A'), ...searched('s1'))] },
     sent: { messages: [user('u'), assistant(text('A'), ...searched('s1'))] },
@@ -755,7 +808,63 @@ const order: readonly Case[] = [
 
 const enabled = (budget: number, rest = {}) => ({ type: 'enabled', budget_tokens: budget, ...rest })
 
+const binding = { block_binding: { prefix_mismatch_behavior: 'drop_block' } }
+const BINDING = 'thinking-binding-controls-2026-08-01'
+const opus51 = traits('claude-opus-5.1', { adaptiveThinking: true })
+
 const thoughts: readonly Case[] = [
+  ...['claude-fable-5.1', 'claude-mythos-5.1'].flatMap((id) => [
+    {
+      rule: 'thinking stated for models that think adaptively only',
+      model: traits(id, { adaptiveThinking: false, maxThinkingBudget: 32_000 }),
+      body: {},
+      sent: { thinking: id.includes('fable') ? { type: 'adaptive', ...binding } : { type: 'adaptive' } },
+    },
+    {
+      rule: 'thinking and effort fitted to the model',
+      model: traits(id, { reasoningEffort: ['low', 'high'] }),
+      body: { thinking: { type: 'disabled' } },
+      sent: {
+        thinking: id.includes('fable') ? { type: 'adaptive', ...binding } : { type: 'adaptive' },
+        output_config: { effort: 'low' },
+      },
+      warnings: ['adapted;thinking'],
+    },
+  ]),
+  {
+    rule: 'thinking stated for models that think adaptively only',
+    model: opus48,
+    body: {},
+    sent: { thinking: undefined },
+  },
+  {
+    rule: 'thinking bound to what stands before it, or dropped',
+    model: opus51,
+    body: { thinking: { type: 'adaptive' } },
+    sent: { thinking: { type: 'adaptive', ...binding } },
+    sentBetas: BINDING,
+  },
+  {
+    rule: 'thinking bound to what stands before it, or dropped',
+    model: opus51,
+    betas: [BINDING],
+    body: { thinking: { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'error' } } },
+    sent: { thinking: { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'error' } } },
+    sentBetas: BINDING,
+  },
+  ...[
+    { model: opus51, learnedRefusals: [`beta:${BINDING}`] },
+    { model: opus51, learnedRefusals: ['field:thinking.adaptive.block_binding'] },
+    { model: opus48, learnedRefusals: [] },
+  ].map(({ model, learnedRefusals }) => ({
+    rule: 'thinking bound to what stands before it, or dropped',
+    model,
+    learnedRefusals,
+    betas: [BINDING],
+    body: { thinking: { type: 'adaptive', ...binding } },
+    sent: { thinking: { type: 'adaptive' } },
+    sentBetas: undefined,
+  })),
   {
     rule: 'max_tokens lowered',
     model: sonnet45,
@@ -894,8 +1003,10 @@ const thoughts: readonly Case[] = [
   },
   {
     rule: 'output_config reduced to what upstream knows',
-    body: { output_config: { format: { type: 'json_schema', schema, name: 'x', strict: true }, task_budget: {} } },
-    sent: { output_config: { format: { type: 'json_schema', schema } } },
+    body: {
+      output_config: { format: { type: 'json_schema', schema: closed, name: 'x', strict: true }, task_budget: {} },
+    },
+    sent: { output_config: { format: { type: 'json_schema', schema: closed } } },
     warnings: ['dropped;output_config.task_budget'],
   },
   {
@@ -904,14 +1015,30 @@ const thoughts: readonly Case[] = [
     sent: { output_config: undefined },
   },
   {
+    rule: 'output_config.format fitted to structured outputs',
+    body: { output_config: { format: { type: 'json_schema', schema: { type: 'string', minLength: 2 } } } },
+    sent: { output_config: { format: { type: 'json_schema', schema: { type: 'string' } } } },
+    warnings: ['schema_simplified;output_config.format.minLength'],
+  },
+  {
+    rule: 'output_config.format as system text',
+    model: traits('claude-opus-4.8', { adaptiveThinking: true, structuredOutputs: false }),
+    body: { output_config: { effort: 'low', format: { type: 'json_schema', schema: closed } } },
+    sent: {
+      output_config: { effort: 'low' },
+      system: [text(`Reply with JSON that matches this schema, and with nothing else:\n${JSON.stringify(closed)}`)],
+    },
+    warnings: ['json_hinted;output_config.format'],
+  },
+  {
     rule: 'output_config.format as system text',
     model: haiku45,
-    body: { system: 'S', output_config: { format: { type: 'json_schema', schema } } },
+    body: { system: 'S', output_config: { format: { type: 'json_schema', schema: closed } } },
     sent: {
       output_config: undefined,
       system: [
         text('S'),
-        text(`Reply with JSON that matches this schema, and with nothing else:\n${JSON.stringify(schema)}`),
+        text(`Reply with JSON that matches this schema, and with nothing else:\n${JSON.stringify(closed)}`),
       ],
     },
     warnings: ['json_hinted;output_config.format'],
@@ -950,12 +1077,33 @@ const thoughts: readonly Case[] = [
   },
 ]
 
+const inside = (id: string) => result(id, { content: [text('a', mark), text('b')] })
+const outside = (id: string) => result(id, { content: [text('a'), text('b')], ...mark })
+
 const marks: readonly Case[] = [
   {
     rule: 'a mark for the whole request put on its last block',
     body: { cache_control: { type: 'ephemeral' } },
     sent: { cache_control: undefined, messages: [user([text('hello', mark)])] },
     warnings: ['adapted;cache_control'],
+  },
+  {
+    rule: 'cache marks moved from the inside of tool results to the results',
+    body: {
+      tools: [tool()],
+      messages: [user('u'), assistant(call('a'), call('b')), user([inside('a'), { ...inside('b'), ...mark }])],
+    },
+    sent: {
+      messages: [user('u'), assistant(call('a'), call('b')), user([outside('a'), outside('b')])],
+    },
+  },
+  {
+    rule: 'cache marks added',
+    body: { system: 'S', messages: [user('u'.repeat(4096)), assistant(text('A')), user('v')] },
+    sent: {
+      system: [text('S', mark)],
+      messages: [user('u'.repeat(4096)), assistant(text('A', mark)), user([text('v', mark)])],
+    },
   },
   {
     rule: 'cache marks reduced',
@@ -1042,11 +1190,12 @@ describe.each([...new Set(cases.map(({ rule }) => rule))])('%s', (rule) => {
 })
 
 test('every rule has a case and says where it comes from', () => {
-  const all = [...rules, ...blockRows]
+  // Only a request of another dialect lacks the beta.
+  const all = [...rules, ...blockRows].filter(({ name }) => name !== 'interleaved thinking beta added')
   expect([...new Set(all.map(({ name }) => name))].toSorted()).toEqual(
     [...new Set(cases.map(({ rule }) => rule))].toSorted(),
   )
-  for (const { source } of all) expect(source).toMatch(/messages, [a-z]|Anthropic|row/)
+  for (const { source } of all) expect(source).toMatch(/messages, [a-z]|tool schemas|Anthropic|row/)
 })
 
 test.each([

@@ -1,0 +1,38 @@
+import type { JsonObject } from '../../json/json.ts'
+import { createCopyBudget } from './schema/branches.ts'
+import { fitForMessages } from './schema/claude.ts'
+import { fitCommon } from './schema/common.ts'
+import { fitForGemini } from './schema/gemini.ts'
+import type { SchemaNotes } from './schema/keywords.ts'
+import { withoutDanglingReferences } from './schema/references.ts'
+
+/** What the upstream of a tool's parameters needs beyond the common rules. */
+export interface SchemaTarget {
+  /** The model is a Gemini, on any route. */
+  readonly gemini: boolean
+  /** The route is `/v1/messages`. */
+  readonly messages: boolean
+}
+
+export interface FittedSchema {
+  /** The same object as the parameters if nothing had to change. */
+  readonly schema: JsonObject
+  /** Keywords that are now in a description. */
+  readonly described: readonly string[]
+  /** Keywords that constrained calls and are gone. */
+  readonly lost: readonly string[]
+}
+
+/**
+ * Fits the parameters of a tool to what a model's upstream accepts, as GitHub's own CLI does (docs/copilot-wire.md, "Tool
+ * schemas"). Never changes its input, and returns its own results unchanged. Takes linear time; what only a hostile schema
+ * has (600 levels, copies of copies) is cut or described.
+ */
+export function fitSchema(parameters: unknown, target: SchemaTarget): FittedSchema {
+  const notes: SchemaNotes = { described: new Set(), lost: new Set(), hasReference: false }
+  let schema = fitCommon(parameters, notes)
+  if (target.gemini) schema = fitForGemini(schema, notes, createCopyBudget())
+  if (target.messages) schema = fitForMessages(schema, notes)
+  if (notes.hasReference) schema = withoutDanglingReferences(schema, notes)
+  return { schema, described: [...notes.described], lost: [...notes.lost] }
+}

@@ -1,0 +1,38 @@
+import type { JsonObject } from '../../json/json.ts'
+import type { Warning } from '../warning.ts'
+import { fitSchema, type SchemaTarget } from './fit-schema.ts'
+
+/** Fits the parameters of the tools of one request. */
+export interface ToolFitter {
+  /**
+   * Returns the same object if nothing changes.
+   * @param field the caller's name for the parameters
+   */
+  readonly fit: (parameters: unknown, field: string) => JsonObject
+  /** One for all schemas that changed, and one for all that lost a keyword. Each names the first field. */
+  readonly warnings: () => readonly Warning[]
+}
+
+export function createToolFitter(target: SchemaTarget): ToolFitter {
+  const changed: string[] = []
+  const losing: string[] = []
+  const lostKeywords = new Set<string>()
+  return {
+    fit(parameters, field) {
+      const { schema, lost } = fitSchema(parameters, target)
+      if (schema !== parameters && lost.length === 0) changed.push(field)
+      if (lost.length > 0) losing.push(field)
+      for (const keyword of lost) lostKeywords.add(keyword)
+      return schema
+    },
+    warnings: () => [
+      ...toWarning('adapted', changed, 'fitted to the model; what it does not take is in the descriptions'),
+      ...toWarning('schema_simplified', losing, `the model does not take ${[...lostKeywords].join(', ')}`),
+    ],
+  }
+}
+
+function toWarning(code: Warning['code'], [first, ...others]: readonly string[], detail: string): readonly Warning[] {
+  if (first === undefined) return []
+  return [{ code, field: first, detail: others.length === 0 ? detail : `${detail} (${others.length + 1} tools)` }]
+}

@@ -1,0 +1,21 @@
+import type { ToolName } from '../turn.ts'
+
+/** A tool as the caller knows it. */
+export interface ToolIdentity extends ToolName {
+  readonly kind: 'function' | 'custom'
+}
+
+/** What a change to a request means for its reply, which is read through TurnEvents then. */
+export interface ReplyEffects {
+  /** Tools whose name or kind was changed, by upstream name. */
+  readonly tools?: ReadonlyMap<string, ToolIdentity>
+  /** Stop sequences that the proxy looks for, because upstream does not take them. */
+  readonly stop?: readonly string[]
+}
+
+/** Undefined if the reply can be forwarded as it is. */
+export function mergeEffects(all: readonly (ReplyEffects | undefined)[]): Required<ReplyEffects> | undefined {
+  const tools = new Map(all.flatMap((effects) => [...(effects?.tools ?? [])]))
+  const stop = all.flatMap((effects) => effects?.stop ?? [])
+  return tools.size === 0 && stop.length === 0 ? undefined : { tools, stop }
+}
