@@ -9,6 +9,8 @@ interface RefusalExample {
   /** Part of upstream's words. */
   readonly words: string
   readonly headers?: Readonly<Record<string, string>>
+  /** Headers of the request that is taken. Default: the same. */
+  readonly takenHeaders?: Readonly<Record<string, string>>
   readonly windowTokens?: number
 }
 
@@ -401,6 +403,15 @@ const EXAMPLES: Readonly<Record<string, RefusalExample>> = {
       input: [{ role: 'user', content: [{ type: 'input_file', file_data: 'x'.repeat(33 * 1024 * 1024) }] }],
     },
     taken: { input: 'hi' },
+  },
+  'mixed identities': {
+    path: CHAT,
+    model: GPT,
+    words: 'headers of Copilot CLI and VS Code',
+    headers: { 'copilot-harness-id': 'copilot-sdk' },
+    refused: chat(hi),
+    taken: chat(hi),
+    takenHeaders: { 'user-agent': 'GitHubCopilotChat/0.54.0' },
   },
   'adaptive only, other type': {
     path: MESSAGES,

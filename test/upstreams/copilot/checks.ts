@@ -10,6 +10,8 @@ import { refuseImages } from './image-checks.ts'
 import { messagesShapeRefusal, refuseMessages } from './messages/checks.ts'
 import { encodeWithPause } from './messages/pause.ts'
 import { createPreparedReplies } from './prepared-frames.ts'
+import { bindThoughts } from './refusals/bound-thoughts.ts'
+import type { BoundThoughts } from './refusals/bound-thoughts.ts'
 import { refuseAsReported } from './refusals/rows.ts'
 import { refuseResponses, responsesShapeRefusal } from './responses/checks.ts'
 import { encodeOddResponses } from './responses/stream.ts'
@@ -38,6 +40,7 @@ export function createCopilotChecks({
   now,
 }: ChecksDeps): NonNullable<CopilotRoutesDeps['checks']> {
   const prepared = createPreparedReplies()
+  const bound: BoundThoughts = new Map()
   const strict = <Request extends { readonly stream?: boolean | undefined }>(
     path: InferencePath,
     { refuse, ...checks }: Checks<Request>,
@@ -50,7 +53,7 @@ export function createCopilotChecks({
         refuseEditor(call.header('editor-version') ?? '', model.id) ??
         refuseSession(call.header('copilot-session-token'), model.id, { sessions, nowMs: now() }) ??
         (request.stream === true ? undefined : invalidBody('non streaming requests are not supported by this model')) ??
-        refuseAsReported(path, subject, settings()) ??
+        refuseAsReported(path, subject, settings(), bound) ??
         refuse?.(subject) ??
         refuseImages(subject, settings().maxImageBytes) ??
         prepared(path, subject)
@@ -71,7 +74,11 @@ export function createCopilotChecks({
     messages: strict('/v1/messages', {
       wrongShape: messagesShapeRefusal,
       refuse: refuseMessages,
-      encode: encodeWithPause,
+      encode: (answer, subject) => {
+        const frames = encodeWithPause(answer, subject)
+        bindThoughts(bound, subject.request, frames.content)
+        return frames
+      },
     }),
   }
 }

@@ -13,6 +13,8 @@ export interface SentRequest {
   readonly model: DemoModel
   /** Tokens that prompt and answer may have together on this host. */
   readonly windowTokens: number
+  /** What stood before each thought that this host has sent, by its signature. */
+  readonly bound: ReadonlyMap<string, readonly [head: string, ...messages: string[]]>
 }
 
 /**

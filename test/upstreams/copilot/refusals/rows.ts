@@ -3,8 +3,11 @@ import type { InferencePath } from '../../../../src/demo/inference.ts'
 import { isObject } from '../../../../src/json/json.ts'
 import { invalidBody } from '../../../../src/demo/failures.ts'
 import type { Outcome } from '../../../../src/demo/outcome.ts'
+import { boundThoughtRow } from './bound-thoughts.ts'
+import type { BoundThoughts } from './bound-thoughts.ts'
 import { fileRows } from './file-rows.ts'
 import { historyRows } from './history-rows.ts'
+import { identityRow } from './identity-row.ts'
 import { limitRows } from './limit-rows.ts'
 import type { RefusalRow, Scope } from './row.ts'
 import { schemaRows } from './schema-rows.ts'
@@ -17,6 +20,8 @@ export const REFUSAL_ROWS: readonly RefusalRow[] = [
   ...schemaRows,
   ...fileRows,
   ...historyRows,
+  boundThoughtRow,
+  identityRow,
 ]
 
 function idsOf(...scopes: readonly Scope[]): ReadonlySet<string> {
@@ -42,6 +47,7 @@ export function refuseAsReported(
   path: InferencePath,
   { call, model }: Pick<InferenceSubject<unknown>, 'call' | 'model'>,
   { refusals, windowTokens }: HostRefusals,
+  bound: BoundThoughts,
 ): Outcome | undefined {
   const rows = REFUSAL_ROWS.filter(
     ({ id, routes, models }) => refusals.has(id) && routes.includes(path) && models(model),
@@ -55,6 +61,7 @@ export function refuseAsReported(
     header: call.header,
     model,
     windowTokens: windowTokens ?? model.contextTokens,
+    bound,
   }
   for (const { judge, reply = invalidBody } of rows) {
     const words = judge(sent)
