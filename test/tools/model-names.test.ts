@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createStableNames, nameForModels, namesForClients } from '../../src/tools/model-names.ts'
@@ -62,6 +63,15 @@ test('long names that begin alike are all there, and the same each time', () => 
   const names = [...nameForModels(toolsNamed(...long)).keys()]
   expect(new Set(names).size).toBe(50)
   expect([...nameForModels(toolsNamed(...long.toReversed())).keys()].toReversed()).toEqual(names)
+})
+
+test('a tool keeps a place if others have taken its names with a hash', () => {
+  const names = createStableNames(64)
+  const short = names.take('a', 'x') && names.take('q/x', 'x')
+  const again = createStableNames(64)
+  const taken = ['x', short, ...[8, 16, 24, 32].map((length) => `x_${hash('sha256', 'q/x').slice(0, length)}`)]
+  for (const name of taken) again.take(name, name)
+  expect(taken).not.toContain(again.take('q/x', 'x'))
 })
 
 test('a program that names thousands of tools takes no name from another one', () => {

@@ -28,6 +28,8 @@ function tools() {
       tool('slow', { inputSchema: { type: 'object', properties: { text: { type: 'string', pattern: '^(a+)+$' } } } }),
     ]
   }
+  if (mode === 'dot first') return [tool('q.x'), tool('q/x')]
+  if (mode === 'slash first') return [tool('q/x'), tool('q.x')]
   if (mode === 'many') return Array.from({ length: 1000 }, (_, index) => tool(`t${index}`))
   if (mode === 'world') {
     return [
@@ -104,6 +106,9 @@ async function call({ name, arguments: args, _meta }) {
       return process.exit(3)
     case 'huge':
       return text('x'.repeat(11 * 1024 * 1024))
+    case 'q.x':
+    case 'q/x':
+      return text(name)
     case 'change':
       isChanged = true
       for (let count = 0; count < 100; count += 1) send({ method: 'notifications/tools/list_changed' })

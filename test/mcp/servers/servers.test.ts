@@ -182,6 +182,18 @@ test('a changed configuration ends, starts and replaces servers', async () => {
   expect(names()).toContain('one_echo')
 })
 
+test('a name stays with its tool when the settings of the server change', async () => {
+  const { call, configure, names, prepare } = await openServers({ p: serverOf('dot first') })
+  await prepare()
+  const [dot = '', slash = ''] = names()
+  const said = async () => JSON.stringify([await call(dot), await call(slash)])
+  const before = await said()
+  configure({ p: serverOf('slash first', { 'timeout-seconds': 50 }) })
+  await prepare()
+  expect(names().toSorted()).toEqual([dot, slash].toSorted())
+  expect(await said()).toBe(before)
+})
+
 test('closing kills a server that ignores SIGTERM, and its child processes', async () => {
   const { call, mcp, stderr } = await openServers({ it: serverOf('stubborn') })
   const { pid } = JSON.parse(String((await call('it_env'))['text'])) as { pid: number }
