@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { streamReply } from '../../src/demo/outcome.ts'
 import { bodyOfPrompt, callers, dialectPaths } from '../http/callers.ts'
 import { openProxy } from '../http/harness.ts'
+import { some } from '../thorough.ts'
 import { envelopeOf, expectUnharmed } from './unharmed.ts'
 import { answers, hear, textOf, upstreams } from './upstream-answers.ts'
 
@@ -13,7 +14,7 @@ const combinations = callers.flatMap((caller) =>
 const oddText =
   '\u2028\u2029\u0085\u000b\u000c\r\n\r\ndata: [DONE]\n\nevent: error\ndata: {"error":{}}\n\n: no comment\nevent: message_stop\nid: 1\nretry: 1\u0000\u001b[31m\uFEFF\u200d👩‍👩‍👧‍👦é e\u0301 𝕏 \\n \\" </script> %0A \t end'
 
-describe.each(combinations)('a $caller caller of $name', ({ caller, upstream }) => {
+describe.each(some(combinations, 3))('a $caller caller of $name', ({ caller, upstream }) => {
   const { begin, say, finish, mark, fail } = answers[upstream.dialect]
   const path = dialectPaths[caller]
   const body = (stream: boolean): string => bodyOfPrompt(caller, upstream.model, 'Hello', { stream })

@@ -2,6 +2,7 @@ import { chmod, chown, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/p
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { some } from '../thorough.ts'
 import { makeFolder } from '../tools/session.ts'
 import { callTool, serve, stop, type DaemonProcess } from './daemon-process.ts'
 
@@ -76,7 +77,7 @@ const causes: Readonly<Record<string, (place: Place) => Promise<{ readonly scrip
 }
 
 describe.skipIf(process.platform === 'win32')('while the session file cannot be used', { timeout: 120_000 }, () => {
-  test.each(Object.keys(causes))('because of %s, tools and models are served', async (cause) => {
+  test.each(some(Object.keys(causes), 2))('because of %s, tools and models are served', async (cause) => {
     const place = await makePlace()
     const { script } = (await causes[cause]?.(place)) ?? {}
     const daemon = await serve(place, { script })
