@@ -101,7 +101,7 @@ function lastSent({ demo }: Proxy): string {
 
 const times = (count: number, data = png()): readonly string[] => Array.from({ length: count }, () => data)
 
-describe.each(some(pairs, 2))('%s to %s', (caller, model, most) => {
+describe.each(some(pairs, 3))('%s to %s', (caller, model, most) => {
   test('replaces the oldest images of the history, with a warning', async () => {
     const proxy = await openProxy()
     const { status, warnings } = await send(proxy, caller, model, [times(most - 1), 'ok', times(3)])
