@@ -49,12 +49,12 @@ test('runs the client with everything after --, and ends with its exit code', as
   const { code, stdout, stderr } = await launch('claude', '--demo', '--', '--print', '', 'two words', '--', '$HOME')
     .ended
   expect(stderr).toBe(
-    'Starting Claude Code with claude-sonnet-5; small tasks use claude-haiku-4.5. All answers are simulated.\n',
+    'Starting Claude Code with claude-sonnet-5.5; small tasks use claude-haiku-5.5. All answers are simulated.\n',
   )
   const { args, env } = startedOf(stdout)
   expect(args).toEqual(['--settings', expect.any(String), '--print', '', 'two words', '--', '$HOME'])
   expect(env['ANTHROPIC_BASE_URL']).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
-  expect(env['ANTHROPIC_MODEL']).toBe('claude-sonnet-5')
+  expect(env['ANTHROPIC_MODEL']).toBe('claude-sonnet-5.5')
   expect(code).toBe(7)
 })
 
@@ -215,7 +215,7 @@ test('starts a daemon that stays, waits for the account’s own models, and find
   })
   const first = await launch('claude').ended
   expect(first.stderr).toMatch(/Started copilot-proxy in the background at http:\S+\. To stop it: copilot-proxy stop\n/)
-  expect(startedOf(first.stdout).env['ANTHROPIC_MODEL']).toBe('claude-sonnet-5')
+  expect(startedOf(first.stdout).env['ANTHROPIC_MODEL']).toBe('claude-sonnet-5.5')
   const second = await launch('claude').ended
   expect(second.stderr).not.toContain('in the background')
   const url = startedOf(first.stdout).env['ANTHROPIC_BASE_URL']

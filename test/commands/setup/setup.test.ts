@@ -110,7 +110,7 @@ test('a person is asked, and anything but yes is no', async () => {
   for (const answer of ['', '\n', 'no\n']) {
     const { code, stderr } = await user.run('setup claude', { interactive: true, stdin: inputOf(answer) })
     expect(stderr).toContain(
-      `Write this to ${path} and send one test request to claude-sonnet-5? [y/N] Nothing changed.\n`,
+      `Write this to ${path} and send one test request to claude-sonnet-5.5? [y/N] Nothing changed.\n`,
     )
     expect(code).toBe(1)
     expect(await readFile(path, 'utf8')).toBe(theirs.claude)
@@ -444,7 +444,7 @@ describe('setup --print', () => {
     const { code, stdout } = await user.run('setup --print openai-sdk')
     expect(code).toBe(0)
     expect(stdout).toBe(
-      `export OPENAI_BASE_URL=${proxy.url}/v1\nexport OPENAI_API_KEY=copilot-proxy\n# model: claude-sonnet-5\n`,
+      `export OPENAI_BASE_URL=${proxy.url}/v1\nexport OPENAI_API_KEY=copilot-proxy\n# model: claude-sonnet-5.5\n`,
     )
     expect(proxy.demo.count('/v1/messages') + proxy.demo.count('/chat/completions')).toBe(0)
   })
@@ -501,7 +501,7 @@ describe('a client whose settings are only printed', () => {
     const { user, proxy } = await openUser()
     const answered = async (answer: string) =>
       (await user.run('setup openai-sdk', { interactive: true, stdin: inputOf(answer) })).stderr
-    expect(await answered('no\n')).toMatch(/Send one test request to claude-sonnet-5\? \[y\/N\] $/)
+    expect(await answered('no\n')).toMatch(/Send one test request to claude-sonnet-5.5\? \[y\/N\] $/)
     expect(modelCalls(proxy)).toBe(0)
     expect(await answered('yes\n')).toMatch(/ answered "Hello from /)
     expect(modelCalls(proxy)).toBe(1)
