@@ -153,7 +153,7 @@ describeEnclosed('a command in the sandbox', (person) => {
       for (const [path, text] of Object.entries(files)) expect(readFileSync(join(root, path), 'utf8')).toBe(text)
     }
     const byFolders = await createEnclosed(person, files)
-    const [, second] = await byFolders.scripts(['for i in $(seq 6000); do mkdir "!$i"; done', overwrite])
+    const [, second] = await byFolders.scripts(['seq -f !%g 6000 | xargs mkdir', overwrite])
     unharmed(byFolders)
     expect(second?.notes.join()).toContain('more folders than the sandbox searches')
 
