@@ -192,7 +192,7 @@ export function createModelRegistry(
   }
 }
 
-/** No model and no alias has a longer name, and comparing one with all models takes long. Characters. */
+/** Longer names are refused without a search for similar ones, which would take long. No model has such a name. Characters. */
 const longestName = 300
 
 function isTooLong(name: string): boolean {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { compareNetworks, fingerprints, hasOtherOptions, networkVariables } from '../../src/config/network-variables.ts'
 
-const workingDir = (): string => '/work'
+const workingDir = (): string => '/srv/app'
 const gone = (): never => {
   throw new Error('gone')
 }
@@ -29,9 +29,9 @@ test('the variables of both spellings are kept, empty ones and others are not', 
 test('paths are absolute, because another process starts in another folder', () => {
   const env = { NODE_EXTRA_CA_CERTS: 'company.pem', SSL_CERT_FILE: '/etc/all.pem', SSL_CERT_DIR: 'certs:/etc/ssl' }
   expect(networkVariables(env, workingDir)).toEqual({
-    NODE_EXTRA_CA_CERTS: '/work/company.pem',
+    NODE_EXTRA_CA_CERTS: '/srv/app/company.pem',
     SSL_CERT_FILE: '/etc/all.pem',
-    SSL_CERT_DIR: '/work/certs:/etc/ssl',
+    SSL_CERT_DIR: '/srv/app/certs:/etc/ssl',
   })
 })
 

@@ -4,7 +4,10 @@
  */
 const ORIGIN = Symbol('origin')
 
-/** Marks an element that an encoder made with the caller's path of its source. @param path '' for none */
+/**
+ * Marks an element that an encoder has made, so that a warning about it can name the part of the caller's request that it was made
+ * from. @param path of that part; '' for none
+ */
 export function withPath<Element extends object>(element: Element, path: string): Element {
   return path === '' ? element : { ...element, [ORIGIN]: path }
 }

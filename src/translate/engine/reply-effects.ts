@@ -7,7 +7,7 @@ export interface ToolIdentity extends ToolName {
 
 /** What a change to a request means for its reply, which is read through TurnEvents then. */
 export interface ReplyEffects {
-  /** Tools whose name or kind was changed, by upstream name. */
+  /** The caller's tools whose name or kind differs upstream. The key is the name that upstream knows. */
   readonly tools?: ReadonlyMap<string, ToolIdentity>
   /** Stop sequences that the proxy looks for, because upstream does not take them. */
   readonly stop?: readonly string[]

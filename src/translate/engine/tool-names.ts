@@ -15,7 +15,7 @@ export interface ToolNames {
 
 /**
  * @param tools the offered tools; they get their names first, before tools that only the history mentions
- * @param wrapsCustom custom tools are offered as functions
+ * @param wrapsCustom whether upstream gets freeform (`custom`) tools as functions
  */
 export function createToolNames(tools: readonly ToolIdentity[], maxLength: number, wrapsCustom: boolean): ToolNames {
   const byTool = new Map<string, string>()

@@ -9,7 +9,10 @@ import type { Mount } from './bubblewrap-arguments.ts'
 /** Larger workspaces exist. Their folders nearest to the root are searched. */
 const maxFolders = 5000
 
-/** Each needs a mount, and bubblewrap takes a second for some hundred. With more, commands are refused: one command could make so many that the next one is not protected. */
+/**
+ * Each place needs a mount, and bubblewrap needs about a second for some hundred mounts. A workspace with more places runs no
+ * commands: otherwise a command could create so many that the places of the next one are not protected.
+ */
 const maxPlaces = 400
 
 /** Reading a folder takes some ten microseconds, and ten times as long on another thread. */

@@ -82,7 +82,10 @@ export function without(schema: JsonObject, keywords: ReadonlySet<string>): Json
   )
 }
 
-/** A copy with some of the keywords. `delete` would make it slow, and `__proto__`, which is none, would be inherited. */
+/**
+ * Returns a copy that has some of the keywords. It is built from the kept ones, because `delete` makes an object slow. It leaves out
+ * `__proto__`, which would set the prototype.
+ */
 export function pick(schema: JsonObject, keywords: readonly string[]): { [keyword: string]: unknown } {
   const picked: { [keyword: string]: unknown } = {}
   for (const keyword of keywords) if (keyword !== '__proto__') picked[keyword] = schema[keyword]
