@@ -188,6 +188,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
       ...definition,
       provider: name,
       identity,
+      trustedBy: `set mcp-servers.${name}.trust to true`,
       ...(timeoutSeconds !== undefined && { timeoutMs: timeoutSeconds * 1000 }),
       async run(args: unknown, context) {
         return await call({ given, identity }, args, context)
