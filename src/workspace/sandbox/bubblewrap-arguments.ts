@@ -69,6 +69,12 @@ const kernelFiles = [
 /** The descriptor on which bubblewrap reports the process id and the exit code. */
 export const statusFd = 3
 
+/** bubblewrap starts the program when it can read from this descriptor, or when it is closed. */
+export const releaseFd = 4
+
+/** Its mount says that all others are made. */
+export const readyPath = '/dev/.enclosed'
+
 /** Where commands find their caches. */
 export const cachePath = '/var/cache/commands'
 
@@ -89,16 +95,8 @@ const strictness: Readonly<Record<Mount['kind'], number>> = {
  * process and no socket of the system, and ends with the process that has started it.
  */
 export function bubblewrapArguments({ argv, cwd, mounts, runAs }: SandboxedProgram): readonly string[] {
-  const byPath = new Map<string, Mount>()
-  for (const mount of [...basicMounts, ...mounts]) {
-    const other = byPath.get(mount.path)
-    if (other === undefined || strictness[mount.kind] >= strictness[other.kind]) byPath.set(mount.path, mount)
-  }
-  const hidden = [...byPath.values()].filter(({ kind }) => kind === 'hidden folder').map(({ path }) => `${path}/`)
-  const visible = [...byPath.values()].filter(({ path }) => !hidden.some((folder) => path.startsWith(folder)))
-  // A mount would hide the ones below it that were made before.
-  const inOrder = visible.toSorted((a, b) => depthOf(a.path) - depthOf(b.path))
-  const wholeSystem = byPath.get('/')
+  const inOrder = effectiveMounts(mounts)
+  const wholeSystem = inOrder.find(({ path }) => path === '/')
   const become =
     runAs === undefined
       ? []
@@ -117,11 +115,11 @@ export function bubblewrapArguments({ argv, cwd, mounts, runAs }: SandboxedProgr
     ['--die-with-parent', '--new-session', '--cap-drop', 'ALL'],
     // setpriv gives them up again before the command starts.
     runAs === undefined ? [] : ['--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID'],
-    ['--json-status-fd', String(statusFd)],
+    ['--json-status-fd', String(statusFd), '--block-fd', String(releaseFd)],
     wholeSystem === undefined ? [] : argumentsOf(wholeSystem),
     // Without links among the folders of the system, these exist on each distribution.
     systemFolders.flatMap((path) => ['--ro-bind-try', path, path]),
-    ['--proc', '/proc', '--dev', '/dev'],
+    ['--proc', '/proc', '--dev', '/dev', '--ro-bind', '/dev/null', readyPath],
     kernelFiles.flatMap((path) => ['--ro-bind-try', path, path]),
     inOrder
       .filter(({ path }) => path !== '/')
@@ -131,6 +129,19 @@ export function bubblewrapArguments({ argv, cwd, mounts, runAs }: SandboxedProgr
     ['--chdir', cwd, '--', ...become, ...argv],
   ]
   return parts.flat()
+}
+
+/** Returns the mounts that are made, in their order. */
+export function effectiveMounts(mounts: readonly Mount[]): readonly Mount[] {
+  const byPath = new Map<string, Mount>()
+  for (const mount of [...basicMounts, ...mounts]) {
+    const other = byPath.get(mount.path)
+    if (other === undefined || strictness[mount.kind] >= strictness[other.kind]) byPath.set(mount.path, mount)
+  }
+  const hidden = [...byPath.values()].filter(({ kind }) => kind === 'hidden folder').map(({ path }) => `${path}/`)
+  const visible = [...byPath.values()].filter(({ path }) => !hidden.some((folder) => path.startsWith(folder)))
+  // A mount would hide the ones below it that were made before.
+  return visible.toSorted((a, b) => depthOf(a.path) - depthOf(b.path))
 }
 
 const basicMounts: readonly Mount[] = ['/tmp', '/var/tmp'].map((path) => ({ kind: 'private', path }))
