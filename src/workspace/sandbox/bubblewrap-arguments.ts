@@ -4,10 +4,17 @@ import { posix } from 'node:path'
 export type Mount =
   /** The file or folder `from`, or the one of the same path outside. It must exist. */
   | { readonly kind: 'read' | 'write'; readonly path: string; readonly from?: string }
+  /**
+   * A folder that cannot be renamed, because it is a mount point. It is as writable as what is around it: a writable mount would open
+   * a read-only folder again.
+   */
+  | { readonly kind: 'pin'; readonly path: string }
   /** An empty folder in memory that commands can fill. */
   | { readonly kind: 'private'; readonly path: string }
   /** Hides a folder or a file behind an empty one, which cannot be filled. */
   | { readonly kind: 'hidden folder' | 'hidden file'; readonly path: string }
+
+type MadeMount = Exclude<Mount, { readonly kind: 'pin' }>
 
 export interface SandboxedProgram {
   /** The program is an absolute path. */
@@ -83,6 +90,7 @@ export const proxyPath = '/var/cache/network-proxy'
 
 /** If two mounts have the same path, the stricter one holds. */
 const strictness: Readonly<Record<Mount['kind'], number>> = {
+  pin: -1,
   private: 0,
   write: 1,
   read: 2,
@@ -132,7 +140,7 @@ export function bubblewrapArguments({ argv, cwd, mounts, runAs }: SandboxedProgr
 }
 
 /** Returns the mounts that are made, in their order. */
-export function effectiveMounts(mounts: readonly Mount[]): readonly Mount[] {
+export function effectiveMounts(mounts: readonly Mount[]): readonly MadeMount[] {
   const byPath = new Map<string, Mount>()
   for (const mount of [...basicMounts, ...mounts]) {
     const other = byPath.get(mount.path)
@@ -140,8 +148,20 @@ export function effectiveMounts(mounts: readonly Mount[]): readonly Mount[] {
   }
   const hidden = [...byPath.values()].filter(({ kind }) => kind === 'hidden folder').map(({ path }) => `${path}/`)
   const visible = [...byPath.values()].filter(({ path }) => !hidden.some((folder) => path.startsWith(folder)))
-  // A mount would hide the ones below it that were made before.
-  return visible.toSorted((a, b) => depthOf(a.path) - depthOf(b.path))
+  const around = (path: string): Mount | undefined => {
+    const found = byPath.get(path)
+    if (found !== undefined && found.kind !== 'pin') return found
+    return path === '/' ? undefined : around(posix.dirname(path))
+  }
+  return (
+    visible
+      .flatMap((mount): readonly MadeMount[] => {
+        if (mount.kind !== 'pin') return [mount]
+        return around(mount.path)?.kind === 'write' ? [{ kind: 'write', path: mount.path }] : []
+      })
+      // A mount would hide the ones below it that were made before.
+      .toSorted((a, b) => depthOf(a.path) - depthOf(b.path))
+  )
 }
 
 const basicMounts: readonly Mount[] = ['/tmp', '/var/tmp'].map((path) => ({ kind: 'private', path }))
@@ -152,7 +172,7 @@ function openParents(path: string): readonly string[] {
   return parent === '/' ? [] : [...openParents(parent), '--perms', '0755', '--dir', parent]
 }
 
-function argumentsOf(mount: Mount): readonly string[] {
+function argumentsOf(mount: MadeMount): readonly string[] {
   switch (mount.kind) {
     case 'read':
       return ['--ro-bind', mount.from ?? mount.path, mount.path]

@@ -122,7 +122,7 @@ async function hiddenPlace(
 /** A folder that is a mount point cannot be renamed, so no copy takes its place. */
 function pinsAbove(path: string, root: string): readonly Mount[] {
   const folder = dirname(path)
-  return folder === root || folder === '/' ? [] : [{ kind: 'write', path: folder }, ...pinsAbove(folder, root)]
+  return folder === root || folder === '/' ? [] : [{ kind: 'pin', path: folder }, ...pinsAbove(folder, root)]
 }
 
 /** The sockets that commands would see. Connecting to one needs no writable mount. */
