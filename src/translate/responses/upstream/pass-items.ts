@@ -6,30 +6,10 @@ import { isMadeFor, isSealed, openOpaque } from '../../parts/opaque-envelope.ts'
 import type { Warning, WarningCode } from '../../warning.ts'
 import { decodeSummary, summaryPrompt } from '../compaction.ts'
 import { itemTypeOf, makerOfId, mayBeUpstreams, shortCallId } from '../items.ts'
-import { NO_CUSTOM_TOOLS, NO_ITEM_IDS, NO_NAMESPACES } from './learned-refusals.ts'
+import { NO_ITEM_IDS } from './learned-refusals.ts'
 import { isChatgpt } from './model-profile.ts'
 import { pairItems } from './pair-calls.ts'
-import { arePassable, fitChatgptTools, isPassableName, passFoundTools, passTools } from './pass-tools.ts'
-
-/** Whether upstream accepts the item. If not, the request is translated through a `Turn`. */
-export function isPassableItem(item: JsonObject, learnedRefusals: ReadonlySet<string>): boolean {
-  const { name, namespace, tools } = item
-  const takesCustom = !learnedRefusals.has(NO_CUSTOM_TOOLS)
-  const takesNamespaces = !learnedRefusals.has(NO_NAMESPACES)
-  switch (itemTypeOf(item)) {
-    case 'function_call':
-      return isPassableName(name) && (takesNamespaces || !isFilled(namespace))
-    case 'custom_tool_call':
-      return isPassableName(name) && (takesNamespaces || !isFilled(namespace)) && takesCustom
-    case 'custom_tool_call_output':
-      return takesCustom
-    case 'additional_tools':
-      // A backend without namespaces accepts no tools in the input either.
-      return takesNamespaces && arePassable(tools, learnedRefusals)
-    default:
-      return true
-  }
-}
+import { fitChatgptTools, passFoundTools, passTools } from './pass-tools.ts'
 
 /**
  * Returns the items in the form that upstream accepts: without ids that it cannot know, with reasoning that it can

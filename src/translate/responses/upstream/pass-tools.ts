@@ -6,39 +6,11 @@ import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/js
 import { isStrictSchema } from '../../parts/json-schema.ts'
 import { isOfferedAnyway } from '../../fit/prepare-turn.ts'
 import { modelFamily } from '../../parts/model-family.ts'
-import { isLegalName } from '../../parts/ids.ts'
 import type { Warning } from '../../warning.ts'
 import { itemTypeOf } from '../items.ts'
 import { isWebSearchType } from '../wire.ts'
-import { NO_CUSTOM_TOOLS, NO_NAMESPACES, isRefusedTool, wireKind } from './learned-refusals.ts'
+import { isRefusedTool, wireKind } from './learned-refusals.ts'
 import { isCopilot } from './model-profile.ts'
-
-/** Characters in the name of a tool. */
-const LONGEST_NAME = 64
-
-/** Whether upstream accepts the name. Names that are not strings pass, and upstream refuses them. */
-export function isPassableName(name: unknown): boolean {
-  return typeof name !== 'string' || isLegalName(name, LONGEST_NAME)
-}
-
-/** Whether upstream accepts the tools. If not, only a translation can restore their names in the reply. */
-export function arePassable(tools: unknown, learnedRefusals: ReadonlySet<string>): boolean {
-  if (!Array.isArray(tools)) return true
-  return tools.every((tool: unknown) => !isObject(tool) || isPassable(tool, learnedRefusals))
-}
-
-function isPassable({ type, name, tools }: JsonObject, learnedRefusals: ReadonlySet<string>): boolean {
-  switch (type) {
-    case 'function':
-      return isPassableName(name)
-    case 'custom':
-      return isPassableName(name) && !learnedRefusals.has(NO_CUSTOM_TOOLS)
-    case 'namespace':
-      return isPassableName(name) && !learnedRefusals.has(NO_NAMESPACES) && arePassable(tools, learnedRefusals)
-    default:
-      return true
-  }
-}
 
 /**
  * Clients offer this tool with every request. Copilot answers `The requested tool image_generation is not supported.`

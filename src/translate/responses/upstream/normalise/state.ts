@@ -1,4 +1,5 @@
 import type { ReplySeed } from '../../../dialect.ts'
+import type { ToolIdentity } from '../../../engine/reply-effects.ts'
 import type { ArgumentScan } from '../../../parts/argument-scan.ts'
 import {
   type EventTemplates,
@@ -26,7 +27,11 @@ export interface CallNotes {
   readonly grouped: ReadonlySet<string>
   /** The caller has a tool with the name of the wrapper for several calls, so its calls are not expanded. */
   readonly hasWrapper: boolean
+  /** The caller's tools whose name or kind differs upstream, by upstream name. */
+  readonly tools?: ReadonlyMap<string, ToolIdentity> | undefined
 }
+
+export const noCallNotes: CallNotes = { grouped: new Set(), hasWrapper: false }
 
 /** The facts about the request that the reply of a Responses upstream needs. */
 export interface UpstreamReplyNotes {
