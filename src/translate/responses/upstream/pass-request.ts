@@ -2,15 +2,14 @@ import type { CallerRequest, EncodeContext, EncodedRequest } from '../../dialect
 import { refuseValue } from '../../parts/invalid.ts'
 import type { JsonObject } from '../../../json/json.ts'
 import { changedMembers, spliceMembers } from '../../../json/json-members.ts'
-import type { Warning } from '../../warning.ts'
 import { settingsOf } from '../response-object.ts'
 import { responsesBodyOf, type ResponsesRequest, storedInputOf } from '../wire.ts'
-import { adaptRequest } from './adapt.ts'
 import { isLite } from './lite.ts'
 import { isChatgpt } from './model-profile.ts'
-import { nameTools } from './name-tools.ts'
-import { noCallNotes, type UpstreamReplyNotes } from './normalise/state.ts'
+import type { UpstreamReplyNotes } from './normalise/state.ts'
+import { callNotes } from './normalise/wrapper-calls.ts'
 import { inUsualForm } from './pass-tools.ts'
+import { adaptRequest } from './rules.ts'
 
 /**
  * Returns the body for a Responses upstream: the caller's own text with only the necessary changes. The body always
@@ -23,20 +22,16 @@ export function passResponsesRequest(request: CallerRequest, context: EncodeCont
   if (body.value.previous_response_id) {
     refuseValue('previous_response_id', 'no response with this id is stored', 'previous_response_not_found')
   }
-  const warnings: Warning[] = []
   const usual: JsonObject = isChatgpt(context) ? inUsualForm(body.value) : body.value
-  const { value, tools } = nameTools(usual, context.learnedRefusals, warnings)
   const conversation = (body.value.prompt_cache_key ?? undefined) || request.sessionId
-  const adapted = adaptRequest(value, conversation, context, warnings)
-  const { replyNotes } = adapted
+  const { body: sent, headers, warnings, effects } = adaptRequest(usual, conversation, context)
   const echo = settingsOf(body.value, body.continues)
   return {
-    headers: adapted.headers,
-    body: spliceMembers(body, changedMembers(body.value, adapted.body)),
+    headers: isChatgpt(context) ? headers : undefined,
+    body: spliceMembers(body, changedMembers(body.value, sent)),
     warnings,
     replyNotes: {
-      ...replyNotes,
-      ...(tools && { calls: { ...(replyNotes.calls ?? noCallNotes), tools } }),
+      calls: callNotes(sent, effects),
       storedInput: storedInputOf(body),
       echo: isLite(context) ? { ...echo, ...liteEcho(body.value) } : echo,
     } satisfies UpstreamReplyNotes,

@@ -31,8 +31,6 @@ export interface CallNotes {
   readonly tools?: ReadonlyMap<string, ToolIdentity> | undefined
 }
 
-export const noCallNotes: CallNotes = { grouped: new Set(), hasWrapper: false }
-
 /** The facts about the request that the reply of a Responses upstream needs. */
 export interface UpstreamReplyNotes {
   /** The members of the response object that repeat the caller's request, if the caller speaks this dialect too. */

@@ -1,5 +1,5 @@
 import { Fault } from '../../../../errors.ts'
-import type { ToolIdentity } from '../../../engine/reply-effects.ts'
+import type { ReplyEffects, ToolIdentity } from '../../../engine/reply-effects.ts'
 import { scanArguments, startArgumentScan } from '../../../parts/argument-scan.ts'
 import type { JsonObject } from '../../../../json/json.ts'
 import { isFilled, isObject, objectsOf, parseObject } from '../../../../json/json.ts'
@@ -22,15 +22,11 @@ import type { CallNotes, NormaliserState } from './state.ts'
  */
 const wrapperNames: ReadonlySet<unknown> = new Set(['parallel', 'multi_tool_use.parallel'])
 
-const none: ReadonlySet<string> = new Set()
-
-/**
- * Returns the facts for renaming the reply's calls; undefined if upstream's names are the caller's.
- * @param grouped as in `CallNotes`
- */
-export function callNotes({ tools, input }: JsonObject, grouped: ReadonlySet<string> = none): CallNotes | undefined {
+/** Returns the facts for renaming the reply's calls; undefined if upstream's names are the caller's. */
+export function callNotes({ tools, input }: JsonObject, effects: ReplyEffects | undefined): CallNotes | undefined {
   const hasWrapper = offeredTools(tools, input).some(({ name }) => wrapperNames.has(name))
-  return hasWrapper || grouped.size > 0 ? { grouped, hasWrapper } : undefined
+  if (!hasWrapper && effects === undefined) return undefined
+  return { grouped: effects?.grouped ?? new Set(), hasWrapper, tools: effects?.tools }
 }
 
 /**
