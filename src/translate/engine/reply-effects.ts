@@ -11,11 +11,14 @@ export interface ReplyEffects {
   readonly tools?: ReadonlyMap<string, ToolIdentity>
   /** Stop sequences that the proxy looks for, because upstream does not take them. */
   readonly stop?: readonly string[]
+  /** Names of tools without a namespace that upstream knows in the namespace `functions`. */
+  readonly grouped?: ReadonlySet<string>
 }
 
 /** Undefined if the reply can be forwarded as it is. */
 export function mergeEffects(all: readonly (ReplyEffects | undefined)[]): Required<ReplyEffects> | undefined {
   const tools = new Map(all.flatMap((effects) => [...(effects?.tools ?? [])]))
   const stop = all.flatMap((effects) => effects?.stop ?? [])
-  return tools.size === 0 && stop.length === 0 ? undefined : { tools, stop }
+  const grouped = new Set(all.flatMap((effects) => [...(effects?.grouped ?? [])]))
+  return tools.size === 0 && stop.length === 0 && grouped.size === 0 ? undefined : { tools, stop, grouped }
 }

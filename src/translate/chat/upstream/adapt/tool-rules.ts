@@ -8,7 +8,7 @@ import type { Rule } from './rule.ts'
 export const toolLimitRule: Rule = {
   name: 'too many tools refused',
   source: 'parameters, tools',
-  adapt: ({ tools, functions }, { traits }) => {
+  adapt: ({ body: { tools, functions } }, { traits }) => {
     const toolCount = tools?.length ?? 0
     const field = toolCount > 0 ? 'tools' : 'functions'
     refuseTooManyTools(toolCount + (functions?.length ?? 0), field, traits)
@@ -20,13 +20,13 @@ export const toolLimitRule: Rule = {
 export const legacyFunctionsRule: Rule = {
   name: 'functions as tools',
   source: 'OpenAI API reference, chat completions: functions and function_call are deprecated in favour of tools',
-  adapt: withTools,
+  adapt: ({ body }) => withTools(body),
 }
 
 export const toolSchemaRule: Rule = {
   name: 'tool schemas fitted to the model',
   source: 'tool schemas',
-  adapt: ({ tools }, { family }) => {
+  adapt: ({ body: { tools } }, { family }) => {
     if (!tools) return undefined
     const fitter = createToolFitter({ gemini: family.kind === 'gemini', messages: false })
     const fitted = tools.map((tool, at) => {
