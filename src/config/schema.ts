@@ -208,8 +208,8 @@ const copilot = section({
   'upstream-dialect': oneOf(['auto', 'chat'])
     .default('auto')
     .describe(
-      'auto: the API of the caller if the model supports it. chat: Chat Completions if the model supports it. ' +
-        'Otherwise: another API of the model.',
+      'auto: the API of the caller if the model supports it, else Responses, Messages, Chat Completions. ' +
+        'chat: Chat Completions if the model supports it.',
     ),
   headers: headerTable(copilotHeaders)
     .prefault({})

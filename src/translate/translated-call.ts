@@ -14,6 +14,7 @@ import type {
 } from './dialect.ts'
 import { mergeEffects } from './engine/reply-effects.ts'
 import { limitImages } from './images.ts'
+import { limitDocuments } from './route-limits.ts'
 import { pairCalls } from './fit/pair-calls.ts'
 import { prepareTurn } from './fit/prepare-turn.ts'
 import { createTranslatedFold, createTranslatedStream } from './reply.ts'
@@ -50,15 +51,14 @@ export function translateCall(
   asked: CallerRequest,
   context: EncodeContext,
 ): TranslatedCall {
-  const { request, warnings: imageWarnings } = limitImages(asked, caller.conversation, upstream.id, context) ?? {
-    request: asked,
-    warnings: [],
-  }
+  const documents = limitDocuments(asked, caller.conversation, upstream.id, context)
+  const images = limitImages(documents?.request ?? asked, caller.conversation, upstream.id, context)
+  const request = images?.request ?? documents?.request ?? asked
   const passed = caller.id === upstream.id ? upstream.passRequest(request, context) : undefined
   const call = passed
     ? passedCall(passed, caller, upstream, request, context)
     : translatedCall(caller, upstream, translateTurn(upstream, caller.decodeTurn(request, context), context))
-  const warnings = distinct([...imageWarnings, ...call.request.warnings])
+  const warnings = distinct([...(documents?.warnings ?? []), ...(images?.warnings ?? []), ...call.request.warnings])
   if (context.strict) refuseLosses(warnings, caller.mandatory)
   return { ...call, request: { ...call.request, warnings } }
 }

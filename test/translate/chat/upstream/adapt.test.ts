@@ -580,6 +580,27 @@ const messages: readonly Case[] = [
     strictPath: 'messages.0.role',
   },
   {
+    rule: 'text files as text',
+    model: sonnet,
+    body: {
+      messages: [
+        user([
+          { type: 'file', file: { filename: 'a.txt', file_data: 'data:text/plain;base64,eA==' } },
+          { type: 'text', text: 'q' },
+        ]),
+      ],
+    },
+    sent: {
+      messages: [
+        user([
+          { type: 'text', text: 'a.txt\n\nx' },
+          { type: 'text', text: 'q' },
+        ]),
+      ],
+    },
+    warnings: ['adapted;messages.0.content: text file sent as text'],
+  },
+  {
     rule: 'empty text parts dropped',
     model: sonnet,
     body: {
