@@ -140,6 +140,8 @@ export interface ReplyNotes {
   readonly tools: ReadonlyMap<string, ToolIdentity>
   /** Stop sequences that the proxy looks for, because upstream does not. */
   readonly stop: readonly string[]
+  /** The caller's names of properties in the arguments of calls, by the names that upstream knows. */
+  readonly properties?: ReadonlyMap<string, string> | undefined
   /** `DecodedTurn.replyNotes`. Undefined for a request that was passed, or that is a Turn of this process. */
   readonly caller?: unknown
   /** `EncodedRequest.replyNotes`. */

@@ -12,7 +12,7 @@ import type {
   TurnAccepts,
   UpstreamDialect,
 } from './dialect.ts'
-import { mergeEffects } from './engine/reply-effects.ts'
+import { mergeEffects, type ToolIdentity } from './engine/reply-effects.ts'
 import { limitImages } from './images.ts'
 import { limitDocuments } from './route-limits.ts'
 import { pairCalls } from './fit/pair-calls.ts'
@@ -117,14 +117,25 @@ export function translateTurn(
     },
     reader: {
       notes: {
-        tools: prepared.tools,
+        tools: restoredTools(prepared.tools, encoded.effects?.tools),
         stop: [...prepared.stop, ...(encoded.effects?.stop ?? [])],
+        properties: encoded.effects?.properties,
         caller: replyNotes,
         upstream: encoded.replyNotes,
         search: emulated && createSearchPlan(emulated, prepared.turn, upstream),
       },
     },
   }
+}
+
+/** @param ofRules tools that a rule named after `prepareTurn` had named them */
+function restoredTools(
+  prepared: ReplyNotes['tools'],
+  ofRules: ReplyNotes['tools'] = new Map<string, ToolIdentity>(),
+): ReplyNotes['tools'] {
+  if (ofRules.size === 0) return prepared
+  const named = [...ofRules].map(([name, tool]): [string, ToolIdentity] => [name, prepared.get(tool.name) ?? tool])
+  return new Map([...prepared, ...named])
 }
 
 /** Undefined if the caller offers no search, or the proxy can run none. */

@@ -11,11 +11,14 @@ export interface ReplyEffects {
   readonly tools?: ReadonlyMap<string, ToolIdentity>
   /** Stop sequences that the proxy looks for, because upstream does not take them. */
   readonly stop?: readonly string[]
+  /** The caller's names of properties in the arguments of calls, by the names that upstream knows. */
+  readonly properties?: ReadonlyMap<string, string>
 }
 
 /** Undefined if the reply can be forwarded as it is. */
 export function mergeEffects(all: readonly (ReplyEffects | undefined)[]): Required<ReplyEffects> | undefined {
   const tools = new Map(all.flatMap((effects) => [...(effects?.tools ?? [])]))
   const stop = all.flatMap((effects) => effects?.stop ?? [])
-  return tools.size === 0 && stop.length === 0 ? undefined : { tools, stop }
+  const properties = new Map(all.flatMap((effects) => [...(effects?.properties ?? [])]))
+  return tools.size === 0 && stop.length === 0 && properties.size === 0 ? undefined : { tools, stop, properties }
 }

@@ -1,15 +1,4 @@
-export const knownSchemaFailures: readonly string[] = [
-  'P17 a property with a dollar sign: chat to claude-sonnet-4.5',
-  'P17 a property with a dollar sign: responses to claude-sonnet-4.5',
-  'P17 a property with a dollar sign: chat to claude-opus-4.7',
-  'P17 a property with brackets: chat to claude-sonnet-4.5',
-  'P17 a property with brackets: responses to claude-sonnet-4.5',
-  'P17 a property with brackets: chat to claude-opus-4.7',
-  'P2 a tool name that begins with a digit: chat to gemini-3-pro-preview',
-  'P2 a tool name that begins with a digit: messages to gemini-3-pro-preview',
-  'P17 the caller’s own property names come back in a call: chat to claude-opus-4.7',
-  'P17 the caller’s own property names come back in a call: responses to claude-opus-4.7',
-]
+export const knownSchemaFailures: readonly string[] = []
 export const knownHistoryFailures: readonly string[] = [
   'P29 a begun answer that ends with a space: chat to claude-opus-4.1',
   'P15 a line end as stop sequence: chat to claude-sonnet-4.5',

@@ -52,6 +52,7 @@ export function encodeChatTurn(turn: Turn, context: EncodeContext): EncodedReque
   const adapted = adaptRequest(request, context)
   return {
     body: Buffer.from(JSON.stringify(adapted.request)),
+    effects: adapted.effects,
     warnings: [...warnings, ...toCallerFields(adapted.warnings, callerFields(turn, fieldsByMember))],
   }
 }

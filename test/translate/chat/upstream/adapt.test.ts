@@ -35,6 +35,10 @@ const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: 'r' }
 const calls = (...ids: string[]) => assistant(null, { tool_calls: ids.map(call) })
 const missing = (id: string) => ({ ...result(id), content: 'Error: No result was provided for this tool call.' })
 const synthesised = (id: string) => `tool_result_synthesised;${id}: added an empty result`
+const named = (name: string) => ({
+  type: 'function',
+  function: { name, parameters: { type: 'object', properties: {} } },
+})
 const tool = (parameters: unknown = { type: 'object', properties: {} }) => ({
   type: 'function',
   function: { name: 'f', parameters },
@@ -406,6 +410,20 @@ const tools: readonly Case[] = [
     model: sonnet,
     body: { tools: [tool({ type: 'object', properties: {}, $schema: 'x', additionalProperties: false })] },
     sent: { tools: [tool({ type: 'object', properties: {}, $schema: 'x', additionalProperties: false })] },
+    warnings: [],
+  },
+  {
+    rule: 'names and kinds of tools that upstream takes',
+    model: gemini,
+    body: { tools: [named('9f1')], tool_choice: { type: 'function', function: { name: '9f1' } } },
+    sent: { tools: [named('_9f1')], tool_choice: { type: 'function', function: { name: '_9f1' } } },
+    warnings: [],
+  },
+  {
+    rule: 'names and kinds of tools that upstream takes',
+    model: gpt4,
+    body: { tools: [named('9f1')] },
+    sent: { tools: [named('9f1')] },
     warnings: [],
   },
   {

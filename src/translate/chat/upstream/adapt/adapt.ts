@@ -11,7 +11,7 @@ import { messageRules, sealedReasoningRule, turnRules } from './message-rules.ts
 import { nullRule, parameterRules, stopRule, toolParameterRules } from './parameter-rules.ts'
 import type { Rule } from './rule.ts'
 import { toolPairsRule } from './tool-pairs.ts'
-import { legacyFunctionsRule, toolLimitRule, toolSchemaRule } from './tool-rules.ts'
+import { legacyFunctionsRule, toolLimitRule, toolNamesRule, toolSchemaRule } from './tool-rules.ts'
 
 /** Runs last, because an earlier rule may have given a field the name that is left out. */
 const learnedRefusalRule: Rule = {
@@ -33,6 +33,7 @@ const learnedRefusalRule: Rule = {
 export const rules: readonly Rule[] = [
   nullRule,
   toolLimitRule,
+  toolNamesRule,
   legacyFunctionsRule,
   // Before the rules that move messages, because its warnings name positions.
   sealedReasoningRule,
