@@ -1,10 +1,5 @@
 export const knownSchemaFailures: readonly string[] = []
-export const knownHistoryFailures: readonly string[] = [
-  'P29 a begun answer that ends with a space: chat to claude-opus-4.1',
-  'P15 a line end as stop sequence: chat to claude-sonnet-4.5',
-  'P15 a line end as stop sequence: chat to claude-sonnet-4',
-  'P15 a line end beside a sequence that upstream takes: messages to claude-sonnet-4.5',
-]
+export const knownHistoryFailures: readonly string[] = []
 export const knownFileFailures: readonly string[] = []
 export const knownToolFailures: readonly string[] = [
   'P27 a search of tools is offered, and its call comes back as one: responses to claude-sonnet-4.5',

@@ -1130,6 +1130,20 @@ const histories: readonly Case[] = [
     warnings: [],
   },
   {
+    rule: 'stop sequences that upstream refuses looked for by the proxy',
+    model: sonnet,
+    body: { stop: ['END', '\n', ''] },
+    sent: { stop: ['END'] },
+    warnings: ['emulated;stop: the answer ends before them'],
+  },
+  {
+    rule: 'stop sequences that upstream refuses looked for by the proxy',
+    model: gpt4,
+    body: { stop: ['END', '\n'] },
+    sent: { stop: ['END', '\n'] },
+    warnings: [],
+  },
+  {
     rule: 'ids of calls that the model takes',
     model: sonnet,
     body: { messages: [user('u'), calls('f:0'), result('f:0'), calls('a', 'a'), result('a'), result('a')] },
@@ -1208,7 +1222,8 @@ const histories: readonly Case[] = [
     model: sonnet,
     body: { messages: [user('u'), assistant('The answer is \n')] },
     sent: { messages: [user('u'), assistant('The answer is')] },
-    warnings: ['adapted;messages.1: white space at the end dropped'],
+    warnings: ['dropped;messages.1: white space at the end'],
+    strictPath: 'messages.1',
   },
   {
     rule: 'no white space at the end of a begun answer',
