@@ -29,6 +29,20 @@ export function fixedHeaders(table: Readonly<Record<string, string>>): Record<st
   return fixed
 }
 
+/** The defaults of `copilot.headers`: GitHub's editor. Reasons: docs/copilot-wire.md, "Request headers". */
+export const editorHeaders: Readonly<Record<string, string>> = {
+  'user-agent': 'GitHubCopilotChat/0.54.0',
+  'editor-version': 'vscode/1.126.0',
+  'editor-plugin-version': 'copilot-chat/0.54.0',
+  'copilot-integration-id': 'vscode-chat',
+  'openai-intent': 'auto',
+  'x-interaction-type': 'auto',
+  'x-interaction-id': 'auto',
+  'x-agent-task-id': 'auto',
+  'x-github-api-version': '2026-08-01',
+  'x-vscode-user-agent-library-version': 'electron-fetch',
+}
+
 /** RFC 9110 §5.1 and §5.6.2. A name that is not in lower case by now is a duplicate (`withLowerCaseKeys`). */
 const headerName = z
   .string()

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { CamelKeys } from './settings-tree.ts'
 import { namedApiKeys } from './api-keys.ts'
-import { headerTable } from './header-table.ts'
+import { editorHeaders, headerTable } from './header-table.ts'
 import { isLoopbackHost } from './loopback.ts'
 import { mcpServerTable } from './mcp-servers.ts'
 import {
@@ -47,20 +47,6 @@ export const copilotOAuthDefaults = {
 
 /** Applied by `sanitizeCopilotOAuth`. */
 export const defaultRefreshSafetyMarginSeconds = 60
-
-/** Reasons: docs/copilot-wire.md, "Request headers". */
-const copilotHeaders = {
-  'user-agent': 'GitHubCopilotChat/0.54.0',
-  'editor-version': 'vscode/1.126.0',
-  'editor-plugin-version': 'copilot-chat/0.54.0',
-  'copilot-integration-id': 'vscode-chat',
-  'openai-intent': 'auto',
-  'x-interaction-type': 'auto',
-  'x-interaction-id': 'auto',
-  'x-agent-task-id': 'auto',
-  'x-github-api-version': '2026-08-01',
-  'x-vscode-user-agent-library-version': 'electron-fetch',
-}
 
 const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) => z.strictObject(shape, 'KEY: VALUE pairs')
 
@@ -208,10 +194,10 @@ const copilot = section({
   'upstream-dialect': oneOf(['auto', 'chat'])
     .default('auto')
     .describe(
-      'auto: the API of the caller if the model supports it. chat: Chat Completions if the model supports it. ' +
-        'Otherwise: another API of the model.',
+      'auto: the API of the caller if the model supports it, else Responses, Messages, Chat Completions. ' +
+        'chat: Chat Completions if the model supports it.',
     ),
-  headers: headerTable(copilotHeaders)
+  headers: headerTable(editorHeaders)
     .prefault({})
     .meta({
       description:

@@ -3,8 +3,8 @@ import { Fault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { AccountRequests } from './account-requests.ts'
 import type { ConnectionPool } from './connection-pool.ts'
-import { createCopilotHeaders, directHeaders, passedHeaders } from './copilot-headers.ts'
-import type { IdentityHeaders } from './copilot-headers.ts'
+import { createCopilotHeaders, passedHeaders } from './copilot-headers.ts'
+import { cliIdentity, editorIdentity, type IdentityHeaders } from './copilot-identity.ts'
 import { staleChoice } from './executor.ts'
 import type { Executor, UpstreamCall } from './executor.ts'
 import { readErrorText, readModelList, readReplyJson, requireEventStream, retryAfterIn } from './read-reply.ts'
@@ -41,7 +41,7 @@ interface TokenRequest {
   readonly path: string
   readonly body: string | Buffer | null
   /** @param repeated the proxy sends the request again, not the user */
-  readonly headers: (token: string, repeated: boolean) => Record<string, string>
+  readonly headers: (token: CopilotToken, repeated: boolean) => Record<string, string>
   readonly signal: AbortSignal
 }
 
@@ -52,7 +52,8 @@ interface TokenRequest {
  */
 export function createCopilotExecutor(deps: CopilotExecutorDeps, options: CopilotExecutorOptions): Executor {
   const { tokens, pool, log } = deps
-  const requestHeaders = createCopilotHeaders(options.headers, options.clientIds)
+  const editor = createCopilotHeaders(editorIdentity(options.headers, options.clientIds), options.headers)
+  const cli = createCopilotHeaders(cliIdentity(options.headers), options.headers)
   const send = createSender(pool, options, deps.requests)
   /** The endpoint that accepted requests after the first had answered 421; used for as long as its token. */
   let chosen: { readonly token: string; readonly baseUrl: string } | undefined
@@ -66,10 +67,15 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
       path,
       method,
       body,
-      headers: (repeated) => Object.assign(request.headers(token.value, repeated), token.direct && directHeaders),
+      headers: (repeated) => request.headers(token, repeated),
       account: token.recordId,
       signal,
     })
+  }
+
+  /** The program that sends such a token. */
+  function headersFor({ direct }: CopilotToken): typeof editor {
+    return direct === true ? cli : editor
   }
 
   /** @returns a reply with status 200 and its body unread */
@@ -146,7 +152,8 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
       method: 'POST',
       path: call.path,
       body: call.body,
-      headers: (token, repeated) => requestHeaders.ofCall(token, call, repeated ? 'agent' : call.initiator, accept),
+      headers: (token, repeated) =>
+        headersFor(token).ofCall(token.value, call, repeated ? 'agent' : call.initiator, accept),
       signal,
     }
   }
@@ -170,7 +177,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
         method: 'GET',
         path: '/models',
         body: null,
-        headers: requestHeaders.ofModelList,
+        headers: (token) => headersFor(token).ofModelList(token.value),
         signal,
       })
       return readModelList(reply, options.idleMs)

@@ -22,6 +22,7 @@ const purposeRules: readonly PurposeRule[] = [
   {
     header: 'x-interaction-type',
     values: {
+      'conversation-user': 'agent',
       'conversation-agent': 'agent',
       'conversation-panel': 'panel',
       'conversation-subagent': 'subagent',

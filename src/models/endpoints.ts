@@ -1,3 +1,6 @@
+import { canCarry, type RouteNeeds } from '../translate/route-limits.ts'
+import type { Model } from './model.ts'
+
 /** Upstream paths below a provider's base URL, as `supported_endpoints` writes them. */
 export const chatEndpoint = '/chat/completions'
 export const embeddingsEndpoint = '/embeddings'
@@ -18,34 +21,42 @@ export interface EndpointAsk {
   readonly setting: 'auto' | 'chat'
   /** The upstream paths that this route can encode for. */
   readonly spoken: readonly string[]
+  /** Absent: any route can carry the request. */
+  readonly needs?: RouteNeeds | undefined
 }
 
 /**
- * The upstream path of a request: the caller's own dialect, which needs no translation, else chat, responses or messages.
+ * The upstream path of a request: the caller's own dialect, which needs no translation, else the first in the order of
+ * GitHub's own clients (docs/copilot-wire.md, "Routes"). A path that can carry the request comes before one that cannot.
  * Undefined if the model has none that the route speaks.
  */
-export function chooseEndpoint(model: { readonly endpoints: readonly string[] }, ask: EndpointAsk): string | undefined {
-  const own = ask.callerPath === undefined ? [] : [ask.callerPath]
-  const fallbacks = [chatEndpoint, responsesEndpoint, messagesEndpoint]
-  const order = ask.setting === 'chat' ? [chatEndpoint, ...own, ...fallbacks] : [...own, ...fallbacks]
-  return order.find((path) => model.endpoints.includes(path) && ask.spoken.includes(path))
+export function chooseEndpoint(model: Model, { callerPath, setting, spoken, needs }: EndpointAsk): string | undefined {
+  const own = callerPath === undefined ? [] : [callerPath]
+  const order = [...own, responsesEndpoint, messagesEndpoint, chatEndpoint]
+  const usable = order.filter((path) => model.endpoints.includes(path) && spoken.includes(path))
+  if (setting === 'chat' && usable.includes(chatEndpoint)) return chatEndpoint
+  const carries = (path: string): boolean => {
+    const dialect = dialectOf(path)
+    return needs === undefined || dialect === undefined || canCarry(dialect, needs, model)
+  }
+  return usable.find(carries) ?? usable[0]
 }
 
-export function dialectRoutes(
-  model: { readonly endpoints: readonly string[] },
-  setting: EndpointAsk['setting'],
-): DialectRoutes {
-  const routeOf = (callerPath: string): RoutedDialect | null => {
-    switch (chooseEndpoint(model, { callerPath, setting, spoken: Object.values(ownEndpoint) })) {
-      case chatEndpoint:
-        return 'chat'
-      case responsesEndpoint:
-        return 'responses'
-      case messagesEndpoint:
-        return 'messages'
-      default:
-        return null
-    }
+function dialectOf(path: string | undefined): RoutedDialect | undefined {
+  switch (path) {
+    case chatEndpoint:
+      return 'chat'
+    case responsesEndpoint:
+      return 'responses'
+    case messagesEndpoint:
+      return 'messages'
+    default:
+      return undefined
   }
+}
+
+export function dialectRoutes(model: Model, setting: EndpointAsk['setting']): DialectRoutes {
+  const routeOf = (callerPath: string): RoutedDialect | null =>
+    dialectOf(chooseEndpoint(model, { callerPath, setting, spoken: Object.values(ownEndpoint) })) ?? null
   return { chat: routeOf(chatEndpoint), responses: routeOf(responsesEndpoint), messages: routeOf(messagesEndpoint) }
 }

@@ -12,15 +12,15 @@ export interface CallerStatement {
   readonly stated?: Interaction['stated'] | undefined
 }
 
-type PurposeFacts = Pick<CallerRequest, 'isCompaction' | 'hasTools' | 'prompts'>
+type PurposeFacts = Pick<CallerRequest, 'isCompaction' | 'toolCount' | 'prompts'>
 
 /** Derives the purpose of a request from the caller's statement and the body. */
 export function purposeOf(statement: CallerStatement | undefined, facts: PurposeFacts): Purpose {
-  const { isCompaction, hasTools } = facts
+  const { isCompaction, toolCount } = facts
   if (isCompaction) return 'compaction'
   if (statement?.purpose !== undefined) return statement.purpose
   const known = statement?.isOpencode === true ? opencodePurpose(facts) : undefined
-  return known ?? (hasTools ? 'agent' : 'panel')
+  return known ?? (toolCount > 0 ? 'agent' : 'panel')
 }
 
 /** How opencode's internal prompts begin, in versions 1.0 to 1.18. */
@@ -34,8 +34,8 @@ const opencodePrompts = {
  * opencode sends no header that names its agent. Its agents for titles and summaries have no tools and use fixed prompts
  * (recorded with 1.18.33; anomalyco/opencode, packages/opencode/src/session/compaction.ts).
  */
-function opencodePurpose({ hasTools, prompts }: PurposeFacts): Purpose | undefined {
-  if (hasTools) return undefined
+function opencodePurpose({ toolCount, prompts }: PurposeFacts): Purpose | undefined {
+  if (toolCount > 0) return undefined
   if (opencodePrompts.background.test(prompts.first)) return 'background'
   return opencodePrompts.compaction.test(prompts.last) ? 'compaction' : undefined
 }

@@ -9,6 +9,7 @@ import type { Model } from '../models/model.ts'
 import { providerOfName } from '../models/names.ts'
 import type { Route } from '../models/registry.ts'
 import { upstreamPaths } from '../translate/dialects.ts'
+import type { RouteNeeds } from '../translate/route-limits.ts'
 import type { PipelineDeps } from './pipeline-state.ts'
 
 export interface RouteOptions {
@@ -17,6 +18,8 @@ export interface RouteOptions {
   readonly key?: CallerKey | undefined
   /** The target of an alias. Default: its first. */
   readonly target?: string | undefined
+  /** Default: any route can carry the request. */
+  readonly needs?: RouteNeeds | undefined
 }
 
 /**
@@ -28,9 +31,9 @@ export async function routeModel(
   deps: PipelineDeps,
   name: string,
   callerPath: string | undefined,
-  { signal, key, target }: RouteOptions,
+  { signal, key, target, needs }: RouteOptions,
 ): Promise<Route> {
-  const ask = askFrom(deps, callerPath)
+  const ask = askFrom(deps, callerPath, needs)
   let route = deps.registry.route(name, ask, target)
   // A bare name that both providers have means Copilot's model, so wait for Copilot's list. If that list cannot be
   // fetched, the other provider's model answers.
@@ -64,15 +67,24 @@ export function keyRefusal(
  * Routes to a model that upstream chose, which may be missing from the account's list.
  * @throws Fault `invalid_request` if the model has no endpoint that this program supports
  */
-export function routeChosen(deps: Pick<PipelineDeps, 'config'>, model: Model, callerPath: string | undefined): Route {
-  const path = chooseEndpoint(model, askFrom(deps, callerPath))
+export function routeChosen(
+  deps: Pick<PipelineDeps, 'config'>,
+  model: Model,
+  callerPath: string | undefined,
+  needs?: RouteNeeds,
+): Route {
+  const path = chooseEndpoint(model, askFrom(deps, callerPath, needs))
   if (path !== undefined) return { id: model.id, model, path }
   const detail = `Copilot chose ${model.id}, which has no endpoint that this request can use`
   throw new Fault({ kind: 'invalid_request', path: 'model', detail, code: 'unsupported_api_for_model' })
 }
 
-function askFrom({ config }: Pick<PipelineDeps, 'config'>, callerPath: string | undefined): EndpointAsk {
-  return { callerPath, setting: config().copilot.upstreamDialect, spoken: spokenFor(callerPath) }
+function askFrom(
+  { config }: Pick<PipelineDeps, 'config'>,
+  callerPath: string | undefined,
+  needs: RouteNeeds | undefined,
+): EndpointAsk {
+  return { callerPath, setting: config().copilot.upstreamDialect, spoken: spokenFor(callerPath), needs }
 }
 
 /** Requests of a dialect can be translated to any other dialect; others (embeddings) have a single path. */

@@ -114,12 +114,12 @@ async function openAnswer(
   meter: RequestMeter,
   leave: () => void,
 ): Promise<ModelAnswer> {
-  const { id, signal } = call
+  const { id, signal, key } = call
   const ready = { call, meter, leave, ...(await readRequest(state, call)) }
   const { request, source } = ready
   meter.asked(request.model)
   const ownPath = 'dialect' in source ? ownPathOf(source.dialect) : undefined
-  const routed = await routeModel(state, request.model, ownPath, call)
+  const routed = await routeModel(state, request.model, ownPath, { signal, key, needs: request })
   const fallbacks = [...state.registry.fallbacksOf(request.model)]
   const asked = [routed.model.provider]
   const statuses: number[] = []
@@ -130,7 +130,7 @@ async function openAnswer(
         : openRouted(state, ready, next, statuses))
     } catch (error) {
       const status = signal.aborted ? undefined : passingStatus(error)
-      const fallback = status && (await routeFallback(state, call, request.model, ownPath, { fallbacks, asked }))
+      const fallback = status && (await routeFallback(state, call, request, ownPath, { fallbacks, asked }))
       if (status === undefined || !fallback) throw error
       state.log.info(
         { requestId: id, model: next.model.id, status, next: fallback.model.id },
@@ -158,13 +158,13 @@ function passingStatus(error: unknown): number | undefined {
 async function routeFallback(
   state: PipelineState,
   { id, signal, key }: Pick<CallOptions, 'id' | 'signal' | 'key'>,
-  alias: string,
+  request: CallerRequest,
   ownPath: string | undefined,
   { fallbacks, asked }: { readonly fallbacks: string[]; readonly asked: readonly ProviderId[] },
 ): Promise<Route | undefined> {
   for (let target = fallbacks.shift(); target !== undefined; target = fallbacks.shift()) {
     try {
-      const route = await routeModel(state, alias, ownPath, { signal, key, target })
+      const route = await routeModel(state, request.model, ownPath, { signal, key, target, needs: request })
       if (providerOfName(target) !== undefined || asked.includes(route.model.provider)) return route
     } catch (error) {
       signal.throwIfAborted()
@@ -190,7 +190,7 @@ async function openAuto(
   const openChosen = async (stale?: AutoChoice) => {
     const choice = await state.autoChoices.choose(ask, id, stale)
     signal.throwIfAborted()
-    const open = () => openRouted(state, ready, routeChosen(state, choice.model, ownPath), statuses, choice)
+    const open = () => openRouted(state, ready, routeChosen(state, choice.model, ownPath, request), statuses, choice)
     return { choice, open }
   }
   const first = await openChosen()

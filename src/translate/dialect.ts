@@ -36,12 +36,14 @@ export interface CallerRequest<Body = unknown> {
   readonly stream: boolean
   /** An image is anywhere in the request, history and tool results included. */
   readonly hasImage: boolean
+  /** A PDF or another file that is no text is anywhere in the request. */
+  readonly hasDocument: boolean
   /** Some message is from the assistant or a tool: this is not the first turn. */
   readonly hasAgentHistory: boolean
   /** The last message is from the user. */
   readonly endsWithUser: boolean
-  /** The request offers tools to the model. */
-  readonly hasTools: boolean
+  /** The tools that the request offers to the model, those of namespaces included. */
+  readonly toolCount: number
   /** The request asks for a summary that will replace the history. */
   readonly isCompaction: boolean
   readonly prompts: Prompts
@@ -50,7 +52,7 @@ export interface CallerRequest<Body = unknown> {
   readonly body: Body
 }
 
-/** Where a dialect has its conversation, and the type of a text part there. Used only for requests with `hasImage`. */
+/** Where a dialect has its conversation, and the type of a text part there. Used only for requests with images or documents. */
 export interface ConversationShape {
   readonly member: 'messages' | 'input'
   readonly textType: 'text' | 'input_text'
@@ -138,6 +140,8 @@ export interface ReplyNotes {
   readonly tools: ReadonlyMap<string, ToolIdentity>
   /** Stop sequences that the proxy looks for, because upstream does not. */
   readonly stop: readonly string[]
+  /** The caller's names of properties in the arguments of calls, by the names that upstream knows. */
+  readonly properties?: ReadonlyMap<string, string> | undefined
   /** `DecodedTurn.replyNotes`. Undefined for a request that was passed, or that is a Turn of this process. */
   readonly caller?: unknown
   /** `EncodedRequest.replyNotes`. */

@@ -9,6 +9,7 @@ import type {
 } from './dialect.ts'
 import { parseDataUrl } from './parts/data-url.ts'
 import { refuseValue, toFieldPath } from './parts/invalid.ts'
+import { mediaOf, type MediaPart, replaceMedia } from './parts/media-parts.ts'
 import { isObject, type JsonObject } from '../json/json.ts'
 import { parseObjectBytes } from './parts/json-body.ts'
 import { spliceMembers } from '../json/json-members.ts'
@@ -16,14 +17,7 @@ import { modelFamily } from './parts/model-family.ts'
 import type { Turn, TurnPart } from './turn.ts'
 import type { Warning } from './warning.ts'
 
-interface RequestImage {
-  /** Position as warnings name it: `messages.3.content.1`. */
-  readonly path: string
-  readonly part: JsonObject
-  /** Follows the model's last output: the model has not seen it yet. */
-  readonly isNew: boolean
-  /** The person sent it with the newest prompt, and can send that without it. */
-  readonly isOfPrompt: boolean
+interface RequestImage extends MediaPart {
   /** E.g. `image/png`. Undefined, like `sizeBytes`, for an image that upstream has to fetch. */
   readonly mediaType?: string | undefined
   readonly sizeBytes?: number | undefined
@@ -81,7 +75,7 @@ export function limitImages(
   if (dropped.size === 0) return undefined
   const removed = new Set([...dropped.values()].flat().map(({ part }) => part))
   return {
-    request: shape.mapItems(request, replaceImages(removed, shape)),
+    request: shape.mapItems(request, replaceMedia(removed, shape.textType, PLACEHOLDER)),
     warnings: [...dropped].map(([reason, [first, ...others]]) => ({
       code: 'dropped',
       field: first?.path ?? shape.member,
@@ -176,7 +170,7 @@ function withoutImages(
   const removed = choose(imagesOf(list.filter(isObject), shape))
   const [first] = removed
   if (first === undefined) return undefined
-  const replace = replaceImages(new Set(removed.map(({ part }) => part)), shape)
+  const replace = replaceMedia(new Set(removed.map(({ part }) => part)), shape.textType, PLACEHOLDER)
   const kept = list.map((item: unknown) => (isObject(item) ? replace(item) : item))
   const counted = removed.length === 1 ? detail : `${detail} (${removed.length} images)`
   const warning: Warning = { code: 'refused_upstream', field: first.path, detail: counted }
@@ -242,87 +236,12 @@ function imagesOf(
   items: readonly JsonObject[],
   { member }: Pick<ConversationShape, 'member'>,
 ): readonly RequestImage[] {
-  const start = startOfNew(items)
-  const prompt = items.findLastIndex(({ role }) => role === 'user')
   const images: RequestImage[] = []
-  items.forEach((item, at) => {
-    const isNew = at >= start
-    const isPrompt = isNew && at === prompt && !holdsResults(item)
-    mapImages(item, `${member}.${at}`, (part, path) => {
-      // The images of a tool result are deeper.
-      const isOfPrompt = isPrompt && path.split('.').length === 4
-      images.push({ path, part, isNew, isOfPrompt, ...dataOf(part) })
-      return part
-    })
-  })
+  for (const image of mediaOf(items, member, 'image')) images.push({ ...image, ...dataOf(image.part) })
   return images
 }
 
-/** Whether `chat/upstream/encode-items.ts` made the message for the images of tool results. */
-function holdsResults({ content }: JsonObject): boolean {
-  const first: unknown = Array.isArray(content) ? content[0] : undefined
-  return isObject(first) && String(first['text']).startsWith(IMAGES_OF_RESULT)
-}
-
-/** The beginning of the label of images that a tool returned, on the route that takes none in its results. */
-export const IMAGES_OF_RESULT = 'Images returned by tool call '
-
-/** Index after the model's last output. A trailing prefill, which the model is to continue, does not count. */
-function startOfNew(items: readonly JsonObject[]): number {
-  const end = items.findLastIndex((item) => !isFromModel(item))
-  return items.findLastIndex((item, at) => at < end && isFromModel(item)) + 1
-}
-
-function isFromModel({ role, type }: JsonObject): boolean {
-  return role === 'assistant' || type === 'reasoning' || (typeof type === 'string' && type.endsWith('_call'))
-}
-
-/** Replaces images with a text that keeps their cache marks. */
-function replaceImages(removed: ReadonlySet<JsonObject>, { textType }: Pick<ConversationShape, 'textType'>) {
-  return <Item extends JsonObject>(item: Item): Item =>
-    mapImages(item, '', (part) => {
-      if (!removed.has(part)) return part
-      const marks = Object.entries(part).filter(([key]) => key.includes('cache_'))
-      return { type: textType, text: PLACEHOLDER, ...Object.fromEntries(marks) }
-    })
-}
-
 const PLACEHOLDER = '[Image omitted to keep the request within the limits of the model.]'
-
-type MapImage = (part: JsonObject, path: string) => JsonObject
-
-/** Members with parts, in messages, tool results and documents of all three dialects. */
-const holders = ['content', 'output', 'source'] as const
-
-/** Returns the same item if no image changes. */
-function mapImages<Item extends JsonObject>(item: Item, path: string, map: MapImage): Item {
-  const changed = holders.flatMap((holder): [string, unknown][] => {
-    const held = item[holder]
-    const mapped = mapHeld(held, `${path}.${holder}`, map)
-    return mapped === held ? [] : [[holder, mapped]]
-  })
-  return changed.length === 0 ? item : { ...item, ...Object.fromEntries(changed) }
-}
-
-function mapHeld(held: unknown, path: string, map: MapImage): unknown {
-  if (Array.isArray(held)) {
-    const mapped = held.map((part: unknown, at) => mapPart(part, `${path}.${at}`, map))
-    return mapped.every((part, at) => part === held[at]) ? held : mapped
-  }
-  return mapPart(held, path, map)
-}
-
-function mapPart(part: unknown, path: string, map: MapImage): unknown {
-  if (!isObject(part)) return part
-  return isImage(part) ? map(part, path) : mapImages(part, path, map)
-}
-
-/** Callers mix the type names of the three dialects, and a chat part may lack its type. */
-const imageTypes: ReadonlySet<unknown> = new Set(['image_url', 'image', 'input_image', 'computer_screenshot'])
-
-function isImage({ type, image_url: url }: JsonObject): boolean {
-  return type === undefined || type === null ? url !== undefined && url !== null : imageTypes.has(type)
-}
 
 function dataOf({ image_url: url, source }: JsonObject): Pick<RequestImage, 'mediaType' | 'sizeBytes' | 'isByAddress'> {
   if (isObject(source)) {

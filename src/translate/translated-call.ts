@@ -12,8 +12,9 @@ import type {
   TurnAccepts,
   UpstreamDialect,
 } from './dialect.ts'
-import { mergeEffects } from './engine/reply-effects.ts'
+import { mergeEffects, type ToolIdentity } from './engine/reply-effects.ts'
 import { limitImages } from './images.ts'
+import { limitDocuments } from './route-limits.ts'
 import { pairCalls } from './fit/pair-calls.ts'
 import { prepareTurn } from './fit/prepare-turn.ts'
 import { createTranslatedFold, createTranslatedStream } from './reply.ts'
@@ -50,15 +51,14 @@ export function translateCall(
   asked: CallerRequest,
   context: EncodeContext,
 ): TranslatedCall {
-  const { request, warnings: imageWarnings } = limitImages(asked, caller.conversation, upstream.id, context) ?? {
-    request: asked,
-    warnings: [],
-  }
+  const documents = limitDocuments(asked, caller.conversation, upstream.id, context)
+  const images = limitImages(documents?.request ?? asked, caller.conversation, upstream.id, context)
+  const request = images?.request ?? documents?.request ?? asked
   const passed = caller.id === upstream.id ? upstream.passRequest(request, context) : undefined
   const call = passed
     ? passedCall(passed, caller, upstream, request, context)
     : translatedCall(caller, upstream, translateTurn(upstream, caller.decodeTurn(request, context), context))
-  const warnings = distinct([...imageWarnings, ...call.request.warnings])
+  const warnings = distinct([...(documents?.warnings ?? []), ...(images?.warnings ?? []), ...call.request.warnings])
   if (context.strict) refuseLosses(warnings, caller.mandatory)
   return { ...call, request: { ...call.request, warnings } }
 }
@@ -117,14 +117,25 @@ export function translateTurn(
     },
     reader: {
       notes: {
-        tools: prepared.tools,
+        tools: restoredTools(prepared.tools, encoded.effects?.tools),
         stop: [...prepared.stop, ...(encoded.effects?.stop ?? [])],
+        properties: encoded.effects?.properties,
         caller: replyNotes,
         upstream: encoded.replyNotes,
         search: emulated && createSearchPlan(emulated, prepared.turn, upstream),
       },
     },
   }
+}
+
+/** @param ofRules tools that a rule named after `prepareTurn` had named them */
+function restoredTools(
+  prepared: ReplyNotes['tools'],
+  ofRules: ReplyNotes['tools'] = new Map<string, ToolIdentity>(),
+): ReplyNotes['tools'] {
+  if (ofRules.size === 0) return prepared
+  const named = [...ofRules].map(([name, tool]): [string, ToolIdentity] => [name, prepared.get(tool.name) ?? tool])
+  return new Map([...prepared, ...named])
 }
 
 /** Undefined if the caller offers no search, or the proxy can run none. */

@@ -1,6 +1,6 @@
 import type { CallerRequest } from './dialect.ts'
 import { promptsOf } from './parts/conversation.ts'
-import type { FieldNames, Turn, TurnItem } from './turn.ts'
+import type { FieldNames, Turn, TurnItem, TurnPart } from './turn.ts'
 
 /** Field names for warnings about a `Turn` that this process made. */
 const fieldNames: FieldNames = {
@@ -42,10 +42,11 @@ export function requestOfTurn(turn: Turn, model: string): CallerRequest<Turn> {
   return {
     model,
     stream: true,
-    hasImage: items.some(hasImage),
+    hasImage: items.some((item) => holds(item, 'image')),
+    hasDocument: items.some((item) => holds(item, 'file')),
     hasAgentHistory: items.some((item) => item.type !== 'message' || item.role === 'assistant'),
     endsWithUser: last !== undefined && isFromUser(last),
-    hasTools: turn.tools.length > 0,
+    toolCount: turn.tools.length,
     isCompaction: false,
     prompts: promptsOf(prompts, ({ isUser }) => isUser),
     sessionId: turn.sessionId,
@@ -57,7 +58,7 @@ function isFromUser(item: TurnItem): boolean {
   return item.type === 'message' && item.role === 'user'
 }
 
-function hasImage(item: TurnItem): boolean {
+function holds(item: TurnItem, wanted: TurnPart['type']): boolean {
   const parts = item.type === 'message' ? item.parts : item.type === 'tool_result' ? item.content : []
-  return typeof parts !== 'string' && parts.some(({ type }) => type === 'image')
+  return typeof parts !== 'string' && parts.some(({ type }) => type === wanted)
 }

@@ -67,7 +67,7 @@ describe('models without a daemon', () => {
     expect(stdout).toMatch(
       /^MODEL +VENDOR +PROVIDER +CONTEXT +OUTPUT +CREDITS +CAN +THINKING +CHAT +RESP +MSGS +STATE$/m,
     )
-    expect(stdout).toMatch(/^gpt-5-mini +OpenAI +copilot +264k +64k +25\/200 .* {2}yes +yes +chat$/m)
+    expect(stdout).toMatch(/^gpt-5-mini +OpenAI +copilot +264k +64k +25\/200 .* {2}yes +yes +resp$/m)
     expect(stdout).toMatch(/^gpt-6-sol +OpenAI +codex +272k +tools vision +low-max +resp +yes +resp$/m)
     expect(stdout).not.toContain('codex-auto-review')
   })

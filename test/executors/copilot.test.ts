@@ -1,8 +1,9 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import type { CopilotToken } from '../../src/auth/copilot/token.ts'
+import { editorHeaders } from '../../src/config/header-table.ts'
 import { Fault } from '../../src/errors.ts'
 import { createPool } from '../../src/executors/connection-pool.ts'
 import { createCopilotExecutor } from '../../src/executors/copilot.ts'
@@ -127,20 +128,63 @@ test('sends the identity, the credential, the initiator and the exact body', asy
   })
 })
 
-test('a GitHub token that was not exchanged goes out under the integration of GitHub’s CLI', async () => {
+/** The headers of a call with a token that was exchanged, and with one that was not. */
+async function sentWith(headers: Readonly<Record<string, string>>, changes: Partial<UpstreamCall> = {}) {
   const upstream = await startUpstream((_, response) => sendEvents(response))
-  const headers = { ...options.headers, 'copilot-integration-id': 'vscode-chat' }
   const tokens = tokensFor([upstream.url])
   const direct = { ...tokens, get: async () => ({ ...(await tokens.get()), direct: true as const }) }
   for (const each of [tokens, direct]) {
     const { executor } = executorFor(each, { headers })
-    const { body } = await executor.stream(call, { signal: never })
+    const { body } = await executor.stream({ ...call, ...changes }, { signal: never })
     await textOf(body)
   }
-  expect(upstream.requests.map((request) => request.headers['copilot-integration-id'])).toEqual([
-    'vscode-chat',
-    'copilot-developer-cli',
-  ])
+  return upstream.requests.map(({ headers: each }) => each)
+}
+
+describe('a GitHub token that was not exchanged', () => {
+  const interaction = { purpose: 'panel', id: 'i-1', stated: {} } as const
+
+  test('goes out under the identity of GitHub’s CLI, and an exchanged one under the editor’s', async () => {
+    const [exchanged, direct] = await sentWith(editorHeaders, { interaction })
+    expect(exchanged).toMatchObject({
+      'user-agent': expect.stringMatching(/^GitHubCopilotChat\//),
+      'copilot-integration-id': 'vscode-chat',
+      'openai-intent': 'conversation-panel',
+      'x-interaction-type': 'conversation-panel',
+    })
+    expect(exchanged).not.toHaveProperty('copilot-harness-id')
+    expect(direct).toMatchObject({
+      'user-agent': expect.stringMatching(/^copilot\//),
+      'editor-version': expect.stringMatching(/^copilot\//),
+      'copilot-integration-id': 'copilot-developer-cli',
+      'copilot-harness-id': 'copilot-sdk',
+      'openai-intent': 'conversation-agent',
+      'x-interaction-type': 'conversation-user',
+    })
+    expect(JSON.stringify(direct)).not.toMatch(/vscode|plugin|electron/i)
+  })
+
+  test.each([
+    ['agent', 'agent', 'conversation-agent'],
+    ['agent', 'user', 'conversation-user'],
+    ['subagent', 'agent', 'conversation-subagent'],
+    ['compaction', 'agent', 'conversation-compaction'],
+  ] as const)('states the type of a request of %s, made by %s: %s', async (purpose, initiator, type) => {
+    const [, direct] = await sentWith(editorHeaders, { initiator, interaction: { ...interaction, purpose } })
+    expect(direct).toMatchObject({ 'x-interaction-type': type, 'x-initiator': initiator })
+  })
+
+  test('has no intent on /v1/messages', async () => {
+    const [, direct] = await sentWith(editorHeaders, { interaction, path: '/v1/messages' })
+    expect(direct).not.toHaveProperty('openai-intent')
+  })
+
+  test('keeps the headers that the user has set, and sends none that the user has removed', async () => {
+    const { 'editor-version': _, ...others } = editorHeaders
+    const [, direct] = await sentWith({ ...others, 'user-agent': 'mine/1', 'x-own': '1' }, { interaction })
+    expect(direct).toMatchObject({ 'user-agent': 'mine/1', 'x-own': '1' })
+    expect(direct).not.toHaveProperty('editor-version')
+  })
 })
 
 test.each([

@@ -20,19 +20,14 @@ const lastCall = ({ demo }: Pick<Proxy, 'demo'>) => demo.log.at(-1)
 describe('a request for auto', () => {
   test.each([
     ['/v1/chat/completions', { messages: [{ role: 'user', content: 'Hi' }] }, 'gpt-5-mini', '/chat/completions'],
-    ['/v1/responses', { input: long, store: false }, 'claude-sonnet-5', '/chat/completions'],
+    ['/v1/responses', { input: long, store: false }, 'claude-sonnet-5', '/v1/messages'],
     [
       '/v1/messages',
       { max_tokens: 50, messages: [{ role: 'user', content: long }] },
       'claude-sonnet-5',
       '/v1/messages',
     ],
-    [
-      '/v1/messages',
-      { max_tokens: 50, messages: [{ role: 'user', content: 'Hi' }] },
-      'gpt-5-mini',
-      '/chat/completions',
-    ],
+    ['/v1/messages', { max_tokens: 50, messages: [{ role: 'user', content: 'Hi' }] }, 'gpt-5-mini', '/responses'],
   ])('at %s is answered by the model that upstream chooses: %#', async (path, body, chosen, route) => {
     const proxy = await openProxy()
     const reply = await proxy.send(path, { body: JSON.stringify({ model: 'auto', ...body }) })

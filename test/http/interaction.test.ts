@@ -8,8 +8,8 @@ import { chatBody } from './client.ts'
 const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } }]
 const ofChat = (messages: readonly unknown[]) => ({ model: 'gpt-5-mini', tools, messages })
 const saying = (first: string, last = first) => ({ prompts: { first, last, lastAt: 0 } })
-const withTools = { isCompaction: false, hasTools: true, ...saying('Build it') }
-const plain = { ...withTools, hasTools: false }
+const withTools = { isCompaction: false, toolCount: 1, ...saying('Build it') }
+const plain = { ...withTools, toolCount: 0 }
 const opencode = { 'user-agent': 'opencode/1.18.33 ai-sdk/provider-utils/4.0.23 runtime/bun/1.3.14' }
 const summary = 'Here is the conversation so far:\n\n<conversation>\n[User]: hi'
 

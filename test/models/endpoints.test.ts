@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { chooseEndpoint } from '../../src/models/endpoints.ts'
+import { model } from './samples.ts'
 
 const chat = '/chat/completions'
 const responses = '/responses'
@@ -8,9 +9,9 @@ const everything = [chat, responses, messages]
 
 const cases = [
   ['the caller’s own dialect first', everything, messages, 'auto', everything, messages],
-  ['then chat', [responses, chat], messages, 'auto', everything, chat],
-  ['then responses', [messages, responses], chat, 'auto', everything, responses],
-  ['then messages', [messages], chat, 'auto', everything, messages],
+  ['then responses', [chat, messages, responses], '/other', 'auto', everything, responses],
+  ['then messages', [chat, messages], responses, 'auto', everything, messages],
+  ['then chat', [chat], messages, 'auto', everything, chat],
   ['chat first when it is forced', everything, messages, 'chat', everything, chat],
   [
     'the caller’s own dialect when chat is forced but the model has none',
@@ -42,5 +43,36 @@ const cases = [
 ] as const
 
 test.each(cases)('chooses %s', (_title, endpoints, callerPath, setting, spoken, expected) => {
-  expect(chooseEndpoint({ endpoints }, { callerPath, setting, spoken })).toBe(expected)
+  expect(chooseEndpoint(model('m', { endpoints }), { callerPath, setting, spoken })).toBe(expected)
+})
+
+const few = { hasDocument: false, toolCount: 128 }
+const many = { hasDocument: false, toolCount: 129 }
+const document = { hasDocument: true, toolCount: 0 }
+
+test.each([
+  ['another route for a document', document, chat, [chat, messages], messages],
+  ['another route for too many tools', many, responses, [responses, chat, messages], messages],
+  ['the caller’s own route for as many tools as it takes', few, responses, [responses, messages], responses],
+  ['the caller’s own route for a document that it takes', document, responses, everything, responses],
+  ['the usual route if none can carry the request', many, chat, [chat, responses], chat],
+])('chooses %s', (_title, needs, callerPath, endpoints, expected) => {
+  const ask = { callerPath, setting: 'auto', spoken: everything, needs } as const
+  expect(chooseEndpoint(model('m', { endpoints }), ask)).toBe(expected)
+})
+
+test('keeps chat for a document when it is forced', () => {
+  const ask = { callerPath: chat, setting: 'chat', spoken: everything, needs: document } as const
+  expect(chooseEndpoint(model('m', { endpoints: everything }), ask)).toBe(chat)
+})
+
+test('does not count the tools of a model with tool search', () => {
+  const ask = { callerPath: chat, setting: 'auto', spoken: everything, needs: many } as const
+  expect(chooseEndpoint(model('m', { endpoints: everything, supports: { toolSearch: true } }), ask)).toBe(chat)
+})
+
+test('counts the tools of a Claude whose tool search is part of Messages', () => {
+  const ask = { callerPath: chat, setting: 'auto', spoken: everything, needs: many } as const
+  const claude = model('claude-sonnet-4.5', { endpoints: [chat, messages], supports: { toolSearch: true } })
+  expect(chooseEndpoint(claude, ask)).toBe(messages)
 })

@@ -29,7 +29,7 @@ test('a model is shown in OpenAI’s shape, with everything else under one key o
       policy: 'enabled',
       source: 'live',
       endpoints: ['/v1/messages', '/chat/completions'],
-      routes: { chat: 'chat', responses: 'chat', messages: 'messages' },
+      routes: { chat: 'chat', responses: 'messages', messages: 'messages' },
       context_window: 200_000,
       max_prompt_tokens: 136_000,
       max_output_tokens: 64_000,

@@ -36,7 +36,7 @@ test.each<[string, UpstreamDialectId, string, Record<string, unknown>, readonly 
     'messages',
     'claude-sonnet-4.5',
     { max_tokens: 9, messages: [user(' '), user('x'), { role: 'assistant', content: 'begun ' }] },
-    ['adapted;messages.0', 'adapted;messages.2'],
+    ['adapted;messages.0', 'dropped;messages.2'],
   ],
   [
     'system messages that move before it',

@@ -169,16 +169,6 @@ export function partTypeOf(part: Readonly<Record<string, unknown>>): string | un
   return PART_TYPES.find((known) => part[known] !== undefined && part[known] !== null)
 }
 
-/** Image types of Chat Completions, Messages and Responses. Callers mix the dialects, and unknown parts pass. */
-const IMAGE_TYPES = new Set(['image_url', 'image', 'input_image'])
-
-/** Whether the part is an image or contains one, like a `tool_result` of the Messages API. */
-export function isImagePart(part: unknown): boolean {
-  if (!isObject(part)) return false
-  if (IMAGE_TYPES.has(partTypeOf(part) ?? '')) return true
-  return Array.isArray(part['content']) && part['content'].some(isImagePart)
-}
-
 /** No content, no parts, or only white space. */
 export function isBlankContent(content: string | readonly unknown[] | null | undefined): boolean {
   return typeof content === 'string' ? content.trim() === '' : !content || content.length === 0

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../json/json.ts'
+import { nameProperties } from './property-names.ts'
 import { createCopyBudget } from './schema/branches.ts'
 import { fitForMessages } from './schema/claude.ts'
 import { fitCommon } from './schema/common.ts'
@@ -10,6 +11,8 @@ import { withoutDanglingReferences } from './schema/references.ts'
 export interface SchemaTarget {
   /** The model is a Gemini, on any route. */
   readonly gemini: boolean
+  /** The model is a Claude, on any route. */
+  readonly claude?: boolean
   /** The route is `/v1/messages`. */
   readonly messages: boolean
 }
@@ -21,6 +24,8 @@ export interface FittedSchema {
   readonly described: readonly string[]
   /** Keywords that constrained calls and are gone. */
   readonly lost: readonly string[]
+  /** The caller's names of renamed properties, by the new ones. */
+  readonly properties: ReadonlyMap<string, string>
 }
 
 /**
@@ -33,6 +38,8 @@ export function fitSchema(parameters: unknown, target: SchemaTarget): FittedSche
   let schema = fitCommon(parameters, notes)
   if (target.gemini) schema = fitForGemini(schema, notes, createCopyBudget())
   if (target.messages) schema = fitForMessages(schema, notes)
+  const properties = new Map<string, string>()
+  if (target.claude === true) schema = nameProperties(schema, properties)
   if (notes.hasReference) schema = withoutDanglingReferences(schema, notes)
-  return { schema, described: [...notes.described], lost: [...notes.lost] }
+  return { schema, described: [...notes.described], lost: [...notes.lost], properties }
 }

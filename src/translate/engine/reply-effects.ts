@@ -13,6 +13,8 @@ export interface ReplyEffects {
   readonly stop?: readonly string[]
   /** Names of tools without a namespace that upstream knows in the namespace `functions`. */
   readonly grouped?: ReadonlySet<string>
+  /** The caller's names of properties in the arguments of calls, by the names that upstream knows. */
+  readonly properties?: ReadonlyMap<string, string>
 }
 
 /** Undefined if the reply can be forwarded as it is. */
@@ -20,5 +22,7 @@ export function mergeEffects(all: readonly (ReplyEffects | undefined)[]): Requir
   const tools = new Map(all.flatMap((effects) => [...(effects?.tools ?? [])]))
   const stop = all.flatMap((effects) => effects?.stop ?? [])
   const grouped = new Set(all.flatMap((effects) => [...(effects?.grouped ?? [])]))
-  return tools.size === 0 && stop.length === 0 && grouped.size === 0 ? undefined : { tools, stop, grouped }
+  const properties = new Map(all.flatMap((effects) => [...(effects?.properties ?? [])]))
+  const hasNone = tools.size + stop.length + grouped.size + properties.size === 0
+  return hasNone ? undefined : { tools, stop, grouped, properties }
 }

@@ -1,9 +1,23 @@
 import type { ToolIdentity } from './reply-effects.ts'
-import { distinctName, shortName } from '../parts/ids.ts'
+import { distinctName, isLegalName, shortName } from '../parts/ids.ts'
 import type { ToolName } from '../turn.ts'
 
 /** The namespace of Codex's own tools, which their upstream names leave out. */
 const DEFAULT_NAMESPACE = 'functions'
+
+/** The tool names that an upstream takes: letters, digits, `_` and `-`. */
+export interface NameForm {
+  /** Characters. */
+  readonly longest: number
+  /** The first is a letter or `_`. */
+  readonly beginsWithLetter?: boolean
+}
+
+export function isOfForm(name: string, { longest, beginsWithLetter }: NameForm): boolean {
+  return isLegalName(name, longest) && (beginsWithLetter !== true || LETTER.test(name))
+}
+
+const LETTER = /^[A-Za-z_]/
 
 /** The names of one request's tools, in both directions. */
 export interface ToolNames {
@@ -17,7 +31,8 @@ export interface ToolNames {
  * @param tools the offered tools; they get their names first, before tools that only the history mentions
  * @param wrapsCustom whether upstream gets freeform (`custom`) tools as functions
  */
-export function createToolNames(tools: readonly ToolIdentity[], maxLength: number, wrapsCustom: boolean): ToolNames {
+export function createToolNames(tools: readonly ToolIdentity[], form: NameForm, wrapsCustom: boolean): ToolNames {
+  const { longest, beginsWithLetter } = form
   const byTool = new Map<string, string>()
   const identities = new Map<string, ToolIdentity>()
   const taken = new Map<string, string>()
@@ -26,8 +41,9 @@ export function createToolNames(tools: readonly ToolIdentity[], maxLength: numbe
     const full = fullName(tool)
     const known = byTool.get(full)
     if (known !== undefined) return known
-    let name = shortName(full, maxLength)
-    if (taken.has(name)) name = distinctName(full, maxLength)
+    const begun = beginsWithLetter === true && !LETTER.test(full) ? `_${full}` : full
+    let name = shortName(begun, longest)
+    if (taken.has(name)) name = distinctName(begun, longest)
     byTool.set(full, name)
     taken.set(name, full)
     return name

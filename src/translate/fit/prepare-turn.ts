@@ -35,7 +35,7 @@ export function prepareTurn(turn: Turn, accepts: TurnAccepts): PreparedTurn {
   const callable = offered.flatMap((tool) =>
     tool.type === 'function' || tool.type === 'custom' ? [{ ...identityOf(tool), kind: tool.type }] : [],
   )
-  const names = createToolNames(callable, accepts.toolName, !accepts.customTools)
+  const names = createToolNames(callable, { longest: accepts.toolName }, !accepts.customTools)
   const tools = withoutDuplicates(
     offered.map((tool) => fitTool(tool, names, accepts, warnings)),
     warnings,

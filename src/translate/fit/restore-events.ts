@@ -1,4 +1,5 @@
 import type { ReplyNotes } from '../dialect.ts'
+import { createKeyRenamer, type KeyRenamer } from '../engine/property-names.ts'
 import type { ToolIdentity } from '../engine/reply-effects.ts'
 import type { TurnEvent } from '../turn.ts'
 
@@ -7,11 +8,13 @@ type Of<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>
 const nothing: readonly TurnEvent[] = []
 
 /**
- * Undoes in a reply what `prepareTurn` changed in the request: names and kinds of tools, and stop sequences. Undefined if
- * there is nothing to restore, which saves most replies the cost.
+ * Undoes in a reply what `prepareTurn` and the rules changed in the request: names and kinds of tools, names of
+ * properties, and stop sequences. Undefined if there is nothing to restore, which saves most replies the cost.
  */
 export function createRestorer(notes: ReplyNotes) {
-  if (notes.tools.size === 0 && notes.stop.length === 0) return undefined
+  const { properties = new Map<string, string>() } = notes
+  if (notes.tools.size === 0 && notes.stop.length === 0 && properties.size === 0) return undefined
+  const renamers = new Map<number, KeyRenamer>()
   const wrapped = new Map<number, CustomInput>()
   const held = new Map<number, string>()
   let stopped = false
@@ -27,9 +30,9 @@ export function createRestorer(notes: ReplyNotes) {
       case 'tool.args':
         return args(event)
       case 'part.close':
-        return [...release(event.slot), ...closeInput(event.slot), event]
+        return [...release(event.slot), ...closeArgs(event.slot), event]
       case 'stop':
-        return [...release(), ...[...wrapped.keys()].flatMap((slot) => closeInput(slot)), event]
+        return [...release(), ...[...wrapped.keys(), ...renamers.keys()].flatMap((slot) => closeArgs(slot)), event]
       case 'start':
       case 'refusal.delta':
       case 'think.delta':
@@ -89,18 +92,25 @@ export function createRestorer(notes: ReplyNotes) {
 
   function args(event: Of<'tool.args'>): readonly TurnEvent[] {
     const input = wrapped.get(event.slot)
-    if (input === undefined) return [event]
-    const text = stepCustomInput(input, event.text)
-    return text === '' ? nothing : [{ type: 'tool.args', slot: event.slot, text }]
+    if (input !== undefined) return argsOf(event.slot, stepCustomInput(input, event.text))
+    if (properties.size === 0) return [event]
+    const renamer = renamers.get(event.slot) ?? createKeyRenamer(properties)
+    renamers.set(event.slot, renamer)
+    return argsOf(event.slot, renamer.push(event.text))
   }
 
-  /** Ends a wrapped tool's arguments. */
-  function closeInput(slot: number): readonly TurnEvent[] {
+  function closeArgs(slot: number): readonly TurnEvent[] {
     const input = wrapped.get(slot)
+    const renamer = renamers.get(slot)
     wrapped.delete(slot)
-    // Arguments that never had the expected shape are the text.
-    return input?.position === 'before' && input.raw !== '' ? [{ type: 'tool.args', slot, text: input.raw }] : nothing
+    renamers.delete(slot)
+    // Arguments that never had the expected shape are the text of a wrapped tool.
+    return argsOf(slot, input?.position === 'before' ? input.raw : (renamer?.end() ?? ''))
   }
+}
+
+function argsOf(slot: number, text: string): readonly TurnEvent[] {
+  return text === '' ? nothing : [{ type: 'tool.args', slot, text }]
 }
 
 function textOf(slot: number, text: string): readonly TurnEvent[] {

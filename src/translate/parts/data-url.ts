@@ -1,3 +1,5 @@
+import { isFilled, type JsonObject } from '../../json/json.ts'
+
 /** Above the length of any media type with parameters. Characters. */
 const maxHeaderLength = 256
 
@@ -11,4 +13,12 @@ export function parseDataUrl(url: string): { readonly mediaType: string; readonl
   const [mediaType = '', ...parameters] = url.slice(5, comma).split(';')
   if (!parameters.some((parameter) => parameter.trim().toLowerCase() === 'base64')) return undefined
   return { mediaType: mediaType.trim().toLowerCase() || 'text/plain', data: url.slice(comma + 1) }
+}
+
+/** The text of a file part, under its name. Undefined for any other file. */
+export function textOfFile({ file_data: data, filename }: JsonObject): string | undefined {
+  const source = typeof data === 'string' && data.startsWith('data:text/') ? parseDataUrl(data) : undefined
+  if (source === undefined) return undefined
+  const text = Buffer.from(source.data, 'base64').toString('utf8')
+  return isFilled(filename) ? `${filename}\n\n${text}` : text
 }

@@ -1,6 +1,7 @@
 import { Fault } from '../../errors.ts'
 import type { ModelTraits } from '../model-traits.ts'
 import { refuseType, refuseValue } from './invalid.ts'
+import { modelFamily } from './model-family.ts'
 import type { JsonObject } from '../../json/json.ts'
 
 // Checks of a request that more than one dialect makes.
@@ -64,8 +65,14 @@ const MAX_TOOLS = 128
  * @param path of the list, as the caller named it
  * @throws Fault `invalid_request`
  */
-export function refuseTooManyTools(count: number, path: string, { id, provider, supports }: ModelTraits): void {
-  if (count <= MAX_TOOLS || supports.toolSearch === true || provider === 'codex') return
-  const detail = `expected at most ${MAX_TOOLS} tools for ${id}, got ${count}`
+export function refuseTooManyTools(count: number, path: string, model: ModelTraits): void {
+  if (!exceedsToolLimit(count, model)) return
+  const detail = `expected at most ${MAX_TOOLS} tools for ${model.id}, got ${count}`
   refuseValue(path, detail, 'array_above_max_length')
+}
+
+/** Claude's tool search is part of Messages, and does not lift the limit of the other routes. */
+export function exceedsToolLimit(count: number, model: ModelTraits): boolean {
+  if (count <= MAX_TOOLS || model.provider === 'codex') return false
+  return model.supports.toolSearch !== true || modelFamily(model).kind === 'claude'
 }

@@ -31,21 +31,6 @@ export function isUserMessage(item: JsonObject): boolean {
   return itemTypeOf(item) === 'message' && item['role'] === 'user'
 }
 
-/** Image parts of Responses, Chat Completions and Messages: callers mix the three. */
-const IMAGE_TYPES = new Set(['input_image', 'image_url', 'image', 'computer_screenshot'])
-
-export function holdsImage(item: JsonObject): boolean {
-  return hasImagePart(item['content']) || hasImagePart(item['output'])
-}
-
-function hasImagePart(content: unknown): boolean {
-  return Array.isArray(content) ? content.some(isImagePart) : isImagePart(content)
-}
-
-function isImagePart(part: unknown): boolean {
-  return isObject(part) && typeof part['type'] === 'string' && IMAGE_TYPES.has(part['type'])
-}
-
 /** Returns the item with each part of its content and its output mapped. Returns the same object if nothing changes. */
 export function mapParts(item: JsonObject, map: (part: JsonObject) => JsonObject): JsonObject {
   const changes = ['content', 'output'].flatMap((member) => {

@@ -132,6 +132,47 @@ const documents: readonly Accepted[] = [
   },
 ]
 
+const textFile = { type: 'file', file: { filename: 'a.txt', file_data: 'data:text/plain;base64,TWFyaWdvbGQ=' } }
+
+const otherDocuments: readonly Accepted[] = [
+  ...(
+    [
+      ['chat', chatFile],
+      ['responses', responsesFile],
+    ] as const
+  ).map(([caller, file]): Accepted => ({
+    title: 'P11 an earlier PDF to a model that takes none',
+    caller,
+    model: 'gpt-4.1',
+    body: turns(caller, [file, textPart(caller, 'look at this')], 'a', 'go on'),
+    check: (outcome) => {
+      expect(sentText(outcome)).not.toContain(pdf)
+      expect(sentText(outcome)).toContain('look at this')
+      expect(outcome.warnings).toContain('dropped')
+    },
+  })),
+  {
+    title: 'P11 a PDF stays on a route that takes it',
+    caller: 'responses',
+    model: codex,
+    body: turns('responses', [responsesFile, textPart('responses', 'q')]),
+    check: (outcome) => {
+      expect(sentText(outcome)).toContain(pdf)
+      expect(outcome.route).toBe('/responses')
+    },
+  },
+  {
+    title: 'P11 a text file is sent as text',
+    caller: 'chat',
+    model: 'gpt-4.1',
+    body: turns('chat', [textFile, textPart('chat', 'q')]),
+    check: (outcome) => {
+      expect(sentText(outcome)).toContain('Marigold')
+      expect(outcome.route).toBe('/chat/completions')
+    },
+  },
+]
+
 const chatAddress = { type: 'image_url', image_url: { url: address } }
 const addressed = { type: 'image', source: { type: 'url', url: address } }
 
@@ -348,6 +389,17 @@ const otherImages: readonly Accepted[] = [
 ]
 
 testAccepted(
-  [...details, keptDetail, ...documents, ...addresses, ...marks, ...declared, ...earlier, ...refused, ...otherImages],
+  [
+    ...details,
+    keptDetail,
+    ...documents,
+    ...otherDocuments,
+    ...addresses,
+    ...marks,
+    ...declared,
+    ...earlier,
+    ...refused,
+    ...otherImages,
+  ],
   knownFileFailures,
 )

@@ -14,7 +14,6 @@ test('a login with a token exchange sends the headers of one client', async () =
   expect(await askAs('ghu_')).toEqual({ status: 200, text: '' })
 })
 
-// The proxy adds the integration id of GitHub's CLI to the headers of VS Code.
-test.fails('a login whose token is sent directly sends the headers of one client', async () => {
+test('a login whose token is sent directly sends the headers of one client', async () => {
   expect(await askAs('gho_')).toEqual({ status: 200, text: '' })
 })

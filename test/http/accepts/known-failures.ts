@@ -1,31 +1,7 @@
-export const knownSchemaFailures: readonly string[] = [
-  'P17 a property with a dollar sign: chat to claude-sonnet-4.5',
-  'P17 a property with a dollar sign: responses to claude-sonnet-4.5',
-  'P17 a property with a dollar sign: chat to claude-opus-4.7',
-  'P17 a property with brackets: chat to claude-sonnet-4.5',
-  'P17 a property with brackets: responses to claude-sonnet-4.5',
-  'P17 a property with brackets: chat to claude-opus-4.7',
-  'P2 a tool name that begins with a digit: chat to gemini-3-pro-preview',
-  'P2 a tool name that begins with a digit: messages to gemini-3-pro-preview',
-  'P17 the caller’s own property names come back in a call: chat to claude-opus-4.7',
-  'P17 the caller’s own property names come back in a call: responses to claude-opus-4.7',
-]
-export const knownHistoryFailures: readonly string[] = [
-  'P29 a begun answer that ends with a space: chat to claude-opus-4.1',
-  'P15 a line end as stop sequence: chat to claude-sonnet-4.5',
-  'P15 a line end as stop sequence: chat to claude-sonnet-4',
-  'P15 a line end beside a sequence that upstream takes: messages to claude-sonnet-4.5',
-]
-export const knownFileFailures: readonly string[] = [
-  'P11 a PDF to a model that takes it on another route: chat to claude-sonnet-4.5',
-  'P11 a PDF to a model that takes it on another route: responses to claude-sonnet-4.5',
-  'P11 an earlier PDF to a model that takes none: messages to gemini-3-pro-preview',
-  'P11 an earlier PDF in a result, to a model that takes none: messages to gpt-4.1',
-  'P11 a new PDF to a model that takes none is refused by its place: messages to gemini-3-pro-preview',
-]
+export const knownSchemaFailures: readonly string[] = []
+export const knownHistoryFailures: readonly string[] = []
+export const knownFileFailures: readonly string[] = []
 export const knownToolFailures: readonly string[] = [
-  'P26 150 tools: chat to claude-sonnet-4.5',
-  'P26 150 tools: responses to claude-sonnet-4.5',
   'P27 a search of tools is offered, and its call comes back as one: responses to claude-sonnet-4.5',
   'P27 tools that a search has found can be called: responses to claude-sonnet-4.5',
   'P27 a search of tools is offered, and its call comes back as one: responses to gpt-4.1',

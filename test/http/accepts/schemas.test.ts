@@ -239,6 +239,20 @@ const asTools = schemas.flatMap(({ title, schema, properties, pairs }) =>
   })),
 )
 
+const odd = { type: 'object', properties: { $top: text } }
+
+/** A request whose history has a call of a tool with these arguments. */
+function calledWith(caller: 'chat' | 'responses', given: string, name = 't'): Json {
+  const asked = { role: 'user', content: 'go' }
+  if (caller === 'chat') {
+    const call = { id: 'call_1', type: 'function', function: { name, arguments: given } }
+    const result = { role: 'tool', tool_call_id: 'call_1', content: 'done' }
+    return { messages: [asked, { role: 'assistant', content: null, tool_calls: [call] }, result] }
+  }
+  const call = { type: 'function_call', call_id: 'call_1', name, arguments: given }
+  return { input: [asked, call, { type: 'function_call_output', call_id: 'call_1', output: 'done' }] }
+}
+
 const others: readonly Accepted[] = [
   {
     title: 'P1 an object without properties in a namespace',
@@ -305,6 +319,44 @@ const others: readonly Accepted[] = [
       expect(Object.keys(Object(calls[0]?.arguments)).toSorted()).toEqual(['$top', 'a[b]'])
     },
   })),
+  ...(
+    [
+      ['chat', 'claude-sonnet-4.5'],
+      ['chat', 'claude-opus-4.7'],
+      ['responses', 'claude-opus-4.7'],
+    ] as const
+  ).map(([caller, model]): Accepted => ({
+    title: 'P17 an earlier call has the names that the schema has',
+    caller,
+    model,
+    body: { ...calledWith(caller, '{"$top":"1.0"}'), tools: [tool(caller, 't', odd)] },
+    check: (outcome) => {
+      const [property = ''] = sentProperties(outcome)
+      expect(property).not.toBe('')
+      expect(sentText(outcome)).toMatch(new RegExp(`${property}\\\\?":\\\\?"1.0`))
+      expect(sentText(outcome)).not.toContain('$top')
+    },
+  })),
+  {
+    title: 'P17 names that GPT takes stay',
+    caller: 'chat',
+    model: 'gpt-4.1',
+    body: { ...calledWith('chat', '{"$top":1.0}'), tools: [tool('chat', 't', odd)] },
+    check: (outcome) => {
+      expect(sentProperties(outcome)).toEqual(['$top'])
+      expect(sentText(outcome)).toContain(String.raw`{\"$top\":1.0}`)
+    },
+  },
+  {
+    title: 'P2 a tool name that begins with a digit, and an earlier call of it',
+    caller: 'responses',
+    model: 'gemini-3-pro-preview',
+    body: {
+      ...calledWith('responses', '{}', '9f1_create_item'),
+      tools: [tool('responses', '9f1_create_item', { type: 'object', properties: {} })],
+    },
+    check: (outcome) => expect(sentText(outcome)).not.toMatch(/[^_]9f1_create_item/),
+  },
 ]
 
 testAccepted([...asTools, ...others], knownSchemaFailures)

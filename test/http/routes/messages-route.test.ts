@@ -27,7 +27,7 @@ const says = (content: string) => ({ messages: [{ role: 'user', content }] })
 
 test.each([
   ['claude-sonnet-4.5', 'copilot/messages'],
-  ['gpt-5-mini', 'copilot/chat'],
+  ['gpt-5-mini', 'copilot/responses'],
   ['gpt-5.3-codex', 'copilot/responses'],
 ])('%s answers over %s, under the name that was asked for', async (model, route) => {
   const proxy = await openProxy()

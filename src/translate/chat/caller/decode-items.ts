@@ -3,7 +3,7 @@ import { isFilled, isObject } from '../../../json/json.ts'
 import type { CacheMark, Opaque, TurnItem, TurnPart } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { type ChatMessage, type ChatPart, PART_TYPES, partTypeOf } from '../wire.ts'
-import { parseDataUrl } from '../../parts/data-url.ts'
+import { parseDataUrl, textOfFile } from '../../parts/data-url.ts'
 import { refuseType, refuseValue } from '../../parts/invalid.ts'
 
 /**
@@ -202,10 +202,9 @@ function decodeFile(part: ChatPart, path: string): TurnPart {
   if (source === undefined) {
     refuseValue(`${path}.file.file_data`, 'expected a data: URL such as data:application/pdf;base64,…', 'invalid_value')
   }
-  if (!source.mediaType.startsWith('text/')) return { type: 'file', source: { type: 'base64', ...source }, ...common }
-  // A text document becomes text: only OpenAI's own upstream takes it as a file.
-  const text = Buffer.from(source.data, 'base64').toString('utf8')
-  return { type: 'text', text: isFilled(filename) ? `${filename}\n\n${text}` : text, ...cacheOf(part) }
+  const text = textOfFile(memberOf(part, 'file'))
+  if (text !== undefined) return { type: 'text', text, ...cacheOf(part) }
+  return { type: 'file', source: { type: 'base64', ...source }, ...common }
 }
 
 /** The payload of a part, which `check-messages.ts` has checked to be an object. */

@@ -3,15 +3,8 @@ import { refuseType, refuseValue } from '../../parts/invalid.ts'
 import { callerJsonLimits, isFilled, isObject, type JsonObject } from '../../../json/json.ts'
 import { createMemberCheck, parseBody } from '../../parts/json-body.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
-import {
-  ChatBody,
-  chatBodyOf,
-  type ChatMessage,
-  chatRequest,
-  type ChatOptions,
-  type ChatRequest,
-  isImagePart,
-} from '../wire.ts'
+import { findMedia } from '../../parts/media-parts.ts'
+import { ChatBody, chatBodyOf, type ChatMessage, chatRequest, type ChatOptions, type ChatRequest } from '../wire.ts'
 import { spliceMembers } from '../../../json/json-members.ts'
 import { checkMessages } from './check-messages.ts'
 
@@ -35,11 +28,11 @@ export function decodeChatRequest(
   return {
     model: value.model,
     stream: value.stream ?? false,
-    hasImage: value.messages.some(hasImage),
+    ...findMedia(value.messages),
     hasAgentHistory: value.messages.some(isFromAgent),
     // Some clients put notes for the model after the user's prompt.
     endsWithUser: value.messages.findLast(({ role }) => role !== 'system' && role !== 'developer')?.role === 'user',
-    hasTools: lengthOf(value.tools) + lengthOf(value.functions) > 0,
+    toolCount: lengthOf(value.tools) + lengthOf(value.functions),
     isCompaction: false,
     prompts: promptsOf(value.messages, ({ role }) => role === 'user'),
     sessionId: nameSession(headers, value['prompt_cache_key']),
@@ -70,10 +63,6 @@ function checkToolCount({ tools, functions }: JsonObject): void {
 
 function lengthOf(value: unknown): number {
   return Array.isArray(value) ? value.length : 0
-}
-
-function hasImage(message: ChatMessage): boolean {
-  return Array.isArray(message.content) && message.content.some(isImagePart)
 }
 
 function isFromAgent(message: ChatMessage): boolean {

@@ -12,7 +12,7 @@ import type { Warning } from '../../warning.ts'
 import type { ChatMessage, ChatPart } from '../wire.ts'
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
 import { toErrorText } from '../../parts/tool-payload.ts'
-import { IMAGES_OF_RESULT } from '../../images.ts'
+import { IMAGES_OF_RESULT } from '../../parts/media-parts.ts'
 import { fitsChat } from './adapt/message-rules.ts'
 
 export interface EncodedItem {

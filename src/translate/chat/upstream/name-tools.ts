@@ -1,31 +1,24 @@
 import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
-import type { ReplyEffects } from '../../engine/reply-effects.ts'
-import { createToolNames, type ToolNames } from '../../engine/tool-names.ts'
+import { createToolNames, isOfForm, type NameForm, type ToolNames } from '../../engine/tool-names.ts'
 import { wrapCustom } from '../../fit/prepare-turn.ts'
-import { isLegalName } from '../../parts/ids.ts'
 import type { Warning } from '../../warning.ts'
-import { withTools } from '../request-changes.ts'
+import { type Outcome, withTools } from '../request-changes.ts'
 import type { ChatMessage, ChatRequest } from '../wire.ts'
+import type { RuleModel } from './adapt/rule.ts'
 
 /** Characters in a tool's name (docs/copilot-wire.md, "Parameters by model"). */
 export const LONGEST_TOOL_NAME = 64
 
 type ChatTool = NonNullable<ChatRequest['tools']>[number]
 
-/** A request whose tools upstream takes. */
-export interface NamedRequest {
-  readonly request: ChatRequest
-  readonly warnings: readonly Warning[]
-  /** The reply restores the caller's names and kinds. */
-  readonly effects?: ReplyEffects
-}
-
 /**
  * Gives tools names that upstream takes, and offers freeform tools as functions: upstream's schema knows no others. Calls of
- * the history and `tool_choice` follow. Keeps all other members, and returns the same request if nothing changes.
+ * the history and `tool_choice` follow. Keeps all other members.
  */
-export function nameTools(request: ChatRequest): NamedRequest {
-  if (areTaken(request)) return { request, warnings: [] }
+export function nameTools(request: ChatRequest, { family }: RuleModel): Outcome | undefined {
+  // A bare 400 answers a Gemini's tool whose name begins otherwise (microsoft/vscode#328147).
+  const form: NameForm = { longest: LONGEST_TOOL_NAME, beginsWithLetter: family.kind === 'gemini' }
+  if (areTaken(request, form)) return undefined
   const converted = withTools(request)
   const warnings: Warning[] = [...(converted?.warnings ?? [])]
   const whole: ChatRequest = { ...request, ...converted?.patch }
@@ -34,12 +27,12 @@ export function nameTools(request: ChatRequest): NamedRequest {
     const name = custom?.name ?? called?.name
     return name === undefined ? [] : [{ name, kind }]
   })
-  const names = createToolNames(identities, LONGEST_TOOL_NAME, true)
+  const names = createToolNames(identities, form, true)
   const named = whole.tools?.map((tool, at) => nameTool(tool, names, `tools.${at}`, warnings))
   const tools = named && withoutDuplicates(named, warnings)
   return {
-    request: {
-      ...whole,
+    patch: {
+      ...converted?.patch,
       ...(tools && { tools }),
       messages: whole.messages.map((message) => nameCalls(message, names)),
       ...(isObject(whole.tool_choice) && { tool_choice: nameChoice(whole.tool_choice, names) }),
@@ -130,23 +123,19 @@ function upstreamName(name: string, names: ToolNames): string {
   return name === '' ? name : names.upstreamName({ name })
 }
 
-function areTaken({ tools, functions, messages }: ChatRequest): boolean {
+function areTaken({ tools, functions, messages }: ChatRequest, form: NameForm): boolean {
+  const isTaken = (named: unknown): boolean => {
+    const name = isObject(named) ? named['name'] : undefined
+    return typeof name !== 'string' || name === '' || isOfForm(name, form)
+  }
+  const isFunction = (tool: JsonObject): boolean =>
+    tool['type'] !== 'custom' && isTaken(tool['function']) && isTaken(tool['custom'])
   return (
-    (tools ?? []).every((tool) => tool.type !== 'custom' && isTaken(tool.function) && isTaken(tool.custom)) &&
+    (tools ?? []).every(isFunction) &&
     (functions ?? []).every(isTaken) &&
-    messages.every(areCallsTaken)
+    messages.every(
+      ({ role, tool_calls: calls, function_call: call }) =>
+        role !== 'assistant' || (isTaken(call) && (calls ?? []).every(isFunction)),
+    )
   )
-}
-
-function areCallsTaken({ role, tool_calls: calls, function_call: call }: ChatMessage): boolean {
-  if (role !== 'assistant') return true
-  if (!isTaken(call)) return false
-  return (calls ?? []).every(
-    (each) => each['type'] !== 'custom' && isTaken(each['function']) && isTaken(each['custom']),
-  )
-}
-
-function isTaken(named: unknown): boolean {
-  const name = isObject(named) ? named['name'] : undefined
-  return typeof name !== 'string' || name === '' || isLegalName(name, LONGEST_TOOL_NAME)
 }

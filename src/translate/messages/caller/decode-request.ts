@@ -5,6 +5,7 @@ import { callerJsonLimits, isObject, parseObject } from '../../../json/json.ts'
 import type { JsonObject } from '../../../json/json.ts'
 import { createMemberCheck, parseBody } from '../../parts/json-body.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
+import { findMedia } from '../../parts/media-parts.ts'
 import { isUserPrompt } from '../content.ts'
 import { MessagesBody, isBlock, messagesRequest } from '../wire.ts'
 import type { MessagesBlock, MessagesMessage, MessagesRequest } from '../wire.ts'
@@ -42,10 +43,10 @@ export function decodeCountRequest(
   return {
     model: value.model,
     stream: value.stream ?? false,
-    hasImage: value.messages.some(({ content }) => holdsImage(content)),
+    ...findMedia(value.messages),
     hasAgentHistory: value.messages.some(isFromAgent),
     endsWithUser: endsWithUser(value.messages),
-    hasTools: (value.tools?.length ?? 0) > 0,
+    toolCount: value.tools?.length ?? 0,
     isCompaction: false,
     prompts: promptsOf(value.messages, isUserPrompt),
     sessionId: nameSession(headers, sessionIdOf(value.metadata?.user_id)),
@@ -87,17 +88,6 @@ function betasOf(header: string | readonly string[] | undefined): readonly strin
     .flatMap((list) => list.split(','))
     .map((beta) => beta.trim())
     .filter((beta) => beta !== '')
-}
-
-/** Tool results and documents may contain images too. */
-function holdsImage(content: unknown): boolean {
-  return Array.isArray(content) && content.some(isOrHoldsImage)
-}
-
-function isOrHoldsImage(block: unknown): boolean {
-  if (!isObject(block)) return false
-  if (block['type'] === 'image') return true
-  return holdsImage(block['content']) || (isObject(block['source']) && holdsImage(block['source']['content']))
 }
 
 function isFromAgent({ role, content }: MessagesMessage): boolean {

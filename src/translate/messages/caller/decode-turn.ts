@@ -34,7 +34,7 @@ export function decodeMessagesTurn(request: CallerRequest, { model }: Pick<Encod
       topP: value.top_p ?? undefined,
       topK: value.top_k ?? undefined,
     },
-    stop: decodeStop(value),
+    stop: value.stop_sequences?.filter((text) => text !== '') ?? [],
     format: decodeFormat(value, warnings),
     reasoning: decodeReasoning(value, warnings),
     sessionId: request.sessionId,
@@ -93,12 +93,6 @@ function refuseUntranslatable(value: MessagesRequest): void {
 /** Clients write "none" as `null` or `[]`. */
 function isStated(value: unknown): boolean {
   return value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)
-}
-
-function decodeStop({ stop_sequences: texts }: MessagesRequest): readonly string[] {
-  const blank = texts?.findIndex((text) => text.trim() === '') ?? -1
-  if (blank !== -1) refuseAt(() => `stop_sequences.${blank}`, 'must not be only white space')
-  return texts ?? []
 }
 
 function decodeFormat(value: MessagesRequest, warnings: Warning[]): OutputFormat | undefined {

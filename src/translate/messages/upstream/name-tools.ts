@@ -21,7 +21,7 @@ export function nameTools(body: MessagesRequest): { readonly body: MessagesReque
   const offered = (body.tools ?? []).filter(isCallerTool).flatMap(({ name }) => (name ? [name] : []))
   const own = new Set((body.tools ?? []).flatMap((tool) => (isCallerTool(tool) || !tool.name ? [] : [tool.name])))
   const tools = offered.map((name) => ({ name, kind: 'function' as const }))
-  const names = createToolNames(tools, LONGEST_TOOL_NAME, false)
+  const names = createToolNames(tools, { longest: LONGEST_TOOL_NAME }, false)
   // The names of tools that Anthropic defines are fixed.
   const named = (name: string): string => (name === '' || own.has(name) ? name : names.upstreamName({ name }))
   const choice = body.tool_choice

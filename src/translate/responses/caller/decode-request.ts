@@ -3,7 +3,8 @@ import { refuseType, refuseValue } from '../../parts/invalid.ts'
 import { type JsonObject, callerJsonLimits, isObject } from '../../../json/json.ts'
 import { createMemberCheck, parseBody } from '../../parts/json-body.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
-import { conversationOf, holdsImage, isFromAgent, isUserMessage, itemTypeOf } from '../items.ts'
+import { findMedia } from '../../parts/media-parts.ts'
+import { conversationOf, isFromAgent, isUserMessage, itemTypeOf } from '../items.ts'
 import { type ChainLink, ResponsesBody, type ResponsesItem, type ResponsesRequest, responsesRequest } from '../wire.ts'
 import { checkInput, checkToolChoice, checkTools } from './check-request.ts'
 
@@ -95,14 +96,22 @@ export function describeRequest(body: ResponsesBody): CallerRequest<ResponsesBod
     model: body.value.model,
     stream: body.value.stream ?? false,
     // Usage is part of every response object.
-    hasImage: items.some(holdsImage),
+    ...findMedia(items),
     hasAgentHistory: items.some(isFromAgent),
     endsWithUser: last !== undefined && isUserMessage(last),
-    hasTools: (body.value.tools?.length ?? 0) > 0 || (items.length < input.length && input.some(bringsTools)),
+    toolCount: countTools([...(body.value.tools ?? []), ...input.filter(bringsTools)]),
     isCompaction: last !== undefined && itemTypeOf(last) === 'compaction_trigger',
     prompts: promptsOf(items, isUserMessage),
     body,
   }
+}
+
+function countTools(tools: unknown): number {
+  if (!Array.isArray(tools)) return 0
+  return tools.reduce((count: number, tool: unknown) => {
+    const inner = isObject(tool) ? tool['tools'] : undefined
+    return count + (Array.isArray(inner) ? countTools(inner) : 1)
+  }, 0)
 }
 
 /** In the lite form, Codex CLI sends its tools as an input item. */

@@ -32,7 +32,7 @@ export function nameTools(value: JsonObject, learnedRefusals: ReadonlySet<string
   const items: readonly unknown[] = Array.isArray(input) ? input : []
   const known = [...objectsOf(value['tools']), ...objectsOf(input).flatMap(({ tools }) => objectsOf(tools))]
   const callable = known.flatMap((tool) => identitiesOf(tool, scope))
-  const names = createToolNames(callable, LONGEST_TOOL_NAME, !scope.takesCustom)
+  const names = createToolNames(callable, { longest: LONGEST_TOOL_NAME }, !scope.takesCustom)
   const naming: Naming = { ...scope, names, callable, warnings }
   const listed = fitTools(value['tools'], 'tools', naming)
   // Upstream takes no tools in the input without namespaces.

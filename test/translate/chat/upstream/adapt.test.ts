@@ -35,6 +35,10 @@ const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: 'r' }
 const calls = (...ids: string[]) => assistant(null, { tool_calls: ids.map(call) })
 const missing = (id: string) => ({ ...result(id), content: 'Error: No result was provided for this tool call.' })
 const synthesised = (id: string) => `tool_result_synthesised;${id}: added an empty result`
+const named = (name: string) => ({
+  type: 'function',
+  function: { name, parameters: { type: 'object', properties: {} } },
+})
 const tool = (parameters: unknown = { type: 'object', properties: {} }) => ({
   type: 'function',
   function: { name: 'f', parameters },
@@ -409,6 +413,20 @@ const tools: readonly Case[] = [
     warnings: [],
   },
   {
+    rule: 'names and kinds of tools that upstream takes',
+    model: gemini,
+    body: { tools: [named('9f1')], tool_choice: { type: 'function', function: { name: '9f1' } } },
+    sent: { tools: [named('_9f1')], tool_choice: { type: 'function', function: { name: '_9f1' } } },
+    warnings: [],
+  },
+  {
+    rule: 'names and kinds of tools that upstream takes',
+    model: gpt4,
+    body: { tools: [named('9f1')] },
+    sent: { tools: [named('9f1')] },
+    warnings: [],
+  },
+  {
     rule: 'functions as tools',
     model: gpt4,
     body: {
@@ -578,6 +596,27 @@ const messages: readonly Case[] = [
       'clamped;messages.0.role: o1-preview does not support system messages; sent as user messages (2 places)',
     ],
     strictPath: 'messages.0.role',
+  },
+  {
+    rule: 'text files as text',
+    model: sonnet,
+    body: {
+      messages: [
+        user([
+          { type: 'file', file: { filename: 'a.txt', file_data: 'data:text/plain;base64,eA==' } },
+          { type: 'text', text: 'q' },
+        ]),
+      ],
+    },
+    sent: {
+      messages: [
+        user([
+          { type: 'text', text: 'a.txt\n\nx' },
+          { type: 'text', text: 'q' },
+        ]),
+      ],
+    },
+    warnings: ['adapted;messages.0.content: text file sent as text'],
   },
   {
     rule: 'empty text parts dropped',
@@ -1109,6 +1148,20 @@ const histories: readonly Case[] = [
     warnings: [],
   },
   {
+    rule: 'stop sequences that upstream refuses looked for by the proxy',
+    model: sonnet,
+    body: { stop: ['END', '\n', ''] },
+    sent: { stop: ['END'] },
+    warnings: ['emulated;stop: the answer ends before them'],
+  },
+  {
+    rule: 'stop sequences that upstream refuses looked for by the proxy',
+    model: gpt4,
+    body: { stop: ['END', '\n'] },
+    sent: { stop: ['END', '\n'] },
+    warnings: [],
+  },
+  {
     rule: 'ids of calls that the model takes',
     model: sonnet,
     body: { messages: [user('u'), calls('f:0'), result('f:0'), calls('a', 'a'), result('a'), result('a')] },
@@ -1187,7 +1240,8 @@ const histories: readonly Case[] = [
     model: sonnet,
     body: { messages: [user('u'), assistant('The answer is \n')] },
     sent: { messages: [user('u'), assistant('The answer is')] },
-    warnings: ['adapted;messages.1: white space at the end dropped'],
+    warnings: ['dropped;messages.1: white space at the end'],
+    strictPath: 'messages.1',
   },
   {
     rule: 'no white space at the end of a begun answer',

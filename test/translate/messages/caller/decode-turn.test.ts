@@ -578,7 +578,6 @@ test.each([
   [{ mcp_servers: [{ type: 'url', url: 'https://e.x' }] }, 'mcp_servers'],
   [{ compaction: { type: 'summarize' } }, 'compaction'],
   [{ max_tokens: 0 }, 'max_tokens'],
-  [{ stop_sequences: ['END', ' \n'] }, 'stop_sequences[1]'],
   [{ tool_choice: { type: 'sometimes' } }, 'tool_choice.type'],
   [{ messages: [user({ type: 'container_upload', file_id: 'f' })] }, 'messages[0].content[0]'],
   [

@@ -4,14 +4,13 @@ import { type Applied, applyRules, type Made } from '../../../engine/rules.ts'
 import { modelFamily } from '../../../parts/model-family.ts'
 import { cutHistory } from '../../request-changes.ts'
 import type { ChatRequest } from '../../wire.ts'
-import { nameTools } from '../name-tools.ts'
 import { callRules } from './call-rules.ts'
 import { kimiRule } from './kimi-rules.ts'
 import { messageRules, sealedReasoningRule, turnRules } from './message-rules.ts'
 import { nullRule, parameterRules, stopRule, toolParameterRules } from './parameter-rules.ts'
 import type { Rule } from './rule.ts'
 import { toolPairsRule } from './tool-pairs.ts'
-import { legacyFunctionsRule, toolLimitRule, toolSchemaRule } from './tool-rules.ts'
+import { legacyFunctionsRule, toolLimitRule, toolNamesRule, toolSchemaRule } from './tool-rules.ts'
 
 /** Runs last, because an earlier rule may have given a field the name that is left out. */
 const learnedRefusalRule: Rule = {
@@ -39,15 +38,6 @@ const historyRule: Rule = {
   },
 }
 
-const namesRule: Rule = {
-  name: 'names and kinds of tools that upstream takes',
-  source: 'parameters, tools',
-  adapt: ({ body }) => {
-    const { request, warnings, effects } = nameTools(body)
-    return request === body ? undefined : { patch: request, warnings, effects }
-  },
-}
-
 /** Upstream always answers with a stream. */
 const streamRule: Rule = {
   name: 'a stream with usage of the routed model',
@@ -66,9 +56,9 @@ function withUsage(options: ChatRequest['stream_options']): ChatRequest['stream_
 /** In the order they run: a later rule sees the changes of an earlier one. */
 export const rules: readonly Rule[] = [
   historyRule,
-  namesRule,
   nullRule,
   toolLimitRule,
+  toolNamesRule,
   legacyFunctionsRule,
   // Before the rules that move messages, so that it sees what the caller sent.
   sealedReasoningRule,

@@ -11,7 +11,7 @@ import { isObject } from '../../../../json/json.ts'
 import type { Warning, WarningCode } from '../../../warning.ts'
 import { fieldOf } from '../../../engine/origin.ts'
 import { imageTypeOf } from '../../../parts/image-type.ts'
-import { parseDataUrl } from '../../../parts/data-url.ts'
+import { parseDataUrl, textOfFile } from '../../../parts/data-url.ts'
 import { isClaudeFrom, type ModelFamily } from '../../../parts/model-family.ts'
 import { isSealed, openOpaque, vendorOf } from '../../../parts/opaque-envelope.ts'
 import type { Opaque } from '../../../turn.ts'
@@ -45,6 +45,14 @@ const rows: readonly MessageRow[] = [
     adapt: (message) => mapParts(message, completePart),
     at: '.content',
     detail: 'added missing part types, removed null members',
+    code: 'adapted',
+  },
+  {
+    name: 'text files as text',
+    source: 'parameters, files: Copilot takes only text and image parts',
+    adapt: (message) => mapParts(message, fileAsText),
+    at: '.content',
+    detail: 'text file sent as text',
     code: 'adapted',
   },
   {
@@ -170,6 +178,12 @@ function completePart(part: ChatPart): ChatPart {
   }
 }
 
+function fileAsText(part: ChatPart): ChatPart {
+  const { file, ...others } = part
+  const text = isObject(file) ? textOfFile(file) : undefined
+  return text === undefined ? part : { ...others, type: 'text', text }
+}
+
 const NULL_KEYS: ReadonlySet<string> = new Set(['refusal', 'audio', 'function_call', 'tool_calls'])
 
 function dropReplyKeys(message: ChatMessage): ChatMessage {
@@ -231,7 +245,7 @@ export const turnRules: readonly Rule[] = [
       const field = fieldOf(last, 'messages', messages.length - 1)
       return {
         patch: { messages: [...messages.slice(0, -1), trimmed] },
-        warnings: [{ code: 'adapted', field, detail: 'white space at the end dropped' }],
+        warnings: [{ code: 'dropped', field, detail: 'white space at the end' }],
       }
     },
   },

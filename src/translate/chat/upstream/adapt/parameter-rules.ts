@@ -145,11 +145,15 @@ export const stopRule: Rule = {
   name: 'stop sequences that upstream refuses looked for by the proxy',
   source: 'parameters, stop',
   adapt: ({ body: { stop } }, { family, learnedRefusals }) => {
-    const isRefused = isReasoningGpt(family) || learnedRefusals.has(learnedField('stop'))
-    if (stop === undefined || !isRefused) return undefined
-    const sequences = (typeof stop === 'string' ? [stop] : (stop ?? [])).filter((text) => text !== '')
+    if (stop === undefined || stop === null) return undefined
+    const takesNone = isReasoningGpt(family) || learnedRefusals.has(learnedField('stop'))
+    const isTaken = (text: string): boolean => !takesNone && (family.kind !== 'claude' || text.trim() !== '')
+    const given = typeof stop === 'string' ? [stop] : stop
+    const taken = given.filter(isTaken)
+    if (taken.length === given.length) return undefined
+    const sequences = given.filter((text) => text !== '' && !isTaken(text))
     return {
-      patch: { stop: undefined },
+      patch: { stop: taken.length === 0 ? undefined : taken },
       warnings:
         sequences.length === 0 ? [] : [{ code: 'emulated', field: 'stop', detail: 'the answer ends before them' }],
       effects: { stop: sequences },

@@ -1,7 +1,10 @@
 import { fieldOf } from '../../../engine/origin.ts'
 import { createToolFitter } from '../../../engine/fit-tools.ts'
 import { refuseTooManyTools } from '../../../parts/shared-checks.ts'
+import { isObject } from '../../../../json/json.ts'
 import { withTools } from '../../request-changes.ts'
+import type { ChatMessage } from '../../wire.ts'
+import { nameTools } from '../name-tools.ts'
 import type { Rule } from './rule.ts'
 
 /** Runs before `functions` become tools, so that the refusal names the caller's own field. */
@@ -16,6 +19,13 @@ export const toolLimitRule: Rule = {
   },
 }
 
+/** Runs before `functions` become tools, whose names it changes too. */
+export const toolNamesRule: Rule = {
+  name: 'names and kinds of tools that upstream takes',
+  source: 'parameters, tool names; parameters, roles: custom tools',
+  adapt: ({ body }, target) => nameTools(body, target),
+}
+
 /** Runs before the other rules for tools, so that they see what was `functions`. */
 export const legacyFunctionsRule: Rule = {
   name: 'functions as tools',
@@ -26,9 +36,9 @@ export const legacyFunctionsRule: Rule = {
 export const toolSchemaRule: Rule = {
   name: 'tool schemas fitted to the model',
   source: 'tool schemas',
-  adapt: ({ body: { tools } }, { family }) => {
+  adapt: ({ body: { tools, messages } }, { family: { kind } }) => {
     if (!tools) return undefined
-    const fitter = createToolFitter({ gemini: family.kind === 'gemini', messages: false })
+    const fitter = createToolFitter({ gemini: kind === 'gemini', claude: kind === 'claude', messages: false })
     const fitted = tools.map((tool, at) => {
       const definition = tool.function
       if (!definition) return tool
@@ -36,6 +46,26 @@ export const toolSchemaRule: Rule = {
       return parameters === definition.parameters ? tool : { ...tool, function: { ...definition, parameters } }
     })
     if (fitted.every((tool, at) => tool === tools[at])) return undefined
-    return { patch: { tools: fitted }, warnings: fitter.warnings() }
+    const effects = fitter.effects()
+    return {
+      patch: {
+        tools: fitted,
+        ...(effects && { messages: messages.map((message) => fitCalls(message, fitter.fitArguments)) }),
+      },
+      warnings: fitter.warnings(),
+      ...(effects && { effects }),
+    }
   },
+}
+
+function fitCalls(message: ChatMessage, fit: (text: string) => string): ChatMessage {
+  if (message.role !== 'assistant' || !message.tool_calls) return message
+  const { tool_calls: calls } = message
+  const fitted = calls.map((call) => {
+    const { function: called } = call
+    if (!isObject(called) || typeof called['arguments'] !== 'string') return call
+    const text = fit(called['arguments'])
+    return text === called['arguments'] ? call : { ...call, function: { ...called, arguments: text } }
+  })
+  return fitted.every((call, at) => call === calls[at]) ? message : { ...message, tool_calls: fitted }
 }

@@ -31,7 +31,7 @@ export const orderRules: readonly Rule[] = [
       const field = fieldOf(last, 'messages', messages.length - 1)
       return {
         patch: { messages: [...messages.slice(0, -1), trimmed] },
-        warnings: [{ code: 'adapted', field, detail: 'white space at the end dropped' }],
+        warnings: [{ code: 'dropped', field, detail: 'white space at the end' }],
       }
     },
   },

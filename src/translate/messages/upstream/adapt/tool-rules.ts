@@ -3,9 +3,10 @@ import { fieldOf } from '../../../engine/origin.ts'
 import { keepPlaces } from '../../../engine/places.ts'
 import { modelFamily } from '../../../parts/model-family.ts'
 import { refuseValue } from '../../../parts/invalid.ts'
-import { isObject } from '../../../../json/json.ts'
+import { isObject, parseObject } from '../../../../json/json.ts'
 import type { Warning } from '../../../warning.ts'
-import type { MessagesRequest, MessagesTool } from '../../wire.ts'
+import { mapBlocks, mapSame } from '../../content.ts'
+import { isBlock, type Block, type MessagesBlock, type MessagesRequest, type MessagesTool } from '../../wire.ts'
 import { systemBlocks } from '../format-schema.ts'
 import { hasBeta, type Draft, type Rule } from './rule.ts'
 import type { Target } from './target.ts'
@@ -102,16 +103,27 @@ export const toolRules: readonly Rule[] = [
   {
     name: 'tool schemas fitted to the model',
     source: 'tool schemas',
-    adapt: ({ body: { tools } }, { traits }) => {
+    adapt: ({ body: { tools, messages } }, { traits }) => {
       if (!tools) return undefined
-      const fitter = createToolFitter({ gemini: modelFamily(traits).kind === 'gemini', messages: true })
+      const { kind } = modelFamily(traits)
+      const fitter = createToolFitter({ gemini: kind === 'gemini', claude: kind === 'claude', messages: true })
       const fitted = tools.map((tool, at) => {
         if (!isCallerTool(tool)) return tool
         const schema = fitter.fit(tool.input_schema, fieldOf(tool, 'tools', at, '.input_schema'))
         return schema === tool.input_schema ? tool : { ...tool, input_schema: schema }
       })
       if (fitted.every((tool, at) => tool === tools[at])) return undefined
-      return { patch: { tools: fitted }, warnings: fitter.warnings() }
+      const effects = fitter.effects()
+      const fitCall = (block: MessagesBlock): MessagesBlock =>
+        isBlock(block, 'tool_use') ? fitInput(block, fitter.fitArguments) : block
+      return {
+        patch: {
+          tools: fitted,
+          ...(effects && { messages: mapSame(messages, (message) => mapBlocks(message, fitCall)) }),
+        },
+        warnings: fitter.warnings(),
+        ...(effects && { effects }),
+      }
     },
   },
   {
@@ -173,6 +185,12 @@ export const toolRules: readonly Rule[] = [
     },
   },
 ]
+
+function fitInput(block: Block<'tool_use'>, fit: (text: string) => string): MessagesBlock {
+  const text = JSON.stringify(block.input)
+  const fitted = fit(text)
+  return fitted === text ? block : { ...block, input: parseObject(fitted) ?? block.input }
+}
 
 function toRule({ name, source, adapt, code, detail, perTool }: ToolRow): Rule {
   return {

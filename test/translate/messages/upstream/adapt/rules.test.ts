@@ -722,7 +722,7 @@ const order: readonly Case[] = [
     model: sonnet45,
     body: { messages: [user('u'), assistant(text('The answer is \n'))] },
     sent: { messages: [user('u'), assistant(text('The answer is'))] },
-    warnings: ['adapted;messages.1'],
+    warnings: ['dropped;messages.1'],
   },
   {
     rule: 'no white space at the end of a begun answer',
