@@ -1,4 +1,4 @@
-import { readFile, realpath, stat } from 'node:fs/promises'
+import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, sep } from 'node:path'
 import { execPath } from 'node:process'
 import type { FoundPlaces } from '../policy/own-places.ts'
@@ -34,13 +34,49 @@ export async function findMounts(around: Surroundings): Promise<readonly Mount[]
   const secrets = isRoot
     ? await Promise.all(rootsSecrets.map(async (mount) => ((await exists(mount.path)) ? [mount] : [])))
     : []
+  const closed = isRoot ? await findClosed() : []
   return [
     ...homeMounts,
     ...(await Promise.all(readable.map(async (path) => ({ kind: 'read', path, from: await realpath(path) }) as const))),
     ...sockets.map((path) => ({ kind: 'hidden file', path }) as const),
     ...hidden.flat(),
     ...secrets.flat(),
+    ...closed,
   ]
+}
+
+/** Limits of the search in /etc. */
+const closedLimits = { depth: 4, folders: 1000, mounts: 100 } as const
+
+let knownClosed: { readonly atMs: number; readonly mounts: Promise<readonly Mount[]> } | undefined
+
+/** Returns what is in /etc and closed to users other than its owner: root reads it without any capability, because it owns it. */
+function findClosed(): Promise<readonly Mount[]> {
+  if (knownClosed === undefined || performance.now() - knownClosed.atMs > freshMs) {
+    knownClosed = { atMs: performance.now(), mounts: searchClosed() }
+  }
+  return knownClosed.mounts
+}
+
+async function searchClosed(): Promise<readonly Mount[]> {
+  const mounts: Mount[] = []
+  const queue = [{ folder: '/etc', depth: 1 }]
+  for (const { folder, depth } of queue) {
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
+    const paths = entries.filter((entry) => entry.isFile() || entry.isDirectory()).map(({ name }) => join(folder, name))
+    const found = await Promise.all(paths.map((path) => lstat(path).catch(() => undefined)))
+    for (const [at, path] of paths.entries()) {
+      const stats = found[at]
+      if (stats === undefined || mounts.length >= closedLimits.mounts) continue
+      const isFolder = stats.isDirectory()
+      if ((stats.mode & (isFolder ? 0o005 : 0o004)) === 0) {
+        mounts.push({ kind: isFolder ? 'hidden folder' : 'hidden file', path })
+      } else if (isFolder && depth < closedLimits.depth && queue.length < closedLimits.folders) {
+        queue.push({ folder: path, depth: depth + 1 })
+      }
+    }
+  }
+  return mounts
 }
 
 /** Toolchains are sought again after this time. Ms. */

@@ -1,6 +1,6 @@
 import type { Dirent } from 'node:fs'
 import { existsSync, readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
-import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises'
+import { lstat, readdir, readFile, realpath, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { mayHoldObeyed, obeyedOf, secretOf } from '../policy/protected-names.ts'
@@ -223,6 +223,14 @@ async function findGitPlaces(git: string): Promise<GitPlaces> {
     if (isGit || kind === 'worktree') {
       for (const name of obeyedByGit) if (names.has(name)) mounts.push({ kind: 'read', path: join(folder, name) })
     }
+    // Where git would obey the file, it has to exist to be protected. git reads an empty one like none.
+    if (isGit && names.has('config') && !names.has('config.worktree') && (await usesWorktreeConfig(folder))) {
+      const path = join(folder, 'config.worktree')
+      await writeFile(path, '', { flag: 'wx' }).then(
+        () => mounts.push({ kind: 'read', path }),
+        () => {},
+      )
+    }
     // bubblewrap creates this empty folder, in which a command then finds no way to leave a hook.
     if (isGit && names.has('config') && !names.has('hooks')) {
       mounts.push({ kind: 'hidden folder', path: join(folder, 'hooks') })
@@ -238,6 +246,12 @@ async function findGitPlaces(git: string): Promise<GitPlaces> {
 
   await look(git, 'git', 0)
   return { mounts, folders }
+}
+
+/** Whether git obeys a file `config.worktree` in the folder (git-worktree(1), "Configuration file"). */
+async function usesWorktreeConfig(folder: string): Promise<boolean> {
+  const text = await readFile(join(folder, 'config'), 'utf8').catch(() => '')
+  return /^\s*worktreeconfig\b/im.test(text)
 }
 
 async function foldersIn(folder: string): Promise<readonly string[]> {

@@ -35,6 +35,14 @@ describeEnclosed('a command in the sandbox', (person) => {
     expect({ stdout, sandbox }).toEqual({ stdout: 'CapEff:\t0000000000000000\n', sandbox: 'bubblewrap' })
   })
 
+  test('reads no file of /etc that is closed to other users, also as root', async () => {
+    const { script } = await createEnclosed(person)
+    const { stdout } = await script(
+      'cat /etc/passwd > /dev/null && echo open; find /etc -xdev -type f ! -perm -004 -size +0 -exec cat {} + | grep -c .',
+    )
+    expect(stdout).toBe('open\n0\n')
+  })
+
   test('sees neither the home folder, nor the files of copilot-proxy, nor other processes', async () => {
     const { script, home, own } = await createEnclosed(person)
     const { stdout } = await script(

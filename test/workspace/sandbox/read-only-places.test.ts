@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createEnclosed, describeEnclosed } from './enclosed.ts'
@@ -31,6 +31,21 @@ describeEnclosed('below a folder that other programs obey', (person) => {
     })
     await script('echo 2 > .claude/hooks/run.sh')
     expect(readFileSync(join(root, '.claude/hooks/run.sh'), 'utf8')).toBe('1')
+  })
+
+  test('a command makes no configuration of a worktree that git would obey', async () => {
+    const { scripts, root } = await createEnclosed(person)
+    await scripts(['git init -q .'])
+    writeFileSync(
+      join(root, '.git/config'),
+      '[core]\nrepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n',
+    )
+    const [attack] = await scripts([
+      String.raw`printf '[core]\nfsmonitor = touch HIT\n' > new; cat new > .git/config.worktree; mv new .git/config.worktree; git status --short`,
+    ])
+    expect(attack?.exitCode).toBe(0)
+    expect(readFileSync(join(root, '.git/config.worktree'), 'utf8')).toBe('')
+    expect(existsSync(join(root, 'HIT'))).toBe(false)
   })
 
   test('a git folder behind a link is as read-only as the folder around it', async () => {
