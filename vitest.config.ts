@@ -4,11 +4,15 @@ import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { fromBuild } from './test/from-build.ts'
 import { closingLine } from './test/closing-line.ts'
+import { isThorough } from './test/thorough.ts'
 
 /** Their `vi.mock` would reach the other files of a worker, or come too late for a module that is loaded already. */
 const mocking = ['http/access/api-keys', 'workspace/swapped-folder', 'workspace/ripgrep'].map(
   (name) => `test/${name}.test.ts`,
 )
+
+/** Tests of configuration and commands. */
+const builtToo = ['test/{config,commands}/**/*.test.ts']
 
 /** On Linux a folder in memory, if it has room and may have programs: a disk takes milliseconds to sync a file. */
 function temporaryFolder(): string {
@@ -35,24 +39,27 @@ export default defineConfig({
           name: 'shared',
           isolate: false,
           include: ['test/**/*.test.ts'],
-          exclude: [...mocking, '**/node_modules/**'],
+          exclude: [...mocking, ...(isThorough ? [] : builtToo), '**/node_modules/**'],
         },
       },
       { extends: true, test: { name: 'mocking', include: mocking } },
-      // What ships is not what the sources say if the bundler takes a call for superfluous: configuration and commands as they
-      // are built, and the program as its sources run.
+      // What ships is not what the sources say if the bundler takes a call for superfluous: configuration and commands run as
+      // they are built (a thorough run has their sources too), and the program runs as its sources too.
       {
         extends: true,
         plugins: [fromBuild],
-        test: { name: 'built', isolate: false, include: ['test/{config,commands}/**/*.test.ts'] },
+        test: { name: 'built', isolate: false, include: builtToo },
       },
       {
         extends: true,
         test: {
           name: 'from source',
           isolate: false,
-          // A process loads the sources slowly: of test/cli, the files about starting, serving, logging in and finding faults.
-          include: ['process', 'serve', 'login', 'doctor'].map((name) => `test/cli/${name}.test.ts`),
+          // A process loads the sources slowly: of test/cli, the file about starting and ending. A thorough run has those about
+          // serving, logging in and finding faults too.
+          include: ['process', ...(isThorough ? ['serve', 'login', 'doctor'] : [])].map(
+            (name) => `test/cli/${name}.test.ts`,
+          ),
           env: { COPILOT_PROXY_TEST_PROGRAM: 'src/main.ts' },
         },
       },
@@ -66,7 +73,7 @@ export default defineConfig({
     setupFiles: ['test/setup.ts'],
     reporters: ['default', closingLine],
     // Many tests wait for a process or a deadline most of their time: more of them at once than there are cores.
-    maxWorkers: Math.max(3, availableParallelism()),
+    maxWorkers: Math.max(4, availableParallelism()),
     // A golden file that is missing is a failure, not something to write down and pass: `vitest -u` writes them.
     update: 'none',
     coverage: {

@@ -10,13 +10,12 @@ import {
   acceptAlso,
   answerHalfClosed,
   endUnreadAnswers,
-  currentRequest,
-  currentResponse,
   defaultDeadlines,
   limitConnections,
+  watchExchanges,
   watchUnusedConnections,
 } from './http/connections.ts'
-import type { Deadlines } from './http/connections.ts'
+import type { Deadlines, Exchange } from './http/connections.ts'
 import { createFailedKeys } from './http/access/failed-keys.ts'
 import type { OwnerAccess } from './http/access/owner-access.ts'
 import { createFaultHandler } from './http/fault-handler.ts'
@@ -139,13 +138,14 @@ export function buildApp(deps: AppDeps): App {
     // The dialects check bodies. Fastify's schema compilers would cost 30 ms at start, unused.
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     clientErrorHandler: (error, socket) => {
-      const status = answerClientError(error, socket, deps.randomId())
+      const status = answerClientError(error, socket, exchangesOf(socket), deps.randomId())
       if (status !== undefined) metrics.refused(status)
     },
     frameworkErrors: refuseUrl,
     // Each route refuses an id that it does not know, however long: Fastify would answer long ones without the route.
     routerOptions: { maxParamLength: longestUrl },
   })
+  const exchangesOf = watchExchanges(fastify.server)
   const memory = createEngineMemory({ engine: deps.engine, setTimer })
   const beginWork = countWork(memory)
   const budget = createResultBudget()
@@ -214,7 +214,7 @@ export function buildApp(deps: AppDeps): App {
   const sessionEvents = registerSessionEvents(fastify, { companion })
   const unused = watchUnusedConnections(fastify.server)
   limitConnections(fastify.server, () => deps.config().server.maxConnections, deps.log, monotonicMs)
-  answerHalfClosed(fastify.server)
+  answerHalfClosed(fastify.server, exchangesOf)
   endUnreadAnswers(fastify.server, 6 * deadlines.unreadMs)
   let isClosing = false
   /** Stops accepting at the second address, if there is one. */
@@ -401,9 +401,15 @@ const clientErrors: Readonly<Record<string, readonly [status: string, message: s
  * sent there, which a second one would corrupt, or if the interrupted request has been answered already.
  * @returns the status of the answer; undefined if there was none
  */
-function answerClientError(error: Error & { code?: string }, socket: Socket, requestId: string): number | undefined {
-  const response = currentResponse(socket)
-  const isAnswered = response === undefined ? currentRequest(socket)?.complete === false : response.headersSent
+function answerClientError(
+  error: Error & { code?: string },
+  socket: Socket,
+  exchanges: readonly Exchange[],
+  requestId: string,
+): number | undefined {
+  const isAnswered = exchanges.some(
+    ({ request, response }) => response.headersSent && !(request.complete && response.writableFinished),
+  )
   if (error.code === 'ECONNRESET' || !socket.writable || isAnswered) {
     socket.destroy()
     return undefined

@@ -16,7 +16,11 @@ import { median, residentBytes, startNode, stop } from './process.ts'
 const [rounds, callsPerRound, idleProviders] = [9, 2000, 300]
 const provider = new URL('provider.ts', import.meta.url).pathname
 
-const loaded = loadConfig({ file: undefined, env: { COPILOT_PROXY_GATEWAY_PORT: '0' }, flags: [] })
+const loaded = loadConfig({
+  file: undefined,
+  env: { COPILOT_PROXY_GATEWAY_PORT: '0', COPILOT_PROXY_GATEWAY_TRUSTED_PROVIDERS: 'p0' },
+  flags: [],
+})
 if (!loaded.ok) throw new Error('the configuration is invalid')
 const config = loaded.value
 const ignore = (): void => {}

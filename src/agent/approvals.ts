@@ -10,11 +10,10 @@ export function wantApproval(state: LoopState, request: ApprovalRequest): LoopSt
   if (mode === 'chat' || state.stopping !== undefined) return settle(state, false)
   if (request.widening === undefined && isGranted(state.grants, request)) return settle(state, true)
   if (request.widening !== undefined && state.grants.enclosed.has(commandKey(request))) return settle(state, false)
-  // Without approvals, nobody has allowed a secret, which the policy can name, a tool that could send one away, or to leave the
-  // sandbox.
+  // Without approvals, nobody has allowed a secret, which the policy can name, a tool of another program, or to leave the sandbox.
   if (!requireApproval) {
-    const { reads, isAfterSecret, widening } = request
-    return settle(state, reads === undefined && isAfterSecret !== true && widening === undefined)
+    const { reads, identity, widening } = request
+    return settle(state, reads === undefined && identity === undefined && widening === undefined)
   }
   const { approvalId, callId, tool, paths, files, reads, diff, argv, cwd, widening, args } = request
   const shown = {

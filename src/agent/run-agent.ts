@@ -121,6 +121,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     maxResult: maxResultOf(models),
     boundary,
     secrets,
+    isUnattended: mode === 'chat' || !settings.requireApproval,
     emit: task.emit,
     find: (name) => toolSet().find(name),
     isApproved(request) {

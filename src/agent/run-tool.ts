@@ -38,6 +38,8 @@ export interface ToolRunnerDeps {
   readonly secrets: SecretRecord
   /** Resolves whether a person, a grant or the settings allow the call. */
   readonly isApproved: (request: ApprovalRequest) => Promise<boolean>
+  /** Whether no person is asked: in a chat, and without `agent.require-approval`. */
+  readonly isUnattended: boolean
   readonly find: (name: string) => Tool | FileAction | undefined
 }
 
@@ -161,6 +163,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       signal,
       identity,
       secrets,
+      isUnattended: deps.isUnattended,
       caller: deps.caller,
       ownerId: deps.ownerId,
       progress: (part) => emit({ type: 'tool', state: 'progress', callId, tool, step, ...part }),

@@ -37,7 +37,12 @@ export async function policyCheck(context: CommandContext, flags: PolicyCheckFla
     return printPolicy(context, flags, folder, { ...(await policy.describe()), sandbox })
   }
 
-  const { decision, subject } = await judge({ folder, policy, base }, config.workspace.readOnly, path, command)
+  const { decision, subject } = await judge(
+    { folder, policy, base },
+    config.workspace.readOnly !== false,
+    path,
+    command,
+  )
   const reading = path === undefined ? undefined : await decideReading({ folder, policy, base }, path)
   if (flags.json) {
     const read = reading && { allowed: reading.isAllowed, reason: reading.reason }

@@ -285,10 +285,12 @@ const messages = section({
 })
 
 const workspace = section({
-  'read-only': onOff
+  'read-only': z
+    .union([z.boolean(), z.literal('locked')], 'true, false or locked')
     .default(true)
     .describe(
-      'true: tools change no file and run no program. false: they may do everything that .agent-policy.yaml in the workspace allows.',
+      'true: tools change no file and run no program. false: they may do everything that .agent-policy.yaml in the workspace allows. ' +
+        'locked: as true, and no tool of another program is called.',
     ),
   'max-file-mb': positiveNumber(64).default(4).describe('Maximum size of a file that tools read or write. MB.'),
   'tool-timeout-seconds': positiveSeconds.default(60).describe('Time limit of a tool call. Seconds.'),
@@ -353,7 +355,9 @@ const gateway = section({
   'trusted-providers': z
     .array(filledText, 'a list of names')
     .default([])
-    .describe('Names of tool providers whose tools the agent calls without an approval.'),
+    .describe(
+      'Names of tool providers whose tools the agent calls without an approval, and clients of /rpc and /mcp at all.',
+    ),
 })
 
 /** The check of `copilot.base-url` needs these to be valid, and nothing else. */

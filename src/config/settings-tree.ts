@@ -38,7 +38,8 @@ export function sectionShape(schema: z.ZodType): Readonly<Record<string, z.ZodTy
 function leafKind(schema: z.ZodType): LeafKind {
   const plain = inputSchema(schema)
   if (plain instanceof z.ZodNumber) return 'number'
-  if (plain instanceof z.ZodBoolean) return 'boolean'
+  const isSwitch = plain instanceof z.ZodUnion && plain.options.some((option) => option instanceof z.ZodBoolean)
+  if (plain instanceof z.ZodBoolean || isSwitch) return 'boolean'
   if (plain instanceof z.ZodArray) return 'list'
   if (plain instanceof z.ZodRecord) return 'table'
   return 'text'

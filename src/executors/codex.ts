@@ -3,7 +3,7 @@ import type { CodexCredential, CodexCredentialSource } from '../auth/codex/crede
 import { Fault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
 import { readErrorBody } from '../upstream-errors/error-body.ts'
-import type { AccountRequests } from './open-requests.ts'
+import type { AccountRequests } from './account-requests.ts'
 import type { ConnectionPool } from './connection-pool.ts'
 import { isLoginDead, toCodexFault, withHeaderError } from './codex-fault.ts'
 import type { CodexRefusal } from './codex-fault.ts'

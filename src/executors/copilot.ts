@@ -1,7 +1,7 @@
 import type { CopilotToken, CopilotTokenSource } from '../auth/copilot/token.ts'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
-import type { AccountRequests } from './open-requests.ts'
+import type { AccountRequests } from './account-requests.ts'
 import type { ConnectionPool } from './connection-pool.ts'
 import { createCopilotHeaders, passedHeaders } from './copilot-headers.ts'
 import { cliIdentity, editorIdentity, type IdentityHeaders } from './copilot-identity.ts'

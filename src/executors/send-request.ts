@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import type { AccountRequests } from './open-requests.ts'
+import type { AccountRequests } from './account-requests.ts'
 import type { ConnectionPool } from './connection-pool.ts'
 import type { BodyReader, UpstreamBody } from './executor.ts'
 import { toHeadFault } from './network-fault.ts'

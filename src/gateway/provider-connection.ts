@@ -168,6 +168,7 @@ export function createProviderConnection(deps: ProviderConnectionDeps): Provider
       effect: judgeHints(hints, false).effect,
       provider,
       identity: identify(provider, definition),
+      trustedBy: `add ${JSON.stringify(provider)} to gateway.trusted-providers`,
       get asks() {
         return judgeHints(hints, deps.isTrusted(provider)).asks
       },

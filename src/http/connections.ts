@@ -1,9 +1,7 @@
 import type { IncomingMessage as Incoming, Server, ServerResponse as Response } from 'node:http'
 import { createServer } from 'node:net'
 import type { Socket } from 'node:net'
-import nodeProcess from 'node:process'
 import type { Logger } from '../logging/logger.ts'
-import { isFull } from './event-stream.ts'
 
 /** Deadlines of callers and their connections. Ms. */
 export interface Deadlines {
@@ -36,26 +34,26 @@ export const defaultDeadlines: Deadlines = {
   unreadMs: 5000,
 }
 
-/**
- * Node's own classes, for `instanceof`. An `import` reads every export of the module, and one of them loads a second
- * undici, Node's own, which takes 2 MB and 15 ms of the start (Node 24.21).
- */
-const { IncomingMessage, ServerResponse } = nodeProcess.getBuiltinModule('node:http')
-
-/** The latest request on a connection, until the request and its answer are complete. */
-export function currentRequest(socket: Socket): Incoming | undefined {
-  // An undocumented field of Node's: the state of its parser. A map of our own would keep each request alive until its
-  // connection brings another.
-  const parser: unknown = Reflect.get(socket, 'parser')
-  const request: unknown = parser instanceof Object ? Reflect.get(parser, 'incoming') : undefined
-  return request instanceof IncomingMessage ? request : undefined
+/** A request that is incomplete or has an incomplete answer. */
+export interface Exchange {
+  readonly request: Incoming
+  readonly response: Response
 }
 
-/** The response that a connection carries now. Responses to pipelined requests wait until it ends. */
-export function currentResponse(socket: Socket): Response | undefined {
-  // Node's own handler of client errors reads the same undocumented field.
-  const response: unknown = Reflect.get(socket, '_httpMessage')
-  return response instanceof ServerResponse ? response : undefined
+/** Returns a function that gives the exchanges of a connection, oldest first. A client may send several requests at once. */
+export function watchExchanges(server: Server): (socket: Socket) => readonly Exchange[] {
+  const open = new WeakMap<Socket, Set<Exchange>>()
+  server.on('request', (request: Incoming, response: Response) => {
+    const exchange = { request, response }
+    const exchanges = open.get(request.socket) ?? new Set()
+    open.set(request.socket, exchanges.add(exchange))
+    const leaveIfOver = (): void => {
+      if (request.complete && response.closed) exchanges.delete(exchange)
+    }
+    request.once('close', leaveIfOver)
+    response.once('close', leaveIfOver)
+  })
+  return (socket) => [...(open.get(socket) ?? [])]
 }
 
 /** Whether the system still has the connection. It may be gone before Node.js reports that. */
@@ -150,29 +148,30 @@ const comment = ':\n\n'
  * a FIN. A probe outside the answer distinguishes them: the system of a caller that has left rejects it, the
  * next write fails, and the connection closes as for any caller that leaves.
  */
-export function answerHalfClosed(server: Server): void {
+export function answerHalfClosed(server: Server, exchangesOf: (socket: Socket) => readonly Exchange[]): void {
   // An undocumented switch of Node's. Without it, Node closes its side when the caller closes its own.
   Reflect.set(server, 'httpAllowHalfOpen', true)
   server.on('connection', (socket: Socket) => {
     socket.once('end', () => probe(socket, firstProbeMs))
   })
-}
 
-function probe(socket: Socket, pauseMs: number): void {
-  const response = currentResponse(socket)
-  // Nothing is left to write.
-  if (socket.destroyed || response === undefined || response.writableEnded) return
-  if (!writeProbe(response)) {
-    socket.end()
-    return
+  function probe(socket: Socket, pauseMs: number): void {
+    // The oldest response uses the connection. Those to pipelined requests wait until it ends.
+    const response = exchangesOf(socket).find(({ response: each }) => !each.closed)?.response
+    // Nothing is left to write.
+    if (socket.destroyed || response === undefined || response.writableEnded) return
+    if (!writeProbe(response)) {
+      socket.end()
+      return
+    }
+    setTimeout(() => probe(socket, Math.min(2 * pauseMs, longestProbeMs)), pauseMs).unref()
   }
-  setTimeout(() => probe(socket, Math.min(2 * pauseMs, longestProbeMs)), pauseMs).unref()
 }
 
 /** False if HTTP allows no probe here: the caller then counts as gone. */
 function writeProbe(response: Response): boolean {
   // Unsent bytes already probe the connection.
-  if (isFull(response)) return true
+  if (response.writableNeedDrain) return true
   // RFC 9110, section 15.2: no interim response to HTTP/1.0.
   if (response.req.httpVersion !== '1.1') return false
   // A client discards a 100 that it did not ask for (RFC 9110, section 15.2.1), however many come. Some clients (Python's

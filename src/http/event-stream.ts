@@ -1,6 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
-import { OpenRequests } from '../executors/open-requests.ts'
 
 /** The caller's event stream. The head is sent with the first event, so an earlier failure can still set the status. */
 export interface EventStream {
@@ -47,11 +45,11 @@ export interface Ticker {
 
 /** One timer for all streams, because most answers end before the first tick. It stops at a tick without streams. */
 export function createTicker(): Ticker {
-  const streams = new OpenRequests<() => void>()
+  const streams = new Set<() => void>()
   let timer: NodeJS.Timeout | undefined
 
   function tick(): void {
-    for (const onTick of streams.members()) onTick()
+    for (const onTick of streams) onTick()
     if (streams.size > 0) return
     clearInterval(timer)
     timer = undefined
@@ -60,7 +58,8 @@ export function createTicker(): Ticker {
   return {
     add(onTick) {
       timer ??= setInterval(tick, tickMs).unref()
-      return streams.add(onTick)
+      streams.add(onTick)
+      return () => void streams.delete(onTick)
     },
   }
 }
@@ -119,16 +118,8 @@ export function createEventStream(response: ServerResponse, options: EventStream
   }
 
   function writePiece(text: string): void {
-    if (response.headersSent) {
-      writeText(response, text)
-      return
-    }
-    const { socket } = response
-    socket?.cork()
-    writeHead()
-    response.flushHeaders()
-    writeText(response, text)
-    socket?.uncork()
+    if (!response.headersSent) writeHead()
+    response.write(text)
   }
 
   function flushPending(): void {
@@ -137,7 +128,7 @@ export function createEventStream(response: ServerResponse, options: EventStream
       return
     }
     let from = 0
-    while (from < pending.length && !isFull(response)) {
+    while (from < pending.length && !response.writableNeedDrain) {
       const to = endOfPiece(pending, from + pieceLength)
       writePiece(pending.slice(from, to))
       from = to
@@ -147,15 +138,13 @@ export function createEventStream(response: ServerResponse, options: EventStream
   }
 
   function isDrained(): boolean {
-    return pending === '' && !isFull(response)
+    return pending === '' && !response.writableNeedDrain
   }
 
   function watchDrain(): void {
     if (isWatched) return
     isWatched = true
-    // `writeText` writes to the socket, so the response itself emits no `drain`.
-    const writable = response.socket ?? response
-    writable.once('drain', () => {
+    response.once('drain', () => {
       isWatched = false
       if (pending !== '') flushPending()
       if (!isDrained()) watchDrain()
@@ -183,16 +172,9 @@ export function createEventStream(response: ServerResponse, options: EventStream
     end(text) {
       if (pending === '' && text.length <= pieceLength) {
         onText?.(text)
-        if (!response.headersSent) {
-          // The answer is complete. With its length known, Node writes head and text as one string.
-          writeHead({ 'content-length': Buffer.byteLength(text) })
-          response.end(text)
-          return
-        }
-        // `response.end` uncorks the socket, which writes text and end together.
-        response.socket?.cork()
-        if (text.length > 0) writeText(response, text)
-        response.end()
+        // The answer is complete. With its length known, Node writes head and text as one string.
+        if (!response.headersSent) writeHead({ 'content-length': Buffer.byteLength(text) })
+        response.end(text)
         return
       }
       isEnding = true
@@ -212,26 +194,4 @@ export function createEventStream(response: ServerResponse, options: EventStream
 function endOfPiece(text: string, at: number): number {
   const last = text.charCodeAt(at - 1)
   return last >= 0xd800 && last <= 0xdbff ? at + 1 : at
-}
-
-/**
- * Writes text to a response whose head has been sent. Node would write each chunk, which is one token here, to the socket
- * in four pieces (length, line end, text, line end).
- * @returns false if the caller is slow
- */
-export function writeText(response: ServerResponse, text: string): boolean {
-  const { socket } = response
-  // A response has no socket while an earlier response uses the connection, or if it is written in memory.
-  const isChunked = socket instanceof Socket && response.chunkedEncoding
-  return isChunked ? socket.write(encodeChunk(text)) : response.write(text)
-}
-
-/** One chunk (RFC 9112, section 7.1). The chunk of '' ends the body. */
-export function encodeChunk(text: string): string {
-  return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
-}
-
-/** Whether earlier writes fill the socket's buffer. */
-export function isFull({ socket, writableNeedDrain }: ServerResponse): boolean {
-  return socket?.writableNeedDrain ?? writableNeedDrain
 }

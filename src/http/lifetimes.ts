@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { callerLeft, Fault } from '../errors.ts'
-import { OpenRequests } from '../executors/open-requests.ts'
 import type { Logger } from '../logging/logger.ts'
 import { callerLeftMessage } from '../pipeline/model-answer.ts'
 import type { BeginWork } from './engine-memory.ts'
@@ -30,7 +29,7 @@ export interface Lifetimes {
 }
 
 export function createLifetimes(log: Logger, beginWork: BeginWork): Lifetimes {
-  const open = new OpenRequests<Open>()
+  const open = new Set<Open>()
   return {
     async whileCallerStays({ id, caller: { key }, meter }, reply, run) {
       const response = reply.raw
@@ -38,7 +37,7 @@ export function createLifetimes(log: Logger, beginWork: BeginWork): Lifetimes {
       const { signal } = controller
       const opened: Open = { controller, response, closed: Promise.withResolvers() }
       const endWork = beginWork()
-      const leave = open.add(opened)
+      open.add(opened)
       // The request's own `close` fires as soon as its body has been read.
       const onClose = () => {
         if (!response.writableFinished) controller.abort()
@@ -56,17 +55,17 @@ export function createLifetimes(log: Logger, beginWork: BeginWork): Lifetimes {
         reply.hijack()
         return undefined
       } finally {
-        leave()
+        open.delete(opened)
         endWork()
         opened.closed.resolve()
         response.off('close', onClose)
       }
     },
     end(reason, matches = () => true) {
-      for (const { controller, response } of open.members()) if (matches(response)) controller.abort(reason)
+      for (const { controller, response } of open) if (matches(response)) controller.abort(reason)
     },
     async drained() {
-      await Promise.all(Array.from(open.members(), ({ closed }) => closed.promise))
+      await Promise.all(Array.from(open, ({ closed }) => closed.promise))
     },
   }
 }

@@ -81,7 +81,7 @@ export async function openWorkspaces({
   const ownPlaces = createOwnPlaces(ownPaths)
   const listeners = new Set<() => void>()
   const sessions = (): readonly Session[] => open.map(({ session }) => session)
-  const isReadOnly = (): boolean => config().workspace.readOnly
+  const isReadOnly = (): boolean => config().workspace.readOnly !== false
 
   const tools = createTools({
     sources: [
@@ -92,11 +92,12 @@ export async function openWorkspaces({
       ...sources,
     ],
     limits: () => {
-      const { maxFileMb, toolTimeoutSeconds } = config().workspace
+      const { maxFileMb, toolTimeoutSeconds, readOnly } = config().workspace
       return {
         maxFileBytes: maxFileMb * 1024 * 1024,
         timeoutMs: toolTimeoutSeconds * 1000,
         isReadOnly: isReadOnly(),
+        isLocked: readOnly === 'locked',
       }
     },
     async settle(session, signal) {

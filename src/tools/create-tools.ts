@@ -4,15 +4,18 @@ import { guardFolder } from '../workspace/policy/guard-folder.ts'
 import { ToolError, type ToolFailure } from '../workspace/tool-error.ts'
 import { capResult } from './cap-result.ts'
 import { checkArguments } from './check-arguments.ts'
+import { nobodyAsked } from './foreign-tools.ts'
 import { maxForModels, namesOf } from './model-names.ts'
-import { passGates } from './pass-gates.ts'
+import { lockedSentence, passGates } from './pass-gates.ts'
 import { callArguments, callToolName, listToolName } from './registry-tools.ts'
 import { redactError, redactResult, type Redact } from './redact-values.ts'
 import type { Intent, Tool, ToolCall, ToolLimits, ToolResult, Tools, ToolSource } from './tool.ts'
 
 export interface RunLimits extends ToolLimits {
-  /** `workspace.read-only` */
+  /** `workspace.read-only` is not false. */
   readonly isReadOnly: boolean
+  /** `workspace.read-only` is `locked`. Default: false */
+  readonly isLocked?: boolean
 }
 
 export interface ToolsDeps {
@@ -132,7 +135,8 @@ export function createTools(deps: ToolsDeps): Tools {
   async function runTool(given: ToolCall, tool: Tool, args: unknown, audit: Audit): Promise<ToolResult> {
     const { session } = given
     const redact = tool.provider === undefined ? redactOwn : redactForeign
-    const { timeoutMs, maxFileBytes } = deps.limits()
+    const { timeoutMs, maxFileBytes, isLocked = false } = deps.limits()
+    if (isLocked && tool.provider !== undefined) throw denied(lockedSentence)
     // A tool with the effect `run` has a time limit of its own and reports the output when it ends. Leave it time for that.
     const extraMs = tool.effect === 'run' ? stopMs : 0
     // The time that a person takes for an approval does not count.
@@ -219,7 +223,10 @@ export function createTools(deps: ToolsDeps): Tools {
       }
       const { asks = 'always' } = tool
       const mustAsk = asks === 'always' || (asks === 'after-secret' && given.secrets?.wereRead() === true)
-      if (tool.provider !== undefined && mustAsk) await authorize({ args })
+      if (tool.provider !== undefined && mustAsk) {
+        if (given.approve === undefined || given.isUnattended === true) throw denied(nobodyAsked(tool))
+        await authorize({ args })
+      }
       // The registry does not know the argument types of tools, so `run` takes `never`. `checkArguments` has checked them.
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- checked against `parameters`, of which `run` knows the type
       const running = tool.run(args as never, context)

@@ -28,6 +28,19 @@ export function judgeHints(
   }
 }
 
+/** Returns why a tool of a program does not run where nobody can be asked, and how the person can change that. */
+export function nobodyAsked({ provider = '', asks, trustedBy = 'trust it' }: Tool): string {
+  const start = 'Nothing was called, because nobody can be asked here.'
+  const program = JSON.stringify(provider)
+  if (asks === 'after-secret') {
+    return `${start} A secret was read before, and this tool of ${program} may reach the outside.`
+  }
+  return (
+    `${start} A tool of ${program} runs without a question only if it says readOnlyHint: true, openWorldHint: false and not ` +
+    `destructiveHint: true, or if the user trusts ${program}: ${trustedBy} in the configuration of copilot-proxy.`
+  )
+}
+
 /** Returns a text that differs for two tools whose program or definition differs. */
 export function identify(...parts: readonly unknown[]): string {
   return hash('sha256', JSON.stringify(parts))

@@ -5,6 +5,10 @@ import { ToolError } from '../workspace/tool-error.ts'
 export const readOnlySentence =
   'Workspaces are read-only. To allow changes, set workspace.read-only to false in the configuration.'
 
+export const lockedSentence =
+  'Workspaces are locked, so no tool of another program is called. To allow these tools, set workspace.read-only to true or false in ' +
+  'the configuration.'
+
 const newPolicySentence =
   'A command is running that started while the workspace had no policy, so a policy that is there now allows nothing. ' +
   'Wait until the command has ended.'

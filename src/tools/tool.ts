@@ -95,9 +95,11 @@ export interface Tool {
   readonly provider?: string
   /**
    * When a person is asked before a call of a tool of a provider. `after-secret`: after the run has read a secret, which the tool
-   * could send away. Default: `always`
+   * could send away. Where nobody can be asked, the call is refused instead. Default: `always`
    */
   readonly asks?: 'always' | 'after-secret' | 'never'
+  /** The change of the configuration with which the person trusts the provider, as a clause: `set … to …`. */
+  readonly trustedBy?: string
   /** Tells this tool of a provider from every other one that may get its name. */
   readonly identity?: string
   /**
@@ -127,8 +129,13 @@ export interface ToolCall {
   readonly identity?: string | undefined
   /** The secrets that the caller's run has read. Absent: nobody keeps record of them. */
   readonly secrets?: SecretRecord | undefined
-  /** Asks a person and resolves with true for an approval. If absent, the call needs no approval. */
+  /**
+   * Asks a person and resolves with true for an approval. If absent, there is no person: what the policy allows needs no approval,
+   * and tools of providers run only if nobody has to be asked.
+   */
   readonly approve?: ((intent: Intent, tool: Tool, signal: AbortSignal) => Promise<boolean>) | undefined
+  /** Whether `approve` asks nobody about tools of providers, and would refuse them. Default: false */
+  readonly isUnattended?: boolean | undefined
 }
 
 /** Notes that a run has read secrets. */

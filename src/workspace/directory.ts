@@ -1,5 +1,4 @@
 import {
-  close as closeCallback,
   closeSync,
   constants,
   existsSync,
@@ -83,8 +82,8 @@ export async function openDirectly(path: string): Promise<OpenFile | undefined> 
     return {
       stats,
       read: async (buffer, from, length) => (await readDescriptor(file, buffer, from, length, null)).bytesRead,
-      // Close it later: the caller need not wait, because the file was only read.
-      close: async () => void setImmediate(() => closeCallback(file)),
+      // Synchronous: the kernel has nothing to write, because the file was only read.
+      close: async () => closeSync(file),
     }
   } catch {
     return undefined

@@ -78,27 +78,44 @@ export async function openFolder(
     return { path: normal, folder, name }
   }
 
+  /** What `isOwn` found for folders. The places are sought again after a second, and so are these. */
+  const ownFolders = new WeakMap<FoundPlaces, Map<string, Promise<boolean>>>()
+
   /**
-   * Returns whether a path belongs to this program. The path has no links. Each of its folders is compared by inode too, which
-   * finds bind mounts and other spellings.
+   * Returns whether a path belongs to this program. The path has no links. It is compared by inode too, and so is each of its
+   * folders, which finds bind mounts and other spellings.
    */
   async function isOwn(path: string, places: FoundPlaces): Promise<boolean> {
     if (places.paths.length === 0) return false
     if (places.covers(join(root, path))) return true
-    const names = path.split('/')
-    const parts = names.map((_, index) => join(root, ...names.slice(0, index + 1)))
-    const stats = await Promise.all(parts.map((part) => fs.lstat(part).catch(() => undefined)))
-    return stats.some((each) => each !== undefined && places.has(each))
+    if (await isOwnFolder(posix.dirname(path), places)) return true
+    const stats = await fs.lstat(join(root, path)).catch(() => undefined)
+    return stats !== undefined && places.has(stats)
+  }
+
+  async function isOwnFolder(folder: string, places: FoundPlaces): Promise<boolean> {
+    if (folder === '' || folder === '.') return false
+    const known = ownFolders.get(places) ?? new Map<string, Promise<boolean>>()
+    ownFolders.set(places, known)
+    const isFound = known.get(folder) ?? isOwn(folder, places)
+    known.set(folder, isFound)
+    return isFound
   }
 
   async function refuseOwn(path: string): Promise<void> {
     if (await isOwn(path, await ownPlaces.find())) throw ownFile(path)
   }
 
+  /** For a file that is read: it is compared by inode when it is open. */
+  async function refuseInOwn(path: string): Promise<void> {
+    const places = await ownPlaces.find()
+    if (places.covers(join(root, path)) || (await isOwnFolder(posix.dirname(path), places))) throw ownFile(path)
+  }
+
   /** Opens a file. Follows links inside the root. `path` is the file's own, without links. */
   async function openFile(given: string): Promise<{ readonly file: OpenFile; readonly path: string }> {
     let place = placeOf(given)
-    await refuseOwn(place.path)
+    await refuseInOwn(place.path)
     const direct = held ? await openDirectly(join(root, place.path)) : undefined
     if (direct !== undefined) return { file: direct, path: place.path }
     for (let links = 0; links < maxLinks; links += 1) {
@@ -113,7 +130,7 @@ export async function openFolder(
         const name = segments.pop()
         if (name === undefined) throw failed(`${quote(given)} is a folder.`)
         place = { path: [...segments, name].join('/'), folder: segments, name }
-        await refuseOwn(place.path)
+        await refuseInOwn(place.path)
       }
     }
     throw failed(`${quote(given)} is a link that leads back to itself.`)
@@ -215,14 +232,8 @@ export async function openFolder(
 
     async reading() {
       const places = await ownPlaces.find()
-      const folders = new Map<string, Promise<boolean>>()
-      const isInOwn = (folder: string): Promise<boolean> => {
-        const known = folders.get(folder) ?? isOwn(folder, places)
-        folders.set(folder, known)
-        return known
-      }
       const hiddenIn: Reading['hiddenIn'] = async (folder) => {
-        const isHidden = await isInOwn(folder)
+        const isHidden = await isOwnFolder(folder, places)
         return (path) => isHidden || places.covers(join(root, path))
       }
       return {

@@ -113,14 +113,14 @@ async function runNow({
     cwd: root,
     // Omit other variables: RIPGREP_CONFIG_PATH names a file of options, and HOME may have a global ignore file.
     env: { PATH: env['PATH'] },
-    stdio: ['ignore', 'pipe', 'pipe', isEnclosed ? 'pipe' : 'ignore'],
+    stdio: ['ignore', 'pipe', 'pipe', ...(isEnclosed ? (['pipe', 'pipe'] as const) : [])],
     windowsHide: true,
     detached: isEnclosed,
   })
   const { stdout, stderr } = child
   // The type of `stdio` has no pipes if it is not a literal.
   if (stdout === null || stderr === null) throw new Error('ripgrep has no pipes')
-  const report = isEnclosed ? readReport(child) : undefined
+  const report = isEnclosed ? readReport(child, started.mounts) : undefined
   let isStopped = false
   const end = (): void => {
     if (isEnclosed) killGroup(child)
@@ -154,7 +154,7 @@ async function runNow({
   }
   if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
   if (isStopped) return { isPartial: true, complaint: '', elapsedMs: elapsedMs() }
-  if (report?.hasFailed() === true) throw enclosureFailure('rg', complaint)
+  if (report?.hasFailed() === true) throw enclosureFailure('rg', complaint, report)
   const { exitCode } = child
   const signalCode = child.signalCode ?? (isEnclosed ? signalOf(exitCode) : null)
   const startError = startErrorOf(exitCode)

@@ -91,7 +91,7 @@ export async function runCommand(run: CommandRun): Promise<CommandEnd> {
     })
     // Ignore errors, because a program may end without reading all of its input.
     child.stdin?.on('error', () => {}).end(run.stdin)
-    const end = await waitFor(child, run, started.enclosure === 'none' ? undefined : readReport(child))
+    const end = await waitFor(child, run, started.enclosure === 'none' ? undefined : readReport(child, started.mounts))
     const aftermath = await started.end()
     started = undefined
     if (end.sandbox === 'none') return end
@@ -120,7 +120,7 @@ function startProgram(
       cwd,
       env: variables,
       ...(!isEnclosed && { argv0: name }),
-      stdio: [hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe', ...(isEnclosed ? (['pipe'] as const) : [])],
+      stdio: [hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe', ...(isEnclosed ? (['pipe', 'pipe'] as const) : [])],
       // Starts a process group. On Windows, this would open a window.
       detached: platform !== 'win32',
       windowsHide: true,
@@ -176,7 +176,7 @@ async function waitFor(
     const truncated = stdout.isTruncated() || stderr.isTruncated()
     const sandbox = report === undefined ? 'none' : 'bubblewrap'
     const end = { exitCode, stdout: stdout.text(), stderr: stderr.text(), truncated, timedOut, sandbox } as const
-    if (report?.hasFailed() === true && !timedOut) throw enclosureFailure(argv[0] ?? '', end.stderr)
+    if (report?.hasFailed() === true && !timedOut) throw enclosureFailure(argv[0] ?? '', end.stderr, report)
     return end
   } catch (error) {
     if (error instanceof ToolError) throw error

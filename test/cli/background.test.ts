@@ -12,6 +12,7 @@ import type { TestUser } from '../commands/harness.ts'
 import { createClient, dataOf, saying } from '../http/client.ts'
 import { startCli } from './cli.ts'
 import type { RunningCli } from './cli.ts'
+import { isThorough } from '../thorough.ts'
 
 // A process takes its time to start on a busy machine; nothing here waits for a time to pass.
 vi.setConfig({ testTimeout: 60_000 })
@@ -82,7 +83,7 @@ describe('start', () => {
     expect(status.stdout).toMatch(new RegExp(`^Background +process ${first.pid} since .*, log: ${user.logFile}$`, 'm'))
   })
 
-  test('serve --detach does the same', async () => {
+  test.runIf(isThorough)('serve --detach does the same', async () => {
     const user = await createBackgroundUser()
     const { code, stdout } = await user.cli('serve', '--detach', '--demo').ended
     expect(code).toBe(0)
@@ -105,16 +106,19 @@ describe('start', () => {
     expect(all.filter(({ state }) => state === 'now')).toHaveLength(1)
   })
 
-  test('does not take a simulated daemon for a real one, or one at another port for the one asked for', async () => {
-    const user = await createBackgroundUser()
-    const { url } = await user.detach('--demo')
-    for (const args of [[], ['--demo', '--port', '2']]) {
-      const { code, stdout, stderr } = await user.cli('serve', '--detach', ...args).ended
-      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-      expect(stderr).toContain(`is already running at ${url}`)
-      expect(stderr).toContain('copilot-proxy stop')
-    }
-  })
+  test.runIf(isThorough)(
+    'does not take a simulated daemon for a real one, or one at another port for the one asked for',
+    async () => {
+      const user = await createBackgroundUser()
+      const { url } = await user.detach('--demo')
+      for (const args of [[], ['--demo', '--port', '2']]) {
+        const { code, stdout, stderr } = await user.cli('serve', '--detach', ...args).ended
+        expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+        expect(stderr).toContain(`is already running at ${url}`)
+        expect(stderr).toContain('copilot-proxy stop')
+      }
+    },
+  )
 
   test('prints the output of a daemon that does not start, and exits with its code', async () => {
     const user = await createBackgroundUser()
@@ -135,7 +139,7 @@ describe('start', () => {
     expect(invalid).toMatchObject({ code: 2, stdout: '' })
   })
 
-  test('is found by every command, at a port of its own', async () => {
+  test.runIf(isThorough)('is found by every command, at a port of its own', async () => {
     const user = await createBackgroundUser({ COPILOT_PROXY_SERVER_PORT: '2' })
     const { url } = await user.detach('--demo', '--port', '0')
     const models = await user.cli('models', '--json').ended
@@ -163,7 +167,7 @@ describe('start', () => {
     expect(stdout).toContain(`does not answer at ${url}. Run: copilot-proxy restart`)
   })
 
-  test('status finds it when its configuration has become invalid', async () => {
+  test.runIf(isThorough)('status finds it when its configuration has become invalid', async () => {
     const user = await createBackgroundUser()
     const { url } = await user.detach('--demo')
     await writeFile(join(user.home, 'config.yaml'), 'server: { prot: 1 }\n')
@@ -173,7 +177,7 @@ describe('start', () => {
     expect(stdout).toContain('unknown key `prot`')
   })
 
-  test('uses at once what config set writes', async () => {
+  test.runIf(isThorough)('uses at once what config set writes', async () => {
     const user = await createBackgroundUser()
     await user.detach('--demo')
     const { code, stdout, stderr } = await user.cli('config', 'set', 'log.level', 'debug').ended
@@ -234,16 +238,19 @@ describe('stop', () => {
     expect(pid).toBeGreaterThan(0)
   })
 
-  test('ends it also where the settings are not valid any more, as long as its own settings allow', async () => {
-    const user = await createBackgroundUser()
-    const named = join(user.home, 'named.yaml')
-    await writeFile(named, 'server: { shutdown-grace-seconds: 0 }\n')
-    await user.detach('--demo', '--config', named)
-    await writeFile(named, 'server: { prot: 1 }\n')
-    expect(await user.cli('stop').ended).toMatchObject({ code: 0, stdout: expect.stringContaining('Stopped') })
-    await writeFile(join(user.home, 'config.yaml'), 'server: { prot: 1 }\n')
-    expect(await user.cli('stop').ended).toMatchObject({ code: 0, stdout: expect.stringContaining('is not running') })
-  })
+  test.runIf(isThorough)(
+    'ends it also where the settings are not valid any more, as long as its own settings allow',
+    async () => {
+      const user = await createBackgroundUser()
+      const named = join(user.home, 'named.yaml')
+      await writeFile(named, 'server: { shutdown-grace-seconds: 0 }\n')
+      await user.detach('--demo', '--config', named)
+      await writeFile(named, 'server: { prot: 1 }\n')
+      expect(await user.cli('stop').ended).toMatchObject({ code: 0, stdout: expect.stringContaining('Stopped') })
+      await writeFile(join(user.home, 'config.yaml'), 'server: { prot: 1 }\n')
+      expect(await user.cli('stop').ended).toMatchObject({ code: 0, stdout: expect.stringContaining('is not running') })
+    },
+  )
 
   test('F01 lets a stream finish first', async () => {
     const user = await createBackgroundUser()
@@ -293,7 +300,7 @@ describe('stop', () => {
     },
   )
 
-  test('says of one in a terminal that it is ended there', async () => {
+  test.runIf(isThorough)('says of one in a terminal that it is ended there', async () => {
     const user = await createBackgroundUser()
     const cli = user.cli('serve', '--demo')
     const [, port] = await cli.seen('stdout', /listening on http:\/\/127\.0\.0\.1:(\d+)/)
@@ -307,7 +314,7 @@ describe('stop', () => {
 })
 
 describe('restart', () => {
-  test('takes the options it was started with, and starts one where there is none', async () => {
+  test.runIf(isThorough)('takes the options it was started with, and starts one where there is none', async () => {
     const user = await createBackgroundUser()
     const first = await user.detach('--demo', '--log-level', 'debug')
     const { code, stdout } = await user.cli('restart').ended
@@ -320,7 +327,7 @@ describe('restart', () => {
     expect(JSON.parse((await user.cli('restart', '--json').ended).stdout)).toMatchObject({ was_running: false })
   })
 
-  test('leaves it running when the settings are not valid any more', async () => {
+  test.runIf(isThorough)('leaves it running when the settings are not valid any more', async () => {
     const user = await createBackgroundUser()
     const { url } = await user.detach('--demo')
     await writeFile(join(user.home, 'config.yaml'), 'server: { prot: 1 }\n')

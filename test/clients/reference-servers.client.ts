@@ -16,11 +16,12 @@ async function serverProgram(name: string): Promise<string> {
   return await realpath(join(import.meta.dirname, 'mcp-servers/node_modules/.bin', name))
 }
 
-async function openDaemon(servers: object) {
+async function openDaemon(servers: Readonly<Record<string, object>>) {
   const root = await makeFolder({ 'heron.txt': 'The note is about a heron.\n' })
   const file = JSON.stringify({
     workspaces: [root],
-    'mcp-servers': servers,
+    // Their tools do not say that they reach nothing outside, and nobody is asked here.
+    'mcp-servers': Object.fromEntries(Object.entries(servers).map(([name, each]) => [name, { ...each, trust: true }])),
     agent: { 'require-approval': false },
   })
   const proxy = await openProxy({ file, proxies: { PATH: process.env['PATH'] ?? '' } })

@@ -13,9 +13,9 @@ interface Found {
 }
 
 /** Starts a daemon with a workspace and the gateway on a free port. */
-async function openDaemon(files: Readonly<Record<string, string>> = {}, more = '') {
+async function openDaemon(files: Readonly<Record<string, string>> = {}, more = '', trusted = '') {
   const [dir, copilotHome] = [await makeFolder(files), await makeFolder()]
-  const on = `workspaces: [${dir}]\ngateway: { enabled: true, port: 0 }\n${more}`
+  const on = `workspaces: [${dir}]\ngateway: { enabled: true, port: 0${trusted} }\n${more}`
   const proxy = await openProxy({
     file: on,
     proxies: { COPILOT_HOME: copilotHome, TAP_PROVIDER_TOKEN: 'ptk-inherited' },
@@ -41,8 +41,11 @@ async function openDaemon(files: Readonly<Record<string, string>> = {}, more = '
   return { ...proxy, on, found, bind, rpc, sessionId, discoveryFile, gatewayDir }
 }
 
+/** Callers of /rpc are not asked, so they call only tools of trusted providers. */
+const openTrusting = () => openDaemon({}, '', ', trusted-providers: [mine]')
+
 it('a client of /rpc calls a tool of a provider by its name and through mcp.tools.call', async () => {
-  const { bind, rpc, send } = await openDaemon()
+  const { bind, rpc, send } = await openTrusting()
   const provider = await bind()
   expect((await send('/sessions')).json()).toMatchObject({ sessions: [{ tools: expect.arrayContaining(['greet']) }] })
   const client = await rpc()
@@ -63,7 +66,7 @@ it('a client of /rpc calls a tool of a provider by its name and through mcp.tool
 })
 
 it('H10 a client that disconnects during a call cancels it at the provider, and the late result is dropped', async () => {
-  const { bind, rpc } = await openDaemon()
+  const { bind, rpc } = await openTrusting()
   const provider = await bind()
   const client = await rpc()
   void client.ask('greet', { name: 'Alice' }).catch(() => {})

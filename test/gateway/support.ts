@@ -104,6 +104,8 @@ export async function openTestGateway({
         args,
         caller: 'test',
         signal: new AbortController().signal,
+        // The caller has a person who allows everything.
+        approve: async () => true,
         ...more,
       }),
     toolNames: () =>

@@ -7,5 +7,5 @@ import { openaiResponses } from './speakers/openai-responses.ts'
 import { some } from '../thorough.ts'
 
 for (const [at, speaker] of [openaiChat, openaiResponses, anthropicMessages, ...aiSpeakers].entries()) {
-  for (const kind of some(codexKinds, 2, at)) judge(speaker, kind)
+  for (const kind of some(codexKinds, 4, at)) judge(speaker, kind)
 }

@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { makeFolder } from '../tools/session.ts'
 import { runDaemon } from './running-daemon.ts'
+import { isThorough } from '../thorough.ts'
 
 /** After SIGUSR2, the program does nothing else until the file exists. */
 const holdingUntil = (file: string) => ({
@@ -38,7 +39,7 @@ test(
   },
 )
 
-test('without a workspace, it is reported afterwards', { timeout: 60_000 }, async () => {
+test.runIf(isThorough)('without a workspace, it is reported afterwards', { timeout: 60_000 }, async () => {
   const { daemon, release } = await openDaemon(false)
   daemon.cli.child.kill('SIGUSR2')
   await setTimeout(12_000)
@@ -49,7 +50,7 @@ test('without a workspace, it is reported afterwards', { timeout: 60_000 }, asyn
   expect(stderr).not.toContain('the newest is')
 })
 
-test('a daemon that was stopped and continued reports nothing', { timeout: 60_000 }, async () => {
+test.runIf(isThorough)('a daemon that was stopped and continued reports nothing', { timeout: 60_000 }, async () => {
   const { daemon } = await openDaemon(true)
   await setTimeout(3000)
   daemon.cli.child.kill('SIGSTOP')

@@ -95,9 +95,9 @@ describe('the agent asks', () => {
   })
 
   test('nobody if approvals are switched off, and then sends nothing after a secret', async () => {
-    const { start } = await openWorld({}, { agent: { 'require-approval': false } })
+    const { start } = await openWorld({ trust: true }, { agent: { 'require-approval': false } })
     const run = await start([call('it_fetch', {}), readSecret, call('it_fetch', { url: secret }), done])
-    expect(await run.outcomes()).toEqual(['ok', 'ok', 'approval_refused'])
+    expect(await run.outcomes()).toEqual(['ok', 'ok', 'denied'])
   })
 })
 
@@ -123,7 +123,7 @@ describe('a chat', () => {
       ],
       'chat',
     )
-    expect(await run.outcomes()).toEqual(['failed', 'ok', 'ok', 'ok', 'approval_refused'])
+    expect(await run.outcomes()).toEqual(['failed', 'ok', 'ok', 'ok', 'denied'])
   })
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { makeFolder } from '../tools/session.ts'
-import { some } from '../thorough.ts'
+import { isThorough, some } from '../thorough.ts'
 import { attackDaemon, childrenOf, isRunning, processorMs } from './attacked-daemon.ts'
 
 // The texts of a folder may be made to take for ever. Each call must end with an answer, and others must be served meanwhile.
@@ -65,7 +65,7 @@ onLinux('a folder whose files take for ever to read', () => {
     await vi.waitUntil(() => !workers.some(isRunning), { timeout: 20_000 })
   })
 
-  test('workers that are stuck do not delay another workspace', async () => {
+  test.runIf(isThorough)('workers that are stuck do not delay another workspace', async () => {
     const stuck = await makeFolder({ 'a.md': '> '.repeat(90_000), 'b.json': '{"a":1}' })
     const other = await makeFolder({ 'b.json': '{"a":1}' })
     const daemon = await attackDaemon(stuck, other)
@@ -79,7 +79,7 @@ onLinux('a folder whose files take for ever to read', () => {
     expect(await first).toBe('stuck')
   })
 
-  test('a policy that takes long to read or to compare denies', async () => {
+  test.runIf(isThorough)('a policy that takes long to read or to compare denies', async () => {
     const yaml = `writes: { allow: ["**"], deny: [${'-,'.repeat(30_000)}] }`
     const globs = `writes:\n  deny:\n${`    - "*${'a'.repeat(900)}?b"\n`.repeat(60)}  allow: ["**"]\n`
     for (const policy of [yaml, globs]) {
@@ -92,7 +92,7 @@ onLinux('a folder whose files take for ever to read', () => {
     }
   })
 
-  test('tasks of many entries do not hold the others', async () => {
+  test.runIf(isThorough)('tasks of many entries do not hold the others', async () => {
     const root = await makeFolder({
       'package.json': `{"scripts":{},"x":[${many('{},', 1_000_000)}{}]}`,
       Makefile: many('a:b\n', 256_000),

@@ -146,7 +146,7 @@ async function openOwn(
   try {
     const sessionId = (await findSession(context, { url, key }, root))?.id
     if (sessionId === undefined) throw new CommandFailure(exitCode.failed, `${root} cannot be opened as a workspace.`)
-    return { url, key, sessionId, root, isDemo, isReadOnly: config.workspace.readOnly, close }
+    return { url, key, sessionId, root, isDemo, isReadOnly: config.workspace.readOnly !== false, close }
   } catch (error) {
     await close()
     throw error

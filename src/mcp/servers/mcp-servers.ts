@@ -139,7 +139,7 @@ async function toProgram(
   return {
     command: started?.argv ?? words,
     cwd: started === undefined ? (folder ?? base['HOME'] ?? '/') : '/',
-    isEnclosed: started !== undefined,
+    mounts: started?.mounts,
     env: {
       ...base,
       ...started?.variables,

@@ -80,6 +80,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
   let isClosed = false
   const closed = new AbortController()
   let refreshTimer: (() => void) | undefined
+  let refreshing: Promise<void> | undefined
   /** The tools of the last start stay listed while the server does not run, so that lists do not change back and forth. */
   let tools: readonly Tool[] = []
   let lists: Pick<ServerLists, 'resources' | 'prompts'> = { resources: [], prompts: [] }
@@ -129,7 +130,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
           if (opened !== undefined && opened === client) fail(endReason ?? 'the connection was closed')
         },
         onListChanged: () => {
-          refreshTimer ??= setTimer(() => void refresh(), batchMs)
+          refreshTimer ??= setTimer(() => void refreshNow(), batchMs)
         },
         onError: (error) => log.debug({ err: error, ...about }, 'MCP'),
       })
@@ -169,8 +170,15 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
     } catch (error) {
       log.warn({ err: error, ...about }, 'the tools of an MCP server could not be read again')
     } finally {
-      refreshTimer = undefined
+      refreshing = undefined
     }
+  }
+
+  /** Reads the lists again, once for all that ask meanwhile. A change that is announced during the read causes another one. */
+  function refreshNow(): Promise<void> {
+    refreshTimer?.()
+    refreshTimer = undefined
+    return (refreshing ??= refresh())
   }
 
   function begin(): void {
@@ -188,6 +196,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
       ...definition,
       provider: name,
       identity,
+      trustedBy: `set mcp-servers.${name}.trust to true`,
       ...(timeoutSeconds !== undefined && { timeoutMs: timeoutSeconds * 1000 }),
       async run(args: unknown, context) {
         return await call({ given, identity }, args, context)
@@ -207,6 +216,8 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
     const used = client
     if (used === undefined)
       throw failed(`The MCP server "${name}" is not running: ${problem ?? 'it is closed'}.${pauseText()}`)
+    // The server has announced a change. What it says about the tool now decides whether a person is asked.
+    if (refreshTimer !== undefined || refreshing !== undefined) await untilAborted(refreshNow(), signal)
     // A server may list other tools after a restart. What a person approved was the earlier one.
     if (!tools.some(({ identity }) => identity === tool.identity)) {
       throw failed(

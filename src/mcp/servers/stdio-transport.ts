@@ -2,14 +2,17 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { kill, platform } from 'node:process'
 import { deserializeMessage, serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
 
+import type { Mount } from '../../workspace/sandbox/bubblewrap-arguments.ts'
+import { readReport } from '../../workspace/sandbox/report.ts'
+
 export interface StdioProgram {
   /** The program and its arguments. */
   readonly command: readonly string[]
   readonly cwd: string
   /** The complete environment of the program. */
   readonly env: Readonly<Record<string, string>>
-  /** Whether the program is bubblewrap, which reports to descriptor 3. */
-  readonly isEnclosed?: boolean
+  /** The mounts of a program in bubblewrap. Absent: it has no sandbox. */
+  readonly mounts?: readonly Mount[] | undefined
   /** Receives the stderr output of the program. */
   readonly onStderr: (chunk: Buffer) => void
   /** Receives the reason why the program has ended, before `onclose`. */
@@ -29,14 +32,7 @@ const drainMs = 500
  * Creates a transport to a program. The SDK's own transport starts no process group, so a server that `npx` or `uvx` has started
  * would outlive it. It also adds variables of the daemon to the environment.
  */
-export function createStdioTransport({
-  command,
-  cwd,
-  env,
-  isEnclosed = false,
-  onStderr,
-  onEnd,
-}: StdioProgram): Transport {
+export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEnd }: StdioProgram): Transport {
   const [program = '', ...args] = command
   let parts: Buffer[] = []
   let partBytes = 0
@@ -78,12 +74,13 @@ export function createStdioTransport({
       const started = spawn(program, args, {
         cwd,
         env,
-        stdio: ['pipe', 'pipe', 'pipe', isEnclosed ? 'pipe' : 'ignore'],
+        stdio: ['pipe', 'pipe', 'pipe', ...(mounts === undefined ? [] : (['pipe', 'pipe'] as const))],
         // Starts a process group. On Windows, this would open a window.
         detached: platform !== 'win32',
         windowsHide: true,
       })
       child = started
+      if (mounts !== undefined) readReport(started, mounts)
       started.once('spawn', resolve)
       started.once('error', (error) => {
         reject(error)

@@ -1,7 +1,8 @@
-import type { ReplyEffects } from '../engine/reply-effects.ts'
 import { fieldOf } from '../engine/origin.ts'
+import { keepPlaces } from '../engine/places.ts'
+import type { Outcome as EngineOutcome } from '../engine/rules.ts'
 import type { Warning } from '../warning.ts'
-import type { ChatMessage, ChatRequest, ChatBody } from './wire.ts'
+import type { ChatMessage, ChatRequest } from './wire.ts'
 
 /**
  * Converts `functions` and `function_call`, which OpenAI replaced by tools in November 2023. Keeps the number and the
@@ -51,17 +52,7 @@ function convertMessages(messages: readonly ChatMessage[]): Outcome | undefined 
   ])
 }
 
-/** A change to a request. */
-export interface Outcome {
-  /** Top-level members to set; `undefined` removes one. */
-  readonly patch: Partial<ChatRequest>
-  /**
-   * `adapted` if the answer is the one the caller asked for; another code if it may differ. Positions count after the
-   * history window.
-   */
-  readonly warnings: readonly Warning[]
-  readonly effects?: ReplyEffects
-}
+export type Outcome = EngineOutcome<ChatRequest>
 
 /** `dropped`, or `dropped (12 places)` if the warning names the first of several. */
 export function counted(action: string, places: number): string {
@@ -81,22 +72,26 @@ export function mapMessages(
   const mapped = messages.map(map)
   const first = mapped.findIndex((message, at) => message !== messages[at])
   if (first === -1) return undefined
-  const kept = mapped.filter((message) => message !== undefined)
+  const { kept, places } = keepPlaces(mapped)
   if (kept.length === 0) return undefined
   const changes = mapped.filter((message, at) => message !== messages[at]).length
   return {
     patch: { messages: kept },
+    ...(kept.length < messages.length && { places: { messages: places } }),
     warnings: warn((suffix) => fieldOf(messages[first], 'messages', first, suffix), changes),
   }
 }
 
 /** The messages of a request that `chat.history-window` keeps. The same array if it leaves nothing out. */
-export function cutHistory({ value, options: { historyWindow } }: ChatBody): {
+export function cutHistory(
+  all: readonly ChatMessage[],
+  historyWindow: number,
+): {
   readonly messages: readonly ChatMessage[]
   readonly warnings: readonly Warning[]
 } {
-  const messages = windowMessages(value.messages, historyWindow)
-  const leftOut = value.messages.length - messages.length
+  const messages = windowMessages(all, historyWindow)
+  const leftOut = all.length - messages.length
   if (leftOut === 0) return { messages, warnings: [] }
   const detail = `${leftOut} dropped by chat.history-window ${historyWindow}`
   return { messages, warnings: [{ code: 'history_cut', field: 'messages', detail }] }

@@ -1,11 +1,14 @@
 import type { Turn, TurnField } from '../turn.ts'
 import type { Warning } from '../warning.ts'
 
-/** The caller's field that each member of a draft comes from, by the path of the member. */
-type CallerFields = ReadonlyMap<string, string>
+/** The caller's field that each member of a draft comes from, by the path of the member. Undefined: the encoder's own. */
+export type CallerFields = ReadonlyMap<string, string | undefined>
 
 /** @param fields of the Turn, by the path of the member that an encoder writes for them */
-export function callerFields({ fieldNames }: Turn, fields: Readonly<Record<string, TurnField>>): CallerFields {
+export function callerFields(
+  { fieldNames }: Turn,
+  fields: Readonly<Record<string, TurnField>>,
+): ReadonlyMap<string, string> {
   return new Map(Object.entries(fields).map(([member, field]) => [member, fieldNames[field]]))
 }
 
@@ -23,6 +26,11 @@ export function toCallerFields(warnings: readonly Warning[], fields: CallerField
     return member
   }
   return warnings
-    .filter(({ code }) => code !== 'adapted')
+    .filter(({ code, field }) => code !== 'adapted' && !(fields.has(field) && fields.get(field) === undefined))
     .map(({ code, field, detail }) => ({ code, field: callersField(field), detail }))
+}
+
+/** The member of the caller's body that holds the conversation: `messages`, `input`. */
+export function conversationOf({ items }: Turn): string {
+  return items.find(({ path }) => path !== '')?.path.split('.', 1)[0] ?? ''
 }

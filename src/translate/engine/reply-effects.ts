@@ -13,6 +13,8 @@ export interface ReplyEffects {
   readonly stop?: readonly string[]
   /** The caller's names of properties in the arguments of calls, by the names that upstream knows. */
   readonly properties?: ReadonlyMap<string, string>
+  /** Names of tools without a namespace that upstream knows in the namespace `functions`. */
+  readonly grouped?: ReadonlySet<string>
 }
 
 /** Undefined if the reply can be forwarded as it is. */
@@ -20,5 +22,7 @@ export function mergeEffects(all: readonly (ReplyEffects | undefined)[]): Requir
   const tools = new Map(all.flatMap((effects) => [...(effects?.tools ?? [])]))
   const stop = all.flatMap((effects) => effects?.stop ?? [])
   const properties = new Map(all.flatMap((effects) => [...(effects?.properties ?? [])]))
-  return tools.size === 0 && stop.length === 0 && properties.size === 0 ? undefined : { tools, stop, properties }
+  const grouped = new Set(all.flatMap((effects) => [...(effects?.grouped ?? [])]))
+  const isNone = [tools, properties, grouped].every(({ size }) => size === 0) && stop.length === 0
+  return isNone ? undefined : { tools, stop, properties, grouped }
 }

@@ -18,6 +18,8 @@ export function guardFolder(
   async function admit(path: string): Promise<void> {
     const { isAllowed, isSecret, reason } = await (await policy.readRules()).decide(path)
     if (!isAllowed) {
+      // Nobody is asked for what the folder refuses anyway.
+      await folder.refuseOwn(path)
       if (!isSecret || askToRead === undefined) throw new ToolError({ kind: 'denied', detail: reason })
       await askToRead(path, reason)
     }
@@ -30,8 +32,6 @@ export function guardFolder(
     read: (path: string, limits: ReadLimits) => Promise<T>,
   ): Promise<T> {
     const asked = folder.relativePath(given)
-    // The folder's own refusal of such a path needs no policy, and nobody is asked for what is refused anyway.
-    await folder.refuseOwn(asked)
     await admit(asked)
     return read(given, {
       ...limits,

@@ -4,10 +4,17 @@ import { posix } from 'node:path'
 export type Mount =
   /** The file or folder `from`, or the one of the same path outside. It must exist. */
   | { readonly kind: 'read' | 'write'; readonly path: string; readonly from?: string }
+  /**
+   * A folder that cannot be renamed, because it is a mount point. It is as writable as what is around it: a writable mount would open
+   * a read-only folder again.
+   */
+  | { readonly kind: 'pin'; readonly path: string }
   /** An empty folder in memory that commands can fill. */
   | { readonly kind: 'private'; readonly path: string }
   /** Hides a folder or a file behind an empty one, which cannot be filled. */
   | { readonly kind: 'hidden folder' | 'hidden file'; readonly path: string }
+
+type MadeMount = Exclude<Mount, { readonly kind: 'pin' }>
 
 export interface SandboxedProgram {
   /** The program is an absolute path. */
@@ -69,6 +76,12 @@ const kernelFiles = [
 /** The descriptor on which bubblewrap reports the process id and the exit code. */
 export const statusFd = 3
 
+/** bubblewrap starts the program when it can read from this descriptor, or when it is closed. */
+export const releaseFd = 4
+
+/** Its mount says that all others are made. */
+export const readyPath = '/dev/.enclosed'
+
 /** Where commands find their caches. */
 export const cachePath = '/var/cache/commands'
 
@@ -77,6 +90,7 @@ export const proxyPath = '/var/cache/network-proxy'
 
 /** If two mounts have the same path, the stricter one holds. */
 const strictness: Readonly<Record<Mount['kind'], number>> = {
+  pin: -1,
   private: 0,
   write: 1,
   read: 2,
@@ -89,16 +103,8 @@ const strictness: Readonly<Record<Mount['kind'], number>> = {
  * process and no socket of the system, and ends with the process that has started it.
  */
 export function bubblewrapArguments({ argv, cwd, mounts, runAs }: SandboxedProgram): readonly string[] {
-  const byPath = new Map<string, Mount>()
-  for (const mount of [...basicMounts, ...mounts]) {
-    const other = byPath.get(mount.path)
-    if (other === undefined || strictness[mount.kind] >= strictness[other.kind]) byPath.set(mount.path, mount)
-  }
-  const hidden = [...byPath.values()].filter(({ kind }) => kind === 'hidden folder').map(({ path }) => `${path}/`)
-  const visible = [...byPath.values()].filter(({ path }) => !hidden.some((folder) => path.startsWith(folder)))
-  // A mount would hide the ones below it that were made before.
-  const inOrder = visible.toSorted((a, b) => depthOf(a.path) - depthOf(b.path))
-  const wholeSystem = byPath.get('/')
+  const inOrder = effectiveMounts(mounts)
+  const wholeSystem = inOrder.find(({ path }) => path === '/')
   const become =
     runAs === undefined
       ? []
@@ -117,11 +123,11 @@ export function bubblewrapArguments({ argv, cwd, mounts, runAs }: SandboxedProgr
     ['--die-with-parent', '--new-session', '--cap-drop', 'ALL'],
     // setpriv gives them up again before the command starts.
     runAs === undefined ? [] : ['--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID'],
-    ['--json-status-fd', String(statusFd)],
+    ['--json-status-fd', String(statusFd), '--block-fd', String(releaseFd)],
     wholeSystem === undefined ? [] : argumentsOf(wholeSystem),
     // Without links among the folders of the system, these exist on each distribution.
     systemFolders.flatMap((path) => ['--ro-bind-try', path, path]),
-    ['--proc', '/proc', '--dev', '/dev'],
+    ['--proc', '/proc', '--dev', '/dev', '--ro-bind', '/dev/null', readyPath],
     kernelFiles.flatMap((path) => ['--ro-bind-try', path, path]),
     inOrder
       .filter(({ path }) => path !== '/')
@@ -133,6 +139,31 @@ export function bubblewrapArguments({ argv, cwd, mounts, runAs }: SandboxedProgr
   return parts.flat()
 }
 
+/** Returns the mounts that are made, in their order. */
+export function effectiveMounts(mounts: readonly Mount[]): readonly MadeMount[] {
+  const byPath = new Map<string, Mount>()
+  for (const mount of [...basicMounts, ...mounts]) {
+    const other = byPath.get(mount.path)
+    if (other === undefined || strictness[mount.kind] >= strictness[other.kind]) byPath.set(mount.path, mount)
+  }
+  const hidden = [...byPath.values()].filter(({ kind }) => kind === 'hidden folder').map(({ path }) => `${path}/`)
+  const visible = [...byPath.values()].filter(({ path }) => !hidden.some((folder) => path.startsWith(folder)))
+  const around = (path: string): Mount | undefined => {
+    const found = byPath.get(path)
+    if (found !== undefined && found.kind !== 'pin') return found
+    return path === '/' ? undefined : around(posix.dirname(path))
+  }
+  return (
+    visible
+      .flatMap((mount): readonly MadeMount[] => {
+        if (mount.kind !== 'pin') return [mount]
+        return around(mount.path)?.kind === 'write' ? [{ kind: 'write', path: mount.path }] : []
+      })
+      // A mount would hide the ones below it that were made before.
+      .toSorted((a, b) => depthOf(a.path) - depthOf(b.path))
+  )
+}
+
 const basicMounts: readonly Mount[] = ['/tmp', '/var/tmp'].map((path) => ({ kind: 'private', path }))
 
 /** bubblewrap creates missing folders for its own user alone. */
@@ -141,7 +172,7 @@ function openParents(path: string): readonly string[] {
   return parent === '/' ? [] : [...openParents(parent), '--perms', '0755', '--dir', parent]
 }
 
-function argumentsOf(mount: Mount): readonly string[] {
+function argumentsOf(mount: MadeMount): readonly string[] {
   switch (mount.kind) {
     case 'read':
       return ['--ro-bind', mount.from ?? mount.path, mount.path]

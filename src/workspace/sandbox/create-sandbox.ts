@@ -7,7 +7,7 @@ import type { NetworkDeps } from '../network/judge-host.ts'
 import { noPlaces, type OwnPlaces } from '../policy/own-places.ts'
 import { policyName } from '../policy/policy-file.ts'
 import { ToolError } from '../tool-error.ts'
-import { bubblewrapArguments, cachePath, proxyPath, type Mount } from './bubblewrap-arguments.ts'
+import { bubblewrapArguments, cachePath, effectiveMounts, proxyPath, type Mount } from './bubblewrap-arguments.ts'
 import { findMounts, isAt } from './find-mounts.ts'
 import { hasPolicy, removeGitPointers, setPolicyAside } from './leftovers.ts'
 import { probeEnclosure } from './probe.ts'
@@ -114,7 +114,13 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
         const detail = `The program was not started: ${setting}, and it cannot be enclosed. ${enclosure.reason} ${enclosure.fix}.`
         throw new ToolError({ kind: 'denied', detail })
       }
-      return { enclosure: 'none', argv, variables: {}, end: async () => ({ notes: [], needsPublic: false }) }
+      return {
+        enclosure: 'none',
+        argv,
+        variables: {},
+        mounts: [],
+        end: async () => ({ notes: [], needsPublic: false }),
+      }
     }
     const home = await realHome(homeDir)
     const isWide = home !== undefined && isAt(root, home)
@@ -149,22 +155,19 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
     ]
     const mounts = access === 'write' ? all : readOnly(all)
     const proxy = network === undefined ? undefined : await openFilteringProxy(network, networkDeps)
-    const args = bubblewrapArguments({
-      argv: started,
-      cwd,
-      mounts: [
-        ...mounts,
-        ...(cache === undefined ? [] : [{ kind: 'write', path: cachePath, from: cache } as const]),
-        ...(proxy === undefined ? [] : [{ kind: 'read', path: proxyPath, from: proxy.socketPath } as const]),
-      ],
-      runAs,
-    })
+    const inOrder = effectiveMounts([
+      ...mounts,
+      ...(cache === undefined ? [] : [{ kind: 'write', path: cachePath, from: cache } as const]),
+      ...(proxy === undefined ? [] : [{ kind: 'read', path: proxyPath, from: proxy.socketPath } as const]),
+    ])
+    const args = bubblewrapArguments({ argv: started, cwd, mounts: inOrder, runAs })
     // A server runs for long. A person may write a policy meanwhile.
     const isCommand = access === 'write' && rule !== 'always enclosed'
     if (isCommand && !policyExists) withoutPolicy += 1
     return {
       enclosure: 'bubblewrap',
       argv: [enclosure.program, ...args],
+      mounts: inOrder,
       variables: {
         HOME: homeIn(mounts, home),
         ...commandVariables(cache === undefined ? '/tmp/cache' : cachePath, network !== undefined),

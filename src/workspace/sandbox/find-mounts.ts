@@ -36,7 +36,7 @@ export async function findMounts(around: Surroundings): Promise<readonly Mount[]
     : []
   return [
     ...homeMounts,
-    ...readable.map((path) => ({ kind: 'read', path }) as const),
+    ...(await Promise.all(readable.map(async (path) => ({ kind: 'read', path, from: await realpath(path) }) as const))),
     ...sockets.map((path) => ({ kind: 'hidden file', path }) as const),
     ...hidden.flat(),
     ...secrets.flat(),
@@ -88,9 +88,11 @@ async function realPathsOf(paths: readonly string[]): Promise<readonly string[]>
 async function findReadable({ root, home, folders, programs, own }: Surroundings): Promise<readonly string[]> {
   const [shared, started] = await Promise.all([findFolders(home, folders), realPathsOf(programs)])
   // A program of the workspace stays writable. A toolchain stays read-only if the workspace is around it.
-  return [...shared, ...started.filter((path) => !isAt(root, path))].filter(
+  const wanted = [...shared, ...started.filter((path) => !isAt(root, path))].filter(
     (path) => path !== root && !isSystem(path) && path !== '/' && !own.covers(path) && !(home && isAt(path, home)),
   )
+  // What is in a readable folder is seen with it. A mount at a link in it would be made at the target of the link.
+  return wanted.filter((path) => !wanted.some((folder) => folder !== path && isAt(folder, path)))
 }
 
 /** npm and npx are beside the Node.js that runs this program. The single file of copilot-proxy has none. */
@@ -120,7 +122,7 @@ async function hiddenPlace(
 /** A folder that is a mount point cannot be renamed, so no copy takes its place. */
 function pinsAbove(path: string, root: string): readonly Mount[] {
   const folder = dirname(path)
-  return folder === root || folder === '/' ? [] : [{ kind: 'write', path: folder }, ...pinsAbove(folder, root)]
+  return folder === root || folder === '/' ? [] : [{ kind: 'pin', path: folder }, ...pinsAbove(folder, root)]
 }
 
 /** The sockets that commands would see. Connecting to one needs no writable mount. */

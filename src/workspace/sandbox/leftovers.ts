@@ -1,4 +1,4 @@
-import { lstat, rename, rm } from 'node:fs/promises'
+import { lstat, realpath, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { policyName } from '../policy/policy-file.ts'
 
@@ -25,5 +25,11 @@ export async function setPolicyAside(root: string): Promise<readonly string[]> {
  * bubblewrap can protect only files that exist.
  */
 export async function removeGitPointers(folders: readonly string[]): Promise<void> {
-  await Promise.all(folders.map((folder) => rm(join(folder, 'commondir'), { recursive: true, force: true })))
+  await Promise.all(
+    folders.map(async (folder) => {
+      // A command may have replaced the folder by a link to a folder outside.
+      if ((await realpath(folder).catch(() => '')) !== folder) return
+      await rm(join(folder, 'commondir'), { recursive: true, force: true })
+    }),
+  )
 }

@@ -67,7 +67,7 @@ async function run(
   args: readonly string[],
 ): Promise<{ readonly exitCode: number | null; readonly text: string }> {
   // bubblewrap starts nothing if it cannot report to its descriptor.
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe', 'pipe'], env: {}, detached: true })
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'ignore'], env: {}, detached: true })
   const timer = setTimeout(() => killGroup(child), probeMs)
   let text = ''
   const take = (chunk: Buffer): void => {

@@ -1,10 +1,11 @@
 import type { Dirent } from 'node:fs'
-import { readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { mayHoldObeyed, obeyedOf, secretOf } from '../policy/protected-names.ts'
 import type { Mount } from './bubblewrap-arguments.ts'
+import { isAt } from './find-mounts.ts'
 
 /** Larger workspaces exist. Their folders nearest to the root are searched. */
 const maxFolders = 5000
@@ -88,7 +89,7 @@ export async function findProtectedPlaces(
       later.push(async () => {
         const { mounts: parts, folders } = await findGitPlaces(path)
         gitFolders.push(...folders)
-        places.push({ kind: 'write', path }, ...parts)
+        places.push({ kind: 'pin', path }, ...parts)
       })
       return
     }
@@ -129,16 +130,9 @@ export async function findProtectedPlaces(
   }
 }
 
-/**
- * Adds the folders between the root and the places. Below a place that is read-only, nothing can be renamed: a writable mount would
- * only open it again.
- */
+/** Adds the folders between the root and the places. */
 function withPins(root: string, places: readonly Mount[]): readonly Mount[] {
-  const closed = new Set(places.flatMap(({ kind, path }) => (kind === 'write' ? [] : path)))
-  const isClosed = (path: string): boolean => path !== root && (closed.has(path) || isClosed(dirname(path)))
-  return [...places, ...places.flatMap(({ path }) => pinsBetween(root, path))].filter(
-    ({ kind, path }) => kind !== 'write' || !isClosed(path),
-  )
+  return [...places, ...places.flatMap(({ path }) => pinsBetween(root, path))]
 }
 
 /** Returns what is in a folder. Nothing can change in it without a new time, which no program can set back (`ctime`). */
@@ -180,9 +174,11 @@ function entriesBehind(root: string, link: string): readonly Dirent[] {
   }
 }
 
+/** Returns the text of a link and where it leads, because a folder on the way can be replaced, or a missing target be made. */
 function targetOf(link: string): string {
   try {
-    return readlinkSync(link)
+    const text = readlinkSync(link)
+    return existsSync(link) ? `${text} ${realpathSync(link)}` : text
   } catch {
     return ''
   }
@@ -192,11 +188,11 @@ function nameIn(root: string, path: string): string {
   return relative(root, path).split(sep).join('/')
 }
 
-/** Returns mounts for the folders between two paths. A mount point cannot be renamed, and its parent can. */
+/** Returns the folders between two paths. A mount point cannot be renamed, and its parent can. */
 function pinsBetween(root: string, path: string): readonly Mount[] {
   const folder = dirname(path)
   if (folder === root || !folder.startsWith(withSlash(root))) return []
-  return [{ kind: 'write', path: folder }, ...pinsBetween(root, folder)]
+  return [{ kind: 'pin', path: folder }, ...pinsBetween(root, folder)]
 }
 
 /** In a git folder, git runs or obeys these. `commondir` and `gitdir` exist in the folders of linked worktrees. */
@@ -260,6 +256,8 @@ export async function findWorktreePlaces(root: string): Promise<GitPlaces> {
   try {
     if (!(await lstat(link)).isFile()) return noPlaces
     const git = await realpath(resolve(root, await pointerIn(link, 'gitdir: ')))
+    // A repository can bring both pointers. They would open one of its protected folders.
+    if (isAt(root, git)) return noPlaces
     const pointsBack = (await realpath(resolve(git, await pointerIn(join(git, 'gitdir'), '')))) === link
     const common = await realpath(resolve(git, await pointerIn(join(git, 'commondir'), '')))
     const isWorktree = dirname(git) === join(common, 'worktrees') && (await stat(join(common, 'objects'))).isDirectory()

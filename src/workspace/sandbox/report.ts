@@ -1,11 +1,14 @@
+import type { ChildProcess } from 'node:child_process'
 import { readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import type { Network } from '../network/host-pattern.ts'
 import { policyName } from '../policy/policy-file.ts'
 import { ToolError } from '../tool-error.ts'
-import { statusFd } from './bubblewrap-arguments.ts'
+import { releaseFd, statusFd, type Mount } from './bubblewrap-arguments.ts'
+import { untilMounted } from './confirm-mounts.ts'
 import { isAt } from './find-mounts.ts'
+import { killGroup } from './kill-group.ts'
 import type { Widening } from './sandbox.ts'
 
 /** What bubblewrap reports about the program that it has started (bwrap(1), `--json-status-fd`). */
@@ -14,17 +17,27 @@ export interface EnclosureReport {
   readonly groupId: () => number | undefined
   /** Whether bubblewrap has ended without a report of the program's exit code: the program never ran, or was killed. */
   readonly hasFailed: () => boolean
+  /** Whether the program was not started, because a mount is not where it belongs. */
+  readonly isDisplaced: () => boolean
 }
 
 /** bubblewrap's report is much shorter. Characters. */
 const maxReport = 4096
 
-/** Reads the report. Call it at once after the start of bubblewrap. */
-export function readReport(child: {
-  readonly stdio: readonly unknown[]
-  readonly signalCode: string | null
-}): EnclosureReport {
+/**
+ * Reads the report, and lets the program start when all mounts are in their places. Call it at once after the start of bubblewrap,
+ * with two more pipes than a program has.
+ */
+export function readReport(
+  child: Pick<ChildProcess, 'stdio' | 'exitCode' | 'signalCode' | 'pid'>,
+  mounts: readonly Mount[],
+): EnclosureReport {
   let text = ''
+  let isDisplaced = false
+  const find = (pattern: RegExp): number | undefined => {
+    const digits = pattern.exec(text)?.[1]
+    return digits === undefined ? undefined : Number(digits)
+  }
   const stream = child.stdio[statusFd]
   if (stream instanceof Readable) {
     stream.setEncoding('utf8').on('data', (part: string) => {
@@ -32,21 +45,32 @@ export function readReport(child: {
     })
     stream.on('error', () => {})
   }
-  const find = (pattern: RegExp): number | undefined => {
-    const digits = pattern.exec(text)?.[1]
-    return digits === undefined ? undefined : Number(digits)
+  const release = child.stdio[releaseFd]
+  release?.on('error', () => {})
+  const started = (): number | 'ended' | undefined =>
+    child.pid === undefined || child.exitCode !== null || child.signalCode !== null ? 'ended' : find(childPid)
+  async function startWhenInPlace(): Promise<void> {
+    const inPlace = await untilMounted(started, mounts).catch(() => false)
+    isDisplaced = inPlace === false
+    if (isDisplaced) killGroup(child)
+    else if (inPlace === true && release instanceof Writable) release.end('go')
   }
+  void startWhenInPlace()
   return {
-    groupId: () => find(/"child-pid": (\d+)/),
-    hasFailed: () => child.signalCode === null && find(/"exit-code": (\d+)/) === undefined,
+    groupId: () => find(childPid),
+    hasFailed: () => isDisplaced || (child.signalCode === null && find(/"exit-code": (\d+)/) === undefined),
+    isDisplaced: () => isDisplaced,
   }
 }
+
+const childPid = /"child-pid": (\d+)/
 
 /** The message of bubblewrap about a program or a folder. */
 const complaint = /^bwrap: (.*)$/m
 
 /** Returns the error for a program that could not be started in the sandbox. */
-export function enclosureFailure(name: string, stderr: string): ToolError {
+export function enclosureFailure(name: string, stderr: string, report: EnclosureReport): ToolError {
+  if (report.isDisplaced()) return new ToolError({ kind: 'failed', detail: displacedSentence })
   const said = complaint.exec(stderr)?.[1] ?? 'bubblewrap gave no reason'
   const isProgram = said.startsWith('execvp')
   const detail = isProgram
@@ -55,6 +79,10 @@ export function enclosureFailure(name: string, stderr: string): ToolError {
     : `The sandbox could not be set up: ${said}. To run commands without it, set workspace.sandbox to off in the configuration.`
   return new ToolError({ kind: 'failed', detail })
 }
+
+const displacedSentence =
+  'The program was not started: while its sandbox was set up, another program moved a folder of the workspace or replaced it by a ' +
+  'link. End the other program, or try again.'
 
 interface Sign {
   readonly pattern: RegExp

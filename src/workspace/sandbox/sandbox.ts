@@ -1,3 +1,4 @@
+import type { Mount } from './bubblewrap-arguments.ts'
 import type { Network } from '../network/host-pattern.ts'
 
 /** The setting `workspace.sandbox`. */
@@ -18,6 +19,8 @@ export interface StartedIn {
   readonly argv: readonly [string, ...string[]]
   /** Variables for the environment of the command. */
   readonly variables: Readonly<Record<string, string>>
+  /** What the program sees of the system, if it is enclosed. Give it to `readReport`, or the program never starts. */
+  readonly mounts: readonly Mount[]
   /** Cleans up after the end of the program. */
   readonly end: () => Promise<Aftermath>
 }

@@ -101,7 +101,7 @@ test('a running daemon uses a server that is added to its configuration', async 
 test('a server over HTTP gets the headers, and fails with a reason when it is unreachable', async () => {
   const remote = await openMcpApp(['remote'], 'server: { api-keys: [key-of-the-remote-server] }')
   const headers = { authorization: 'Bearer key-of-the-remote-server' }
-  const { rpc, servers } = await openDaemon({ far: { url: remote.url, headers } })
+  const { rpc, servers } = await openDaemon({ far: { url: remote.url, headers, trust: true } })
   const client = await rpc()
   expect(await client.ask('mcp.tools.call', { name: 'far_echo', args: { a: 1 } })).toMatchObject({
     result: { structuredContent: { session: 'remote', args: { a: 1 } } },

@@ -83,6 +83,17 @@ test('changed tools are announced, and many changes are read together', async ()
   expect(changed).toHaveBeenCalledWith(session.id)
 })
 
+test('a call that follows an announced change does not run a tool that says something else about itself now', async () => {
+  const { call } = await openServers({ it: serverOf('world', { trust: true }) })
+  await call('it_act')
+  await call('it_change')
+  // Well before the changes are read together.
+  await expect(call('it_act')).rejects.toThrow('has changed the tool "act"')
+  expect(await call('it_look')).toMatchObject({ text: 'slow' })
+  expect(await call('it_act')).toMatchObject({ text: 'slow' })
+  expect(await call('it_added')).toMatchObject({ text: 'slow' })
+})
+
 test('progress is passed on within limits', async () => {
   const { call } = await openServers({ it: serverOf() })
   const progress = vi.fn()

@@ -16,6 +16,9 @@ export function serverOf(mode = 'plain', more: object = {}): object {
   return { command: [execPath, script, mode, '${workspace}'], ...more }
 }
 
+/** A person who allows everything. */
+const approve = async (): Promise<boolean> => true
+
 /** Opens a workspace with real tools, and servers as real processes. */
 export async function openServers(servers: Readonly<Record<string, object>>, settings: object = {}) {
   const path = await makeFolder({ 'a.txt': 'one\n' })
@@ -65,7 +68,7 @@ export async function openServers(servers: Readonly<Record<string, object>>, set
     workspaces,
     prepare: () => mcp.prepare(session),
     call: (name: string, args: unknown = {}, more: Partial<ToolCall> = {}): Promise<ToolResult> =>
-      tools.call({ session, name, args, caller: 'test', signal: new AbortController().signal, ...more }),
+      tools.call({ session, name, args, caller: 'test', signal: new AbortController().signal, approve, ...more }),
     names: () => tools.list(session).flatMap(({ name, provider }) => (provider === undefined ? [] : [name])),
     listing: () => mcp.listing(session),
     stderr: () => log.lines.flatMap(({ fields: { line } }) => (typeof line === 'string' ? [line] : [])),

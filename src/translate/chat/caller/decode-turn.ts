@@ -17,7 +17,7 @@ export function decodeChatTurn(request: CallerRequest): DecodedTurn {
   const source = chatBodyOf(request)
   const body = source.value
   refuseAudioOutput(body)
-  const { messages: kept, warnings: cutWarnings } = cutHistory(source)
+  const { messages: kept, warnings: cutWarnings } = cutHistory(body.messages, source.options.historyWindow)
   const modern: ChatRequest = { ...body, messages: kept, ...withTools({ ...body, messages: kept })?.patch }
   const { items, warnings } = decodeItems(modern.messages, positionsOf(body.messages, kept))
   const reasoning = decodeReasoning(body)

@@ -1,5 +1,5 @@
 import type { EncodeContext, EncodedRequest } from '../../dialect.ts'
-import { callerFields, toCallerFields } from '../../engine/caller-fields.ts'
+import { callerFields, conversationOf } from '../../engine/caller-fields.ts'
 import { withPath } from '../../engine/origin.ts'
 import { isReasoningGpt, modelFamily, type ModelFamily } from '../../parts/model-family.ts'
 import { refuseAsPrefill } from '../../parts/shared-checks.ts'
@@ -49,11 +49,13 @@ export function encodeChatTurn(turn: Turn, context: EncodeContext): EncodedReque
     ...(turn.logprobs && { logprobs: true, top_logprobs: turn.logprobs.top }),
     ...encodeEffort(turn, model, family, warnings),
   }
-  const adapted = adaptRequest(request, context)
+  const adapted = adaptRequest(request, context, {
+    made: { fields: callerFields(turn, fieldsByMember), conversation: conversationOf(turn) },
+  })
   return {
-    body: Buffer.from(JSON.stringify(adapted.request)),
+    body: Buffer.from(JSON.stringify(adapted.body)),
+    warnings: [...warnings, ...adapted.warnings],
     effects: adapted.effects,
-    warnings: [...warnings, ...toCallerFields(adapted.warnings, callerFields(turn, fieldsByMember))],
   }
 }
 

@@ -1,7 +1,6 @@
 import type { CallerRequest, EncodeContext, EncodedRequest } from '../../dialect.ts'
 import { isObject } from '../../../json/json.ts'
 import { changedMembers, spliceMembers } from '../../../json/json-members.ts'
-import { cutHistory } from '../request-changes.ts'
 import { chatReplyNotes } from '../reply-notes.ts'
 import { chatBodyOf } from '../wire.ts'
 import { adaptRequest } from './adapt/adapt.ts'
@@ -12,15 +11,14 @@ import { adaptRequest } from './adapt/adapt.ts'
  * @throws Fault `invalid_request`
  */
 export function passChatRequest(request: CallerRequest, context: EncodeContext): EncodedRequest | undefined {
-  const body = chatBodyOf(request)
-  if (isObject(body.value['web_search_options']) && context.canSearch?.() === true) return undefined
-  const { messages, warnings } = cutHistory(body)
-  const windowed = messages === body.value.messages ? body.value : { ...body.value, messages }
-  const adapted = adaptRequest(windowed, context)
+  const source = chatBodyOf(request)
+  const { value, options } = source
+  if (isObject(value['web_search_options']) && context.canSearch?.() === true) return undefined
+  const { body, warnings, effects } = adaptRequest(value, context, options)
   return {
-    body: spliceMembers(body, changedMembers(body.value, adapted.request)),
-    warnings: [...warnings, ...adapted.warnings],
-    replyNotes: chatReplyNotes(body),
-    effects: adapted.effects,
+    body: spliceMembers(source, changedMembers(value, body)),
+    warnings,
+    replyNotes: chatReplyNotes(source),
+    effects,
   }
 }

@@ -1,5 +1,6 @@
 import type { EncodeContext, EncodedRequest } from '../../dialect.ts'
-import { callerFields, toCallerFields } from '../../engine/caller-fields.ts'
+import { callerFields, conversationOf } from '../../engine/caller-fields.ts'
+import { applyRules } from '../../engine/rules.ts'
 import { withPath } from '../../engine/origin.ts'
 import { wantedEffort } from '../../parts/effort.ts'
 import { refuseValue } from '../../parts/invalid.ts'
@@ -7,7 +8,7 @@ import { isObject } from '../../../json/json.ts'
 import type { FunctionTool, Turn, TurnField } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import type { MessagesBlock, MessagesRequest, MessagesTool } from '../wire.ts'
-import { adaptRequest } from './adapt/adapt.ts'
+import { rules } from './adapt/adapt.ts'
 import { targetOf } from './adapt/target.ts'
 import type { Target } from './adapt/target.ts'
 import { cacheControl, encodeItems } from './encode-items.ts'
@@ -46,12 +47,13 @@ export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedR
     ...(turn.stop.length > 0 && { stop_sequences: turn.stop }),
     stream: true,
   }
-  const adapted = adaptRequest({ body, betas: [], encodedFrom: memberOf(turn), marksCache: true }, target)
+  const made = { fields: callerFields(turn, fieldsByMember), conversation: conversationOf(turn) }
+  const adapted = applyRules({ body, headers: encodeHeaders([]), made }, rules, { ...target, marksCache: true })
   return withContinuation({
     body: Buffer.from(JSON.stringify(adapted.body)),
-    headers: encodeHeaders(adapted.betas),
+    headers: adapted.headers,
     effects: adapted.effects,
-    warnings: [...warnings, ...toCallerFields(adapted.warnings, callerFields(turn, fieldsByMember))],
+    warnings: [...warnings, ...adapted.warnings],
   })
 }
 
@@ -73,11 +75,6 @@ const FALLBACK_MAX_TOKENS = 8192
 function refuseImpossible({ logprobs, fieldNames }: Turn): void {
   if (logprobs === undefined) return
   refuseValue(fieldNames.logprobs, 'log probabilities are not available for Claude', 'unsupported_value')
-}
-
-/** The member of the caller's body that holds the conversation: `messages`, `input`. */
-function memberOf({ items }: Turn): string {
-  return items.find(({ path }) => path !== '')?.path.split('.', 1)[0] ?? ''
 }
 
 type WireThinking = Pick<MessagesRequest, 'thinking' | 'output_config'>

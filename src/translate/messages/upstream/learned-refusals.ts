@@ -13,13 +13,14 @@ import {
   editAt,
   removeAt,
 } from '../../learned-refusals.ts'
+import { applyRules } from '../../engine/rules.ts'
 import { outputOverflowRow } from '../../engine/output-overflow.ts'
 import { isPromptTooLong, outputOverflowOf } from '../../../upstream-errors/full-context.ts'
 import { changedMembers, spliceMembers } from '../../../json/json-members.ts'
 import { isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 import type { Warning } from '../../warning.ts'
 import { toolReferenceText } from '../content.ts'
-import { adaptRequest } from './adapt/adapt.ts'
+import { rules } from './adapt/adapt.ts'
 import { targetOf } from './adapt/target.ts'
 import { withJsonHint } from './format-schema.ts'
 import { encodeHeaders, isSentBody, sentBetas } from './sent-request.ts'
@@ -247,14 +248,14 @@ function encode(edited: JsonObject, learned: readonly string[], refused: Refused
   const target = targetOf(context.model, new Set([...context.learnedRefusals, ...learned]))
   try {
     const betas = sentBetas(sent.headers)
-    const adapted = adaptRequest({ body: edited, betas }, target)
+    const adapted = applyRules({ body: edited, headers: encodeHeaders(betas) }, rules, target)
     const json = JSON.stringify(adapted.body)
     // Upstream did not refuse the space between members or their order, so compare without them.
-    if (json === JSON.stringify(before) && adapted.betas.length === betas.length) return undefined
+    if (json === JSON.stringify(before) && sentBetas(adapted.headers).length === betas.length) return undefined
     // The remedy adds the only warning about the removed fields and types.
     const warnings = adapted.warnings.filter(({ code }) => code !== 'refused_upstream')
     const body = spliceMembers(source, changedMembers(before, adapted.body))
-    return { body, headers: encodeHeaders(adapted.betas), warnings: [...sent.warnings, ...warnings] }
+    return { body, headers: adapted.headers, warnings: [...sent.warnings, ...warnings] }
   } catch (error) {
     // Without the refused parts nothing is left of the request, so the refusal is the answer.
     if (error instanceof Fault) return undefined

@@ -1,9 +1,8 @@
 import type { CallerRequest, EncodeContext, EncodedRequest } from '../../dialect.ts'
 import { changedMembers, spliceMembers } from '../../../json/json-members.ts'
-import { mergeEffects } from '../../engine/reply-effects.ts'
-import { adaptRequest } from './adapt/adapt.ts'
+import { applyRules } from '../../engine/rules.ts'
+import { rules } from './adapt/adapt.ts'
 import { targetOf } from './adapt/target.ts'
-import { nameTools } from './name-tools.ts'
 import { encodeHeaders, withContinuation } from './sent-request.ts'
 import { messagesBodyOf } from '../wire.ts'
 import type { MessagesBody, MessagesRequest } from '../wire.ts'
@@ -17,19 +16,10 @@ import type { MessagesBody, MessagesRequest } from '../wire.ts'
 export function passMessagesRequest(request: CallerRequest, context: EncodeContext): EncodedRequest | undefined {
   const source = messagesBodyOf(request)
   if (offersSearch(source.value) && context.canSearch?.() === true) return undefined
-  const named = nameTools(source.value)
-  const adapted = adaptRequest(
-    { body: named.body, betas: source.betas, marksCache: isWorthCaching(source) },
-    targetOf(context.model, context.learnedRefusals),
-  )
-  const upstream: MessagesRequest = { ...adapted.body, model: context.model.id, stream: true }
-  const effects = mergeEffects([named.effects, adapted.effects])
-  const passed: EncodedRequest = {
-    body: spliceMembers(source, changedMembers(source.value, upstream)),
-    headers: encodeHeaders(adapted.betas),
-    warnings: adapted.warnings,
-    effects,
-  }
+  const target = { ...targetOf(context.model, context.learnedRefusals), marksCache: isWorthCaching(source) }
+  const draft = { body: source.value, headers: encodeHeaders(source.betas) }
+  const { body, headers, warnings, effects } = applyRules(draft, rules, target)
+  const passed = { body: spliceMembers(source, changedMembers(source.value, body)), headers, warnings, effects }
   // A caller that gets its reply as events cannot continue it itself, because it does not get all blocks.
   return effects === undefined ? passed : withContinuation(passed)
 }

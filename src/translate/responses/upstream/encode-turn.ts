@@ -1,5 +1,5 @@
 import type { EncodeContext, EncodedRequest } from '../../dialect.ts'
-import { callerFields, toCallerFields } from '../../engine/caller-fields.ts'
+import { callerFields, conversationOf } from '../../engine/caller-fields.ts'
 import { isEffort, wantedEffort } from '../../parts/effort.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import type { JsonObject } from '../../../json/json.ts'
@@ -7,10 +7,12 @@ import { refuseAsPrefill } from '../../parts/shared-checks.ts'
 import { isStrictSchema } from '../../parts/json-schema.ts'
 import type { OutputFormat, Turn, TurnField, TurnReasoning } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
-import { adaptRequest } from './adapt.ts'
 import { encodeItems } from './encode-items.ts'
 import { encodeTools } from './encode-tools.ts'
 import { isChatgpt, knownEffort } from './model-profile.ts'
+import type { UpstreamReplyNotes } from './normalise/state.ts'
+import { callNotes } from './normalise/wrapper-calls.ts'
+import { adaptRequest } from './rules.ts'
 import { ENCRYPTED, LOGPROBS, isEmptyObject, isZero } from './members.ts'
 
 /** OpenAI's smallest limit of output tokens. Source: OpenAI API reference, responses, 2026-11. */
@@ -42,16 +44,19 @@ export function encodeResponsesTurn(turn: Turn, context: EncodeContext): Encoded
     ...encodeLogprobs(turn, context),
     ...(logprobs !== undefined && { include: [ENCRYPTED, LOGPROBS] }),
   }
-  const found: Warning[] = []
-  const adapted = adaptRequest(body, turn.cacheKey ?? turn.sessionId, context, found)
-  const fields = new Map([...callerFields(turn, fieldsByMember), ['reasoning.effort', effortField(turn, context)]])
-  // The encoder adds a summary where the caller states none.
-  const asked = found.filter(({ field }) => field !== 'reasoning.summary')
+  const fields = new Map([
+    ...callerFields(turn, fieldsByMember),
+    ['reasoning.effort', effortField(turn, context)] as const,
+    // The encoder adds a summary where the caller states none.
+    ['reasoning.summary', undefined] as const,
+  ])
+  const made = { fields, conversation: conversationOf(turn) }
+  const adapted = adaptRequest(body, turn.cacheKey ?? turn.sessionId, context, made)
   return {
-    headers: adapted.headers,
-    replyNotes: adapted.replyNotes,
+    headers: isChatgpt(context) ? adapted.headers : undefined,
+    replyNotes: { calls: callNotes(adapted.body, adapted.effects) } satisfies UpstreamReplyNotes,
     body: Buffer.from(JSON.stringify(adapted.body)),
-    warnings: [...warnings, ...toCallerFields(asked, fields)],
+    warnings: [...warnings, ...adapted.warnings],
   }
 }
 

@@ -1,5 +1,7 @@
 import type { EncodeContext } from '../../dialect.ts'
 import { nameSet } from '../../learned-refusals.ts'
+import type { DropRow } from '../../engine/drop-rule.ts'
+import type { Outcome } from '../../engine/rules.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
 import type { Warning } from '../../warning.ts'
@@ -18,20 +20,13 @@ import { NO_ENCRYPTED_CONTENT } from './learned-refusals.ts'
 
 // Members of a passed request, except its items and its tools.
 
-interface DroppedMember {
-  readonly member: string
-  /** Values that ask for the default or do not change the answer. */
-  readonly isIdle?: (value: unknown) => boolean
-  /** Why the request is refused: dropping the member would change the question. Absent: the member is dropped. */
-  readonly refusal?: string
-  /** Absent: in every request. */
-  readonly applies?: (context: EncodeContext) => boolean
-}
+type ApiRow = Omit<DropRow<JsonObject, EncodeContext>, 'source'>
 
 const always = (): boolean => true
-const isOne = (value: unknown): boolean => value === 1
+const isOne = (value: unknown): boolean => value === null || value === 1
 export const isZero = (value: unknown): boolean => value === 0
-const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
+const isNullOrZero = (value: unknown): boolean => value === null || value === 0
+const isEmptyList = (value: unknown): boolean => value === null || (Array.isArray(value) && value.length === 0)
 export const isEmptyObject = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0
 const refusesSampling = (context: EncodeContext): boolean => !takesSampling(context)
 
@@ -39,26 +34,30 @@ const refusesSampling = (context: EncodeContext): boolean => !takesSampling(cont
  * Members that Copilot or OpenAI's own API refuses (docs/copilot-wire.md, "Responses requests"). `decode-request.ts`
  * and `join-history.ts` handle the first four.
  */
-const droppedByApi: readonly DroppedMember[] = [
-  { member: 'previous_response_id', isIdle: always },
-  { member: 'background', isIdle: always },
-  { member: 'conversation', isIdle: always },
-  { member: 'prompt', isIdle: always },
+export const droppedByApi: readonly ApiRow[] = [
+  { member: 'previous_response_id', idle: always },
+  { member: 'background', idle: always },
+  { member: 'conversation', idle: always },
+  { member: 'prompt', idle: always },
   // Labels: Codex CLI's own telemetry, and the end user.
-  { member: 'client_metadata', isIdle: always },
-  { member: 'safety_identifier', isIdle: always, applies: isCopilot },
-  { member: 'service_tier', isIdle: (value) => value === 'auto' || value === 'default', applies: isCopilot },
-  { member: 'temperature', isIdle: isOne, applies: refusesSampling },
-  { member: 'top_p', isIdle: isOne, applies: refusesSampling },
+  { member: 'client_metadata', idle: always },
+  { member: 'safety_identifier', idle: always, applies: isCopilot },
+  {
+    member: 'service_tier',
+    idle: (value) => value === null || value === 'auto' || value === 'default',
+    applies: isCopilot,
+  },
+  { member: 'temperature', idle: isOne, applies: refusesSampling },
+  { member: 'top_p', idle: isOne, applies: refusesSampling },
   // The member requests items that summarise the history. A caller that does not request them gets none.
   {
     member: 'context_management',
-    isIdle: isEmptyList,
+    idle: isEmptyList,
     applies: (context) => isCopilot(context) && !takesContextManagement(context),
   },
   // Open Responses has these, OpenAI's API does not.
-  { member: 'frequency_penalty', isIdle: isZero },
-  { member: 'presence_penalty', isIdle: isZero },
+  { member: 'frequency_penalty', idle: isNullOrZero },
+  { member: 'presence_penalty', idle: isNullOrZero },
 ]
 
 /** The ChatGPT backend refuses all others: `Unsupported parameter: x` (docs/codex-wire.md, "Request body"). */
@@ -68,27 +67,27 @@ const takenByChatgpt = nameSet(
 )
 
 /** A member in neither list is dropped with a warning. */
-const droppedByChatgpt: readonly DroppedMember[] = [
-  { member: 'temperature', isIdle: isOne },
-  { member: 'top_p', isIdle: isOne },
-  { member: 'frequency_penalty', isIdle: isZero },
-  { member: 'presence_penalty', isIdle: isZero },
-  { member: 'top_logprobs', isIdle: isZero, refusal: 'log probabilities are not available from this provider' },
-  { member: 'metadata', isIdle: isEmptyObject },
-  { member: 'truncation', isIdle: (value) => value === 'disabled' },
-  { member: 'context_management', isIdle: isEmptyList },
+const chatgptRows: readonly ApiRow[] = [
+  { member: 'temperature', idle: isOne },
+  { member: 'top_p', idle: isOne },
+  { member: 'frequency_penalty', idle: isNullOrZero },
+  { member: 'presence_penalty', idle: isNullOrZero },
+  { member: 'top_logprobs', idle: isNullOrZero, refusal: 'log probabilities are not available from this provider' },
+  { member: 'metadata', idle: isEmptyObject },
+  { member: 'truncation', idle: (value) => value === 'disabled' },
+  { member: 'context_management', idle: isEmptyList },
   { member: 'conversation', refusal: 'stored conversations are not supported' },
   { member: 'prompt', refusal: 'stored prompts are not supported' },
   {
     member: 'background',
-    isIdle: (value) => value === false,
+    idle: (value) => value === false,
     refusal: 'background responses are not supported',
   },
   { member: 'moderation', refusal: 'this provider does not support moderation' },
   // `join-history.ts` has resolved it.
-  { member: 'previous_response_id', isIdle: always },
+  { member: 'previous_response_id', idle: always },
   // Codex CLI's own telemetry.
-  { member: 'client_metadata', isIdle: always },
+  { member: 'client_metadata', idle: always },
 ]
 
 /** A header has no room for more. */
@@ -96,29 +95,23 @@ const mostWarnings = 32
 
 const NOT_TAKEN = 'the ChatGPT backend of Codex does not accept it'
 
-/**
- * Returns the members that this upstream does not accept. Each gives a warning unless dropping it loses nothing.
- * @throws Fault `invalid_request` for a member that cannot be dropped
- */
-export function membersToDrop(value: JsonObject, context: EncodeContext, warnings: Warning[]): readonly string[] {
-  const rows = isChatgpt(context)
-    ? droppedByChatgpt
-    : droppedByApi.filter(({ applies }) => applies?.(context) !== false)
-  const members = isChatgpt(context)
-    ? Object.keys(value).filter((member) => !takenByChatgpt.has(member))
-    : rows.flatMap(({ member }) => (value[member] === undefined ? [] : [member]))
+/** @throws Fault `invalid_request` for a member that cannot be dropped */
+export function droppedByChatgpt(body: JsonObject): Outcome<JsonObject> | undefined {
+  const members = Object.keys(body).filter((member) => !takenByChatgpt.has(member) && body[member] !== undefined)
+  if (members.length === 0) return undefined
   const lost = members.filter((member) => {
-    const asked = value[member]
-    const row = rows.find((each) => each.member === member)
-    if (asked === null || asked === undefined || row?.isIdle?.(asked) === true) return false
+    const asked = body[member]
+    const row = chatgptRows.find((each) => each.member === member)
+    if (asked === null || row?.idle?.(asked, body) === true) return false
     if (row?.refusal !== undefined) refuseValue(member, row.refusal, 'unsupported_parameter')
     return true
   })
-  const detail = isChatgpt(context) ? NOT_TAKEN : `not supported by ${context.model.id}`
-  for (const member of lost.slice(0, mostWarnings)) {
-    warnings.push({ code: 'dropped', field: nameable(member), detail })
+  return {
+    patch: Object.fromEntries(members.map((member) => [member, undefined])),
+    warnings: lost
+      .slice(0, mostWarnings)
+      .map((member) => ({ code: 'dropped', field: nameable(member), detail: NOT_TAKEN })),
   }
-  return members
 }
 
 export function fitReasoning(reasoning: unknown, context: EncodeContext, warnings: Warning[]): unknown {

@@ -1,56 +1,14 @@
 import type { EncodeContext } from '../../dialect.ts'
-import { fieldOf } from '../../engine/origin.ts'
+import { keepPlaces } from '../../engine/places.ts'
 import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
-import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
+import { isFilled, type JsonObject } from '../../../json/json.ts'
 import { isMadeFor, isSealed, openOpaque } from '../../parts/opaque-envelope.ts'
 import type { Warning, WarningCode } from '../../warning.ts'
 import { decodeSummary, summaryPrompt } from '../compaction.ts'
 import { itemTypeOf, makerOfId, mayBeUpstreams, shortCallId } from '../items.ts'
-import { NO_CUSTOM_TOOLS, NO_ITEM_IDS, NO_NAMESPACES } from './learned-refusals.ts'
+import { NO_ITEM_IDS } from './learned-refusals.ts'
 import { isChatgpt } from './model-profile.ts'
-import { pairItems } from './pair-calls.ts'
-import { arePassable, fitChatgptTools, isPassableName, passFoundTools, passTools } from './pass-tools.ts'
-
-/** Whether upstream accepts the item. If not, the request is translated through a `Turn`. */
-export function isPassableItem(item: JsonObject, learnedRefusals: ReadonlySet<string>): boolean {
-  const { name, namespace, tools } = item
-  const takesCustom = !learnedRefusals.has(NO_CUSTOM_TOOLS)
-  const takesNamespaces = !learnedRefusals.has(NO_NAMESPACES)
-  switch (itemTypeOf(item)) {
-    case 'function_call':
-      return isPassableName(name) && (takesNamespaces || !isFilled(namespace))
-    case 'custom_tool_call':
-      return isPassableName(name) && (takesNamespaces || !isFilled(namespace)) && takesCustom
-    case 'custom_tool_call_output':
-      return takesCustom
-    case 'additional_tools':
-      // A backend without namespaces accepts no tools in the input either.
-      return takesNamespaces && arePassable(tools, learnedRefusals)
-    default:
-      return true
-  }
-}
-
-/**
- * Returns the items in the form that upstream accepts: without ids that it cannot know, with reasoning that it can
- * read, with calls and outputs in pairs. Returns the same array if nothing changes.
- *
- * @throws Fault `invalid_request` for an `item_reference`
- */
-export function passItems(
-  items: readonly JsonObject[],
-  context: EncodeContext,
-  warnings: Warning[],
-): readonly JsonObject[] {
-  const fitted: JsonObject[] = []
-  let same = true
-  for (const [at, item] of items.entries()) {
-    const next = fitItem(item, { path: fieldOf(item, 'input', at), context, warnings })
-    same &&= next === item
-    if (next !== undefined) fitted.push(next)
-  }
-  return pairItems(same ? items : fitted, warnings)
-}
+import { fitToolList, passFoundTools } from './pass-tools.ts'
 
 interface Scope {
   /** The item's path in warnings. */
@@ -59,8 +17,13 @@ interface Scope {
   readonly warnings: Warning[]
 }
 
-/** Undefined for an item that upstream would refuse. */
-function fitItem(item: JsonObject, scope: Scope): JsonObject | undefined {
+/**
+ * Returns the item in the form that upstream accepts: without an id that it cannot know, and with reasoning that it can read.
+ * The same item if nothing changes, undefined for one that upstream would refuse.
+ *
+ * @throws Fault `invalid_request` for an `item_reference`
+ */
+export function fitItem(item: JsonObject, scope: Scope): JsonObject | undefined {
   const { path, context, warnings } = scope
   const type = itemTypeOf(item)
   switch (type) {
@@ -76,11 +39,8 @@ function fitItem(item: JsonObject, scope: Scope): JsonObject | undefined {
       const tools = item['tools']
       const bare = withoutIds(item, type)
       if (!Array.isArray(tools)) return bare
-      const listed = tools.filter(isObject)
-      const toolsPath = `${path}.tools`
-      const taken = isChatgpt(context) ? fitChatgptTools(listed, toolsPath, 'auto', warnings) : listed
-      const kept = passTools(taken, toolsPath, context, warnings)
-      return kept === listed && listed.length === tools.length ? bare : { ...bare, tools: kept }
+      const fitted = fitToolList(tools, { path: `${path}.tools`, choice: 'auto', context, warnings })
+      return fitted.every((tool, at) => tool === tools[at]) ? bare : { ...bare, tools: keepPlaces(fitted).kept }
     }
     case 'tool_search_output': {
       const { tools } = item

@@ -6,39 +6,11 @@ import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/js
 import { isStrictSchema } from '../../parts/json-schema.ts'
 import { isOfferedAnyway } from '../../fit/prepare-turn.ts'
 import { modelFamily } from '../../parts/model-family.ts'
-import { isLegalName } from '../../parts/ids.ts'
 import type { Warning } from '../../warning.ts'
 import { itemTypeOf } from '../items.ts'
 import { isWebSearchType } from '../wire.ts'
-import { NO_CUSTOM_TOOLS, NO_NAMESPACES, isRefusedTool, wireKind } from './learned-refusals.ts'
-import { isCopilot } from './model-profile.ts'
-
-/** Characters in the name of a tool. */
-const LONGEST_NAME = 64
-
-/** Whether upstream accepts the name. Names that are not strings pass, and upstream refuses them. */
-export function isPassableName(name: unknown): boolean {
-  return typeof name !== 'string' || isLegalName(name, LONGEST_NAME)
-}
-
-/** Whether upstream accepts the tools. If not, only a translation can restore their names in the reply. */
-export function arePassable(tools: unknown, learnedRefusals: ReadonlySet<string>): boolean {
-  if (!Array.isArray(tools)) return true
-  return tools.every((tool: unknown) => !isObject(tool) || isPassable(tool, learnedRefusals))
-}
-
-function isPassable({ type, name, tools }: JsonObject, learnedRefusals: ReadonlySet<string>): boolean {
-  switch (type) {
-    case 'function':
-      return isPassableName(name)
-    case 'custom':
-      return isPassableName(name) && !learnedRefusals.has(NO_CUSTOM_TOOLS)
-    case 'namespace':
-      return isPassableName(name) && !learnedRefusals.has(NO_NAMESPACES) && arePassable(tools, learnedRefusals)
-    default:
-      return true
-  }
-}
+import { isRefusedTool, wireKind } from './learned-refusals.ts'
+import { isChatgpt, isCopilot } from './model-profile.ts'
 
 /**
  * Clients offer this tool with every request. Copilot answers `The requested tool image_generation is not supported.`
@@ -53,30 +25,40 @@ function isTaken(type: unknown, context: EncodeContext): boolean {
   )
 }
 
+interface ListScope {
+  /** Of the list, in warnings. */
+  readonly path: string
+  /** `tool_choice`. */
+  readonly choice: unknown
+  readonly context: EncodeContext
+  readonly warnings: Warning[]
+}
+
 /**
- * Returns the tools that upstream accepts; the same array if it accepts all.
+ * Returns each tool in the form that upstream accepts, the same tool if nothing changes. Undefined for one that is left out: a
+ * tool that this model does not have, or that the ChatGPT backend cannot run and clients offer routinely.
  *
- * @param path of the list in warnings
+ * @throws Fault `invalid_request` (`unsupported_tool`) if the request requires such a tool
  */
-export function passTools(
-  tools: readonly JsonObject[],
-  path: string,
-  context: EncodeContext,
-  warnings: Warning[],
-): readonly JsonObject[] {
-  const kept = tools.filter((tool, at) => {
-    if (isTaken(tool['type'], context)) return true
-    warnings.push({
-      code: 'dropped',
-      field: fieldOf(tool, path, at),
-      detail: 'the tool is not available for this model',
-    })
-    return false
-  })
+export function fitToolList(
+  tools: readonly unknown[],
+  { path, choice, context, warnings }: ListScope,
+): readonly (JsonObject | undefined)[] {
+  const hasCallable = objectsOf(tools).some(({ type }) => callable.has(type))
   const fitter = fitterOf(context)
-  const fitted = kept.map((tool, at) => withDescription(withSchema(tool, fieldOf(tool, path, at), fitter)))
+  const fitted = tools.map((tool, at) => {
+    if (!isObject(tool)) return undefined
+    const field = fieldOf(tool, path, at)
+    const isOptional = hasCallable && choice !== 'required' && isOfferedAnyway(String(tool['type']))
+    const usual = isChatgpt(context) ? forChatgpt(tool, field, isOptional, warnings) : tool
+    if (usual === undefined || !isTaken(usual['type'], context)) {
+      warnings.push({ code: 'dropped', field, detail: 'the tool is not available for this model' })
+      return undefined
+    }
+    return withDescription(withSchema(usual, field, fitter))
+  })
   warnings.push(...fitter.warnings())
-  return fitted.length === tools.length && fitted.every((tool, at) => tool === tools[at]) ? tools : fitted
+  return fitted
 }
 
 /**
@@ -150,30 +132,11 @@ function isTakenByChatgpt({ type, execution }: JsonObject): boolean {
   return callable.has(type) || isSearch(type) || (type === 'tool_search' && execution === 'client')
 }
 
-/**
- * Returns the tools in the form that the ChatGPT backend accepts. A tool that it cannot run is dropped if clients offer
- * it routinely and the request has other tools.
- *
- * @param path of the list in warnings
- * @throws Fault `invalid_request` (`unsupported_tool`) if the request requires such a tool
- */
-export function fitChatgptTools(
-  tools: readonly JsonObject[],
-  path: string,
-  choice: unknown,
-  warnings: Warning[],
-): readonly JsonObject[] {
-  const hasCallable = tools.some(({ type }) => callable.has(type))
-  return tools.flatMap((tool, at) => {
-    const toolPath = fieldOf(tool, path, at)
-    if (isTakenByChatgpt(tool)) return [fitTool(tool, toolPath, warnings)]
-    const type = String(tool['type'])
-    if (!hasCallable || choice === 'required' || !isOfferedAnyway(type)) {
-      refuseValue(`${toFieldPath(toolPath)}.type`, 'this provider does not run tools of this type', 'unsupported_tool')
-    }
-    warnings.push({ code: 'dropped', field: toolPath, detail: 'the tool is not available for this model' })
-    return []
-  })
+/** @throws Fault `invalid_request` (`unsupported_tool`) for a tool that the backend cannot run and that is not optional */
+function forChatgpt(tool: JsonObject, field: string, isOptional: boolean, warnings: Warning[]): JsonObject | undefined {
+  if (isTakenByChatgpt(tool)) return fitTool(tool, field, warnings)
+  if (isOptional) return undefined
+  return refuseValue(`${toFieldPath(field)}.type`, 'this provider does not run tools of this type', 'unsupported_tool')
 }
 
 function fitTool(tool: JsonObject, toolPath: string, warnings: Warning[]): JsonObject {

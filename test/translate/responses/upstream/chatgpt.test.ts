@@ -330,14 +330,6 @@ describe('items', () => {
       ]),
     ).toHaveLength(1)
   })
-
-  test('a name that is too long is translated, and comes back', () => {
-    const tools = [{ type: 'function', name: 'n'.repeat(80) }]
-    const request = responsesCaller.decodeRequest(JSON.stringify({ model: 'm', input: 'hi', tools }))
-    expect(responsesUpstream.passRequest(request, contextOf())).toBeUndefined()
-    const { reader } = translateForResponses(callerDialects.responses, request, contextOf())
-    expect([...reader.notes.tools.values()]).toEqual([{ name: 'n'.repeat(80), kind: 'function' }])
-  })
 })
 
 describe('tools', () => {

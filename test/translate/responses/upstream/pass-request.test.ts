@@ -29,13 +29,13 @@ interface SentItem extends Json {
   readonly tools?: unknown
 }
 
-/** The body for upstream; undefined where the request has to be translated. */
+/** The body for upstream. */
 function passText(text: string, context: Partial<EncodeContext> = {}) {
   const passed = responsesUpstream.passRequest(
     responsesCaller.decodeRequest(text),
     encodeContext(context.model ?? gpt, context),
   )
-  if (passed === undefined) return undefined
+  if (passed === undefined) throw new Error('the request is to be translated')
   const json = passed.body.toString()
   const body: Sent = JSON.parse(json)
   return { json, body, warnings: passed.warnings.map(formatWarning) }
@@ -51,21 +51,12 @@ const settled = {
 }
 
 function pass(body: Readonly<Record<string, unknown>>, context: Partial<EncodeContext> = {}) {
-  const passed = passText(JSON.stringify({ ...settled, input: 'hi', ...body }), context)
-  if (passed === undefined) throw new Error('the request is to be translated')
-  return passed
+  return passText(JSON.stringify({ ...settled, input: 'hi', ...body }), context)
 }
 
 function passItems(input: readonly unknown[], context: Partial<EncodeContext> = {}) {
   const { body, warnings } = pass({ input }, context)
   return { input: body['input'], warnings }
-}
-
-function isTranslated(body: Readonly<Record<string, unknown>>, learnedRefusals: readonly string[] = []): boolean {
-  return (
-    passText(JSON.stringify({ ...settled, input: 'hi', ...body }), { learnedRefusals: new Set(learnedRefusals) }) ===
-    undefined
-  )
 }
 
 describe('what every request needs', () => {
@@ -92,7 +83,7 @@ describe('what every request needs', () => {
     const start = '{"model":"gpt-5.3-codex","input":"hi","prompt_cache_key":"k"'
     const join = written === '' ? '' : ','
     const joinSent = sent.startsWith(',') ? '' : ','
-    expect(passText(`${start}${join}${written}}`)?.json).toBe(`${start}${joinSent}${sent}}`)
+    expect(passText(`${start}${join}${written}}`).json).toBe(`${start}${joinSent}${sent}}`)
   })
 
   test('leaves the very bytes alone where it is there', () => {
@@ -588,7 +579,7 @@ describe('tools', () => {
     const text = '{"type":"namespace","name":"n","description" : "\\u0064",  "tools":[]}'
     const found = `{"type":"tool_search_output","call_id":"c","tools":[${text}]}`
     const asked = '{"type":"tool_search_call","call_id":"c","arguments":{}}'
-    const { json = '' } = passText(`{"model":"m","input":[${asked},${found}],"tools":[${text}]}`) ?? {}
+    const { json } = passText(`{"model":"m","input":[${asked},${found}],"tools":[${text}]}`)
     expect(json).toContain(`"tools":[${text}]`)
     expect(json).toContain(found)
   })
@@ -641,44 +632,118 @@ describe('tools', () => {
   })
 
   const longName = 'n'.repeat(65)
-  test.each<[string, Record<string, unknown>, string[]]>([
-    ['a name that is too long', { tools: [named(longName)] }, []],
-    ['a name with other characters', { tools: [named('a.b')] }, []],
-    ['such a name in a namespace', { tools: [namespace([named('a b')])] }, []],
-    ['such a name of a namespace', { tools: [namespace([named('f')], 'a/b')] }, []],
+  const shortened = `${'n'.repeat(55)}_1e3fb6d5`
+  const wrapped = { type: 'function_call', call_id: 'c', name: 'p', arguments: '{"input":"x"}', x: 1 }
+  const lifted = { type: 'additional_tools', role: 'developer', tools: [namespace([named('f')]), named('g')] }
+
+  test.each<[string, Record<string, unknown>, string[], Record<string, unknown>]>([
+    ['a name that is too long', { tools: [named(longName)] }, [], { tools: [named(shortened)] }],
+    ['a name with other characters', { tools: [named('a.b')] }, [], { tools: [named('a_b')] }],
+    ['such a name in a namespace', { tools: [namespace([named('a b')])] }, [], { tools: [namespace([named('a_b')])] }],
+    ['such a name of a namespace', { tools: [namespace([named('f')], 'a/b')] }, [], { tools: [named('a_b__f')] }],
     [
       'such a name among the items',
       { input: [{ type: 'additional_tools', role: 'developer', tools: [named('a.b')] }] },
       [],
+      { input: [{ type: 'additional_tools', role: 'developer', tools: [named('a_b')] }] },
     ],
-    ['such a name in history', { input: [{ type: 'function_call', call_id: 'c', name: 'a.b', arguments: '{}' }] }, []],
-    ['such a name that is chosen', { tool_choice: { type: 'function', name: 'a.b' } }, []],
-    ['namespaces that were refused', { tools: [namespace([named('f')])] }, ['namespaces']],
+    [
+      'such a name in history',
+      { input: [{ ...call('c'), name: 'a.b' }, output('c')] },
+      [],
+      { input: [{ ...call('c'), name: 'a_b' }, output('c')] },
+    ],
+    [
+      'such a name that is chosen',
+      { tools: [named('a.b')], tool_choice: { type: 'function', name: 'a.b' } },
+      [],
+      { tool_choice: { type: 'function', name: 'a_b' } },
+    ],
+    [
+      'namespaces that were refused',
+      { tools: [namespace([named('f')]), named('g')], tool_choice: { type: 'function', name: 'f' } },
+      ['namespaces'],
+      { tools: [named('gh__f'), named('g')], tool_choice: { type: 'function', name: 'gh__f' } },
+    ],
+    [
+      'namespaces that are chosen, then',
+      {
+        tools: [namespace([named('f'), named('g')])],
+        tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'namespace', name: 'gh' }] },
+      },
+      ['namespaces'],
+      {
+        tool_choice: {
+          type: 'allowed_tools',
+          mode: 'auto',
+          tools: ['gh__f', 'gh__g'].map((name) => ({ type: 'function', name })),
+        },
+      },
+    ],
     [
       'a call of a namespace that was refused',
-      { input: [{ type: 'function_call', call_id: 'c', name: 'f', namespace: 'gh', arguments: '' }] },
+      { input: [{ ...call('c', ''), namespace: 'gh', x: 1 }, output('c')] },
       ['namespaces'],
+      { input: [{ ...call('c', ''), name: 'gh__f', x: 1 }, output('c')] },
     ],
     [
       'tools among the items, then',
-      { input: [{ type: 'additional_tools', role: 'developer', tools: [] }] },
+      { tools: [named('h')], input: [lifted, { role: 'user', content: 'x', y: 1 }] },
       ['namespaces'],
+      { tools: [named('h'), named('gh__f'), named('g')], input: [{ role: 'user', content: 'x', y: 1 }] },
     ],
-    ['freeform tools that were refused', { tools: [custom] }, ['custom_tools']],
-    ['freeform tools in a namespace, then', { tools: [namespace([custom])] }, ['custom_tools']],
+    [
+      'tools that a search found, then',
+      { tools: [named('h')], input: [{ type: 'tool_search_output', call_id: 's', tools: [namespace([named('f')])] }] },
+      ['namespaces'],
+      { input: [{ type: 'tool_search_output', call_id: 's', tools: [named('gh__f')] }] },
+    ],
+    [
+      'freeform tools that were refused',
+      { tools: [{ ...custom, x: 1 }], tool_choice: { type: 'custom', name: 'apply_patch' } },
+      ['custom_tools'],
+      {
+        tools: [{ type: 'function', name: 'apply_patch', strict: false, x: 1 }],
+        tool_choice: { type: 'function', name: 'apply_patch' },
+      },
+    ],
+    [
+      'freeform tools in a namespace, then',
+      { tools: [namespace([custom])] },
+      ['custom_tools'],
+      { tools: [namespace([{ type: 'function', name: 'apply_patch', strict: false }])] },
+    ],
     [
       'freeform calls, then',
-      { input: [{ type: 'custom_tool_call', call_id: 'c', name: 'p', input: '' }] },
+      {
+        input: [
+          { ...customCall('c'), x: 1 },
+          { ...output('c'), type: 'custom_tool_call_output' },
+        ],
+      },
       ['custom_tools'],
+      { input: [wrapped, output('c')] },
     ],
-    [
-      'freeform outputs, then',
-      { input: [{ type: 'custom_tool_call_output', call_id: 'c', output: '' }] },
-      ['custom_tools'],
-    ],
-  ])('are left to a translation: %s', (_, body, learnedRefusals) => {
-    expect(isTranslated(body, learnedRefusals)).toBe(true)
-    expect(learnedRefusals.length === 0 || !isTranslated(body)).toBe(true)
+  ])('keep all but what this upstream does not take: %s', (_, body, learnedRefusals, sent) => {
+    const { body: named_, json } = pass({ ...body, x: 1 }, { learnedRefusals: new Set(learnedRefusals) })
+    expect(named_).toMatchObject({ ...sent, x: 1 })
+    expect(learnedRefusals.length === 0 || pass(body).json !== json).toBe(true)
+  })
+
+  test('that become equal are offered once', () => {
+    const body = { tools: [named('shell'), namespace([named('shell')], 'functions')] }
+    const sent = pass(body, { learnedRefusals: new Set(['namespaces']) })
+    expect(sent.body['tools']).toEqual([named('shell')])
+    expect(sent.warnings).toEqual(['duplicate_tool_dropped;tools.0'])
+  })
+
+  test('of hosted kinds stay beside them', () => {
+    const found = { type: 'tool_search', execution: 'client', x: 1 }
+    const body = { tools: [found, namespace([named('f')])], context_management: [{ type: 'compaction' }] }
+    expect(pass(body, { learnedRefusals: new Set(['namespaces']) })).toMatchObject({
+      body: { tools: [found, named('gh__f')], context_management: [{ type: 'compaction' }] },
+      warnings: [],
+    })
   })
 })
 
@@ -785,8 +850,7 @@ describe('whatever the body', () => {
     fc.assert(
       fc.property(arbitraryBody, context, (text, { learnedRefusals, profile }) => {
         try {
-          const passed = passText(text, { learnedRefusals: new Set(learnedRefusals), profile })
-          if (passed !== undefined) expectSafe(passed.body)
+          expectSafe(passText(text, { learnedRefusals: new Set(learnedRefusals), profile }).body)
         } catch (error) {
           expect(error).toBeInstanceOf(Fault)
         }
@@ -815,7 +879,7 @@ describe('whatever the body', () => {
       fc.property(fc.uniqueArray(fc.tuple(key, value), { selector: ([name]) => name, maxLength: 6 }), (members) => {
         const others = members.map(([name, written]) => `${name} :${written}`)
         const text = `{${['"model":"m"', ...others, '"input":[{"id":"msg_1","role":"user","content":"x"}]'].join(',')}}`
-        const json = passText(text)?.json ?? ''
+        const json = passText(text).json
         for (const other of others) expect(json).toContain(other)
       }),
     )

@@ -57,7 +57,7 @@ describe('a conversation goes by', () => {
   })
 
   test('the same where the request has to be translated', () => {
-    const tools = [{ type: 'function', name: 'n'.repeat(80) }]
+    const tools = [{ type: 'function', name: 'n'.repeat(80), parameters: { type: 'object', properties: {} } }]
     expect(send('responses', { input: 'x', tools }, { 'session-id': 's-2' })).toMatchObject(named('s-2'))
   })
 
@@ -130,7 +130,7 @@ describe.each([[{}], [{ model: traits('gpt-6-sol') }]])('other upstreams %#', (p
 
   test('that have refused the key are not sent it again, and the caller is not bothered with it', () => {
     const refused = { ...parts, learnedRefusals: new Set(['field:prompt_cache_key']) }
-    const tools = [{ type: 'function', name: 'n'.repeat(80) }]
+    const tools = [{ type: 'function', name: 'n'.repeat(80), parameters: { type: 'object', properties: {} } }]
     for (const body of [{ input: 'x' }, { input: 'x', tools }])
       expect(send('responses', body, { 'session-id': 's-2' }, refused)).toMatchObject({ key: undefined, warnings: [] })
   })

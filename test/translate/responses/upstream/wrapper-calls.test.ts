@@ -223,3 +223,54 @@ describe('what the server says of itself', () => {
     )
   })
 })
+
+describe('calls get the names that the caller gave its tools', () => {
+  const tools = new Map([
+    ['gh__list', { name: 'list', namespace: 'gh', kind: 'function' as const }],
+    ['a_b', { name: 'a.b', kind: 'function' as const }],
+    ['patch', { name: 'patch it', kind: 'custom' as const }],
+  ])
+  const from = seedWith({ upstream: { calls: { grouped: new Set(), hasWrapper: false, tools } } })
+  const itemsOf = (events: readonly object[]) => {
+    const wire = toStream(events)
+    const streamed = stream(wire, from)
+    expectGrammar(streamed.events)
+    const { body } = fold(wire, from)
+    const items = streamed.events.filter(({ name }) => name === 'response.output_item.done')
+    expect(items.map(({ event }) => event.item)).toEqual(body.output)
+    return body.output
+  }
+
+  test.each<[string, object, object]>([
+    ['of a namespace', call('gh__list', '{}', { x: 1 }), { name: 'list', namespace: 'gh', arguments: '{}', x: 1 }],
+    ['that upstream does not take', call('a_b', '{}', { x: 1 }), { name: 'a.b', arguments: '{}', x: 1 }],
+    ['inside a namespace', call('a_b', '{}', { namespace: 'gh' }), { name: 'a.b', namespace: 'gh' }],
+    [
+      'of freeform tools',
+      call('patch', '{"input":"*** Begin\\n"}', { x: 1 }),
+      { type: 'custom_tool_call', name: 'patch it', input: '*** Begin\n', x: 1 },
+    ],
+    ['of freeform tools, whatever they call with', call('patch', 'text'), { name: 'patch it', input: 'text' }],
+    ['and others stay', call('list', '{}'), { name: 'list', arguments: '{}' }],
+  ])('%s', (_, sent, received) => {
+    const [item] = itemsOf([created, done(0, sent), completed(sent)])
+    expect(item).toMatchObject(received)
+  })
+
+  test('also in pieces, beside items that nobody knows', () => {
+    const search = { id: 'ts_1', type: 'tool_search_call', arguments: { query: 'q' }, status: 'completed' }
+    const patch = call('patch', '{"input":"x"}')
+    const items = itemsOf([
+      created,
+      added(0, call('patch', '')),
+      delta(0, '{"input":'),
+      delta(0, '"x"}'),
+      done(0, patch),
+      added(1, search),
+      done(1, search),
+      completed(patch, search),
+    ])
+    expect(items).toMatchObject([{ type: 'custom_tool_call', name: 'patch it', input: 'x' }, search])
+    expect(items[0]).not.toHaveProperty('arguments')
+  })
+})

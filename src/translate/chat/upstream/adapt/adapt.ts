@@ -1,9 +1,8 @@
 import type { EncodeContext } from '../../../dialect.ts'
 import { learnedField, withoutLearnedFields } from '../../../learned-refusals.ts'
-import { mergeEffects, type ReplyEffects } from '../../../engine/reply-effects.ts'
-import type { ModelTraits } from '../../../model-traits.ts'
-import { modelFamily, type ModelFamily } from '../../../parts/model-family.ts'
-import type { Warning } from '../../../warning.ts'
+import { type Applied, applyRules, type Made } from '../../../engine/rules.ts'
+import { modelFamily } from '../../../parts/model-family.ts'
+import { cutHistory } from '../../request-changes.ts'
 import type { ChatRequest } from '../../wire.ts'
 import { callRules } from './call-rules.ts'
 import { kimiRule } from './kimi-rules.ts'
@@ -17,8 +16,8 @@ import { legacyFunctionsRule, toolLimitRule, toolNamesRule, toolSchemaRule } fro
 const learnedRefusalRule: Rule = {
   name: 'what upstream refused before left out',
   source: 'parameters, refusals by name: the model has refused the parameter before, and will again',
-  adapt: (request, { learnedRefusals }) => {
-    const kept = withoutLearnedFields(request, learnedRefusals)
+  adapt: ({ body }, { learnedRefusals }) => {
+    const kept = withoutLearnedFields(body, learnedRefusals)
     const detail = 'the provider has refused this field for this model'
     return (
       kept && {
@@ -29,13 +28,39 @@ const learnedRefusalRule: Rule = {
   },
 }
 
+const historyRule: Rule = {
+  name: 'older turns left out',
+  source: 'chat.history-window of the configuration',
+  applies: ({ historyWindow }) => historyWindow > 0,
+  adapt: ({ body }, { historyWindow }) => {
+    const { messages, warnings } = cutHistory(body.messages, historyWindow)
+    return messages === body.messages ? undefined : { patch: { messages }, warnings }
+  },
+}
+
+/** Upstream always answers with a stream. */
+const streamRule: Rule = {
+  name: 'a stream with usage of the routed model',
+  source: 'parameters, stream_options: usage comes with include_usage only',
+  adapt: ({ body: { stream_options: options } }, { traits, learnedRefusals }) => {
+    const takesOptions = !learnedRefusals.has(learnedField('stream_options'))
+    const patch = { model: traits.id, stream: true, stream_options: takesOptions ? withUsage(options) : undefined }
+    return { patch, warnings: [] }
+  },
+}
+
+function withUsage(options: ChatRequest['stream_options']): ChatRequest['stream_options'] {
+  return options?.include_usage === true ? options : { ...options, include_usage: true }
+}
+
 /** In the order they run: a later rule sees the changes of an earlier one. */
 export const rules: readonly Rule[] = [
+  historyRule,
   nullRule,
   toolLimitRule,
   toolNamesRule,
   legacyFunctionsRule,
-  // Before the rules that move messages, because its warnings name positions.
+  // Before the rules that move messages, so that it sees what the caller sent.
   sealedReasoningRule,
   toolPairsRule,
   ...callRules,
@@ -47,48 +72,15 @@ export const rules: readonly Rule[] = [
   ...messageRules,
   ...turnRules,
   learnedRefusalRule,
+  streamRule,
 ]
 
-const rulesByModel = new WeakMap<ModelTraits, { readonly family: ModelFamily; readonly rules: readonly Rule[] }>()
-
-/** Chosen once for each model: most rules concern other models. */
-function rulesOf(model: ModelTraits) {
-  let chosen = rulesByModel.get(model)
-  if (chosen === undefined) {
-    const family = modelFamily(model)
-    chosen = { family, rules: rules.filter(({ applies }) => applies?.({ traits: model, family }) !== false) }
-    rulesByModel.set(model, chosen)
-  }
-  return chosen
-}
-
-/**
- * Adapts a request to the routed model and to earlier refusals by upstream. Returns a copy: members that no rule changed
- * are identical values, removed ones are undefined.
- */
-export function adaptRequest(request: ChatRequest, { model, learnedRefusals }: EncodeContext) {
-  const { family, rules: applicable } = rulesOf(model)
-  const target = { traits: model, family, learnedRefusals }
-  const warnings: Warning[] = []
-  const effects: (ReplyEffects | undefined)[] = []
-  const adapted = { ...request }
-  for (const rule of applicable) {
-    const outcome = rule.adapt(adapted, target)
-    if (outcome === undefined) continue
-    warnings.push(...outcome.warnings)
-    effects.push(outcome.effects)
-    Object.assign(adapted, outcome.patch)
-  }
-  // The reply is made from events, so the request always asks for a stream with usage.
-  const takesOptions = !learnedRefusals.has(learnedField('stream_options'))
-  const options = takesOptions ? withUsage(adapted.stream_options) : undefined
-  return {
-    request: { ...adapted, model: model.id, stream: true, stream_options: options },
-    warnings,
-    effects: mergeEffects(effects),
-  }
-}
-
-function withUsage(options: ChatRequest['stream_options']): ChatRequest['stream_options'] {
-  return options?.include_usage === true ? options : { ...options, include_usage: true }
+/** Fits a request to the routed model and to earlier refusals by upstream. */
+export function adaptRequest(
+  body: ChatRequest,
+  { model, learnedRefusals }: EncodeContext,
+  { historyWindow = 0, made }: { readonly historyWindow?: number; readonly made?: Made } = {},
+): Applied<ChatRequest> {
+  const target = { traits: model, family: modelFamily(model), learnedRefusals, historyWindow }
+  return applyRules({ body, headers: {}, made }, rules, target)
 }

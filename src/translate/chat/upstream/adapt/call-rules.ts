@@ -19,7 +19,7 @@ export const callRules: readonly Rule[] = [
     name: 'ids of calls that the model takes',
     source:
       'parameters, call ids: Claude takes letters, digits, _ and - and each id once, GPT 40 characters (earendil-works/pi#198); Kimi',
-    adapt: ({ messages }, target) => {
+    adapt: ({ body: { messages } }, target) => {
       const detail = isKimi(target)
         ? 'call ids sent in the form that Kimi expects'
         : 'changed tool call ids that the provider refuses or that repeat'
@@ -29,7 +29,7 @@ export const callRules: readonly Rule[] = [
   {
     name: 'arguments that are no JSON object closed or wrapped',
     source: 'parameters, call arguments: other text is 400 invalid_tool_call_format (microsoft/vscode#295549)',
-    adapt: ({ messages }) =>
+    adapt: ({ body: { messages } }) =>
       mapMessages(messages, withObjectArguments, (field, changes) => [
         {
           code: 'adapted',

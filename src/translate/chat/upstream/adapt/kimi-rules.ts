@@ -1,7 +1,6 @@
-import type { ChatRequest } from '../../wire.ts'
 import type { Outcome } from '../../request-changes.ts'
 import { isKimi } from './call-rules.ts'
-import type { Rule, Target } from './rule.ts'
+import type { ChatDraft, Rule, Target } from './rule.ts'
 
 /** Other values make Kimi repeat itself without end. */
 const sampling = { temperature: 1, top_p: 0.95 } as const
@@ -13,7 +12,7 @@ export const kimiRule: Rule = {
   adapt: fixSampling,
 }
 
-function fixSampling(request: ChatRequest, { traits }: Target): Outcome {
+function fixSampling({ body: request }: ChatDraft, { traits }: Target): Outcome {
   const changed = Object.entries(sampling).filter(([field, value]) => (request[field] ?? value) !== value)
   return {
     patch: sampling,

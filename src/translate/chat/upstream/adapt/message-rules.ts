@@ -149,7 +149,7 @@ function toRule({ name, source, applies, adapt, at, detail, code }: MessageRow):
     name,
     source,
     applies,
-    adapt: ({ messages }, target) =>
+    adapt: ({ body: { messages } }, target) =>
       mapMessages(messages, adapt, (first, changes) => {
         const action = typeof detail === 'string' ? detail : detail(target)
         return [{ code, field: first(at), detail: counted(action, changes) }]
@@ -231,13 +231,13 @@ export const turnRules: readonly Rule[] = [
     name: 'assistant messages in a row merged',
     source: 'parameters, roles: consecutive assistant messages are 400 on Claude',
     applies: ({ family }) => family.kind === 'claude',
-    adapt: ({ messages }) => mergeAssistant(messages),
+    adapt: ({ body: { messages } }) => mergeAssistant(messages),
   },
   {
     name: 'no white space at the end of a begun answer',
     source: 'parameters, roles: Claude up to 4.5 refuses it (caozhiyuan/copilot-api#216)',
     applies: ({ family }) => family.kind === 'claude' && !isClaudeFrom(family, 4, 6),
-    adapt: ({ messages }) => {
+    adapt: ({ body: { messages } }) => {
       const last = messages.at(-1)
       if (last?.role !== 'assistant' || last.tool_calls) return undefined
       const trimmed = withoutEndSpace(last)
@@ -253,7 +253,7 @@ export const turnRules: readonly Rule[] = [
     name: 'user turn after a final assistant message',
     source: 'parameters, roles: Claude from 4.6 on refuses prefill',
     applies: ({ family }) => isClaudeFrom(family, 4, 6),
-    adapt: ({ messages }, { traits }) => {
+    adapt: ({ body: { messages } }, { traits }) => {
       const last = messages.at(-1)
       // A user turn would not repair a call without its result or a message without content.
       if (last?.role !== 'assistant' || last.tool_calls || isEmptyMessage(last)) return undefined
@@ -346,7 +346,7 @@ function toParts(content: Content): readonly ChatPart[] {
 export const sealedReasoningRule: Rule = {
   name: 'sealed reasoning opened or dropped',
   source: 'parameters, reasoning of others: opaque values of another vendor are refused',
-  adapt: ({ messages }, { family }) => {
+  adapt: ({ body: { messages } }, { family }) => {
     const warnings: Warning[] = []
     const open = (message: ChatMessage, at: number): ChatMessage => {
       const sealed = message['reasoning_opaque']

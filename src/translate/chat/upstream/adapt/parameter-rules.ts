@@ -5,7 +5,8 @@ import type { ChatRequest } from '../../wire.ts'
 import { learnedField } from '../../../learned-refusals.ts'
 import { RENAMES_CAP } from '../learned-refusals.ts'
 import type { Outcome } from '../../request-changes.ts'
-import type { Rule, RuleModel, Target } from './rule.ts'
+import { type DropRow, dropRule } from '../../../engine/drop-rule.ts'
+import type { ChatDraft, Rule, RuleModel, Target } from './rule.ts'
 
 /**
  * `null` and absence both mean the default, hence no warning. Runs first, so that no other rule sees `null`.
@@ -14,37 +15,23 @@ export const nullRule: Rule = {
   name: 'null left out',
   source:
     'OpenAI API reference, chat completions: null is the default; parameters: upstream validates against its own schema',
-  adapt: (request) => {
-    const empty = Object.keys(request).filter((key) => request[key] === null)
+  adapt: ({ body }) => {
+    const empty = Object.keys(body).filter((key) => body[key] === null)
     if (empty.length === 0) return undefined
     return { patch: Object.fromEntries(empty.map((key) => [key, undefined])), warnings: [] }
   },
 }
 
-interface DropRow {
-  readonly parameter: string
-  /** The warning's code and text. Default: `<parameter> dropped`. */
-  readonly name?: string
-  readonly source: string
-  readonly applies?: (model: RuleModel) => boolean
-  /** Absent if the other members do not matter. */
-  readonly when?: (request: ChatRequest) => boolean
-  /** Values the model takes. */
-  readonly keeps?: (value: unknown) => boolean
-  /** Values that ask for the default behaviour: dropping them changes nothing. */
-  readonly idle?: (value: unknown, request: ChatRequest) => boolean
-  readonly reason: string | ((target: Target) => string)
-}
-
 const notSupported = ({ traits }: Target): string => `not supported by ${traits.id}`
 const always = (): boolean => true
+const words = { reason: notSupported, code: 'unsupported_parameter', tellsIdle: true }
 const isDefaultSampling = (value: unknown): boolean => value === 1
 const isReasoning = ({ family }: RuleModel): boolean => isReasoningGpt(family)
 const hasNoTools = ({ tools }: ChatRequest): boolean => !tools
 
-const toolRows: readonly DropRow[] = [
+const toolRows: readonly DropRow<ChatRequest, Target>[] = [
   {
-    parameter: 'tools',
+    member: 'tools',
     name: 'empty tools dropped',
     source: 'parameters, tools: empty tools are 400',
     when: ({ tools }) => tools?.length === 0,
@@ -52,7 +39,7 @@ const toolRows: readonly DropRow[] = [
     reason: 'empty',
   },
   {
-    parameter: 'tool_choice',
+    member: 'tool_choice',
     name: 'tool_choice without tools dropped',
     source: 'parameters, tool_choice',
     when: hasNoTools,
@@ -60,7 +47,7 @@ const toolRows: readonly DropRow[] = [
     reason: 'there are no tools',
   },
   {
-    parameter: 'parallel_tool_calls',
+    member: 'parallel_tool_calls',
     name: 'parallel_tool_calls without tools dropped',
     source: 'parameters, parallel_tool_calls',
     when: hasNoTools,
@@ -68,33 +55,30 @@ const toolRows: readonly DropRow[] = [
     reason: 'there are no tools',
   },
   {
-    parameter: 'parallel_tool_calls',
+    member: 'parallel_tool_calls',
     source: 'parameters, parallel_tool_calls: if supports.parallel_tool_calls',
     applies: ({ traits }) => traits.supports.parallelToolCalls === false,
     idle: (parallel) => parallel === false,
-    reason: notSupported,
   },
 ]
 
 /** Parameters that a model refuses and that have no substitute. */
-const rows: readonly DropRow[] = [
-  ...['temperature', 'top_p'].map((parameter) => ({
-    parameter,
+const rows: readonly DropRow<ChatRequest, Target>[] = [
+  ...['temperature', 'top_p'].map((member) => ({
+    member,
     source: 'parameters, temperature: gpt-5* and o-series take the default only',
     applies: isReasoning,
     keeps: isDefaultSampling,
-    reason: notSupported,
   })),
-  ...['temperature', 'top_p', 'top_k'].map((parameter) => ({
-    parameter,
+  ...['temperature', 'top_p', 'top_k'].map((member) => ({
+    member,
     source: 'parameters, temperature: sampling is gone from Claude Opus 4.7 on',
     applies: ({ family }: RuleModel) =>
       family.kind === 'claude' && family.tier === 'opus' && isClaudeFrom(family, 4, 7),
     keeps: isDefaultSampling,
-    reason: notSupported,
   })),
-  ...['temperature', 'top_p'].map((parameter) => ({
-    parameter,
+  ...['temperature', 'top_p'].map((member) => ({
+    member,
     source: 'parameters, temperature: with thinking on, Claude takes the default only',
     applies: ({ family }: RuleModel) => family.kind === 'claude',
     when: wantsThinking,
@@ -102,32 +86,31 @@ const rows: readonly DropRow[] = [
     reason: ({ traits }: Target) => `not supported by ${traits.id} together with thinking`,
   })),
   {
-    parameter: 'prediction',
+    member: 'prediction',
     // The parameter only saves time. The official client sends it only if the model list states support; absent means
     // no support.
     source: 'parameters, prediction: only if supports.prediction',
     applies: ({ traits }) => traits.supports.prediction !== true,
-    reason: notSupported,
   },
   {
-    parameter: 'store',
+    member: 'store',
     source: 'parameters, store',
     idle: (value) => value === false,
     reason: 'not supported by Copilot',
   },
   {
-    parameter: 'service_tier',
+    member: 'service_tier',
     source: 'parameters, service_tier',
     idle: (value) => value === 'auto' || value === 'default',
     reason: 'not supported by Copilot',
   },
   {
-    parameter: 'metadata',
+    member: 'metadata',
     source: 'parameters, metadata',
     reason: 'not supported by Copilot',
   },
   {
-    parameter: 'max_tokens',
+    member: 'max_tokens',
     name: 'one output cap of two',
     source: 'OpenAI API reference: max_tokens is deprecated in favour of max_completion_tokens; parameters, max_tokens',
     when: ({ max_completion_tokens: newer }) => newer !== undefined,
@@ -137,11 +120,11 @@ const rows: readonly DropRow[] = [
 ]
 
 export const toolParameterRules: readonly Rule[] = [
-  ...toolRows.map(toRule),
+  ...toolRows.map((row) => dropRule(row, words)),
   {
     name: 'tool_choice validated for Gemini, and for no other',
     source: 'parameters, tool_choice: GitHub’s CLI sends it with all tools of Gemini',
-    adapt: ({ tools, tool_choice: choice }, { traits, family, learnedRefusals }) => {
+    adapt: ({ body: { tools, tool_choice: choice } }, { traits, family, learnedRefusals }) => {
       const takesIt = family.kind === 'gemini' && !learnedRefusals.has(NO_VALIDATED_CHOICE)
       if (takesIt && tools?.length && (choice ?? 'auto') === 'auto') {
         return { patch: { tool_choice: 'validated' }, warnings: [] }
@@ -157,7 +140,7 @@ export const toolParameterRules: readonly Rule[] = [
 export const stopRule: Rule = {
   name: 'stop sequences that upstream refuses looked for by the proxy',
   source: 'parameters, stop',
-  adapt: ({ stop }, { family, learnedRefusals }) => {
+  adapt: ({ body: { stop } }, { family, learnedRefusals }) => {
     if (stop === undefined || stop === null) return undefined
     const takesNone = isReasoningGpt(family) || learnedRefusals.has(learnedField('stop'))
     const isTaken = (text: string): boolean => !takesNone && (family.kind !== 'claude' || text.trim() !== '')
@@ -182,7 +165,7 @@ export const parameterRules: readonly Rule[] = [
       'parameters, reasoning_effort: others are 400 invalid_reasoning_effort; nearest lower, else lowest, is our choice',
     adapt: listEffort,
   },
-  ...rows.map(toRule),
+  ...rows.map((row) => dropRule(row, words)),
   {
     name: 'output cap within the limit',
     source: 'parameters, max_tokens: above max_output_tokens upstream answers 400',
@@ -191,31 +174,12 @@ export const parameterRules: readonly Rule[] = [
   {
     name: 'output cap under the name that the model takes',
     source: 'parameters, max_tokens: gpt-5* and o-series refuse max_tokens, everyone else takes it',
-    adapt: (request, target) =>
+    adapt: ({ body }, target) =>
       isReasoning(target) || target.learnedRefusals.has(RENAMES_CAP)
-        ? renameCap(request, 'max_tokens', 'max_completion_tokens')
-        : renameCap(request, 'max_completion_tokens', 'max_tokens'),
+        ? renameCap(body, 'max_tokens', 'max_completion_tokens')
+        : renameCap(body, 'max_completion_tokens', 'max_tokens'),
   },
 ]
-
-function toRule(row: DropRow): Rule {
-  const { parameter, name = `${parameter} dropped`, source, applies, when, keeps, idle, reason } = row
-  return {
-    name,
-    source,
-    applies,
-    adapt: (request, target) => {
-      const value = request[parameter]
-      if (value === undefined || keeps?.(value) === true || when?.(request) === false) return undefined
-      const why = typeof reason === 'string' ? reason : reason(target)
-      const warning =
-        idle?.(value, request) === true
-          ? ({ code: 'adapted', field: parameter, detail: `${why}; dropped` } as const)
-          : ({ code: 'dropped', field: parameter, detail: why } as const)
-      return { patch: { [parameter]: undefined }, warnings: [warning] }
-    },
-  }
-}
 
 /** The three members that turn Claude's thinking on (docs/copilot-wire.md, "Parameters by model"). */
 function wantsThinking(request: ChatRequest): boolean {
@@ -228,7 +192,7 @@ function wantsThinking(request: ChatRequest): boolean {
 type CapName = 'max_tokens' | 'max_completion_tokens'
 
 /** If both caps were sent, an earlier rule has dropped one. */
-function clampOutputCap(request: ChatRequest, { traits }: Target): Outcome | undefined {
+function clampOutputCap({ body: request }: ChatDraft, { traits }: Target): Outcome | undefined {
   const limit = traits.maxOutputTokens ?? Infinity
   const caps: readonly CapName[] = ['max_tokens', 'max_completion_tokens']
   const field = caps.find((name) => (request[name] ?? 0) > limit)
@@ -245,7 +209,7 @@ function renameCap(request: ChatRequest, from: CapName, to: CapName): Outcome | 
   }
 }
 
-function listEffort(request: ChatRequest, { traits }: Target): Outcome | undefined {
+function listEffort({ body: request }: ChatDraft, { traits }: Target): Outcome | undefined {
   const asked = request.reasoning_effort
   const listed = traits.supports.reasoningEffort
   if (typeof asked !== 'string' || listed === undefined || listed.includes(asked)) return undefined

@@ -1,7 +1,7 @@
+import type { Draft, Rule as EngineRule } from '../../../engine/rules.ts'
 import type { ModelTraits } from '../../../model-traits.ts'
 import type { ModelFamily } from '../../../parts/model-family.ts'
 import type { Warning } from '../../../warning.ts'
-import type { Outcome } from '../../request-changes.ts'
 import type { ChatRequest } from '../../wire.ts'
 
 export interface RuleModel {
@@ -13,18 +13,14 @@ export interface RuleModel {
 export interface Target extends RuleModel {
   /** Keys of learned refusals of the model. */
   readonly learnedRefusals: ReadonlySet<string>
+  /** Turns to keep, as `chat.history-window` states them; 0 keeps all. */
+  readonly historyWindow: number
 }
 
-/** One fact about upstream or a kind of model, and the change it needs. */
-export interface Rule {
-  readonly name: string
-  /** Source of the fact. `parameters, x` is item x of docs/copilot-wire.md, "Parameters by model". */
-  readonly source: string
-  /** Absent: to every model. */
-  readonly applies?: ((model: RuleModel) => boolean) | undefined
-  /** Never changes its input. Returns undefined if the request needs no change. */
-  readonly adapt: (request: ChatRequest, target: Target) => Outcome | undefined
-}
+export type ChatDraft = Draft<ChatRequest>
+
+/** `parameters, x` in a source is item x of docs/copilot-wire.md, "Parameters by model". */
+export type Rule = EngineRule<ChatRequest, Target>
 
 /** The number of warnings that a log line can hold. */
 const MOST_WARNINGS = 20

@@ -10,7 +10,7 @@ import { firstWarnings, type Rule } from './rule.ts'
 export const toolPairsRule: Rule = {
   name: 'tool results after their calls',
   source: 'parameters, roles: every call must be answered by tool messages right after it',
-  adapt: ({ messages }, { family }) => {
+  adapt: ({ body: { messages } }, { family }) => {
     // Most conversations have no tools.
     if (!messages.some(({ role, tool_calls: calls }) => role === 'tool' || calls)) return undefined
     const warnings: Warning[] = []

@@ -11,7 +11,7 @@ import type { Rule } from './rule.ts'
 export const toolLimitRule: Rule = {
   name: 'too many tools refused',
   source: 'parameters, tools',
-  adapt: ({ tools, functions }, { traits }) => {
+  adapt: ({ body: { tools, functions } }, { traits }) => {
     const toolCount = tools?.length ?? 0
     const field = toolCount > 0 ? 'tools' : 'functions'
     refuseTooManyTools(toolCount + (functions?.length ?? 0), field, traits)
@@ -23,20 +23,20 @@ export const toolLimitRule: Rule = {
 export const toolNamesRule: Rule = {
   name: 'names and kinds of tools that upstream takes',
   source: 'parameters, tool names; parameters, roles: custom tools',
-  adapt: nameTools,
+  adapt: ({ body }, { family }) => nameTools(body, family),
 }
 
 /** Runs before the other rules for tools, so that they see what was `functions`. */
 export const legacyFunctionsRule: Rule = {
   name: 'functions as tools',
   source: 'OpenAI API reference, chat completions: functions and function_call are deprecated in favour of tools',
-  adapt: withTools,
+  adapt: ({ body }) => withTools(body),
 }
 
 export const toolSchemaRule: Rule = {
   name: 'tool schemas fitted to the model',
   source: 'tool schemas',
-  adapt: ({ tools, messages }, { family: { kind } }) => {
+  adapt: ({ body: { tools, messages } }, { family: { kind } }) => {
     if (!tools) return undefined
     const fitter = createToolFitter({ gemini: kind === 'gemini', claude: kind === 'claude', messages: false })
     const fitted = tools.map((tool, at) => {

@@ -1,6 +1,4 @@
 import { withoutLearnedFields } from '../../../learned-refusals.ts'
-import { mergeEffects, type ReplyEffects } from '../../../engine/reply-effects.ts'
-import type { Warning } from '../../../warning.ts'
 import { betaRules, contextManagementRules } from './beta-rules.ts'
 import { cacheRules } from './cache-rules.ts'
 import { conversationRule } from './block-rules.ts'
@@ -8,8 +6,8 @@ import { callIdsRule } from './call-rules.ts'
 import { settingRules, systemRules } from './system-rules.ts'
 import { fieldRules } from './field-rules.ts'
 import { orderRules } from './order-rules.ts'
-import type { Draft, Outcome, Rule } from './rule.ts'
-import type { Target } from './target.ts'
+import { nameTools } from '../name-tools.ts'
+import type { Rule } from './rule.ts'
 import { thinkingRules } from './thinking-rules.ts'
 import { toolRules } from './tool-rules.ts'
 
@@ -32,8 +30,25 @@ const learnedRefusalRule: Rule = {
   },
 }
 
+const namesRule: Rule = {
+  name: 'names of tools that every host takes',
+  source: 'messages, tool names',
+  adapt: ({ body }) => {
+    const { body: named, effects } = nameTools(body)
+    return named === body ? undefined : { patch: named, warnings: [], effects }
+  },
+}
+
+/** Upstream always answers with a stream. */
+const streamRule: Rule = {
+  name: 'a stream of the routed model',
+  source: 'Anthropic API reference, Messages, 2026-11',
+  adapt: (_draft, { traits }) => ({ patch: { model: traits.id, stream: true }, warnings: [] }),
+}
+
 /** In running order: a later rule sees the changes of earlier ones. */
 export const rules: readonly Rule[] = [
+  namesRule,
   ...fieldRules,
   ...settingRules,
   ...betaRules,
@@ -46,31 +61,5 @@ export const rules: readonly Rule[] = [
   ...contextManagementRules,
   ...cacheRules,
   learnedRefusalRule,
+  streamRule,
 ]
-
-export interface Adapted extends Draft {
-  readonly effects: ReplyEffects | undefined
-  readonly warnings: readonly Warning[]
-}
-
-/** Fits a request to upstream and to the model's profile. Never changes its input. */
-export function adaptRequest(draft: Draft, target: Target): Adapted {
-  const warnings: Warning[] = []
-  const effects: (ReplyEffects | undefined)[] = []
-  let { body, betas } = draft
-  for (const rule of rules) {
-    const outcome = rule.adapt({ ...draft, body, betas }, target)
-    if (outcome === undefined) continue
-    // Not passed as arguments, because there may be one for each message.
-    for (const warning of outcome.warnings) warnings.push(warning)
-    effects.push(outcome.effects)
-    if (outcome.patch !== undefined) body = withPatch(body, outcome.patch)
-    betas = outcome.betas ?? betas
-  }
-  return { body, betas, warnings, effects: mergeEffects(effects) }
-}
-
-/** Removed members stay as undefined, so that a comparison with the caller's body detects them. */
-function withPatch(body: Draft['body'], patch: Outcome['patch']): Draft['body'] {
-  return { ...body, ...patch }
-}

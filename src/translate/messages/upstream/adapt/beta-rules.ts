@@ -1,5 +1,6 @@
 import { warnLimits } from '../../limit-betas.ts'
 import { isObject } from '../../../../json/json.ts'
+import { encodeHeaders, sentBetas } from '../sent-request.ts'
 import { hasBeta, isOfBeta } from './rule.ts'
 import type { Draft, Outcome, Rule } from './rule.ts'
 import type { Target } from './target.ts'
@@ -16,9 +17,12 @@ export const betaRules: readonly Rule[] = [
   {
     name: 'betas filtered',
     source: 'messages, betas',
-    adapt: ({ betas }, target) => {
+    adapt: ({ headers }, target) => {
+      const betas = sentBetas(headers)
       const kept = [...new Set(betas)].filter((beta) => isForwarded(beta, target))
-      return kept.length === betas.length ? undefined : { betas: kept, warnings: warnLimits(betas, target.traits) }
+      return kept.length === betas.length
+        ? undefined
+        : { headers: encodeHeaders(kept), warnings: warnLimits(betas, target.traits) }
     },
   },
   {
@@ -37,7 +41,7 @@ export const contextManagementRules: readonly Rule[] = [
     name: 'interleaved thinking beta added',
     source: 'messages, betas; clients of other dialects have no beta to send',
     adapt: (draft, target) =>
-      draft.encodedFrom !== undefined && draft.body.thinking?.type === 'enabled'
+      draft.made !== undefined && draft.body.thinking?.type === 'enabled'
         ? withBeta(draft, INTERLEAVED_THINKING_BETA, target)
         : undefined,
   },
@@ -87,8 +91,9 @@ function typeOf(edit: unknown): string {
 
 /** Undefined if the request already has the beta, or upstream has refused it. */
 export function withBeta(draft: Draft, beta: string, target: Target): Outcome | undefined {
-  if (draft.betas.includes(beta) || target.refusedBetas.has(beta) || isRuledOut(beta, target)) return undefined
-  return { betas: [...draft.betas, beta], warnings: [] }
+  const betas = sentBetas(draft.headers)
+  if (betas.includes(beta) || target.refusedBetas.has(beta) || isRuledOut(beta, target)) return undefined
+  return { headers: encodeHeaders([...betas, beta]), warnings: [] }
 }
 
 function isForwarded(beta: string, target: Target): boolean {

@@ -7,6 +7,7 @@ import { readResultContent } from '../../search-results.ts'
 import { isBlock } from '../../wire.ts'
 import type { MessagesBlock, MessagesMessage } from '../../wire.ts'
 import { fieldOf } from '../../../engine/origin.ts'
+import { keepPlaces } from '../../../engine/places.ts'
 import { createNotes, hasBeta } from './rule.ts'
 import type { Draft, Notes, Outcome, Rule } from './rule.ts'
 import type { Target } from './target.ts'
@@ -232,15 +233,14 @@ function adaptConversation(draft: Draft, target: Target): Outcome | undefined {
     field: (element) => fieldOf(element, 'messages', at),
     notes,
   }
-  const kept: MessagesMessage[] = []
-  let changed = false
-  for (const message of messages) {
-    const adapted = adaptMessage(message, walk)
-    changed ||= adapted !== message
-    if (adapted !== undefined) kept.push(adapted)
+  const adapted = messages.map((message) => {
+    const fitted = adaptMessage(message, walk)
     at += 1
-  }
-  return changed ? { patch: { messages: kept }, warnings: notes.warnings() } : undefined
+    return fitted
+  })
+  if (adapted.every((message, index) => message === messages[index])) return undefined
+  const { kept, places } = keepPlaces(adapted)
+  return { patch: { messages: kept }, places: { messages: places }, warnings: notes.warnings() }
 }
 
 /** Returns the same message if no block changes, undefined if none is left. */

@@ -36,8 +36,9 @@ export const cacheRules: readonly Rule[] = [
   {
     name: 'cache marks added',
     source: 'messages, cache marks',
-    adapt: ({ body, marksCache }) => {
-      const marked = marksCache === true ? markForCaching(body) : body
+    applies: ({ marksCache }) => marksCache === true,
+    adapt: ({ body }) => {
+      const marked = markForCaching(body)
       return marked === body ? undefined : { patch: differing(body, marked), warnings: [] }
     },
   },

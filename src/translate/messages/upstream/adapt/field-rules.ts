@@ -1,15 +1,8 @@
 import { isBlank } from '../../content.ts'
-import { refuseValue } from '../../../parts/invalid.ts'
+import { type DropRow, dropRule } from '../../../engine/drop-rule.ts'
+import type { MessagesRequest } from '../../wire.ts'
 import type { Rule } from './rule.ts'
-
-interface RefusedField {
-  readonly field: string
-  readonly source: string
-  /** Values that can be left out without any effect. */
-  readonly idle?: (value: unknown) => boolean
-  /** Why the request is refused. Set for fields that cannot be left out without changing the answer. */
-  readonly refusal?: string
-}
+import type { Target } from './target.ts'
 
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
@@ -17,28 +10,28 @@ const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.l
  * Top-level members of Anthropic's API that Copilot refuses. `decodeMessagesRequest` has already refused `thread`.
  * Unknown members pass until upstream refuses them.
  */
-const refusedFields: readonly RefusedField[] = [
-  { field: 'inference_geo', source: 'messages, unknown fields' },
+const refusedFields: readonly DropRow<MessagesRequest, Target>[] = [
+  { member: 'inference_geo', source: 'messages, unknown fields' },
   {
-    field: 'service_tier',
+    member: 'service_tier',
     source: 'messages, unknown fields',
     idle: (tier) => tier === 'auto' || tier === 'standard_only',
   },
-  { field: 'speed', source: 'messages, unknown fields', idle: (speed) => speed === 'standard' },
-  { field: 'container', source: 'messages, unknown fields', refusal: 'containers are not available through Copilot' },
+  { member: 'speed', source: 'messages, unknown fields', idle: (speed) => speed === 'standard' },
+  { member: 'container', source: 'messages, unknown fields', refusal: 'containers are not available through Copilot' },
   {
-    field: 'mcp_servers',
+    member: 'mcp_servers',
     source: 'messages, unknown fields',
     idle: isEmptyList,
     refusal: 'remote MCP servers are not available through Copilot',
   },
-  { field: 'diagnostics', source: 'messages, unknown fields' },
-  { field: 'fallbacks', source: 'messages, unknown fields', idle: isEmptyList },
-  { field: 'billing_policy', source: 'messages, unknown fields' },
-  { field: 'compaction', source: 'messages, unknown fields' },
+  { member: 'diagnostics', source: 'messages, unknown fields' },
+  { member: 'fallbacks', source: 'messages, unknown fields', idle: isEmptyList },
+  { member: 'billing_policy', source: 'messages, unknown fields' },
+  { member: 'compaction', source: 'messages, unknown fields' },
   // Clients of Bedrock and Vertex send these headers in the body.
-  { field: 'anthropic_version', source: 'messages, betas', idle: () => true },
-  { field: 'anthropic_beta', source: 'messages, betas', idle: () => true },
+  { member: 'anthropic_version', source: 'messages, betas', idle: () => true },
+  { member: 'anthropic_beta', source: 'messages, betas', idle: () => true },
 ]
 
 export const fieldRules: readonly Rule[] = [
@@ -51,19 +44,7 @@ export const fieldRules: readonly Rule[] = [
       return { patch: Object.fromEntries(empty.map((key) => [key, undefined])), warnings: [] }
     },
   },
-  ...refusedFields.map(({ field, source, idle, refusal }): Rule => ({
-    name: `${field} ${refusal === undefined ? 'dropped' : 'refused'}`,
-    source,
-    adapt: ({ body }) => {
-      const value = body[field]
-      if (value === undefined) return undefined
-      if (refusal !== undefined && idle?.(value) !== true) refuseValue(field, refusal, 'unsupported_value')
-      return {
-        patch: { [field]: undefined },
-        warnings: idle?.(value) === true ? [] : [{ code: 'dropped', field, detail: 'not supported by Copilot' }],
-      }
-    },
-  })),
+  ...refusedFields.map((row) => dropRule(row, { reason: 'not supported by Copilot', code: 'unsupported_value' })),
   {
     name: 'blank stop sequences looked for by the proxy',
     source: 'Anthropic API reference, stop_sequences, 2026-11: upstream refuses them',

@@ -38,9 +38,9 @@ export const orderRules: readonly Rule[] = [
   {
     name: 'a user message at the start',
     source: 'Anthropic API reference, Messages, 2026-11: the first message is from the user',
-    adapt: ({ body: { messages }, encodedFrom }) => {
+    adapt: ({ body: { messages }, made }) => {
       if (!messages.some(({ role }) => role === 'user')) {
-        refuseValue(encodedFrom ?? 'messages', 'no user message has any content', 'invalid_value')
+        refuseValue(made?.conversation ?? 'messages', 'no user message has any content', 'invalid_value')
       }
       if (messages[0]?.role === 'user') return undefined
       return {

@@ -1,43 +1,18 @@
-import type { ReplyEffects } from '../../../engine/reply-effects.ts'
+import type { Draft as EngineDraft, Outcome as EngineOutcome, Rule as EngineRule } from '../../../engine/rules.ts'
 import type { Warning, WarningCode } from '../../../warning.ts'
 import type { MessagesRequest } from '../../wire.ts'
+import { sentBetas } from '../sent-request.ts'
 import type { Target } from './target.ts'
 
-export interface Draft {
-  /** Removed members are undefined; unchanged members are identical to the caller's. */
-  readonly body: MessagesRequest
-  /** Values of `anthropic-beta`. */
-  readonly betas: readonly string[]
-  /** The member of the caller's body that holds the conversation, if another dialect's. Absent: the body is the caller's. */
-  readonly encodedFrom?: string
-  /** Cache marks pay, and the caller may have set none. */
-  readonly marksCache?: boolean
-}
+export type Draft = EngineDraft<MessagesRequest>
+export type Outcome = EngineOutcome<MessagesRequest>
 
-export interface Outcome {
-  /** Top-level members to set; `undefined` removes one. */
-  readonly patch?: Readonly<Partial<MessagesRequest>>
-  readonly betas?: readonly string[]
-  readonly effects?: ReplyEffects
-  readonly warnings: readonly Warning[]
-}
-
-/** One difference between upstream and Anthropic's API, and the change that it needs. */
-export interface Rule {
-  readonly name: string
-  /** `messages, x` is row x of docs/copilot-wire.md, "Messages requests". */
-  readonly source: string
-  /**
-   * Returns `undefined` if there is nothing to change, which includes a draft that the rule has already changed. Never
-   * changes its input.
-   * @throws Fault `invalid_request`
-   */
-  readonly adapt: (draft: Draft, target: Target) => Outcome | undefined
-}
+/** `messages, x` in a source is row x of docs/copilot-wire.md, "Messages requests". */
+export type Rule = EngineRule<MessagesRequest, Target>
 
 /** Drops the date of a beta: `interleaved-thinking-2025-05-14` becomes `interleaved-thinking`. */
-export function hasBeta({ betas }: Draft, name: string): boolean {
-  return betas.some((beta) => isOfBeta(beta, name))
+export function hasBeta({ headers }: Draft, name: string): boolean {
+  return sentBetas(headers).some((beta) => isOfBeta(beta, name))
 }
 
 export function isOfBeta(beta: string, name: string): boolean {

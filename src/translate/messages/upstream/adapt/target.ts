@@ -47,6 +47,8 @@ export interface Target {
   readonly takesForcedChoice: boolean
   /** `thinking.block_binding` with its beta lets upstream drop thinking of another prefix instead of refusing it. */
   readonly bindsThinking: boolean
+  /** Cache marks pay for the request, and the caller may have set none. */
+  readonly marksCache?: boolean
   /** The model does not think if `tool_choice` demands a tool. */
   readonly thinksUnforced: boolean
 }

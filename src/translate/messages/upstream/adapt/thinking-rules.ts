@@ -62,7 +62,7 @@ export const thinkingRules: readonly Rule[] = [
   {
     name: 'thinking and effort fitted to the model',
     source: 'messages, thinking; messages, effort',
-    adapt: ({ body, encodedFrom }, target) => {
+    adapt: ({ body, made }, target) => {
       const { thinking, output_config: config } = body
       const asked = {
         type: thinking?.type,
@@ -84,7 +84,7 @@ export const thinkingRules: readonly Rule[] = [
           ...(fitted !== thinking && { thinking: fitted }),
           ...(!sameEffort && { output_config: withEffort(config, plan.effort) }),
         },
-        warnings: warningsOf(asked, plan, target, encodedFrom !== undefined),
+        warnings: warningsOf(asked, plan, target, made !== undefined),
       }
     },
   },

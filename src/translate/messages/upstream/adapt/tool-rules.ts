@@ -1,5 +1,6 @@
 import { createToolFitter } from '../../../engine/fit-tools.ts'
 import { fieldOf } from '../../../engine/origin.ts'
+import { keepPlaces } from '../../../engine/places.ts'
 import { modelFamily } from '../../../parts/model-family.ts'
 import { refuseValue } from '../../../parts/invalid.ts'
 import { isObject, parseObject } from '../../../../json/json.ts'
@@ -137,7 +138,11 @@ export const toolRules: readonly Rule[] = [
       const detail = 'another tool has the same name'
       return {
         patch: { tools: tools.filter(isKept) },
-        warnings: dropped.map((at): Warning => ({ code: 'duplicate_tool_dropped', field: `tools.${at}`, detail })),
+        warnings: dropped.map((at): Warning => ({
+          code: 'duplicate_tool_dropped',
+          field: fieldOf(tools[at], 'tools', at),
+          detail,
+        })),
       }
     },
   },
@@ -194,21 +199,22 @@ function toRule({ name, source, adapt, code, detail, perTool }: ToolRow): Rule {
     adapt: (draft, target) => {
       const { tools, tool_choice: choice } = draft.body
       if (!tools) return undefined
-      const kept: MessagesTool[] = []
       const changed: number[] = []
-      tools.forEach((tool, at) => {
-        const adapted = adapt(tool, draft, target)
-        if (adapted === undefined) refuseIfForced(tool, choice, at)
-        else kept.push(adapted)
-        if (adapted !== tool) changed.push(at)
+      const adapted = tools.map((tool, at) => {
+        const fitted = adapt(tool, draft, target)
+        if (fitted === undefined) refuseIfForced(tool, choice, at)
+        if (fitted !== tool) changed.push(at)
+        return fitted
       })
       if (changed.length === 0) return undefined
-      return { patch: { tools: kept }, warnings: changed.slice(0, perTool === true ? undefined : 1).map(warning) }
+      const { kept, places } = keepPlaces(adapted)
+      const told = changed.slice(0, perTool === true ? undefined : 1)
+      return {
+        patch: { tools: kept },
+        places: { tools: places },
+        warnings: told.map((at) => ({ code, field: fieldOf(tools[at], 'tools', at), detail })),
+      }
     },
-  }
-
-  function warning(at: number): Warning {
-    return { code, field: `tools.${at}`, detail }
   }
 }
 

@@ -33,7 +33,7 @@ import {
   closeBuffered,
   expandWrapper,
   remapIndex,
-  restoreNamespace,
+  restoreName,
   restoreOutput,
 } from './wrapper-calls.ts'
 
@@ -181,7 +181,7 @@ function normaliseItemDone(state: NormaliserState, event: WireEvent): void {
   const expanded = expandWrapper(state, event)
   if (expanded === undefined) {
     remapIndex(state, event)
-    restoreNamespace(state, event.item)
+    restoreName(state, event.item)
   }
   for (const each of expanded ?? [event]) finishItem(state, each)
 }
@@ -202,7 +202,7 @@ function normaliseTextDone(state: NormaliserState, kind: TextKind, event: WireEv
 
 function normaliseItemAdded(state: NormaliserState, event: WireEvent): void {
   const { item } = event
-  restoreNamespace(state, item)
+  restoreName(state, item)
   if (!isObject(item) || !isFilled(item['type'])) return skip(state)
   const index = isIndex(event.output_index) ? event.output_index : state.snapshot.items.size
   if (state.snapshot.items.has(index)) return skip(state)

@@ -1,4 +1,5 @@
 import type { ReplySeed } from '../../../dialect.ts'
+import type { ToolIdentity } from '../../../engine/reply-effects.ts'
 import type { ArgumentScan } from '../../../parts/argument-scan.ts'
 import {
   type EventTemplates,
@@ -26,6 +27,8 @@ export interface CallNotes {
   readonly grouped: ReadonlySet<string>
   /** The caller has a tool with the name of the wrapper for several calls, so its calls are not expanded. */
   readonly hasWrapper: boolean
+  /** The caller's tools whose name or kind differs upstream, by upstream name. */
+  readonly tools?: ReadonlyMap<string, ToolIdentity> | undefined
 }
 
 /** The facts about the request that the reply of a Responses upstream needs. */

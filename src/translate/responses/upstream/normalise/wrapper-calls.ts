@@ -1,17 +1,20 @@
 import { Fault } from '../../../../errors.ts'
+import type { ReplyEffects, ToolIdentity } from '../../../engine/reply-effects.ts'
 import { scanArguments, startArgumentScan } from '../../../parts/argument-scan.ts'
 import type { JsonObject } from '../../../../json/json.ts'
 import { isFilled, isObject, objectsOf, parseObject } from '../../../../json/json.ts'
 import { shortCallId } from '../../items.ts'
 import { type TextKind, textKinds } from '../../text-events.ts'
 import type { WireEvent, WireObject } from '../../wire.ts'
+import { isCall } from '../../writer/items.ts'
 import { settle } from '../../writer/writer.ts'
 import { LITE_NAMESPACE } from '../lite.ts'
 import { offeredTools } from '../pass-tools.ts'
 import type { CallNotes, NormaliserState } from './state.ts'
 
-// Renames calls to the names of the caller's own tools, before the other steps of the normaliser read them. Removes a
-// namespace that only the upstream request had, and expands a wrapper call into the calls that it contains.
+// Gives calls the names of the caller's own tools, before the other steps of the normaliser read them. Removes a
+// namespace that only the upstream request had, expands a wrapper call into the calls that it contains, and turns the call
+// of a function that replaces a freeform tool into a call of that tool. The last two are emitted when they are done.
 
 /**
  * Names of the wrapper for several calls. No request declares it; models learn it in training (docs/codex-wire.md,
@@ -19,15 +22,11 @@ import type { CallNotes, NormaliserState } from './state.ts'
  */
 const wrapperNames: ReadonlySet<unknown> = new Set(['parallel', 'multi_tool_use.parallel'])
 
-const none: ReadonlySet<string> = new Set()
-
-/**
- * Returns the facts for renaming the reply's calls; undefined if upstream's names are the caller's.
- * @param grouped as in `CallNotes`
- */
-export function callNotes({ tools, input }: JsonObject, grouped: ReadonlySet<string> = none): CallNotes | undefined {
+/** Returns the facts for renaming the reply's calls; undefined if upstream's names are the caller's. */
+export function callNotes({ tools, input }: JsonObject, effects: ReplyEffects | undefined): CallNotes | undefined {
   const hasWrapper = offeredTools(tools, input).some(({ name }) => wrapperNames.has(name))
-  return hasWrapper || grouped.size > 0 ? { grouped, hasWrapper } : undefined
+  if (!hasWrapper && effects === undefined) return undefined
+  return { grouped: effects?.grouped ?? new Set(), hasWrapper, tools: effects?.tools }
 }
 
 /**
@@ -68,16 +67,17 @@ function nextIndex(indices: ReadonlyMap<number, number>, taken: Iterable<number>
   return last + 1
 }
 
-/** Buffers an item that is a wrapper. Returns whether it is one. */
+/** Buffers an item that becomes another one when it is done. Returns whether it does. */
 export function bufferWrapper(state: NormaliserState, { item, output_index: index }: WireEvent): boolean {
-  if (!isObject(item) || typeof index !== 'number' || !isWrapper(state, item)) return false
+  if (!isObject(item) || typeof index !== 'number') return false
+  if (!isWrapper(state, item) && customOf(state, item) === undefined) return false
   state.buffered.set(index, { item, scan: startArgumentScan(), text: '' })
   return true
 }
 
 /**
- * Returns the `output_item.done` events of the calls in a wrapper, the first at the wrapper's index. Undefined for any
- * other item.
+ * Returns the `output_item.done` events of the calls that an item becomes, the first at the item's index. Undefined for an
+ * item that stays.
  */
 export function expandWrapper(state: NormaliserState, event: WireEvent): readonly WireEvent[] | undefined {
   const { buffered, indices } = state
@@ -89,7 +89,8 @@ export function expandWrapper(state: NormaliserState, event: WireEvent): readonl
     // The deltas were not emitted, so the final item must contain all arguments.
     if (wrapper !== undefined && !isFilled(item['arguments'])) item['arguments'] = wrapper.text
   }
-  const calls = callsOf(state, item)
+  const custom = toCustomCall(state, item)
+  const calls = custom === undefined ? callsOf(state, item) : [custom]
   if (calls === undefined) return undefined
   const taken = [...state.snapshot.items.keys()]
   if (indices.size === 0) {
@@ -124,18 +125,51 @@ export function restoreOutput(state: NormaliserState, response: WireObject): voi
   const { output } = response
   if (!Array.isArray(output)) return
   const restored = output.flatMap((item: unknown): readonly unknown[] => {
-    restoreNamespace(state, item)
-    return (isObject(item) && callsOf(state, item)) || [item]
+    if (!isObject(item)) return [item]
+    const custom = toCustomCall(state, item)
+    if (custom !== undefined) return [custom]
+    restoreName(state, item)
+    return callsOf(state, item) ?? [item]
   })
   if (restored.some((item, at) => item !== output[at])) settle(state, response, 'output', restored)
 }
 
-/** Removes a namespace that the caller's request did not have. */
-export function restoreNamespace(state: NormaliserState, item: unknown): void {
-  if (!isObject(item) || item['namespace'] !== LITE_NAMESPACE || !isFilled(item['name'])) return
-  if (state.calls?.grouped.has(item['name']) !== true) return
-  delete item['namespace']
+/** Gives a call the caller's name of its tool, and removes a namespace that the caller's request did not have. */
+export function restoreName(state: NormaliserState, item: unknown): void {
+  const { calls } = state
+  if (calls === undefined || !isObject(item) || !isFilled(item['name'])) return
+  if (item['namespace'] === LITE_NAMESPACE && calls.grouped.has(item['name'])) {
+    delete item['namespace']
+    state.isChanged = true
+  }
+  const identity = isCall(String(item['type'])) ? calls.tools?.get(item['name']) : undefined
+  if (identity === undefined) return
+  const { name, namespace } = identity
+  Object.assign(item, { name, ...(namespace !== undefined && { namespace }) })
   state.isChanged = true
+}
+
+/** The freeform tool that a function replaces. Undefined for a call of any other tool. */
+function customOf({ calls }: NormaliserState, { type, name }: WireObject): ToolIdentity | undefined {
+  const identity = type === 'function_call' && isFilled(name) ? calls?.tools?.get(name) : undefined
+  return identity?.kind === 'custom' ? identity : undefined
+}
+
+function toCustomCall(state: NormaliserState, item: WireObject): WireObject | undefined {
+  const identity = customOf(state, item)
+  if (identity === undefined) return undefined
+  const { arguments: json, ...members } = item
+  const { name, namespace } = identity
+  const text = typeof json === 'string' ? json : ''
+  const input = parseObject(text)?.['input']
+  return {
+    ...members,
+    type: 'custom_tool_call',
+    name,
+    ...(namespace !== undefined && { namespace }),
+    // Arguments of another form are the text.
+    input: typeof input === 'string' ? input : text,
+  }
 }
 
 function isWrapper({ calls }: NormaliserState, { type, name, namespace }: WireObject): boolean {
@@ -153,7 +187,12 @@ function callsOf(state: NormaliserState, item: WireObject): readonly WireObject[
   const uses = typeof args === 'string' ? parseObject(args)?.['tool_uses'] : undefined
   if (!Array.isArray(uses) || uses.length === 0 || uses.length > mostCalls) return undefined
   const calls = uses.map((use: unknown, nth) => toCall(item, use, nth))
-  return calls.every((call) => call !== undefined) ? calls : undefined
+  if (!calls.every((call) => call !== undefined)) return undefined
+  return calls.map((call) => {
+    const custom = toCustomCall(state, call)
+    if (custom === undefined) restoreName(state, call)
+    return custom ?? call
+  })
 }
 
 function toCall(wrapper: WireObject, use: unknown, nth: number): WireObject | undefined {

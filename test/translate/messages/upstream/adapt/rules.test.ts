@@ -266,7 +266,7 @@ const tools: readonly Case[] = [
     body: { tools: [{ type: 'tool_search_tool_regex_20251119', name: 's' }, tool('f', { defer_loading: true })] },
     sent: { tools: [tool()] },
     sentBetas: undefined,
-    warnings: ['dropped;tools.0', 'adapted;tools.0'],
+    warnings: ['dropped;tools.0', 'adapted;tools.1'],
   },
   {
     rule: 'deferred placeholders without the beta dropped',
@@ -1154,7 +1154,18 @@ const learned: readonly Case[] = [
   },
 ]
 
+/** Those of every request, and those that pass-request.test.ts tests in depth. */
+const always: readonly Case[] = [
+  { rule: 'a stream of the routed model', body: { stream: false }, sent: { stream: true } },
+  {
+    rule: 'names of tools that every host takes',
+    body: { tools: [tool('a.b')], tool_choice: { type: 'tool', name: 'a.b' } },
+    sent: { tools: [tool('a_b')], tool_choice: { type: 'tool', name: 'a_b' } },
+  },
+]
+
 const cases = [
+  ...always,
   ...fields,
   ...settings,
   ...betas,
