@@ -162,6 +162,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
     provider: 'copilot',
 
     async stream(call, { signal }) {
+      refuseTooLarge(call, deps.redact)
       const reply = await open(post(call, 'text/event-stream', signal))
       const headers = passedHeaders(reply.headers)
       requireEventStream(reply, headers)
@@ -185,6 +186,17 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
 
     close: () => pool.close(),
   }
+}
+
+/** Of a body for `/responses`, as in GitHub's CLI 1.0.102 (docs/copilot-wire.md, "Errors"). */
+const mostBytes = 32 * 1024 * 1024
+
+/** Refuses in upstream's place, before the body is sent. The pipeline may repeat the request without old images. */
+function refuseTooLarge({ path, body }: UpstreamCall, redact: (text: string) => string): void {
+  const sizeBytes = path === '/responses' ? Buffer.byteLength(body) : 0
+  if (sizeBytes <= mostBytes) return
+  const message = `The request has ${(sizeBytes / 1024 / 1024).toFixed(1)} MB. Copilot accepts at most 32 MB at /responses.`
+  throw toStatusFault({ status: 413, body: JSON.stringify({ message }), retryAfter: undefined, headers: {} }, redact)
 }
 
 function isStaleChoice(message: string): boolean {

@@ -64,9 +64,10 @@ type LimitsEntry = NonNullable<NonNullable<CopilotModelEntry['capabilities']>['l
  * long tier's prices unasked, so each tier ends where its prices do.
  */
 function toContextLimits(
-  { max_context_window_tokens: window, max_prompt_tokens: prompt }: Partial<LimitsEntry>,
+  { max_context_window_tokens: stated, max_prompt_tokens: prompt, max_output_tokens: output }: Partial<LimitsEntry>,
   prices: ModelPrices | undefined,
 ): ContextLimits & { readonly longContext?: ContextLimits } {
+  const window = stated ?? (prompt && output ? prompt + output : undefined)
   const upTo = (tierEnd: number | undefined): ContextLimits => ({
     contextWindow: least(window, tierEnd),
     maxPromptTokens: least(prompt, tierEnd),
@@ -100,6 +101,7 @@ function toTier(tier: TierEntry, perMillion: number): TierPrices {
     output: scaled(tier.output_price),
     cacheRead: scaled(tier.cache_read_price ?? tier.cache_price),
     cacheWrite: scaled(tier.cache_write_price),
+    cacheWrite1h: scaled(tier.cache_write_1h),
     contextMax: tier.max_prompt_tokens ?? tier.context_max ?? undefined,
   }
 }

@@ -25,12 +25,14 @@ export function addCredits(one: Credits | undefined, other: Credits | undefined)
 const nanoPerPrice = 1e9 / 1e6
 
 function estimate(usage: Usage, { default: normal, longContext }: ModelPrices): number | undefined {
-  const { inputTokens, cachedInputTokens, cacheWriteTokens = 0, outputTokens } = usage
+  const { inputTokens, cachedInputTokens, cacheWriteTokens = 0, cacheWrite1hTokens = 0, outputTokens } = usage
   const isLong = normal.contextMax !== undefined && inputTokens > normal.contextMax
-  const { input, cacheRead, cacheWrite, output } = (isLong && longContext) || normal
+  const { input, cacheRead, output, ...caching } = (isLong && longContext) || normal
   if (input === undefined || output === undefined) return undefined
   const fresh = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens)
   // Without cache prices, cached tokens cost the same as other input.
-  const read = cachedInputTokens * (cacheRead ?? input) + cacheWriteTokens * (cacheWrite ?? input)
-  return Math.round((fresh * input + read + outputTokens * output) * nanoPerPrice)
+  const read = cachedInputTokens * (cacheRead ?? input)
+  const { cacheWrite = input, cacheWrite1h = cacheWrite } = caching
+  const written = (cacheWriteTokens - cacheWrite1hTokens) * cacheWrite + cacheWrite1hTokens * cacheWrite1h
+  return Math.round((fresh * input + read + written + outputTokens * output) * nanoPerPrice)
 }

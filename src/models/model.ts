@@ -54,6 +54,8 @@ export interface TierPrices {
   readonly output?: number | undefined
   readonly cacheRead?: number | undefined
   readonly cacheWrite?: number | undefined
+  /** For an hour. Absent: as `cacheWrite`. */
+  readonly cacheWrite1h?: number | undefined
   /** The longest prompt of the tier. Tokens. */
   readonly contextMax?: number | undefined
 }

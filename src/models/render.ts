@@ -85,12 +85,13 @@ function renderPrices({ default: normal, longContext }: ModelPrices) {
   }
 }
 
-function renderTier({ input, output, cacheRead, cacheWrite, contextMax }: TierPrices) {
+function renderTier({ input, output, cacheRead, cacheWrite, cacheWrite1h, contextMax }: TierPrices) {
   return {
     input: input ?? null,
     output: output ?? null,
     cache_read: cacheRead ?? null,
     cache_write: cacheWrite ?? null,
+    cache_write_1h: cacheWrite1h ?? null,
     /** The longest prompt of the tier. Tokens. */
     context_max: contextMax ?? null,
   }

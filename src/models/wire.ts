@@ -27,6 +27,8 @@ const tierPrices = z.looseObject({
   cache_read_price: cost,
   cache_price: cost,
   cache_write_price: cost,
+  /** For prompts that the cache keeps for an hour. */
+  cache_write_1h: cost,
   /** Tokens of the longest prompt of this tier. */
   context_max: amount,
   max_prompt_tokens: amount,

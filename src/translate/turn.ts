@@ -276,6 +276,8 @@ export interface Usage {
   readonly inputTokens: number
   readonly cachedInputTokens: number
   readonly cacheWriteTokens?: number | undefined
+  /** Those of `cacheWriteTokens` that the cache keeps for an hour. */
+  readonly cacheWrite1hTokens?: number | undefined
   /** All output tokens, including reasoning. */
   readonly outputTokens: number
   readonly reasoningTokens?: number | undefined

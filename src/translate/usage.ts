@@ -18,10 +18,12 @@ export function readCopilotUsage(value: unknown): Pick<Usage, 'nanoAiu' | 'cache
 /** The sum over two replies that make one answer. */
 export function addUsage(first: Usage | undefined, second: Usage | undefined): Usage | undefined {
   if (first === undefined || second === undefined) return first ?? second
+  const ofHour = addStated(first.cacheWrite1hTokens, second.cacheWrite1hTokens)
   return {
     inputTokens: first.inputTokens + second.inputTokens,
     cachedInputTokens: first.cachedInputTokens + second.cachedInputTokens,
     cacheWriteTokens: addStated(first.cacheWriteTokens, second.cacheWriteTokens),
+    ...(ofHour !== undefined && { cacheWrite1hTokens: ofHour }),
     outputTokens: first.outputTokens + second.outputTokens,
     reasoningTokens: addStated(first.reasoningTokens, second.reasoningTokens),
     searches: addStated(first.searches, second.searches),

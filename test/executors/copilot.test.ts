@@ -205,6 +205,23 @@ test.each([
   })
 })
 
+test('refuses a body of more than 32 MB for /responses before it is sent', async () => {
+  const upstream = await startUpstream((_, response) => sendEvents(response))
+  const { executor } = executorFor(tokensFor([upstream.url]))
+  const most = Buffer.alloc(32 * 1024 * 1024, 'a')
+  const send = (path: string, body: Buffer) => executor.stream({ ...call, path, body }, { signal: never })
+  expect(await errorOf(send('/responses', Buffer.concat([most, most])))).toMatchObject({
+    kind: 'upstream_status',
+    status: 413,
+    code: 'request_too_large',
+    message: expect.stringMatching(/64\.0 MB.*32 MB/),
+  })
+  expect(upstream.requests).toEqual([])
+  await textOf((await send('/responses', most)).body)
+  await textOf((await send('/v1/messages', Buffer.concat([most, Buffer.from('a')]))).body)
+  expect(upstream.requests.map(({ path }) => path)).toEqual(['/responses', '/v1/messages'])
+})
+
 test('sends no vision flag without an image', async () => {
   const upstream = await startUpstream((_, response) => sendEvents(response))
   const { executor } = executorFor(tokensFor([upstream.url]))

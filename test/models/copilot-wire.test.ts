@@ -124,12 +124,12 @@ test.each([
   ['cache_read_price', 1000, 1000],
   ['cache_read_price', undefined, 1],
 ])('prices are per million tokens: %s for %s', (cacheName, batch, factor) => {
-  const tier = { input_price: 3, output_price: 15, [cacheName]: 0.5, cache_write_price: 4 }
+  const tier = { input_price: 3, output_price: 15, [cacheName]: 0.5, cache_write_price: 4, cache_write_1h: 6 }
   const { prices } = toCopilotModel({
     id: 'example',
     billing: { token_prices: { batch_size: batch, default: tier, long_context: { ...tier, input_price: 6 } } },
   })
-  const expected = { input: 3, output: 15, cacheRead: 0.5, cacheWrite: 4 }
+  const expected = { input: 3, output: 15, cacheRead: 0.5, cacheWrite: 4, cacheWrite1h: 6 }
   const scaled = Object.fromEntries(Object.entries(expected).map(([name, value]) => [name, value * factor]))
   expect(prices).toMatchObject({ default: scaled, longContext: { ...scaled, input: 6 * factor } })
 })

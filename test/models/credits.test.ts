@@ -46,6 +46,13 @@ test.each<[string, Usage, ModelPrices | undefined, number | undefined]>([
     prices,
     5 * 30_000,
   ],
+  [
+    'what the cache keeps for an hour at its own price',
+    { ...usage, cacheWrite1hTokens: 40 },
+    { default: { ...tier, cacheWrite1h: 600 } },
+    asStated + 40 * (600 - 375) * 1000,
+  ],
+  ['what the cache keeps for an hour as all that it keeps', { ...usage, cacheWrite1hTokens: 40 }, prices, asStated],
   ['not at all without prices', usage, undefined, undefined],
   ['not at all without a price of the output', usage, { default: { input: 300 } }, undefined],
   ['as nothing where a model costs nothing', usage, { default: { input: 0, output: 0 } }, 0],

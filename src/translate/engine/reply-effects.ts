@@ -11,18 +11,18 @@ export interface ReplyEffects {
   readonly tools?: ReadonlyMap<string, ToolIdentity>
   /** Stop sequences that the proxy looks for, because upstream does not take them. */
   readonly stop?: readonly string[]
-  /** Names of tools without a namespace that upstream knows in the namespace `functions`. */
-  readonly grouped?: ReadonlySet<string>
   /** The caller's names of properties in the arguments of calls, by the names that upstream knows. */
   readonly properties?: ReadonlyMap<string, string>
+  /** Names of tools without a namespace that upstream knows in the namespace `functions`. */
+  readonly grouped?: ReadonlySet<string>
 }
 
 /** Undefined if the reply can be forwarded as it is. */
 export function mergeEffects(all: readonly (ReplyEffects | undefined)[]): Required<ReplyEffects> | undefined {
   const tools = new Map(all.flatMap((effects) => [...(effects?.tools ?? [])]))
   const stop = all.flatMap((effects) => effects?.stop ?? [])
-  const grouped = new Set(all.flatMap((effects) => [...(effects?.grouped ?? [])]))
   const properties = new Map(all.flatMap((effects) => [...(effects?.properties ?? [])]))
-  const hasNone = tools.size + stop.length + grouped.size + properties.size === 0
-  return hasNone ? undefined : { tools, stop, grouped, properties }
+  const grouped = new Set(all.flatMap((effects) => [...(effects?.grouped ?? [])]))
+  const isNone = [tools, properties, grouped].every(({ size }) => size === 0) && stop.length === 0
+  return isNone ? undefined : { tools, stop, properties, grouped }
 }

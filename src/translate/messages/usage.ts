@@ -8,6 +8,7 @@ export interface UsageCounts {
   input?: number | undefined
   cacheRead?: number | undefined
   cacheWrite?: number | undefined
+  cacheWrite1h?: number | undefined
   output?: number | undefined
   thinking?: number | undefined
   searches?: number | undefined
@@ -21,10 +22,11 @@ export interface UsageCounts {
 export function noteUsage(counts: UsageCounts, usage: unknown, copilotUsage?: unknown): void {
   counts.nanoAiu = readCopilotUsage(copilotUsage).nanoAiu ?? counts.nanoAiu
   if (!isObject(usage)) return
-  const { output_tokens_details: details, server_tool_use: tools } = usage
+  const { output_tokens_details: details, server_tool_use: tools, cache_creation: written } = usage
   counts.input = toCount(usage['input_tokens']) ?? counts.input
   counts.cacheRead = toCount(usage['cache_read_input_tokens']) ?? counts.cacheRead
   counts.cacheWrite = toCount(usage['cache_creation_input_tokens']) ?? counts.cacheWrite
+  if (isObject(written)) counts.cacheWrite1h = toCount(written['ephemeral_1h_input_tokens']) ?? counts.cacheWrite1h
   counts.output = toCount(usage['output_tokens']) ?? counts.output
   if (isObject(details)) counts.thinking = toCount(details['thinking_tokens']) ?? counts.thinking
   if (isObject(tools)) counts.searches = toCount(tools['web_search_requests']) ?? counts.searches
@@ -32,13 +34,14 @@ export function noteUsage(counts: UsageCounts, usage: unknown, copilotUsage?: un
 
 /** Undefined if upstream stated neither input nor output tokens. */
 export function toUsage(counts: UsageCounts): Usage | undefined {
-  const { input, cacheRead, cacheWrite, output, thinking, searches, nanoAiu } = counts
+  const { input, cacheRead, cacheWrite, cacheWrite1h, output, thinking, searches, nanoAiu } = counts
   if (input === undefined && output === undefined) return undefined
   return {
     // Anthropic counts cached tokens apart from other input.
     inputTokens: (input ?? 0) + (cacheRead ?? 0) + (cacheWrite ?? 0),
     cachedInputTokens: cacheRead ?? 0,
     cacheWriteTokens: cacheWrite,
+    ...(cacheWrite1h && { cacheWrite1hTokens: cacheWrite1h }),
     outputTokens: output ?? 0,
     reasoningTokens: thinking,
     searches,

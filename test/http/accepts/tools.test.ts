@@ -64,6 +64,21 @@ const choices: readonly Accepted[] = (
   check: ({ sent }) => expect(sent['tool_choice']).toEqual(choice),
 }))
 
+const openChoices: readonly Accepted[] = (
+  [
+    ['chat', {}],
+    ['chat', { tool_choice: 'auto' }],
+    ['responses', { tool_choice: 'auto' }],
+    ['messages', { tool_choice: { type: 'auto' } }],
+  ] as const
+).map(([caller, choice]): Accepted => ({
+  title: `P9 a Gemini’s calls are validated if the choice is ${'tool_choice' in choice ? 'auto' : 'open'}`,
+  caller,
+  model: 'gemini-3-pro-preview',
+  body: { ...prompt(caller), tools: [tool(caller, 't', nothing)], ...choice },
+  check: ({ sent }) => expect(sent['tool_choice']).toBe('validated'),
+}))
+
 const long = 'x'.repeat(79)
 const names = [`${long}a`, `${long}b`]
 
@@ -344,6 +359,7 @@ testAccepted(
   [
     ...namespaces,
     ...choices,
+    ...openChoices,
     ...longNames,
     ...laterNames,
     ...many,

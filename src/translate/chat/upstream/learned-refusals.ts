@@ -23,6 +23,9 @@ export const RENAMES_CAP = 'rename:max_tokens'
 /** `copilot_cache_control` on messages and tools. */
 export const NO_CACHE_MARKS = 'marks:copilot_cache_control'
 
+/** A Gemini whose backend does not know `tool_choice: "validated"`. */
+export const NO_VALIDATED_CHOICE = 'choice:validated'
+
 const essential = nameSet('model messages stream tools response_format')
 
 /** Members of messages, parts and tools that hold the conversation. */
@@ -102,6 +105,15 @@ const rows: readonly RefusalRow[] = [
         },
       ],
     },
+  },
+  {
+    name: 'validated calls',
+    source: 'parameters, tool_choice: nobody has reported a refusal; the words are those for other models',
+    pattern: /tool_choice/i,
+    remedy: (_match, { body }) =>
+      body['tool_choice'] === 'validated'
+        ? { edit: (sent) => ({ ...sent, tool_choice: 'auto' }), learned: [NO_VALIDATED_CHOICE] }
+        : undefined,
   },
   outputOverflowRow,
   {

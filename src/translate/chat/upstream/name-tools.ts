@@ -1,10 +1,10 @@
 import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
 import { createToolNames, isOfForm, type NameForm, type ToolNames } from '../../engine/tool-names.ts'
 import { wrapCustom } from '../../fit/prepare-turn.ts'
+import type { ModelFamily } from '../../parts/model-family.ts'
 import type { Warning } from '../../warning.ts'
 import { type Outcome, withTools } from '../request-changes.ts'
 import type { ChatMessage, ChatRequest } from '../wire.ts'
-import type { RuleModel } from './adapt/rule.ts'
 
 /** Characters in a tool's name (docs/copilot-wire.md, "Parameters by model"). */
 export const LONGEST_TOOL_NAME = 64
@@ -15,7 +15,7 @@ type ChatTool = NonNullable<ChatRequest['tools']>[number]
  * Gives tools names that upstream takes, and offers freeform tools as functions: upstream's schema knows no others. Calls of
  * the history and `tool_choice` follow. Keeps all other members.
  */
-export function nameTools(request: ChatRequest, { family }: RuleModel): Outcome | undefined {
+export function nameTools(request: ChatRequest, family: ModelFamily): Outcome | undefined {
   // A bare 400 answers a Gemini's tool whose name begins otherwise (microsoft/vscode#328147).
   const form: NameForm = { longest: LONGEST_TOOL_NAME, beginsWithLetter: family.kind === 'gemini' }
   if (areTaken(request, form)) return undefined

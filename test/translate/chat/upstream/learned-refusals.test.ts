@@ -25,6 +25,14 @@ function recover(refused: UpstreamRefusal, body = text) {
   return chatUpstream.recover(sent(body), refused, contextOf({ model: traits('gpt-4.1') }))
 }
 
+test('a Gemini that does not know validated calls chooses freely, now and later', () => {
+  const words = "failed to validate schema: value must be one of 'none', 'auto', Location: /properties/tool_choice"
+  const recovered = recover(refusal(words), '{"model":"m","tools":[{}],"tool_choice":"validated","seed":1.0}')
+  expect(recovered?.request?.body.toString()).toBe('{"model":"m","tools":[{}],"tool_choice":"auto","seed":1.0}')
+  expect(recovered?.learnedRefusal).toBe('choice:validated')
+  expect(recover(refusal(words), '{"model":"m","tools":[{}],"tool_choice":"required"}')).toBeUndefined()
+})
+
 describe('leaves out what upstream names', () => {
   test.each<[string, Partial<UpstreamRefusal>, string]>([
     ["Unsupported parameter: 'temperature' is not supported with this model.", {}, 'temperature'],

@@ -1,5 +1,6 @@
 import { clampEffort, isEffort } from '../../../parts/effort.ts'
 import { isClaudeFrom, isReasoningGpt } from '../../../parts/model-family.ts'
+import { NO_VALIDATED_CHOICE } from '../learned-refusals.ts'
 import type { ChatRequest } from '../../wire.ts'
 import { learnedField } from '../../../learned-refusals.ts'
 import { RENAMES_CAP } from '../learned-refusals.ts'
@@ -121,22 +122,17 @@ const rows: readonly DropRow<ChatRequest, Target>[] = [
 export const toolParameterRules: readonly Rule[] = [
   ...toolRows.map((row) => dropRule(row, words)),
   {
-    name: 'tool_choice validated for Gemini only',
-    source: 'parameters, tool_choice',
-    applies: ({ family }) => family.kind !== 'gemini',
-    adapt: ({ body: { tool_choice: choice } }, { traits }) =>
-      choice === 'validated'
-        ? {
-            patch: { tool_choice: 'auto' },
-            warnings: [
-              {
-                code: 'adapted',
-                field: 'tool_choice',
-                detail: `${traits.id} does not know 'validated'; sent as 'auto'`,
-              },
-            ],
-          }
-        : undefined,
+    name: 'tool_choice validated for Gemini, and for no other',
+    source: 'parameters, tool_choice: GitHub’s CLI sends it with all tools of Gemini',
+    adapt: ({ body: { tools, tool_choice: choice } }, { traits, family, learnedRefusals }) => {
+      const takesIt = family.kind === 'gemini' && !learnedRefusals.has(NO_VALIDATED_CHOICE)
+      if (takesIt && tools?.length && (choice ?? 'auto') === 'auto') {
+        return { patch: { tool_choice: 'validated' }, warnings: [] }
+      }
+      if (takesIt || choice !== 'validated') return undefined
+      const detail = `${traits.id} does not know 'validated'; sent as 'auto'`
+      return { patch: { tool_choice: 'auto' }, warnings: [{ code: 'adapted', field: 'tool_choice', detail }] }
+    },
   },
 ]
 

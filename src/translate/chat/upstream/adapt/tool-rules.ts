@@ -23,7 +23,7 @@ export const toolLimitRule: Rule = {
 export const toolNamesRule: Rule = {
   name: 'names and kinds of tools that upstream takes',
   source: 'parameters, tool names; parameters, roles: custom tools',
-  adapt: ({ body }, target) => nameTools(body, target),
+  adapt: ({ body }, { family }) => nameTools(body, family),
 }
 
 /** Runs before the other rules for tools, so that they see what was `functions`. */
