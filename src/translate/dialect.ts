@@ -113,8 +113,6 @@ export interface DecodedTurn {
 export interface TurnAccepts {
   /** Characters in a tool's name. */
   readonly toolName: number
-  /** Characters in the id of a tool call. */
-  readonly callId: number
   readonly customTools: boolean
   readonly webSearch: boolean
   /** Upstream ends the answer at a stop sequence and reports which one. */

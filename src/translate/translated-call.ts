@@ -15,7 +15,6 @@ import type {
 import { mergeEffects, type ToolIdentity } from './engine/reply-effects.ts'
 import { limitImages } from './images.ts'
 import { limitDocuments } from './route-limits.ts'
-import { pairCalls } from './fit/pair-calls.ts'
 import { prepareTurn } from './fit/prepare-turn.ts'
 import { createTranslatedFold, createTranslatedStream } from './reply.ts'
 import type { Turn, TurnToolChoice } from './turn.ts'
@@ -161,8 +160,7 @@ function createSearchPlan({ name, tool }: EmulatedTurn, turn: Turn, upstream: Up
     tool,
     resume(said, isLast, context) {
       const toolChoice = isLast ? ({ type: 'none' } as const) : choiceAfterCall(turn.toolChoice)
-      const paired = pairCalls([...turn.items, ...said], upstream.accepts(context.learnedRefusals).callId)
-      return upstream.encodeTurn({ ...turn, toolChoice, items: paired.items }, context)
+      return upstream.encodeTurn({ ...turn, toolChoice, items: [...turn.items, ...said] }, context)
     },
   }
 }

@@ -14,7 +14,6 @@ import type {
   WebSearchTool,
 } from '../turn.ts'
 import type { Warning } from '../warning.ts'
-import { pairCalls } from './pair-calls.ts'
 
 export interface PreparedTurn {
   readonly turn: Turn
@@ -40,16 +39,15 @@ export function prepareTurn(turn: Turn, accepts: TurnAccepts): PreparedTurn {
     offered.map((tool) => fitTool(tool, names, accepts, warnings)),
     warnings,
   )
-  const paired = pairCalls(turn.items, accepts.callId)
   return {
     turn: {
       ...turn,
-      items: paired.items.map((item) => fitItem(item, names, accepts)),
+      items: turn.items.map((item) => fitItem(item, names, accepts)),
       tools,
       toolChoice: fitChoice(turn, tools, names),
       stop: accepts.stop ? turn.stop : [],
     },
-    warnings: [...warnings, ...paired.warnings],
+    warnings,
     tools: names.identities,
     stop: accepts.stop ? [] : turn.stop,
   }

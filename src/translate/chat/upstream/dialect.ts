@@ -8,7 +8,6 @@ import { createChatFold, createChatStream } from './reply.ts'
 
 const accepts: TurnAccepts = {
   toolName: LONGEST_TOOL_NAME,
-  callId: 64,
   customTools: false,
   webSearch: false,
   stop: false,

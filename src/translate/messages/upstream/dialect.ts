@@ -8,7 +8,6 @@ import { createMessagesFold, createMessagesStream } from './reply.ts'
 
 const accepts: TurnAccepts = {
   toolName: LONGEST_TOOL_NAME,
-  callId: 128,
   customTools: false,
   webSearch: false,
   stop: true,

@@ -17,7 +17,7 @@ import { encodeHeaders, withContinuation } from './sent-request.ts'
 
 /**
  * Encodes a request of another dialect as the Messages API documents it, and adapts it like a caller's own request.
- * `prepareTurn` has already fitted names, ids, schemas, and pairs of call and result.
+ * `prepareTurn` has already fitted names and kinds of tools.
  * @throws Fault `invalid_request`
  */
 export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedRequest {

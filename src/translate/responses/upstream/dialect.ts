@@ -13,7 +13,6 @@ export const responsesUpstream: UpstreamDialect = {
   path: '/responses',
   accepts: (learned) => ({
     toolName: LONGEST_TOOL_NAME,
-    callId: 64,
     customTools: !learned.has(NO_CUSTOM_TOOLS),
     webSearch: true,
     stop: false,

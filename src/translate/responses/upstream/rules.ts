@@ -286,7 +286,7 @@ const namesRule: Rule = {
 }
 
 /** In the order they run: a later rule sees the changes of an earlier one. */
-export const rules: readonly Rule[] = [namesRule, ...itemRules, ...toolRules, ...settingRules, ...formRules]
+const rules: readonly Rule[] = [namesRule, ...itemRules, ...toolRules, ...settingRules, ...formRules]
 
 /**
  * Fits a request to upstream and to the model. The result always asks for a stream and for encrypted reasoning, and never for

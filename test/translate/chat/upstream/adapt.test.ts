@@ -906,8 +906,8 @@ const pairing: readonly Case[] = [
     {
       // A result before its call.
       script: [user('u'), result('a'), calls('a'), user('w')],
-      sent: [user('u'), calls('a'), missing('a'), user('w')],
-      warnings: ['tool_result_orphan_dropped;a: no earlier call has this id', synthesised('a')],
+      sent: [user('u'), calls('a'), result('a'), user('w')],
+      warnings: ['tool_result_moved;a: moved to follow its call'],
     },
     {
       // More results than calls.

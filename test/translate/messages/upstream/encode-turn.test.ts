@@ -29,7 +29,7 @@ const fieldNames: FieldNames = {
   parallelToolCalls: 'parallel_tool_calls',
 }
 
-const accepts = { toolName: 128, callId: 128, customTools: false, webSearch: false, stop: true }
+const accepts = { toolName: 128, customTools: false, webSearch: false, stop: true }
 const { haiku45, sonnet45, opus46, opus48, sonnet5 } = models
 
 type Role = 'system' | 'user' | 'assistant'
@@ -737,7 +737,14 @@ describe('whatever a Turn holds', () => {
           return
         }
         // Built by the encoder under test, of its own types.
-        const messages = encoded.value['messages'] as readonly WireMessage[]
+        const sent = encoded.value['messages'] as readonly WireMessage[]
+        // Upstream reads adjacent messages of one role as one turn.
+        const messages: { readonly role: string; readonly content: WireBlock[] }[] = []
+        for (const { role, content } of sent) {
+          const last = messages.at(-1)
+          if (last?.role === role && role !== 'system') last.content.push(...blocksOf(content))
+          else messages.push({ role, content: [...blocksOf(content)] })
+        }
         expect(messages[0]?.role).toBe('user')
         for (const [at, { role, content }] of messages.entries()) {
           expect(content.length).toBeGreaterThan(0)

@@ -206,12 +206,12 @@ describe('worked cases', () => {
     const items = [message('user', 'u'), call('a', 'f'), call('b', 'g'), result('a', 'ra'), message('user', 'next')]
     const prepared = prepareTurn(turn({ items }), responsesUpstream.accepts(new Set()))
     expect(encode(prepared.turn).body['input'].slice(3, 5)).toEqual([
-      { type: 'function_call_output', call_id: 'a', output: 'ra' },
       {
         type: 'function_call_output',
         call_id: 'b',
         output: 'Error: No result was provided for this tool call.',
       },
+      { type: 'function_call_output', call_id: 'a', output: 'ra' },
     ])
   })
 

@@ -453,10 +453,12 @@ describe('calls and outputs', () => {
     const items = [
       { type: 'computer_call', call_id: 'a', action: {} },
       { type: 'tool_search_call', call_id: 'b', arguments: {} },
+      { type: 'local_shell_call', call_id: 'l', action: {} },
+      { type: 'function_call_output', call_id: 'l', output: 'x' },
       { type: 'function_call_output', call_id: 'c', output: 'x' },
     ]
     expect(passItems([...items, call('c')])).toEqual({
-      input: [...items.slice(0, 2), call('c'), items[2]],
+      input: [...items.slice(0, 4), call('c'), items[4]],
       warnings: ['tool_result_moved;c'],
     })
   })

@@ -2,7 +2,6 @@ import { withoutLearnedFields } from '../../../learned-refusals.ts'
 import { betaRules, contextManagementRules } from './beta-rules.ts'
 import { cacheRules } from './cache-rules.ts'
 import { conversationRule } from './block-rules.ts'
-import { callIdsRule } from './call-rules.ts'
 import { settingRules, systemRules } from './system-rules.ts'
 import { fieldRules } from './field-rules.ts'
 import { orderRules } from './order-rules.ts'
@@ -54,7 +53,6 @@ export const rules: readonly Rule[] = [
   ...betaRules,
   ...toolRules,
   ...systemRules,
-  callIdsRule,
   conversationRule,
   ...orderRules,
   ...thinkingRules,

@@ -1,16 +1,22 @@
-import { MISSING_RESULT } from '../../../fit/pair-calls.ts'
+import {
+  inOrder,
+  MISSING_RESULT,
+  type PairedCall,
+  type PairedResult,
+  type Pairs,
+  pairResults,
+} from '../../../engine/pair-results.ts'
 import { createIdSource, startTurn } from '../../../engine/call-ids.ts'
 import { fieldOf } from '../../../engine/origin.ts'
 import type { Warning } from '../../../warning.ts'
 import { contentBlocks, mapBlocks } from '../../content.ts'
 import { isBlock } from '../../wire.ts'
-import type { MessagesBlock, MessagesMessage, Block } from '../../wire.ts'
+import type { MessagesBlock, MessagesMessage } from '../../wire.ts'
 import type { Rule } from './rule.ts'
 
 /**
  * Gives new ids to calls that share one. Some models number the calls of every answer from the start, and some clients
- * continue a session from another provider. Runs before `pairResultsRule`, so that each result gets the new id of its
- * call. The first result belongs to the first call.
+ * continue a session from another provider. Runs after `pairResultsRule`, which puts the first result after the first call.
  */
 export const callIdsRule: Rule = {
   name: 'ids of tool calls made legal and unique',
@@ -51,86 +57,111 @@ export const pairResultsRule: Rule = {
   name: 'tool results paired with their calls',
   source: 'messages, tool results',
   adapt: ({ body: { messages } }) => {
-    const warnings: Warning[] = []
-    let calls: ReadonlySet<string> = new Set()
-    let changed = false
-    const runs = runsOfRole(messages)
-    const out = runs.flatMap((run, at) => {
-      const role = run[0]?.role
-      if (role === 'system') return run
-      if (role === 'user') return pair(run)
-      calls = callsOf(run)
-      // System messages stand between turns.
-      return runs[at + 1]?.[0]?.role === 'user' ? run : run.concat(pair([]))
+    const pairs = pairResults({
+      length: messages.length,
+      calls: (at) => (messages[at]?.role === 'assistant' ? idsOf(messages[at], 'tool_use') : none),
+      results: (at) => (messages[at]?.role === 'user' ? idsOf(messages[at], 'tool_result') : none),
+      continues: (at) => at > 0 && messages[at]?.role === messages[at - 1]?.role,
     })
-    return changed ? { patch: { messages: out }, warnings } : undefined
-
-    function pair(user: readonly MessagesMessage[]): readonly MessagesMessage[] {
-      const paired = pairTurn(calls, user, warnings)
-      calls = new Set()
-      changed ||= paired !== user
-      return paired
+    if (pairs === undefined) return undefined
+    const warnings: Warning[] = []
+    const out: MessagesMessage[] = []
+    let waiting: readonly PairedCall[] = []
+    for (const run of runsOfRole(messages)) {
+      const role = messages[run.from]?.role
+      if (role === 'user') {
+        out.push(...pairTurn(messages, run, waiting, pairs, warnings))
+        waiting = []
+        continue
+      }
+      // System messages stand between turns.
+      if (role === 'assistant') {
+        out.push(...pairTurn(messages, noRun, waiting, pairs, warnings))
+        waiting = callsIn(run, pairs)
+      }
+      for (const message of messages.slice(run.from, run.to)) out.push(message)
     }
+    out.push(...pairTurn(messages, noRun, waiting, pairs, warnings))
+    const isSame = out.length === messages.length && out.every((message, at) => message === messages[at])
+    return isSame ? undefined : { patch: { messages: out }, warnings }
   },
 }
 
+const none: readonly string[] = []
+
+function idsOf({ content }: MessagesMessage, type: 'tool_use' | 'tool_result'): readonly string[] {
+  if (typeof content !== 'object' || content === null) return none
+  return content.flatMap((block) => {
+    if (type === 'tool_use') return isBlock(block, type) ? block.id : none
+    return isBlock(block, type) ? block.tool_use_id : none
+  })
+}
+
 /** Adjacent messages of one role form a turn. */
-function runsOfRole(messages: readonly MessagesMessage[]): readonly (readonly MessagesMessage[])[] {
-  const runs: MessagesMessage[][] = []
-  for (const message of messages) {
-    const last = runs.at(-1)
-    if (last?.[0]?.role === message.role) last.push(message)
-    else runs.push([message])
-  }
-  return runs
+interface Run {
+  readonly from: number
+  readonly to: number
 }
 
-function callsOf(messages: readonly MessagesMessage[]): ReadonlySet<string> {
-  const blocks = messages.flatMap(({ content }) => contentBlocks(content))
-  return new Set(blocks.flatMap((block) => (isBlock(block, 'tool_use') ? block.id : [])))
+const noRun: Run = { from: 0, to: 0 }
+
+function runsOfRole(messages: readonly MessagesMessage[]): readonly Run[] {
+  const starts = [...messages.keys()].filter((at) => at === 0 || messages[at]?.role !== messages[at - 1]?.role)
+  return starts.map((from, nth) => ({ from, to: starts[nth + 1] ?? messages.length }))
 }
 
-/** Returns the same array if every call has its result at the front. */
+function callsIn({ from, to }: Run, { calls }: Pairs): readonly PairedCall[] {
+  const found: PairedCall[] = []
+  for (let at = from; at < to; at += 1) for (const call of calls.get(at) ?? []) found.push(call)
+  return found
+}
+
+/** A user turn with the results of the waiting calls at its front, and no others. The same messages if nothing changes. */
 function pairTurn(
-  calls: ReadonlySet<string>,
-  user: readonly MessagesMessage[],
+  messages: readonly MessagesMessage[],
+  { from, to }: Run,
+  waiting: readonly PairedCall[],
+  { results }: Pairs,
   warnings: Warning[],
 ): readonly MessagesMessage[] {
-  if (isPaired(calls, user)) return user
-  const results = new Map<string, Block<'tool_result'>>()
-  const others: MessagesBlock[] = []
+  const user = messages.slice(from, to)
+  const wanted = waiting.flatMap(({ result }) => result ?? []).toSorted(inOrder)
+  const missing = waiting.filter(({ result }) => result === undefined)
+  const here = user.flatMap((_, at) => results.get(from + at) ?? [])
+  const front = contentBlocks(user[0]?.content).slice(0, wanted.length)
+  const isFront =
+    wanted.every((result, at) => result === here[at] && result.at === from) &&
+    front.every(({ type }) => type === 'tool_result')
+  if (missing.length === 0 && here.length === wanted.length && isFront) return user
+  for (const { id, call } of here)
+    if (call === undefined) warnings.push({ code: 'tool_result_orphan_dropped', field: id })
   const blocks = user.flatMap(({ content }) => contentBlocks(content))
-  let isOrdered = true
-  for (const block of blocks) {
-    if (!isBlock(block, 'tool_result')) {
-      others.push(block)
-    } else if (!calls.has(block.tool_use_id) || results.has(block.tool_use_id)) {
-      warnings.push({ code: 'tool_result_orphan_dropped', field: block.tool_use_id })
-    } else {
-      if (others.length > 0 && isOrdered) warnings.push({ code: 'tool_result_moved', field: block.tool_use_id })
-      isOrdered &&= others.length === 0
-      results.set(block.tool_use_id, block)
-    }
-  }
-  const missing = [...calls].filter((id) => !results.has(id))
-  for (const field of missing) warnings.push({ code: 'tool_result_synthesised', field })
-  const made = missing.map((id) => ({ type: 'tool_result', tool_use_id: id, is_error: true, content: MISSING_RESULT }))
-  const content = [...results.values(), ...made, ...others]
+  const moved = movedResults(blocks, wanted, from, to)
+  for (const field of moved) warnings.push({ code: 'tool_result_moved', field })
+  for (const { id } of missing) warnings.push({ code: 'tool_result_synthesised', field: id })
+  const content = [
+    ...wanted.flatMap(({ at, nth }) => {
+      const found = contentBlocks(messages[at]?.content).filter(({ type }) => type === 'tool_result')
+      return found[nth] ?? []
+    }),
+    ...missing.map(({ id }) => ({ type: 'tool_result', tool_use_id: id, is_error: true, content: MISSING_RESULT })),
+    ...blocks.filter(({ type }) => type !== 'tool_result'),
+  ]
   return content.length === 0 ? [] : [{ ...user[0], role: 'user', content }]
 }
 
-function isPaired(calls: ReadonlySet<string>, [first, ...later]: readonly MessagesMessage[]): boolean {
-  if (later.some(({ content }) => countResults(content) > 0)) return false
-  const content = first?.content
-  const count = countResults(content)
-  if (count !== calls.size) return false
-  if (count === 0 || typeof content !== 'object') return true
-  const front = content?.slice(0, count) ?? []
-  const answered = new Set(front.map((block) => (isBlock(block, 'tool_result') ? block.tool_use_id : undefined)))
-  return answered.size === count && [...answered].every((id) => id !== undefined && calls.has(id))
-}
-
-function countResults(content: MessagesMessage['content']): number {
-  if (typeof content !== 'object') return 0
-  return content?.reduce((count, block) => count + Number(block.type === 'tool_result'), 0) ?? 0
+/** The ids of results that come from another turn, and of the first result of this turn that follows other content. */
+function movedResults(
+  blocks: readonly MessagesBlock[],
+  wanted: readonly PairedResult[],
+  from: number,
+  to: number,
+): readonly string[] {
+  const elsewhere = wanted.filter(({ at }) => at < from || at >= to).map(({ id }) => id)
+  const ids = new Set(wanted.map(({ id }) => id))
+  const other = blocks.findIndex(({ type }) => type !== 'tool_result')
+  const late = blocks.find((block, at) => at > other && isBlock(block, 'tool_result') && ids.has(block.tool_use_id))
+  return other === -1 || late === undefined || !isBlock(late, 'tool_result')
+    ? elsewhere
+    : [late.tool_use_id, ...elsewhere]
 }

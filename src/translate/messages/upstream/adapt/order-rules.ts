@@ -3,7 +3,7 @@ import { refuseValue } from '../../../parts/invalid.ts'
 import { fieldOf } from '../../../engine/origin.ts'
 import { isBlock } from '../../wire.ts'
 import type { MessagesMessage } from '../../wire.ts'
-import { pairResultsRule } from './call-rules.ts'
+import { callIdsRule, pairResultsRule } from './call-rules.ts'
 import type { Rule } from './rule.ts'
 
 const prefillRule: Rule = {
@@ -20,6 +20,7 @@ export const orderRules: readonly Rule[] = [
   // This rule runs twice: an added result could hide a prefill, and a dropped result can leave one.
   prefillRule,
   pairResultsRule,
+  callIdsRule,
   prefillRule,
   {
     name: 'no white space at the end of a begun answer',
