@@ -14,7 +14,7 @@ export interface ModelKind {
 export const kinds: readonly ModelKind[] = [
   {
     model: 'gpt-5-mini',
-    upstream: { chat: 'chat', responses: 'responses', messages: 'chat' },
+    upstream: { chat: 'chat', responses: 'responses', messages: 'responses' },
     // On chat, the model sends its reasoning only at the end, and does not accept it back.
     thinks: ['responses'],
   },
@@ -25,7 +25,7 @@ export const kinds: readonly ModelKind[] = [
   },
   {
     model: 'claude-sonnet-4.5',
-    upstream: { chat: 'chat', responses: 'chat', messages: 'messages' },
+    upstream: { chat: 'chat', responses: 'messages', messages: 'messages' },
     thinks: ['chat', 'messages'],
   },
   {
