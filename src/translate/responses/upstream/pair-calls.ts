@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../json/json.ts'
-import { MISSING_RESULT, pairResults } from '../../engine/pair-results.ts'
+import { type CallHistory, isInOrder, MISSING_RESULT, pairResults } from '../../engine/pair-results.ts'
 import type { Warning } from '../../warning.ts'
 import { itemTypeOf, shortCallId } from '../items.ts'
 
@@ -28,13 +28,14 @@ export function pairItems(items: readonly JsonObject[], warnings: Warning[]): re
     const id = items[at]?.['call_id']
     return type === undefined || typeof id !== 'string' ? none : [`${type} ${id}`]
   }
-  const pairs = pairResults({
+  const history: CallHistory = {
     length: items.length,
     calls: (at) => keyOf(at, outputTypes.get(types[at] ?? '')),
     results: (at) =>
       keyOf(at, outputs.has(types[at] ?? '') && !shellCalls.has(items[at]?.['call_id']) ? types[at] : undefined),
     continues: (at) => isCall(at) || types[at] === 'reasoning',
-  })
+  }
+  const pairs = isInOrder(history) ? undefined : pairResults(history)
   if (pairs === undefined) return items
   const paired = items.flatMap((item, at): readonly JsonObject[] => {
     const [call] = pairs.calls.get(at) ?? []

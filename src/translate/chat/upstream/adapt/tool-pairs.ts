@@ -1,4 +1,12 @@
-import { inOrder, MISSING_RESULT, type PairedCall, type Pairs, pairResults } from '../../../engine/pair-results.ts'
+import {
+  type CallHistory,
+  inOrder,
+  isInOrder,
+  MISSING_RESULT,
+  type PairedCall,
+  type Pairs,
+  pairResults,
+} from '../../../engine/pair-results.ts'
 import type { Warning } from '../../../warning.ts'
 import type { ChatMessage } from '../../wire.ts'
 import { firstWarnings, type Rule } from './rule.ts'
@@ -15,13 +23,13 @@ export const toolPairsRule: Rule = {
   adapt: ({ body: { messages } }, { family }) => {
     // Claude's consecutive assistant messages become one, followed by the results of all of them.
     const joinsRuns = family.kind === 'claude'
-    const pairs = pairResults({
+    const history: CallHistory = {
       length: messages.length,
       calls: (at) => callsOf(messages[at]),
       results: (at) => (messages[at]?.role === 'tool' ? [messages[at].tool_call_id ?? ''] : none),
       continues: (at) => joinsRuns && messages[at]?.role === 'assistant' && messages[at - 1]?.role === 'assistant',
-    })
-    // Most conversations have no tools.
+    }
+    const pairs = isInOrder(history) ? undefined : pairResults(history)
     if (pairs === undefined) return undefined
     const warnings: Warning[] = []
     const paired = placeResults(messages, pairs, joinsRuns, warnings)
