@@ -1,3 +1,4 @@
+import { STREAMING_ROUTES } from '../upstreams/copilot/routes.ts'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -141,7 +142,7 @@ test('if a model does not answer, the next one takes over, and a notice names it
     expect.stringMatching(/^no-such-model did not answer: .* Switching to gpt-4\.1\.$/),
     expect.stringMatching(/^gpt-4\.1 did not answer: .* Switching to gpt-5-mini\.$/),
   ])
-  const chats = demo.log.filter(({ route }) => route === '/chat/completions')
+  const chats = demo.log.filter(({ route }) => STREAMING_ROUTES.has(route))
   expect(chats.map(({ headers }) => headers['x-initiator'])).toEqual(['user', 'user'])
 })
 
@@ -170,7 +171,7 @@ test('a conversation that outgrows the model continues from a summary', async ()
   expect(outcome.items[1]).toMatchObject({ role: 'user', parts: [{ text: task.text }] })
   expect(outcome.requests).toBeGreaterThan(5)
   expect(JSON.stringify(events)).toContain('Its older part is replaced by a summary.')
-  const chats = demo.log.filter(({ route }) => route === '/chat/completions')
+  const chats = demo.log.filter(({ route }) => STREAMING_ROUTES.has(route))
   expect(JSON.stringify(chats.at(-1))).toContain('Summary of the earlier part of this conversation')
 })
 

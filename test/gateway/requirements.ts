@@ -373,7 +373,7 @@ export const requirements: readonly Requirement[] = [
     sentence: 'Each `tool.call` has **one** terminal outcome.',
     tests: [
       'H06 the first result counts, later ones are dropped without an error',
-      'of 10,000 calls with 1 % lost connections, every call ends exactly once',
+      'of thousands of calls with 1 % lost connections, every call ends exactly once',
     ],
   },
   {
