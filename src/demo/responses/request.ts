@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { imageOfUrl } from '../answer/conversation.ts'
 import type { Conversation, OfferedTool, HistoryEntry, SeenImage } from '../answer/conversation.ts'
+import { isObject } from '../../json/json.ts'
 import { optional } from '../inference.ts'
 
 const part = z.looseObject({
@@ -12,7 +13,7 @@ const part = z.looseObject({
 
 const parts = optional(z.union([z.string(), z.array(part)]))
 
-const item = z.looseObject({
+const textItem = z.looseObject({
   type: optional(z.string()),
   role: optional(z.string()),
   id: optional(z.string()),
@@ -25,6 +26,12 @@ const item = z.looseObject({
   summary: optional(z.array(z.looseObject({ text: z.string() }))),
   encrypted_content: optional(z.string()),
 })
+
+/** The arguments of a search for tools are an object, those of other calls a text. */
+const item = z.preprocess((each) => {
+  const isSearch = isObject(each) && each['type'] === 'tool_search_call' && isObject(each['arguments'])
+  return isSearch ? { ...each, arguments: JSON.stringify(each['arguments']) } : each
+}, textItem)
 
 const innerTool = z.looseObject({
   type: z.string(),

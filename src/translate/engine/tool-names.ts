@@ -39,12 +39,13 @@ export function createToolNames(tools: readonly ToolIdentity[], form: NameForm, 
 
   function upstreamName(tool: ToolName): string {
     const full = fullName(tool)
-    const known = byTool.get(full)
+    const key = isOfProxy(tool) ? `${full} of copilot-proxy` : full
+    const known = byTool.get(key)
     if (known !== undefined) return known
     const begun = beginsWithLetter === true && !LETTER.test(full) ? `_${full}` : full
     let name = shortName(begun, longest)
     if (taken.has(name)) name = distinctName(begun, longest)
-    byTool.set(full, name)
+    byTool.set(key, name)
     taken.set(name, full)
     return name
   }
@@ -62,6 +63,14 @@ export function createToolNames(tools: readonly ToolIdentity[], form: NameForm, 
   return { upstreamName, identities }
 }
 
-function fullName({ name, namespace }: ToolName): string {
-  return namespace === undefined || namespace === DEFAULT_NAMESPACE ? name : `${namespace}__${name}`
+/** The name of a tool outside its namespace. */
+export function fullName(tool: ToolName): string {
+  const { name, namespace } = tool
+  const isAlone = namespace === undefined || namespace === DEFAULT_NAMESPACE || isOfProxy(tool)
+  return isAlone ? name : `${namespace}__${name}`
+}
+
+/** No namespace of a caller is empty, so a tool that stands for something else is never one of the caller's. */
+function isOfProxy({ namespace }: ToolName): boolean {
+  return namespace === ''
 }

@@ -273,12 +273,23 @@ type WebSearchOutput = {
 
 type CompactionOutput = { type: 'compaction'; id: string; encrypted_content: string }
 
+/** A search for tools that the client runs. */
+type ToolSearchOutput = {
+  type: 'tool_search_call'
+  id: string
+  call_id: string
+  execution: 'client'
+  arguments: unknown
+  status: 'in_progress' | 'completed' | 'incomplete'
+}
+
 export type OutputItem =
   | MessageOutput
   | ReasoningOutput
   | FunctionCallOutput
   | CustomCallOutput
   | WebSearchOutput
+  | ToolSearchOutput
   | CompactionOutput
 
 /** OpenAI's counting: input includes cache reads and writes, output includes reasoning. */

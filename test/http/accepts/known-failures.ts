@@ -2,10 +2,6 @@ export const knownSchemaFailures: readonly string[] = []
 export const knownHistoryFailures: readonly string[] = []
 export const knownFileFailures: readonly string[] = []
 export const knownToolFailures: readonly string[] = [
-  'P27 a search of tools is offered, and its call comes back as one: responses to claude-sonnet-4.5',
-  'P27 tools that a search has found can be called: responses to claude-sonnet-4.5',
-  'P27 a search of tools is offered, and its call comes back as one: responses to gpt-4.1',
-  'P27 tools that a search has found can be called: responses to gpt-4.1',
   'P8 a tool with an encrypted parameter, and its call: responses to gpt-5.3-codex',
   'P8 the task of a subagent: responses to claude-sonnet-4.5',
   'P8 the answer of a subagent: responses to claude-sonnet-4.5',

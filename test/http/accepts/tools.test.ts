@@ -143,6 +143,59 @@ const search = {
   parameters: { type: 'object', properties: { query: { type: 'string' } } },
 }
 
+const foundBefore = [
+  { type: 'tool_search_call', call_id: 'call_s1', execution: 'client', status: 'completed', arguments: { query: 'z' } },
+  {
+    type: 'tool_search_output',
+    call_id: 'call_s1',
+    execution: 'client',
+    status: 'completed',
+    tools: [{ type: 'namespace', name: 'zoo', description: 'Zoo', tools: [tool('responses', 'find', nothing)] }],
+  },
+]
+
+const otherSearches: readonly Accepted[] = [
+  ...(['claude-sonnet-4.5', 'gpt-4.1', 'gemini-3-pro-preview'] as const).flatMap((model): readonly Accepted[] => [
+    {
+      title: 'P27 a call of a found tool comes back in its namespace',
+      caller: 'responses',
+      model,
+      body: { input: [...foundBefore, { role: 'user', content: '[demo:tool zoo__find {}]' }], tools: [search] },
+      check: ({ raw }) => {
+        expect(raw).toContain('"namespace":"zoo"')
+        expect(raw).not.toContain('tool_search_call')
+      },
+    },
+    {
+      title: 'P27 the arguments of a search are an object',
+      caller: 'responses',
+      model,
+      body: { input: '[demo:tool tool_search {"query":"zebra docs"}]', tools: [search] },
+      check: ({ raw }) => expect(raw).toContain('"arguments":{"query":"zebra docs"}'),
+    },
+    {
+      title: 'P27 a function of the client with the name of the search is a function',
+      caller: 'responses',
+      model,
+      body: {
+        input: '[demo:tool tool_search {"a":1}]',
+        tools: [tool('responses', 'tool_search', { type: 'object', properties: { a: { type: 'integer' } } }), search],
+      },
+      check: ({ calls }) => expect(calls).toEqual([{ name: 'tool_search', arguments: { a: 1 } }]),
+    },
+  ]),
+  {
+    title: 'P27 GPT gets the search itself',
+    caller: 'responses',
+    model: 'gpt-5.6-sol',
+    body: { input: [...foundBefore, { role: 'user', content: 'hi' }], tools: [search] },
+    check: ({ sent }) => {
+      expect(sent['tools']).toEqual([search])
+      expect(JSON.stringify(sent)).toContain('"tool_search_output"')
+    },
+  },
+]
+
 const searches: readonly Accepted[] = (['claude-sonnet-4.5', 'gpt-4.1'] as const).flatMap(
   (model): readonly Accepted[] => [
     {
@@ -364,6 +417,7 @@ testAccepted(
     ...laterNames,
     ...many,
     ...searches,
+    ...otherSearches,
     ...subagents,
     ...safeguards,
     ...windows,

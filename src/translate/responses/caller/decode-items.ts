@@ -16,6 +16,7 @@ import { COMPACTION_REQUEST, decodeSummary, summaryPrompt } from '../compaction.
 import { itemTypeOf, makerOfId } from '../items.ts'
 import { decodeParts } from './decode-parts.ts'
 import { decodeTools } from './decode-tools.ts'
+import { decodeSearchCall, decodeSearchOutput } from './tool-search.ts'
 
 export interface DecodedItems {
   readonly items: readonly TurnItem[]
@@ -44,8 +45,12 @@ export function decodeItems(input: string | readonly JsonObject[]): DecodedItems
     const path = `input.${at}`
     const type = itemTypeOf(item) ?? ''
     // Not passed to `push` as arguments, because a call takes a limited number of them.
-    if (TOOL_LISTS.has(type)) for (const tool of decodeTools(item['tools'], `${path}.tools`, warnings)) tools.push(tool)
-    const decoded = decoders.get(type)?.(item, path, warnings)
+    const listed = TOOL_LISTS.has(type) ? decodeTools(item['tools'], `${path}.tools`, warnings) : []
+    for (const tool of listed) tools.push(tool)
+    const decoded =
+      type === 'tool_search_output'
+        ? decodeSearchOutput(item, path, listed)
+        : decoders.get(type)?.(item, path, warnings)
     if (decoded !== undefined) items.push(decoded)
     else if (type !== 'additional_tools') warnings.push({ code: 'dropped', field: path, detail: dropReason(type) })
   })
@@ -77,6 +82,7 @@ const decoders: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['function_call_output', decodeOutput],
   ['custom_tool_call_output', decodeOutput],
   ['web_search_call', decodeSearch],
+  ['tool_search_call', decodeSearchCall],
   ['compaction', decodeCompaction],
   // Codex's older name.
   ['compaction_summary', decodeCompaction],

@@ -3,6 +3,7 @@ import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/js
 import type { ToolName, TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
 import type { Warning, WarningCode } from '../../warning.ts'
 import { type ResponsesRequest, isWebSearchType } from '../wire.ts'
+import { decodeToolSearch } from './tool-search.ts'
 
 /**
  * Decodes a list of tools, including the tools of its namespaces. Lists of stored replies come here too, so no member
@@ -30,7 +31,7 @@ function decodeTool(tool: JsonObject, path: string, warnings: Warning[]): readon
       )
     }
     default:
-      return [{ type: 'hosted', wireType: type, path }]
+      return [decodeToolSearch(tool, path) ?? { type: 'hosted', wireType: type, path }]
   }
 }
 

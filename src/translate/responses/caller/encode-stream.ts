@@ -25,6 +25,7 @@ import type {
   WireObject,
 } from '../wire.ts'
 import { closeItem, insertItem } from '../writer/items.ts'
+import { addSearchArguments, isToolSearch, settleSearchArguments, toSearchCall } from './tool-search.ts'
 import { type TextTarget, closePart, emitAnnotation, emitTextDone, openPart } from '../writer/texts.ts'
 import { type Frame, type ResponseWriter, beginFrames, encodeFrames, insert, startWriter } from '../writer/writer.ts'
 
@@ -128,6 +129,10 @@ function encodeContentEvent(state: EncodeState, event: TurnEvent): void {
     }
     case 'tool.open': {
       const { slot, kind, id: call_id, name, namespace } = event
+      if (isToolSearch(event)) {
+        openSlot(state, slot, toSearchCall(call_id))
+        return
+      }
       const call = { call_id, name, ...(namespace !== undefined && { namespace }) }
       const item: OutputItem =
         kind === 'function'
@@ -138,6 +143,7 @@ function encodeContentEvent(state: EncodeState, event: TurnEvent): void {
     }
     case 'tool.args': {
       const item = state.open.get(event.slot)
+      if (item !== undefined && addSearchArguments(item, event.text)) return
       const kind = item && kindOfItem(item.type)
       if (event.text !== '' && item && kind) emitDelta(state, { item, kind, text: item.call }, event.text)
       return
@@ -326,6 +332,7 @@ function finishItem(state: EncodeState, item: ItemSnapshot, final: WireObject): 
 
 /** @param isCut the answer ended within the item; a call without arguments is then dropped */
 function closeContent(state: EncodeState, item: ItemSnapshot, isCut: boolean): void {
+  settleSearchArguments(item)
   const kind = kindOfItem(item.type)
   if (kind === undefined) return closeLastPart(state, item)
   const isBlank = item.call.text.trim() === ''

@@ -486,11 +486,26 @@ describe('tools', () => {
     expect(warnings).toEqual(warned)
   })
 
-  test('tools that were found by a search are there, and the search itself is left out', () => {
+  test('tools that were found by a search of the client are there, with the search and its result', () => {
+    const search = { type: 'tool_search_call', call_id: 'c', execution: 'client', arguments: { query: 'x' } }
     const found = { type: 'tool_search_output', call_id: 'c', tools: [{ type: 'function', name: 'g' }] }
-    const { turn, warnings } = decodeTurn({ input: [user(), found] })
-    expect(turn.tools).toEqual([{ type: 'function', name: 'g', path: 'input.1.tools.0' }])
-    expect(warnings).toEqual(['dropped;input.1'])
+    const { turn, warnings } = decodeTurn({ input: [user(), search, found, { ...found, tools: [] }] })
+    expect(turn.tools).toEqual([{ type: 'function', name: 'g', path: 'input.2.tools.0' }])
+    expect(turn.items.slice(1)).toMatchObject([
+      { type: 'tool_call', id: 'c', arguments: '{"query":"x"}' },
+      { type: 'tool_result', callId: 'c', content: 'Found tools, which can be called now: g' },
+      { type: 'tool_result', callId: 'c', content: 'No tools found.' },
+    ])
+    expect(warnings).toEqual([])
+  })
+
+  test('a search that upstream ran is left out, but for the tools that it found', () => {
+    const search = { type: 'tool_search_call', call_id: null, execution: 'server', arguments: {} }
+    const found = { type: 'tool_search_output', call_id: null, tools: [{ type: 'function', name: 'g' }] }
+    const { turn, warnings } = decodeTurn({ input: [user(), search, found] })
+    expect(turn.tools).toEqual([{ type: 'function', name: 'g', path: 'input.2.tools.0' }])
+    expect(turn.items).toHaveLength(1)
+    expect(warnings).toEqual(['dropped;input.1', 'dropped;input.2'])
   })
 
   const tools = [

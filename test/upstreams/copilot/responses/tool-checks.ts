@@ -11,7 +11,8 @@ type Subject = InferenceSubject<ResponsesRequest>
 
 const OLD_TOOLS = ['function', 'web_search', 'web_search_preview']
 const CHOICES = ['none', 'auto', 'required']
-const TOOLS = [...OLD_TOOLS, 'custom', 'namespace']
+// GitHub's CLI sends `tool_search` to GPT from 5.4 on (official-clients, "Bodies").
+const TOOLS = [...OLD_TOOLS, 'custom', 'namespace', 'tool_search']
 
 export function checkTools({ request: { tools = [] }, model }: Subject): Outcome | undefined {
   if (tools.length > limitsOf(model).mostTools) {
@@ -44,7 +45,7 @@ export function refuseTool(tool: ResponsesTool, path: string, accepted: readonly
       if (refusal !== undefined) return refusal
     }
   }
-  if (tool.type.startsWith('web_search')) return undefined
+  if (tool.type.startsWith('web_search') || tool.type === 'tool_search') return undefined
   return refuseName(tool.name, `${path}.name`) ?? (tool.type === 'function' ? refuseOpen(tool, path) : undefined)
 }
 
