@@ -9,7 +9,7 @@ const folder = import.meta.dirname
 
 const programs = ['copilot', 'copilot-language-server'].map((name) => join(folder, 'node_modules/.bin', name))
 if (!programs.every((program) => existsSync(program))) {
-  skip('the programs are not installed. `npm ci --prefix test/clients/official` installs them (0.8 GB).')
+  skip('the programs are not installed. `npm install --prefix test/clients/official` installs them (0.8 GB).')
 }
 
 runAlone(join(folder, 'vitest.config.ts'))
