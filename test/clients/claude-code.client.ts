@@ -29,7 +29,7 @@ const chatWithThoughts: Way = {
   model: 'gemini-3-pro-preview',
   upstream: '/chat/completions',
   keepsThoughts: 'calls',
-  losses: ['schema_simplified;tools.0'],
+  losses: [],
 }
 
 const responses: Way = {

@@ -43,7 +43,7 @@ const launches: readonly Launch[] = [
       },
     }),
     project: '.claude/settings.local.json',
-    model: 'claude-sonnet-5',
+    model: 'claude-sonnet-5.5',
     read: claudeCode.read,
   },
   {
@@ -90,7 +90,7 @@ enabled = false
     project: 'opencode.json',
     // It ignores all others.
     projectText: JSON.stringify({ $schema: 'https://opencode.ai/config.json', enabled_providers: ['theirs'] }),
-    model: 'claude-sonnet-5',
+    model: 'claude-sonnet-5.5',
     read: opencode('@ai-sdk/anthropic').read,
   },
 ]
