@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs'
 import { chown, mkdir, realpath, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { geteuid } from 'node:process'
 import { openFilteringProxy } from '../network/filtering-proxy.ts'
 import { behindForwarder, findNode } from '../network/forwarder.ts'
@@ -11,7 +12,8 @@ import { bubblewrapArguments, cachePath, effectiveMounts, proxyPath, type Mount 
 import { findMounts, isAt } from './find-mounts.ts'
 import { hasPolicy, removeGitPointers, setPolicyAside } from './leftovers.ts'
 import { probeEnclosure } from './probe.ts'
-import { createSeenFolders, findProtectedPlaces, findWorktreePlaces } from './protected-places.ts'
+import { findWorktreePlaces } from './git-places.ts'
+import { createSeenFolders, findProtectedPlaces, maxPlaces } from './protected-places.ts'
 import type { Enclosure, ProgramStart, Sandbox, SandboxMode, SandboxState, StartedIn } from './sandbox.ts'
 import { commandVariables } from './toolchains.ts'
 
@@ -138,7 +140,7 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
       worktreePlaces(),
       access === 'write' ? openCache(cacheDir, runAs) : undefined,
     ])
-    if (protection?.hasTooMany === true && access === 'write') {
+    if ((protection?.hasTooMany === true || history.mounts.length > maxPlaces) && access === 'write') {
       const detail =
         'The program was not started: the workspace has more files that other programs execute or obey, such as .envrc or ' +
         '*.desktop, than the sandbox can protect. Remove those that nobody needs, or set workspace.sandbox to off in the configuration.'
@@ -180,10 +182,12 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
         await removeGitPointers([...protection.gitFolders, ...history.folders])
         // The next command can use what is found now.
         known = undefined
-        const { obeyed } = await protectedPlaces(isWide)
-        const made = madeSentence(
-          Array.from(obeyed).flatMap(([path, target]) => (protection.obeyed.get(path) === target ? [] : path)),
-        )
+        worktree = undefined
+        const [after, historyAfter] = await Promise.all([protectedPlaces(isWide), worktreePlaces()])
+        const made = madeSentence([
+          ...changedIn(root, protection.obeyed, after.obeyed),
+          ...changedIn(root, history.obeyed, historyAfter.obeyed),
+        ])
         const unseen = protection.isPartial ? [partialSentence] : []
         return { notes: [...sentences, ...aside, ...made, ...unseen], needsPublic }
       },
@@ -191,6 +195,19 @@ export function createSandbox(root: string, settings: SandboxSettings = off): Sa
   }
 
   return { state: () => sandboxState(mode(), probe), start, distrustsPolicy: () => withoutPolicy > 0 }
+}
+
+/** Returns the paths that are new, and the links that lead elsewhere than before or have become files or folders. */
+function changedIn(
+  root: string,
+  before: ReadonlyMap<string, string>,
+  after: ReadonlyMap<string, string>,
+): readonly string[] {
+  const found = Array.from(after).flatMap(([path, target]) => (before.get(path) === target ? [] : path))
+  const replaced = Array.from(before).flatMap(([path, target]) => {
+    return target !== '' && !after.has(path) && existsSync(resolve(root, path)) ? path : []
+  })
+  return [...found, ...replaced]
 }
 
 /** Folders that must stay mount points need it only where something can be renamed. */

@@ -152,13 +152,7 @@ async function hiddenPlace(
   const stats = await stat(path).catch(() => undefined)
   if (!isSeen || (stats === undefined && !(isFolder && isBelowRoot))) return []
   const kind = (stats?.isDirectory() ?? isFolder) ? 'hidden folder' : 'hidden file'
-  return [{ kind, path }, ...(isBelowRoot ? pinsAbove(path, root) : [])]
-}
-
-/** A folder that is a mount point cannot be renamed, so no copy takes its place. */
-function pinsAbove(path: string, root: string): readonly Mount[] {
-  const folder = dirname(path)
-  return folder === root || folder === '/' ? [] : [{ kind: 'pin', path: folder }, ...pinsAbove(folder, root)]
+  return [{ kind, path }, ...(isBelowRoot ? pinsBetween(root, path) : [])]
 }
 
 /** The sockets that commands would see. Connecting to one needs no writable mount. */
@@ -181,4 +175,10 @@ function isSystem(path: string): boolean {
 /** Whether a path is the folder itself or below it. */
 export function isAt(folder: string, path: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
+}
+
+/** Returns the folders between two paths. A folder that is a mount point cannot be renamed, so no copy takes its place. */
+export function pinsBetween(root: string, path: string): readonly Mount[] {
+  const folder = dirname(path)
+  return folder === root || !isAt(root, folder) ? [] : [{ kind: 'pin', path: folder }, ...pinsBetween(root, folder)]
 }

@@ -1,11 +1,12 @@
 import type { Dirent } from 'node:fs'
-import { existsSync, readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
-import { lstat, readdir, readFile, realpath, stat, writeFile } from 'node:fs/promises'
-import { dirname, join, relative, resolve, sep } from 'node:path'
+import { readdirSync, realpathSync, statSync } from 'node:fs'
+import { realpath, stat } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { mayHoldObeyed, obeyedOf, secretOf } from '../policy/protected-names.ts'
 import type { Mount } from './bubblewrap-arguments.ts'
-import { isAt } from './find-mounts.ts'
+import { pinsBetween } from './find-mounts.ts'
+import { findGitPlaces, maxGitFolders, targetOf } from './git-places.ts'
 
 /** Larger workspaces exist. Their folders nearest to the root are searched. */
 const maxFolders = 5000
@@ -14,7 +15,7 @@ const maxFolders = 5000
  * Each place needs a mount, and bubblewrap needs about a second for some hundred mounts. A workspace with more places runs no
  * commands: otherwise a command could create so many that the places of the next one are not protected.
  */
-const maxPlaces = 400
+export const maxPlaces = 400
 
 /** Reading a folder takes some ten microseconds, and ten times as long on another thread. */
 const foldersPerTurn = 100
@@ -25,6 +26,8 @@ interface SeenFolder {
   readonly found: readonly Dirent[]
   /** Links that are not protected themselves. */
   readonly links: readonly string[]
+  /** Whether it is the folder of a bare repository of git, whatever its name. */
+  readonly isGit: boolean
 }
 
 /** What earlier searches have found. */
@@ -86,11 +89,7 @@ export async function findProtectedPlaces(
     const isHidden = hidesSecrets && secretOf(name) !== undefined
     if (!isHidden) obeyed.set(name, entry.isSymbolicLink() ? targetOf(path) : via)
     if (entry.name === '.git' && entry.isDirectory()) {
-      later.push(async () => {
-        const { mounts: parts, folders } = await findGitPlaces(path)
-        gitFolders.push(...folders)
-        places.push({ kind: 'pin', path }, ...parts)
-      })
+      later.push(() => takeGit(path))
       return
     }
     later.push(async () => {
@@ -101,16 +100,27 @@ export async function findProtectedPlaces(
     })
   }
 
+  async function takeGit(path: string): Promise<void> {
+    const { mounts: parts, folders, obeyed: others } = await findGitPlaces(path, root)
+    gitFolders.push(...folders)
+    places.push({ kind: 'pin', path }, ...parts)
+    for (const [other, target] of others) obeyed.set(nameIn(root, other), target)
+  }
+
   const queue = new Set([root, ...seen.holders])
   let searched = 0
   for (const folder of queue) {
     if (searched >= maxFolders) break
     searched += 1
     if (searched % foldersPerTurn === 0) await nextTurn()
-    const { inner, found, links } = list(root, folder, hidesSecrets, seen.entries)
+    const { inner, found, links, isGit } = list(root, folder, hidesSecrets, seen.entries)
     for (const each of inner) queue.add(each)
     for (const entry of found) take(folder, entry)
-    if (found.length === 0) seen.holders.delete(folder)
+    if (isGit) {
+      obeyed.set(nameIn(root, folder) || '.', '')
+      later.push(() => takeGit(folder))
+    }
+    if (found.length === 0 && !isGit) seen.holders.delete(folder)
     else if (seen.holders.size < maxPlaces) seen.holders.add(folder)
     // A folder may have its name by a link: `.vscode -> editor` makes `editor/tasks.json` an obeyed file.
     for (const link of links) {
@@ -153,14 +163,16 @@ function list(root: string, folder: string, hidesSecrets: boolean, seen: SeenFol
     const links = entries
       .filter((entry) => entry.isSymbolicLink() && !found.includes(entry) && mayHoldObeyed(entry.name))
       .map((entry) => join(folder, entry.name))
-    const listed = { ctimeMs, inner, found, links }
+    const names = new Set(entries.map(({ name }) => name))
+    const isGit = ['HEAD', 'objects', 'refs'].every((name) => names.has(name))
+    const listed = { ctimeMs, inner, found, links, isGit }
     // A change in the same tick of the clock as this look would have the same time.
     if (Date.now() - ctimeMs > clockTickMs) seen.set(folder, listed)
     if (seen.size > 2 * maxFolders) seen.clear()
     return listed
   } catch {
     // It cannot be read, or has just gone.
-    return { ctimeMs: 0, inner: [], found: [], links: [] }
+    return { ctimeMs: 0, inner: [], found: [], links: [], isGit: false }
   }
 }
 
@@ -174,121 +186,8 @@ function entriesBehind(root: string, link: string): readonly Dirent[] {
   }
 }
 
-/** Returns the text of a link and where it leads, because a folder on the way can be replaced, or a missing target be made. */
-function targetOf(link: string): string {
-  try {
-    const text = readlinkSync(link)
-    return existsSync(link) ? `${text} ${realpathSync(link)}` : text
-  } catch {
-    return ''
-  }
-}
-
 function nameIn(root: string, path: string): string {
   return relative(root, path).split(sep).join('/')
-}
-
-/** Returns the folders between two paths. A mount point cannot be renamed, and its parent can. */
-function pinsBetween(root: string, path: string): readonly Mount[] {
-  const folder = dirname(path)
-  if (folder === root || !folder.startsWith(withSlash(root))) return []
-  return [{ kind: 'pin', path: folder }, ...pinsBetween(root, folder)]
-}
-
-/** In a git folder, git runs or obeys these. `commondir` and `gitdir` exist in the folders of linked worktrees. */
-const obeyedByGit = ['config', 'config.worktree', 'hooks', 'commondir', 'gitdir']
-
-/** The name of a submodule may have slashes, and a submodule may have submodules. */
-const maxModuleDepth = 16
-
-/** More are not searched. */
-const maxGitFolders = 200
-
-interface GitPlaces {
-  readonly mounts: readonly Mount[]
-  /** The folder and those of its submodules. */
-  readonly folders: readonly string[]
-}
-
-/** Finds the obeyed parts of a git folder, which are read-only in the sandbox, and those of its submodules and worktrees. */
-async function findGitPlaces(git: string): Promise<GitPlaces> {
-  const mounts: Mount[] = []
-  const folders: string[] = []
-
-  async function look(folder: string, kind: 'git' | 'worktree' | 'modules', depth: number): Promise<void> {
-    const names = new Set(await readdir(folder).catch(() => []))
-    // A folder of `modules` is a git folder, or a part of the name of one.
-    const isGit = kind === 'git' || (kind === 'modules' && (names.has('HEAD') || names.has('config')))
-    if (isGit) folders.push(folder)
-    if (isGit || kind === 'worktree') {
-      for (const name of obeyedByGit) if (names.has(name)) mounts.push({ kind: 'read', path: join(folder, name) })
-    }
-    // Where git would obey the file, it has to exist to be protected. git reads an empty one like none.
-    if (isGit && names.has('config') && !names.has('config.worktree') && (await usesWorktreeConfig(folder))) {
-      const path = join(folder, 'config.worktree')
-      await writeFile(path, '', { flag: 'wx' }).then(
-        () => mounts.push({ kind: 'read', path }),
-        () => {},
-      )
-    }
-    // bubblewrap creates this empty folder, in which a command then finds no way to leave a hook.
-    if (isGit && names.has('config') && !names.has('hooks')) {
-      mounts.push({ kind: 'hidden folder', path: join(folder, 'hooks') })
-    }
-    if (depth >= maxModuleDepth || folders.length >= maxGitFolders || kind === 'worktree') return
-    if (isGit) {
-      for (const inner of await foldersIn(join(folder, 'worktrees'))) await look(inner, 'worktree', depth + 1)
-      if (names.has('modules')) await look(join(folder, 'modules'), 'modules', depth + 1)
-    } else {
-      for (const inner of await foldersIn(folder)) await look(inner, 'modules', depth + 1)
-    }
-  }
-
-  await look(git, 'git', 0)
-  return { mounts, folders }
-}
-
-/** Whether git obeys a file `config.worktree` in the folder (git-worktree(1), "Configuration file"). */
-async function usesWorktreeConfig(folder: string): Promise<boolean> {
-  const text = await readFile(join(folder, 'config'), 'utf8').catch(() => '')
-  return /^\s*worktreeconfig\b/im.test(text)
-}
-
-async function foldersIn(folder: string): Promise<readonly string[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
-  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name))
-}
-
-const noPlaces: GitPlaces = { mounts: [], folders: [] }
-
-/**
- * Returns the places for a workspace that is a linked worktree of git: its `.git` is a file, and the history is outside. git
- * itself must confirm it by a file outside of the workspace that points back, because a repository can bring any `.git`.
- */
-export async function findWorktreePlaces(root: string): Promise<GitPlaces> {
-  const link = join(root, '.git')
-  try {
-    if (!(await lstat(link)).isFile()) return noPlaces
-    const git = await realpath(resolve(root, await pointerIn(link, 'gitdir: ')))
-    // A repository can bring both pointers. They would open one of its protected folders.
-    if (isAt(root, git)) return noPlaces
-    const pointsBack = (await realpath(resolve(git, await pointerIn(join(git, 'gitdir'), '')))) === link
-    const common = await realpath(resolve(git, await pointerIn(join(git, 'commondir'), '')))
-    const isWorktree = dirname(git) === join(common, 'worktrees') && (await stat(join(common, 'objects'))).isDirectory()
-    if (!pointsBack || !isWorktree) return noPlaces
-    const mounts: Mount[] = [{ kind: 'write', path: common }]
-    const { mounts: parts, folders } = await findGitPlaces(common)
-    for (const mount of parts) mounts.push(mount, ...pinsBetween(common, mount.path))
-    return { mounts, folders }
-  } catch {
-    return noPlaces
-  }
-}
-
-async function pointerIn(file: string, start: string): Promise<string> {
-  const text = (await readFile(file, 'utf8')).trimEnd()
-  if (!text.startsWith(start) || text.length > 4096) throw new Error('no pointer of git')
-  return text.slice(start.length)
 }
 
 function withSlash(path: string): string {
