@@ -66,6 +66,7 @@ interface ApprovalEvent {
   readonly argv?: readonly string[]
   readonly cwd?: string
   readonly widening?: Widening
+  readonly notes?: readonly string[]
   readonly args?: unknown
   readonly decisions?: readonly ApprovalDecision[]
 }

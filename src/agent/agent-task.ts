@@ -71,6 +71,8 @@ export interface ApprovalRequest {
   readonly cwd?: string
   /** What the command may do beyond the sandbox, in which it has failed. */
   readonly widening?: Widening
+  /** Sentences about what it did when it failed. */
+  readonly notes?: readonly string[]
   /** Arguments of a tool that writes no file and runs no command. */
   readonly args?: unknown
   /** Identifies a tool of a server or provider, so that a grant does not cover another tool that gets the same name. */

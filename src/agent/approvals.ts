@@ -15,7 +15,7 @@ export function wantApproval(state: LoopState, request: ApprovalRequest): LoopSt
     const { reads, identity, widening } = request
     return settle(state, reads === undefined && identity === undefined && widening === undefined)
   }
-  const { approvalId, callId, tool, paths, files, reads, diff, argv, cwd, widening, args } = request
+  const { approvalId, callId, tool, paths, files, reads, diff, argv, cwd, widening, notes, args } = request
   const shown = {
     ...(paths !== undefined && { paths }),
     ...(files !== undefined && { files }),
@@ -24,6 +24,7 @@ export function wantApproval(state: LoopState, request: ApprovalRequest): LoopSt
     ...(argv !== undefined && { argv }),
     ...(cwd !== undefined && { cwd }),
     ...(widening !== undefined && { widening }),
+    ...(notes !== undefined && { notes }),
     ...(args !== undefined && { args }),
     decisions: decisionsFor(request),
   }

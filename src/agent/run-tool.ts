@@ -232,7 +232,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
 }
 
 function toRequest(
-  { writes, files, reads, argv, cwd, widening, diff }: Intent,
+  { writes, files, reads, argv, cwd, widening, notes, diff }: Intent,
   call: Pick<ApprovalRequest, 'approvalId' | 'tool' | 'callId' | 'step'> & { readonly args: unknown },
 ): ApprovalRequest {
   const { args, ...named } = call
@@ -242,7 +242,12 @@ function toRequest(
     // People see the path of the secret itself. The arguments may name a link to it.
     ...(reads !== undefined && { reads }),
     ...(diff !== undefined && { diff }),
-    ...(argv !== undefined && { argv, cwd: cwd ?? '', ...(widening !== undefined && { widening }) }),
+    ...(argv !== undefined && {
+      argv,
+      cwd: cwd ?? '',
+      ...(widening !== undefined && { widening }),
+      ...(notes !== undefined && { notes }),
+    }),
     ...(writes === undefined && argv === undefined && reads === undefined && { args }),
   }
 }

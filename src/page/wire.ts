@@ -148,6 +148,7 @@ interface ApprovalEvent extends RunEventBase {
   readonly argv?: readonly string[]
   readonly cwd?: string
   readonly widening?: string
+  readonly notes?: readonly string[]
   readonly paths?: readonly string[]
   readonly files?: readonly IntendedFile[]
   readonly reads?: readonly string[]
@@ -274,6 +275,7 @@ export interface ApprovalPart {
   readonly argv?: readonly string[]
   readonly cwd?: string
   readonly widening?: string
+  readonly notes?: readonly string[]
   readonly paths?: readonly string[]
   readonly files?: readonly IntendedFile[]
   readonly reads?: readonly string[]

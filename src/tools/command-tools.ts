@@ -1,5 +1,5 @@
-import { realpath } from 'node:fs/promises'
-import { join, relative, sep } from 'node:path'
+import { realpath, stat } from 'node:fs/promises'
+import { join, relative, resolve, sep } from 'node:path'
 import { z } from 'zod'
 import type { Folder } from '../workspace/folder.ts'
 import { splitCommand } from '../workspace/command-line.ts'
@@ -8,7 +8,7 @@ import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import { findTask } from '../workspace/tasks.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import { defineTool } from './define-tool.ts'
-import type { Tool, ToolContext, ToolResult, ToolSource } from './tool.ts'
+import type { Intent, Tool, ToolContext, ToolResult, ToolSource } from './tool.ts'
 
 /** Maximum output of each stream of a program. Bytes. */
 const maxOutputBytes = 256 * 1024
@@ -65,8 +65,11 @@ async function run(
   const { network } = await session.policy.mayRun(argv, cwd)
   const startedMs = performance.now()
   const command = { folder, argv, cwd, signal, network, maxOutputBytes, onOutput: progress }
+  const before = await namedFiles(folder.root, cwd, argv)
   const { needs, ...end } = await runCommand({ ...command, timeoutMs: limits.timeoutMs })
-  if (needs === undefined || !(await isWidened(needs, { argv, cwd }, context))) return end
+  if (needs === undefined) return end
+  const notes = [...changedSentence(before, await namedFiles(folder.root, cwd, argv)), ...(end.notes ?? [])]
+  if (!(await isWidened({ argv, cwd, widening: needs, notes }, context))) return end
   // Both runs together have the time of one. What a person takes to answer does not count.
   const timeoutMs = Math.max(1000, limits.timeoutMs - (performance.now() - startedMs))
   const { needs: _, ...again } = await runCommand({ ...command, timeoutMs, widening: needs })
@@ -75,19 +78,39 @@ async function run(
 
 /** Asks a person, if there is one, whether a command that failed in the sandbox may run again beyond it. */
 async function isWidened(
-  widening: Widening,
-  command: { readonly argv: readonly string[]; readonly cwd: string },
+  intent: Pick<Intent, 'argv' | 'cwd' | 'notes'> & { readonly widening: Widening },
   { folder, authorize }: ToolContext,
 ): Promise<boolean> {
+  const { widening } = intent
   const { mode } = await folder.sandbox.state()
   if (widening === 'unsandboxed' && mode === 'required') return false
   try {
-    await authorize({ ...command, widening })
+    await authorize(intent)
     return true
   } catch (error) {
     if (error instanceof ToolError && error.failure.kind === 'approval_refused') return false
     throw error
   }
+}
+
+/** Returns the files that the words of a command name, each with what changes when its content does. */
+async function namedFiles(root: string, cwd: string, argv: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const words = new Set(argv.flatMap((word) => [word, word.slice(word.indexOf('=') + 1)]))
+  const found = await Promise.all(
+    Array.from(words, async (word) => {
+      const stats = await stat(resolve(root, cwd, word), { bigint: true }).catch(() => undefined)
+      // No program can set `ctime` back.
+      return stats?.isFile() === true ? ([[word, `${stats.ino} ${stats.ctimeNs}`]] as const) : []
+    }),
+  )
+  return new Map(found.flat())
+}
+
+function changedSentence(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): readonly string[] {
+  const changed = Array.from(after).flatMap(([word, state]) => (before.get(word) === state ? [] : JSON.stringify(word)))
+  return changed.length === 0
+    ? []
+    : [`Files that the command names have changed meanwhile: ${changed.slice(0, 20).join(', ')}.`]
 }
 
 /**

@@ -29,6 +29,8 @@ export interface Intent {
   readonly cwd?: string
   /** What the program may do beyond the sandbox. Only a person can allow it, for one call. */
   readonly widening?: Widening
+  /** With `widening`: sentences about what the first run of the program did. */
+  readonly notes?: readonly string[]
   /** The change as a unified diff. */
   readonly diff?: string
   /** Paths of secrets to read, relative to the root. A tool intends nothing else with them. */

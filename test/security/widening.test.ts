@@ -42,6 +42,31 @@ describe.skipIf(kind === 'none')('a command that fails in the sandbox (needs bub
     expect(await config()).toBe('[core]\n[alias]\n')
   })
 
+  test('is offered again with the names of files that its first run has changed', async () => {
+    const { start } = await openAgentDaemon({
+      ...files,
+      '.agent-policy.yaml': 'shell: { allow: [sh hook.sh, sh swaps.sh] }\n',
+      'swaps.sh':
+        'echo "touch ../HIT" > swaps.sh; mkdir .vscode; echo {} > .vscode/tasks.json; echo Read-only file system; exit 1\n',
+    })
+    const swapped = await start([call('shell_run', { cmd: 'sh swaps.sh' }), done])
+    await swapped.decide(await swapped.approval(), 'once')
+    const offered = await swapped.approval()
+    const notes = expect.arrayContaining([
+      'Files that the command names have changed meanwhile: "swaps.sh".',
+      expect.stringContaining('".vscode/tasks.json"'),
+    ])
+    expect(offered).toMatchObject({ argv: ['sh', 'swaps.sh'], widening: 'unsandboxed', notes })
+    await swapped.decide(offered, 'refuse')
+
+    const honest = await start([hook, done])
+    await honest.decide(await honest.approval(), 'once')
+    const again = await honest.approval()
+    expect(again).toMatchObject({ widening: 'unsandboxed' })
+    expect(JSON.stringify(again)).not.toContain('meanwhile')
+    await honest.decide(again, 'refuse')
+  })
+
   test('gets a network if that is what it needs, and stays in the sandbox', async () => {
     const { root, start } = await openAgentDaemon(files)
     const proxyOf = () => readFile(join(root, 'proxy'), 'utf8')

@@ -31,6 +31,7 @@ export const runEvent = z.discriminatedUnion('type', [
     argv: z.array(z.string()).optional(),
     cwd: z.string().optional(),
     widening: z.string().optional(),
+    notes: z.array(z.string()).optional(),
     paths: z.array(z.string()).optional(),
     files: z
       .array(

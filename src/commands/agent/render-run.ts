@@ -152,7 +152,7 @@ export function createRunScreen(output: Output): RunScreen {
       else if (event.type === 'done') showEnd(event)
     },
     ask(approval) {
-      const { argv, cwd = '', widening, reads, args } = approval
+      const { argv, cwd = '', widening, notes = [], reads, args } = approval
       if (approval.diff !== undefined) {
         diffsShown.add(approval.callId)
         diff(approval.diff, shownDiff)
@@ -172,6 +172,7 @@ export function createRunScreen(output: Output): RunScreen {
       if (widening !== undefined) {
         line(`    ${wordsOf(argv ?? [])}${place}`)
         wrapped(`  ${wideningSentence(widening)}`, style.yellow)
+        for (const note of notes) wrapped(`  ${escaped(note)}`, style.yellow)
       }
       if (approval.truncated === true) wrapped(`  ${truncatedSentence}`, style.red)
     },

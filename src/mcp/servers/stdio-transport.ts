@@ -3,7 +3,7 @@ import { kill, platform } from 'node:process'
 import { deserializeMessage, serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
 
 import type { Mount } from '../../workspace/sandbox/bubblewrap-arguments.ts'
-import { readReport } from '../../workspace/sandbox/report.ts'
+import { displacedReason, readReport } from '../../workspace/sandbox/report.ts'
 
 export interface StdioProgram {
   /** The program and its arguments. */
@@ -80,7 +80,7 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
         windowsHide: true,
       })
       child = started
-      if (mounts !== undefined) readReport(started, mounts)
+      const report = mounts === undefined ? undefined : readReport(started, mounts)
       started.once('spawn', resolve)
       started.once('error', (error) => {
         reject(error)
@@ -92,6 +92,7 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
       started.once('exit', (code, signal) => {
         // End the processes that the program has started too.
         signalGroup(started, 'SIGKILL')
+        if (report?.isDisplaced() === true) reason ??= `it was not started: ${displacedReason}`
         reason ??= code === null ? `it was ended by ${signal}` : `it ended with exit code ${code}`
         setTimeout(() => {
           started.stdout?.destroy()

@@ -123,11 +123,12 @@ export function approvalView(first) {
 
 /** @param {ApprovalPart} approval */
 function subjectOf(approval) {
-  const { argv, cwd, widening, diff, reads, args, truncated } = approval
+  const { argv, cwd, widening, notes = [], diff, reads, args, truncated } = approval
   const rows = argv === undefined ? rowsOf(approval) : []
   return [
     ...(reads === undefined ? [] : [element('p', {}, secretSentence)]),
     ...(widening === undefined ? [] : [element('p', {}, wideningSentence(widening))]),
+    ...notes.map((note) => element('p', {}, toVisible(note))),
     ...(rows.length === 0 ? [] : [filesView(rows)]),
     ...(argv === undefined
       ? []

@@ -69,6 +69,9 @@ const wideningWords = {
   },
 }
 
+const changedSentence =
+  'The words are the same, but the first run may have changed the files that they name or start, and a command can print any message to get this question.'
+
 const unknownWidening = {
   question: 'Run this command again beyond the sandbox?',
   sentence: 'This version does not know what the command could then do. Refuse it unless you know.',
@@ -80,7 +83,7 @@ const unknownWidening = {
  * @returns {string}
  */
 export function wideningSentence(widening) {
-  return (wideningWords[widening] ?? unknownWidening).sentence
+  return `${(wideningWords[widening] ?? unknownWidening).sentence} ${changedSentence}`
 }
 
 /**

@@ -138,8 +138,22 @@ function foldPart(parts, event, key) {
     case 'diff':
       return withTool(parts, { ...event, tool: 'patch' }, (tool) => ({ ...tool, diff: event.diff }))
     case 'approval': {
-      const { approvalId, state, tool, diff, argv, cwd, widening, paths, files, reads, args, decisions, truncated } =
-        event
+      const {
+        approvalId,
+        state,
+        tool,
+        diff,
+        argv,
+        cwd,
+        widening,
+        notes,
+        paths,
+        files,
+        reads,
+        args,
+        decisions,
+        truncated,
+      } = event
       const at = parts.findLastIndex((part) => part.kind === 'approval' && part.approvalId === approvalId)
       const found = parts[at]
       if (found?.kind === 'approval') return parts.with(at, { ...found, state })
@@ -154,6 +168,7 @@ function foldPart(parts, event, key) {
         ...(argv !== undefined && { argv }),
         ...(cwd !== undefined && { cwd }),
         ...(widening !== undefined && { widening }),
+        ...(notes !== undefined && { notes }),
         ...(paths !== undefined && { paths }),
         ...(files !== undefined && { files }),
         ...(reads !== undefined && { reads }),

@@ -55,6 +55,12 @@ function originOf(path: string, outside: readonly MountedAt[]): Pick<MountedAt, 
 const maxWaitMs = 20_000
 
 /**
+ * If bubblewrap has made mounts, and sleeps for this time, it has made all of them and waits to be let go. If they lack the one at
+ * `readyPath`, another mount hides the root of the sandbox. Ms.
+ */
+const settledMs = 2000
+
+/**
  * Waits until bubblewrap has made its mounts. Resolves with whether they are in place, or with undefined if it has ended before.
  * @param started returns the process id of the program, when it is known
  */
@@ -63,14 +69,35 @@ export async function untilMounted(
   mounts: readonly Mount[],
 ): Promise<boolean | undefined> {
   const startedMs = performance.now()
+  const before = pointsOf(readMountTable('self'))
+  let last = { points: before, sinceMs: startedMs }
   while (performance.now() - startedMs < maxWaitMs) {
     const processId = started()
     if (processId === 'ended') return undefined
     const inside = processId === undefined ? [] : tableOf(processId)
     if (inside.some(({ point }) => point === readyPath)) return areInPlace(mounts, inside, readMountTable('self'))
+    const points = pointsOf(inside)
+    const nowMs = performance.now()
+    const isSame = points === last.points && processId !== undefined && isAsleep(processId)
+    if (!isSame) last = { points, sinceMs: nowMs }
+    else if (inside.length > 0 && points !== before && nowMs - last.sinceMs > settledMs) return false
     await sleep(1)
   }
   return false
+}
+
+function pointsOf(table: readonly MountedAt[]): string {
+  return table.map(({ point }) => point).join('\n')
+}
+
+/** Whether a process waits for something other than the processor or a disk (proc_pid_stat(5)). */
+function isAsleep(processId: number): boolean {
+  try {
+    return readFileSync(`/proc/${processId}/stat`, 'utf8').split(') ').at(-1)?.startsWith('S') === true
+  } catch {
+    // It has just ended.
+    return false
+  }
 }
 
 function tableOf(processId: number): readonly MountedAt[] {

@@ -70,7 +70,8 @@ const complaint = /^bwrap: (.*)$/m
 
 /** Returns the error for a program that could not be started in the sandbox. */
 export function enclosureFailure(name: string, stderr: string, report: EnclosureReport): ToolError {
-  if (report.isDisplaced()) return new ToolError({ kind: 'failed', detail: displacedSentence })
+  if (report.isDisplaced())
+    return new ToolError({ kind: 'failed', detail: `The program was not started: ${displacedReason}.` })
   const said = complaint.exec(stderr)?.[1] ?? 'bubblewrap gave no reason'
   const isProgram = said.startsWith('execvp')
   const detail = isProgram
@@ -80,9 +81,10 @@ export function enclosureFailure(name: string, stderr: string, report: Enclosure
   return new ToolError({ kind: 'failed', detail })
 }
 
-const displacedSentence =
-  'The program was not started: while its sandbox was set up, another program moved a folder of the workspace or replaced it by a ' +
-  'link. End the other program, or try again.'
+/** Why a program was not started. */
+export const displacedReason =
+  'while its sandbox was set up, another program moved a folder of the workspace or replaced it by a link. End the other ' +
+  'program, or try again'
 
 interface Sign {
   readonly pattern: RegExp

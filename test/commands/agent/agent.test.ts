@@ -206,13 +206,16 @@ test.skipIf(enclosure.kind === 'none')(
     const { agent, root } = await openShop()
     await mkdir(join(root, '.git'))
     await writeFile(join(root, '.git/config'), '[core]\n')
-    await writeFile(join(root, 'hook.sh'), 'echo more >> .git/config\n')
+    await writeFile(join(root, 'hook.sh'), 'echo >> hook.sh; echo more >> .git/config\n')
     await writeFile(join(root, '.agent-policy.yaml'), 'shell: { allow: [sh hook.sh] }\n')
     const script = scriptOf({ calls: [{ tool: 'shell_run', args: { cmd: 'sh hook.sh' } }] }, { text: 'Done' })
     const { change, text } = terminal(['y', 'n'])
     await agent(script, [], change)
     expect(text()).toContain('Run this command again without the sandbox?')
     expect(text()).toContain('everything that you can, on the whole machine')
+    expect(text().replaceAll(/\s+/g, ' ')).toMatch(
+      /the first run may have changed the files.* have changed meanwhile: "hook.sh"/,
+    )
     expect(text()).toMatch(/y once, n refuse/)
     await agent(script, ['--yes'])
     expect(await readFile(join(root, '.git/config'), 'utf8')).toBe('[core]\n')

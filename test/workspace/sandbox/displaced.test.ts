@@ -1,9 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, symlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, renameSync, symlinkSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { createStdioTransport } from '../../../src/mcp/servers/stdio-transport.ts'
+import { noPlaces } from '../../../src/workspace/policy/own-places.ts'
+import { createSandbox, enclosureOfMachine } from '../../../src/workspace/sandbox/create-sandbox.ts'
+import { makeFolder } from '../../tools/session.ts'
 import { createEnclosed, describeEnclosed, runnerOf } from './enclosed.ts'
+
+const enclosure = await enclosureOfMachine()
 
 // A program that runs in the sandbox for long, such as an MCP server, changes the workspace while the sandbox of a command is made.
 
@@ -75,4 +81,56 @@ describeEnclosed('links of the user', (person) => {
     })
     expect(stdout).toBe('tool\nreal\n')
   })
+})
+
+describeEnclosed('a link in the place of a folder, when the sandbox is made', (person) => {
+  test.each([
+    ['the root of the system', '/'],
+    ['the folder in which bubblewrap makes the sandbox', '../../../../../../../../..'],
+    ['the root of the sandbox', 'as deep as it is'],
+    ['the workspace', '.'],
+    ['the folder around the workspace', '..'],
+    ['nothing', 'missing'],
+  ])('that leads to %s ends the start soon, with a sentence', async (_where, target) => {
+    const { scripts, root } = await createEnclosed(person, { 'x/.npmrc': '1', '.claude/a': '1' })
+    const to = target === 'as deep as it is' ? relative(root, '/') : target
+    const startedMs = performance.now()
+    // Nothing is mounted in `.claude`, so bubblewrap notices nothing.
+    for (const folder of ['x', '.claude']) {
+      const [result] = await scripts(['echo STARTED'], { swap: { folder, target: to } })
+      expect(result?.stdout, folder).toBe('')
+      expect(result?.error, folder).toMatch(/replaced it by a link|could not be set up/)
+    }
+    // A busy machine takes longer than the two seconds of the check.
+    expect(performance.now() - startedMs).toBeLessThan(16_000)
+  })
+})
+
+test.skipIf(enclosure.kind === 'none')('a server whose mounts were displaced says why it was not started', async () => {
+  const root = await makeFolder({ 'x/.npmrc': '1' })
+  const sandbox = createSandbox(root, {
+    mode: () => 'auto',
+    folders: () => [],
+    homeDir: () => '/nowhere',
+    ownPlaces: noPlaces,
+    cacheDir: undefined,
+  })
+  const reasonOf = async (swap: () => void): Promise<string> => {
+    const { argv, mounts } = await sandbox.start({
+      argv: ['/bin/sh', '-c', 'exit 3'],
+      cwd: root,
+      access: 'write',
+      rule: 'always enclosed',
+    })
+    swap()
+    const { promise, resolve } = Promise.withResolvers<string>()
+    await createStdioTransport({ command: argv, cwd: '/', env: {}, mounts, onStderr() {}, onEnd: resolve }).start()
+    return promise
+  }
+  expect(await reasonOf(() => {})).toBe('it ended with exit code 3')
+  const displaced = await reasonOf(() => {
+    renameSync(join(root, 'x'), join(root, 'y'))
+    symlinkSync('y', join(root, 'x'))
+  })
+  expect(displaced).toContain('another program moved a folder of the workspace or replaced it by a link')
 })

@@ -32,6 +32,8 @@ export interface EnclosedRuns {
   readonly names?: Readonly<Record<string, readonly (readonly string[])[]>>
   /** Addresses that count as public. */
   readonly reachable?: readonly string[]
+  /** A folder of the root that a link replaces when the sandbox of a command is planned, and not yet made. */
+  readonly swap?: { readonly folder: string; readonly target: string }
   /** Variables that name a proxy of the runner. */
   readonly proxy?: Readonly<Record<string, string>>
 }

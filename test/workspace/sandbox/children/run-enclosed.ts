@@ -1,6 +1,8 @@
 // Runs commands in the sandbox of a workspace, one after the other, and prints what they gave, a line for each. The argument is a
 // JSON object; without an argument, each line of the input is one.
+import { renameSync, symlinkSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parseHostPattern } from '../../../../src/workspace/network/host-pattern.ts'
 import { isPublicAddress } from '../../../../src/workspace/network/public-address.ts'
@@ -14,12 +16,12 @@ async function runAll(text: string): Promise<void> {
   // The test has written it.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the text is the test's own
   const given = JSON.parse(text) as EnclosedRuns
-  const { root, home, own, folders, mode, commands, names = {}, reachable = [], proxy = {} } = given
+  const { root, home, own, folders, mode, commands, names = {}, reachable = [], proxy = {}, swap } = given
   const lookups = new Map(Object.entries(names).map(([name, answers]) => [name, [...answers]]))
 
   const folder = await openFolder(root, {
-    sandbox: (path) =>
-      createSandbox(path, {
+    sandbox(path) {
+      const sandbox = createSandbox(path, {
         mode: () => mode,
         folders: () => folders,
         homeDir: () => home,
@@ -34,8 +36,16 @@ async function runAll(text: string): Promise<void> {
           isPublic: (address) => reachable.includes(address) || isPublicAddress(address),
           env: proxy,
         },
-      }),
+      })
+      return { ...sandbox, start: (start) => sandbox.start(start).finally(replaceFolder) }
+    },
   })
+  function replaceFolder(): void {
+    if (swap === undefined) return
+    renameSync(join(root, swap.folder), join(root, `${swap.folder}-moved`))
+    symlinkSync(swap.target, join(root, swap.folder))
+  }
+
   for (const { script, timeoutMs = 60_000, access = 'write', cwd, widening, network: hosts } of commands) {
     const network = hosts === undefined || hosts === 'public' ? hosts : { hosts: hosts.flatMap(parseHostPattern) }
     const argv = ['sh', '-c', script]
