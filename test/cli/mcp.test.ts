@@ -75,6 +75,24 @@ test.each(protocols)('offers the tools of this folder (%s)', async (protocol) =>
   expect(log()).not.toContain('Warning')
 })
 
+test.each([[[]], [['--workspace', '.']]])(
+  'in a subfolder of a configured workspace (%j), it uses the workspace and its policy',
+  async (args) => {
+    const place = await makePlace()
+    await place.configure(`workspaces: ['${place.root}']\nworkspace: { read-only: false }\n`)
+    const folder = join(place.root, 'sub')
+    await mkdir(folder)
+    await writeFile(join(folder, 'b.md'), 'one\ntwo\n')
+    // A policy of the subfolder alone would allow the second patch.
+    await writeFile(join(folder, '.agent-policy.yaml'), "writes: { allow: ['**'] }\n")
+    const { call } = await connect(place, { args, cwd: folder })
+    expect(await call('edit_applyPatch', { unifiedDiff: diff })).toMatchObject({ structuredContent: { ok: true } })
+    expect(await readFile(join(place.root, 'a.txt'), 'utf8')).toBe('one\nthree\n')
+    expect(await call('edit_applyPatch', { unifiedDiff: diff.replaceAll('a.txt', 'sub/b.md') })).toMatchObject(denied)
+    expect(await readFile(join(folder, 'b.md'), 'utf8')).toBe('one\ntwo\n')
+  },
+)
+
 test('progress and cancellation reach a command', async () => {
   const place = await makePlace('workspace: { read-only: false }')
   const { client, call } = await connect(place)
