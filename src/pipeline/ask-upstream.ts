@@ -2,7 +2,7 @@ import { Fault, statusOf } from '../errors.ts'
 import type { Executor, Initiator, UpstreamCall, UpstreamProfile, UpstreamStream } from '../executors/executor.ts'
 import type { Model } from '../models/model.ts'
 import { redactValues } from '../redaction/known-secrets.ts'
-import type { EncodeContext, EncodedRequest, UpstreamDialect } from '../translate/dialect.ts'
+import type { EncodeContext, EncodedRequest, Recovery, UpstreamDialect } from '../translate/dialect.ts'
 import type { PipelineState } from './pipeline-state.ts'
 import { canRunSearch } from './search-model.ts'
 
@@ -28,6 +28,15 @@ export interface AskOptions {
   readonly onRecovery?: (request: EncodedRequest, learnedRefusal: string | undefined) => void
 }
 
+/** A refusal that the present request has met. */
+interface LearnedHere extends Pick<Recovery, 'fromSecondRefusal'> {
+  readonly key: string
+}
+
+function keysOf(learned: readonly LearnedHere[]): readonly string[] {
+  return learned.map(({ key }) => key)
+}
+
 /** A body can have several parts that upstream refuses, and upstream names one per reply. */
 const maxRecoveries = 8
 
@@ -45,13 +54,15 @@ export async function askUpstream(
   const { executor, call, signal, model } = target
   const { judgeFirstEvent } = target.dialect
   let request = first
-  let learned: readonly string[] = []
+  let learned: readonly LearnedHere[] = []
   let notFound: unknown
   for (let attempt = 1; ; attempt += 1) {
     try {
       const { body, headers } = request
       const answer = await executor.stream({ ...call, judgeFirstEvent, body, headers, initiator }, { signal })
-      for (const key of learned) state.learnedRefusals.learn(upstreamKey(target), model.id, key)
+      for (const { key, fromSecondRefusal } of learned) {
+        state.learnedRefusals.learn(upstreamKey(target), model.id, key, { fromSecondRefusal })
+      }
       return { ...answer, headers: redactValues(answer.headers, state.redact) }
     } catch (error) {
       const recovery = attempt <= maxRecoveries ? recover(error) : undefined
@@ -67,13 +78,13 @@ export async function askUpstream(
     const { error: refusal } = error
     if (refusal.status === 413 && !call.hasImage) return undefined
     if (!isRecoverable(refusal.status, executor.profile)) return undefined
-    const context = encodeContext(state, target, learned)
+    const context = encodeContext(state, target, keysOf(learned))
     // With `chat.strict` nothing is removed, and the caller gets upstream's own message.
     const recovery = context.strict ? undefined : target.dialect.recover(request, refusal, context)
     if (recovery === undefined) return undefined
-    const { learnedRefusal } = recovery
-    if (learnedRefusal !== undefined) learned = [...learned, learnedRefusal]
-    const changed = recovery.request ?? encodeAgain?.(encodeContext(state, target, learned))
+    const { learnedRefusal, fromSecondRefusal } = recovery
+    if (learnedRefusal !== undefined) learned = [...learned, { key: learnedRefusal, fromSecondRefusal }]
+    const changed = recovery.request ?? encodeAgain?.(encodeContext(state, target, keysOf(learned)))
     if (changed === undefined) return undefined
     onRecovery?.(changed, learnedRefusal)
     return changed

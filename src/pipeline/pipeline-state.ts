@@ -51,7 +51,16 @@ export interface PipelineState extends PipelineDeps {
 export interface LearnedRefusals {
   /** Keys as the dialect's `recover` names them, the newest last. */
   readonly of: (route: string, modelId: string) => ReadonlySet<string>
-  readonly learn: (route: string, modelId: string, key: string) => void
+  /** @param refusal its keys, between spaces */
+  readonly learn: (
+    route: string,
+    modelId: string,
+    refusal: string,
+    options?: {
+      /** A key is only kept if the model has refused the same within the hour before. */
+      readonly fromSecondRefusal?: boolean | undefined
+    },
+  ) => void
 }
 
 /** More than this is noise from a broken upstream. */
@@ -67,22 +76,36 @@ const none: ReadonlySet<string> = new Set()
 
 /** @param now ms since epoch */
 export function createLearnedRefusals(now: () => number): LearnedRefusals {
-  // One entry for each model that ever refused something: bounded by the model list. The values are the times of
-  // learning, in ms since epoch.
-  const byModel = new Map<string, LruMap<number>>()
-  const isStale = (learnedAtMs: number): boolean => now() - learnedAtMs >= learnedLifeMs
+  // One entry for each model that ever refused something: bounded by the model list.
+  const byModel = new Map<string, RefusalsOfModel>()
+  const isStale = (atMs: number): boolean => now() - atMs >= learnedLifeMs
+  const createRefusals = (): LruMap<number> => createLruMap({ maxEntries: mostPerModel, isStale })
   return {
     of(route, modelId) {
-      const learned = byModel.get(`${route} ${modelId}`)
+      const learned = byModel.get(`${route} ${modelId}`)?.learned
       return learned === undefined ? none : new Set(learned.keys().filter((key) => learned.peek(key) !== undefined))
     },
-    learn(route, modelId, key) {
+    learn(route, modelId, refusal, { fromSecondRefusal = false } = {}) {
       const model = `${route} ${modelId}`
-      const learned = byModel.get(model) ?? createLruMap<number>({ maxEntries: mostPerModel, isStale })
-      byModel.set(model, learned)
-      // A key that is learned again becomes the newest. The newer of two contradictory keys then wins, and keys that
-      // every request needs outlive those of a single caller.
-      learned.set(key, now())
+      const { refusedOnce, learned } = byModel.get(model) ?? {
+        refusedOnce: createRefusals(),
+        learned: createRefusals(),
+      }
+      byModel.set(model, { refusedOnce, learned })
+      for (const key of refusal.split(' ')) {
+        const isKnown = learned.peek(key) !== undefined || refusedOnce.peek(key) !== undefined
+        // A key that is learned again becomes the newest. The newer of two contradictory keys then wins, and keys that
+        // every request needs outlive those of a single caller.
+        if (isKnown || !fromSecondRefusal) learned.set(key, now())
+        else refusedOnce.set(key, now())
+      }
     },
   }
+}
+
+/** Keys of refusals. The values are the times of the last refusal, in ms since epoch. */
+interface RefusalsOfModel {
+  /** Apart from `learned`, so that members that only one request has push no learned key out. */
+  readonly refusedOnce: LruMap<number>
+  readonly learned: LruMap<number>
 }

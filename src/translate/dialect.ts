@@ -272,6 +272,8 @@ export interface Recovery {
   readonly request?: EncodedRequest | undefined
   /** For `EncodeContext.learnedRefusals` of later requests. Undefined: the refusal concerns this request alone. */
   readonly learnedRefusal?: string | undefined
+  /** Later requests get `learnedRefusal` only after it was the answer to two refusals. */
+  readonly fromSecondRefusal?: boolean | undefined
 }
 
 /**

@@ -48,6 +48,11 @@ export interface Remedy {
   readonly edit?: (body: JsonObject) => JsonObject
   /** Keys of learned refusals, without spaces. Later requests to the model are encoded with them. */
   readonly learned?: readonly string[]
+  /**
+   * The refusal names a member and not a value: it may be about this one request, so later requests are encoded with
+   * `learned` only after a second refusal.
+   */
+  readonly fromSecondRefusal?: boolean
   /** `learned` applies to this request, or to the backend that happened to answer it, and not to the model. */
   readonly isPassing?: boolean
   readonly warnings?: readonly Warning[]
@@ -73,18 +78,18 @@ export function createRecover(table: RefusalTable) {
 }
 
 function apply(remedy: Remedy, table: RefusalTable, refused: Refused, source: JsonObjectBytes): Recovery | undefined {
-  const { edit, learned = [], isPassing = false, warnings = [] } = remedy
+  const { edit, learned = [], fromSecondRefusal = false, isPassing = false, warnings = [] } = remedy
   const { sent, context } = refused
   const learnedRefusal = isPassing || learned.length === 0 ? undefined : learned.join(' ')
   if (edit === undefined && table.encode === undefined) {
     // If the request was already encoded with these keys, they do not help.
-    return learned.every((key) => context.learnedRefusals.has(key)) ? undefined : { learnedRefusal }
+    return learned.every((key) => context.learnedRefusals.has(key)) ? undefined : { learnedRefusal, fromSecondRefusal }
   }
   if (edit === undefined && learned.length === 0) return undefined
   const body = edit?.(source.value) ?? source.value
   const request = table.encode === undefined ? splice(sent, source, body) : table.encode(body, learned, refused)
   if (request === undefined) return undefined
-  return { request: { ...request, warnings: [...request.warnings, ...warnings] }, learnedRefusal }
+  return { request: { ...request, warnings: [...request.warnings, ...warnings] }, learnedRefusal, fromSecondRefusal }
 }
 
 function splice(sent: EncodedRequest, source: JsonObjectBytes, body: JsonObject): EncodedRequest | undefined {
@@ -125,13 +130,14 @@ export function refusedField(named: string, isEssential: IsEssential): string | 
   return isField && !isEssential(steps) ? path : undefined
 }
 
-/** Drops one field from this request and from later ones. Undefined as for `refusedField`. */
+/** Drops one field from this request and, after a second refusal, from later ones. Undefined as for `refusedField`. */
 export function withoutField(named: string, isEssential: IsEssential, detail?: string): Remedy | undefined {
   const field = refusedField(named, isEssential)
   if (field === undefined) return undefined
   return {
     edit: removing(field),
     learned: [learnedField(field)],
+    fromSecondRefusal: true,
     warnings: [{ code: 'refused_upstream', field, ...(detail !== undefined && { detail }) }],
   }
 }

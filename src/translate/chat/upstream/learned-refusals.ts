@@ -130,8 +130,8 @@ const rows: readonly RefusalRow[] = [
     remedy: (_match, refused) =>
       // The reply is then read differently.
       namedPath(refused) === 'stop'
-        ? { learned: [learnedField('stop')] }
-        : withoutField(namedPath(refused), isEssential, 'the provider refused it; retried without it'),
+        ? { learned: [learnedField('stop')], fromSecondRefusal: true }
+        : withoutNamed(refused),
   },
 ]
 
@@ -164,6 +164,13 @@ function namedPath({ body, refusal }: Refused): string {
   if (FIELD_CODES.test(`${code}:`)) names.push(param)
   const named = names.find((name) => Object.hasOwn(body, memberOf(name ?? ''))) ?? ''
   return hasFields(memberOf(named)) ? named : memberOf(named)
+}
+
+function withoutNamed(refused: Refused): Remedy | undefined {
+  const path = namedPath(refused)
+  const remedy = withoutField(path, isEssential, 'the provider refused it; retried without it')
+  // Models that refuse a level of effort take none, so one refusal is enough.
+  return remedy && { ...remedy, fromSecondRefusal: path !== 'reasoning_effort' }
 }
 
 function withCapRenamed(body: JsonObject): JsonObject {

@@ -87,7 +87,11 @@ export const refusals: readonly RefusalRow[] = [
     pattern: /: Extra inputs are not permitted/,
     remedy: (_match, { refusal }) => {
       const fields = new Set(namedFields(refusal).flatMap((path) => refusedField(path, isEssential) ?? []))
-      return { learned: [...fields].map(learnedField), warnings: sentWithout([...fields][0] ?? '') }
+      return {
+        learned: [...fields].map(learnedField),
+        fromSecondRefusal: true,
+        warnings: sentWithout([...fields][0] ?? ''),
+      }
     },
   },
   {

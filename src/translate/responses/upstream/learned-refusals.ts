@@ -184,6 +184,10 @@ function withoutMember(path: string): Remedy | undefined {
   return withoutField(path, isEssential)
 }
 
+function atOnce(remedy: Remedy | undefined): Remedy | undefined {
+  return remedy && { ...remedy, fromSecondRefusal: false }
+}
+
 function withoutItems(body: JsonObject, type: string): JsonObject {
   return editAt(body, 'input[]', (item) => (isObject(item) && itemTypeOf(item) === type ? undefined : item))
 }
@@ -232,7 +236,8 @@ function withOtherEffort({ input }: RegExpExecArray, { body, refusal: { message 
   const [, list = ''] = message.split(/supported values/i)
   const listed = (list.match(/[a-z]+/g) ?? []).filter(isEffort)
   if (listed.length === 0) {
-    if (/does not support/i.test(message)) return withoutMember('reasoning.effort')
+    // The model takes no effort at all, so one refusal is enough.
+    if (/does not support/i.test(message)) return atOnce(withoutMember('reasoning.effort'))
     return { edit: removing('reasoning.effort'), warnings: [{ code: 'refused_upstream', field: 'reasoning.effort' }] }
   }
   const nearest = isEffort(effort) ? clampEffort(effort, listed) : effort
