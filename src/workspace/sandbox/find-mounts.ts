@@ -1,4 +1,4 @@
-import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises'
+import { access, constants, lstat, readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, sep } from 'node:path'
 import { execPath } from 'node:process'
 import type { FoundPlaces } from '../policy/own-places.ts'
@@ -34,7 +34,7 @@ export async function findMounts(around: Surroundings): Promise<readonly Mount[]
   const secrets = isRoot
     ? await Promise.all(rootsSecrets.map(async (mount) => ((await exists(mount.path)) ? [mount] : [])))
     : []
-  const closed = isRoot ? await findClosed() : []
+  const closed = await findClosed()
   return [
     ...homeMounts,
     ...(await Promise.all(readable.map(async (path) => ({ kind: 'read', path, from: await realpath(path) }) as const))),
@@ -45,12 +45,28 @@ export async function findMounts(around: Surroundings): Promise<readonly Mount[]
   ]
 }
 
+async function isOpenToUs(path: string, isFolder: boolean): Promise<boolean> {
+  const wanted = isFolder ? [constants.R_OK, constants.X_OK] : [constants.R_OK]
+  const found = await Promise.all(
+    wanted.map((mode) =>
+      access(path, mode).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  )
+  return found.includes(true)
+}
+
 /** Limits of the search in /etc. */
 const closedLimits = { depth: 4, folders: 1000, mounts: 100 } as const
 
 let knownClosed: { readonly atMs: number; readonly mounts: Promise<readonly Mount[]> } | undefined
 
-/** Returns what is in /etc and closed to users other than its owner: root reads it without any capability, because it owns it. */
+/**
+ * Returns what is in /etc and closed to other users, and not to this one: root owns it and reads it without any capability, and a
+ * user may read it as a member of a group.
+ */
 function findClosed(): Promise<readonly Mount[]> {
   if (knownClosed === undefined || performance.now() - knownClosed.atMs > freshMs) {
     knownClosed = { atMs: performance.now(), mounts: searchClosed() }
@@ -70,6 +86,7 @@ async function searchClosed(): Promise<readonly Mount[]> {
       if (stats === undefined || mounts.length >= closedLimits.mounts) continue
       const isFolder = stats.isDirectory()
       if ((stats.mode & (isFolder ? 0o005 : 0o004)) === 0) {
+        if (!(await isOpenToUs(path, isFolder))) continue
         mounts.push({ kind: isFolder ? 'hidden folder' : 'hidden file', path })
       } else if (isFolder && depth < closedLimits.depth && queue.length < closedLimits.folders) {
         queue.push({ folder: path, depth: depth + 1 })

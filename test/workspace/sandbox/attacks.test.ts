@@ -1,17 +1,25 @@
-import { existsSync, readFileSync, symlinkSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { once } from 'node:events'
+import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { createEnclosed, describeEnclosed } from './enclosed.ts'
+import { createEnclosed, describeEnclosed, runnerOf } from './enclosed.ts'
 
 async function listen(server: Server, at: string | number): Promise<void> {
   if (typeof at === 'number') server.listen(at, '127.0.0.1')
   else server.listen(at)
   await once(server, 'listening')
   onTestFinished(() => void server.close())
+}
+
+/** Whether a user other than root could read passwords in the group of their file. */
+function canReadShadow(uid: number | undefined): boolean {
+  const stats = statSync('/etc/shadow', { throwIfNoEntry: false })
+  return uid !== undefined && stats !== undefined && stats.gid !== 0 && (stats.mode & 0o040) !== 0
 }
 
 const git = 'export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b;'
@@ -41,6 +49,18 @@ describeEnclosed('a command in the sandbox', (person) => {
       'cat /etc/passwd > /dev/null && echo open; find /etc -xdev -type f ! -perm -004 -size +0 -exec cat {} + | grep -c .',
     )
     expect(stdout).toBe('open\n0\n')
+  })
+
+  test.skipIf(!canReadShadow(person.uid))('reads no such file as a member of a group', async () => {
+    const { given, user } = await createEnclosed(person)
+    const reads = { script: 'cat /etc/passwd > /dev/null && echo open; cat /etc/shadow' }
+    const run = async (more: object): Promise<string> => {
+      const [program, ...args] = runnerOf({ ...given, ...more, commands: [reads] })
+      return (await promisify(execFile)(program, args, { ...user, gid: statSync('/etc/shadow').gid, cwd: '/' })).stdout
+    }
+    expect(await run({})).toContain(String.raw`"stdout":"open\n"`)
+    // Without a sandbox, the group counts.
+    expect(await run({ mode: 'off' })).toContain('root:')
   })
 
   test('sees neither the home folder, nor the files of copilot-proxy, nor other processes', async () => {
