@@ -55,8 +55,8 @@ function originOf(path: string, outside: readonly MountedAt[]): Pick<MountedAt, 
 const maxWaitMs = 20_000
 
 /**
- * If bubblewrap has made mounts, and sleeps for this time, it has made all of them and waits to be let go. If they lack the one at
- * `readyPath`, another mount hides the root of the sandbox. Ms.
+ * If bubblewrap has made mounts, has made none for this time and sleeps, it has made all of them and waits to be let go. If they
+ * lack the one at `readyPath`, another mount hides the root of the sandbox. Ms.
  */
 const settledMs = 2000
 
@@ -78,9 +78,10 @@ export async function untilMounted(
     if (inside.some(({ point }) => point === readyPath)) return areInPlace(mounts, inside, readMountTable('self'))
     const points = pointsOf(inside)
     const nowMs = performance.now()
-    const isSame = points === last.points && processId !== undefined && isAsleep(processId)
-    if (!isSame) last = { points, sinceMs: nowMs }
-    else if (inside.length > 0 && points !== before && nowMs - last.sinceMs > settledMs) return false
+    if (points !== last.points) last = { points, sinceMs: nowMs }
+    else if (processId !== undefined && nowMs - last.sinceMs > settledMs && points !== before && isAsleep(processId)) {
+      return false
+    }
     await sleep(1)
   }
   return false
