@@ -247,7 +247,7 @@ describe('models', () => {
     const { code, stdout } = await user.run('models')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^MODEL +VENDOR +CONTEXT +OUTPUT +CREDITS +CAN +THINKING +CHAT +RESP +MSGS +STATE$/m)
-    expect(stdout).toMatch(/^gpt-5-mini +OpenAI +264k +64k +25\/200 +tools vision +low-high +yes +yes +chat$/m)
+    expect(stdout).toMatch(/^gpt-5-mini +OpenAI +264k +64k +25\/200 +tools vision +low-high +yes +yes +resp$/m)
     expect(stdout).toMatch(/^text-embedding-3-small .* {2}embeddings +- +- +-$/m)
   })
 

@@ -203,7 +203,7 @@ describe('is learned', () => {
     { status: 400, message: 'reasoning.context must be all_turns for this model' },
     { status: 400, message: "Missing required parameter: 'reasoning.context'." },
   ])('from $status $message', (refusal) => {
-    expect(recover(refusal)).toEqual({ learnedRefusal: 'lite' })
+    expect(recover(refusal)).toEqual({ learnedRefusal: 'lite', fromSecondRefusal: false })
   })
 
   test.each<[string, Partial<EncodeContext>]>([
