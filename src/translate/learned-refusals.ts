@@ -1,4 +1,5 @@
 import type { ConversationShape, EncodeContext, EncodedRequest, Recovery, UpstreamRefusal } from './dialect.ts'
+import type { Rule } from './engine/rules.ts'
 import { recoverFromImage, recoverFromSize } from './images.ts'
 import { type JsonObject, isFilled, isObject } from '../json/json.ts'
 import { parseObjectBytes } from './parts/json-body.ts'
@@ -163,15 +164,32 @@ export function learnedValues(learned: ReadonlySet<string>, kind: string): reado
     .flatMap((key) => (key.startsWith(prefix) ? key.slice(prefix.length) : []))
 }
 
-/** Drops the fields that the model has refused before. Undefined if the body has none of them. */
-export function withoutLearnedFields(body: JsonObject, learned: ReadonlySet<string>) {
-  let kept = body
-  const fields = learnedValues(learned, 'field').filter((path) => {
-    const before = kept
-    kept = removeAt(before, path)
-    return kept !== before
-  })
-  return fields.length === 0 ? undefined : { body: kept, fields, changes: changedMembers(body, kept) }
+/**
+ * The rule that leaves out the fields that the model has refused before. Runs after the rules that rename fields.
+ * @param source the documentation of the refusals
+ */
+export function learnedFieldsRule<Body extends JsonObject, Target extends Pick<EncodeContext, 'learnedRefusals'>>(
+  source: string,
+): Rule<Body, Target> {
+  return {
+    name: 'what upstream refused before left out',
+    source,
+    adapt: ({ body }, { learnedRefusals }) => {
+      let kept: JsonObject = body
+      const fields = learnedValues(learnedRefusals, 'field').filter((path) => {
+        const before = kept
+        kept = removeAt(before, path)
+        return kept !== before
+      })
+      if (fields.length === 0) return undefined
+      const detail = 'the provider has refused this field for this model'
+      return {
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the members of the body, without some
+        patch: Object.fromEntries(changedMembers(body, kept)) as Partial<Body>,
+        warnings: fields.map((field) => ({ code: 'refused_upstream', field, detail })),
+      }
+    },
+  }
 }
 
 // A path is a text in upstream's form: `input[0].phase` or `tools.0.custom.name`. Edits replace each position by every

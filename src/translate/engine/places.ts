@@ -1,6 +1,6 @@
 import type { Warning } from '../warning.ts'
 
-/** For each element of a changed list, its position before; -1 for a new one. */
+/** One number for each element of a changed list: the position that the element had before the change, -1 for a new element. */
 export type Places = readonly number[]
 
 /**

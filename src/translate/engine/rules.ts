@@ -69,22 +69,22 @@ export function applyRules<Body extends JsonObject, Target>(
   const effects: (ReplyEffects | undefined)[] = []
   const places = new Map<string, Places>()
   const body: Body = { ...draft.body }
-  let { headers } = draft
+  let current: Draft<Body> = { ...draft, body }
   for (const { at, applies, adapt } of rules) {
     if ((at !== undefined && body[at] === undefined) || applies?.(target) === false) continue
-    const outcome = adapt({ ...draft, body, headers }, target)
+    const outcome = adapt(current, target)
     if (outcome === undefined) continue
     // Not passed as arguments, because there may be one for each element.
     for (const warning of outcome.warnings) warnings.push(toCallerPlaces(warning, places))
     effects.push(outcome.effects)
-    headers = outcome.headers ?? headers
+    if (outcome.headers !== undefined) current = { ...current, headers: outcome.headers }
     if (outcome.patch === undefined) continue
     // An encoder has marked its elements with the caller's path.
     if (draft.made === undefined) notePlaces(places, body, outcome)
     Object.assign(body, outcome.patch)
   }
   const told = draft.made === undefined ? warnings : toCallerFields(warnings, draft.made.fields)
-  return { ...draft, body, headers, warnings: told, effects: mergeEffects(effects) }
+  return { ...current, warnings: told, effects: mergeEffects(effects) }
 }
 
 function notePlaces<Body extends JsonObject>(places: Map<string, Places>, body: Body, outcome: Outcome<Body>): void {

@@ -14,7 +14,7 @@ const kinds: ReadonlyMap<unknown, MediaKind> = new Map([
   ['document', 'document'],
 ])
 
-/** The kind of a part. Undefined for any other part, also for a document that is text, which every route takes. */
+/** Returns the kind of a part. Undefined for other parts and for documents of plain text, which every route takes. */
 function mediaKindOf(part: JsonObject): MediaKind | undefined {
   const { type, image_url: url, file } = part
   // A chat part may lack its type.
@@ -81,9 +81,9 @@ export interface MediaPart {
   /** Position as warnings name it: `messages.3.content.1`. */
   readonly path: string
   readonly part: JsonObject
-  /** Follows the model's last output: the model has not seen it yet. */
+  /** Whether the part comes after the last answer of the model, which therefore has not seen it yet. */
   readonly isNew: boolean
-  /** The person sent it with the newest prompt, and can send that without it. */
+  /** Whether the part belongs to the newest prompt. The person can send that prompt again without it. */
   readonly isOfPrompt: boolean
 }
 
@@ -110,7 +110,7 @@ function holdsResults({ content }: JsonObject): boolean {
   return isObject(first) && String(first['text']).startsWith(IMAGES_OF_RESULT)
 }
 
-/** The beginning of the label of images that a tool returned, on the route that takes none in its results. */
+/** Chat takes no images in tool results. They follow in a user message, whose first text begins with this. */
 export const IMAGES_OF_RESULT = 'Images returned by tool call '
 
 /** Index after the model's last output. A trailing prefill, which the model is to continue, does not count. */

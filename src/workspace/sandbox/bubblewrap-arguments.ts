@@ -139,7 +139,7 @@ export function bubblewrapArguments({ argv, cwd, mounts, runAs }: SandboxedProgr
   return parts.flat()
 }
 
-/** Returns the mounts that are made, in their order. */
+/** Returns the mounts that bubblewrap makes, in the order in which it makes them. Leaves out what a hidden folder covers. */
 export function effectiveMounts(mounts: readonly Mount[]): readonly MadeMount[] {
   const byPath = new Map<string, Mount>()
   for (const mount of [...basicMounts, ...mounts]) {

@@ -55,8 +55,8 @@ function originOf(path: string, outside: readonly MountedAt[]): Pick<MountedAt, 
 const maxWaitMs = 20_000
 
 /**
- * If bubblewrap has made mounts, has made none for this time and sleeps, it has made all of them and waits to be let go. If they
- * lack the one at `readyPath`, another mount hides the root of the sandbox. Ms.
+ * After this time without a new mount, a sleeping bubblewrap has made all of its mounts and waits for permission to go on. If
+ * the mount at `readyPath` is missing then, another mount hides the root of the sandbox. Ms.
  */
 const settledMs = 2000
 

@@ -118,8 +118,8 @@ async function foldersIn(folder: string): Promise<readonly string[]> {
 const noPlaces: GitPlaces = { mounts: [], folders: [], obeyed: new Map() }
 
 /**
- * Returns the places for a workspace that is a linked worktree of git: its `.git` is a file, and the history is outside. git
- * itself must confirm it by a file outside of the workspace that points back, because a repository can bring any `.git`.
+ * Returns the places for a workspace that is a linked worktree of git: its `.git` is a file, and the history is outside. A
+ * repository can bring any `.git` file. Therefore a worktree counts only if git's own file outside the workspace points back.
  */
 export async function findWorktreePlaces(root: string): Promise<GitPlaces> {
   const link = join(root, '.git')

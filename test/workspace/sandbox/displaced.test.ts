@@ -45,7 +45,7 @@ describeEnclosed('while another program in the sandbox replaces a folder by a li
       `mkdir x; : > x/.bashrc; touch ready; ${until('go')}; sleep 0.3; mv x y; ln -s ${target} x; touch swapped; ${until('stop')}`,
     )
     const attack =
-      `cat ${home}/.ssh/id ${own}/owner-token ${base}/work/notes.txt; ` +
+      `cat ${home}/.ssh/id ${own}/owner-token ${join(base, 'work', 'notes.txt')}; ` +
       `for each in ${home} ${base} /; do echo > $each/written; done`
     // The places of the protected files are those at the end of the second command.
     const results = await of.scripts([waits('ready'), 'touch go', waits('swapped'), attack, 'touch stop'])

@@ -11,7 +11,7 @@ import {
 } from '../../engine/rules.ts'
 import { isObject, type JsonObject } from '../../../json/json.ts'
 import type { EncodeContext } from '../../dialect.ts'
-import { learnedValues, withoutLearnedFields } from '../../learned-refusals.ts'
+import { learnedFieldsRule, learnedValues } from '../../learned-refusals.ts'
 import { refuseTooManyTools } from '../../parts/shared-checks.ts'
 import type { Warning } from '../../warning.ts'
 import { mapParts } from '../items.ts'
@@ -235,20 +235,7 @@ const formRules: readonly Rule[] = [
     source: `${REQUESTS}; ${CODEX}`,
     adapt: (_draft, { model }) => ({ patch: { model: model.id, store: false, stream: true }, warnings: [] }),
   },
-  {
-    name: 'what upstream refused before left out',
-    source: REQUESTS,
-    adapt: ({ body }, { learnedRefusals }) => {
-      const kept = withoutLearnedFields(body, learnedRefusals)
-      const detail = 'the provider has refused this field for this model'
-      return (
-        kept && {
-          patch: Object.fromEntries(kept.changes),
-          warnings: kept.fields.map((field) => ({ code: 'refused_upstream', field, detail })),
-        }
-      )
-    },
-  },
+  learnedFieldsRule(REQUESTS),
   {
     name: 'the conversation named',
     source: 'docs/copilot-wire.md, "Prompt caching"; docs/codex-wire.md, "Request headers"',
@@ -285,7 +272,7 @@ const namesRule: Rule = {
   },
 }
 
-/** In the order they run: a later rule sees the changes of an earlier one. */
+/** In running order: a later rule sees the changes of earlier ones. */
 const rules: readonly Rule[] = [namesRule, ...itemRules, ...toolRules, ...settingRules, ...formRules]
 
 /**

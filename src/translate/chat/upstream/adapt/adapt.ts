@@ -1,5 +1,5 @@
 import type { EncodeContext } from '../../../dialect.ts'
-import { learnedField, withoutLearnedFields } from '../../../learned-refusals.ts'
+import { learnedField, learnedFieldsRule } from '../../../learned-refusals.ts'
 import { type Applied, applyRules, type Made } from '../../../engine/rules.ts'
 import { modelFamily } from '../../../parts/model-family.ts'
 import { cutHistory } from '../../request-changes.ts'
@@ -11,22 +11,6 @@ import { nullRule, parameterRules, stopRule, toolParameterRules } from './parame
 import type { Rule } from './rule.ts'
 import { toolPairsRule } from './tool-pairs.ts'
 import { legacyFunctionsRule, toolLimitRule, toolNamesRule, toolSchemaRule } from './tool-rules.ts'
-
-/** Runs last, because an earlier rule may have given a field the name that is left out. */
-const learnedRefusalRule: Rule = {
-  name: 'what upstream refused before left out',
-  source: 'parameters, refusals by name: the model has refused the parameter before, and will again',
-  adapt: ({ body }, { learnedRefusals }) => {
-    const kept = withoutLearnedFields(body, learnedRefusals)
-    const detail = 'the provider has refused this field for this model'
-    return (
-      kept && {
-        patch: Object.fromEntries(kept.changes),
-        warnings: kept.fields.map((field) => ({ code: 'refused_upstream', field, detail })),
-      }
-    )
-  },
-}
 
 const historyRule: Rule = {
   name: 'older turns left out',
@@ -53,7 +37,7 @@ function withUsage(options: ChatRequest['stream_options']): ChatRequest['stream_
   return options?.include_usage === true ? options : { ...options, include_usage: true }
 }
 
-/** In the order they run: a later rule sees the changes of an earlier one. */
+/** In running order: a later rule sees the changes of earlier ones. */
 export const rules: readonly Rule[] = [
   historyRule,
   nullRule,
@@ -71,7 +55,7 @@ export const rules: readonly Rule[] = [
   stopRule,
   ...messageRules,
   ...turnRules,
-  learnedRefusalRule,
+  learnedFieldsRule('parameters, refusals by name'),
   streamRule,
 ]
 

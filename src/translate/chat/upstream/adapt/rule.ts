@@ -13,7 +13,7 @@ export interface RuleModel {
 export interface Target extends RuleModel {
   /** Keys of learned refusals of the model. */
   readonly learnedRefusals: ReadonlySet<string>
-  /** Turns to keep, as `chat.history-window` states them; 0 keeps all. */
+  /** The setting `chat.history-window`: how many turns of the history go upstream. 0: all. */
   readonly historyWindow: number
 }
 

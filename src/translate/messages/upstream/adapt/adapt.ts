@@ -1,4 +1,4 @@
-import { withoutLearnedFields } from '../../../learned-refusals.ts'
+import { learnedFieldsRule } from '../../../learned-refusals.ts'
 import { betaRules, contextManagementRules } from './beta-rules.ts'
 import { cacheRules } from './cache-rules.ts'
 import { conversationRule } from './block-rules.ts'
@@ -9,25 +9,6 @@ import { nameTools } from '../name-tools.ts'
 import type { Rule } from './rule.ts'
 import { thinkingRules } from './thinking-rules.ts'
 import { toolRules } from './tool-rules.ts'
-
-/** Only fields are listed here. Other learned refusals are part of `Target`. */
-const learnedRefusalRule: Rule = {
-  name: 'refused keys left out',
-  source: 'messages, unknown fields',
-  adapt: ({ body }, { learnedRefusals }) => {
-    const kept = withoutLearnedFields(body, learnedRefusals)
-    return (
-      kept && {
-        patch: Object.fromEntries(kept.changes),
-        warnings: kept.fields.map((field) => ({
-          code: 'refused_upstream',
-          field,
-          detail: 'the provider has refused this field for this model',
-        })),
-      }
-    )
-  },
-}
 
 const namesRule: Rule = {
   name: 'names of tools that every host takes',
@@ -58,6 +39,6 @@ export const rules: readonly Rule[] = [
   ...thinkingRules,
   ...contextManagementRules,
   ...cacheRules,
-  learnedRefusalRule,
+  learnedFieldsRule('messages, unknown fields'),
   streamRule,
 ]

@@ -1146,7 +1146,7 @@ const marks: readonly Case[] = [
 
 const learned: readonly Case[] = [
   {
-    rule: 'refused keys left out',
+    rule: 'what upstream refused before left out',
     learnedRefusals: ['field:novelty field:tools.*.custom.novelty', 'field:system.*.cache_control.ephemeral.scope'],
     body: { novelty: 1, tools: [tool('f', { novelty: 1 }), { ...tool('g', { type: 'custom', novelty: 1 }) }] },
     sent: { novelty: undefined, tools: [tool('f'), tool('g', { type: 'custom' })], messages: hello },
