@@ -77,14 +77,14 @@ export function applyRules<Body extends JsonObject, Target>(
     // Not passed as arguments, because there may be one for each element.
     for (const warning of outcome.warnings) warnings.push(toCallerPlaces(warning, places))
     effects.push(outcome.effects)
-    if (outcome.headers !== undefined) current = { ...current, headers: outcome.headers }
+    if (outcome.headers !== undefined) current = { ...draft, body, headers: outcome.headers }
     if (outcome.patch === undefined) continue
     // An encoder has marked its elements with the caller's path.
     if (draft.made === undefined) notePlaces(places, body, outcome)
     Object.assign(body, outcome.patch)
   }
   const told = draft.made === undefined ? warnings : toCallerFields(warnings, draft.made.fields)
-  return { ...current, warnings: told, effects: mergeEffects(effects) }
+  return { ...draft, body, headers: current.headers, warnings: told, effects: mergeEffects(effects) }
 }
 
 function notePlaces<Body extends JsonObject>(places: Map<string, Places>, body: Body, outcome: Outcome<Body>): void {
