@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import type { TestProjectInlineConfiguration } from 'vitest/config'
 import { fromBuild } from './test/from-build.ts'
 import { closingLine } from './test/closing-line.ts'
 import { isThorough } from './test/thorough.ts'
@@ -13,6 +14,16 @@ const mocking = ['http/access/api-keys', 'workspace/swapped-folder', 'workspace/
 
 /** Tests of configuration and commands. */
 const builtToo = ['test/{config,commands}/**/*.test.ts']
+
+const fromSource: TestProjectInlineConfiguration = {
+  extends: true,
+  test: {
+    name: 'from source',
+    isolate: false,
+    include: ['process', 'serve', 'login', 'doctor'].map((name) => `test/cli/${name}.test.ts`),
+    env: { COPILOT_PROXY_TEST_PROGRAM: 'src/main.ts' },
+  },
+}
 
 /** On Linux a folder in memory, if it has room and may have programs: a disk takes milliseconds to sync a file. */
 function temporaryFolder(): string {
@@ -44,25 +55,14 @@ export default defineConfig({
       },
       { extends: true, test: { name: 'mocking', include: mocking } },
       // What ships is not what the sources say if the bundler takes a call for superfluous: configuration and commands run as
-      // they are built (a thorough run has their sources too), and the program runs as its sources too.
+      // they are built. A thorough run has their sources and the program's too.
       {
         extends: true,
         plugins: [fromBuild],
         test: { name: 'built', isolate: false, include: builtToo },
       },
-      {
-        extends: true,
-        test: {
-          name: 'from source',
-          isolate: false,
-          // A process loads the sources slowly: of test/cli, the file about starting and ending. A thorough run has those about
-          // serving, logging in and finding faults too.
-          include: ['process', ...(isThorough ? ['serve', 'login', 'doctor'] : [])].map(
-            (name) => `test/cli/${name}.test.ts`,
-          ),
-          env: { COPILOT_PROXY_TEST_PROGRAM: 'src/main.ts' },
-        },
-      },
+      // A process loads the sources slowly.
+      ...(isThorough ? [fromSource] : []),
     ],
     env: {
       TMPDIR: temporaryFolder(),

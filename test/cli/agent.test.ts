@@ -1,3 +1,4 @@
+import { isThorough } from '../thorough.ts'
 import { execFile } from 'node:child_process'
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -67,7 +68,7 @@ test('Ctrl-C cancels the run, and tells what was changed', async () => {
   expect(code).toBe(130)
 })
 
-test('a reader that leaves, as head does, cancels the run', async () => {
+test.runIf(isThorough)('a reader that leaves, as head does, cancels the run', async () => {
   const { agent, exists } = await openShop()
   const patch = '--- /dev/null\n+++ b/src/new.js\n@@ -0,0 +1 @@\n+x\n'
   const cli = agent(

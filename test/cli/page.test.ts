@@ -1,3 +1,4 @@
+import { isThorough } from '../thorough.ts'
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
@@ -111,7 +112,7 @@ test('page says what is missing and what to do', async () => {
   expect([foreign.code, foreign.stderr]).toEqual([1, expect.stringContaining('another COPILOT_PROXY_HOME')])
 })
 
-test('commands use a key for the daemon of another home', async () => {
+test.runIf(isThorough)('commands use a key for the daemon of another home', async () => {
   const [theirs, mine] = [await openHome({ COPILOT_PROXY_SERVER_API_KEYS: key }), await openHome()]
   const daemon = await theirs.serve()
   await mine.serve()
@@ -120,25 +121,28 @@ test('commands use a key for the daemon of another home', async () => {
   expect((await startCli(['models'], { ...env, COPILOT_PROXY_API_KEY: key }).ended).code).toBe(0)
 })
 
-test('a second daemon of this home has a file of its own, and commands find the token of each', async () => {
-  const home = await openHome({ COPILOT_PROXY_SERVER_API_KEYS: key })
-  const first = await home.serve('--workspace', home.folder)
-  const token = await home.token()
-  const second = await home.serve('--workspace', home.folder)
-  expect(await home.token()).toBe(token)
-  expect(await ownerFiles(home.home)).toHaveLength(4)
-  for (const daemon of [first, second]) {
-    const { stdout, stderr } = await daemon.command('page', '--print')
-    expect([stderr, stdout]).toEqual(['', expect.stringContaining(`${daemon.url}/#code=`)])
-  }
-  await stop(second)
-  expect(await ownerFiles(home.home)).toEqual(['owner-token', 'owner-token.json'])
-  expect((await first.command('page', '--print')).code).toBe(0)
-  // The first stops while another runs: the other keeps its file.
-  const third = await home.serve('--workspace', home.folder)
-  await stop(first)
-  expect((await third.command('page', '--print')).code).toBe(0)
-})
+test.runIf(isThorough)(
+  'a second daemon of this home has a file of its own, and commands find the token of each',
+  async () => {
+    const home = await openHome({ COPILOT_PROXY_SERVER_API_KEYS: key })
+    const first = await home.serve('--workspace', home.folder)
+    const token = await home.token()
+    const second = await home.serve('--workspace', home.folder)
+    expect(await home.token()).toBe(token)
+    expect(await ownerFiles(home.home)).toHaveLength(4)
+    for (const daemon of [first, second]) {
+      const { stdout, stderr } = await daemon.command('page', '--print')
+      expect([stderr, stdout]).toEqual(['', expect.stringContaining(`${daemon.url}/#code=`)])
+    }
+    await stop(second)
+    expect(await ownerFiles(home.home)).toEqual(['owner-token', 'owner-token.json'])
+    expect((await first.command('page', '--print')).code).toBe(0)
+    // The first stops while another runs: the other keeps its file.
+    const third = await home.serve('--workspace', home.folder)
+    await stop(first)
+    expect((await third.command('page', '--print')).code).toBe(0)
+  },
+)
 
 test('the next start replaces the file of a killed daemon', async () => {
   const home = await openHome()

@@ -10,7 +10,7 @@ import { createRecordStore } from '../../src/auth/records/record-store.ts'
 import { codexRecord, startIssuer } from '../auth/codex/support.ts'
 import { recordingLog } from '../auth/support.ts'
 import { createUser, githubVariables, openGithub } from '../commands/harness.ts'
-import { startCli, startShell, withoutHome } from './cli.ts'
+import { startCli, startProcess, startShell, withoutHome } from './cli.ts'
 
 // A process takes its time to start on a busy machine; nothing here waits for a time to pass.
 vi.setConfig({ testTimeout: 60_000 })
@@ -19,6 +19,11 @@ test('prints the version of the package', async () => {
   const { stdout, ...rest } = await startCli(['--version'], {}).ended
   expect(rest).toEqual({ code: 0, stderr: '' })
   expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+})
+
+test('the sources start without a build', async () => {
+  const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+  expect(await startProcess([main, '--version'], {}).ended).toMatchObject({ code: 0, stderr: '' })
 })
 
 test('a reader that leaves early is no failure', async () => {

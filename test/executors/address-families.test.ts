@@ -6,7 +6,7 @@ import { networkInterfaces } from 'node:os'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createPool } from '../../src/executors/connection-pool.ts'
 import { openHeldListener } from '../upstreams/held-listener.ts'
-import { isThorough } from '../thorough.ts'
+import { isThorough, some } from '../thorough.ts'
 
 const host = 'two-families.example'
 
@@ -52,10 +52,11 @@ describe.runIf(process.platform === 'linux' && hasIpv6)(
       expect(await ask(`http://${host}:${port}`)).toBe('200 reached')
     })
 
-    test.each([
+    const orders = [
       ['after it', ['::1', '127.0.0.1']],
       ['before it', ['127.0.0.1', '::1']],
-    ])('that answers after a second, %s', async (_where, addresses) => {
+    ] as const
+    test.each(some(orders, 2, 1))('that answers after a second, %s', async (_where, addresses) => {
       const { port } = await openHeldListener('::1')
       const slow = await openHeldListener('127.0.0.1', port)
       resolveTo(addresses)

@@ -77,7 +77,7 @@ describe('redactText', () => {
       const text = piece.repeat(500_000 / piece.length)
       const startedMs = cpuMs()
       redactText(text)
-      expect(cpuMs() - startedMs).toBeLessThan(1000)
+      expect(cpuMs() - startedMs).toBeLessThan(10_000)
     },
   )
 })

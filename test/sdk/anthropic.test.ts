@@ -1,3 +1,4 @@
+import { some } from '../thorough.ts'
 import Anthropic from '@anthropic-ai/sdk'
 import { jsonSchemaOutputFormat } from '@anthropic-ai/sdk/helpers/json-schema'
 import type {
@@ -43,7 +44,7 @@ function sentTo(proxy: Proxy, model: string): Received | undefined {
   return promptsFor(proxy, login).at(-1)
 }
 
-test.each(everyModel)('%s: each block starts and ends before the next one', async (model) => {
+test.each(some(everyModel, 3, 0))('%s: each block starts and ends before the next one', async (model) => {
   const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   const stream = await anthropic.messages.create({
     ...asking(model, '[demo:reasoning][demo:tool read_file {"path":"a"}][demo:tool now] go'),
@@ -71,7 +72,7 @@ test.each(everyModel)('%s: each block starts and ends before the next one', asyn
   ])
 })
 
-test.each(everyModel)('%s: the stream helper emits text, thinking and tool input', async (model) => {
+test.each(some(everyModel, 3, 1))('%s: the stream helper emits text, thinking and tool input', async (model) => {
   const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   const thinks = kinds.find((kind) => kind.model === model)?.thinks ?? []
   const stream = anthropic.messages.stream({
@@ -98,7 +99,7 @@ test.each(everyModel)('%s: the stream helper emits text, thinking and tool input
   expect(usage.output_tokens).toBeGreaterThan(1)
 })
 
-test.each(everyModel)('%s: a result with an image, and one that is an error', async (model) => {
+test.each(some(everyModel, 3, 2))('%s: a result with an image, and one that is an error', async (model) => {
   const { anthropic, ...proxy } = await openAnthropic({ codexLogin: 'stored' })
   const request = { ...asking(model, '[demo:tools] go'), tools: [readFile, now] }
   const first = await anthropic.messages.create(request)
@@ -129,7 +130,7 @@ test.each(everyModel)('%s: a result with an image, and one that is an error', as
   expect(sent).toMatch(model.startsWith('claude') ? /"is_error":true/ : /Error: no clock/)
 })
 
-test.each(everyModel)('%s: a conversation moves on to every other model', async (from) => {
+test.each(some(everyModel, 3, 0))('%s: a conversation moves on to every other model', async (from) => {
   const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   const question = says('[demo:reasoning][demo:tool read_file {"path":"a"}] go')
   const options = { max_tokens: 8000, tools: [readFile] }
@@ -174,7 +175,7 @@ test.each(fewModels)('%s: structured output is parsed', async (model) => {
   expect(message.parsed_output).toEqual({ city: expect.any(String) })
 })
 
-test.each(everyModel)('%s: a stop text ends the answer, and is named', async (model) => {
+test.each(some(everyModel, 3, 1))('%s: a stop text ends the answer, and is named', async (model) => {
   const { anthropic } = await openAnthropic({ codexLogin: 'stored' })
   const request = { ...asking(model, 'one two three'), stop_sequences: ['two', 'never'] }
   const plain = await anthropic.messages.create(request)

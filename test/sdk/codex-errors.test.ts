@@ -1,3 +1,4 @@
+import { some } from '../thorough.ts'
 import Anthropic from '@anthropic-ai/sdk'
 import { APICallError, generateText } from 'ai'
 import OpenAI from 'openai'
@@ -72,28 +73,31 @@ const failures = [
   ],
 ] as const
 
-test.each(logins)('$title: a failure has its status, its words and each package’s own class', async ({ kind }) => {
-  const proxy = await openFor(kind)
-  for (const [marker, status, words, OpenaiClass, AnthropicClass, code] of failures) {
-    for (const stream of [false, true]) {
-      const asking = { model: kind.model, text: `[demo:${marker}]`, stream }
-      for (const ask of [asks.chat, asks.responses]) {
-        const error = await thrownBy(ask(proxy, asking))
-        if (!(error instanceof OpenaiClass)) throw error
-        expect(error, marker).toMatchObject({ status, message: expect.stringContaining(words) })
-        if (code !== undefined) expect(error.code, marker).toBe(code)
+test.each(some(logins, 2, 0))(
+  '$title: a failure has its status, its words and each package’s own class',
+  async ({ kind }) => {
+    const proxy = await openFor(kind)
+    for (const [marker, status, words, OpenaiClass, AnthropicClass, code] of failures) {
+      for (const stream of [false, true]) {
+        const asking = { model: kind.model, text: `[demo:${marker}]`, stream }
+        for (const ask of [asks.chat, asks.responses]) {
+          const error = await thrownBy(ask(proxy, asking))
+          if (!(error instanceof OpenaiClass)) throw error
+          expect(error, marker).toMatchObject({ status, message: expect.stringContaining(words) })
+          if (code !== undefined) expect(error.code, marker).toBe(code)
+          expect(error.requestID).toMatch(/^[0-9a-f-]{36}$/)
+        }
+        const error = await thrownBy(asks.messages(proxy, asking))
+        if (!(error instanceof AnthropicClass)) throw error
+        expect(error, marker).toMatchObject({ status, apiMessage: expect.stringContaining(words) })
+        if (words === overflowWords) expect(error.apiMessage).toMatch(/^prompt is too long/)
         expect(error.requestID).toMatch(/^[0-9a-f-]{36}$/)
       }
-      const error = await thrownBy(asks.messages(proxy, asking))
-      if (!(error instanceof AnthropicClass)) throw error
-      expect(error, marker).toMatchObject({ status, apiMessage: expect.stringContaining(words) })
-      if (words === overflowWords) expect(error.apiMessage).toMatch(/^prompt is too long/)
-      expect(error.requestID).toMatch(/^[0-9a-f-]{36}$/)
     }
-  }
-})
+  },
+)
 
-test.each(logins)('$title: an overload has the error class of the package', async ({ kind }) => {
+test.each(some(logins, 2, 1))('$title: an overload has the error class of the package', async ({ kind }) => {
   const proxy = await openFor(kind)
   for (const marker of ['error 503', 'failed server_is_overloaded']) {
     const asking = { model: kind.model, text: `[demo:${marker}]` }
@@ -107,7 +111,7 @@ test.each(logins)('$title: an overload has the error class of the package', asyn
 /** These limits last for hours, so no client should retry, whatever its own setting. */
 const spent = ['error 429 usage_limit_reached', 'failed usage_limit_reached']
 
-test.each(logins)('$title: a used-up plan is not retried and states its reset time', async ({ kind }) => {
+test.each(some(logins, 2, 0))('$title: a used-up plan is not retried and states its reset time', async ({ kind }) => {
   const proxy = await openFor(kind)
   for (const marker of spent) {
     const asking = { model: kind.model, text: `[demo:${marker}]` }
@@ -168,7 +172,7 @@ test('a revoked login names the command to run and is not retried', async () => 
   expect(proxy.codex.count(codexRoutes.stored)).toBe(2)
 })
 
-test.each(logins)(
+test.each(some(logins, 2, 1))(
   '$title: an invalid request is refused with the name of the field',
   async ({ kind: { model }, kind }) => {
     const proxy = await openFor(kind)
@@ -198,40 +202,43 @@ test.each(logins)(
   },
 )
 
-test.each(logins)('$title: a stream that fails is thrown after the text that came before', async ({ kind }) => {
-  const proxy = await openFor(kind)
-  const { model } = kind
-  for (const marker of ['error-mid', 'error-event', 'cut', 'eof']) {
-    const prompt = `[demo:${marker}] one two three four five six`
-    let text = ''
-    const chat = await clientOf(proxy).chat.completions.create({ model, messages: says(prompt), stream: true })
-    const read = async () => {
-      for await (const { choices } of chat) text += choices[0]?.delta.content ?? ''
+test.each(some(logins, 2, 0))(
+  '$title: a stream that fails is thrown after the text that came before',
+  async ({ kind }) => {
+    const proxy = await openFor(kind)
+    const { model } = kind
+    for (const marker of ['error-mid', 'error-event', 'cut', 'eof']) {
+      const prompt = `[demo:${marker}] one two three four five six`
+      let text = ''
+      const chat = await clientOf(proxy).chat.completions.create({ model, messages: says(prompt), stream: true })
+      const read = async () => {
+        for await (const { choices } of chat) text += choices[0]?.delta.content ?? ''
+      }
+      await expect(read(), marker).rejects.toBeInstanceOf(OpenAI.APIError)
+      expect(text, marker).toMatch(/^Hello from/)
+
+      const responses = clientOf(proxy).responses.stream({ model, input: prompt })
+      let said = ''
+      responses.on('response.output_text.delta', ({ delta }) => {
+        said += delta
+      })
+      // The proxy forwards upstream's own failed response, and this client takes it for a normal end.
+      if (marker === 'error-mid') await expect(responses.finalResponse()).resolves.toMatchObject({ status: 'failed' })
+      else await expect(responses.finalResponse(), marker).rejects.toBeInstanceOf(OpenAI.OpenAIError)
+      expect(said, marker).toMatch(/^Hello from/)
+
+      const messages = anthropicOf(proxy).messages.stream({ model, max_tokens: 4000, messages: says(prompt) })
+      let written = ''
+      messages.on('text', (delta) => {
+        written += delta
+      })
+      expect(await thrownBy(messages.finalMessage()), marker).toBeInstanceOf(Anthropic.APIError)
+      expect(written, marker).toMatch(/^Hello from/)
     }
-    await expect(read(), marker).rejects.toBeInstanceOf(OpenAI.APIError)
-    expect(text, marker).toMatch(/^Hello from/)
+  },
+)
 
-    const responses = clientOf(proxy).responses.stream({ model, input: prompt })
-    let said = ''
-    responses.on('response.output_text.delta', ({ delta }) => {
-      said += delta
-    })
-    // The proxy forwards upstream's own failed response, and this client takes it for a normal end.
-    if (marker === 'error-mid') await expect(responses.finalResponse()).resolves.toMatchObject({ status: 'failed' })
-    else await expect(responses.finalResponse(), marker).rejects.toBeInstanceOf(OpenAI.OpenAIError)
-    expect(said, marker).toMatch(/^Hello from/)
-
-    const messages = anthropicOf(proxy).messages.stream({ model, max_tokens: 4000, messages: says(prompt) })
-    let written = ''
-    messages.on('text', (delta) => {
-      written += delta
-    })
-    expect(await thrownBy(messages.finalMessage()), marker).toBeInstanceOf(Anthropic.APIError)
-    expect(written, marker).toMatch(/^Hello from/)
-  }
-})
-
-test.each(logins)('$title: a caller who leaves closes the connection to upstream', async ({ kind }) => {
+test.each(some(logins, 2, 1))('$title: a caller who leaves closes the connection to upstream', async ({ kind }) => {
   const proxy = await openFor(kind)
   const { model, codexLogin = 'stored' } = kind
   const gate = proxy.codex.gateNext(codexRoutes[codexLogin])

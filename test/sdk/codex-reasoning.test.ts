@@ -67,7 +67,7 @@ describe.each(speakers.map((speaker, at) => ({ name: speaker.name, speaker, at }
   ({ speaker, at }) => {
     // A speaker streams both directions of every second pair. The next speaker streams the other pairs.
     const sessions = switches.map((each, index) => ({ each, title: each.title, stream: (at + (index >> 1)) % 2 === 0 }))
-    test.each(some(sessions, 5, at))('goes on from $title', async ({ each: { kind, refuses, from, to }, stream }) => {
+    test.each(some(sessions, 10, at))('goes on from $title', async ({ each: { kind, refuses, from, to }, stream }) => {
       const { codexLogin = 'stored' } = kind
       const proxy = await openProxy({ codexLogin })
       const talk = speaker.open(proxy, { model: from, stream, hasTools: true, thinks: true })

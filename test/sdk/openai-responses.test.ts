@@ -1,3 +1,4 @@
+import { some } from '../thorough.ts'
 import OpenAI from 'openai'
 import type { ResponseStreamEvent, Tool } from 'openai/resources/responses/responses'
 import { expect, test } from 'vitest'
@@ -30,37 +31,40 @@ const readFile: Tool = {
   strict: false,
 }
 
-test.each(everyModel)('%s: the events of a stream are numbered, named and keep their ids', async (model) => {
-  const { openai } = await openClient({ codexLogin: 'stored' })
-  const stream = await openai.responses.create({
-    model,
-    input: '[demo:reasoning][demo:tool] go',
-    tools: [readFile],
-    reasoning: { effort: 'high', summary: 'auto' },
-    stream: true,
-  })
-  const events: ResponseStreamEvent[] = []
-  for await (const event of stream) events.push(event)
-  expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, at) => at))
-  expect(events.slice(0, 2).map(({ type }) => type)).toEqual(['response.created', 'response.in_progress'])
-  const end = events.at(-1)
-  if (end?.type !== 'response.completed') throw new Error(`the stream ended with ${end?.type}`)
-  // The names of an item in its first event, in every event about it, in its last event, and in the response.
-  const names = new Map<number, Set<string | undefined>>()
-  for (const event of events) {
-    if (!('output_index' in event)) continue
-    const seen = names.get(event.output_index) ?? new Set()
-    seen.add('item_id' in event ? event.item_id : 'item' in event ? event.item.id : undefined)
-    names.set(event.output_index, seen)
-  }
-  expect([...names.values()]).toEqual(end.response.output.map(({ id }) => new Set([id])))
-  expect(new Set(end.response.output.map(({ id }) => id)).size).toBe(end.response.output.length)
-  expect(end.response).toMatchObject({
-    status: 'completed',
-    output: expect.arrayContaining([expect.objectContaining({ type: 'function_call', status: 'completed' })]),
-    usage: { input_tokens: expect.any(Number), output_tokens: expect.any(Number), total_tokens: expect.any(Number) },
-  })
-})
+test.each(some(everyModel, 3, 0))(
+  '%s: the events of a stream are numbered, named and keep their ids',
+  async (model) => {
+    const { openai } = await openClient({ codexLogin: 'stored' })
+    const stream = await openai.responses.create({
+      model,
+      input: '[demo:reasoning][demo:tool] go',
+      tools: [readFile],
+      reasoning: { effort: 'high', summary: 'auto' },
+      stream: true,
+    })
+    const events: ResponseStreamEvent[] = []
+    for await (const event of stream) events.push(event)
+    expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, at) => at))
+    expect(events.slice(0, 2).map(({ type }) => type)).toEqual(['response.created', 'response.in_progress'])
+    const end = events.at(-1)
+    if (end?.type !== 'response.completed') throw new Error(`the stream ended with ${end?.type}`)
+    // The names of an item in its first event, in every event about it, in its last event, and in the response.
+    const names = new Map<number, Set<string | undefined>>()
+    for (const event of events) {
+      if (!('output_index' in event)) continue
+      const seen = names.get(event.output_index) ?? new Set()
+      seen.add('item_id' in event ? event.item_id : 'item' in event ? event.item.id : undefined)
+      names.set(event.output_index, seen)
+    }
+    expect([...names.values()]).toEqual(end.response.output.map(({ id }) => new Set([id])))
+    expect(new Set(end.response.output.map(({ id }) => id)).size).toBe(end.response.output.length)
+    expect(end.response).toMatchObject({
+      status: 'completed',
+      output: expect.arrayContaining([expect.objectContaining({ type: 'function_call', status: 'completed' })]),
+      usage: { input_tokens: expect.any(Number), output_tokens: expect.any(Number), total_tokens: expect.any(Number) },
+    })
+  },
+)
 
 test.each(fewModels)('%s: a custom tool is called with text as it is, and answered', async (model) => {
   const { openai } = await openClient({ codexLogin: 'stored' })
@@ -119,7 +123,7 @@ test.each(fewModels)('%s: tools in a namespace keep it, in the call and in the h
   expect(second.output_text).toBe('The tool answered: listed')
 })
 
-test.each(everyModel)('%s: a stored response is gone on from, shown and deleted', async (model) => {
+test.each(some(everyModel, 3, 1))('%s: a stored response is gone on from, shown and deleted', async (model) => {
   const { openai } = await openClient({ codexLogin: 'stored' })
   const options = { model, tools: [readFile] }
   const first = await openai.responses.create({ ...options, input: '[demo:replay][demo:tool] go' })
@@ -153,7 +157,7 @@ test.each(everyModel)('%s: a stored response is gone on from, shown and deleted'
   ).rejects.toMatchObject({ status: 400, code: 'previous_response_not_found', param: 'previous_response_id' })
 })
 
-test.each(everyModel)('%s: a conversation moves on to every other model', async (from) => {
+test.each(some(everyModel, 3, 2))('%s: a conversation moves on to every other model', async (from) => {
   const { openai } = await openClient({ codexLogin: 'stored' })
   const options = {
     tools: [readFile],

@@ -1,3 +1,4 @@
+import { some } from '../thorough.ts'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -114,10 +115,12 @@ async function runEverything(user: TestUser): Promise<string> {
   return said.join('\n')
 }
 
-test.each([
+const formats = [
   { format: 'pretty', change: {} },
   { format: 'json', change: { COPILOT_PROXY_CODEX_API_KEY: canaries.openaiKey } },
-])(
+]
+
+test.each(some(formats, 2, 1))(
   'C08 C09 C13 the most verbose $format log, every answer and every command hold no credential and no prompt',
   async ({ format, change }) => {
     const upstreams = await startUpstreams()

@@ -111,7 +111,7 @@ test.each(some(attacks, 2, 1))(
     const [large]: unknown[] = await once(honest, 'message')
     expect(contentIn(large)).toHaveLength(Math.floor(fileBytes / 64) * 64)
     const { worstMs, mostBytes } = await watch.end()
-    expect(worstMs).toBeLessThan(1000)
+    expect(worstMs).toBeLessThan(5000)
     expect(mostBytes - watch.startBytes).toBeLessThan(200 * MiB)
     for (const socket of sockets) socket.destroy()
   },

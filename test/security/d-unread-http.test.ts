@@ -35,7 +35,7 @@ async function open(): Promise<{ readonly ask: (...paths: readonly string[]) => 
   }
 }
 
-test('an answer that nobody reads ends after a time', async () => {
+test.runIf(isThorough)('an answer that nobody reads ends after a time', async () => {
   const { ask } = await open()
   const socket = ask('/large')
   await once(socket, 'readable')

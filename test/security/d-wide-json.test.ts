@@ -64,7 +64,7 @@ const routes: readonly (readonly [name: string, send: Send])[] = [
   ['/rpc, a batch', overRpc],
 ]
 
-test.each(some(routes, 3))(
+test.each(some(routes, 5))(
   'others are served while %s gets JSON of too many values',
   { timeout: 120_000 },
   async (_, send) => {
@@ -74,7 +74,7 @@ test.each(some(routes, 3))(
       const answer = await send(daemon, value)
       const { worstMs } = await watch.end()
       expect(answer).toContain('error')
-      expect(worstMs, name).toBeLessThan(1000)
+      expect(worstMs, name).toBeLessThan(5000)
     }
   },
 )
@@ -90,5 +90,5 @@ test('a message of the same size that is one text is read', { timeout: 60_000 },
   expect(answer).toContain('"kind"')
   expect(answer).not.toContain('-32700')
   const { worstMs } = await watch.end()
-  expect(worstMs).toBeLessThan(1000)
+  expect(worstMs).toBeLessThan(5000)
 })

@@ -1,3 +1,4 @@
+import { some } from '../thorough.ts'
 import { describe, expect, test } from 'vitest'
 import { streamReply } from '../../src/demo/outcome.ts'
 import { bodyOfPrompt, callers, dialectPaths } from '../http/callers.ts'
@@ -14,7 +15,7 @@ const combinations = callers.flatMap((caller) =>
 /** JSON strings that say a text of a megabyte. */
 const sayMegabytes = (count: number): string[] => Array.from({ length: count }, () => `"${'x'.repeat(MiB)}"`)
 
-describe.each(combinations)('a $caller caller of $name', { timeout: 120_000 }, ({ caller, upstream }) => {
+describe.each(some(combinations, 4, 1))('a $caller caller of $name', { timeout: 120_000 }, ({ caller, upstream }) => {
   const { begin, say, finish, mark } = answers[upstream.dialect]
   const path = dialectPaths[caller]
 

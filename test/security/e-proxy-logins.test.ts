@@ -70,7 +70,7 @@ const logins: readonly (readonly [written: string, login: string, hidden: RegExp
 ]
 
 describe('a login of any characters reaches the proxy, and nothing shows it', () => {
-  test.each(some(logins, 4, 1))('%s', { timeout: 60_000 }, async (written, login, hidden) => {
+  test.each(some(logins, 8, 1))('%s', { timeout: 60_000 }, async (written, login, hidden) => {
     const { tunnel, env } = await openBehind(login)
     const HTTPS_PROXY = `http://${written}@${tunnel.address}`
     const { status, doctor, all } = await useAll({ ...env, HTTPS_PROXY })

@@ -195,12 +195,12 @@ const raw: readonly (readonly [string, string])[] = [
   ['E30 chunks without sizes', `${head}transfer-encoding: chunked\r\n\r\nzz\r\n${whole}`],
 ]
 
-test.each(raw)('%s from Copilot is a 502 in shape', async (_what, bytes) => {
+test.each(some(raw, 3))('%s from Copilot is a 502 in shape', async (_what, bytes) => {
   const proxy = await openProxy({ settings: { COPILOT_PROXY_COPILOT_BASE_URL: await openRaw(bytes) } })
   await expectRefused(proxy, 'gpt-4.1', 502)
 })
 
-test.each(raw)('%s from Codex is a 502 in shape', async (_what, bytes) => {
+test.each(some(raw, 3, 1))('%s from Codex is a 502 in shape', async (_what, bytes) => {
   const settings = { COPILOT_PROXY_CODEX_BASE_URL: await openRaw(bytes) }
   await expectRefused(await openProxy({ codexLogin: 'stored', settings }), 'gpt-5.5', 502)
 })

@@ -1,3 +1,4 @@
+import { isThorough } from '../../thorough.ts'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -93,7 +94,7 @@ test('without a terminal and without --yes, changes and commands are refused, an
   expect(await total()).toBe(quickShopFiles['src/total.js'])
 })
 
-test('--json prints the events of the run on stdout, and everything else on stderr', async () => {
+test.runIf(isThorough)('--json prints the events of the run on stdout, and everything else on stderr', async () => {
   const { agent } = await openShop()
   const { code, stdout, stderr } = await agent(quickFix, ['--yes', '--json'])
   const events: { type: string; state?: string; outcome?: string }[] = stdout
@@ -155,7 +156,7 @@ test('one key allows a command for the run, shows help and the whole diff, and a
   expect(await total()).toContain('item.price * item.quantity')
 })
 
-test('a change of several files is asked for with one line for each of them', async () => {
+test.runIf(isThorough)('a change of several files is asked for with one line for each of them', async () => {
   const { agent, root } = await openShop()
   await writeFile(join(root, '.agent-policy.yaml'), "writes: { allow: ['**', .mcp.json] }\n")
   const { change, text } = terminal(['n', 'a', 'n'])

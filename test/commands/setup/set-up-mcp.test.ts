@@ -1,3 +1,4 @@
+import { some } from '../../thorough.ts'
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -45,7 +46,7 @@ function edited(text: string): string {
   return text.replace('"x"', '"y"')
 }
 
-describe.each(clients)('setup %s --mcp', (client) => {
+describe.each(some(clients, 3, 1))('setup %s --mcp', (client) => {
   const command = `setup ${client} --mcp`
 
   test('shows the difference, writes, starts the server, and undoes it all', async () => {

@@ -364,7 +364,8 @@ it.each([
   const startMs = performance.now()
   const failure = await failureOf(workspace.apply(`${header}${hunk.join('\n')}\n`))
   expect(['denied', 'invalid_arguments']).toContain(failure.kind)
-  expect(performance.now() - startMs).toBeLessThan(1000)
+  // A pattern that tries each space as a start takes minutes.
+  expect(performance.now() - startMs).toBeLessThan(20_000)
 })
 
 it('G18: changes no file if the last of three does not match', async () => {

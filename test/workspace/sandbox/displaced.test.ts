@@ -93,7 +93,7 @@ describeEnclosed('a link in the place of a folder, when the sandbox is made', (p
     ['the folder around the workspace', '..'],
     ['nothing', 'missing'],
   ] as const
-  test.each(some(targets, 3, 2))('that leads to %s ends the start soon, with a sentence', async (_where, target) => {
+  test.each(some(targets, 4, 2))('that leads to %s ends the start soon, with a sentence', async (_where, target) => {
     const { scripts, root } = await createEnclosed(person, { 'x/.npmrc': '1', '.claude/a': '1' })
     const to = target === 'as deep as it is' ? relative(root, '/') : target
     // Nothing is mounted in `.claude`, so bubblewrap notices nothing.
