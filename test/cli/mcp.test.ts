@@ -1,3 +1,4 @@
+import { isThorough } from '../thorough.ts'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -196,24 +197,28 @@ describe('the workspace', () => {
     expect(stderr).toContain(`Name one with --workspace: ${others.join(', ')}`)
   })
 
-  test('is not the home folder, unless the configuration allows it', { timeout: 120_000 }, async () => {
-    const place = await makePlace()
-    const home = await makeFolder({ 'app/a.txt': 'one\n' })
-    const env = { ...place.env, HOME: home }
-    const { code, stdout, stderr } = await startCli(['mcp'], env, { cwd: home }).ended
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toBe(
-      `${home} is your home folder, so it is not opened as a workspace. Use the folder of a project, e.g. with ` +
-        `--workspace ~/code/app. To open it nevertheless, add { path: "${home}", allow-home: true } to workspaces in the configuration.\n`,
-    )
-    const inside = await connect({ ...place, env }, { cwd: join(home, 'app') })
-    expect(await inside.call('fs_read', { path: 'a.txt' })).toMatchObject({ structuredContent: { content: 'one\n' } })
-    await place.configure(`workspaces: [{ path: "${home}", allow-home: true }]`)
-    for (const args of [[], ['--workspace', home]]) {
-      const { call } = await connect({ ...place, env }, { cwd: home, args })
-      expect(await call('fs_read', { path: 'app/a.txt' })).toMatchObject({ structuredContent: { content: 'one\n' } })
-    }
-  })
+  test.runIf(isThorough)(
+    'is not the home folder, unless the configuration allows it',
+    { timeout: 120_000 },
+    async () => {
+      const place = await makePlace()
+      const home = await makeFolder({ 'app/a.txt': 'one\n' })
+      const env = { ...place.env, HOME: home }
+      const { code, stdout, stderr } = await startCli(['mcp'], env, { cwd: home }).ended
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toBe(
+        `${home} is your home folder, so it is not opened as a workspace. Use the folder of a project, e.g. with ` +
+          `--workspace ~/code/app. To open it nevertheless, add { path: "${home}", allow-home: true } to workspaces in the configuration.\n`,
+      )
+      const inside = await connect({ ...place, env }, { cwd: join(home, 'app') })
+      expect(await inside.call('fs_read', { path: 'a.txt' })).toMatchObject({ structuredContent: { content: 'one\n' } })
+      await place.configure(`workspaces: [{ path: "${home}", allow-home: true }]`)
+      for (const args of [[], ['--workspace', home]]) {
+        const { call } = await connect({ ...place, env }, { cwd: home, args })
+        expect(await call('fs_read', { path: 'app/a.txt' })).toMatchObject({ structuredContent: { content: 'one\n' } })
+      }
+    },
+  )
 
   test('has to be a folder', async () => {
     const place = await makePlace()

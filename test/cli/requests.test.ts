@@ -1,3 +1,4 @@
+import { isThorough } from '../thorough.ts'
 import { expect, test } from 'vitest'
 import { createUser } from '../commands/harness.ts'
 import { createClient } from '../http/client.ts'
@@ -22,7 +23,7 @@ async function openUser() {
   return { env, cli, serve }
 }
 
-test('follows requests as JSON lines over a restart, until Ctrl-C', { timeout: 60_000 }, async () => {
+test.runIf(isThorough)('follows requests as JSON lines over a restart, until Ctrl-C', { timeout: 60_000 }, async () => {
   const { env, cli, serve } = await openUser()
   const first = await serve('0')
   const port = String(first.client.port)

@@ -1,3 +1,4 @@
+import { times } from '../thorough.ts'
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -411,7 +412,7 @@ describe('a change is not made', () => {
 test('a configuration that is killed at any moment of its change is the old one or the new one', async () => {
   const { file, read, home, run } = await userWith('# kept\nlog: { level: warn }\n')
   const script = fileURLToPath(new URL('children/change-config.ts', import.meta.url))
-  for (let round = 0; round < 8; round += 1) {
+  for (let round = 0; round < times(8); round += 1) {
     const child = spawn(process.execPath, [script, file], { stdio: ['ignore', 'pipe', 'inherit'] })
     onTestFinished(() => void child.kill('SIGKILL'))
     const gone = once(child, 'exit')

@@ -1,3 +1,4 @@
+import { isThorough } from '../thorough.ts'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -129,7 +130,7 @@ async function runExample(language: 'js' | 'python', command: readonly [string, 
   return printed
 }
 
-it(
+it.runIf(isThorough)(
   'the example in Node.js registers, answers, reconnects after a lost connection and ends',
   { timeout: 60_000 },
   async () => {

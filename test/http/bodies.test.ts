@@ -1,3 +1,4 @@
+import { times } from '../thorough.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
@@ -329,7 +330,7 @@ test.each(['compress', 'gzip, gzip', 'gzip, identity', 'aws-chunked', '__proto__
 
 test('100,000 messages are served', async () => {
   const { chat: ask, demo } = await openProxy()
-  const messages = Array.from({ length: 100_000 }, (_, at) => ({ role: 'user', content: `${at}` }))
+  const messages = Array.from({ length: times(100_000) }, (_, at) => ({ role: 'user', content: `${at}` }))
   // The bench model does not look at the length of the prompt.
   expect((await ask({ model: 'demo-bench', messages })).status).toBe(200)
   expect(JSON.parse(chatsOf(demo)[0]?.body ?? '').messages).toEqual(messages)

@@ -1,3 +1,4 @@
+import { some } from '../thorough.ts'
 import { expect, test } from 'vitest'
 import { streamReply } from '../../src/demo/outcome.ts'
 import { answers } from '../security/upstream-answers.ts'
@@ -64,7 +65,7 @@ const keepAlives = [
   ['unnamed keepalives', 'data: {"type":"keepalive","sequence_number":1}\n\n'],
 ] as const
 
-test.each(keepAlives)(
+test.each(some(keepAlives, 3))(
   'upstream that sends only %s is silent after four times the idle timeout',
   async (_name, text) => {
     const proxy = await openProxy({ file: shortIdle })
@@ -76,7 +77,7 @@ test.each(keepAlives)(
   },
 )
 
-test.each(keepAlives)(
+test.each(some(keepAlives, 3))(
   'a model that thinks for longer than the idle timeout while upstream sends %s answers',
   async (_name, text) => {
     const proxy = await openProxy({ file: 'copilot: { timeouts: { idle-seconds: 1 } }' })

@@ -1,3 +1,4 @@
+import { times } from '../../thorough.ts'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import * as nodeFs from 'node:fs/promises'
@@ -93,8 +94,8 @@ describe('between processes', () => {
     expect(await readdir(dir)).toEqual(['copilot-octocat.json'])
   }, 30_000)
 
-  test('C04 a writer killed at any moment of 100 writes leaves a whole record and, after the next start, nothing else', async () => {
-    await killRecordWriters(join(dir, 'a'), 100)
+  test('C04 a writer killed at any moment of its writes leaves a whole record and, after the next start, nothing else', async () => {
+    await killRecordWriters(join(dir, 'a'), times(100))
   })
 })
 

@@ -1,3 +1,4 @@
+import { times } from '../../thorough.ts'
 import type OpenAI from 'openai'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import type { ChatCompletion, ChatCompletionChoice, ChatCompletionMessage } from '../../../src/translate/chat/wire.ts'
@@ -55,14 +56,14 @@ test('appends lists and merges objects of keys it does not know', () => {
 
 test('takes lists that each of 100,000 chunks adds to', () => {
   const delta = { annotations: [1], copilot_annotations: { IPCodeCitations: [2] } }
-  const { message } = foldChunks(Array.from({ length: 100_000 }, () => chunkOf(delta))).choices[0]
+  const { message } = foldChunks(Array.from({ length: times(100_000) }, () => chunkOf(delta))).choices[0]
   expect(message).toHaveProperty(
     'annotations',
-    Array.from({ length: 100_000 }, () => 1),
+    Array.from({ length: times(100_000) }, () => 1),
   )
   expect(message).toHaveProperty(
     'copilot_annotations.IPCodeCitations',
-    Array.from({ length: 100_000 }, () => 2),
+    Array.from({ length: times(100_000) }, () => 2),
   )
 })
 

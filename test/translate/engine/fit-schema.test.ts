@@ -308,8 +308,8 @@ describe('hostile schemas end', () => {
       { type: 'object', properties: wide(times(50_000), { type: ['string', 'null'], minLength: 1 }) },
     ],
     [
-      '50,000 alternatives',
-      { anyOf: Array.from({ length: 50_000 }, (_, at) => ({ properties: { [`p${at}`]: true } })) },
+      'tens of thousands of alternatives',
+      { anyOf: Array.from({ length: times(50_000) }, (_, at) => ({ properties: { [`p${at}`]: true } })) },
     ],
     [
       'many properties beside many alternatives',
@@ -327,8 +327,8 @@ describe('hostile schemas end', () => {
     [
       'many references to a wide schema',
       {
-        $defs: { W: { properties: wide(20_000, {}), required: Object.keys(wide(20_000, {})) } },
-        allOf: Array.from({ length: 20_000 }, () => ({ $ref: '#/$defs/W' })),
+        $defs: { W: { properties: wide(times(20_000), {}), required: Object.keys(wide(times(20_000), {})) } },
+        allOf: Array.from({ length: times(20_000) }, () => ({ $ref: '#/$defs/W' })),
       },
     ],
     [

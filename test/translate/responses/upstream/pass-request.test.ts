@@ -1,3 +1,4 @@
+import { isThorough } from '../../../thorough.ts'
 import { responsesCaller } from '../../../../src/translate/responses/caller/dialect.ts'
 import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import type { EncodeContext } from '../../../../src/translate/dialect.ts'
@@ -474,7 +475,7 @@ describe('calls and outputs', () => {
     expect(sent.warnings).toEqual(['tool_result_moved;a'])
   })
 
-  test('100,000 calls with one id are paired in reasonable time', () => {
+  test.runIf(isThorough)('100,000 calls with one id are paired in reasonable time', () => {
     const items = [
       ...Array.from({ length: 50_000 }, () => call('a')),
       ...Array.from({ length: 50_000 }, () => output('a')),
