@@ -115,6 +115,8 @@ export interface TurnAccepts {
   readonly toolName: number
   readonly customTools: boolean
   readonly webSearch: boolean
+  /** A choice may name several tools. Otherwise only those are offered. */
+  readonly allowedTools?: boolean
   /** Upstream ends the answer at a stop sequence and reports which one. */
   readonly stop: boolean
 }

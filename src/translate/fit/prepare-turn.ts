@@ -39,12 +39,13 @@ export function prepareTurn(turn: Turn, accepts: TurnAccepts): PreparedTurn {
     offered.map((tool) => fitTool(tool, names, accepts, warnings)),
     warnings,
   )
+  const toolChoice = fitChoice(turn, tools, names)
   return {
     turn: {
       ...turn,
       items: turn.items.map((item) => fitItem(item, names, accepts)),
-      tools,
-      toolChoice: fitChoice(turn, tools, names),
+      tools: accepts.allowedTools ? tools : onlyAllowed(tools, toolChoice),
+      toolChoice,
       stop: accepts.stop ? turn.stop : [],
     },
     warnings,
@@ -171,6 +172,12 @@ function fitChoice(turn: Turn, tools: readonly TurnTool[], names: ToolNames): Tu
     case 'allowed':
       return { ...choice, tools: choice.tools.map(fit) }
   }
+}
+
+function onlyAllowed(tools: readonly TurnTool[], choice: TurnToolChoice | undefined): readonly TurnTool[] {
+  if (choice?.type !== 'allowed') return tools
+  const allowed = new Set(choice.tools.map(({ name }) => name))
+  return tools.filter((tool) => 'name' in tool && allowed.has(tool.name))
 }
 
 /** Whether the model may answer without a call. */

@@ -165,6 +165,16 @@ describe('tools upstream would have to run', () => {
 })
 
 describe('the choice of a tool', () => {
+  test.each([
+    ['leaves the others out for an upstream that knows no such choice', narrow, ['b']],
+    ['leaves all of them to an upstream that knows it', { ...narrow, allowedTools: true }, ['a', 'b']],
+  ])('among several %s', (_, accepts, offered) => {
+    const toolChoice = { type: 'allowed', mode: 'required', tools: [{ name: 'b' }] } as const
+    const { turn: prepared } = prepare({ tools: [tool('a'), tool('b')], toolChoice }, accepts)
+    expect(prepared.tools).toMatchObject(offered.map((name) => ({ name })))
+    expect(prepared.toolChoice).toEqual(toolChoice)
+  })
+
   test('without tools says nothing', () => {
     expect(prepare({ toolChoice: { type: 'auto' } }).turn.toolChoice).toBeUndefined()
   })

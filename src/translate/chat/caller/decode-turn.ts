@@ -7,9 +7,9 @@ import type { Warning } from '../../warning.ts'
 import { chatFields } from '../fields.ts'
 import { cutHistory, withTools } from '../request-changes.ts'
 import { chatReplyNotes } from '../reply-notes.ts'
+import { decodeToolChoice, decodeTools } from '../tools.ts'
 import { chatBodyOf, type ChatMessage, type ChatRequest } from '../wire.ts'
 import { decodeItems } from './decode-items.ts'
-import { decodeToolChoice, decodeTools } from './decode-tools.ts'
 
 /**
  * Decodes a chat request.

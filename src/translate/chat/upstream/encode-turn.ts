@@ -4,10 +4,10 @@ import { encodeFields } from '../../engine/fields.ts'
 import { withPath } from '../../engine/origin.ts'
 import { isReasoningGpt, modelFamily, type ModelFamily } from '../../parts/model-family.ts'
 import { refuseAsPrefill } from '../../parts/shared-checks.ts'
-import { isObject } from '../../../json/json.ts'
 import type { FunctionTool, Turn } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { chatFields } from '../fields.ts'
+import { encodeTool, encodeToolChoice } from '../tools.ts'
 import type { ChatMessage, ChatRequest } from '../wire.ts'
 import { budgetOfEffort, clampEffort, wantedEffort } from '../../parts/effort.ts'
 import type { ModelTraits } from '../../model-traits.ts'
@@ -25,7 +25,8 @@ export function encodeChatTurn(turn: Turn, context: EncodeContext): EncodedReque
   const { messages, warnings: itemWarnings } = encodeItems(turn.items, family)
   refusePrefill(messages.at(-1)?.message)
   const warnings = [...itemWarnings]
-  const tools = offeredTools(turn)
+  // `prepareTurn` has wrapped, refused or removed other kinds.
+  const tools = turn.tools.filter((tool) => tool.type === 'function')
   const marks =
     family.kind === 'claude' && !learnedRefusals.has(NO_CACHE_MARKS)
       ? lastMarks(tools, messages)
@@ -58,41 +59,6 @@ export function encodeChatTurn(turn: Turn, context: EncodeContext): EncodedReque
 /** Chat models answer a final assistant message instead of continuing it. */
 function refusePrefill(last: ChatMessage | undefined): void {
   if (last?.role === 'assistant' && !last.tool_calls) refuseAsPrefill()
-}
-
-/**
- * The tools that the model may call. If the caller allows only some of them, only those are sent, because only OpenAI's
- * backends accept a choice among several.
- */
-function offeredTools({ tools, toolChoice }: Turn): FunctionTool[] {
-  const functions = tools.filter((tool) => tool.type === 'function')
-  if (toolChoice?.type !== 'allowed') return functions
-  const allowed = new Set(toolChoice.tools.map(({ name }) => name))
-  return functions.filter(({ name }) => allowed.has(name))
-}
-
-function encodeTool({ name, description, parameters, strict }: FunctionTool) {
-  return {
-    type: 'function',
-    function: {
-      name,
-      ...(description !== undefined && { description }),
-      ...(isObject(parameters) && { parameters }),
-      ...(strict !== undefined && { strict }),
-    },
-  }
-}
-
-function encodeToolChoice({ toolChoice }: Turn): Partial<ChatRequest> {
-  if (toolChoice === undefined) return {}
-  switch (toolChoice.type) {
-    case 'tool':
-      return { tool_choice: { type: 'function', function: { name: toolChoice.name } } }
-    case 'allowed':
-      return { tool_choice: toolChoice.mode }
-    default:
-      return { tool_choice: toolChoice.type }
-  }
 }
 
 const cacheMark = { copilot_cache_control: { type: 'ephemeral' } }

@@ -6,11 +6,11 @@ import type { OutputFormat, Turn, TurnReasoning } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { contentBlocks, effortOfTurn, isUserPrompt, refusePrefill } from '../content.ts'
 import { messagesFields } from '../fields.ts'
+import { refuseAt } from '../parts.ts'
+import { decodeParallelCalls, decodeToolChoice, decodeTools } from '../tools.ts'
 import { messagesBodyOf } from '../wire.ts'
 import type { MessagesMessage, MessagesRequest } from '../wire.ts'
 import { decodeItems, decodeSystem } from './decode-items.ts'
-import { refuseAt } from './decode-parts.ts'
-import { decodeParallelCalls, decodeToolChoice, decodeTools } from './decode-tools.ts'
 
 /**
  * Decodes a caller's request for an upstream of another dialect.

@@ -2,18 +2,17 @@ import type { EncodeContext, EncodedRequest } from '../../dialect.ts'
 import { callerFields, conversationOf } from '../../engine/caller-fields.ts'
 import { encodeFields } from '../../engine/fields.ts'
 import { applyRules } from '../../engine/rules.ts'
-import { withPath } from '../../engine/origin.ts'
 import { wantedEffort } from '../../parts/effort.ts'
 import { refuseValue } from '../../parts/invalid.ts'
-import { isObject } from '../../../json/json.ts'
-import type { FunctionTool, Turn } from '../../turn.ts'
+import type { Turn } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { messagesFields } from '../fields.ts'
-import type { MessagesBlock, MessagesRequest, MessagesTool } from '../wire.ts'
+import { encodeTools } from '../tools.ts'
+import type { MessagesBlock, MessagesRequest } from '../wire.ts'
 import { rules } from './adapt/adapt.ts'
 import { targetOf } from './adapt/target.ts'
 import type { Target } from './adapt/target.ts'
-import { cacheControl, encodeItems } from './encode-items.ts'
+import { encodeItems } from './encode-items.ts'
 import { jsonHint } from './format-schema.ts'
 import { encodeHeaders, withContinuation } from './sent-request.ts'
 
@@ -117,53 +116,4 @@ function encodeFormat({ format, fieldNames }: Turn, { traits }: Target, warnings
   const detail = `${traits.id} does not support it; requested in the system text`
   warnings.push({ code: 'json_hinted', field: fieldNames.format, detail })
   return { system: [{ type: 'text', text: jsonHint(undefined) }] }
-}
-
-type WireTools = Pick<MessagesRequest, 'tools' | 'tool_choice'>
-
-/** Claude has no list of allowed tools, so other tools are not sent. */
-function encodeTools(turn: Turn, warnings: Warning[]): WireTools {
-  const tools = allowedTools(turn).map((tool) => encodeTool(tool, warnings))
-  if (tools.length === 0) return {}
-  const choice = encodeChoice(turn)
-  return { tools, ...(choice && { tool_choice: choice }) }
-}
-
-function allowedTools({ tools, toolChoice }: Turn): readonly FunctionTool[] {
-  // `prepareTurn` has wrapped, refused or removed other kinds.
-  const functions = tools.filter((tool) => tool.type === 'function')
-  if (toolChoice?.type !== 'allowed') return functions
-  const allowed = new Set(toolChoice.tools.map(({ name }) => name))
-  return functions.filter(({ name }) => allowed.has(name))
-}
-
-function encodeTool(tool: FunctionTool, warnings: Warning[]): MessagesTool {
-  const { name, description, parameters, strict, cache, path } = tool
-  if (strict === true) {
-    const detail = 'not every backend of the provider enforces the schema; the model still gets it'
-    warnings.push({ code: 'dropped', field: `${path}.strict`, detail })
-  }
-  // `prepareTurn` has made every schema an object schema.
-  const schema = isObject(parameters) ? parameters : { type: 'object', properties: {} }
-  const encoded = { name, ...(description && { description }), input_schema: schema, ...cacheControl(cache) }
-  return withPath<MessagesTool>(encoded, path)
-}
-
-function encodeChoice({ toolChoice, parallelToolCalls }: Turn): WireTools['tool_choice'] {
-  const one = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {}
-  switch (toolChoice?.type) {
-    case undefined:
-      return parallelToolCalls === false ? { type: 'auto', ...one } : undefined
-    case 'auto':
-    case 'validated':
-      return { type: 'auto', ...one }
-    case 'none':
-      return { type: 'none' }
-    case 'required':
-      return { type: 'any', ...one }
-    case 'tool':
-      return { type: 'tool', name: toolChoice.name, ...one }
-    case 'allowed':
-      return { type: toolChoice.mode === 'required' ? 'any' : 'auto', ...one }
-  }
 }

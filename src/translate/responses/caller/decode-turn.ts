@@ -8,8 +8,8 @@ import type { Warning } from '../../warning.ts'
 import { decodeFormat, ENCRYPTED, LOGPROBS, responsesFields } from '../fields.ts'
 import { echoOf } from '../response-object.ts'
 import { type ResponsesRequest, nameable, responsesBodyOf, storedInputOf } from '../wire.ts'
+import { decodeToolChoice, decodeTools } from '../tools.ts'
 import { decodeItems } from './decode-items.ts'
-import { decodeToolChoice, decodeTools } from './decode-tools.ts'
 
 /**
  * Decodes a caller's request for an upstream of another dialect. `instructions` become the first item; system and

@@ -15,6 +15,7 @@ export const responsesUpstream: UpstreamDialect = {
     toolName: LONGEST_TOOL_NAME,
     customTools: !learned.has(NO_CUSTOM_TOOLS),
     webSearch: true,
+    allowedTools: true,
     stop: false,
   }),
   encodeTurn: encodeResponsesTurn,

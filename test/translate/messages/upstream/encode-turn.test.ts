@@ -586,7 +586,7 @@ describe('tools', () => {
     ['several at a time', { ...two, parallelToolCalls: true }, [wire(), wire('g')], undefined],
     ['none there', { toolChoice: { type: 'auto' }, parallelToolCalls: false }, undefined, undefined],
   ])('%s', (_, rest, tools, choice) => {
-    const { value } = encode(rest)
+    const { value } = prepareAndEncode(rest)
     expect(unmarked({ tools: value['tools'], choice: value['tool_choice'] })).toEqual(
       JSON.parse(JSON.stringify({ tools, choice })),
     )
