@@ -111,8 +111,6 @@ export interface DecodedTurn {
 
 /** The limits and features of an upstream. `prepareTurn` fits a Turn to them. */
 export interface TurnAccepts {
-  /** Characters in a tool's name. */
-  readonly toolName: number
   readonly customTools: boolean
   readonly webSearch: boolean
   /** A choice may name several tools. Otherwise only those are offered. */

@@ -29,10 +29,15 @@ export interface ToolNames {
 
 /**
  * @param tools the offered tools; they get their names first, before tools that only the history mentions
+ * @param form undefined for any name, so that tools only leave their namespaces
  * @param wrapsCustom whether upstream gets freeform (`custom`) tools as functions
  */
-export function createToolNames(tools: readonly ToolIdentity[], form: NameForm, wrapsCustom: boolean): ToolNames {
-  const { longest, beginsWithLetter } = form
+export function createToolNames(
+  tools: readonly ToolIdentity[],
+  form: NameForm | undefined,
+  wrapsCustom: boolean,
+): ToolNames {
+  const { longest = Infinity, beginsWithLetter = false } = form ?? {}
   const byTool = new Map<string, string>()
   const identities = new Map<string, ToolIdentity>()
   const taken = new Map<string, string>()
@@ -42,8 +47,8 @@ export function createToolNames(tools: readonly ToolIdentity[], form: NameForm, 
     const key = isOfProxy(tool) ? `${full} of copilot-proxy` : full
     const known = byTool.get(key)
     if (known !== undefined) return known
-    const begun = beginsWithLetter === true && !LETTER.test(full) ? `_${full}` : full
-    let name = shortName(begun, longest)
+    const begun = beginsWithLetter && !LETTER.test(full) ? `_${full}` : full
+    let name = form === undefined ? full : shortName(begun, longest)
     if (taken.has(name)) name = distinctName(begun, longest)
     byTool.set(key, name)
     taken.set(name, full)

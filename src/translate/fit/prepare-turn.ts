@@ -18,14 +18,14 @@ import type { Warning } from '../warning.ts'
 export interface PreparedTurn {
   readonly turn: Turn
   readonly warnings: readonly Warning[]
-  /** Tools whose name or kind was changed, by upstream name; the reply needs them. */
+  /** Tools that have left their namespace or changed their kind, by their new name; the reply needs them. */
   readonly tools: ReadonlyMap<string, ToolIdentity>
   /** Stop sequences that upstream does not take; the reply is searched for them. */
   readonly stop: readonly string[]
 }
 
 /**
- * Fits a Turn to what its upstream accepts, in any pair of dialects. Never changes its input.
+ * Fits a Turn to what its upstream accepts, in any pair of dialects. Rules fit the names of tools. Never changes its input.
  * @throws Fault `invalid_request` (`unsupported_tool`) for tools that only another upstream can run
  */
 export function prepareTurn(turn: Turn, accepts: TurnAccepts): PreparedTurn {
@@ -34,7 +34,7 @@ export function prepareTurn(turn: Turn, accepts: TurnAccepts): PreparedTurn {
   const callable = offered.flatMap((tool) =>
     tool.type === 'function' || tool.type === 'custom' ? [{ ...identityOf(tool), kind: tool.type }] : [],
   )
-  const names = createToolNames(callable, { longest: accepts.toolName }, !accepts.customTools)
+  const names = createToolNames(callable, undefined, !accepts.customTools)
   const tools = withoutDuplicates(
     offered.map((tool) => fitTool(tool, names, accepts, warnings)),
     warnings,

@@ -7,7 +7,7 @@ import { type Outcome, withTools } from '../request-changes.ts'
 import type { ChatMessage, ChatRequest } from '../wire.ts'
 
 /** Characters in a tool's name (docs/copilot-wire.md, "Parameters by model"). */
-export const LONGEST_TOOL_NAME = 64
+const LONGEST_TOOL_NAME = 64
 
 type ChatTool = NonNullable<ChatRequest['tools']>[number]
 

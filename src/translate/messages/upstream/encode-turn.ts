@@ -18,7 +18,7 @@ import { encodeHeaders, withContinuation } from './sent-request.ts'
 
 /**
  * Encodes a request of another dialect as the Messages API documents it, and adapts it like a caller's own request.
- * `prepareTurn` has already fitted names and kinds of tools.
+ * `prepareTurn` has already fitted the kinds of tools.
  * @throws Fault `invalid_request`
  */
 export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedRequest {

@@ -9,7 +9,7 @@ import { itemTypeOf } from '../items.ts'
 import { NO_CUSTOM_TOOLS, NO_NAMESPACES } from './learned-refusals.ts'
 
 /** Characters in the name of a tool. */
-export const LONGEST_TOOL_NAME = 64
+const LONGEST_TOOL_NAME = 64
 
 interface NamedRequest {
   readonly value: JsonObject

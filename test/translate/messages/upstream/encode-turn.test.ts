@@ -29,7 +29,7 @@ const fieldNames: FieldNames = {
   parallelToolCalls: 'parallel_tool_calls',
 }
 
-const accepts = { toolName: 128, customTools: false, webSearch: false, stop: true }
+const accepts = { customTools: false, webSearch: false, stop: true }
 const { haiku45, sonnet45, opus46, opus48, sonnet5 } = models
 
 type Role = 'system' | 'user' | 'assistant'
