@@ -20,7 +20,7 @@ export function decodeTools(request: ChatRequest, toolCount: number): TurnTool[]
   return search === undefined ? tools : [...tools, search]
 }
 
-function decodeTool(tool: ChatTool, path: string): TurnTool {
+export function decodeTool(tool: ChatTool, path: string): TurnTool {
   const { type, function: called, custom } = tool
   if (type === 'function' && called) {
     const { name, description, parameters, strict } = called

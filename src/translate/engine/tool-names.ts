@@ -1,6 +1,7 @@
 import type { ToolIdentity } from './reply-effects.ts'
 import { distinctName, isLegalName, shortName } from '../parts/ids.ts'
 import type { ToolName } from '../turn.ts'
+import type { Warning } from '../warning.ts'
 
 /** The namespace of Codex's own tools, which their upstream names leave out. */
 const DEFAULT_NAMESPACE = 'functions'
@@ -78,4 +79,24 @@ export function fullName(tool: ToolName): string {
 /** No namespace of a caller is empty, so a tool that stands for something else is never one of the caller's. */
 function isOfProxy({ namespace }: ToolName): boolean {
   return namespace === ''
+}
+
+/**
+ * Keeps the last of several tools with one name, to which the reply restores the caller's name.
+ * @param nameOf undefined for a tool that the model does not call by a name
+ * @param field the caller's name for a tool
+ */
+export function keepLast<Tool>(
+  tools: readonly Tool[],
+  nameOf: (tool: Tool) => unknown,
+  field: (tool: Tool, at: number) => string,
+  warnings: Warning[],
+): readonly Tool[] {
+  const last = new Map(tools.map((tool, at) => [nameOf(tool), at]))
+  return tools.filter((tool, at) => {
+    const name = nameOf(tool)
+    if (name === undefined || last.get(name) === at) return true
+    warnings.push({ code: 'duplicate_tool_dropped', field: field(tool, at), detail: 'another tool has the same name' })
+    return false
+  })
 }

@@ -1,18 +1,9 @@
 import type { TurnAccepts } from '../dialect.ts'
+import { wrapCustom, wrapInput } from '../engine/custom-tools.ts'
 import type { ToolIdentity } from '../engine/reply-effects.ts'
-import { createToolNames, type ToolNames } from '../engine/tool-names.ts'
+import { createToolNames, keepLast, type ToolNames } from '../engine/tool-names.ts'
 import { refuseValue, toFieldPath } from '../parts/invalid.ts'
-import type {
-  CustomTool,
-  FunctionTool,
-  HostedTool,
-  ToolName,
-  Turn,
-  TurnItem,
-  TurnTool,
-  TurnToolChoice,
-  WebSearchTool,
-} from '../turn.ts'
+import type { HostedTool, ToolName, Turn, TurnItem, TurnTool, TurnToolChoice, WebSearchTool } from '../turn.ts'
 import type { Warning } from '../warning.ts'
 
 export interface PreparedTurn {
@@ -35,10 +26,8 @@ export function prepareTurn(turn: Turn, accepts: TurnAccepts): PreparedTurn {
     tool.type === 'function' || tool.type === 'custom' ? [{ ...identityOf(tool), kind: tool.type }] : [],
   )
   const names = createToolNames(callable, undefined, !accepts.customTools)
-  const tools = withoutDuplicates(
-    offered.map((tool) => fitTool(tool, names, accepts, warnings)),
-    warnings,
-  )
+  const fitted = offered.map((tool) => fitTool(tool, names, accepts, warnings))
+  const tools = keepLast(fitted, callableName, ({ path }) => path, warnings)
   const toolChoice = fitChoice(turn, tools, names)
   return {
     turn: {
@@ -96,35 +85,8 @@ function fitTool(tool: TurnTool, names: ToolNames, accepts: TurnAccepts, warning
   return accepts.customTools ? renamed : wrapCustom(renamed, warnings)
 }
 
-/** Offers a freeform tool as a function with one string parameter, to an upstream that knows functions only. */
-export function wrapCustom(tool: CustomTool, warnings: Warning[]): FunctionTool {
-  const { format, path, name } = tool
-  let description = tool.description ?? ''
-  if (format?.['type'] === 'grammar') {
-    const syntax = typeof format['syntax'] === 'string' ? `${format['syntax']} ` : ''
-    const definition = typeof format['definition'] === 'string' ? format['definition'] : ''
-    const rule = `The input must match this ${syntax}grammar:\n${definition}`
-    description = description === '' ? rule : `${description}\n\n${rule}`
-    warnings.push({ code: 'grammar_not_enforced', field: path })
-  }
-  return {
-    type: 'function',
-    name,
-    ...(description !== '' && { description }),
-    parameters: { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] },
-    path,
-  }
-}
-
-/** Keeps the last of several tools with one name. */
-function withoutDuplicates(tools: readonly TurnTool[], warnings: Warning[]): readonly TurnTool[] {
-  const last = new Map<string, TurnTool>()
-  for (const tool of tools) if (tool.type === 'function' || tool.type === 'custom') last.set(tool.name, tool)
-  return tools.filter((tool) => {
-    if ((tool.type !== 'function' && tool.type !== 'custom') || last.get(tool.name) === tool) return true
-    warnings.push({ code: 'duplicate_tool_dropped', field: tool.path, detail: 'another tool has the same name' })
-    return false
-  })
+function callableName(tool: TurnTool): string | undefined {
+  return tool.type === 'function' || tool.type === 'custom' ? tool.name : undefined
 }
 
 function fitItem(item: TurnItem, names: ToolNames, accepts: TurnAccepts): TurnItem {
@@ -136,7 +98,7 @@ function fitItem(item: TurnItem, names: ToolNames, accepts: TurnAccepts): TurnIt
     ...item,
     name,
     namespace: undefined,
-    ...(isWrapped && { kind: 'function', arguments: JSON.stringify({ input: item.arguments }) }),
+    ...(isWrapped && { kind: 'function', arguments: wrapInput(item.arguments) }),
   }
 }
 

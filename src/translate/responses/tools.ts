@@ -115,7 +115,7 @@ const LOST: readonly (readonly [string, WarningCode])[] = [
   ['async', 'dropped'],
 ]
 
-function encodeFunction(
+export function encodeFunction(
   { name, description, parameters, strict, path }: FunctionTool,
   warnings: Warning[],
 ): JsonObject {
