@@ -11,7 +11,7 @@ type Field = { readonly [Name in keyof Settings]-?: FieldOf<Name> }[keyof Settin
 interface FieldOf<Name extends keyof Settings> {
   readonly member: string
   readonly turn: Name
-  /** From the wire. Undefined: the value states nothing. Absent: the dialect's schema has checked the value, and it stays. */
+  /** From the wire; undefined if the value states nothing. Absent: the value stays, which the dialect's schema has checked. */
   readonly from?: (value: unknown) => Settings[Name] | undefined
   /** To the wire. Absent: the value stays. */
   readonly to?: (value: NonNullable<Settings[Name]>) => unknown
@@ -83,14 +83,14 @@ export function lostMembers(body: JsonObject, { fields, read, composed, known, u
   })
 }
 
-/** Clients write "none" as `null`, `[]` or `{}`. */
+/** Clients write "none" as `null` or `[]`. */
 export function isStated(value: unknown): boolean {
-  if (value === undefined || value === null) return false
-  return Array.isArray(value) ? value.length > 0 : !isObject(value) || Object.keys(value).length > 0
+  return value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)
 }
 
 /**
- * The members for the settings of a Turn, undefined for settings that it does not state. A setting that the dialect lacks is left out with a warning.
+ * The members for the settings of a Turn, undefined for settings that it does not state. Settings that the dialect lacks get
+ * a warning.
  * @param reason of those warnings
  */
 export function encodeFields(
@@ -123,7 +123,7 @@ function isUsual(setting: string, value: unknown): boolean {
     case 'presencePenalty':
       return value === 0
     case 'logitBias':
-      return !isStated(value)
+      return isObject(value) && Object.keys(value).length === 0
     case 'verbosity':
       return value === 'medium'
     default:

@@ -92,7 +92,9 @@ const mostWarnings = 32
 /** A warning for each member that a Turn cannot hold. */
 function leftOut(value: ResponsesRequest): readonly Warning[] {
   const { context, mode } = value.reasoning ?? {}
-  const members = { ...value, 'reasoning.context': context, 'reasoning.mode': mode }
+  // The reply repeats the metadata. Only upstream's storage would have used it.
+  const metadata = Object.keys(value.metadata ?? {}).length === 0 ? undefined : value.metadata
+  const members = { ...value, metadata, 'reasoning.context': context, 'reasoning.mode': mode }
   const fields = lostMembers(members, responsesFields)
   if (value.include?.some((what) => !INCLUDED.has(what)) === true) fields.push('include')
   return fields.slice(0, mostWarnings).map((field) => ({ code: 'dropped', field: nameable(field) }))
