@@ -1,12 +1,12 @@
 import { isFilled, isObject, type JsonObject } from '../../json/json.ts'
-import type { FieldTable } from '../engine/fields.ts'
+import { createFieldTable } from '../engine/fields.ts'
 import { nameSet } from '../learned-refusals.ts'
 import { refuseType, refuseValue } from '../parts/invalid.ts'
 import { isStrictSchema } from '../parts/json-schema.ts'
 import type { OutputFormat } from '../turn.ts'
 
 /** Source: OpenAI API reference, chat completions, 2026-11. */
-export const chatFields: FieldTable = {
+export const chatFields = createFieldTable({
   fields: [
     { member: 'temperature', turn: 'temperature' },
     { member: 'top_p', turn: 'topP' },
@@ -45,7 +45,7 @@ export const chatFields: FieldTable = {
     ['service_tier', ['auto', 'default']],
     ['store', [false]],
   ]),
-}
+})
 
 /** An empty stop text would end every answer at once. */
 function decodeStop(stop: unknown): readonly string[] {

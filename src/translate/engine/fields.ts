@@ -17,8 +17,8 @@ interface FieldOf<Name extends keyof Settings> {
   readonly to?: (value: NonNullable<Settings[Name]>) => unknown
 }
 
-/** The settings of a dialect. */
-export interface FieldTable {
+/** The rows that a dialect writes. */
+interface FieldRows {
   /** Members that are read and written, in the order in which they are written. */
   readonly fields: readonly Field[]
   /** Members that callers state and that are never written. Of two members for one setting, this one counts. */
@@ -29,6 +29,28 @@ export interface FieldTable {
   readonly known: ReadonlySet<string>
   /** Values that ask for the default. */
   readonly usual: ReadonlyMap<string, readonly unknown[]>
+}
+
+/** The settings of a dialect. */
+export interface FieldTable extends FieldRows {
+  /** The names of members that are read, at the top of a body. */
+  readonly members: ReadonlySet<string | undefined>
+  /** The settings that are written. */
+  readonly written: ReadonlySet<string>
+  /** The member that states each setting, unless a body has another one for it. */
+  readonly names: FieldNames
+}
+
+/** Makes a table ready for use. */
+export function createFieldTable(rows: FieldRows): FieldTable {
+  const { fields, read, composed } = rows
+  const all = [...composed, ...read, ...fields]
+  return {
+    ...rows,
+    members: new Set(all.map(({ member }) => member.split('.', 1)[0])),
+    written: new Set([...fields, ...composed].map(({ turn }) => turn)),
+    names: { ...turnFieldNames, ...Object.fromEntries(all.map(({ member, turn }) => [turn, member])) },
+  }
 }
 
 /** The names of the settings in a Turn of this process. */
@@ -57,29 +79,28 @@ type DecodedFields = Pick<Turn, 'fieldNames' | 'sampling' | Exclude<keyof Settin
  * Reads the settings of a checked body. `fieldNames` has the member that states each setting.
  * @throws Fault `invalid_request`
  */
-export function decodeFields(body: JsonObject, { fields, read, composed }: FieldTable): DecodedFields {
-  const names: [string, string][] = [...composed, ...read, ...fields].map(({ member, turn }) => [turn, member])
-  const values: [string, unknown][] = []
+export function decodeFields(body: JsonObject, { fields, read, names }: FieldTable): DecodedFields {
+  const values: Record<string, unknown> = {}
+  const otherNames: Record<string, string> = {}
   for (const { member, turn, from } of [...fields, ...read]) {
     const value = body[member] ?? undefined
     const setting = value === undefined || from === undefined ? value : from(value)
     if (setting === undefined) continue
-    values.push([turn, setting])
-    names.push([turn, member])
+    values[turn] = setting
+    if (names[turn] !== member) otherNames[turn] = member
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each row states the type of its setting
-  const settings = Object.fromEntries(values) as Partial<Settings>
+  const settings = values as Partial<Settings>
   const { maxOutputTokens, parallelToolCalls, stop = [], format, verbosity, ...sampling } = settings
-  const fieldNames = { ...turnFieldNames, ...Object.fromEntries(names) }
+  const fieldNames = { ...names, ...otherNames }
   return { fieldNames, parallelToolCalls, maxOutputTokens, sampling, stop, format, verbosity }
 }
 
 /** The members of a body that may change the answer and that a Turn cannot hold. */
-export function lostMembers(body: JsonObject, { fields, read, composed, known, usual }: FieldTable): string[] {
-  const carried = new Set([...fields, ...read, ...composed].map(({ member }) => member.split('.', 1)[0]))
+export function lostMembers(body: JsonObject, { members, known, usual }: FieldTable): string[] {
   return Object.keys(body).filter((member) => {
     const value = body[member]
-    return isStated(value) && !carried.has(member) && !known.has(member) && usual.get(member)?.includes(value) !== true
+    return isStated(value) && !members.has(member) && !known.has(member) && usual.get(member)?.includes(value) !== true
   })
 }
 
@@ -95,28 +116,27 @@ export function isStated(value: unknown): boolean {
  */
 export function encodeFields(
   turn: Turn,
-  { fields, composed }: FieldTable,
+  { fields, written }: FieldTable,
   reason: string,
   warnings: Warning[],
 ): JsonObject {
-  const { sampling, stop } = turn
+  const { sampling, stop, fieldNames } = turn
   const settings: JsonObject = { ...turn, ...sampling, stop: stop.length === 0 ? undefined : stop }
-  // For an upstream without stop sequences, the proxy looks for them in the reply.
-  const carried = new Set<string>(['stop', ...[...fields, ...composed].map((row) => row.turn)])
-  for (const [setting, name] of Object.entries(turn.fieldNames)) {
+  for (const [setting, name] of Object.entries(fieldNames)) {
     const value = settings[setting]
-    if (value === undefined || carried.has(setting) || isUsual(setting, value)) continue
+    if (value === undefined || written.has(setting) || isUsual(setting, value)) continue
     warnings.push({ code: 'dropped', field: name, detail: reason })
   }
-  const members = fields.map(({ member, turn: setting, to }) => {
+  const members: Record<string, unknown> = {}
+  for (const { member, turn: setting, to } of fields) {
     const value = settings[setting]
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the row names the setting whose type `to` takes
-    return [member, value === undefined || to === undefined ? value : to(value as never)]
-  })
-  return Object.fromEntries(members)
+    members[member] = value === undefined || to === undefined ? value : to(value as never)
+  }
+  return members
 }
 
-/** Whether a setting asks for what every model does without it. */
+/** Whether the answer is the same without the member. */
 function isUsual(setting: string, value: unknown): boolean {
   switch (setting) {
     case 'frequencyPenalty':
@@ -126,6 +146,9 @@ function isUsual(setting: string, value: unknown): boolean {
       return isObject(value) && Object.keys(value).length === 0
     case 'verbosity':
       return value === 'medium'
+    case 'stop':
+      // For an upstream without stop sequences, the proxy looks for them in the reply.
+      return true
     default:
       return false
   }

@@ -1,9 +1,9 @@
 import { isFilled } from '../../json/json.ts'
-import type { FieldTable } from '../engine/fields.ts'
+import { createFieldTable } from '../engine/fields.ts'
 import { nameSet } from '../learned-refusals.ts'
 
 /** Source: Anthropic API reference, Messages, 2026-11. */
-export const messagesFields: FieldTable = {
+export const messagesFields = createFieldTable({
   fields: [
     { member: 'max_tokens', turn: 'maxOutputTokens' },
     { member: 'temperature', turn: 'temperature' },
@@ -27,7 +27,7 @@ export const messagesFields: FieldTable = {
       'metadata cache_control service_tier',
   ),
   usual: new Map([['speed', ['standard']]]),
-}
+})
 
 function decodeStop(sequences: unknown): readonly string[] {
   return Array.isArray(sequences) ? sequences.filter(isFilled) : []

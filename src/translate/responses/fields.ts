@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../json/json.ts'
-import type { FieldTable } from '../engine/fields.ts'
+import { createFieldTable } from '../engine/fields.ts'
 import { nameSet } from '../learned-refusals.ts'
 import { refuseValue } from '../parts/invalid.ts'
 import { isStrictSchema } from '../parts/json-schema.ts'
@@ -15,7 +15,7 @@ export const LOGPROBS = 'message.output_text.logprobs'
 const LEAST_OUTPUT_TOKENS = 16
 
 /** Source: OpenAI API reference, responses, 2026-11. */
-export const responsesFields: FieldTable = {
+export const responsesFields = createFieldTable({
   fields: [
     { member: 'max_output_tokens', turn: 'maxOutputTokens', to: (cap) => Math.max(LEAST_OUTPUT_TOKENS, cap) },
     { member: 'temperature', turn: 'temperature' },
@@ -47,7 +47,7 @@ export const responsesFields: FieldTable = {
     ['reasoning.context', ['auto']],
     ['reasoning.mode', ['standard']],
   ]),
-}
+})
 
 export function decodeFormat({ text }: ResponsesRequest): OutputFormat | undefined {
   const format = text?.format
