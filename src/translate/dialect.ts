@@ -111,10 +111,10 @@ export interface DecodedTurn {
 
 /** The limits and features of an upstream. `prepareTurn` fits a Turn to them. */
 export interface TurnAccepts {
-  /** Characters in a tool's name. */
-  readonly toolName: number
   readonly customTools: boolean
   readonly webSearch: boolean
+  /** A choice may name several tools. Otherwise only those are offered. */
+  readonly allowedTools?: boolean
   /** Upstream ends the answer at a stop sequence and reports which one. */
   readonly stop: boolean
 }

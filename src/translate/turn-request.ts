@@ -1,30 +1,11 @@
 import type { CallerRequest } from './dialect.ts'
 import { promptsOf } from './parts/conversation.ts'
-import type { FieldNames, Turn, TurnItem, TurnPart } from './turn.ts'
-
-/** Field names for warnings about a `Turn` that this process made. */
-const fieldNames: FieldNames = {
-  maxOutputTokens: 'maxOutputTokens',
-  temperature: 'sampling.temperature',
-  topP: 'sampling.topP',
-  topK: 'sampling.topK',
-  frequencyPenalty: 'sampling.frequencyPenalty',
-  presencePenalty: 'sampling.presencePenalty',
-  seed: 'sampling.seed',
-  logitBias: 'sampling.logitBias',
-  stop: 'stop',
-  format: 'format',
-  verbosity: 'verbosity',
-  reasoning: 'reasoning',
-  effort: 'reasoning.effort',
-  logprobs: 'logprobs',
-  toolChoice: 'toolChoice',
-  parallelToolCalls: 'parallelToolCalls',
-}
+import { turnFieldNames } from './engine/fields.ts'
+import type { Turn, TurnItem, TurnPart } from './turn.ts'
 
 /** Makes a `Turn` in this process. @param parts members that differ from the defaults */
 export function createTurn(items: readonly TurnItem[], parts: Partial<Turn> = {}): Turn {
-  return { fieldNames, tools: [], sampling: {}, stop: [], ...parts, items }
+  return { fieldNames: turnFieldNames, tools: [], sampling: {}, stop: [], ...parts, items }
 }
 
 export function userMessage(text: string): TurnItem {

@@ -40,7 +40,7 @@ export function turn(parts: Partial<Turn> = {}): Turn {
 }
 
 /** The strictest of the upstreams in everything. */
-export const narrow: TurnAccepts = { toolName: 64, customTools: false, webSearch: false, stop: false }
+export const narrow: TurnAccepts = { customTools: false, webSearch: false, stop: false }
 
 export function traits(id: string, parts: Partial<ModelTraits> = {}): ModelTraits {
   return { id, family: id, supports: {}, ...parts }

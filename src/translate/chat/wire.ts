@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { CallerRequest } from '../dialect.ts'
-import type { FieldNames } from '../turn.ts'
 import { isObject, type JsonObject } from '../../json/json.ts'
 import type { JsonObjectBytes, Member } from '../../json/json-members.ts'
 
@@ -325,24 +324,4 @@ export type FinishReason = (typeof finishReasons)[number]
 
 export function isFinishReason(value: unknown): value is FinishReason {
   return finishReasons.some((reason) => reason === value)
-}
-
-/** Names of the request's members, for warnings about translated requests. */
-export const chatFieldNames: FieldNames = {
-  maxOutputTokens: 'max_completion_tokens',
-  temperature: 'temperature',
-  topP: 'top_p',
-  topK: 'top_k',
-  frequencyPenalty: 'frequency_penalty',
-  presencePenalty: 'presence_penalty',
-  seed: 'seed',
-  logitBias: 'logit_bias',
-  stop: 'stop',
-  format: 'response_format',
-  verbosity: 'verbosity',
-  reasoning: 'reasoning_effort',
-  effort: 'reasoning_effort',
-  logprobs: 'logprobs',
-  toolChoice: 'tool_choice',
-  parallelToolCalls: 'parallel_tool_calls',
 }

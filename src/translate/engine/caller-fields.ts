@@ -1,15 +1,13 @@
-import type { Turn, TurnField } from '../turn.ts'
+import type { Turn } from '../turn.ts'
 import type { Warning } from '../warning.ts'
+import type { FieldTable } from './fields.ts'
 
 /** The caller's field that each member of a draft comes from, by the path of the member. Undefined: the encoder's own. */
 export type CallerFields = ReadonlyMap<string, string | undefined>
 
-/** @param fields of the Turn, by the path of the member that an encoder writes for them */
-export function callerFields(
-  { fieldNames }: Turn,
-  fields: Readonly<Record<string, TurnField>>,
-): ReadonlyMap<string, string> {
-  return new Map(Object.entries(fields).map(([member, field]) => [member, fieldNames[field]]))
+/** @param table of the dialect of the draft */
+export function callerFields({ fieldNames }: Turn, { fields, read, composed }: FieldTable): Map<string, string> {
+  return new Map([...fields, ...read, ...composed].map(({ member, turn }) => [member, fieldNames[turn]]))
 }
 
 /**

@@ -1,31 +1,22 @@
 import type { TurnAccepts } from '../dialect.ts'
+import { wrapCustom, wrapInput } from '../engine/custom-tools.ts'
 import type { ToolIdentity } from '../engine/reply-effects.ts'
-import { createToolNames, type ToolNames } from '../engine/tool-names.ts'
+import { createToolNames, keepLast, type ToolNames } from '../engine/tool-names.ts'
 import { refuseValue, toFieldPath } from '../parts/invalid.ts'
-import type {
-  CustomTool,
-  FunctionTool,
-  HostedTool,
-  ToolName,
-  Turn,
-  TurnItem,
-  TurnTool,
-  TurnToolChoice,
-  WebSearchTool,
-} from '../turn.ts'
+import type { HostedTool, ToolName, Turn, TurnItem, TurnTool, TurnToolChoice, WebSearchTool } from '../turn.ts'
 import type { Warning } from '../warning.ts'
 
 export interface PreparedTurn {
   readonly turn: Turn
   readonly warnings: readonly Warning[]
-  /** Tools whose name or kind was changed, by upstream name; the reply needs them. */
+  /** Tools that have left their namespace or changed their kind, by their new name; the reply needs them. */
   readonly tools: ReadonlyMap<string, ToolIdentity>
   /** Stop sequences that upstream does not take; the reply is searched for them. */
   readonly stop: readonly string[]
 }
 
 /**
- * Fits a Turn to what its upstream accepts, in any pair of dialects. Never changes its input.
+ * Fits a Turn to what its upstream accepts, in any pair of dialects. Rules fit the names of tools. Never changes its input.
  * @throws Fault `invalid_request` (`unsupported_tool`) for tools that only another upstream can run
  */
 export function prepareTurn(turn: Turn, accepts: TurnAccepts): PreparedTurn {
@@ -34,17 +25,16 @@ export function prepareTurn(turn: Turn, accepts: TurnAccepts): PreparedTurn {
   const callable = offered.flatMap((tool) =>
     tool.type === 'function' || tool.type === 'custom' ? [{ ...identityOf(tool), kind: tool.type }] : [],
   )
-  const names = createToolNames(callable, { longest: accepts.toolName }, !accepts.customTools)
-  const tools = withoutDuplicates(
-    offered.map((tool) => fitTool(tool, names, accepts, warnings)),
-    warnings,
-  )
+  const names = createToolNames(callable, undefined, !accepts.customTools)
+  const fitted = offered.map((tool) => fitTool(tool, names, accepts, warnings))
+  const tools = keepLast(fitted, callableName, ({ path }) => path, warnings)
+  const toolChoice = fitChoice(turn, tools, names)
   return {
     turn: {
       ...turn,
       items: turn.items.map((item) => fitItem(item, names, accepts)),
-      tools,
-      toolChoice: fitChoice(turn, tools, names),
+      tools: accepts.allowedTools ? tools : onlyAllowed(tools, toolChoice),
+      toolChoice,
       stop: accepts.stop ? turn.stop : [],
     },
     warnings,
@@ -95,35 +85,8 @@ function fitTool(tool: TurnTool, names: ToolNames, accepts: TurnAccepts, warning
   return accepts.customTools ? renamed : wrapCustom(renamed, warnings)
 }
 
-/** Offers a freeform tool as a function with one string parameter, to an upstream that knows functions only. */
-export function wrapCustom(tool: CustomTool, warnings: Warning[]): FunctionTool {
-  const { format, path, name } = tool
-  let description = tool.description ?? ''
-  if (format?.['type'] === 'grammar') {
-    const syntax = typeof format['syntax'] === 'string' ? `${format['syntax']} ` : ''
-    const definition = typeof format['definition'] === 'string' ? format['definition'] : ''
-    const rule = `The input must match this ${syntax}grammar:\n${definition}`
-    description = description === '' ? rule : `${description}\n\n${rule}`
-    warnings.push({ code: 'grammar_not_enforced', field: path })
-  }
-  return {
-    type: 'function',
-    name,
-    ...(description !== '' && { description }),
-    parameters: { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] },
-    path,
-  }
-}
-
-/** Keeps the last of several tools with one name. */
-function withoutDuplicates(tools: readonly TurnTool[], warnings: Warning[]): readonly TurnTool[] {
-  const last = new Map<string, TurnTool>()
-  for (const tool of tools) if (tool.type === 'function' || tool.type === 'custom') last.set(tool.name, tool)
-  return tools.filter((tool) => {
-    if ((tool.type !== 'function' && tool.type !== 'custom') || last.get(tool.name) === tool) return true
-    warnings.push({ code: 'duplicate_tool_dropped', field: tool.path, detail: 'another tool has the same name' })
-    return false
-  })
+function callableName(tool: TurnTool): string | undefined {
+  return tool.type === 'function' || tool.type === 'custom' ? tool.name : undefined
 }
 
 function fitItem(item: TurnItem, names: ToolNames, accepts: TurnAccepts): TurnItem {
@@ -135,7 +98,7 @@ function fitItem(item: TurnItem, names: ToolNames, accepts: TurnAccepts): TurnIt
     ...item,
     name,
     namespace: undefined,
-    ...(isWrapped && { kind: 'function', arguments: JSON.stringify({ input: item.arguments }) }),
+    ...(isWrapped && { kind: 'function', arguments: wrapInput(item.arguments) }),
   }
 }
 
@@ -171,6 +134,12 @@ function fitChoice(turn: Turn, tools: readonly TurnTool[], names: ToolNames): Tu
     case 'allowed':
       return { ...choice, tools: choice.tools.map(fit) }
   }
+}
+
+function onlyAllowed(tools: readonly TurnTool[], choice: TurnToolChoice | undefined): readonly TurnTool[] {
+  if (choice?.type !== 'allowed') return tools
+  const allowed = new Set(choice.tools.map(({ name }) => name))
+  return tools.filter((tool) => 'name' in tool && allowed.has(tool.name))
 }
 
 /** Whether the model may answer without a call. */

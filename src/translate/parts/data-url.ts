@@ -15,10 +15,22 @@ export function parseDataUrl(url: string): { readonly mediaType: string; readonl
   return { mediaType: mediaType.trim().toLowerCase() || 'text/plain', data: url.slice(comma + 1) }
 }
 
+export function toDataUrl({ mediaType, data }: { readonly mediaType: string; readonly data: string }): string {
+  return `data:${mediaType};base64,${data}`
+}
+
 /** The text of a file part, under its name. Undefined for any other file. */
 export function textOfFile({ file_data: data, filename }: JsonObject): string | undefined {
   const source = typeof data === 'string' && data.startsWith('data:text/') ? parseDataUrl(data) : undefined
-  if (source === undefined) return undefined
-  const text = Buffer.from(source.data, 'base64').toString('utf8')
+  return source && textUnderName(source.data, filename)
+}
+
+export function isTextType(mediaType: string): boolean {
+  return mediaType.startsWith('text/') || mediaType === 'application/json'
+}
+
+/** @param data of a file with text, in base64 */
+export function textUnderName(data: string, filename: unknown): string {
+  const text = Buffer.from(data, 'base64').toString('utf8')
   return isFilled(filename) ? `${filename}\n\n${text}` : text
 }

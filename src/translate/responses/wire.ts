@@ -3,7 +3,6 @@ import type { CallerRequest } from '../dialect.ts'
 import type { StoredInput } from '../reply-memory.ts'
 import { type JsonObject, isObject } from '../../json/json.ts'
 import type { JsonObjectBytes, Member } from '../../json/json-members.ts'
-import type { FieldNames } from '../turn.ts'
 
 // The `error` of every schema completes the sentence "expected …" of the 400.
 const aString = z.string('a string')
@@ -350,26 +349,6 @@ export type RequestEcho = {
   /** Open Responses (2026-04-24) has these members; OpenAI's reference does not. */
   presence_penalty: number
   frequency_penalty: number
-}
-
-/** Members that this dialect lacks have their names in Chat Completions. */
-export const responsesFieldNames: FieldNames = {
-  maxOutputTokens: 'max_output_tokens',
-  temperature: 'temperature',
-  topP: 'top_p',
-  topK: 'top_k',
-  frequencyPenalty: 'frequency_penalty',
-  presencePenalty: 'presence_penalty',
-  seed: 'seed',
-  logitBias: 'logit_bias',
-  stop: 'stop',
-  format: 'text.format',
-  verbosity: 'text.verbosity',
-  reasoning: 'reasoning',
-  effort: 'reasoning.effort',
-  logprobs: 'top_logprobs',
-  toolChoice: 'tool_choice',
-  parallelToolCalls: 'parallel_tool_calls',
 }
 
 /** The name of a caller's member, in the form that a warning header can contain. */

@@ -33,24 +33,6 @@ function refusalOf(parts: Partial<Turn>): unknown {
 }
 
 describe('names', () => {
-  const long = 'mcp__very_long_server_name_for_testing__list_all_pull_request_review_comments'
-  const short = 'mcp__very_long_server_name_for_testing__list_all_pull_r_b28a2789'
-
-  test('too long for upstream are cut, with a digest that tells them apart', () => {
-    const prepared = prepare({ tools: [tool(long)], toolChoice: { type: 'tool', name: long } })
-    expect(nameOf(prepared)).toBe(short)
-    expect(prepared.turn.toolChoice).toEqual({ type: 'tool', name: short })
-    expect(prepared.tools).toEqual(new Map([[short, { name: long, kind: 'function' }]]))
-  })
-
-  test('in history are the same as among the tools', () => {
-    const items = [
-      { type: 'tool_call', kind: 'function', id: 'a', name: long, arguments: '{}', path: 'messages.0' },
-      { type: 'tool_result', callId: 'a', content: '', isError: false, path: 'messages.1' },
-    ] as const
-    expect(prepare({ items }).turn.items[0]).toMatchObject({ name: short })
-  })
-
   test('of two tools that go by one name say what the one that is offered is', () => {
     const custom: TurnTool = { type: 'custom', name: 'patch', path: 'tools.0' }
     expect(prepare({ tools: [custom, tool('patch')] }).tools.size).toBe(0)
@@ -59,17 +41,10 @@ describe('names', () => {
     )
   })
 
-  test('that upstream takes are not noted', () => {
-    expect(prepare({ tools: [tool('read_file')] }).tools.size).toBe(0)
-  })
-
-  test('with other characters become legal, and stay distinct', () => {
-    const prepared = prepare({ tools: [tool('a.b'), tool('a b'), tool('a_b')] })
-    const names = [0, 1, 2].map((at) => nameOf(prepared, at))
-    expect(names[0]).toBe('a_b')
-    expect(new Set(names).size).toBe(3)
-    for (const name of names) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
-    expect(names.map((name) => prepared.tools.get(name)?.name ?? name)).toEqual(['a.b', 'a b', 'a_b'])
+  test('outside namespaces stay, because rules fit them', () => {
+    const prepared = prepare({ tools: [tool('read_file'), tool('a b')] })
+    expect([nameOf(prepared, 0), nameOf(prepared, 1)]).toEqual(['read_file', 'a b'])
+    expect(prepared.tools.size).toBe(0)
   })
 
   test('in a namespace carry it, those of the default namespace do not', () => {
@@ -165,6 +140,16 @@ describe('tools upstream would have to run', () => {
 })
 
 describe('the choice of a tool', () => {
+  test.each([
+    ['leaves the others out for an upstream that knows no such choice', narrow, ['b']],
+    ['leaves all of them to an upstream that knows it', { ...narrow, allowedTools: true }, ['a', 'b']],
+  ])('among several %s', (_, accepts, offered) => {
+    const toolChoice = { type: 'allowed', mode: 'required', tools: [{ name: 'b' }] } as const
+    const { turn: prepared } = prepare({ tools: [tool('a'), tool('b')], toolChoice }, accepts)
+    expect(prepared.tools).toMatchObject(offered.map((name) => ({ name })))
+    expect(prepared.toolChoice).toEqual(toolChoice)
+  })
+
   test('without tools says nothing', () => {
     expect(prepare({ toolChoice: { type: 'auto' } }).turn.toolChoice).toBeUndefined()
   })

@@ -2,12 +2,10 @@ import type { TurnAccepts, UpstreamDialect } from '../../dialect.ts'
 import { createChatDecoder } from './decode-stream.ts'
 import { encodeChatTurn } from './encode-turn.ts'
 import { recoverChat } from './learned-refusals.ts'
-import { LONGEST_TOOL_NAME } from './name-tools.ts'
 import { passChatRequest } from './pass-request.ts'
 import { createChatFold, createChatStream } from './reply.ts'
 
 const accepts: TurnAccepts = {
-  toolName: LONGEST_TOOL_NAME,
   customTools: false,
   webSearch: false,
   stop: false,

@@ -9,8 +9,8 @@ import type {
   TurnPart,
 } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
+import { encodePart, encodeParts } from '../parts.ts'
 import type { ChatMessage, ChatPart } from '../wire.ts'
-import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
 import { toErrorText } from '../../parts/tool-payload.ts'
 import { IMAGES_OF_RESULT } from '../../parts/media-parts.ts'
 import { fitsChat } from './adapt/message-rules.ts'
@@ -165,49 +165,6 @@ function markOf(item: AssistantItem): CacheMark | undefined {
   if (item.type === 'tool_call') return item.cache
   if (item.type === 'reasoning') return undefined
   return item.parts.map((part) => ('cache' in part ? part.cache : undefined)).findLast((mark) => mark !== undefined)
-}
-
-/** Content of a user or system message; text alone becomes a string, which every backend takes. */
-function encodeParts(parts: readonly TurnPart[], path: string): string | ChatPart[] {
-  const [only] = parts
-  if (only === undefined) return ''
-  if (parts.length === 1 && (only.type === 'text' || only.type === 'refusal')) return only.text
-  return parts.map((part) => encodePart(part, path))
-}
-
-/**
- * @param path of the part's item, for example `messages.3`
- * @throws Fault `invalid_request` for a source that upstream would have to fetch
- */
-function encodePart(part: TurnPart, path: string): ChatPart {
-  switch (part.type) {
-    case 'text':
-    case 'refusal':
-      return { type: 'text', text: part.text }
-    case 'image': {
-      const { source, detail } = part
-      if (source.type === 'file_id') refuseSource('image', source.type, path)
-      const url = source.type === 'url' ? source.url : toDataUrl(source)
-      return { type: 'image_url', image_url: { url, ...(detail && { detail }) } }
-    }
-    case 'file': {
-      const { source, filename } = part
-      if (source.type !== 'base64') refuseSource('document', source.type, path)
-      // OpenAI requires a name beside the bytes. Source: OpenAI API reference, chat completions, file parts, 2026-11.
-      const name = filename ?? (source.mediaType === 'application/pdf' ? 'document.pdf' : 'document')
-      return { type: 'file', file: { filename: name, file_data: toDataUrl(source) } }
-    }
-    case 'audio':
-      return { type: 'input_audio', input_audio: { data: part.data, format: part.format } }
-  }
-}
-
-function refuseSource(what: 'image' | 'document', type: string, path: string): never {
-  refuseValue(toFieldPath(path), `${what} ${type} sources are not supported by this model`, 'unsupported_value')
-}
-
-function toDataUrl({ mediaType, data }: { readonly mediaType: string; readonly data: string }): string {
-  return `data:${mediaType};base64,${data}`
 }
 
 type Attachment = Extract<TurnPart, { type: 'image' | 'file' | 'audio' }>

@@ -1,13 +1,15 @@
-import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
-import { createToolNames, isOfForm, type NameForm, type ToolNames } from '../../engine/tool-names.ts'
-import { wrapCustom } from '../../fit/prepare-turn.ts'
+import { isObject, type JsonObject } from '../../../json/json.ts'
+import { wrapCustom, wrapInput } from '../../engine/custom-tools.ts'
+import { fieldOf } from '../../engine/origin.ts'
+import { createToolNames, isOfForm, keepLast, type NameForm, type ToolNames } from '../../engine/tool-names.ts'
 import type { ModelFamily } from '../../parts/model-family.ts'
 import type { Warning } from '../../warning.ts'
-import { type Outcome, withTools } from '../request-changes.ts'
+import type { Outcome } from '../request-changes.ts'
+import { decodeTool, encodeTool } from '../tools.ts'
 import type { ChatMessage, ChatRequest } from '../wire.ts'
 
 /** Characters in a tool's name (docs/copilot-wire.md, "Parameters by model"). */
-export const LONGEST_TOOL_NAME = 64
+const LONGEST_TOOL_NAME = 64
 
 type ChatTool = NonNullable<ChatRequest['tools']>[number]
 
@@ -19,70 +21,39 @@ export function nameTools(request: ChatRequest, family: ModelFamily): Outcome | 
   // A bare 400 answers a Gemini's tool whose name begins otherwise (microsoft/vscode#328147).
   const form: NameForm = { longest: LONGEST_TOOL_NAME, beginsWithLetter: family.kind === 'gemini' }
   if (areTaken(request, form)) return undefined
-  const converted = withTools(request)
-  const warnings: Warning[] = [...(converted?.warnings ?? [])]
-  const whole: ChatRequest = { ...request, ...converted?.patch }
-  const identities = (whole.tools ?? []).flatMap(({ function: called, custom }) => {
+  const { tools, messages, tool_choice: choice } = request
+  const identities = (tools ?? []).flatMap(({ function: called, custom }) => {
     const kind = custom ? ('custom' as const) : ('function' as const)
     const name = custom?.name ?? called?.name
     return name === undefined ? [] : [{ name, kind }]
   })
   const names = createToolNames(identities, form, true)
-  const named = whole.tools?.map((tool, at) => nameTool(tool, names, `tools.${at}`, warnings))
-  const tools = named && withoutDuplicates(named, warnings)
+  const warnings: Warning[] = []
+  const named = tools?.map((tool, at) => nameTool(tool, names, placeOf(tool, at), warnings))
   return {
     patch: {
-      ...converted?.patch,
-      ...(tools && { tools }),
-      messages: whole.messages.map((message) => nameCalls(message, names)),
-      ...(isObject(whole.tool_choice) && { tool_choice: nameChoice(whole.tool_choice, names) }),
+      ...(named && { tools: [...keepLast(named, (tool) => tool.function?.name, placeOf, warnings)] }),
+      messages: messages.map((message) => nameCalls(message, names)),
+      ...(isObject(choice) && { tool_choice: nameChoice(choice, names) }),
     },
     warnings,
     effects: { tools: names.identities },
   }
 }
 
+function placeOf(tool: ChatTool, at: number): string {
+  return fieldOf(tool, 'tools', at)
+}
+
 function nameTool(tool: ChatTool, names: ToolNames, path: string, warnings: Warning[]): ChatTool {
-  const { function: called, custom, ...others } = tool
+  const { function: called, custom: _custom, ...others } = tool
   if (called) {
     const name = upstreamName(called.name, names)
     return name === called.name ? tool : { ...tool, function: { ...called, name } }
   }
-  if (!custom) return tool
-  const { description, format }: JsonObject = { ...custom }
-  const { type, grammar, ...members } = isObject(format) ? format : {}
-  const flat = { type, ...(isObject(grammar) ? grammar : members) }
-  const wrapped = wrapCustom(
-    {
-      type: 'custom',
-      name: upstreamName(custom.name, names),
-      path,
-      ...(isFilled(description) && { description }),
-      ...(isObject(format) && { format: flat }),
-    },
-    warnings,
-  )
-  const { name, parameters } = wrapped
-  const text = wrapped.description
-  return {
-    ...others,
-    type: 'function',
-    function: { name, ...(text !== undefined && { description: text }), ...(isObject(parameters) && { parameters }) },
-  }
-}
-
-/** Keeps the last of several tools with one name, to which the reply restores the caller's name. */
-function withoutDuplicates(tools: readonly ChatTool[], warnings: Warning[]): ChatTool[] {
-  const last = new Map(tools.map((tool, at) => [tool.function?.name, at]))
-  return tools.filter((tool, at) => {
-    if (tool.function === undefined || last.get(tool.function.name) === at) return true
-    warnings.push({
-      code: 'duplicate_tool_dropped',
-      field: `tools.${at}`,
-      detail: 'another tool has the same name',
-    })
-    return false
-  })
+  const custom = decodeTool(tool, path)
+  if (custom.type !== 'custom') return tool
+  return { ...others, ...encodeTool(wrapCustom({ ...custom, name: upstreamName(custom.name, names) }, warnings)) }
 }
 
 function nameCalls(message: ChatMessage, names: ToolNames): ChatMessage {
@@ -92,8 +63,8 @@ function nameCalls(message: ChatMessage, names: ToolNames): ChatMessage {
     const { custom, function: called, ...others } = call
     if (isObject(custom)) {
       const { name, input } = custom
-      const text = JSON.stringify({ input: typeof input === 'string' ? input : '' })
-      return { ...others, type: 'function', function: { name: upstreamName(String(name), names), arguments: text } }
+      const wrapped = { name: upstreamName(String(name), names), arguments: wrapInput(input) }
+      return { ...others, type: 'function', function: wrapped }
     }
     if (!isObject(called) || typeof called['name'] !== 'string') return call
     const name = upstreamName(called['name'], names)
@@ -123,7 +94,7 @@ function upstreamName(name: string, names: ToolNames): string {
   return name === '' ? name : names.upstreamName({ name })
 }
 
-function areTaken({ tools, functions, messages }: ChatRequest, form: NameForm): boolean {
+function areTaken({ tools, messages }: ChatRequest, form: NameForm): boolean {
   const isTaken = (named: unknown): boolean => {
     const name = isObject(named) ? named['name'] : undefined
     return typeof name !== 'string' || name === '' || isOfForm(name, form)
@@ -132,10 +103,6 @@ function areTaken({ tools, functions, messages }: ChatRequest, form: NameForm): 
     tool['type'] !== 'custom' && isTaken(tool['function']) && isTaken(tool['custom'])
   return (
     (tools ?? []).every(isFunction) &&
-    (functions ?? []).every(isTaken) &&
-    messages.every(
-      ({ role, tool_calls: calls, function_call: call }) =>
-        role !== 'assistant' || (isTaken(call) && (calls ?? []).every(isFunction)),
-    )
+    messages.every(({ role, tool_calls: calls }) => role !== 'assistant' || (calls ?? []).every(isFunction))
   )
 }

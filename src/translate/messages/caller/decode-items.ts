@@ -2,8 +2,8 @@ import { withoutBillingLine } from '../content.ts'
 import { isSealed, openOpaque } from '../../parts/opaque-envelope.ts'
 import type { Opaque, ReasoningItem, ToolCallItem, ToolResultItem, TurnItem, TurnPart } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
-import { cacheOf, decodeParts, partsOfBlock, refuseAt, unreadable } from './decode-parts.ts'
-import type { LazyField } from './decode-parts.ts'
+import { cacheOf, decodeParts, type LazyField, partsOfBlock, refuseAt, unreadable } from '../parts.ts'
+import { everyToolOffered } from '../tools.ts'
 import { readResultContent } from '../search-results.ts'
 import { isBlock, type MessagesBlock, type MessagesMessage, type MessagesRequest, type Block } from '../wire.ts'
 
@@ -105,7 +105,7 @@ function leaveOut(block: MessagesBlock, field: LazyField, warnings: Warning[]): 
   switch (block.type) {
     case 'tool_addition':
     case 'tool_removal':
-      // decode-tools.ts reads these.
+      // `decodeTools` reads these.
       return
     case 'container_upload':
       return refuseAt(field, 'files in containers are not available for this model')
@@ -117,11 +117,6 @@ function leaveOut(block: MessagesBlock, field: LazyField, warnings: Warning[]): 
 function isToolSearch(block: MessagesBlock): boolean {
   if (isBlock(block, 'server_tool_use')) return block.name.startsWith('tool_search_tool')
   return block.type === 'tool_search_tool_result'
-}
-
-/** The warning for tool search and for deferred tools. */
-export function everyToolOffered(field: LazyField): Warning {
-  return { code: 'adapted', field: field(), detail: 'all tools are offered from the start, without tool search' }
 }
 
 function toolCall(block: Block<'tool_use'>, path: string): ToolCallItem {

@@ -1,14 +1,16 @@
 import { warnLimits } from '../limit-betas.ts'
 import type { CallerRequest, DecodedTurn, EncodeContext, ReplySeed } from '../../dialect.ts'
+import { decodeFields, isStated, lostMembers } from '../../engine/fields.ts'
 import { isObject, type JsonObject } from '../../../json/json.ts'
-import type { FieldNames, OutputFormat, Turn, TurnReasoning } from '../../turn.ts'
+import type { OutputFormat, Turn, TurnReasoning } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { contentBlocks, effortOfTurn, isUserPrompt, refusePrefill } from '../content.ts'
+import { messagesFields } from '../fields.ts'
+import { refuseAt } from '../parts.ts'
+import { decodeParallelCalls, decodeToolChoice, decodeTools } from '../tools.ts'
 import { messagesBodyOf } from '../wire.ts'
 import type { MessagesMessage, MessagesRequest } from '../wire.ts'
 import { decodeItems, decodeSystem } from './decode-items.ts'
-import { refuseAt } from './decode-parts.ts'
-import { decodeParallelCalls, decodeToolChoice, decodeTools } from './decode-tools.ts'
 
 /**
  * Decodes a caller's request for an upstream of another dialect.
@@ -19,27 +21,22 @@ export function decodeMessagesTurn(request: CallerRequest, { model }: Pick<Encod
   const warnings: Warning[] = [...warnLimits(betas, model)]
   refuseUntranslatable(value)
   refusePrefill(value.messages)
+  const settings = decodeFields(value, messagesFields)
   const turn: Turn = {
-    fieldNames: fieldNamesOf(value),
     items: [
       ...decodeSystem(value, warnings),
       ...decodeItems(value.messages, thinkingKeptFrom(value, warnings), warnings),
     ],
     tools: decodeTools(value, warnings),
     toolChoice: decodeToolChoice(value),
+    ...settings,
+    fieldNames: isOlderFormat(value) ? { ...settings.fieldNames, format: 'output_format' } : settings.fieldNames,
     parallelToolCalls: decodeParallelCalls(value),
-    maxOutputTokens: value.max_tokens ?? undefined,
-    sampling: {
-      temperature: value.temperature ?? undefined,
-      topP: value.top_p ?? undefined,
-      topK: value.top_k ?? undefined,
-    },
-    stop: value.stop_sequences?.filter((text) => text !== '') ?? [],
     format: decodeFormat(value, warnings),
     reasoning: decodeReasoning(value, warnings),
     sessionId: request.sessionId,
   }
-  warnRest(value, warnings)
+  warnLost(value, warnings)
   return { turn, warnings, replyNotes: toReplyNotes(turn) }
 }
 
@@ -69,9 +66,8 @@ export function replyNotesOf({ notes }: ReplySeed): MessagesReplyNotes {
   return (notes.caller as MessagesReplyNotes | undefined) ?? noNotes
 }
 
-function fieldNamesOf({ output_config: config, output_format: format }: MessagesRequest): Turn['fieldNames'] {
-  if (config?.format || !format) return messagesFieldNames
-  return { ...messagesFieldNames, format: 'output_format' }
+function isOlderFormat({ output_config: config, output_format: format }: MessagesRequest): boolean {
+  return !config?.format && Boolean(format)
 }
 
 /** Features of Anthropic's servers whose omission would change the answer. */
@@ -90,54 +86,18 @@ function refuseUntranslatable(value: MessagesRequest): void {
   }
 }
 
-/** Clients write "none" as `null` or `[]`. */
-function isStated(value: unknown): boolean {
-  return value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)
-}
-
 function decodeFormat(value: MessagesRequest, warnings: Warning[]): OutputFormat | undefined {
-  const isOlder = !value.output_config?.format
   const format = value.output_config?.format ?? value.output_format
   if (!format) return undefined
   if (format.type === 'json_schema' && format.schema) return { type: 'json_schema', schema: format.schema }
-  const field = isOlder ? 'output_format' : 'output_config.format'
+  const field = isOlderFormat(value) ? 'output_format' : 'output_config.format'
   warnings.push({ code: 'dropped', field, detail: 'this format type is unknown' })
   return undefined
 }
 
-/**
- * Members that are read above, or that mean nothing in other dialects: caching, Anthropic's service tiers, the user's
- * identity.
- */
-const spokenFor: ReadonlySet<string> = new Set([
-  'model',
-  'messages',
-  'system',
-  'max_tokens',
-  'stream',
-  'stop_sequences',
-  'temperature',
-  'top_p',
-  'top_k',
-  'thinking',
-  'output_config',
-  'output_format',
-  'tools',
-  'tool_choice',
-  'context_management',
-  'metadata',
-  'cache_control',
-  'service_tier',
-  ...Object.keys(refused),
-])
-
-function warnRest(value: MessagesRequest, warnings: Warning[]): void {
-  const { output_config: config } = value
-  for (const [key, member] of Object.entries(value)) {
-    const isDefault = key === 'speed' && member === 'standard'
-    if (!spokenFor.has(key) && isStated(member) && !isDefault) warnings.push(droppedField(key))
-  }
-  const settings: JsonObject = config ?? {}
+function warnLost(value: MessagesRequest, warnings: Warning[]): void {
+  for (const member of lostMembers(value, messagesFields)) warnings.push(droppedField(member))
+  const settings: JsonObject = value.output_config ?? {}
   for (const [key, member] of Object.entries(settings)) {
     if (key !== 'effort' && key !== 'format' && isStated(member)) warnings.push(droppedField(`output_config.${key}`))
   }
@@ -228,24 +188,4 @@ function startOfTurns(messages: readonly MessagesMessage[], turns: number): numb
 
 function holdsThinking({ content }: MessagesMessage): boolean {
   return contentBlocks(content).some(({ type }) => type === 'thinking' || type === 'redacted_thinking')
-}
-
-/** Names of a Turn's fields for Messages callers; fields that Messages lacks have OpenAI's names. */
-const messagesFieldNames: FieldNames = {
-  maxOutputTokens: 'max_tokens',
-  temperature: 'temperature',
-  topP: 'top_p',
-  topK: 'top_k',
-  frequencyPenalty: 'frequency_penalty',
-  presencePenalty: 'presence_penalty',
-  seed: 'seed',
-  logitBias: 'logit_bias',
-  stop: 'stop_sequences',
-  format: 'output_config.format',
-  verbosity: 'verbosity',
-  reasoning: 'thinking',
-  effort: 'output_config.effort',
-  logprobs: 'logprobs',
-  toolChoice: 'tool_choice',
-  parallelToolCalls: 'tool_choice.disable_parallel_tool_use',
 }

@@ -2,12 +2,10 @@ import type { TurnAccepts, UpstreamDialect } from '../../dialect.ts'
 import { createMessagesDecoder } from './decode-stream.ts'
 import { encodeMessagesTurn } from './encode-turn.ts'
 import { recoverMessages } from './learned-refusals.ts'
-import { LONGEST_TOOL_NAME } from './name-tools.ts'
 import { passMessagesRequest } from './pass-request.ts'
 import { createMessagesFold, createMessagesStream } from './reply.ts'
 
 const accepts: TurnAccepts = {
-  toolName: LONGEST_TOOL_NAME,
   customTools: false,
   webSearch: false,
   stop: true,

@@ -1,23 +1,24 @@
 import type { EncodeContext, EncodedRequest } from '../../dialect.ts'
 import { callerFields, conversationOf } from '../../engine/caller-fields.ts'
+import { encodeFields } from '../../engine/fields.ts'
 import { applyRules } from '../../engine/rules.ts'
-import { withPath } from '../../engine/origin.ts'
 import { wantedEffort } from '../../parts/effort.ts'
 import { refuseValue } from '../../parts/invalid.ts'
-import { isObject } from '../../../json/json.ts'
-import type { FunctionTool, Turn, TurnField } from '../../turn.ts'
+import type { Turn } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
-import type { MessagesBlock, MessagesRequest, MessagesTool } from '../wire.ts'
+import { messagesFields } from '../fields.ts'
+import { encodeTools } from '../tools.ts'
+import type { MessagesBlock, MessagesRequest } from '../wire.ts'
 import { rules } from './adapt/adapt.ts'
 import { targetOf } from './adapt/target.ts'
 import type { Target } from './adapt/target.ts'
-import { cacheControl, encodeItems } from './encode-items.ts'
+import { encodeItems } from './encode-items.ts'
 import { jsonHint } from './format-schema.ts'
 import { encodeHeaders, withContinuation } from './sent-request.ts'
 
 /**
  * Encodes a request of another dialect as the Messages API documents it, and adapts it like a caller's own request.
- * `prepareTurn` has already fitted names and kinds of tools.
+ * `prepareTurn` has already fitted the kinds of tools.
  * @throws Fault `invalid_request`
  */
 export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedRequest {
@@ -31,23 +32,20 @@ export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedR
   const format = encodeFormat(turn, target, warnings)
   const outputConfig = { ...thinking.output_config, ...format.output_config }
   const allSystem = [...system, ...format.system]
-  dropUnknown(turn, warnings)
-  const { temperature, topP, topK } = turn.sampling
+  const capped = { ...turn, maxOutputTokens: turn.maxOutputTokens ?? limit }
+  const settings = encodeFields(capped, messagesFields, 'Claude has no equivalent', warnings)
   const body: MessagesRequest = {
     model: context.model.id,
-    max_tokens: turn.maxOutputTokens ?? limit,
+    max_tokens: limit,
     system: allSystem.length > 0 ? allSystem : undefined,
     messages,
     ...encodeTools(turn, warnings),
     ...(thinking.thinking && { thinking: thinking.thinking }),
     ...(Object.keys(outputConfig).length > 0 && { output_config: outputConfig }),
-    temperature,
-    top_p: topP,
-    top_k: topK,
-    ...(turn.stop.length > 0 && { stop_sequences: turn.stop }),
+    ...settings,
     stream: true,
   }
-  const made = { fields: callerFields(turn, fieldsByMember), conversation: conversationOf(turn) }
+  const made = { fields: callerFields(turn, messagesFields), conversation: conversationOf(turn) }
   const adapted = applyRules({ body, headers: encodeHeaders([]), made }, rules, { ...target, marksCache: true })
   return withContinuation({
     body: Buffer.from(JSON.stringify(adapted.body)),
@@ -56,18 +54,6 @@ export function encodeMessagesTurn(turn: Turn, context: EncodeContext): EncodedR
     warnings: [...warnings, ...adapted.warnings],
   })
 }
-
-const fieldsByMember = {
-  max_tokens: 'maxOutputTokens',
-  temperature: 'temperature',
-  top_p: 'topP',
-  top_k: 'topK',
-  stop_sequences: 'stop',
-  thinking: 'reasoning',
-  'thinking.budget_tokens': 'reasoning',
-  'output_config.effort': 'effort',
-  'output_config.format': 'format',
-} as const
 
 /** Every Claude since 3.5 can write that many tokens. */
 const FALLBACK_MAX_TOKENS = 8192
@@ -130,71 +116,4 @@ function encodeFormat({ format, fieldNames }: Turn, { traits }: Target, warnings
   const detail = `${traits.id} does not support it; requested in the system text`
   warnings.push({ code: 'json_hinted', field: fieldNames.format, detail })
   return { system: [{ type: 'text', text: jsonHint(undefined) }] }
-}
-
-/** Fields that Claude has no equivalent for. */
-function dropUnknown({ sampling, verbosity, fieldNames }: Turn, warnings: Warning[]): void {
-  const stated: readonly (readonly [TurnField, boolean])[] = [
-    ['frequencyPenalty', isSet(sampling.frequencyPenalty)],
-    ['presencePenalty', isSet(sampling.presencePenalty)],
-    ['seed', sampling.seed !== undefined],
-    ['logitBias', sampling.logitBias !== undefined && Object.keys(sampling.logitBias).length > 0],
-    ['verbosity', verbosity !== undefined && verbosity !== 'medium'],
-  ]
-  for (const [field, isStated] of stated) {
-    if (isStated) warnings.push({ code: 'dropped', field: fieldNames[field], detail: 'Claude has no equivalent' })
-  }
-}
-
-function isSet(penalty: number | undefined): boolean {
-  return penalty !== undefined && penalty !== 0
-}
-
-type WireTools = Pick<MessagesRequest, 'tools' | 'tool_choice'>
-
-/** Claude has no list of allowed tools, so other tools are not sent. */
-function encodeTools(turn: Turn, warnings: Warning[]): WireTools {
-  const tools = allowedTools(turn).map((tool) => encodeTool(tool, warnings))
-  if (tools.length === 0) return {}
-  const choice = encodeChoice(turn)
-  return { tools, ...(choice && { tool_choice: choice }) }
-}
-
-function allowedTools({ tools, toolChoice }: Turn): readonly FunctionTool[] {
-  // `prepareTurn` has wrapped, refused or removed other kinds.
-  const functions = tools.filter((tool) => tool.type === 'function')
-  if (toolChoice?.type !== 'allowed') return functions
-  const allowed = new Set(toolChoice.tools.map(({ name }) => name))
-  return functions.filter(({ name }) => allowed.has(name))
-}
-
-function encodeTool(tool: FunctionTool, warnings: Warning[]): MessagesTool {
-  const { name, description, parameters, strict, cache, path } = tool
-  if (strict === true) {
-    const detail = 'not every backend of the provider enforces the schema; the model still gets it'
-    warnings.push({ code: 'dropped', field: `${path}.strict`, detail })
-  }
-  // `prepareTurn` has made every schema an object schema.
-  const schema = isObject(parameters) ? parameters : { type: 'object', properties: {} }
-  const encoded = { name, ...(description && { description }), input_schema: schema, ...cacheControl(cache) }
-  return withPath<MessagesTool>(encoded, path)
-}
-
-function encodeChoice({ toolChoice, parallelToolCalls }: Turn): WireTools['tool_choice'] {
-  const one = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {}
-  switch (toolChoice?.type) {
-    case undefined:
-      return parallelToolCalls === false ? { type: 'auto', ...one } : undefined
-    case 'auto':
-    case 'validated':
-      return { type: 'auto', ...one }
-    case 'none':
-      return { type: 'none' }
-    case 'required':
-      return { type: 'any', ...one }
-    case 'tool':
-      return { type: 'tool', name: toolChoice.name, ...one }
-    case 'allowed':
-      return { type: toolChoice.mode === 'required' ? 'any' : 'auto', ...one }
-  }
 }

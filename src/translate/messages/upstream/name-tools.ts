@@ -10,7 +10,7 @@ import { isCallerTool } from './adapt/tool-rules.ts'
  * Characters. Anthropic takes 128, but Bedrock, one of the hosts behind Copilot, takes 64 (openai/codex#46188). Source:
  * Anthropic API reference, tools, 2026-11; docs/copilot-wire.md, "messages, tool names".
  */
-export const LONGEST_TOOL_NAME = 64
+const LONGEST_TOOL_NAME = 64
 
 /**
  * Gives tools names that every host takes. Calls of the history, references and `tool_choice` follow. Keeps all other

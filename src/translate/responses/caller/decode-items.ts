@@ -14,9 +14,9 @@ import type {
 import type { Warning } from '../../warning.ts'
 import { COMPACTION_REQUEST, decodeSummary, summaryPrompt } from '../compaction.ts'
 import { itemTypeOf, makerOfId } from '../items.ts'
-import { decodeParts } from './decode-parts.ts'
-import { decodeTools } from './decode-tools.ts'
-import { decodeSearchCall, decodeSearchOutput } from './tool-search.ts'
+import { decodeParts } from '../parts.ts'
+import { decodeTools } from '../tools.ts'
+import { decodeSearchCall, decodeSearchOutput } from '../tool-search.ts'
 
 export interface DecodedItems {
   readonly items: readonly TurnItem[]

@@ -25,7 +25,7 @@ import type {
   WireObject,
 } from '../wire.ts'
 import { closeItem, insertItem } from '../writer/items.ts'
-import { addSearchArguments, isToolSearch, settleSearchArguments, toSearchCall } from './tool-search.ts'
+import { addSearchArguments, isToolSearch, settleSearchArguments, toSearchCall } from '../tool-search.ts'
 import { type TextTarget, closePart, emitAnnotation, emitTextDone, openPart } from '../writer/texts.ts'
 import { type Frame, type ResponseWriter, beginFrames, encodeFrames, insert, startWriter } from '../writer/writer.ts'
 

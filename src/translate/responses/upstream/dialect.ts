@@ -5,16 +5,15 @@ import { passResponsesRequest } from './pass-request.ts'
 import { judgeResponsesEvent } from './first-event.ts'
 import { createResponsesFold, createResponsesStream } from './forward-stream.ts'
 import { NO_CUSTOM_TOOLS, recoverResponses } from './learned-refusals.ts'
-import { LONGEST_TOOL_NAME } from './name-tools.ts'
 
 /** Upstreams of OpenAI Responses. */
 export const responsesUpstream: UpstreamDialect = {
   id: 'responses',
   path: '/responses',
   accepts: (learned) => ({
-    toolName: LONGEST_TOOL_NAME,
     customTools: !learned.has(NO_CUSTOM_TOOLS),
     webSearch: true,
+    allowedTools: true,
     stop: false,
   }),
   encodeTurn: encodeResponsesTurn,

@@ -1,20 +1,12 @@
 import type { EncodeContext } from '../../dialect.ts'
 import type { ModelTraits } from '../../model-traits.ts'
 import { toErrorText } from '../../parts/tool-payload.ts'
-import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
 import type { JsonObject } from '../../../json/json.ts'
 import { withPath } from '../../engine/origin.ts'
 import { isMadeFor, sealOpaque } from '../../parts/opaque-envelope.ts'
-import type {
-  CompactionItem,
-  MediaSource,
-  MessageItem,
-  Opaque,
-  ToolResultItem,
-  TurnItem,
-  TurnPart,
-} from '../../turn.ts'
+import type { CompactionItem, MessageItem, Opaque, ToolResultItem, TurnItem, TurnPart } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
+import { encodeInputPart, encodeOutputParts } from '../parts.ts'
 import { BREAKPOINT, takesBreakpoints } from './breakpoints.ts'
 
 export interface EncodedItems {
@@ -151,70 +143,4 @@ function markError(content: ResultContent): ResultContent {
   return content.map((part, index): TurnPart =>
     index === at && part.type === 'text' ? { ...part, text: toErrorText(part.text) } : part,
   )
-}
-
-/**
- * Encodes a part of a user message, a developer message or a tool result.
- *
- * @param path of the item in warnings
- * @throws Fault `invalid_request` for audio and for uploaded files
- */
-function encodeInputPart(part: TurnPart, path: string): JsonObject {
-  switch (part.type) {
-    case 'text':
-    case 'refusal':
-      return { type: 'input_text', text: part.text }
-    case 'image':
-      return { type: 'input_image', image_url: urlOf(part.source, path), detail: part.detail ?? 'auto' }
-    case 'file':
-      return encodeFile(part.source, part.filename, path)
-    case 'audio':
-      return refuseValue(toFieldPath(path), 'audio is not supported by this model', 'unsupported_value')
-  }
-}
-
-/** Encodes the parts of an assistant message, which contains only text. */
-function encodeOutputParts(parts: readonly TurnPart[], path: string, warnings: Warning[]): JsonObject[] {
-  return parts.flatMap((part): JsonObject[] => {
-    switch (part.type) {
-      case 'text':
-        return [{ type: 'output_text', text: part.text, annotations: [] }]
-      case 'refusal':
-        return [{ type: 'refusal', refusal: part.text }]
-      case 'image':
-      case 'file':
-      case 'audio':
-        warnings.push({ code: 'dropped', field: path, detail: `an assistant message cannot hold ${part.type} parts` })
-        return []
-    }
-  })
-}
-
-function encodeFile(source: MediaSource, name: string | undefined, path: string): JsonObject {
-  if (source.type === 'url') return { type: 'input_file', file_url: source.url }
-  const url = urlOf(source, path)
-  const filename = source.type === 'base64' ? fileName(name, source.mediaType) : name
-  return { type: 'input_file', ...(filename !== undefined && { filename }), file_data: url }
-}
-
-function urlOf(source: MediaSource, path: string): string {
-  switch (source.type) {
-    case 'base64':
-      return `data:${source.mediaType};base64,${source.data}`
-    case 'url':
-      return source.url
-    case 'file_id':
-      return refuseValue(
-        toFieldPath(path),
-        'this model cannot read uploaded files; send the content itself',
-        'unsupported_value',
-      )
-  }
-}
-
-/** Upstream recognises a PDF by its file extension, and document titles have none. */
-function fileName(name: string | undefined, mediaType: string): string | undefined {
-  if (mediaType !== 'application/pdf') return name
-  if (name === undefined || name === '') return 'document.pdf'
-  return name.slice(-4).toLowerCase() === '.pdf' ? name : `${name}.pdf`
 }

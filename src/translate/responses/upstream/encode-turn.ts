@@ -1,22 +1,19 @@
 import type { EncodeContext, EncodedRequest } from '../../dialect.ts'
 import { callerFields, conversationOf } from '../../engine/caller-fields.ts'
+import { encodeFields } from '../../engine/fields.ts'
 import { isEffort, wantedEffort } from '../../parts/effort.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import type { JsonObject } from '../../../json/json.ts'
 import { refuseAsPrefill } from '../../parts/shared-checks.ts'
-import { isStrictSchema } from '../../parts/json-schema.ts'
-import type { OutputFormat, Turn, TurnField, TurnReasoning } from '../../turn.ts'
+import type { Turn, TurnReasoning } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
+import { encodeText, ENCRYPTED, LOGPROBS, responsesFields } from '../fields.ts'
+import { encodeTools } from '../tools.ts'
 import { encodeItems } from './encode-items.ts'
-import { encodeTools } from './encode-tools.ts'
 import { isChatgpt, knownEffort } from './model-profile.ts'
 import type { UpstreamReplyNotes } from './normalise/state.ts'
 import { callNotes } from './normalise/wrapper-calls.ts'
 import { adaptRequest } from './rules.ts'
-import { ENCRYPTED, LOGPROBS, isEmptyObject, isZero } from './members.ts'
-
-/** OpenAI's smallest limit of output tokens. Source: OpenAI API reference, responses, 2026-11. */
-const LEAST_OUTPUT_TOKENS = 16
 
 /**
  * Encodes a request of another dialect as OpenAI documents the Responses API, and adapts it like a caller's own request.
@@ -27,25 +24,22 @@ export function encodeResponsesTurn(turn: Turn, context: EncodeContext): Encoded
   const warnings: Warning[] = []
   const { instructions, input } = encodeItems(turn.items, context, warnings)
   refusePrefill(input)
-  const { sampling, maxOutputTokens, logprobs } = turn
   const reasoning = encodeReasoning(turn, context, warnings)
   const text = encodeText(turn, warnings)
-  dropUnknown(turn, context, warnings)
+  const settings = encodeFields(turn, responsesFields, `not supported by ${context.model.id}`, warnings)
   const body: JsonObject = {
     model: context.model.id,
     instructions: instructions === '' ? undefined : instructions,
     input,
     ...encodeTools(turn, warnings),
-    ...(maxOutputTokens !== undefined && { max_output_tokens: Math.max(LEAST_OUTPUT_TOKENS, maxOutputTokens) }),
-    ...(sampling.temperature !== undefined && { temperature: sampling.temperature }),
-    ...(sampling.topP !== undefined && { top_p: sampling.topP }),
+    ...settings,
     ...(reasoning !== undefined && { reasoning }),
     ...(text !== undefined && { text }),
     ...encodeLogprobs(turn, context),
-    ...(logprobs !== undefined && { include: [ENCRYPTED, LOGPROBS] }),
+    ...(turn.logprobs !== undefined && { include: [ENCRYPTED, LOGPROBS] }),
   }
   const fields = new Map([
-    ...callerFields(turn, fieldsByMember),
+    ...callerFields(turn, responsesFields),
     ['reasoning.effort', effortField(turn, context)] as const,
     // The encoder adds a summary where the caller states none.
     ['reasoning.summary', undefined] as const,
@@ -60,44 +54,9 @@ export function encodeResponsesTurn(turn: Turn, context: EncodeContext): Encoded
   }
 }
 
-const fieldsByMember = {
-  max_output_tokens: 'maxOutputTokens',
-  temperature: 'temperature',
-  top_p: 'topP',
-  top_logprobs: 'logprobs',
-  tool_choice: 'toolChoice',
-  parallel_tool_calls: 'parallelToolCalls',
-  reasoning: 'reasoning',
-  'text.verbosity': 'verbosity',
-} as const
-
 /** OpenAI's models answer a final assistant message instead of continuing it. */
 function refusePrefill(input: readonly JsonObject[]): void {
   if (input.findLast(({ type }) => type !== 'reasoning')?.['role'] === 'assistant') refuseAsPrefill()
-}
-
-interface UnknownRow {
-  readonly field: TurnField
-  readonly value: (turn: Turn) => unknown
-  /** The value asks for the default. */
-  readonly isIdle?: (value: unknown) => boolean
-}
-
-/** Fields without a member in this dialect. */
-const unknownRows: readonly UnknownRow[] = [
-  { field: 'topK', value: ({ sampling }) => sampling.topK },
-  { field: 'frequencyPenalty', value: ({ sampling }) => sampling.frequencyPenalty, isIdle: isZero },
-  { field: 'presencePenalty', value: ({ sampling }) => sampling.presencePenalty, isIdle: isZero },
-  { field: 'seed', value: ({ sampling }) => sampling.seed },
-  { field: 'logitBias', value: ({ sampling }) => sampling.logitBias, isIdle: isEmptyObject },
-]
-
-function dropUnknown(turn: Turn, { model }: EncodeContext, warnings: Warning[]): void {
-  for (const { field, value: read, isIdle } of unknownRows) {
-    const value = read(turn)
-    if (value === undefined || isIdle?.(value) === true) continue
-    warnings.push({ code: 'dropped', field: turn.fieldNames[field], detail: `not supported by ${model.id}` })
-  }
 }
 
 /** Undefined if the caller stated nothing about reasoning; the model's default then applies. */
@@ -128,33 +87,6 @@ function effortField({ reasoning, fieldNames }: Turn, context: EncodeContext): s
 function summaryOf({ summary }: TurnReasoning, wanted: string | undefined): string | undefined {
   if (summary === 'none') return undefined
   return summary ?? (wanted === undefined ? undefined : 'auto')
-}
-
-function encodeText(turn: Turn, warnings: Warning[]): JsonObject | undefined {
-  const { format, verbosity } = turn
-  if (format === undefined && verbosity === undefined) return undefined
-  return {
-    ...(format !== undefined && { format: encodeFormat(format, turn, warnings) }),
-    ...(verbosity !== undefined && { verbosity }),
-  }
-}
-
-function encodeFormat(format: OutputFormat, { fieldNames }: Turn, warnings: Warning[]): JsonObject {
-  if (format.type === 'json_object') return { type: 'json_object' }
-  const { name, description, schema, strict } = format
-  // Absent counts as true, as in the Messages API.
-  const isStrict = strict !== false && isStrictSchema(schema)
-  if (strict === true && !isStrict) {
-    const detail = 'strict dropped: the schema does not fit strict mode'
-    warnings.push({ code: 'dropped', field: `${fieldNames.format}.strict`, detail })
-  }
-  return {
-    type: 'json_schema',
-    name: name ?? 'response',
-    ...(description !== undefined && { description }),
-    strict: isStrict,
-    schema,
-  }
 }
 
 function encodeLogprobs({ logprobs, fieldNames }: Turn, context: EncodeContext): JsonObject {

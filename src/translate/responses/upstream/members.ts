@@ -5,6 +5,7 @@ import type { Outcome } from '../../engine/rules.ts'
 import { refuseValue } from '../../parts/invalid.ts'
 import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
 import type { Warning } from '../../warning.ts'
+import { ENCRYPTED, LOGPROBS } from '../fields.ts'
 import { nameable } from '../wire.ts'
 import {
   fitEffort,
@@ -24,10 +25,9 @@ type ApiRow = Omit<DropRow<JsonObject, EncodeContext>, 'source'>
 
 const always = (): boolean => true
 const isOne = (value: unknown): boolean => value === null || value === 1
-export const isZero = (value: unknown): boolean => value === 0
 const isNullOrZero = (value: unknown): boolean => value === null || value === 0
 const isEmptyList = (value: unknown): boolean => value === null || (Array.isArray(value) && value.length === 0)
-export const isEmptyObject = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0
+const isEmptyObject = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0
 const refusesSampling = (context: EncodeContext): boolean => !takesSampling(context)
 
 /**
@@ -179,9 +179,6 @@ export function fitCap(cap: unknown, { model }: EncodeContext, warnings: Warning
   warnings.push({ code: 'clamped', field: 'max_output_tokens', detail: `above the limit of ${model.id}` })
   return limit
 }
-
-export const ENCRYPTED = 'reasoning.encrypted_content'
-export const LOGPROBS = 'message.output_text.logprobs'
 
 /**
  * Upstream stores nothing, so requests must contain the encrypted reasoning. The ChatGPT backend accepts no other

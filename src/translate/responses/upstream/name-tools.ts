@@ -1,15 +1,16 @@
 import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
+import { wrapCustom, wrapInput } from '../../engine/custom-tools.ts'
 import { fieldOf, withPath } from '../../engine/origin.ts'
 import type { ToolIdentity } from '../../engine/reply-effects.ts'
-import { createToolNames, type ToolNames } from '../../engine/tool-names.ts'
-import { wrapCustom } from '../../fit/prepare-turn.ts'
+import { createToolNames, keepLast, type ToolNames } from '../../engine/tool-names.ts'
 import { isLegalName } from '../../parts/ids.ts'
 import type { Warning } from '../../warning.ts'
 import { itemTypeOf } from '../items.ts'
+import { encodeFunction } from '../tools.ts'
 import { NO_CUSTOM_TOOLS, NO_NAMESPACES } from './learned-refusals.ts'
 
 /** Characters in the name of a tool. */
-export const LONGEST_TOOL_NAME = 64
+const LONGEST_TOOL_NAME = 64
 
 interface NamedRequest {
   readonly value: JsonObject
@@ -44,7 +45,7 @@ export function nameTools(value: JsonObject, learnedRefusals: ReadonlySet<string
       ...(Array.isArray(input) && {
         input: items.flatMap((item, at): readonly unknown[] => (isObject(item) ? fitItem(item, at, naming) : [item])),
       }),
-      ...(tools && { tools: withoutDuplicates(tools, warnings) }),
+      ...(tools && { tools: keepLast(tools, callableName, (tool, at) => fieldOf(tool, 'tools', at), warnings) }),
       ...(isObject(choice) && { tool_choice: fitChoice(choice, naming) }),
     },
     tools: names.identities,
@@ -147,34 +148,12 @@ function fitTool(tool: JsonObject, path: string, naming: Naming, namespace?: str
 }
 
 function wrapTool(tool: JsonObject, name: string, path: string, warnings: Warning[]): JsonObject {
-  const { description: text, format, ...members } = tool
-  const { description, parameters } = wrapCustom(
-    { type: 'custom', name, path, ...(isFilled(text) && { description: text }), ...(isObject(format) && { format }) },
+  const { description, format, ...members } = tool
+  const wrapped = wrapCustom(
+    { type: 'custom', name, path, ...(isFilled(description) && { description }), ...(isObject(format) && { format }) },
     warnings,
   )
-  return {
-    ...members,
-    type: 'function',
-    name,
-    ...(description !== undefined && { description }),
-    strict: false,
-    parameters,
-  }
-}
-
-/** Keeps the last of several tools with one name, to which the reply restores the caller's name. */
-function withoutDuplicates(tools: readonly unknown[], warnings: Warning[]): readonly unknown[] {
-  const last = new Map(tools.map((tool, at) => [callableName(tool), at]))
-  return tools.filter((tool, at) => {
-    const name = callableName(tool)
-    if (name === undefined || last.get(name) === at) return true
-    warnings.push({
-      code: 'duplicate_tool_dropped',
-      field: fieldOf(tool, 'tools', at),
-      detail: 'another tool has the same name',
-    })
-    return false
-  })
+  return { ...members, ...encodeFunction(wrapped, warnings) }
 }
 
 function callableName(tool: unknown): unknown {
@@ -220,8 +199,7 @@ function fitCall(item: JsonObject, naming: Naming): JsonObject {
   const named = given === name && !isFlat ? item : { ...(isFlat ? members : item), name: given }
   if (named['type'] !== 'custom_tool_call' || naming.takesCustom) return named
   const { input, ...others } = named
-  const text = JSON.stringify({ input: typeof input === 'string' ? input : '' })
-  return { ...others, type: 'function_call', arguments: text }
+  return { ...others, type: 'function_call', arguments: wrapInput(input) }
 }
 
 /** A namespace that is no longer offered becomes its tools. */

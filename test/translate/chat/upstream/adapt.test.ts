@@ -120,6 +120,15 @@ const sampling: readonly Case[] = [
 ]
 
 const unsupported: readonly Case[] = [
+  ...[gpt4, sonnet, grok].map((model) => ({
+    rule: 'verbosity dropped',
+    model,
+    body: { verbosity: 'low' },
+    sent: { verbosity: undefined },
+    warnings: ['dropped;verbosity: only GPT-5 and later models support it'],
+    strictPath: 'verbosity',
+  })),
+  { rule: 'verbosity dropped', model: gpt5, body: { verbosity: 'low' }, sent: { verbosity: 'low' }, warnings: [] },
   {
     rule: 'prediction dropped',
     model: gpt4,

@@ -367,14 +367,6 @@ describe('tools', () => {
     expect(encode({ tools: [tool('a')], toolChoice }).value['tool_choice']).toEqual(expected)
   })
 
-  test('that may not be called are not offered', () => {
-    const { value } = encode({
-      tools: [tool('a'), tool('b')],
-      toolChoice: { type: 'allowed', mode: 'required', tools: [{ name: 'b' }] },
-    })
-    expect(value).toMatchObject({ tools: [{ function: { name: 'b' } }], tool_choice: 'required' })
-  })
-
   test('are fitted to Gemini, with a warning for what is lost that names the path', () => {
     const parameters = { type: 'object', properties: { a: { type: ['string', 'null'] } }, not: {} }
     const { value, warnings } = encode(

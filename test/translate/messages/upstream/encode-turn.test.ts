@@ -29,7 +29,7 @@ const fieldNames: FieldNames = {
   parallelToolCalls: 'parallel_tool_calls',
 }
 
-const accepts = { toolName: 128, customTools: false, webSearch: false, stop: true }
+const accepts = { customTools: false, webSearch: false, stop: true }
 const { haiku45, sonnet45, opus46, opus48, sonnet5 } = models
 
 type Role = 'system' | 'user' | 'assistant'
@@ -586,7 +586,7 @@ describe('tools', () => {
     ['several at a time', { ...two, parallelToolCalls: true }, [wire(), wire('g')], undefined],
     ['none there', { toolChoice: { type: 'auto' }, parallelToolCalls: false }, undefined, undefined],
   ])('%s', (_, rest, tools, choice) => {
-    const { value } = encode(rest)
+    const { value } = prepareAndEncode(rest)
     expect(unmarked({ tools: value['tools'], choice: value['tool_choice'] })).toEqual(
       JSON.parse(JSON.stringify({ tools, choice })),
     )

@@ -42,8 +42,8 @@ export const rules: readonly Rule[] = [
   historyRule,
   nullRule,
   toolLimitRule,
-  toolNamesRule,
   legacyFunctionsRule,
+  toolNamesRule,
   // Before the rules that move messages, so that it sees what the caller sent.
   sealedReasoningRule,
   toolPairsRule,

@@ -86,6 +86,12 @@ const rows: readonly DropRow<ChatRequest, Target>[] = [
     reason: ({ traits }: Target) => `not supported by ${traits.id} together with thinking`,
   })),
   {
+    member: 'verbosity',
+    source: 'parameters, verbosity',
+    applies: ({ family }) => family.kind !== 'gpt' || (family.major ?? 0) < 5,
+    reason: 'only GPT-5 and later models support it',
+  },
+  {
     member: 'prediction',
     // The parameter only saves time. The official client sends it only if the model list states support; absent means
     // no support.

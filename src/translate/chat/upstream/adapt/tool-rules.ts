@@ -19,7 +19,6 @@ export const toolLimitRule: Rule = {
   },
 }
 
-/** Runs before `functions` become tools, whose names it changes too. */
 export const toolNamesRule: Rule = {
   name: 'names and kinds of tools that upstream takes',
   source: 'parameters, tool names; parameters, roles: custom tools',

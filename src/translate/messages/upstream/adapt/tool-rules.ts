@@ -1,4 +1,5 @@
 import { createToolFitter } from '../../../engine/fit-tools.ts'
+import { keepLast } from '../../../engine/tool-names.ts'
 import { fieldOf } from '../../../engine/origin.ts'
 import { keepPlaces } from '../../../engine/places.ts'
 import { modelFamily } from '../../../parts/model-family.ts'
@@ -131,19 +132,14 @@ export const toolRules: readonly Rule[] = [
     source: 'Anthropic API reference, tools, 2026-11: names must be unique',
     adapt: ({ body: { tools } }) => {
       if (!tools) return undefined
-      const last = new Map(tools.map((tool, at) => [tool.name, at]))
-      const isKept = ({ name }: MessagesTool, at: number): boolean => typeof name !== 'string' || last.get(name) === at
-      const dropped = [...tools.keys()].filter((at) => !isKept(tools[at] ?? {}, at))
-      if (dropped.length === 0) return undefined
-      const detail = 'another tool has the same name'
-      return {
-        patch: { tools: tools.filter(isKept) },
-        warnings: dropped.map((at): Warning => ({
-          code: 'duplicate_tool_dropped',
-          field: fieldOf(tools[at], 'tools', at),
-          detail,
-        })),
-      }
+      const warnings: Warning[] = []
+      const kept = keepLast(
+        tools,
+        ({ name }) => name ?? undefined,
+        (tool, at) => fieldOf(tool, 'tools', at),
+        warnings,
+      )
+      return warnings.length === 0 ? undefined : { patch: { tools: [...kept] }, warnings }
     },
   },
   {

@@ -1,10 +1,10 @@
-import { isObject } from '../../../json/json.ts'
-import type { TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
-import type { Warning } from '../../warning.ts'
+import { isObject } from '../../json/json.ts'
+import type { FunctionTool, Turn, TurnTool, TurnToolChoice, WebSearchTool } from '../turn.ts'
+import type { Warning } from '../warning.ts'
 import { clientToolOf } from './client-tools.ts'
-import { everyToolOffered } from './decode-items.ts'
-import { cacheOf, refuseAt } from './decode-parts.ts'
-import { isBlock, type MessagesRequest, type MessagesTool } from '../wire.ts'
+import { withPath } from '../engine/origin.ts'
+import { cacheControl, cacheOf, type LazyField, refuseAt } from './parts.ts'
+import { isBlock, type MessagesRequest, type MessagesTool } from './wire.ts'
 
 interface Placed {
   readonly tool: MessagesTool
@@ -14,6 +14,17 @@ interface Placed {
 /** The tools offered at the end of the conversation. */
 export function decodeTools(request: MessagesRequest, warnings: Warning[]): readonly TurnTool[] {
   return offeredTools(request).flatMap((placed) => decodeTool(placed, warnings))
+}
+
+type WireTools = Pick<MessagesRequest, 'tools' | 'tool_choice'>
+
+export function encodeTools(turn: Turn, warnings: Warning[]): WireTools {
+  // `prepareTurn` has wrapped, refused or removed other kinds.
+  const functions = turn.tools.filter((tool) => tool.type === 'function')
+  const tools = functions.map((tool) => encodeTool(tool, warnings))
+  if (tools.length === 0) return {}
+  const choice = encodeChoice(turn)
+  return { tools, ...(choice && { tool_choice: choice }) }
 }
 
 /**
@@ -59,6 +70,11 @@ function decodeTool({ tool, path }: Placed, warnings: Warning[]): readonly TurnT
   return [{ type: 'hosted', wireType: type, path }]
 }
 
+/** The warning for tool search and for deferred tools. */
+export function everyToolOffered(field: LazyField): Warning {
+  return { code: 'adapted', field: field(), detail: 'all tools are offered from the start, without tool search' }
+}
+
 /** The model may call the tool directly; other values of `allowed_callers` offer it to code execution. */
 const DIRECT = 'direct'
 
@@ -91,6 +107,18 @@ function callerTool({ tool, path }: Placed, warnings: Warning[]): readonly TurnT
 /** Claude Code announces tools that its tool search defines later. */
 function isPlaceholder({ defer_loading: isDeferred, input_schema: schema }: MessagesTool): boolean {
   return isDeferred === true && (!isObject(schema) || Object.keys(schema).length === 0)
+}
+
+function encodeTool(tool: FunctionTool, warnings: Warning[]): MessagesTool {
+  const { name, description, parameters, strict, cache, path } = tool
+  if (strict === true) {
+    const detail = 'not every backend of the provider enforces the schema; the model still gets it'
+    warnings.push({ code: 'dropped', field: `${path}.strict`, detail })
+  }
+  // `prepareTurn` has made every schema an object schema.
+  const schema = isObject(parameters) ? parameters : { type: 'object', properties: {} }
+  const encoded = { name, ...(description && { description }), input_schema: schema, ...cacheControl(cache) }
+  return withPath<MessagesTool>(encoded, path)
 }
 
 /** Members that other dialects also have, or that do not change the search. */
@@ -143,4 +171,23 @@ export function decodeToolChoice({ tool_choice: choice }: MessagesRequest): Turn
 export function decodeParallelCalls({ tool_choice: choice }: MessagesRequest): boolean | undefined {
   const disabled = choice?.disable_parallel_tool_use
   return typeof disabled !== 'boolean' || choice?.type === 'none' ? undefined : !disabled
+}
+
+function encodeChoice({ toolChoice, parallelToolCalls }: Turn): WireTools['tool_choice'] {
+  const one = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {}
+  switch (toolChoice?.type) {
+    case undefined:
+      return parallelToolCalls === false ? { type: 'auto', ...one } : undefined
+    case 'auto':
+    case 'validated':
+      return { type: 'auto', ...one }
+    case 'none':
+      return { type: 'none' }
+    case 'required':
+      return { type: 'any', ...one }
+    case 'tool':
+      return { type: 'tool', name: toolChoice.name, ...one }
+    case 'allowed':
+      return { type: toolChoice.mode === 'required' ? 'any' : 'auto', ...one }
+  }
 }

@@ -1,9 +1,11 @@
-import { refuseValue, toFieldPath } from '../../parts/invalid.ts'
-import type { CacheMark, TurnPart } from '../../turn.ts'
-import type { Warning } from '../../warning.ts'
-import { toolReferenceText } from '../content.ts'
-import { isBlock } from '../wire.ts'
-import type { Block, MessagesBlock, MessagesTool } from '../wire.ts'
+import { isTextType, textUnderName } from '../parts/data-url.ts'
+import { imageTypeOf } from '../parts/image-type.ts'
+import { refuseValue, toFieldPath } from '../parts/invalid.ts'
+import type { CacheMark, TurnPart } from '../turn.ts'
+import type { Warning } from '../warning.ts'
+import { toolReferenceText } from './content.ts'
+import { isBlock } from './wire.ts'
+import type { Block, CacheControl, MessagesBlock, MessagesTool } from './wire.ts'
 
 type Content = string | readonly MessagesBlock[] | null | undefined
 
@@ -41,6 +43,29 @@ export function partsOfBlock(
   return undefined
 }
 
+/**
+ * @param path of the item, as warnings name it
+ * @throws Fault `invalid_request` for content that Claude does not take
+ */
+function partBlock(part: TurnPart, path: string): MessagesBlock {
+  switch (part.type) {
+    case 'text':
+      return { type: 'text', text: part.text, ...cacheControl(part.cache) }
+    case 'refusal':
+      return { type: 'text', text: part.text }
+    case 'image':
+      return imageBlock(part, path)
+    case 'file':
+      return fileBlock(part, path)
+    case 'audio':
+      return refusePart(path, 'audio is not supported by Claude')
+  }
+}
+
+export function partBlocks(parts: readonly TurnPart[], path: string): readonly MessagesBlock[] {
+  return parts.map((part) => partBlock(part, path))
+}
+
 export function unreadable(field: LazyField): Warning {
   return { code: 'dropped', field: field(), detail: 'this model has no equivalent of this block type' }
 }
@@ -51,18 +76,50 @@ export function cacheOf({ cache_control: mark }: MessagesBlock | MessagesTool): 
   return { cache: typeof mark.ttl === 'string' ? { ttl: mark.ttl } : {} }
 }
 
-/** Source: Anthropic documentation, vision, 2026-11. Some clients write `image/jpg` for `image/jpeg`. */
-const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/jpg'])
+/** The cache mark as a member to spread into a block. Anthropic offers five minutes (the default) and one hour. */
+export function cacheControl(mark: CacheMark | undefined): { readonly cache_control?: CacheControl } {
+  if (mark === undefined) return {}
+  // OpenAI's longer lifetime is twelve hours.
+  return { cache_control: { type: 'ephemeral', ...((mark.ttl === '1h' || mark.ttl === '12h') && { ttl: '1h' }) } }
+}
+
+/** Source: Anthropic documentation, vision, 2026-11. */
+const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
+
+/** Some clients write `image/jpg`. */
+function usualType(mediaType: string | null | undefined): string {
+  return mediaType === 'image/jpg' ? 'image/jpeg' : (mediaType ?? '')
+}
 
 function imagePart(block: Block<'image'>, field: LazyField): TurnPart {
   const { type, media_type: mediaType, data, url } = block.source
   if (type === 'url') return { type: 'image', source: { type: 'url', url: url ?? '' }, ...cacheOf(block) }
   if (type !== 'base64') return refuseSource(type, () => `${field()}.source.type`)
-  if (!IMAGE_TYPES.has(mediaType ?? '')) {
+  if (!IMAGE_TYPES.has(usualType(mediaType))) {
     refuseAt(() => `${field()}.source.media_type`, 'expected image/png, image/jpeg, image/gif or image/webp')
   }
   const source = { type: 'base64', mediaType: mediaType ?? '', data: data ?? '' } as const
   return { type: 'image', source, ...cacheOf(block) }
+}
+
+type Part<Type extends TurnPart['type']> = Extract<TurnPart, { type: Type }>
+
+function imageBlock({ source, cache }: Part<'image'>, path: string): MessagesBlock {
+  switch (source.type) {
+    case 'url':
+      return { type: 'image', source: { type: 'url', url: source.url }, ...cacheControl(cache) }
+    case 'file_id':
+      return refusePart(path, 'this model cannot read uploaded images; send the image itself')
+    case 'base64': {
+      const mediaType = imageTypeOf(source.data) ?? usualType(source.mediaType)
+      if (!IMAGE_TYPES.has(mediaType)) refusePart(path, 'images must be PNG, JPEG, GIF or WebP')
+      return {
+        type: 'image',
+        source: { type: 'base64', media_type: mediaType, data: source.data },
+        ...cacheControl(cache),
+      }
+    }
+  }
 }
 
 function documentParts(block: Block<'document'>, field: LazyField, warnings: Warning[]): readonly TurnPart[] {
@@ -93,6 +150,29 @@ function documentParts(block: Block<'document'>, field: LazyField, warnings: War
     default:
       return refuseSource(source.type, () => `${field()}.source.type`)
   }
+}
+
+/** Source: docs/copilot-wire.md, "messages, documents". */
+function fileBlock({ source, filename, cache }: Part<'file'>, path: string): MessagesBlock {
+  switch (source.type) {
+    case 'url':
+      return refusePart(path, 'document url sources are not supported by this model')
+    case 'file_id':
+      return refusePart(path, 'this model cannot read uploaded files; send the file itself')
+    case 'base64':
+      break
+  }
+  const { mediaType, data } = source
+  if (mediaType === 'application/pdf') {
+    return {
+      type: 'document',
+      source: { type: 'base64', media_type: mediaType, data },
+      ...(filename !== undefined && filename !== '' && { title: filename }),
+      ...cacheControl(cache),
+    }
+  }
+  if (!isTextType(mediaType)) refusePart(path, 'files must be PDF or text')
+  return { type: 'text', text: textUnderName(data, filename), ...cacheControl(cache) }
 }
 
 /** Only Anthropic's models cite locations in a caller's documents. */
@@ -130,4 +210,9 @@ export type LazyField = () => string
 /** @throws Fault `invalid_request` for content that no upstream of another dialect accepts */
 export function refuseAt(field: LazyField, detail: string): never {
   refuseValue(toFieldPath(field()), detail, 'unsupported_value')
+}
+
+/** @param path of the item, as in warnings */
+function refusePart(path: string, detail: string): never {
+  refuseAt(() => (path === '' ? '' : `${path}.content`), detail)
 }

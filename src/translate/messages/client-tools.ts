@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../json/json.ts'
+import type { JsonObject } from '../../json/json.ts'
 
 /** A tool that Anthropic's models know by its type alone, as a function for other models. */
 export interface ClientTool {

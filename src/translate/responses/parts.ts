@@ -1,7 +1,8 @@
-import { parseDataUrl } from '../../parts/data-url.ts'
-import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
-import type { CacheMark, MediaSource, TurnPart } from '../../turn.ts'
-import type { Warning } from '../../warning.ts'
+import { isTextType, parseDataUrl, textUnderName, toDataUrl } from '../parts/data-url.ts'
+import { refuseValue, toFieldPath } from '../parts/invalid.ts'
+import { isFilled, isObject, type JsonObject } from '../../json/json.ts'
+import type { CacheMark, MediaSource, TurnPart } from '../turn.ts'
+import type { Warning } from '../warning.ts'
 
 /**
  * Decodes the parts of a message or of a tool's output. Items of stored replies come here too, so no member counts as
@@ -47,6 +48,43 @@ function decodePart(part: JsonObject): TurnPart | undefined {
   }
 }
 
+/**
+ * Encodes a part of a user message, a developer message or a tool result.
+ *
+ * @param path of the item in warnings
+ * @throws Fault `invalid_request` for audio and for uploaded files
+ */
+export function encodeInputPart(part: TurnPart, path: string): JsonObject {
+  switch (part.type) {
+    case 'text':
+    case 'refusal':
+      return { type: 'input_text', text: part.text }
+    case 'image':
+      return { type: 'input_image', image_url: urlOf(part.source, path), detail: part.detail ?? 'auto' }
+    case 'file':
+      return encodeFile(part.source, part.filename, path)
+    case 'audio':
+      return refuseValue(toFieldPath(path), 'audio is not supported by this model', 'unsupported_value')
+  }
+}
+
+/** Encodes the parts of an assistant message, which contains only text. */
+export function encodeOutputParts(parts: readonly TurnPart[], path: string, warnings: Warning[]): JsonObject[] {
+  return parts.flatMap((part): JsonObject[] => {
+    switch (part.type) {
+      case 'text':
+        return [{ type: 'output_text', text: part.text, annotations: [] }]
+      case 'refusal':
+        return [{ type: 'refusal', refusal: part.text }]
+      case 'image':
+      case 'file':
+      case 'audio':
+        warnings.push({ code: 'dropped', field: path, detail: `an assistant message cannot hold ${part.type} parts` })
+        return []
+    }
+  })
+}
+
 /** Source: OpenAI API reference, responses, `prompt_cache_breakpoint`, 2026-11. */
 function cacheOf({ prompt_cache_breakpoint: mark }: JsonObject): { readonly cache?: CacheMark } {
   return isObject(mark) ? { cache: {} } : {}
@@ -62,14 +100,35 @@ function urlSource(url: string): MediaSource {
   return embedded === undefined ? { type: 'url', url } : { type: 'base64', ...embedded }
 }
 
+function urlOf(source: MediaSource, path: string): string {
+  switch (source.type) {
+    case 'base64':
+      return toDataUrl(source)
+    case 'url':
+      return source.url
+    case 'file_id':
+      return refuseValue(
+        toFieldPath(path),
+        'this model cannot read uploaded files; send the content itself',
+        'unsupported_value',
+      )
+  }
+}
+
 function decodeFile(part: JsonObject, cache: { readonly cache?: CacheMark }): TurnPart | undefined {
   const filename = isFilled(part['filename']) ? part['filename'] : undefined
   const source = fileSource(part, filename)
   if (source === undefined) return undefined
   const named = { ...(filename !== undefined && { filename }), ...cache }
-  if (source.type !== 'base64' || !isText(source.mediaType)) return { type: 'file', source, ...named }
-  const text = Buffer.from(source.data, 'base64').toString('utf8')
-  return { type: 'text', text: filename === undefined ? text : `${filename}\n\n${text}`, ...cache }
+  if (source.type !== 'base64' || !isTextType(source.mediaType)) return { type: 'file', source, ...named }
+  return { type: 'text', text: textUnderName(source.data, filename), ...cache }
+}
+
+function encodeFile(source: MediaSource, name: string | undefined, path: string): JsonObject {
+  if (source.type === 'url') return { type: 'input_file', file_url: source.url }
+  const url = urlOf(source, path)
+  const filename = source.type === 'base64' ? fileName(name, source.mediaType) : name
+  return { type: 'input_file', ...(filename !== undefined && { filename }), file_data: url }
 }
 
 function fileSource(part: JsonObject, filename: string | undefined): MediaSource | undefined {
@@ -87,8 +146,11 @@ function mediaTypeOf(filename: string | undefined): string {
   return 'application/octet-stream'
 }
 
-function isText(mediaType: string): boolean {
-  return mediaType.startsWith('text/') || mediaType === 'application/json'
+/** Upstream recognises a PDF by its file extension, and document titles have none. */
+function fileName(name: string | undefined, mediaType: string): string | undefined {
+  if (mediaType !== 'application/pdf') return name
+  if (name === undefined || name === '') return 'document.pdf'
+  return name.slice(-4).toLowerCase() === '.pdf' ? name : `${name}.pdf`
 }
 
 function decodeAudio(audio: unknown): TurnPart | undefined {

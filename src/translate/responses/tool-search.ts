@@ -1,9 +1,9 @@
-import { isFilled, type JsonObject } from '../../../json/json.ts'
-import { fullName } from '../../engine/tool-names.ts'
-import { toAnswerInput } from '../../parts/tool-payload.ts'
-import type { FunctionTool, ToolCallItem, ToolName, ToolResultItem, TurnTool } from '../../turn.ts'
-import type { ItemSnapshot } from '../snapshot.ts'
-import type { OutputItem } from '../wire.ts'
+import { isFilled, type JsonObject } from '../../json/json.ts'
+import { fullName } from '../engine/tool-names.ts'
+import { toAnswerInput } from '../parts/tool-payload.ts'
+import type { FunctionTool, ToolCallItem, ToolName, ToolResultItem, TurnTool } from '../turn.ts'
+import type { ItemSnapshot } from './snapshot.ts'
+import type { OutputItem } from './wire.ts'
 
 // The search for tools that the client runs itself, as Codex CLI does for the tools of its MCP servers. Other dialects have no
 // such search, so their models get it as a function, and the tools that it has found are offered like any others.

@@ -1,9 +1,9 @@
-import { checkLocation, checkLocationType } from '../../parts/shared-checks.ts'
-import { refuseType, refuseValue } from '../../parts/invalid.ts'
-import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
-import type { TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
-import type { ChatRequest } from '../wire.ts'
-import { cacheOf } from './decode-items.ts'
+import { checkLocation, checkLocationType } from '../parts/shared-checks.ts'
+import { refuseType, refuseValue } from '../parts/invalid.ts'
+import { isFilled, isObject, type JsonObject } from '../../json/json.ts'
+import type { FunctionTool, Turn, TurnTool, TurnToolChoice, WebSearchTool } from '../turn.ts'
+import type { ChatRequest } from './wire.ts'
+import { cacheOf } from './parts.ts'
 
 type ChatTool = NonNullable<ChatRequest['tools']>[number]
 
@@ -20,7 +20,7 @@ export function decodeTools(request: ChatRequest, toolCount: number): TurnTool[]
   return search === undefined ? tools : [...tools, search]
 }
 
-function decodeTool(tool: ChatTool, path: string): TurnTool {
+export function decodeTool(tool: ChatTool, path: string): TurnTool {
   const { type, function: called, custom } = tool
   if (type === 'function' && called) {
     const { name, description, parameters, strict } = called
@@ -47,6 +47,18 @@ function decodeTool(tool: ChatTool, path: string): TurnTool {
     }
   }
   return { type: 'hosted', path, wireType: type }
+}
+
+export function encodeTool({ name, description, parameters, strict }: FunctionTool) {
+  return {
+    type: 'function',
+    function: {
+      name,
+      ...(description !== undefined && { description }),
+      ...(isObject(parameters) && { parameters }),
+      ...(strict !== undefined && { strict }),
+    },
+  }
 }
 
 /** A grammar is one level deeper here than in the Responses API. Source: OpenAI API reference, 2026-11. */
@@ -124,4 +136,16 @@ function nameIn(members: JsonObject, path: string): string {
   const name = isObject(named) ? named['name'] : undefined
   if (typeof name !== 'string') refuseType(`${path}.${key}.name`, 'a string', name)
   return name
+}
+
+export function encodeToolChoice({ toolChoice }: Turn): Partial<ChatRequest> {
+  if (toolChoice === undefined) return {}
+  switch (toolChoice.type) {
+    case 'tool':
+      return { tool_choice: { type: 'function', function: { name: toolChoice.name } } }
+    case 'allowed':
+      return { tool_choice: toolChoice.mode }
+    default:
+      return { tool_choice: toolChoice.type }
+  }
 }

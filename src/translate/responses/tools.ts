@@ -1,8 +1,11 @@
-import { refuseValue } from '../../parts/invalid.ts'
-import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
-import type { ToolName, TurnTool, TurnToolChoice, WebSearchTool } from '../../turn.ts'
-import type { Warning, WarningCode } from '../../warning.ts'
-import { type ResponsesRequest, isWebSearchType } from '../wire.ts'
+import { withPath } from '../engine/origin.ts'
+import { refuseValue, toFieldPath } from '../parts/invalid.ts'
+import { isStrictSchema } from '../parts/json-schema.ts'
+import { hostOf } from '../search-request.ts'
+import { isFilled, isObject, type JsonObject, objectsOf } from '../../json/json.ts'
+import type { FunctionTool, ToolName, Turn, TurnTool, TurnToolChoice, WebSearchTool } from '../turn.ts'
+import type { Warning, WarningCode } from '../warning.ts'
+import { type ResponsesRequest, isWebSearchType } from './wire.ts'
 import { decodeToolSearch } from './tool-search.ts'
 
 /**
@@ -14,6 +17,21 @@ import { decodeToolSearch } from './tool-search.ts'
 export function decodeTools(tools: unknown, path: string, warnings: Warning[]): readonly TurnTool[] {
   if (!Array.isArray(tools)) return []
   return tools.flatMap((tool: unknown, at) => (isObject(tool) ? decodeTool(tool, `${path}.${at}`, warnings) : []))
+}
+
+/**
+ * Encodes `tools`, `tool_choice` and `parallel_tool_calls`.
+ *
+ * @throws Fault `invalid_request` for hosted tools
+ */
+export function encodeTools({ tools, toolChoice, parallelToolCalls }: Turn, warnings: Warning[]): JsonObject {
+  if (tools.length === 0) return {}
+  const states = parallelToolCalls !== undefined && toolChoice?.type !== 'none'
+  return {
+    tools: tools.map((tool) => withPath(encodeTool(tool, warnings), tool.path)),
+    ...(toolChoice !== undefined && { tool_choice: encodeChoice(toolChoice, tools) }),
+    ...(states && { parallel_tool_calls: parallelToolCalls }),
+  }
 }
 
 function decodeTool(tool: JsonObject, path: string, warnings: Warning[]): readonly TurnTool[] {
@@ -32,6 +50,26 @@ function decodeTool(tool: JsonObject, path: string, warnings: Warning[]): readon
     }
     default:
       return [decodeToolSearch(tool, path) ?? { type: 'hosted', wireType: type, path }]
+  }
+}
+
+function encodeTool(tool: TurnTool, warnings: Warning[]): JsonObject {
+  switch (tool.type) {
+    case 'function':
+      return encodeFunction(tool, warnings)
+    case 'custom': {
+      const { name, description, format } = tool
+      return {
+        type: 'custom',
+        name,
+        ...(description !== undefined && { description }),
+        ...(format !== undefined && { format }),
+      }
+    }
+    case 'web_search':
+      return encodeSearch(tool, warnings)
+    case 'hosted':
+      return refuseValue(toFieldPath(tool.path), 'the tool is not available for this model', 'unsupported_tool')
   }
 }
 
@@ -77,6 +115,25 @@ const LOST: readonly (readonly [string, WarningCode])[] = [
   ['async', 'dropped'],
 ]
 
+export function encodeFunction(
+  { name, description, parameters, strict, path }: FunctionTool,
+  warnings: Warning[],
+): JsonObject {
+  const schema = isObject(parameters) ? parameters : { type: 'object', properties: {} }
+  const isStrict = strict === true && isStrictSchema(schema)
+  if (strict === true && !isStrict) {
+    warnings.push({ code: 'dropped', field: `${path}.strict`, detail: 'the schema does not fit strict mode' })
+  }
+  return {
+    type: 'function',
+    name,
+    ...(description !== undefined && { description }),
+    // Always stated, because the default differs between the endpoints of the API.
+    strict: isStrict,
+    parameters: schema,
+  }
+}
+
 /** Members of a search tool, with their default values. */
 const SEARCH_DEFAULTS: ReadonlyMap<string, unknown> = new Map<string, unknown>([['external_web_access', true]])
 
@@ -102,6 +159,31 @@ function decodeSearch(tool: JsonObject, path: string): WebSearchTool {
   }
 }
 
+function encodeSearch(
+  { allowedDomains, userLocation, contextSize, onlyThere, path }: WebSearchTool,
+  warnings: Warning[],
+): JsonObject {
+  for (const member of onlyThere) {
+    warnings.push({
+      code: 'dropped',
+      field: `${path}.${member}`,
+      detail: 'this model’s web search does not support this setting',
+    })
+  }
+  // OpenAI's filter does not support paths.
+  const hosts = allowedDomains?.map(hostOf)
+  if (allowedDomains?.some((domain) => domain.includes('/'))) {
+    const detail = 'this model’s web search accepts whole domains only'
+    warnings.push({ code: 'adapted', field: `${path}.allowed_domains`, detail })
+  }
+  return {
+    type: 'web_search',
+    ...(hosts !== undefined && { filters: { allowed_domains: [...new Set(hosts)] } }),
+    ...(userLocation !== undefined && { user_location: userLocation }),
+    ...(contextSize !== undefined && { search_context_size: contextSize }),
+  }
+}
+
 /**
  * @param tools of the request: a choice may name a tool without its namespace
  * @throws Fault `invalid_request` for a choice of a hosted tool
@@ -116,6 +198,23 @@ export function decodeToolChoice(
   if (choice.type === 'allowed_tools') return decodeAllowed(choice, named)
   const name = nameOf(choice, indexOf(named))
   return name === undefined ? refuseHosted() : { type: 'tool', ...name }
+}
+
+function encodeChoice(choice: TurnToolChoice, tools: readonly TurnTool[]): unknown {
+  const custom = new Set(tools.flatMap((tool) => (tool.type === 'custom' ? [tool.name] : [])))
+  const mention = (name: string): JsonObject => ({ type: custom.has(name) ? 'custom' : 'function', name })
+  switch (choice.type) {
+    case 'auto':
+    case 'none':
+    case 'required':
+      return choice.type
+    case 'validated':
+      return 'auto'
+    case 'tool':
+      return mention(choice.name)
+    case 'allowed':
+      return { type: 'allowed_tools', mode: choice.mode, tools: choice.tools.map(({ name }) => mention(name)) }
+  }
 }
 
 /** Hosted tools are not offered, so they are skipped if other allowed tools remain. */

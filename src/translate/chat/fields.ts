@@ -1,0 +1,108 @@
+import { isFilled, isObject, type JsonObject } from '../../json/json.ts'
+import { createFieldTable } from '../engine/fields.ts'
+import { nameSet } from '../learned-refusals.ts'
+import { refuseType, refuseValue } from '../parts/invalid.ts'
+import { isStrictSchema } from '../parts/json-schema.ts'
+import type { OutputFormat } from '../turn.ts'
+
+/** Source: OpenAI API reference, chat completions, 2026-11. */
+export const chatFields = createFieldTable({
+  fields: [
+    { member: 'temperature', turn: 'temperature' },
+    { member: 'top_p', turn: 'topP' },
+    { member: 'frequency_penalty', turn: 'frequencyPenalty' },
+    { member: 'presence_penalty', turn: 'presencePenalty' },
+    { member: 'seed', turn: 'seed' },
+    { member: 'logit_bias', turn: 'logitBias' },
+    { member: 'response_format', turn: 'format', from: decodeFormat, to: encodeFormat },
+    { member: 'verbosity', turn: 'verbosity', from: aString },
+    { member: 'parallel_tool_calls', turn: 'parallelToolCalls' },
+    // A cap of 0 is for filling the cache of the Messages API. Here every answer has at least one token.
+    { member: 'max_tokens', turn: 'maxOutputTokens', to: (cap) => Math.max(1, cap) },
+  ],
+  read: [
+    // A rule gives the cap this name for models that take no other.
+    { member: 'max_completion_tokens', turn: 'maxOutputTokens' },
+    // No model on this route states which sequence ended an answer, so the proxy looks for them.
+    { member: 'stop', turn: 'stop', from: decodeStop },
+    // Callers of local models send it.
+    { member: 'top_k', turn: 'topK', from: aNumber },
+  ],
+  composed: [
+    { member: 'reasoning_effort', turn: 'reasoning' },
+    { member: 'reasoning_effort', turn: 'effort' },
+    { member: 'top_logprobs', turn: 'logprobs' },
+    { member: 'logprobs', turn: 'logprobs' },
+    { member: 'tool_choice', turn: 'toolChoice' },
+  ],
+  known: nameSet(
+    'model messages stream stream_options n thinking thinking_budget tools functions function_call ' +
+      'web_search_options modalities ' +
+      // They tell users apart and name what OpenAI caches.
+      'user safety_identifier prompt_cache_key prompt_cache_retention prompt_cache_options',
+  ),
+  usual: new Map<string, readonly unknown[]>([
+    ['service_tier', ['auto', 'default']],
+    ['store', [false]],
+  ]),
+})
+
+/** An empty stop text would end every answer at once. */
+function decodeStop(stop: unknown): readonly string[] {
+  const texts: readonly unknown[] = Array.isArray(stop) ? stop : [stop]
+  return texts.filter(isFilled)
+}
+
+function aString(value: unknown): string {
+  return typeof value === 'string' ? value : refuseType('verbosity', 'a string', value)
+}
+
+function aNumber(value: unknown): number {
+  return typeof value === 'number' ? value : refuseType('top_k', 'a number', value)
+}
+
+function decodeFormat(format: unknown): OutputFormat | undefined {
+  const { type, json_schema: described }: JsonObject = isObject(format) ? format : {}
+  switch (type) {
+    case 'text':
+      return undefined
+    case 'json_object':
+      return { type }
+    case 'json_schema':
+      return decodeSchema(described)
+    default:
+      return refuseValue('response_format.type', 'expected one of text, json_object, json_schema', 'unsupported_value')
+  }
+}
+
+function decodeSchema(described: unknown): OutputFormat {
+  const path = 'response_format.json_schema'
+  if (!isObject(described)) refuseType(path, 'an object with name and schema', described)
+  const { name, description, strict, schema } = described
+  if (!isFilled(name)) refuseType(`${path}.name`, 'a string', name)
+  // Without a schema, OpenAI takes any object.
+  if (schema === undefined || schema === null) return { type: 'json_object' }
+  if (!isObject(schema)) refuseType(`${path}.schema`, 'an object', schema)
+  return {
+    type: 'json_schema',
+    name,
+    schema,
+    ...(isFilled(description) && { description }),
+    ...(typeof strict === 'boolean' && { strict }),
+  }
+}
+
+/** A Messages caller sends neither name nor strictness: it gets a default name, and strict if OpenAI would take it. */
+function encodeFormat(format: OutputFormat): JsonObject {
+  if (format.type === 'json_object') return format
+  const { type, name, description, schema, strict } = format
+  return {
+    type,
+    json_schema: {
+      name: name ?? 'response',
+      ...(description !== undefined && { description }),
+      strict: strict ?? (name === undefined ? isStrictSchema(schema) : undefined),
+      schema,
+    },
+  }
+}
