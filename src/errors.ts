@@ -266,13 +266,12 @@ export function statusOf(error: ProxyError): number {
 export const callerLeft = 499
 
 /**
- * The status of a request that ended early, in every log line and counter.
+ * How a request ended that ended early: its caller left, or it failed.
  * @param signal of the request: aborted when the caller left, or with a Fault as its reason when the daemon ended it
- * @param statusOfError of the caller's dialect, where there is one
  */
-export function statusOfEnd(error: unknown, signal: AbortSignal, statusOfError = statusOf): number {
-  if (!signal.aborted) return statusOfError(toFault(error).error)
-  return signal.reason instanceof Fault ? statusOfError(signal.reason.error) : callerLeft
+export function endOf(error: unknown, signal: AbortSignal): 'left' | Fault {
+  if (!signal.aborted) return toFault(error)
+  return signal.reason instanceof Fault ? signal.reason : 'left'
 }
 
 /** A caller that left is no failure. */

@@ -1,21 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import type { AnswerSink } from '../pipeline/model-answer.ts'
 
 /** The caller's event stream. The head is sent with the first event, so an earlier failure can still set the status. */
-export interface EventStream {
-  /** False if the caller is slow: wait for `drained` before writing more. */
-  readonly write: (text: string) => boolean
-  /**
-   * Resolves when the caller has read everything written. Closes the connection of a caller that reads nothing for
-   * `timeoutMs`, because a stalled caller would hold a running request forever.
-   */
-  readonly drained: (timeoutMs: number) => Promise<void>
-  /** Writes the text and ends the stream, in one write if the text is short. */
-  readonly end: (text: string) => void
-  /** Upstream has answered: adds its headers for the caller and allows heartbeats at once. */
-  readonly upstreamAnswered: (headers: Readonly<Record<string, string>>) => void
-  /** Whether the head has been sent; later failures become error events. */
-  readonly isOpen: () => boolean
+export interface EventStream extends AnswerSink {
   readonly stopHeartbeats: () => void
 }
 

@@ -7,6 +7,7 @@ import { callerDialects } from '../translate/dialects.ts'
 import type { CallerDialect } from '../translate/dialect.ts'
 import { addressIdentity } from './access/caller-identity.ts'
 import type { Metrics } from '../usage/metrics.ts'
+import { logRefusal } from '../pipeline/request-meter.ts'
 import { redactValues } from '../redaction/known-secrets.ts'
 import type { RequestList } from '../usage/requests.ts'
 import { flatHeaders, originOf } from './serve.ts'
@@ -51,34 +52,35 @@ function dialectOf(request: FastifyRequest): CallerDialect {
 /** Turns every failure before the first byte into a status and an envelope. */
 export function createFaultHandler({ log, redact, metrics, requests, now, dateNow }: FaultHandlerDeps) {
   const suppressedBefore = createRefusalLines(now)
+
+  /** Counts, logs and lists a refusal of a request that has no meter. */
+  function noteRefusal(fault: Fault, request: FastifyRequest, status: number): void {
+    const { error } = fault
+    const { key } = request.caller
+    metrics.refused(status)
+    const isLimited = accessRefusals.has(error.kind) && key === undefined
+    const suppressed = isLimited ? suppressedBefore(addressIdentity(request.raw.socket.remoteAddress)) : 0
+    if (suppressed === undefined) return
+    const line = {
+      requestId: request.id,
+      status,
+      ...faultFields(fault),
+      ...routeField(request),
+      ...(key !== undefined && { key: key.name }),
+      ...(suppressed > 0 && { suppressed }),
+    }
+    logRefusal(log, line, error, status)
+    if (!isLimited && isLookup(request, error)) return
+    requests.note({ startedAtMs: dateNow(), origin: originOf(request), ownerId: key?.id, line })
+  }
+
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const fault = toFault(thrown)
     const { error } = fault
     const dialect = dialectOf(request)
     const status = dialect.errorStatus(error)
-    if (request.meter === undefined) metrics.refused(status)
-    else {
-      request.meter.answered(headersOf(error))
-      request.meter.end(status)
-    }
-    const isLimited = accessRefusals.has(error.kind) && request.caller.key === undefined
-    const suppressed = isLimited ? suppressedBefore(addressIdentity(request.raw.socket.remoteAddress)) : 0
-    if (suppressed !== undefined) {
-      const line = {
-        requestId: request.id,
-        status,
-        ...faultFields(fault),
-        ...routeField(request),
-        ...request.meter?.facts(),
-        ...(request.caller.key !== undefined && { key: request.caller.key.name }),
-        ...(suppressed > 0 && { suppressed }),
-      }
-      log[severityOf(error, status)](line, status >= 500 ? 'request failed' : 'request refused')
-      if (request.meter !== undefined) request.meter.record(line)
-      else if (isLimited || !isLookup(request, error)) {
-        requests.note({ startedAtMs: dateNow(), origin: originOf(request), ownerId: request.caller.key?.id, line })
-      }
-    }
+    // The meter of a model request has counted and logged its end.
+    if (request.meter === undefined) noteRefusal(fault, request, status)
     const retryAfter = retryAfterOf(error)
     if (retryAfter !== undefined) reply.header('retry-after', redact(retryAfter))
     reply.headers(redactValues(headersOf(error), redact))
@@ -123,12 +125,6 @@ function isRetryFutile(error: ProxyError): boolean {
     default:
       return false
   }
-}
-
-/** A missing login was logged when it was noticed, so a request that fails for it is a warning only. */
-function severityOf({ kind }: ProxyError, status: number): 'info' | 'warn' | 'error' {
-  if (status < 500 || kind === 'shutting_down') return 'info'
-  return kind === 'copilot_unavailable' || kind === 'codex_unavailable' ? 'warn' : 'error'
 }
 
 /**

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { callerLeft, Fault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
-import { callerLeftMessage } from '../pipeline/model-answer.ts'
+import { callerLeftMessage } from '../pipeline/request-meter.ts'
 import type { BeginWork } from './engine-memory.ts'
 
 interface Open {
@@ -14,8 +14,9 @@ interface Open {
 /** The requests that run, so that a shutdown can end those that outlast the grace period. */
 export interface Lifetimes {
   /**
-   * Runs a handler while its caller is connected. The signal is aborted when the caller disconnects, which is logged and
-   * is no failure, or with a Fault as its reason when the daemon ends the request.
+   * Runs a handler while its caller is connected. The signal is aborted when the caller disconnects, which is no failure,
+   * or with a Fault as its reason when the daemon ends the request. Logs a caller that disconnects, unless the request
+   * has a meter, which logs its end.
    * @returns what `run` returns; undefined if the caller disconnected
    */
   readonly whileCallerStays: <Result>(
@@ -48,10 +49,8 @@ export function createLifetimes(log: Logger, beginWork: BeginWork): Lifetimes {
       } catch (error) {
         if (!signal.aborted || signal.reason instanceof Fault) throw error
         const head = response.headersSent ? { httpStatus: response.statusCode } : {}
-        const line = { requestId: id, status: callerLeft, ...head, ...meter?.facts(), key: key?.name }
-        log.info(line, callerLeftMessage)
-        meter?.record(line)
-        meter?.end(callerLeft)
+        const line = { requestId: id, status: callerLeft, ...head, key: key?.name }
+        if (meter === undefined) log.info(line, callerLeftMessage)
         reply.hijack()
         return undefined
       } finally {

@@ -1,19 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { waitFor } from '../auth/shared-fetch.ts'
 import { keyLimitsOf } from '../config/api-keys.ts'
 import type { Config } from '../config/schema.ts'
-import { Fault, isFromProvider, toFault } from '../errors.ts'
+import { endOf } from '../errors.ts'
+import type { Fault, ProxyError } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
-import { settleTurn } from '../pipeline/model-answer.ts'
-import type { ModelAnswer } from '../pipeline/model-answer.ts'
+import { endInEvent } from '../pipeline/model-answer.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
-import type { ChunkVerdict } from '../pipeline/read-upstream.ts'
 import { createRequestMeter } from '../pipeline/request-meter.ts'
 import type { MeterDeps, RequestKind, RequestMeter } from '../pipeline/request-meter.ts'
-import type { CallOptions } from '../pipeline/run-turn.ts'
+import type { MeteredOptions } from '../pipeline/run-turn.ts'
 import type { CallerDialect } from '../translate/dialect.ts'
+import { callerDialects } from '../translate/dialects.ts'
 import { stringify } from '../json/json.ts'
-import type { ReplyReader } from '../translate/translated-call.ts'
 import { formatWarning } from '../translate/warning.ts'
 import type { Warning } from '../translate/warning.ts'
 import type { RequestList, RequestOrigin } from '../usage/requests.ts'
@@ -31,7 +29,7 @@ import { createBodyText, type BodyText } from '../usage/body-text.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set for model requests, on arrival. */
+    /** Set for model requests, on arrival. `callModel` finishes it. */
     meter: RequestMeter | undefined
   }
 }
@@ -54,9 +52,19 @@ export interface ModelRouteDeps extends MeterDeps {
 
 /** A model request as arguments of a pipeline call. */
 export interface HttpCall {
-  readonly options: CallOptions & { readonly meter: RequestMeter }
+  readonly options: MeteredOptions
   /** Reads the body. Nothing here keeps it, because a stream can last for minutes and a body can be megabytes. */
   readonly readBody: () => Promise<RequestBody>
+}
+
+/** The reply of a handler that calls a model. */
+export interface ModelReply<Result> {
+  /** What Fastify sends; undefined if the handler has written the reply itself. */
+  readonly result: Result
+  /** The failure in whose error event the reply ended. */
+  readonly failure?: Fault | undefined
+  /** More fields of the request's log line. */
+  readonly fields?: Readonly<Record<string, unknown>>
 }
 
 /** Wraps a handler that calls a model with the meter, the rate limit and the lifetime of the request. */
@@ -65,27 +73,20 @@ export async function callModel<Result>(
   kind: RequestKind,
   request: FastifyRequest,
   reply: FastifyReply,
-  handle: (call: HttpCall) => Promise<Result>,
+  handle: (call: HttpCall) => Promise<ModelReply<Result>>,
 ): Promise<Result | undefined> {
   const { key } = request.caller
-  const meter = createRequestMeter(deps, kind, key, originOf(request))
-  // The fault handler counts refusals on it, because it knows their status.
+  const { errorStatus } = callerDialects[request.routeOptions.config.dialect ?? 'chat']
+  const meter = createRequestMeter(deps, { id: request.id, kind, key, origin: originOf(request), errorStatus })
   request.meter = meter
   const { server } = deps.config()
-  const rule = rateRuleOf(server, key?.name)
-  // Parsing the address takes 6 µs.
-  const caller = rule === undefined ? '' : callerIdentity(request)
-  if (rule !== undefined && server.rateLimit === 'refuse') deps.rateLimit.count(caller, rule)
   return await deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
     let leave: (() => void) | undefined
     try {
-      if (rule !== undefined && server.rateLimit === 'wait') {
-        const maxWaiting = server.maxQueuedRequests - deps.pipeline.admission.queued()
-        await deps.rateLimit.wait(caller, rule, { maxWaiting, signal })
-      }
+      await admitCaller(deps, request, signal)
       // Counting tokens costs nothing.
       if (kind !== 'count_tokens') leave = deps.creditLimit.enter(key)
-      return await handle({
+      const { result, failure, fields } = await handle({
         options: {
           id: request.id,
           signal,
@@ -103,10 +104,29 @@ export async function callModel<Result>(
           return body
         },
       })
+      meter.finish(failure ?? 'answered', fields)
+      return result
+    } catch (error) {
+      meter.finish(endOf(error, signal))
+      throw error
     } finally {
       leave?.()
     }
   })
+}
+
+/** Applies the rate limit to the caller of a model. @throws Fault `rate_limited`; the signal's reason on abort */
+async function admitCaller(deps: ModelRouteDeps, request: FastifyRequest, signal: AbortSignal): Promise<void> {
+  const { server } = deps.config()
+  const rule = rateRuleOf(server, request.caller.key?.name)
+  if (rule === undefined) return
+  // Parsing the address takes 6 µs.
+  const caller = callerIdentity(request)
+  if (server.rateLimit === 'refuse') deps.rateLimit.count(caller, rule)
+  else {
+    const maxWaiting = server.maxQueuedRequests - deps.pipeline.admission.queued()
+    await deps.rateLimit.wait(caller, rule, { maxWaiting, signal })
+  }
 }
 
 /** The limit of the key, else that of all callers. */
@@ -141,7 +161,7 @@ async function serve(
   { options, readBody: read }: HttpCall,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<unknown> {
+): Promise<ModelReply<FastifyReply | undefined>> {
   const { signal, meter } = options
   const { bodies } = deps.config().log
   const redactBody = deps.redactBody ?? deps.redact
@@ -153,6 +173,7 @@ async function serve(
   const onText = bodies ? noteAnswer : undefined
   let stream: EventStream | undefined
   let wantsStream = false
+  let failure: Fault | undefined
 
   const startStream = (): void => {
     const { heartbeat } = dialect
@@ -183,38 +204,24 @@ async function serve(
         if (wantsStream && stream === undefined) startStream()
       },
     })
-    if (stream !== undefined) {
-      const failure = await streamReply(stream, answer, dialect, { requestId: request.id, signal })
-      reply.hijack()
-      answer.settle({ stream: true, ...endedIn(dialect, failure) }, failure)
-      return undefined
+    if (stream === undefined) {
+      const text = stringify(await answer.body())
+      onText?.(text)
+      reply.headers({ ...answer.headers, ...creditsHeader(meter) })
+      return { result: reply.type('application/json; charset=utf-8').send(text), fields: { stream: false } }
     }
-    // The complete body is a fold over the events that a streaming caller would receive.
-    const fold = answer.reader.createFold(answer.seed)
-    const body = await answer.read(
-      fold,
-      () => {},
-      () => 'go',
-    )
-    const text = stringify(body)
-    onText?.(text)
-    answer.settle({ stream: false })
-    reply.headers({ ...answer.upstream.headers, ...creditsHeader(meter) })
-    return reply.type('application/json; charset=utf-8').send(text)
+    failure = await answer.stream(stream)
   } catch (error) {
-    if (stream === undefined || !endsInEvent(stream, signal)) throw error
-    // A heartbeat opened the caller's stream before upstream refused.
-    const failure = toFault(error)
-    reply.hijack()
-    const text = dialect.errorEvent(failure.error, request.id)
-    stream.end(isFromProvider(failure.error) ? deps.redact(text) : text)
-    const fields = { stream: true, ...endedIn(dialect, failure) }
-    settleTurn(deps, { requestId: request.id, key: request.caller.key, meter }, fields, failure)
-    return undefined
+    // A heartbeat may have opened the caller's stream before upstream refused.
+    if (stream === undefined) throw error
+    const encode = (refused: ProxyError) => dialect.errorEvent(refused, request.id)
+    failure = endInEvent(stream, error, { signal, encode, redact: deps.redact })
   } finally {
     stream?.stopHeartbeats()
     if (logged !== undefined && logged.size() > 0) logBody(deps.log, request.id, 'answer', logged)
   }
+  reply.hijack()
+  return { result: undefined, failure, fields: { stream: true } }
 }
 
 /** The most characters of a body in a log line. The log drops lines that are twice as long. */
@@ -223,11 +230,6 @@ const maxLogged = 2_000_000
 function logBody(log: Logger, requestId: string, what: 'request' | 'answer', body: BodyText): void {
   const { text, isCut } = body.finish()
   log.info({ requestId, text, ...(isCut && { truncated: true }) }, what)
-}
-
-/** A failure after the head of the answer, which was a 200. */
-function endedIn({ errorStatus }: CallerDialect, failure: Fault | undefined) {
-  return failure === undefined ? {} : { status: errorStatus(failure.error), httpStatus: 200 }
 }
 
 /** Characters. */
@@ -249,53 +251,6 @@ export function creditsHeader(meter: Pick<RequestMeter, 'totalCredits'>): Readon
 
 function plainAscii(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, '?')
-}
-
-type Answer = Pick<ModelAnswer<ReplyReader>, 'read' | 'reader' | 'seed' | 'upstream'>
-
-/**
- * Answers with an event stream. Returns the failure if the stream ended in an error event.
- * @param signal aborted when the caller leaves, or with a Fault as its reason when the daemon ends the request
- * @throws Fault before the first byte; the signal's reason if the caller left
- */
-export async function streamReply(
-  stream: EventStream,
-  { read, reader, seed, upstream }: Answer,
-  dialect: Pick<CallerDialect, 'errorEvent'>,
-  { requestId, signal }: { readonly requestId: string; readonly signal: AbortSignal },
-): Promise<Fault | undefined> {
-  const reply = reader.createStream(seed)
-  stream.upstreamAnswered(upstream.headers)
-  let text = ''
-  const take = (added: string): void => {
-    text += added
-  }
-  /** One write per chunk, however many events the chunk holds. */
-  const flush = (): ChunkVerdict => {
-    const isDrained = text === '' || stream.write(text)
-    text = ''
-    // The signal matters here: if upstream has finished, nothing else notices that the caller left.
-    return isDrained ? 'go' : waitFor(stream.drained(upstream.idleMs), signal)
-  }
-  try {
-    const end = await read(reply, take, flush)
-    stream.end(text + end)
-    return undefined
-  } catch (error) {
-    // The failing chunk may have contained events before the failure.
-    if (text !== '') stream.write(text)
-    if (!endsInEvent(stream, signal)) throw error
-    const failure = toFault(error)
-    const event = (reply.fail ?? dialect.errorEvent)(failure.error, requestId)
-    stream.end(isFromProvider(failure.error) ? seed.redact(event) : event)
-    return failure
-  }
-}
-
-/** Whether a failure becomes an error event: the head has been sent and the caller is still connected. */
-function endsInEvent(stream: EventStream, signal: AbortSignal): boolean {
-  const hasLeft = signal.aborted && !(signal.reason instanceof Fault)
-  return stream.isOpen() && !hasLeft
 }
 
 /** The headers that hooks set on Fastify's reply, for heads that are written to the raw response. */

@@ -2,11 +2,9 @@ import { isAutoModel } from '../models/auto-model.ts'
 import type { CallerRequest, EncodeContext, EncodedRequest } from '../translate/dialect.ts'
 import { dialectOfPath } from '../translate/dialects.ts'
 import { encodeContext, isStatus } from './ask-upstream.ts'
-import { settleTurn } from './model-answer.ts'
 import type { PipelineState } from './pipeline-state.ts'
-import type { RequestMeter } from './request-meter.ts'
 import { routeChosen, routeModel } from './route-model.ts'
-import type { CallOptions } from './run-turn.ts'
+import type { MeteredOptions } from './run-turn.ts'
 
 /** Counts the tokens of requests in one dialect. */
 interface TokenCounter {
@@ -16,8 +14,7 @@ interface TokenCounter {
   readonly estimate: (request: CallerRequest) => number
 }
 
-export interface CountCall extends CallOptions {
-  readonly meter: RequestMeter
+export interface CountCall extends MeteredOptions {
   /** Called after admission. */
   readonly request: () => Promise<CallerRequest>
   readonly counter: TokenCounter
@@ -37,29 +34,23 @@ const notCountable = [400, 404, 405, 501]
  * @throws Fault; the signal's reason on abort
  */
 export async function countTokens(state: PipelineState, call: CountCall): Promise<TokenCount> {
-  const { id, signal, meter, counter } = call
-  const leave = await state.admission.enter(call.flow ?? '', signal)
-  try {
-    const request = await call.request()
-    meter.asked(request.model)
-    const routed = await routeModel(state, request.model, counter.path, { signal, key: call.key })
-    // A token count does not make upstream choose a model; without a cached choice it is an estimate.
-    const chosen = isAutoModel(routed.model)
-      ? state.autoChoices.cached({ ...request, keyId: call.key?.id })?.model
-      : routed.model
-    const { model, path } = chosen === undefined ? routed : routeChosen(state, chosen, counter.path)
-    const route = `${model.provider}/${dialectOfPath(path)?.id ?? 'chat'}`
-    meter.routed(model, route)
-    call.onRouted({ route })
-    const isNative = path === counter.path && chosen !== undefined
-    const counted = isNative ? await countUpstream(state, call, request, { model, route }) : undefined
-    const source = counted === undefined ? 'estimate' : 'upstream'
-    const inputTokens = counted ?? counter.estimate(request)
-    settleTurn(state, { requestId: id, key: call.key, meter }, { tokenCount: source })
-    return { inputTokens, source }
-  } finally {
-    leave()
-  }
+  const { signal, meter, counter } = call
+  meter.admitted(await state.admission.enter(call.flow ?? '', signal))
+  const request = await call.request()
+  meter.asked(request.model)
+  const routed = await routeModel(state, request.model, counter.path, { signal, key: call.key })
+  // A token count does not make upstream choose a model; without a cached choice it is an estimate.
+  const chosen = isAutoModel(routed.model)
+    ? state.autoChoices.cached({ ...request, keyId: call.key?.id })?.model
+    : routed.model
+  const { model, path } = chosen === undefined ? routed : routeChosen(state, chosen, counter.path)
+  const route = `${model.provider}/${dialectOfPath(path)?.id ?? 'chat'}`
+  meter.routed(model, route)
+  call.onRouted({ route })
+  const isNative = path === counter.path && chosen !== undefined
+  const counted = isNative ? await countUpstream(state, call, request, { model, route }) : undefined
+  const source = counted === undefined ? 'estimate' : 'upstream'
+  return { inputTokens: counted ?? counter.estimate(request), source }
 }
 
 async function countUpstream(

@@ -1,13 +1,15 @@
+import { waitFor } from '../auth/shared-fetch.ts'
 import type { CallerKey } from '../config/caller.ts'
-import { callerLeft, Fault, faultFields, statusOf, statusOfEnd, toFault, withHeaders } from '../errors.ts'
+import { endOf, Fault, faultFields, isFromProvider, toFault, withHeaders } from '../errors.ts'
+import type { ProxyError } from '../errors.ts'
 import type { UpstreamStream } from '../executors/executor.ts'
 import type { Model } from '../models/model.ts'
 import { createSseDecoder, isKeepAlive } from '../sse/decode.ts'
 import { encodeData, encodeEvent } from '../sse/encode.ts'
 import type { SseEvent } from '../sse/decode.ts'
-import type { Continuation, EventReply, Reply, ReplySeed } from '../translate/dialect.ts'
+import type { CallerDialect, Continuation, Reply, ReplySeed } from '../translate/dialect.ts'
 import { createEventReply } from '../translate/reply.ts'
-import type { EventReader } from '../translate/translated-call.ts'
+import type { EventReader, ReplyReader } from '../translate/translated-call.ts'
 import type { TurnEvent, Usage } from '../translate/turn.ts'
 import type { Warning } from '../translate/warning.ts'
 import { askUpstream, encodeContext, isStatus } from './ask-upstream.ts'
@@ -17,9 +19,6 @@ import { readUpstream } from './read-upstream.ts'
 import type { ChunkVerdict } from './read-upstream.ts'
 import type { RequestMeter } from './request-meter.ts'
 import { createWebSearch } from './web-search.ts'
-
-/** More fields of the log line at a request's end. */
-type EndFields = Readonly<Record<string, unknown>> & { readonly status?: number | undefined }
 
 export interface AnswerEvent {
   readonly event: TurnEvent
@@ -31,153 +30,202 @@ export interface AnswerEvent {
 }
 
 /**
- * An answer that upstream has started. Read it once, with `events` or with `read`. An answer that nobody reads counts as a
- * running request until its signal is aborted.
+ * An answer that upstream has started. Read it once. An answer that nobody reads counts as a running request until its
+ * signal is aborted.
  */
-export interface ModelAnswer<Reader extends EventReader = EventReader> {
+export interface ModelAnswer {
   readonly model: Model
   /** `copilot/chat` */
   readonly route: string
   readonly warnings: readonly Warning[]
-  /** Upstream's first reply: headers that callers may see, and the longest allowed silence. */
-  readonly upstream: Pick<UpstreamStream, 'headers' | 'idleMs'>
   /** The answer as TurnEvents. Leaving the loop early cancels the upstream request. */
   readonly events: AsyncIterable<AnswerEvent>
-  readonly reader: Reader
-  /** For the reply that `reader` creates. */
-  readonly seed: ReplySeed
+}
+
+/** An answer in the caller's dialect. */
+export interface CallerAnswer extends ModelAnswer {
+  /** Headers of upstream's first reply that callers may see. */
+  readonly headers: UpstreamStream['headers']
   /**
-   * Reads the answer to its end, which may take several upstream replies, and returns the result of `reply.end`. Uses
-   * callbacks because an async iteration costs two promises per upstream chunk, and a chunk is one token.
-   * @param take called with what each upstream event adds to the reply
-   * @param flush called after each chunk; a promise pauses upstream until it settles
+   * Writes the answer as an event stream. Returns the failure if the stream ended in an error event.
+   * @throws Fault before the first byte; the signal's reason if the caller left
+   */
+  readonly stream: (sink: AnswerSink) => Promise<Fault | undefined>
+  /**
+   * The complete body: a fold over the events that a streaming caller would receive.
    * @throws Fault; the signal's reason on abort
    */
-  readonly read: <Out, End>(reply: Reply<Out, End>, take: (out: Out) => void, flush: () => ChunkVerdict) => Promise<End>
-  /** Counts and logs the answer. Call after `read` has ended or failed; `events` does so itself. */
-  readonly settle: (fields: EndFields, failure?: Fault) => void
+  readonly body: () => Promise<unknown>
+}
+
+/** Where an answer is streamed to. */
+export interface AnswerSink {
+  /** False if the caller is slow: wait for `drained` before writing more. */
+  readonly write: (text: string) => boolean
+  /**
+   * Resolves when the caller has read everything written. Closes the connection of a caller that reads nothing for
+   * `timeoutMs`, because a stalled caller would hold a running request forever.
+   */
+  readonly drained: (timeoutMs: number) => Promise<void>
+  /** Writes the text and ends the stream, in one write if the text is short. */
+  readonly end: (text: string) => void
+  /** Upstream has answered: adds its headers for the caller and allows heartbeats at once. */
+  readonly upstreamAnswered: (headers: Readonly<Record<string, string>>) => void
+  /** Whether the head has been sent; later failures become error events. */
+  readonly isOpen: () => boolean
 }
 
 /** The state of an answer. It lives as long as the stream, so it keeps the caller's body only if needed again. */
-export interface AnswerParts<Reader extends EventReader> {
+interface AnswerParts {
   readonly target: UpstreamTarget
   readonly upstream: UpstreamStream
-  readonly reader: Reader
+  readonly reader: EventReader | ReplyReader
   readonly seed: ReplySeed
   readonly warnings: readonly Warning[]
   readonly key: CallerKey | undefined
   readonly meter: RequestMeter
-  /** The caller's model name, if upstream chose the model. */
-  readonly chosenFor: string | undefined
   /** Called with the answer's usage, if cache diagnostics are on. */
   readonly watchUsage: ((usage: Usage | undefined) => void) | undefined
-  /** Ends the request's admission. */
-  readonly leave: () => void
+  /** `CallerDialect.errorEvent`. */
+  readonly errorEvent: CallerDialect['errorEvent'] | undefined
 }
 
-export function createAnswer<Reader extends EventReader>(
-  state: PipelineState,
-  parts: AnswerParts<Reader>,
-): ModelAnswer<Reader> {
-  const { target, upstream: firstUpstream, reader, seed, warnings, meter } = parts
-  let skipped = 0
-  const abandon = (): void => {
-    parts.leave()
-    settle({ status: statusOfEnd(undefined, target.signal) })
-  }
-  target.signal.addEventListener('abort', abandon, { once: true })
+type Take<Out> = (out: Out, event?: SseEvent) => void
+
+export function createAnswer(state: PipelineState, parts: AnswerParts): ModelAnswer | CallerAnswer {
+  const { target, upstream, reader, seed, warnings, meter, errorEvent } = parts
+  const { signal } = target
+  const { headers, idleMs } = upstream
+  const abandon = (): void => meter.finish(endOf(undefined, signal))
+  signal.addEventListener('abort', abandon, { once: true })
 
   async function read<Out, End>(
     reply: Reply<Out, End>,
-    take: (out: Out) => void,
+    take: Take<Out>,
     flush: () => ChunkVerdict,
-    signal?: AbortSignal,
+    stop?: AbortSignal,
   ): Promise<End> {
-    target.signal.removeEventListener('abort', abandon)
-    let upstream = firstUpstream
+    signal.removeEventListener('abort', abandon)
     try {
-      await readReply(upstream, reply, take, flush, signal)
-      for (let more = reply.continuation?.(); more !== undefined; more = reply.continuation?.()) {
-        const flushed = flush()
-        if (flushed instanceof Promise) await flushed
-        const next = await continueAnswer(state, parts, more)
-        if (next === undefined) continue
-        upstream = next
-        await readReply(next, reply, take, flush, signal)
-      }
-      const end = reply.end()
+      const end = await readReplies(state, parts, reply, take, flush, stop)
       reply.remember?.(state.memoryOf(parts.key))
       return end
-    } catch (error) {
-      throw withHeaders(error, upstream.headers)
     } finally {
-      skipped = reply.skipped()
       const usage = reply.usage()
-      meter.used(usage)
+      meter.used(usage, reply.skipped())
       parts.watchUsage?.(usage)
-      parts.leave()
     }
   }
 
-  function settle(fields: EndFields, failure?: Fault): void {
-    const { key } = parts
-    settleTurn(state, { requestId: target.call.requestId, key, meter }, { ...answerFields(), ...fields }, failure)
-  }
-
-  function answerFields(): Readonly<Record<string, unknown>> {
-    return {
-      ...(parts.chosenFor !== undefined && { chosenFor: parts.chosenFor }),
-      ...(skipped > 0 && { skippedEvents: skipped }),
-    }
-  }
-
-  return {
+  const answer: ModelAnswer = {
     model: target.model,
     route: target.route,
     warnings,
-    upstream: firstUpstream,
-    reader,
-    seed,
-    read,
-    settle,
-    events: iterate(() => createEventReply(target.dialect, seed), read, settle, target.signal, meter.firstByte),
+    events: iterate(
+      (take, flush, stop) => read(createEventReply(target.dialect, seed), take, flush, stop),
+      meter,
+      signal,
+    ),
+  }
+  if (errorEvent === undefined || !('createStream' in reader)) return answer
+  return {
+    ...answer,
+    headers,
+    async stream(sink) {
+      const reply = reader.createStream(seed)
+      sink.upstreamAnswered(headers)
+      let text = ''
+      const take = (added: string): void => {
+        text += added
+      }
+      /** One write per chunk, however many events the chunk holds. */
+      const flush = (): ChunkVerdict => {
+        const isDrained = text === '' || sink.write(text)
+        text = ''
+        // The signal matters here: if upstream has finished, nothing else notices that the caller left.
+        return isDrained ? 'go' : waitFor(sink.drained(idleMs), signal)
+      }
+      try {
+        const end = await read(reply, take, flush)
+        sink.end(text + end)
+        return undefined
+      } catch (error) {
+        // The failing chunk may have contained events before the failure.
+        if (text !== '') sink.write(text)
+        const encode = (failure: ProxyError) => (reply.fail ?? errorEvent)(failure, target.call.requestId)
+        return endInEvent(sink, error, { signal, encode, redact: state.redact })
+      }
+    },
+    body: () =>
+      read(
+        reader.createFold(seed),
+        () => {},
+        () => 'go',
+      ),
   }
 }
 
-interface SettledCall {
-  readonly requestId: string
-  readonly key: CallerKey | undefined
-  readonly meter: RequestMeter
+/**
+ * Ends a stream in an error event. Returns the failure.
+ * @throws the error if no head has been sent or the caller has left
+ */
+export function endInEvent(
+  sink: Pick<AnswerSink, 'end' | 'isOpen'>,
+  error: unknown,
+  how: {
+    readonly signal: AbortSignal
+    readonly encode: (error: ProxyError) => string
+    readonly redact: (text: string) => string
+  },
+): Fault {
+  const { signal, encode, redact } = how
+  const hasLeft = signal.aborted && !(signal.reason instanceof Fault)
+  if (!sink.isOpen() || hasLeft) throw error
+  const failure = toFault(error)
+  const event = encode(failure.error)
+  sink.end(isFromProvider(failure.error) ? redact(event) : event)
+  return failure
 }
 
-export const callerLeftMessage = 'the caller disconnected before the answer was complete'
-
 /**
- * Logs the end of a request and ends its meter.
- * @param fields `status`: that of the whole request, by default 200 or the failure's. `httpStatus`: that of the head, if
- * it was another.
+ * Reads an answer to its end, which may take several upstream replies, and returns the result of `reply.end`. Uses
+ * callbacks because an async iteration costs two promises per upstream chunk, and a chunk is one token.
+ * @param take called with what each upstream event adds to the reply
+ * @param flush called after each chunk; a promise pauses upstream until it settles
+ * @param stop ends this read early
+ * @throws Fault; the signal's reason on abort
  */
-export function settleTurn(
-  { log }: Pick<PipelineState, 'log'>,
-  { requestId, key, meter }: SettledCall,
-  fields: EndFields,
-  failure?: Fault,
-): void {
-  const ended = failure === undefined ? 200 : statusOf(failure.error)
-  const { status = ended, ...others } = fields
-  const line = { requestId, ...meter.facts(), status, ...others, key: key?.name, ...(failure && faultFields(failure)) }
-  meter.end(status)
-  if (failure !== undefined) log.warn(line, 'stream ended in an error event')
-  else log.info(line, status === callerLeft ? callerLeftMessage : 'request served')
-  meter.record(line)
+async function readReplies<Out, End>(
+  state: PipelineState,
+  parts: AnswerParts,
+  reply: Reply<Out, End>,
+  take: Take<Out>,
+  flush: () => ChunkVerdict,
+  stop: AbortSignal | undefined,
+): Promise<End> {
+  let { upstream } = parts
+  try {
+    await readReply(upstream, reply, take, flush, stop)
+    for (let more = reply.continuation?.(); more !== undefined; more = reply.continuation?.()) {
+      const flushed = flush()
+      if (flushed instanceof Promise) await flushed
+      const next = await continueAnswer(state, parts, more)
+      if (next === undefined) continue
+      upstream = next
+      await readReply(next, reply, take, flush, stop)
+    }
+    return reply.end()
+  } catch (error) {
+    throw withHeaders(error, upstream.headers)
+  }
 }
 
 async function readReply<Out>(
   upstream: UpstreamStream,
   reply: Reply<Out, unknown>,
-  take: (out: Out) => void,
+  take: Take<Out>,
   flush: () => ChunkVerdict,
-  signal: AbortSignal | undefined,
+  stop: AbortSignal | undefined,
 ): Promise<void> {
   const decoder = createSseDecoder()
   await readUpstream(
@@ -186,16 +234,16 @@ async function readReply<Out>(
       let isQuiet = true
       for (const event of decoder.push(chunk)) {
         isQuiet &&= isKeepAlive(event)
-        take(reply.push(event))
+        take(reply.push(event), event)
         // The reply's end flushes what the last chunk added.
         if (reply.isDone()) return 'done'
       }
       const flushed = flush()
       return isQuiet && flushed === 'go' ? 'quiet' : flushed
     },
-    signal,
+    stop,
   )
-  for (const event of decoder.end()) take(reply.push(event))
+  for (const event of decoder.end()) take(reply.push(event), event)
 }
 
 /**
@@ -204,7 +252,7 @@ async function readReply<Out>(
  */
 async function continueAnswer(
   state: PipelineState,
-  { target, key, meter }: AnswerParts<EventReader>,
+  { target, key, meter }: AnswerParts,
   { searches, next, refused }: Continuation,
 ): Promise<UpstreamStream | undefined> {
   const { model, signal } = target
@@ -228,20 +276,16 @@ async function continueAnswer(
 /** Upstream is paused while this many events wait for the reader. */
 const maxPending = 256
 
-/** Adapts the callbacks of `read` to an async iteration. */
+/** Adapts the callbacks of `read` to an async iteration, and ends the request with it. */
 async function* iterate(
-  createReply: () => EventReply,
   read: (
-    reply: EventReply,
-    take: (events: readonly TurnEvent[]) => void,
+    take: Take<readonly TurnEvent[]>,
     flush: () => ChunkVerdict,
-    signal: AbortSignal,
+    stop: AbortSignal,
   ) => Promise<readonly TurnEvent[]>,
-  settle: ModelAnswer['settle'],
+  meter: RequestMeter,
   signal: AbortSignal,
-  onEvents: () => void,
 ): AsyncGenerator<AnswerEvent> {
-  const reply = createReply()
   const abort = new AbortController()
   let pending: AnswerEvent[] = []
   let isOver = false
@@ -249,17 +293,16 @@ async function* iterate(
   let taken = Promise.withResolvers<void>()
   let rawText: string | undefined
 
-  const add = (events: readonly TurnEvent[]): void => {
-    if (events.length > 0) onEvents()
+  const take = (events: readonly TurnEvent[], sent?: SseEvent): void => {
+    if (sent !== undefined) {
+      const text = sent.event === '' ? encodeData(sent.data) : encodeEvent(sent.event, sent.data)
+      rawText = (rawText ?? '') + text
+    }
+    if (events.length > 0) meter.firstByte()
     for (const event of events) {
       pending.push(rawText === undefined ? { event } : { event, rawText })
       rawText = undefined
     }
-  }
-  const push = (event: SseEvent): readonly TurnEvent[] => {
-    const text = event.event === '' ? encodeData(event.data) : encodeEvent(event.event, event.data)
-    rawText = (rawText ?? '') + text
-    return reply.push(event)
   }
   const flush = (): ChunkVerdict => {
     more.resolve()
@@ -269,8 +312,7 @@ async function* iterate(
   }
   const readAll = async (): Promise<void> => {
     try {
-      const last = await read({ ...reply, push }, add, flush, abort.signal)
-      add(last)
+      take(await read(take, flush, abort.signal))
     } finally {
       isOver = true
       more.resolve()
@@ -294,16 +336,13 @@ async function* iterate(
     }
     hasEnded = true
     await reading
-    settle({})
+    meter.finish('answered')
   } catch (error) {
-    const status = statusOfEnd(error, signal)
-    if (status === callerLeft) settle({ status })
-    else settle({ status }, toFault(error))
+    meter.finish(endOf(error, signal))
     throw error
   } finally {
-    if (!hasEnded) {
-      settle({ status: callerLeft })
-      abort.abort()
-    }
+    // The loop was left early, unless the request has ended above.
+    meter.finish('left')
+    if (!hasEnded) abort.abort()
   }
 }

@@ -5,7 +5,7 @@ import { countTokens } from './count-tokens.ts'
 import type { CountCall, TokenCount } from './count-tokens.ts'
 import { embed } from './embed.ts'
 import type { EmbeddingsCall } from './embed.ts'
-import type { ModelAnswer } from './model-answer.ts'
+import type { CallerAnswer, ModelAnswer } from './model-answer.ts'
 import { createLearnedRefusals } from './pipeline-state.ts'
 import type { PipelineDeps, PipelineState } from './pipeline-state.ts'
 import { createReasoningCaches, createResponseStores } from './reply-memory.ts'
@@ -13,10 +13,9 @@ import type { ResponseStores } from './reply-memory.ts'
 import { runTurn } from './run-turn.ts'
 import type { DialectCall, ModelCall } from './run-turn.ts'
 import type { EmbeddingsReply } from '../translate/embeddings.ts'
-import type { ReplyReader } from '../translate/translated-call.ts'
 
 interface RunTurn {
-  (call: DialectCall): Promise<ModelAnswer<ReplyReader>>
+  (call: DialectCall): Promise<CallerAnswer>
   (call: ModelCall): Promise<ModelAnswer>
 }
 
@@ -46,7 +45,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     memoryOf: (key) => ({ responses: responses({ key }), reasoning: reasoning(key) }),
     autoChoices: createAutoChoices({ ...deps, executor: () => deps.executorOf('copilot') }),
   }
-  function turn(call: DialectCall): Promise<ModelAnswer<ReplyReader>>
+  function turn(call: DialectCall): Promise<CallerAnswer>
   function turn(call: ModelCall): Promise<ModelAnswer>
   function turn(call: ModelCall): Promise<ModelAnswer> {
     return runTurn(state, call)

@@ -1,38 +1,64 @@
 import type { CallerKey } from '../config/caller.ts'
-import { isFailure } from '../errors.ts'
+import { callerLeft, Fault, faultFields, headersOf, isFailure, statusOf } from '../errors.ts'
+import type { ProxyError } from '../errors.ts'
 import type { Initiator } from '../executors/executor.ts'
+import type { Logger } from '../logging/logger.ts'
 import { addCredits, creditsOf } from '../models/credits.ts'
 import type { Credits } from '../models/credits.ts'
 import type { Model } from '../models/model.ts'
 import type { UsageRecorder } from '../usage/recorder.ts'
-import type { EndedRequest, RequestList, RequestOrigin } from '../usage/requests.ts'
+import type { RequestList, RequestOrigin } from '../usage/requests.ts'
 import type { Usage } from '../translate/turn.ts'
 import type { DialectId } from '../translate/dialect.ts'
 import { describeWarning, isLossless } from '../translate/warning.ts'
 import type { Warning } from '../translate/warning.ts'
 import type { Metrics, TokenCounts } from '../usage/metrics.ts'
 
-/** The caller's dialect, a route that has none, or `turn` for a program in this process. */
-export type RequestKind = DialectId | 'turn' | 'embeddings' | 'count_tokens'
+/** The caller's dialect, a route that has none, `turn` for a program in this process, or a web search for an answer. */
+export type RequestKind = DialectId | 'turn' | 'embeddings' | 'count_tokens' | 'search'
 
 export interface MeterDeps {
   readonly metrics: Metrics
   readonly totals: Pick<UsageRecorder, 'note'>
   /** The last requests. */
   readonly requests: Pick<RequestList, 'note'>
+  readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
   /** Ms since epoch. */
   readonly now: () => number
 }
 
+interface MeteredRequest {
+  readonly id: string
+  readonly kind: RequestKind
+  /** The accepted API key. */
+  readonly key: CallerKey | undefined
+  /** Undefined for a program in this process. */
+  readonly origin?: RequestOrigin | undefined
+  /** The status of an error in the caller's dialect. Default: `statusOf`. */
+  readonly errorStatus?: ((error: ProxyError) => number) | undefined
+}
+
+/** How a request ended. A Fault ends it with a status, or after its first byte in an error event. */
+export type Outcome = 'answered' | 'left' | Fault
+
 /** The model facts that billing needs. */
 type MeteredModel = Pick<Model, 'provider' | 'id' | 'prices' | 'premiumMultiplier'>
 
-/** Measures one model request. */
+/** Measures one model request. Whoever creates a meter also finishes it. */
 export interface RequestMeter {
+  /** The request was admitted. @param leave ends its admission */
+  readonly admitted: (leave: () => void) => void
   /** The request names this model. */
   readonly asked: (model: string) => void
-  /** The request was routed to this model, which may be the fallback of another (`gpt-4.1 (429)`). */
-  readonly routed: (model: MeteredModel, route: string, fallback?: string) => void
+  /**
+   * The request was routed to this model, which may be the fallback of another (`gpt-4.1 (429)`).
+   * @param isChosen upstream chose the model
+   */
+  readonly routed: (
+    model: MeteredModel,
+    route: string,
+    how?: { readonly fallback?: string | undefined; readonly isChosen?: boolean },
+  ) => void
   /** The request has these warnings, in place of earlier ones. */
   readonly warned: (warnings: readonly Warning[]) => void
   /** Upstream accepted the request, which it bills by the initiator. */
@@ -41,37 +67,19 @@ export interface RequestMeter {
   readonly firstByte: () => void
   /** Upstream answered with these headers. */
   readonly answered: (headers: Readonly<Record<string, string>>) => void
-  readonly used: (usage: Usage | undefined) => void
+  /** @param skippedEvents the number of upstream events of unknown types */
+  readonly used: (usage: Usage | undefined, skippedEvents?: number) => void
   /** A web search was run for the reply; its own meter counts it as a request. */
   readonly searched: (cost: Credits | undefined) => void
   /** Credits of the reply without its web searches. */
   readonly credits: () => Credits | undefined
   readonly totalCredits: () => Credits | undefined
-  /** The request ended; later calls are ignored. */
-  readonly end: (status: number) => void
-  /** Fields for the request's log line, which omits undefined ones. Times start at the request's arrival. */
-  readonly facts: () => MeterFacts
-  /** Adds the request and its log line to the list of the last requests. */
-  readonly record: (line: EndedRequest['line']) => void
-}
-
-interface MeterFacts {
-  readonly model: string | undefined
-  readonly route: string | undefined
-  readonly ttfbMs: number | undefined
-  readonly tokensIn: number | undefined
-  readonly tokensOut: number | undefined
-  readonly tokensCached: number | undefined
-  /** Copilot's id of the answer. */
-  readonly serviceRequestId: string | undefined
-  readonly credits: number | undefined
-  /** Upstream did not state all credits; some are computed from prices. */
-  readonly estimated: true | undefined
-  /** Searches also have their own log lines. */
-  readonly searchCredits: number | undefined
-  readonly ms: number
-  /** The parts of the request that could not be carried over. */
-  readonly warnings?: readonly string[]
+  /**
+   * Ends the request: ends its admission, counts it, logs it and adds it to the list of the last requests. Later calls do
+   * nothing.
+   * @param fields more fields of the log line
+   */
+  readonly finish: (outcome: Outcome, fields?: Readonly<Record<string, unknown>>) => void
 }
 
 /** The model in the totals of all requests that could not be routed. Totals for every name that a caller invents would grow without limit. */
@@ -87,23 +95,20 @@ function toCount(stated: number, max = maxTokens): number {
   return Number.isFinite(stated) ? Math.min(max, Math.max(0, Math.round(stated))) : 0
 }
 
-/**
- * @param callerKey the accepted API key
- * @param origin undefined for a program in this process
- */
 export function createRequestMeter(
-  { metrics, totals, requests, now }: MeterDeps,
-  kind: RequestKind,
-  callerKey: CallerKey | undefined,
-  origin?: RequestOrigin,
+  { metrics, totals, requests, log, now }: MeterDeps,
+  { id, kind, key, origin, errorStatus = statusOf }: MeteredRequest,
 ): RequestMeter {
   const startedAt = now()
+  let leave: (() => void) | undefined
   let askedModel: string | undefined
   let model: MeteredModel | undefined
   let route: string | undefined
   let fallback: string | undefined
+  let chosenFor: string | undefined
   let firstByteAt: number | undefined
   let tokens: TokenCounts | undefined
+  let skipped = 0
   let serviceRequestId: string | undefined
   let credits: Credits | undefined
   let searchCredits: Credits | undefined
@@ -112,13 +117,17 @@ export function createRequestMeter(
   let adapted: readonly string[] | undefined
   let hasEnded = false
   return {
+    admitted(leaveAdmission) {
+      leave = leaveAdmission
+    },
     asked(name) {
       askedModel = name
     },
-    routed(chosenModel, chosenRoute, fallbackOf) {
+    routed(chosenModel, chosenRoute, how) {
       model = chosenModel
       route = chosenRoute
-      fallback = fallbackOf
+      fallback = how?.fallback
+      chosenFor = how?.isChosen === true ? askedModel : undefined
     },
     warned(warnings) {
       losses = describeAll(warnings.filter((warning) => !isLossless(warning)))
@@ -130,7 +139,8 @@ export function createRequestMeter(
     firstByte() {
       firstByteAt ??= now()
     },
-    used(usage) {
+    used(usage, skippedEvents = 0) {
+      skipped = skippedEvents
       tokens = usage && {
         inputTokens: toCount(usage.inputTokens),
         outputTokens: toCount(usage.outputTokens),
@@ -145,59 +155,97 @@ export function createRequestMeter(
     },
     credits: () => credits,
     totalCredits,
-    answered(headers) {
-      serviceRequestId = headers['x-copilot-service-request-id'] ?? serviceRequestId
-    },
-    end(status) {
+    answered,
+    finish(outcome, fields) {
       if (hasEnded) return
       hasEnded = true
-      metrics.requestEnded({
-        kind,
-        key: callerKey?.name,
-        model,
-        route,
+      leave?.()
+      if (outcome instanceof Fault) answered(headersOf(outcome.error))
+      const status = outcome === 'answered' ? 200 : outcome === 'left' ? callerLeft : errorStatus(outcome.error)
+      count(status)
+      const line = {
+        requestId: id,
+        ...facts(),
         status,
-        seconds: msTo(now()) / 1000,
-        firstByteSeconds: firstByteAt === undefined ? undefined : msTo(firstByteAt) / 1000,
-        tokens,
-        credits,
-        premiumRequests,
-      })
-      // A token count is not model usage.
-      if (kind === 'count_tokens' || (model === undefined && askedModel === undefined)) return
-      totals.note({
-        provider: model?.provider ?? '',
-        model: model?.id ?? noModel,
-        key: callerKey?.name ?? '',
-        keyId: callerKey?.id ?? '',
-        failed: isFailure(status),
-        inputTokens: tokens?.inputTokens ?? 0,
-        outputTokens: tokens?.outputTokens ?? 0,
-        cachedInputTokens: tokens?.cachedInputTokens ?? 0,
-        cacheWriteTokens: tokens?.cacheWriteTokens ?? 0,
-        premiumRequests: premiumRequests ?? null,
-        measuredNanoAiu: credits?.estimated === false ? credits.nanoAiu : null,
-        estimatedNanoAiu: credits?.estimated === true ? credits.nanoAiu : null,
-      })
+        ...(origin && firstByteAt !== undefined && status !== 200 && { httpStatus: 200 }),
+        ...fields,
+        key: key?.name,
+        ...(outcome instanceof Fault && faultFields(outcome)),
+      }
+      if (kind === 'search') {
+        logSearch(log, line, outcome)
+        return
+      }
+      logEnd(outcome, line)
+      requests.note({ startedAtMs: startedAt, kind, origin, ownerId: key?.id, askedModel, adapted, line })
     },
-    facts: () => ({
+  }
+
+  function count(status: number): void {
+    metrics.requestEnded({
+      kind: kind === 'search' ? 'responses' : kind,
+      key: key?.name,
+      model,
+      route,
+      status,
+      seconds: msTo(now()) / 1000,
+      firstByteSeconds: firstByteAt === undefined ? undefined : msTo(firstByteAt) / 1000,
+      tokens,
+      credits,
+      premiumRequests,
+    })
+    // A token count is not model usage.
+    if (kind === 'count_tokens' || (model === undefined && askedModel === undefined)) return
+    totals.note({
+      provider: model?.provider ?? '',
+      model: model?.id ?? noModel,
+      key: key?.name ?? '',
+      keyId: key?.id ?? '',
+      failed: isFailure(status),
+      inputTokens: tokens?.inputTokens ?? 0,
+      outputTokens: tokens?.outputTokens ?? 0,
+      cachedInputTokens: tokens?.cachedInputTokens ?? 0,
+      cacheWriteTokens: tokens?.cacheWriteTokens ?? 0,
+      premiumRequests: premiumRequests ?? null,
+      measuredNanoAiu: credits?.estimated === false ? credits.nanoAiu : null,
+      estimatedNanoAiu: credits?.estimated === true ? credits.nanoAiu : null,
+    })
+  }
+
+  /** Fields of the log line, which omits undefined ones. Times start at the request's arrival. */
+  function facts() {
+    return {
       model: model?.id,
       route,
       fallback,
+      chosenFor,
       ttfbMs: firstByteAt === undefined ? undefined : msTo(firstByteAt),
       tokensIn: tokens?.inputTokens,
       tokensOut: tokens?.outputTokens,
       tokensCached: tokens?.cachedInputTokens,
+      skippedEvents: skipped || undefined,
+      /** Copilot's id of the answer. */
       serviceRequestId,
       credits: credits && credits.nanoAiu / 1e9,
+      /** Upstream did not state all credits; some are computed from prices. */
       estimated: totalCredits()?.estimated || undefined,
+      /** Searches also have their own log lines. */
       searchCredits: searchCredits && searchCredits.nanoAiu / 1e9,
       ms: msTo(now()),
+      /** The parts of the request that could not be carried over. */
       ...(losses && { warnings: losses }),
-    }),
-    record(line) {
-      requests.note({ startedAtMs: startedAt, kind, origin, ownerId: callerKey?.id, askedModel, adapted, line })
-    },
+    }
+  }
+
+  function logEnd(outcome: Outcome, line: Readonly<Record<string, unknown>>): void {
+    if (outcome === 'answered') log.info(line, 'request served')
+    else if (outcome === 'left') log.info(line, callerLeftMessage)
+    else if (firstByteAt !== undefined) log.warn(line, 'stream ended in an error event')
+    else logRefusal(log, { ...line, ...askedField(origin) }, outcome.error, errorStatus(outcome.error))
+  }
+
+  function answered(headers: Readonly<Record<string, string>>): void {
+    serviceRequestId = headers['x-copilot-service-request-id'] ?? serviceRequestId
   }
 
   function totalCredits(): Credits | undefined {
@@ -208,6 +256,31 @@ export function createRequestMeter(
   function msTo(momentMs: number): number {
     return Math.max(0, momentMs - startedAt)
   }
+}
+
+export const callerLeftMessage = 'the caller disconnected before the answer was complete'
+
+/** Logs a failure before the first byte. A missing login was logged when it was noticed, so it is a warning only. */
+export function logRefusal(
+  log: MeterDeps['log'],
+  line: Readonly<Record<string, unknown>>,
+  { kind }: ProxyError,
+  status: number,
+): void {
+  const isLogin = kind === 'copilot_unavailable' || kind === 'codex_unavailable'
+  const level = status < 500 || kind === 'shutting_down' ? 'info' : isLogin ? 'warn' : 'error'
+  log[level](line, status >= 500 ? 'request failed' : 'request refused')
+}
+
+/** A search that its answer's caller did not wait for has no line of its own. */
+function logSearch(log: MeterDeps['log'], line: Readonly<Record<string, unknown>>, outcome: Outcome): void {
+  if (outcome === 'answered') log.info(line, 'ran a web search')
+  else if (outcome !== 'left') log.warn(line, 'a web search failed')
+}
+
+/** E.g. `POST /v1/messages`. */
+function askedField(origin: RequestOrigin | undefined): { readonly asked?: string } {
+  return origin === undefined ? {} : { asked: `${origin.method} ${origin.path}` }
 }
 
 function describeAll(warnings: readonly Warning[]): readonly string[] | undefined {

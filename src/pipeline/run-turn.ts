@@ -1,5 +1,5 @@
 import type { CallerKey } from '../config/caller.ts'
-import { Fault, statusOf, statusOfEnd } from '../errors.ts'
+import { endOf, Fault, statusOf } from '../errors.ts'
 import { staleChoice } from '../executors/executor.ts'
 import type { Initiator, ProviderId } from '../executors/executor.ts'
 import { isAutoModel } from '../models/auto-model.ts'
@@ -9,7 +9,7 @@ import type { CallerDialect, CallerRequest, EncodeContext, UpstreamDialect } fro
 import { dialectOfPath, ownPathOf } from '../translate/dialects.ts'
 import { describeLargest, limitTurnImages } from '../translate/images.ts'
 import { translateCall, translateTurn } from '../translate/translated-call.ts'
-import type { EventReader, ReplyReader, TranslatedCall } from '../translate/translated-call.ts'
+import type { EventReader, TranslatedCall } from '../translate/translated-call.ts'
 import type { Turn } from '../translate/turn.ts'
 import { requestOfTurn } from '../translate/turn-request.ts'
 import { describeWarning, isLossless } from '../translate/warning.ts'
@@ -20,13 +20,13 @@ import type { AutoChoice } from './auto-choices.ts'
 import { initiatorOf, interactionOf, purposeOf } from './interaction.ts'
 import type { CallerStatement } from './interaction.ts'
 import { createAnswer } from './model-answer.ts'
-import type { ModelAnswer } from './model-answer.ts'
+import type { CallerAnswer, ModelAnswer } from './model-answer.ts'
 import type { PipelineState } from './pipeline-state.ts'
 import { createRequestMeter } from './request-meter.ts'
 import type { RequestMeter } from './request-meter.ts'
 import { routeChosen, routeModel } from './route-model.ts'
 
-export interface CallOptions {
+interface CallOptions {
   /** The request id in the log and upstream. */
   readonly id: string
   readonly signal: AbortSignal
@@ -38,8 +38,11 @@ export interface CallOptions {
   readonly initiator?: Initiator | undefined
   /** The caller's statements outside the body. */
   readonly statement?: CallerStatement | undefined
-  /** Default: a new meter. */
-  readonly meter?: RequestMeter | undefined
+}
+
+/** A call whose maker finishes the meter, with which its admission ends. */
+export interface MeteredOptions extends CallOptions {
+  readonly meter: RequestMeter
 }
 
 interface DecodedCall {
@@ -55,7 +58,7 @@ interface Routed {
 }
 
 /** A call with a request in a wire dialect. */
-export interface DialectCall extends CallOptions {
+export interface DialectCall extends MeteredOptions {
   /** Reads and decodes the request. Called after admission, so that queued requests hold no body in memory. */
   readonly request: () => Promise<DecodedCall>
   /** Called before the upstream call, and again if the warnings change. */
@@ -70,7 +73,7 @@ interface TurnCall extends CallOptions {
 
 export type ModelCall = DialectCall | TurnCall
 
-export function runTurn(state: PipelineState, call: DialectCall): Promise<ModelAnswer<ReplyReader>>
+export function runTurn(state: PipelineState, call: DialectCall): Promise<CallerAnswer>
 export function runTurn(state: PipelineState, call: ModelCall): Promise<ModelAnswer>
 /**
  * Runs one model turn: waits for admission, routes the model, encodes the request and sends it, again without the parts
@@ -79,22 +82,12 @@ export function runTurn(state: PipelineState, call: ModelCall): Promise<ModelAns
  * @throws Fault; the signal's reason on abort
  */
 export async function runTurn(state: PipelineState, call: ModelCall): Promise<ModelAnswer> {
-  const meter = call.meter ?? createRequestMeter(state, 'turn', call.key)
+  if ('meter' in call) return await openAnswer(state, call, call.meter)
+  const meter = createRequestMeter(state, { id: call.id, kind: 'turn', key: call.key })
   try {
-    const leave = await state.admission.enter(call.flow ?? '', call.signal)
-    try {
-      return await openAnswer(state, call, meter, leave)
-    } catch (error) {
-      leave()
-      throw error
-    }
+    return await openAnswer(state, call, meter)
   } catch (error) {
-    // A caller that passed a meter ends it with the status it answers.
-    if (call.meter === undefined) {
-      const status = statusOfEnd(error, call.signal)
-      meter.end(status)
-      meter.record({ requestId: call.id, ...meter.facts(), status, key: call.key?.name })
-    }
+    meter.finish(endOf(error, call.signal))
     throw error
   }
 }
@@ -105,17 +98,12 @@ interface ReadyCall {
   readonly request: CallerRequest
   readonly source: { readonly dialect: CallerDialect } | { readonly turn: Turn }
   readonly meter: RequestMeter
-  readonly leave: () => void
 }
 
-async function openAnswer(
-  state: PipelineState,
-  call: ModelCall,
-  meter: RequestMeter,
-  leave: () => void,
-): Promise<ModelAnswer> {
+async function openAnswer(state: PipelineState, call: ModelCall, meter: RequestMeter): Promise<ModelAnswer> {
   const { id, signal, key } = call
-  const ready = { call, meter, leave, ...(await readRequest(state, call)) }
+  meter.admitted(await state.admission.enter(call.flow ?? '', signal))
+  const ready = { call, meter, ...(await readRequest(state, call)) }
   const { request, source } = ready
   meter.asked(request.model)
   const ownPath = 'dialect' in source ? ownPathOf(source.dialect) : undefined
@@ -217,7 +205,7 @@ async function readRequest(state: PipelineState, call: ModelCall): Promise<Pick<
  */
 async function openRouted(
   state: PipelineState,
-  { call, request, source, meter, leave }: ReadyCall,
+  { call, request, source, meter }: ReadyCall,
   { model, path }: Route,
   statuses: readonly number[],
   choice?: AutoChoice,
@@ -228,7 +216,7 @@ async function openRouted(
   if (dialect === undefined) throw new Fault({ kind: 'internal' })
   const route = `${model.provider}/${dialect.id}`
   const fallback = statuses.length > 0 ? `${model.id} (${statuses.join(', ')})` : undefined
-  meter.routed(model, route, fallback)
+  meter.routed(model, route, { fallback, isChosen: choice !== undefined })
   const encode = (context: EncodeContext) => translate(source, dialect, request, context)
   let translated = encode(encodeContext(state, { model, route, executor }))
   let warnings: readonly Warning[] = []
@@ -297,11 +285,10 @@ async function openRouted(
       warnings,
       key: call.key,
       meter,
-      chosenFor: choice === undefined ? undefined : request.model,
       watchUsage: log.cacheDiagnostics
         ? state.cacheWatch.note({ ...watchedRequest, body: translated.request.body })
         : undefined,
-      leave,
+      errorEvent: 'dialect' in source ? source.dialect.errorEvent : undefined,
     })
   } catch (error) {
     throw 'dialect' in source ? withLargestImages(error, source.dialect, request) : error

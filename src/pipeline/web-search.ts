@@ -1,5 +1,5 @@
 import type { CallerKey } from '../config/caller.ts'
-import { faultFields, statusOfEnd, toFault } from '../errors.ts'
+import { endOf, statusOf, toFault } from '../errors.ts'
 import type { Interaction } from '../executors/executor.ts'
 import { createSseDecoder } from '../sse/decode.ts'
 import type { Credits } from '../models/credits.ts'
@@ -11,6 +11,7 @@ import { askUpstream, encodeContext } from './ask-upstream.ts'
 import type { PipelineState } from './pipeline-state.ts'
 import { readUpstream } from './read-upstream.ts'
 import { createRequestMeter } from './request-meter.ts'
+import type { Outcome } from './request-meter.ts'
 import { searchModel } from './search-model.ts'
 
 /** Runs one web search. Rejects only if the answer's signal is aborted. */
@@ -44,13 +45,13 @@ export function createWebSearch(
   return async (query) => {
     const model = searchModel(state)
     if (model === undefined) return { failure: 'unavailable' }
-    const meter = createRequestMeter(state, 'responses', key)
+    const meter = createRequestMeter(state, { id: requestId, kind: 'search', key })
     meter.routed(model, route)
     const fold = createSearchFold(query.tool)
-    const settle = (status: number): void => {
+    const finish = (end: Outcome, fields?: { readonly pages: number }): void => {
       meter.used(fold.usage())
       onCredits(meter.credits())
-      meter.end(status)
+      meter.finish(end, fields)
     }
     try {
       const call = { path: dialect.path, hasImage: false, requestId, interaction }
@@ -74,18 +75,13 @@ export function createWebSearch(
         return fold.isDone() ? 'done' : 'go'
       })
       if (!fold.isDone()) fold.push(decoder.end())
-      settle(200)
       const outcome = fold.outcome()
-      const pages = 'pages' in outcome ? outcome.pages.length : 0
-      state.log.info({ requestId, ...meter.facts(), pages }, 'ran a web search')
+      finish('answered', { pages: 'pages' in outcome ? outcome.pages.length : 0 })
       return outcome
     } catch (error) {
-      const status = statusOfEnd(error, signal)
-      settle(status)
+      finish(endOf(error, signal))
       signal.throwIfAborted()
-      const failure = toFault(error)
-      state.log.warn({ requestId, ...meter.facts(), ...faultFields(failure) }, 'a web search failed')
-      return { failure: status === 429 ? 'too_many_requests' : 'unavailable' }
+      return { failure: statusOf(toFault(error).error) === 429 ? 'too_many_requests' : 'unavailable' }
     }
   }
 }

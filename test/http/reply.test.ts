@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/errors.ts'
 import type { Executor } from '../../src/executors/executor.ts'
-import type { EventStream } from '../../src/http/event-stream.ts'
-import { streamReply } from '../../src/http/serve.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'
 import { copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
+import type { AnswerSink } from '../../src/pipeline/model-answer.ts'
+import { createRequestMeter } from '../../src/pipeline/request-meter.ts'
 import { callerDialects } from '../../src/translate/dialects.ts'
 import { loaded } from '../config/loading.ts'
 import { handBody } from '../executors/bodies.ts'
@@ -16,7 +16,7 @@ async function endedForSlowCaller() {
   const source = handBody()
   const { signal, ...controller } = withSignal()
   const written: string[] = []
-  const stream: EventStream = {
+  const stream: AnswerSink = {
     write(text) {
       written.push(text)
       return false
@@ -25,7 +25,6 @@ async function endedForSlowCaller() {
     end: (text) => void written.push(text),
     upstreamAnswered() {},
     isOpen: () => written.length > 0,
-    stopHeartbeats() {},
   }
   const executor: Executor = {
     provider: 'copilot',
@@ -37,12 +36,13 @@ async function endedForSlowCaller() {
   const { config } = loaded()
   const registry = createModelRegistry(config.models)
   registry.register(seedClientId, copilotSeeds)
-  const { pipeline } = pipelineParts({ config, registry, log: recordingLog(), executorOf: () => executor })
+  const { pipeline, ...deps } = pipelineParts({ config, registry, log: recordingLog(), executorOf: () => executor })
   const { chat: dialect } = callerDialects
   const body = { model: 'gpt-5-mini', stream: true, messages: [{ role: 'user', content: 'Hi' }] }
   const request = () => Promise.resolve({ dialect, request: dialect.decodeRequest(JSON.stringify(body)) })
-  const answer = await pipeline.runTurn({ id: 'request-1', signal, request })
-  const over = streamReply(stream, answer, dialect, { requestId: 'request-1', signal })
+  const meter = createRequestMeter(deps, { id: 'request-1', kind: 'chat', key: undefined })
+  const answer = await pipeline.runTurn({ id: 'request-1', signal, meter, request })
+  const over = answer.stream(stream)
   source.say('data: {"id":"1","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}\n\n')
   source.end()
   return { ...controller, written, over }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { Fault } from '../../src/errors.ts'
 import { creditsHeader } from '../../src/http/serve.ts'
 import { createMetrics } from '../../src/usage/metrics.ts'
 import { createRequestMeter } from '../../src/pipeline/request-meter.ts'
@@ -11,13 +12,22 @@ function measure(times: readonly number[]) {
   const noted: UsageEntry[] = []
   const metrics = createMetrics()
   const now = (): number => clock.shift() ?? times.at(-1) ?? 0
+  const lines: Readonly<Record<string, unknown>>[] = []
+  const log = (fields: string | Readonly<Record<string, unknown>>) => {
+    if (typeof fields !== 'string') lines.push(fields)
+  }
+  const totals = { note: (entry: UsageEntry) => void noted.push(entry) }
   const meter = createRequestMeter(
-    { metrics, totals: { note: (entry) => void noted.push(entry) }, requests: { note: () => {} }, now },
-    'chat',
-    { name: 'work', id: 'a1' },
+    { metrics, totals, requests: { note: () => {} }, log: { info: log, warn: log, error: log }, now },
+    { id: 'request-1', kind: 'chat', key: { name: 'work', id: 'a1' } },
   )
   const text = () => metrics.render({ withKeys: true, active: 0, queued: 0, version: '1', nodeVersion: 'v1' })
-  return { meter, noted, samples: () => readExposition(text()).flatMap(({ samples }) => samples) }
+  return {
+    meter,
+    noted,
+    line: () => lines.at(-1),
+    samples: () => readExposition(text()).flatMap(({ samples }) => samples),
+  }
 }
 
 const model = { provider: 'copilot', id: 'gpt-5-mini' } as const
@@ -37,7 +47,7 @@ test.each([
   const { meter, noted, samples } = measure([0])
   route(meter)
   meter.used({ inputTokens: stated, outputTokens: stated, cachedInputTokens: stated, cacheWriteTokens: stated })
-  meter.end(200)
+  meter.finish('answered')
   expect(noted).toEqual([
     {
       provider: 'copilot',
@@ -60,15 +70,15 @@ test.each([
 })
 
 test('a request ends once, and a clock that is set back makes no time negative', () => {
-  const { meter, noted, samples } = measure([5000, 4000, 1000])
+  const { meter, noted, samples, line } = measure([5000, 4000, 1000])
   route(meter)
   meter.firstByte()
-  meter.end(499)
-  meter.end(500)
+  meter.finish('left')
+  meter.finish(new Fault({ kind: 'internal' }))
   expect(noted).toMatchObject([{ failed: false }])
   const sums = samples().filter(({ name }) => name.endsWith('_sum'))
   expect(sums.map(({ value }) => value)).toEqual([0, 0])
-  expect(meter.facts()).toEqual({ model: 'gpt-5-mini', route: 'copilot/chat', ttfbMs: 0, ms: 0 })
+  expect(line()).toMatchObject({ model: 'gpt-5-mini', route: 'copilot/chat', status: 499, ttfbMs: 0, ms: 0 })
 })
 
 const usage = { inputTokens: 100, outputTokens: 10, cachedInputTokens: 60 }
@@ -84,19 +94,18 @@ test.each([
   ['that make no sense', { ...usage, nanoAiu: Number.NaN }, prices, '0', { credits: 0 }],
   ['that nobody knows', usage, undefined, undefined, { credits: undefined, estimated: undefined }],
 ])('credits %s are in header, log, metrics and totals', (_what, used, of, header, facts) => {
-  const { meter, noted, samples } = measure([0])
+  const { meter, noted, samples, line } = measure([0])
   meter.routed({ ...model, prices: of }, 'copilot/chat')
   meter.used(used)
-  meter.end(200)
+  meter.finish('answered')
   expect(creditsHeader(meter)).toEqual(header === undefined ? {} : { 'x-copilot-proxy-credits': header })
-  expect(meter.facts()).toMatchObject(facts)
-  const { credits, estimated } = meter.facts()
+  expect(line()).toMatchObject(facts)
   const counted = samples().filter(({ name }) => name === 'copilot_proxy_credits_total')
-  const kind = estimated === true ? 'estimated' : 'measured'
+  const kind = line()?.['estimated'] === true ? 'estimated' : 'measured'
   expect(counted.map(({ labels, value }) => [labels['kind'], value])).toEqual(
-    credits === undefined ? [] : [[kind, credits]],
+    facts.credits === undefined ? [] : [[kind, facts.credits]],
   )
-  const nanoAiu = credits === undefined ? null : expect.closeTo(credits * 1e9, 3)
+  const nanoAiu = facts.credits === undefined ? null : expect.closeTo(facts.credits * 1e9, 3)
   expect(noted).toEqual([
     expect.objectContaining({
       measuredNanoAiu: kind === 'measured' ? nanoAiu : null,
@@ -115,7 +124,7 @@ test.each([
   const { meter, noted, samples } = measure([0])
   meter.routed({ ...model, premiumMultiplier: multiplier }, 'copilot/chat')
   if (initiator !== undefined) meter.accepted(initiator)
-  meter.end(initiator === undefined ? 429 : 200)
+  meter.finish(initiator === undefined ? new Fault({ kind: 'queue_full', retryAfterSeconds: 1 }) : 'answered')
   expect(noted).toMatchObject([{ premiumRequests: expected }])
   const counted = samples().filter(({ name }) => name === 'copilot_proxy_premium_requests_total')
   expect(counted.map(({ value }) => value)).toEqual(expected === null ? [] : [expected])
@@ -126,12 +135,12 @@ test('the share of the input that came from a cache is a figure of its own, from
   route(meter)
   const hits = () => samples().filter(({ name }) => name === 'copilot_proxy_cache_hit_ratio')
   meter.used({ ...usage, inputTokens: 0 })
-  meter.end(200)
+  meter.finish('answered')
   expect(hits()).toEqual([])
   const next = measure([0])
   route(next.meter)
   next.meter.used(usage)
-  next.meter.end(200)
+  next.meter.finish('answered')
   expect(next.samples()).toContainEqual({
     name: 'copilot_proxy_cache_hit_ratio',
     labels: { provider: 'copilot', model: 'gpt-5-mini' },

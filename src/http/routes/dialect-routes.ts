@@ -42,7 +42,7 @@ function registerMessagesRoutes(app: FastifyInstance, deps: ModelRouteDeps): voi
       })
       // Callers that budget by the count can see whether it is an estimate.
       reply.header('x-copilot-proxy-token-count', source)
-      return { input_tokens: inputTokens }
+      return { result: { input_tokens: inputTokens }, fields: { tokenCount: source } }
     }),
   )
 }
@@ -51,13 +51,13 @@ function registerEmbeddingsRoutes(app: FastifyInstance, deps: ModelRouteDeps): v
   for (const path of ['/v1/embeddings', '/embeddings']) {
     app.post(path, (request, reply) =>
       callModel(deps, 'embeddings', request, reply, async ({ options, readBody }) => {
-        const answer = await deps.pipeline.embed({
+        const result = await deps.pipeline.embed({
           ...options,
           request: async () => decodeEmbeddingsRequest((await readBody()).text),
           onRouted: ({ route }) => void reply.header('x-copilot-proxy-route', route),
         })
         reply.headers(creditsHeader(options.meter))
-        return answer
+        return { result }
       }),
     )
   }

@@ -5,7 +5,7 @@ import { createMemberCheck, parseBody } from '../../parts/json-body.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
 import { findMedia } from '../../parts/media-parts.ts'
 import { ChatBody, chatBodyOf, type ChatMessage, chatRequest, type ChatOptions, type ChatRequest } from '../wire.ts'
-import { spliceMembers } from '../../../json/json-members.ts'
+import { replaceMember } from '../../../json/json-members.ts'
 import { checkMessages } from './check-messages.ts'
 
 /** More than any upstream takes; the model's own limit is in `parts/shared-checks.ts`. */
@@ -81,13 +81,18 @@ export function recallChatReasoning(
 ): CallerRequest {
   const body = chatBodyOf(request)
   if (!body.value.messages.some((message) => recalledFor(message, recall) !== undefined)) return request
-  const messages = body.value.messages.map((message) => {
+  return mapMessages(request, (message) => {
     const opaque = recalledFor(message, recall)
     return opaque === undefined ? message : { ...message, reasoning_opaque: opaque }
   })
-  // Splices the text: serialising the whole request would round a 64-bit seed.
-  const bytes = spliceMembers(body, new Map([['messages', messages]]))
-  return { ...decodeChatRequest(bytes.toString(), bytes, {}, body.options), sessionId: request.sessionId }
+}
+
+/** Returns the request with each of its messages mapped. Splices the text: serialising it whole would round a 64-bit seed. */
+export function mapMessages(request: CallerRequest, map: (message: ChatMessage) => ChatMessage): CallerRequest {
+  const body = chatBodyOf(request)
+  const messages = body.value.messages.map((message) => map(message))
+  const { bytes, members } = replaceMember(body, 'messages', messages)
+  return { ...request, body: new ChatBody(bytes, { ...body.value, messages }, members, body.options) }
 }
 
 function recalledFor(message: ChatMessage, recall: (callId: string) => string | undefined): string | undefined {

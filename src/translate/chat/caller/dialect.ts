@@ -1,9 +1,8 @@
 import { encodeComment } from '../../../sse/encode.ts'
 import type { CallerDialect, ConversationShape } from '../../dialect.ts'
-import { replaceMember } from '../../../json/json-members.ts'
 import { chatErrorStatus, encodeChatErrorEvent, toChatError } from '../error.ts'
-import { ChatBody, chatBodyOf } from '../wire.ts'
-import { decodeChatRequest, recallChatReasoning } from './decode-request.ts'
+import { chatBodyOf } from '../wire.ts'
+import { decodeChatRequest, mapMessages, recallChatReasoning } from './decode-request.ts'
 import { decodeChatTurn } from './decode-turn.ts'
 import { createChatTurnFold, createChatTurnStream } from './encode-stream.ts'
 
@@ -13,12 +12,7 @@ const conversation: ConversationShape = {
   member: 'messages',
   textType: 'text',
   itemsOf: (request) => chatBodyOf(request).value.messages,
-  mapItems(request, map) {
-    const body = chatBodyOf(request)
-    const messages = body.value.messages.map((message) => map(message))
-    const { bytes, members } = replaceMember(body, 'messages', messages)
-    return { ...request, body: new ChatBody(bytes, { ...body.value, messages }, members, body.options) }
-  },
+  mapItems: mapMessages,
 }
 
 /** The section `chat` of the configuration, as far as the dialect reads it. */
