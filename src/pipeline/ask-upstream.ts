@@ -1,8 +1,12 @@
+import { isDeepStrictEqual } from 'node:util'
 import { Fault, statusOf } from '../errors.ts'
 import type { Executor, Initiator, UpstreamCall, UpstreamProfile, UpstreamStream } from '../executors/executor.ts'
 import type { Model } from '../models/model.ts'
 import { redactValues } from '../redaction/known-secrets.ts'
 import type { EncodeContext, EncodedRequest, Recovery, UpstreamDialect } from '../translate/dialect.ts'
+import { newWarnings, recoverRequest } from '../translate/learned-refusals.ts'
+import { distinct } from '../translate/warning.ts'
+import type { Warning } from '../translate/warning.ts'
 import type { PipelineState } from './pipeline-state.ts'
 import { canRunSearch } from './search-model.ts'
 
@@ -20,21 +24,15 @@ export interface UpstreamTarget {
 export interface AskOptions {
   readonly initiator: Initiator
   /**
-   * Encodes the request again after refusals that change how the reply is read. Absent: such a refusal is thrown.
+   * Encodes the caller's request again, with what upstream has refused. Absent: every refusal is thrown.
    * @throws Fault `invalid_request`
    */
-  readonly encodeAgain?: (context: EncodeContext) => EncodedRequest
-  /** Called before a changed request is sent. */
-  readonly onRecovery?: (request: EncodedRequest, learnedRefusal: string | undefined) => void
-}
-
-/** A refusal that the present request has met. */
-interface LearnedHere extends Pick<Recovery, 'fromSecondRefusal'> {
-  readonly key: string
-}
-
-function keysOf(learned: readonly LearnedHere[]): readonly string[] {
-  return learned.map(({ key }) => key)
+  readonly encodeAgain?: ((context: EncodeContext) => EncodedRequest) | undefined
+  /**
+   * Called before a changed request is sent.
+   * @param learned the keys that later requests to the model may be encoded with
+   */
+  readonly onRecovery?: (request: EncodedRequest, learned: readonly string[]) => void
 }
 
 /** A body can have several parts that upstream refuses, and upstream names one per reply. */
@@ -54,14 +52,18 @@ export async function askUpstream(
   const { executor, call, signal, model } = target
   const { judgeFirstEvent } = target.dialect
   let request = first
-  let learned: readonly LearnedHere[] = []
+  const recoveries: Recovery[] = []
+  /** Of the recoveries. */
+  let told: readonly Warning[] = []
   let notFound: unknown
   for (let attempt = 1; ; attempt += 1) {
     try {
       const { body, headers } = request
       const answer = await executor.stream({ ...call, judgeFirstEvent, body, headers, initiator }, { signal })
-      for (const { key, fromSecondRefusal } of learned) {
-        state.learnedRefusals.learn(upstreamKey(target), model.id, key, { fromSecondRefusal })
+      for (const { learned = [], fromSecondRefusal } of recoveries) {
+        for (const key of learned) {
+          state.learnedRefusals.learn(upstreamKey(target), model.id, key, { fromSecondRefusal })
+        }
       }
       return { ...answer, headers: redactValues(answer.headers, state.redact) }
     } catch (error) {
@@ -78,15 +80,20 @@ export async function askUpstream(
     const { error: refusal } = error
     if (refusal.status === 413 && !call.hasImage) return undefined
     if (!isRecoverable(refusal.status, executor.profile)) return undefined
-    const context = encodeContext(state, target, keysOf(learned))
+    const known = recoveries.flatMap(({ learned = [], passing = [] }) => [...learned, ...passing])
+    const context = encodeContext(state, target, known)
     // With `chat.strict` nothing is removed, and the caller gets upstream's own message.
-    const recovery = context.strict ? undefined : target.dialect.recover(request, refusal, context)
-    if (recovery === undefined) return undefined
-    const { learnedRefusal, fromSecondRefusal } = recovery
-    if (learnedRefusal !== undefined) learned = [...learned, { key: learnedRefusal, fromSecondRefusal }]
-    const changed = recovery.request ?? encodeAgain?.(encodeContext(state, target, keysOf(learned)))
-    if (changed === undefined) return undefined
-    onRecovery?.(changed, learnedRefusal)
+    if (context.strict || encodeAgain === undefined) return undefined
+    const recovered = recoverRequest(target.dialect, request, refusal, context, encodeAgain)
+    if (recovered === undefined) return undefined
+    const { recovery } = recovered
+    // The reply of an answer that has begun is read as its first request requires.
+    const isContinuation = first.encodeAgain !== undefined
+    if (isContinuation && !isDeepStrictEqual(recovered.request.effects, first.effects)) return undefined
+    recoveries.push(recovery)
+    told = [...told, ...newWarnings(recovered, request.warnings)]
+    const changed = { ...recovered.request, warnings: distinct([...recovered.request.warnings, ...told]) }
+    onRecovery?.(changed, recovery.learned ?? [])
     return changed
   }
 }

@@ -262,7 +262,7 @@ async function continueAnswer(
   if (request === undefined) return undefined
   state.log.info({ requestId, model: model.id, searches: searches.length }, 'continuing an answer')
   try {
-    return await askUpstream(state, target, request, { initiator: 'agent' })
+    return await askUpstream(state, target, request, { initiator: 'agent', encodeAgain: request.encodeAgain })
   } catch (error) {
     // These statuses refuse the model's own output, or a request that upstream accepted before. A retry would fail again,
     // and a partial answer is worth more to the caller than a failure.

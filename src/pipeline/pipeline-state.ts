@@ -51,13 +51,12 @@ export interface PipelineState extends PipelineDeps {
 export interface LearnedRefusals {
   /** Keys as the dialect's `recover` names them, the newest last. */
   readonly of: (route: string, modelId: string) => ReadonlySet<string>
-  /** @param refusal its keys, between spaces */
   readonly learn: (
     route: string,
     modelId: string,
-    refusal: string,
+    key: string,
     options?: {
-      /** A key is only kept if the model has refused the same within the hour before. */
+      /** The key is only kept if the model has refused the same within the hour before. */
       readonly fromSecondRefusal?: boolean | undefined
     },
   ) => void
@@ -85,20 +84,18 @@ export function createLearnedRefusals(now: () => number): LearnedRefusals {
       const learned = byModel.get(`${route} ${modelId}`)?.learned
       return learned === undefined ? none : new Set(learned.keys().filter((key) => learned.peek(key) !== undefined))
     },
-    learn(route, modelId, refusal, { fromSecondRefusal = false } = {}) {
+    learn(route, modelId, key, { fromSecondRefusal = false } = {}) {
       const model = `${route} ${modelId}`
       const { refusedOnce, learned } = byModel.get(model) ?? {
         refusedOnce: createRefusals(),
         learned: createRefusals(),
       }
       byModel.set(model, { refusedOnce, learned })
-      for (const key of refusal.split(' ')) {
-        const isKnown = learned.peek(key) !== undefined || refusedOnce.peek(key) !== undefined
-        // A key that is learned again becomes the newest. The newer of two contradictory keys then wins, and keys that
-        // every request needs outlive those of a single caller.
-        if (isKnown || !fromSecondRefusal) learned.set(key, now())
-        else refusedOnce.set(key, now())
-      }
+      const isKnown = learned.peek(key) !== undefined || refusedOnce.peek(key) !== undefined
+      // A key that is learned again becomes the newest. The newer of two contradictory keys then wins, and keys that
+      // every request needs outlive those of a single caller.
+      if (isKnown || !fromSecondRefusal) learned.set(key, now())
+      else refusedOnce.set(key, now())
     },
   }
 }

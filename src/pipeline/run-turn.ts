@@ -219,6 +219,7 @@ async function openRouted(
   meter.routed(model, route, { fallback, isChosen: choice !== undefined })
   const encode = (context: EncodeContext) => translate(source, dialect, request, context)
   let translated = encode(encodeContext(state, { model, route, executor }))
+  let again = translated
   let warnings: readonly Warning[] = []
   const announce = (): void => {
     const { warnings: ofRequest } = translated.request
@@ -250,11 +251,12 @@ async function openRouted(
     const upstream = await askUpstream(state, target, translated.request, {
       initiator,
       encodeAgain(context) {
-        translated = encode(context)
-        return translated.request
+        again = encode(context)
+        return again.request
       },
-      onRecovery(changed, learnedRefusal) {
-        translated = { ...translated, request: changed }
+      onRecovery(changed, learned) {
+        translated = { ...again, request: changed }
+        const learnedRefusal = learned.length === 0 ? undefined : learned.join(' ')
         const line = { requestId: call.id, model: model.id, route, learnedRefusal }
         state.log.info(line, 'retrying without the part that the provider refused')
         announce()

@@ -3,7 +3,7 @@ import { endOf, statusOf, toFault } from '../errors.ts'
 import type { Interaction } from '../executors/executor.ts'
 import { createSseDecoder } from '../sse/decode.ts'
 import type { Credits } from '../models/credits.ts'
-import type { SearchQuery } from '../translate/dialect.ts'
+import type { EncodeContext, SearchQuery } from '../translate/dialect.ts'
 import { upstreamDialects } from '../translate/dialects.ts'
 import { createSearchFold, searchTurn } from '../translate/search-request.ts'
 import type { SearchOutcome } from '../translate/turn.ts'
@@ -57,8 +57,9 @@ export function createWebSearch(
       const call = { path: dialect.path, hasImage: false, requestId, interaction }
       const executor = state.executorOf('copilot')
       const target = { model, route, dialect, executor, call, signal }
-      const request = dialect.encodeTurn(searchTurn(query, model), encodeContext(state, target))
-      const upstream = await askUpstream(state, target, request, { initiator: 'agent' })
+      const encodeAgain = (context: EncodeContext) => dialect.encodeTurn(searchTurn(query, model), context)
+      const request = encodeAgain(encodeContext(state, target))
+      const upstream = await askUpstream(state, target, request, { initiator: 'agent', encodeAgain })
       const frames = createSseDecoder()
       const decoder = dialect.createDecoder({
         id: state.randomId(),

@@ -66,7 +66,7 @@ export interface EncodeContext {
   readonly model: ModelTraits
   /** `chat.strict`: refuse a request with 400 instead of dropping parts of it with a warning. */
   readonly strict: boolean
-  /** The parts that upstream has refused for this model before: keys of the dialect's own `recover`. */
+  /** What upstream has refused, for this model before or of this very request: keys of the dialect's own `recover`. */
   readonly learnedRefusals: ReadonlySet<string>
   /** Rules of the upstream beyond its dialect's. The ChatGPT backend takes fewer members and requires instructions. */
   readonly profile?: 'chatgpt' | undefined
@@ -95,6 +95,11 @@ export interface EncodedRequest {
   readonly replyNotes?: unknown
   /** Changes that the reply has to undo: it is then read through TurnEvents, also for a caller of the same dialect. */
   readonly effects?: ReplyEffects | undefined
+  /**
+   * Encodes a request that continues an answer again, after upstream refused it. Absent for the first request of an answer.
+   * @throws Fault `invalid_request`
+   */
+  readonly encodeAgain?: ((context: EncodeContext) => EncodedRequest) | undefined
 }
 
 /** A caller's request in the neutral model. */
@@ -266,14 +271,19 @@ export interface TurnFold extends Pick<ReplyFold, 'remember'> {
 
 export type UpstreamRefusal = Extract<ProxyError, { kind: 'upstream_status' }>
 
-/** The remedy for a refusal. */
+/** What a refusal says about requests to the model. */
 export interface Recovery {
-  /** The request without what upstream refused. Undefined: encode the caller's request again, with `learnedRefusal`. */
-  readonly request?: EncodedRequest | undefined
-  /** For `EncodeContext.learnedRefusals` of later requests. Undefined: the refusal concerns this request alone. */
-  readonly learnedRefusal?: string | undefined
-  /** Later requests get `learnedRefusal` only after it was the answer to two refusals. */
-  readonly fromSecondRefusal?: boolean | undefined
+  /** Keys for `EncodeContext.learnedRefusals` of this request, which may then be accepted, and of later ones. */
+  readonly learned?: readonly string[]
+  /** Keys for this request alone. */
+  readonly passing?: readonly string[]
+  /**
+   * The refusal names a member and not a value, so it may be about this request alone: later requests get `learned` only after a
+   * second refusal.
+   */
+  readonly fromSecondRefusal?: boolean
+  /** Told to the caller if the rules tell nothing about what they leave out. */
+  readonly warnings?: readonly Warning[]
 }
 
 /**
@@ -304,11 +314,10 @@ export interface UpstreamDialect {
   readonly createFold: (seed: ReplySeed) => ReplyFold
 
   /**
-   * The request that upstream may accept after it refused `sent`; undefined if the refusal is the answer. Never called
-   * for 402, 429 or 5xx, and for 413 only if the request has images. Each call must remove something from the body, so
-   * that a request is not repeated forever.
+   * What the refusal of `sent` may mean, the likeliest first. The first whose keys change the encoded request counts; if none
+   * does, the refusal is the answer. Never called for 402, 429 or 5xx, and for 413 only if the request has images.
    */
-  readonly recover: (sent: EncodedRequest, refusal: UpstreamRefusal, context: EncodeContext) => Recovery | undefined
+  readonly recover: (sent: EncodedRequest, refusal: UpstreamRefusal, context: EncodeContext) => readonly Recovery[]
 }
 
 /**

@@ -3,19 +3,17 @@ import type {
   ConversationShape,
   UpstreamDialectId,
   EncodeContext,
-  EncodedRequest,
   Recovery,
   UpstreamRefusal,
 } from './dialect.ts'
 import { parseDataUrl } from './parts/data-url.ts'
 import { refuseValue, toFieldPath } from './parts/invalid.ts'
 import { mediaOf, type MediaPart, replaceMedia } from './parts/media-parts.ts'
-import { isObject, type JsonObject } from '../json/json.ts'
-import { parseObjectBytes } from './parts/json-body.ts'
-import { spliceMembers } from '../json/json-members.ts'
+import { isObject, type JsonObject, objectsOf } from '../json/json.ts'
+import { digest } from './parts/ids.ts'
 import { modelFamily } from './parts/model-family.ts'
-import type { Turn, TurnPart } from './turn.ts'
-import type { Warning } from './warning.ts'
+import type { Turn, TurnItem, TurnPart } from './turn.ts'
+import type { Warning, WarningCode } from './warning.ts'
 
 interface RequestImage extends MediaPart {
   /** E.g. `image/png`. Undefined, like `sizeBytes`, for an image that upstream has to fetch. */
@@ -23,6 +21,8 @@ interface RequestImage extends MediaPart {
   readonly sizeBytes?: number | undefined
   /** Upstream would have to fetch it. */
   readonly isByAddress?: boolean
+  /** Its bytes in base64, or its address. Undefined for an upload. */
+  readonly content?: string | undefined
 }
 
 /**
@@ -36,8 +36,8 @@ function maxImages(upstream: UpstreamDialectId, { model }: EncodeContext): numbe
 }
 
 /**
- * Fits a request to the image limits of its model. Replaces the oldest images of the history with a text, as GitHub's own
- * client does, and never an image that the model has not seen yet.
+ * Fits a request to the image limits of its model and to what upstream refused. Replaces the oldest images of the history with a
+ * text, as GitHub's own client does. Keeps images that the model has not seen yet, unless upstream has refused them.
  * @returns undefined if nothing has to change
  * @throws Fault `invalid_request` for new images that are too many, too large or of a type that the model does not take
  */
@@ -47,21 +47,48 @@ export function limitImages(
   upstream: UpstreamDialectId,
   context: EncodeContext,
 ): { readonly request: CallerRequest; readonly warnings: readonly Warning[] } | undefined {
-  const { model } = context
-  // The limits are Copilot's.
-  if (!request.hasImage || model.provider === 'codex') return undefined
-  const most = maxImages(upstream, context)
+  const { model, learnedRefusals } = context
+  if (!request.hasImage) return undefined
   const items = shape.itemsOf(request)
-  const images = imagesOf(items, shape)
-  const dropped = new Map<string, RequestImage[]>()
-  const drop = (image: RequestImage, reason: string): void => {
-    dropped.set(reason, [...(dropped.get(reason) ?? []), image])
+  const images = imagesOf(items, shape.member)
+  const dropped = new Map<string, { readonly code: WarningCode; readonly images: RequestImage[] }>()
+  const drop = (image: RequestImage, detail: string, code: WarningCode = 'dropped'): void => {
+    const known = dropped.get(detail) ?? { code, images: [] }
+    known.images.push(image)
+    dropped.set(detail, known)
   }
+  // The limits are Copilot's.
+  const fitting = model.provider === 'codex' ? images : limited(images, upstream, context, drop)
+  for (const image of fitting) {
+    const refused = whyRefused(image, learnedRefusals)
+    if (refused !== undefined) drop(image, refused, 'refused_upstream')
+  }
+  if (dropped.size === 0) return undefined
+  const removed = new Set([...dropped.values()].flatMap((each) => each.images.map(({ part }) => part)))
+  return {
+    request: shape.mapItems(request, replaceMedia(removed, shape.textType, PLACEHOLDER)),
+    warnings: [...dropped].map(([detail, { code, images: all }]) => ({
+      code,
+      field: all[0]?.path ?? shape.member,
+      detail: all.length === 1 ? detail : `${detail} (${all.length} images)`,
+    })),
+  }
+}
+
+/** @param drop called with the images that are left out */
+function limited(
+  images: readonly RequestImage[],
+  upstream: UpstreamDialectId,
+  context: EncodeContext,
+  drop: (image: RequestImage, detail: string) => void,
+): readonly RequestImage[] {
+  const { model } = context
+  const most = maxImages(upstream, context)
   const fitting = images.filter((image) => {
     const reason = refusalOf(image, context)
     if (reason === undefined) return true
     if (image.isNew) refuseValue(toFieldPath(image.path), `this image ${reason}`, 'invalid_value')
-    drop(image, reason)
+    drop(image, `an image of the history ${reason}`)
     return false
   })
   const tooMany = fitting.filter(({ isNew }) => isNew)[most]
@@ -70,30 +97,24 @@ export function limitImages(
     const detail = `${model.id} accepts at most ${most} images in one request, got ${count} new ones`
     refuseValue(toFieldPath(tooMany.path), detail, 'array_above_max_length')
   }
-  for (const image of fitting.slice(0, Math.max(0, fitting.length - most)))
-    drop(image, `exceeds the limit of ${most} images for ${model.id}`)
-  if (dropped.size === 0) return undefined
-  const removed = new Set([...dropped.values()].flat().map(({ part }) => part))
-  return {
-    request: shape.mapItems(request, replaceMedia(removed, shape.textType, PLACEHOLDER)),
-    warnings: [...dropped].map(([reason, [first, ...others]]) => ({
-      code: 'dropped',
-      field: first?.path ?? shape.member,
-      detail: `an image of the history ${reason}${others.length === 0 ? '' : ` (${others.length + 1} images)`}`,
-    })),
+  const excess = Math.max(0, fitting.length - most)
+  for (const image of fitting.slice(0, excess)) {
+    drop(image, `an image of the history exceeds the limit of ${most} images for ${model.id}`)
   }
+  return fitting.slice(excess)
 }
 
 /** Maximum length of all images in a Turn of the agent, in base64: the limit for the attachments of one message. Characters. */
 const maxTurnImages = 10 * 1024 * 1024
 
 /**
- * Fits the images of a Turn of the agent to the limits of the model. Replaces images of the history with a text, the oldest
- * first, because an image that upstream refuses would fail every later request of its session.
+ * Fits the images of a Turn of the agent to the limits of the model and to what upstream refused. Replaces images of the history
+ * with a text, the oldest first, because an image that upstream refuses would fail every later request of its session.
  * @throws Fault `invalid_request` for images of the last message that are too many or too large
  */
-export function limitTurnImages(turn: Turn, upstream: UpstreamDialectId, context: EncodeContext): Turn {
-  const { model } = context
+export function limitTurnImages(asked: Turn, upstream: UpstreamDialectId, context: EncodeContext): Turn {
+  const { model, learnedRefusals } = context
+  const turn = withoutRefusedImages(asked, learnedRefusals)
   if (model.provider === 'codex') return turn
   const most = maxImages(upstream, context)
   let count = 0
@@ -147,40 +168,61 @@ function refusalOf(
     : `has a type that ${model.id} does not accept; use ${mediaTypes.join(', ')}`
 }
 
-/**
- * Recovers from upstream's 413: the request without the images of its history. Undefined if the history has none.
- */
-export function recoverFromSize(
-  sent: EncodedRequest,
-  shape: Pick<ConversationShape, 'member' | 'textType'>,
-): Recovery | undefined {
-  const detail = 'the request was too large; retried without the images of the history'
-  return withoutImages(sent, shape, detail, (images) => images.filter(({ isNew }) => !isNew))
+function withoutRefusedImages(turn: Turn, learnedRefusals: ReadonlySet<string>): Turn {
+  const { items } = turn
+  const start = items.findLastIndex(isFromModel) + 1
+  const prompt = items.findLastIndex((item) => item.type === 'message' && item.role === 'user')
+  const fit = (parts: readonly TurnPart[], at: number): readonly TurnPart[] =>
+    parts.map((part) => {
+      if (part.type !== 'image') return part
+      const { source } = part
+      const content = source.type === 'base64' ? source.data : source.type === 'url' ? source.url : undefined
+      const image = { content, isNew: at >= start, isOfPrompt: at >= start && at === prompt }
+      const isRefused = whyRefused(image, learnedRefusals) !== undefined
+      return isRefused ? { type: 'text', text: PLACEHOLDER, cache: part.cache } : part
+    })
+  const fitItem = (item: TurnItem, at: number): TurnItem => {
+    if (item.type === 'message') return { ...item, parts: fit(item.parts, at) }
+    if (item.type !== 'tool_result' || typeof item.content === 'string') return item
+    return { ...item, content: fit(item.content, at) }
+  }
+  return { ...turn, items: items.map(fitItem) }
 }
 
-function withoutImages(
-  sent: EncodedRequest,
-  shape: Pick<ConversationShape, 'member' | 'textType'>,
-  detail: string,
-  choose: (images: readonly RequestImage[]) => readonly RequestImage[],
-): Recovery | undefined {
-  const source = parseObjectBytes(sent.body)
-  const list = source?.value[shape.member]
-  if (source === undefined || !Array.isArray(list)) return undefined
-  const removed = choose(imagesOf(list.filter(isObject), shape))
-  const [first] = removed
-  if (first === undefined) return undefined
-  const replace = replaceMedia(new Set(removed.map(({ part }) => part)), shape.textType, PLACEHOLDER)
-  const kept = list.map((item: unknown) => (isObject(item) ? replace(item) : item))
-  const counted = removed.length === 1 ? detail : `${detail} (${removed.length} images)`
-  const warning: Warning = { code: 'refused_upstream', field: first.path, detail: counted }
-  return {
-    request: {
-      ...sent,
-      body: spliceMembers(source, new Map([[shape.member, kept]])),
-      warnings: [...sent.warnings, warning],
-    },
-  }
+function isFromModel(item: TurnItem): boolean {
+  return item.type === 'message' ? item.role === 'assistant' : item.type !== 'tool_result'
+}
+
+/** Learned refusals of one request. Images that the model has not seen yet stay, because the request was too large. */
+const SEEN_IMAGES = 'images:seen'
+/** The images of the newest prompt stay: the person can send it again without them. */
+const UNPROMPTED_IMAGES = 'images:unprompted'
+
+/** An image by its content, because upstream names a position in its own form of the conversation. */
+function imageKey(content: string): string {
+  return `image:${digest(content, 16)}`
+}
+
+const TOO_LARGE = 'the request was too large; retried without the images of the history'
+const REFUSED = 'the provider refused an image; retried without the images of the history'
+
+/** Undefined for an image that upstream did not refuse. */
+function whyRefused(
+  { content, isNew, isOfPrompt }: Pick<RequestImage, 'content' | 'isNew' | 'isOfPrompt'>,
+  learned: ReadonlySet<string>,
+): string | undefined {
+  if (!isNew && learned.has(SEEN_IMAGES)) return TOO_LARGE
+  if (isOfPrompt) return undefined
+  if (learned.has(UNPROMPTED_IMAGES)) return REFUSED
+  const isNamed =
+    content !== undefined && [...learned].some((key) => key.startsWith('image:')) && learned.has(imageKey(content))
+  return isNamed ? REFUSED : undefined
+}
+
+/** Upstream's 413: the images of the history leave. */
+export const recoverFromSize: Recovery = {
+  passing: [SEEN_IMAGES],
+  warnings: [{ code: 'refused_upstream', field: 'images', detail: TOO_LARGE }],
 }
 
 /** Not about its `detail`, which is a setting. */
@@ -191,35 +233,29 @@ const ABOUT_DETAIL = /\bdetail\b/i
 const IMAGE_PATH = /\b(?:messages|input)(?:\.\d+|\[\d+\])(?:(?:\.tool_result)?\.(?:content|output)(?:\.\d+|\[\d+\]))*/
 
 /**
- * Recovers from upstream's 400 about an image: the request with a text in place of the image that upstream names, or of
- * all images that are not of the newest prompt. Such an image would fail every later request of its session. Undefined if
- * there is none, or if upstream refuses an image of the newest prompt.
+ * Upstream's 400 about an image: the image that it names leaves, or all images that are not of the newest prompt. Such an image
+ * would fail every later request of its session.
  */
 export function recoverFromImage(
-  sent: EncodedRequest,
-  shape: Pick<ConversationShape, 'member' | 'textType'>,
+  body: JsonObject,
+  member: ConversationShape['member'],
   { status, message }: UpstreamRefusal,
-): Recovery | undefined {
-  if ((status !== 400 && status !== 422) || !ABOUT_IMAGE.test(message) || ABOUT_DETAIL.test(message)) {
-    return undefined
-  }
+): readonly Recovery[] {
+  if ((status !== 400 && status !== 422) || !ABOUT_IMAGE.test(message) || ABOUT_DETAIL.test(message)) return []
   const path = IMAGE_PATH.exec(message)?.[0]
     .replaceAll('.tool_result', '')
     .replaceAll(/\[(\d+)\]/g, '.$1')
-  return withoutImages(
-    sent,
-    shape,
-    'the provider refused an image; retried without the images of the history',
-    (images) => {
-      const named = path === undefined ? [] : images.filter((image) => `${image.path}.`.startsWith(`${path}.`))
-      return (named.length > 0 ? named : images).filter(({ isOfPrompt }) => !isOfPrompt)
-    },
+  const images = path === undefined ? [] : imagesOf(objectsOf(body[member]), member)
+  const named = images.flatMap((image) =>
+    `${image.path}.`.startsWith(`${path}.`) && image.content !== undefined ? [imageKey(image.content)] : [],
   )
+  const warnings: readonly Warning[] = [{ code: 'refused_upstream', field: 'images', detail: REFUSED }]
+  return [{ passing: named.length > 0 ? named : [UNPROMPTED_IMAGES], warnings }]
 }
 
 /** Names the largest new images (of all images if none is new) for an error message; '' for none. */
 export function describeLargest(request: CallerRequest, shape: ConversationShape): string {
-  const sized = imagesOf(shape.itemsOf(request), shape).filter(({ sizeBytes }) => sizeBytes !== undefined)
+  const sized = imagesOf(shape.itemsOf(request), shape.member).filter(({ sizeBytes }) => sizeBytes !== undefined)
   const unseen = sized.filter(({ isNew }) => isNew)
   return (unseen.length > 0 ? unseen : sized)
     .toSorted((one, other) => (other.sizeBytes ?? 0) - (one.sizeBytes ?? 0))
@@ -232,10 +268,7 @@ function inMegabytes(sizeBytes: number): string {
   return `${(sizeBytes / 2 ** 20).toFixed(2)} MB`
 }
 
-function imagesOf(
-  items: readonly JsonObject[],
-  { member }: Pick<ConversationShape, 'member'>,
-): readonly RequestImage[] {
+function imagesOf(items: readonly JsonObject[], member: string): readonly RequestImage[] {
   const images: RequestImage[] = []
   for (const image of mediaOf(items, member, 'image')) images.push({ ...image, ...dataOf(image.part) })
   return images
@@ -243,21 +276,22 @@ function imagesOf(
 
 const PLACEHOLDER = '[Image omitted to keep the request within the limits of the model.]'
 
-function dataOf({ image_url: url, source }: JsonObject): Pick<RequestImage, 'mediaType' | 'sizeBytes' | 'isByAddress'> {
+function dataOf({ image_url: url, source }: JsonObject): Omit<RequestImage, keyof MediaPart> {
   if (isObject(source)) {
-    const { media_type: mediaType, data } = source
-    if (isAddress(source['url'])) return { isByAddress: true }
-    if (typeof mediaType !== 'string' || typeof data !== 'string') return {}
-    return { mediaType, sizeBytes: Buffer.byteLength(data, 'base64') }
+    const { media_type: mediaType, data, url: address } = source
+    if (isAddress(address)) return { isByAddress: true, content: address }
+    return typeof mediaType === 'string' && typeof data === 'string' ? dataOfBytes(mediaType, data) : {}
   }
   const text = isObject(url) ? url['url'] : url
-  if (isAddress(text)) return { isByAddress: true }
+  if (isAddress(text)) return { isByAddress: true, content: text }
   const embedded = typeof text === 'string' ? parseDataUrl(text) : undefined
-  return embedded === undefined
-    ? {}
-    : { mediaType: embedded.mediaType, sizeBytes: Buffer.byteLength(embedded.data, 'base64') }
+  return embedded === undefined ? {} : dataOfBytes(embedded.mediaType, embedded.data)
 }
 
-function isAddress(url: unknown): boolean {
+function dataOfBytes(mediaType: string, content: string): Omit<RequestImage, keyof MediaPart> {
+  return { mediaType, content, sizeBytes: Buffer.byteLength(content, 'base64') }
+}
+
+function isAddress(url: unknown): url is string {
   return typeof url === 'string' && /^https?:/i.test(url)
 }

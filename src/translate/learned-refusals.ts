@@ -1,26 +1,19 @@
-import type { ConversationShape, EncodeContext, EncodedRequest, Recovery, UpstreamRefusal } from './dialect.ts'
+import { Fault } from '../errors.ts'
+import type {
+  ConversationShape,
+  EncodeContext,
+  EncodedRequest,
+  Recovery,
+  UpstreamDialect,
+  UpstreamRefusal,
+} from './dialect.ts'
 import type { Rule } from './engine/rules.ts'
 import { recoverFromImage, recoverFromSize } from './images.ts'
-import { type JsonObject, isFilled, isObject } from '../json/json.ts'
-import { parseObjectBytes } from './parts/json-body.ts'
-import { changedMembers, spliceMembers, type JsonObjectBytes } from '../json/json-members.ts'
-import type { Warning } from './warning.ts'
+import { type JsonObject, isFilled, isObject, parseObject } from '../json/json.ts'
+import { changedMembers } from '../json/json-members.ts'
+import { formatWarning, type Warning } from './warning.ts'
 
-/** What upstream refuses in one dialect, and the remedies. The first row that changes the request counts. */
-export interface RefusalTable {
-  readonly rows: readonly RefusalRow[]
-  /** For 413, a refusal of the size alone. */
-  readonly conversation: Pick<ConversationShape, 'member' | 'textType'>
-  /** Whether the caller gets the refusal, so that no remedy is tried. */
-  readonly isAnswer?: (refusal: UpstreamRefusal) => boolean
-  /**
-   * Makes a request from an edited body and the learned keys; undefined if it equals the refused request. Absent: the
-   * edited members are serialised again, and the other members keep their bytes.
-   */
-  readonly encode?: (body: JsonObject, learned: readonly string[], refused: Refused) => EncodedRequest | undefined
-}
-
-/** One wording of a refusal. */
+/** A wording of upstream's refusals. */
 export interface RefusalRow {
   readonly name: string
   /** Source of the wording. `messages, x` is row x of docs/copilot-wire.md, "Messages requests". */
@@ -28,74 +21,88 @@ export interface RefusalRow {
   /** Matches `code: param: message`, without those that upstream leaves out. */
   readonly pattern: RegExp
   /** Undefined if the request does not contain what the refusal names. */
-  readonly remedy: Remedy | ((match: RegExpExecArray, refused: Refused) => Remedy | undefined)
+  readonly finding: Recovery | ((match: RegExpExecArray, refused: Refused) => Recovery | undefined)
 }
 
 export interface Refused {
   /** The body of `sent`, parsed. */
   readonly body: JsonObject
-  readonly source: JsonObjectBytes
   readonly sent: EncodedRequest
   readonly refusal: UpstreamRefusal
   readonly context: EncodeContext
 }
 
-/** The change that a refused request needs. */
-export interface Remedy {
-  /**
-   * Returns the same object if there is nothing to change. Absent, in a table without `encode`: the caller's request is
-   * encoded again with `learned`, because the reply is then read differently.
-   */
-  readonly edit?: (body: JsonObject) => JsonObject
-  /** Keys of learned refusals, without spaces. Later requests to the model are encoded with them. */
-  readonly learned?: readonly string[]
-  /**
-   * The refusal names a member and not a value: it may be about this one request, so later requests are encoded with
-   * `learned` only after a second refusal.
-   */
-  readonly fromSecondRefusal?: boolean
-  /** `learned` applies to this request, or to the backend that happened to answer it, and not to the model. */
-  readonly isPassing?: boolean
-  readonly warnings?: readonly Warning[]
-}
-
-export function createRecover(table: RefusalTable) {
-  const { rows, conversation, isAnswer } = table
-  return (sent: EncodedRequest, refusal: UpstreamRefusal, context: EncodeContext): Recovery | undefined => {
-    if (refusal.status === 413) return recoverFromSize(sent, conversation)
-    const source = isAnswer?.(refusal) === true ? undefined : parseObjectBytes(sent.body)
-    if (source === undefined) return undefined
-    const refused: Refused = { body: source.value, source, sent, refusal, context }
+/** @param isAnswer whether the caller gets the refusal in any case */
+export function createRecover(
+  rows: readonly RefusalRow[],
+  member: ConversationShape['member'],
+  isAnswer: (refusal: UpstreamRefusal) => boolean = () => false,
+): UpstreamDialect['recover'] {
+  return (sent, refusal, context) => {
+    if (refusal.status === 413) return [recoverFromSize]
+    const body = isAnswer(refusal) ? undefined : parseObject(sent.body.toString('utf8'))
+    if (body === undefined) return []
     const text = [refusal.code, refusal.param, refusal.message].filter(isFilled).join(': ')
-    for (const { pattern, remedy } of rows) {
+    const found = rows.flatMap(({ pattern, finding }): readonly Recovery[] => {
       const match = pattern.exec(text)
-      if (match === null) continue
-      const chosen = typeof remedy === 'function' ? remedy(match, refused) : remedy
-      const recovery = chosen && apply(chosen, table, refused, source)
-      if (recovery !== undefined) return recovery
-    }
-    return recoverFromImage(sent, conversation, refusal)
+      if (match === null) return []
+      const recovery = typeof finding === 'function' ? finding(match, { body, sent, refusal, context }) : finding
+      return recovery === undefined ? [] : [recovery]
+    })
+    return [...found, ...recoverFromImage(body, member, refusal)]
   }
 }
 
-function apply(remedy: Remedy, table: RefusalTable, refused: Refused, source: JsonObjectBytes): Recovery | undefined {
-  const { edit, learned = [], fromSecondRefusal = false, isPassing = false, warnings = [] } = remedy
-  const { sent, context } = refused
-  const learnedRefusal = isPassing || learned.length === 0 ? undefined : learned.join(' ')
-  if (edit === undefined && table.encode === undefined) {
-    // If the request was already encoded with these keys, they do not help.
-    return learned.every((key) => context.learnedRefusals.has(key)) ? undefined : { learnedRefusal, fromSecondRefusal }
-  }
-  if (edit === undefined && learned.length === 0) return undefined
-  const body = edit?.(source.value) ?? source.value
-  const request = table.encode === undefined ? splice(sent, source, body) : table.encode(body, learned, refused)
-  if (request === undefined) return undefined
-  return { request: { ...request, warnings: [...request.warnings, ...warnings] }, learnedRefusal, fromSecondRefusal }
+export interface Recovered {
+  readonly recovery: Recovery
+  readonly request: EncodedRequest
 }
 
-function splice(sent: EncodedRequest, source: JsonObjectBytes, body: JsonObject): EncodedRequest | undefined {
-  const edits = changedMembers(source.value, body)
-  return edits.size === 0 ? undefined : { ...sent, body: spliceMembers(source, edits) }
+/**
+ * The caller's request, encoded again with what the refusal says. Undefined if that changes nothing or leaves no request: the
+ * refusal is then the answer.
+ * @param context as `sent` was encoded
+ * @param encodeAgain encodes the caller's request
+ */
+export function recoverRequest(
+  { recover }: Pick<UpstreamDialect, 'recover'>,
+  sent: EncodedRequest,
+  refusal: UpstreamRefusal,
+  context: EncodeContext,
+  encodeAgain: (context: EncodeContext) => EncodedRequest,
+): Recovered | undefined {
+  for (const recovery of recover(sent, refusal, context)) {
+    const { learned = [], passing = [] } = recovery
+    const learnedRefusals = new Set([...context.learnedRefusals, ...learned, ...passing])
+    if (learnedRefusals.size === context.learnedRefusals.size) continue
+    const request = encodeIfPossible(() => encodeAgain({ ...context, learnedRefusals }))
+    if (request !== undefined && !isSame(request, sent)) return { recovery, request }
+  }
+  return undefined
+}
+
+function encodeIfPossible(encode: () => EncodedRequest): EncodedRequest | undefined {
+  try {
+    return encode()
+  } catch (error) {
+    // Without the refused parts nothing is left of the request.
+    if (error instanceof Fault) return undefined
+    throw error
+  }
+}
+
+/** Upstream refused neither the space between members nor the digits of a number. */
+function isSame(one: EncodedRequest, other: EncodedRequest): boolean {
+  if (JSON.stringify(one.headers) !== JSON.stringify(other.headers)) return false
+  const [text, otherText] = [one.body.toString('utf8'), other.body.toString('utf8')]
+  return text === otherText || JSON.stringify(parseObject(text)) === JSON.stringify(parseObject(otherText))
+}
+
+/** The recovery's own warnings, if the rules tell of nothing that upstream refused. @param before of the refused request */
+export function newWarnings({ recovery, request }: Recovered, before: readonly Warning[]): readonly Warning[] {
+  const known = new Set(before.map(formatWarning))
+  const isTold = request.warnings.some((each) => each.code === 'refused_upstream' && !known.has(formatWarning(each)))
+  return isTold ? [] : (recovery.warnings ?? [])
 }
 
 const PATH = String.raw`(?<![\w$.[\]-])([\w$[\]-]{1,64}(?:\.[\w$[\]-]{1,64}){0,15})`
@@ -131,24 +138,20 @@ export function refusedField(named: string, isEssential: IsEssential): string | 
   return isField && !isEssential(steps) ? path : undefined
 }
 
-/** Drops one field from this request and, after a second refusal, from later ones. Undefined as for `refusedField`. */
-export function withoutField(named: string, isEssential: IsEssential, detail?: string): Remedy | undefined {
+/** The field leaves this request and, after a second refusal, later ones. Undefined as for `refusedField`. */
+export function withoutField(named: string, isEssential: IsEssential): Recovery | undefined {
   const field = refusedField(named, isEssential)
   if (field === undefined) return undefined
-  return {
-    edit: removing(field),
-    learned: [learnedField(field)],
-    fromSecondRefusal: true,
-    warnings: [{ code: 'refused_upstream', field, ...(detail !== undefined && { detail }) }],
-  }
+  return { learned: [learnedField(field)], fromSecondRefusal: true, warnings: [{ code: 'refused_upstream', field }] }
+}
+
+/** Fields that leave this request alone. */
+export function withoutFields(...paths: readonly string[]): Recovery {
+  return { passing: paths.map(learnedField) }
 }
 
 export function nameSet(list: string): ReadonlySet<string> {
   return new Set(list.split(' '))
-}
-
-export function removing(...paths: readonly string[]) {
-  return (body: JsonObject): JsonObject => removeAt(body, ...paths)
 }
 
 /** @param path as `refusedField` returns it */
@@ -159,9 +162,7 @@ export function learnedField(path: string): string {
 /** The values of the learned refusals of one kind, the newest last: `x` of `field:x`. */
 export function learnedValues(learned: ReadonlySet<string>, kind: string): readonly string[] {
   const prefix = `${kind}:`
-  return [...learned]
-    .flatMap((keys) => keys.split(' '))
-    .flatMap((key) => (key.startsWith(prefix) ? key.slice(prefix.length) : []))
+  return [...learned].flatMap((key) => (key.startsWith(prefix) ? key.slice(prefix.length) : []))
 }
 
 /**

@@ -18,7 +18,7 @@ import { limitDocuments } from './route-limits.ts'
 import { prepareTurn } from './fit/prepare-turn.ts'
 import { createTranslatedFold, createTranslatedStream } from './reply.ts'
 import type { Turn, TurnToolChoice } from './turn.ts'
-import { refuseLosses, type Warning } from './warning.ts'
+import { distinct, refuseLosses } from './warning.ts'
 import { describeSearches, emulateSearch } from './web-search.ts'
 import type { EmulatedTurn } from './web-search.ts'
 
@@ -160,7 +160,9 @@ function createSearchPlan({ name, tool }: EmulatedTurn, turn: Turn, upstream: Up
     tool,
     resume(said, isLast, context) {
       const toolChoice = isLast ? ({ type: 'none' } as const) : choiceAfterCall(turn.toolChoice)
-      return upstream.encodeTurn({ ...turn, toolChoice, items: [...turn.items, ...said] }, context)
+      const resumed = { ...turn, toolChoice, items: [...turn.items, ...said] }
+      const encodeAgain = (again: EncodeContext): EncodedRequest => upstream.encodeTurn(resumed, again)
+      return { ...encodeAgain(context), encodeAgain }
     },
   }
 }
@@ -169,10 +171,4 @@ function createSearchPlan({ name, tool }: EmulatedTurn, turn: Turn, upstream: Up
 function choiceAfterCall(choice: TurnToolChoice | undefined): TurnToolChoice | undefined {
   if (choice?.type === 'required' || choice?.type === 'tool') return { type: 'auto' }
   return choice?.type === 'allowed' ? { ...choice, mode: 'auto' } : choice
-}
-
-/** Drops repeated warnings: two blocks of one message often cause the same one. */
-function distinct(warnings: readonly Warning[]): readonly Warning[] {
-  if (warnings.length < 2) return warnings
-  return [...new Map(warnings.map((warning) => [`${warning.code};${warning.field}`, warning])).values()]
 }

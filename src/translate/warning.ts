@@ -79,3 +79,9 @@ export function describeWarning(warning: Warning): string {
 export function formatWarning({ code, field }: Warning): string {
   return `${code};${field}`
 }
+
+/** Drops repeated warnings: two blocks of one message often cause the same one. The later detail stays. */
+export function distinct(warnings: readonly Warning[]): readonly Warning[] {
+  if (warnings.length < 2) return warnings
+  return [...new Map(warnings.map((warning) => [formatWarning(warning), warning])).values()]
+}

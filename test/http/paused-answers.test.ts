@@ -163,6 +163,28 @@ test.each([
   }
 })
 
+test('a continuation goes out again without what upstream refuses', async () => {
+  const proxy = await openProxy()
+  const block = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }
+  const searching = [
+    { type: 'content_block_start', index: 1, content_block: block },
+    { type: 'content_block_stop', index: 1 },
+  ].map(messageEvent)
+  const words = 'max_tokens: 3000 > 2000, which is the maximum allowed number of output tokens for claude-opus-4.7'
+  const refusal = failure(400, { message: words, code: 'invalid' })
+  proxy.demo.script(
+    route,
+    { outcome: streamReply([...paused.slice(0, -1), ...searching, ...paused.slice(-1), stop]) },
+    { outcome: refusal },
+    { outcome: streamReply([...completing, stop]) },
+  )
+  const { text } = await proxy.chat({ model, ...saying('go'), max_tokens: 3000 })
+  expect(text).toContain('So far. And the rest.')
+  const sent = sentTo(proxy)
+  expect(sent.map(({ body }) => Number(body.max_tokens))).toEqual([3000, 3000, 2000])
+  expect(sent[2]?.body.messages).toEqual(sent[1]?.body.messages)
+})
+
 test('parts that arrive in one piece each are neither lost nor repeated', async () => {
   const proxy = await openProxy()
   for (const stream of [true, false]) {

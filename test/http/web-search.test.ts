@@ -359,6 +359,20 @@ test('if upstream does not continue, the answer ends with the search results', a
   expect(messageIn(text).content.at(-1)).toMatchObject({ type: 'web_search_tool_result', content: found })
 })
 
+test('a continuation after a search goes out again without what upstream refuses, and the model is known by it', async () => {
+  const proxy = await openProxy()
+  const body = bodyOfPrompt('messages', claude, 'go', { tools: [search], max_tokens: 3000 })
+  const words = 'max_tokens: 3000 > 2000, which is the maximum allowed number of output tokens for claude-opus-4.7'
+  const refusal = failure(400, { message: words, code: 'invalid' })
+  proxy.demo.script('/v1/messages', { outcome: callOf('herons') }, { outcome: refusal })
+  const { status, text } = await proxy.send(dialectPaths.messages, { body })
+  expect(status).toBe(200)
+  expect(messageIn(text).content.at(-1)).toMatchObject({ type: 'text' })
+  await proxy.send(dialectPaths.messages, { body })
+  const sent = sentTo(proxy, '/v1/messages').map((each) => Number(each.body.max_tokens))
+  expect(sent.slice(0, 4)).toEqual([3000, 3000, 2000, 2000])
+})
+
 test('a call of the caller’s tool next to a search is passed to the caller, and the next request returns both', async () => {
   const proxy = await openProxy()
   const prompt = `[demo:tool Read]${calling('herons')}`

@@ -4,9 +4,10 @@ import { Fault } from '../../src/errors.ts'
 import type { EncodeContext } from '../../src/translate/dialect.ts'
 import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
-import { limitImages, recoverFromSize } from '../../src/translate/images.ts'
+import { limitImages } from '../../src/translate/images.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
 import { formatWarning } from '../../src/translate/warning.ts'
+import { callOf } from './refused.ts'
 import { encodeContext, traits } from './turns.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -129,23 +130,31 @@ test.each([
 })
 
 test('after a 413 the images of the history go once, whatever else is in the body', () => {
-  const part = fc.oneof(fc.constant(image()), fc.constant(text), fc.jsonValue())
+  const part = fc.oneof(fc.constant(image()), fc.constant(text), fc.constant(call))
   const message = fc.record({
     role: fc.constantFrom('user', 'assistant'),
     content: fc.oneof(fc.array(part), fc.string()),
   })
-  const shape = callerDialects.messages.conversation
   fc.assert(
-    fc.property(
-      fc.array(fc.oneof({ weight: 4, arbitrary: message }, { arbitrary: fc.jsonValue(), weight: 1 })),
-      (messages) => {
-        const body = Buffer.from(JSON.stringify({ seed: 1, messages }))
-        const recovered = recoverFromSize({ body, warnings: [] }, shape)?.request
-        if (recovered === undefined) return
-        expect(recovered.body.length).not.toBe(body.length)
-        expect(JSON.parse(recovered.body.toString())).toMatchObject({ seed: 1 })
-        expect(recoverFromSize(recovered, shape)).toBeUndefined()
-      },
-    ),
+    fc.property(fc.array(message), (messages) => {
+      const body = JSON.stringify({ model: 'm', max_tokens: 9, seed: 1, messages })
+      const asked = refusable(() => callOf({ upstream: 'messages', text: body, context: encodeContext(claude) }))
+      const size = { status: 413, message: 'Request Entity Too Large' }
+      const recovered = asked?.refusedAs(size)
+      if (recovered === undefined) return
+      expect(recovered.request.body.length).not.toBe(asked?.sent.body.length)
+      expect(recovered.value).toMatchObject({ seed: 1 })
+      expect(recovered.learned).toEqual([])
+      expect(asked?.refusedAs(size, size)).toBeUndefined()
+    }),
   )
 })
+
+function refusable<Result>(run: () => Result): Result | undefined {
+  try {
+    return run()
+  } catch (error) {
+    if (error instanceof Fault) return undefined
+    throw error
+  }
+}

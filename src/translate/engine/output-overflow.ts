@@ -1,27 +1,46 @@
 import { isObject, type JsonObject } from '../../json/json.ts'
 import { outputOverflowOf } from '../../upstream-errors/full-context.ts'
-import type { RefusalRow } from '../learned-refusals.ts'
+import type { EncodeContext } from '../dialect.ts'
+import { learnedValues, type RefusalRow } from '../learned-refusals.ts'
+import type { Rule } from './rules.ts'
 
 /** Anthropic's smallest thinking budget. Source: Anthropic API reference, extended thinking, 2026-11. */
 const MIN_BUDGET = 1024
 
-/** Repeats a request whose prompt fits, but not together with its output limit, with the output that is left. */
+const SOURCE = 'Anthropic API reference, errors, 2026-11; OpenAI API reference, maximum context length'
+
+/** The prompt fits, but not together with the output limit. */
 export const outputOverflowRow: RefusalRow = {
   name: 'prompt and output limit together',
-  source: 'Anthropic API reference, errors, 2026-11; OpenAI, maximum context length',
+  source: SOURCE,
   pattern: /max_tokens|completion/,
-  remedy: (_match, { refusal, body }) => {
+  finding: (_match, { refusal }) => {
     const left = outputOverflowOf(refusal.message)
-    const member = ['max_tokens', 'max_completion_tokens'].find((name) => typeof body[name] === 'number')
-    if (left === undefined || member === undefined || Number(body[member]) <= left) return undefined
-    const thinking = fitThinking(body['thinking'], left)
-    if (thinking === 'too large') return undefined
-    const detail = `the prompt leaves ${left} tokens of the context window`
-    return {
-      edit: (sent: JsonObject) => ({ ...sent, [member]: left, ...(thinking !== undefined && { thinking }) }),
-      warnings: [{ code: 'clamped', field: member, detail }],
-    }
+    return left === undefined ? undefined : { passing: [`output-left:${left}`] }
   },
+}
+
+/** Repeats the request with the output that the prompt leaves. Runs after the rules that rename the limit and fit thinking. */
+export function outputLeftRule<Body extends JsonObject, Target extends Pick<EncodeContext, 'learnedRefusals'>>(): Rule<
+  Body,
+  Target
+> {
+  return {
+    name: 'no more output than the prompt leaves',
+    source: SOURCE,
+    adapt: ({ body }, { learnedRefusals }) => {
+      const left = Number(learnedValues(learnedRefusals, 'output-left').at(-1))
+      const member = ['max_tokens', 'max_completion_tokens'].find((name) => Number(body[name]) > left)
+      const thinking = fitThinking(body['thinking'], left)
+      if (member === undefined || thinking === 'too large') return undefined
+      const detail = `the prompt leaves ${left} tokens of the context window`
+      return {
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- both members are in the body with values of these types
+        patch: { [member]: left, ...(thinking !== undefined && { thinking }) } as Partial<Body>,
+        warnings: [{ code: 'clamped', field: member, detail }],
+      }
+    },
+  }
 }
 
 /** A thinking budget must be below the output limit. */

@@ -2,12 +2,14 @@ import { Fault } from '../../../src/errors.ts'
 import type {
   CallerDialect,
   CallerRequest,
+  EncodeContext,
   EncodedRequest,
   UpstreamRefusal,
   UpstreamDialect,
 } from '../../../src/translate/dialect.ts'
 import { createChatCaller } from '../../../src/translate/chat/caller/dialect.ts'
 import { callerDialects, upstreamDialects } from '../../../src/translate/dialects.ts'
+import { recoverRequest } from '../../../src/translate/learned-refusals.ts'
 import { translateCall } from '../../../src/translate/translated-call.ts'
 import { countRequestBody, textsOfMessages } from '../../../src/translate/messages/count-tokens.ts'
 import { decodeCountRequest } from '../../../src/translate/messages/caller/decode-request.ts'
@@ -109,25 +111,20 @@ function encodeAll(
   refusalPick: number,
 ): boolean {
   const context = contextOf(pick)
-  let exchange = refusable(() => translateCall(caller, upstream, request, context))
-  if (exchange === undefined) return false
-  let sent: EncodedRequest = exchange.request
+  const encode = (each: EncodeContext): EncodedRequest => translateCall(caller, upstream, request, each).request
+  let sent = refusable(() => encode(context))
+  if (sent === undefined) return false
   expectBody(sent)
-  const learnedRefusals: string[] = []
+  let learnedRefusals = context.learnedRefusals
   for (let attempt = 0; attempt < 3; attempt += 1) {
     const words = refusals[(refusalPick + attempt * (refusalPick % 3)) % refusals.length]
     if (words === undefined) return true
     const refusal: UpstreamRefusal = { kind: 'upstream_status', ...words }
-    const now = { ...context, learnedRefusals: new Set([...context.learnedRefusals, ...learnedRefusals]) }
-    const sentNow = sent
-    const recovery = upstream.recover(sentNow, refusal, now)
-    if (recovery === undefined) return true
-    if (recovery.learnedRefusal !== undefined) learnedRefusals.push(recovery.learnedRefusal)
-    const after = { ...context, learnedRefusals: new Set([...context.learnedRefusals, ...learnedRefusals]) }
-    exchange =
-      recovery.request === undefined ? refusable(() => translateCall(caller, upstream, request, after)) : exchange
-    if (exchange === undefined) return true
-    sent = recovery.request ?? exchange.request
+    const recovered = recoverRequest(upstream, sent, refusal, { ...context, learnedRefusals }, encode)
+    if (recovered === undefined) return true
+    const { learned = [], passing = [] } = recovered.recovery
+    learnedRefusals = new Set([...learnedRefusals, ...learned, ...passing])
+    sent = recovered.request
     expectBody(sent)
   }
   return true

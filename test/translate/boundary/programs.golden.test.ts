@@ -85,3 +85,24 @@ test.each(cases)('%s', async (_, name, turn, upstream) => {
     `../../golden/programs/${name}-${upstream}.json`,
   )
 })
+
+test('an image of a tool result that upstream refuses leaves the request of a program, and a prompt keeps its own', async () => {
+  for (const upstream of upstreamIds) {
+    const [model] = modelsOf[upstream]
+    if (model === undefined) throw new Error('no model')
+    const refusal = { kind: 'upstream_status', status: 400, message: 'Could not process image' } as const
+    const asked = (turn: Turn) =>
+      askAsProgram(turn, {
+        upstream,
+        model,
+        respond: ({ body }, attempt) =>
+          attempt === 1 ? refusal : answerTo(pathOf[upstream], String(body), 'one and two'),
+      })
+    const shot = [userMessage('look'), call('c1', 'shot', '{}'), result('c1', [png])]
+    const { calls, warnings } = await asked(createTurn(shot))
+    expect(calls.map(({ body }) => String(body).includes(png.source.data))).toEqual([true, false])
+    expect(warnings.filter((warning) => warning.startsWith('refused_upstream'))).toHaveLength(1)
+    const prompt: TurnItem = { type: 'message', role: 'user', parts: [png], path: '' }
+    await expect(asked(createTurn([prompt]))).rejects.toThrow('upstream_status')
+  }
+})

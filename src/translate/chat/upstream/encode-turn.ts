@@ -13,24 +13,20 @@ import { budgetOfEffort, clampEffort, wantedEffort } from '../../parts/effort.ts
 import type { ModelTraits } from '../../model-traits.ts'
 import { adaptRequest } from './adapt/adapt.ts'
 import { type EncodedItem, encodeItems } from './encode-items.ts'
-import { NO_CACHE_MARKS } from './learned-refusals.ts'
 
 /**
  * Encodes a Turn for Copilot's chat completions and adapts it to the model, like a chat caller's request.
  * @throws Fault `invalid_request` for what can neither be carried over nor left out
  */
 export function encodeChatTurn(turn: Turn, context: EncodeContext): EncodedRequest {
-  const { model, learnedRefusals } = context
+  const { model } = context
   const family = modelFamily(model)
   const { messages, warnings: itemWarnings } = encodeItems(turn.items, family)
   refusePrefill(messages.at(-1)?.message)
   const warnings = [...itemWarnings]
   // `prepareTurn` has wrapped, refused or removed other kinds.
   const tools = turn.tools.filter((tool) => tool.type === 'function')
-  const marks =
-    family.kind === 'claude' && !learnedRefusals.has(NO_CACHE_MARKS)
-      ? lastMarks(tools, messages)
-      : { tools: noMarks, messages: noMarks }
+  const marks = family.kind === 'claude' ? lastMarks(tools, messages) : { tools: noMarks, messages: noMarks }
   const request: ChatRequest = {
     model: model.id,
     messages: messages.map(({ message, path }, at) =>

@@ -1,21 +1,18 @@
+import type { Recovery } from '../../dialect.ts'
 import {
   createRecover,
   FIELD_CODES,
   learnedField,
   namedFields,
   nameSet,
-  removing,
   UNSUPPORTED_VALUE,
   withoutField,
+  withoutFields,
   type IsEssential,
   type RefusalRow,
   type Refused,
-  type Remedy,
-  editAt,
-  removeAt,
 } from '../../learned-refusals.ts'
 import { outputOverflowRow } from '../../engine/output-overflow.ts'
-import { isObject, type JsonObject, isFilled, objectsOf } from '../../../json/json.ts'
 
 /** The model requires `max_completion_tokens` in place of `max_tokens`. */
 export const RENAMES_CAP = 'rename:max_tokens'
@@ -25,6 +22,12 @@ export const NO_CACHE_MARKS = 'marks:copilot_cache_control'
 
 /** A Gemini whose backend does not know `tool_choice: "validated"`. */
 export const NO_VALIDATED_CHOICE = 'choice:validated'
+
+/** The model cannot read the reasoning of earlier turns. */
+export const UNREADABLE_REASONING = 'reasoning:unreadable'
+
+/** The model takes only calls with its own reasoning. */
+export const OWN_CALLS_ONLY = 'calls:own'
 
 const essential = nameSet('model messages stream tools response_format')
 
@@ -43,12 +46,7 @@ function hasFields(member: string): boolean {
   return member === 'messages' || member === 'tools'
 }
 
-const withoutCacheMarks: Remedy = {
-  edit: removing('messages[].copilot_cache_control', 'tools[].copilot_cache_control'),
-  learned: [NO_CACHE_MARKS],
-}
-
-/** Wordings: docs/copilot-wire.md, "Parameters by model". */
+/** Wordings: docs/copilot-wire.md, "Parameters by model". `adapt/refusal-rules.ts` and other rules read the keys. */
 const rows: readonly RefusalRow[] = [
   {
     // Unsealed reasoning does not state its model, so a session that changed models sends it to the wrong one.
@@ -56,9 +54,8 @@ const rows: readonly RefusalRow[] = [
     source: 'Gemini: badrisnarayanan/antigravity-claude-proxy#18; Claude',
     pattern:
       /(?:corrupted|invalid) thought[ _]signature|thought[ _]signature is (?:not valid|invalid)|invalid `?signature`? in `?thinking`?|`?(?:redacted_)?thinking`? blocks in the latest assistant message cannot be modified/i,
-    remedy: {
-      // Drop all reasoning, because the refusal does not name the message.
-      edit: (body) => editAt(body, 'messages[]', withoutReasoning),
+    finding: {
+      passing: [UNREADABLE_REASONING],
       warnings: [
         {
           code: 'thinking_dropped',
@@ -72,9 +69,8 @@ const rows: readonly RefusalRow[] = [
     name: 'calls of another model',
     source: 'Gemini; Vertex puts the name in backticks',
     pattern: /missing an? `?thought_signature/i,
-    remedy: {
-      edit: (body) =>
-        editAt(body, 'messages', (messages) => (Array.isArray(messages) && unsignedCallsAsText(messages)) || messages),
+    finding: {
+      passing: [OWN_CALLS_ONLY],
       warnings: [
         {
           code: 'adapted',
@@ -88,69 +84,41 @@ const rows: readonly RefusalRow[] = [
     name: 'cache marks',
     source: 'parameters, refusals by name',
     pattern: /copilot_cache_control/,
-    remedy: (_match, { refusal }) =>
-      namedFields(refusal).some((path) => path.includes('copilot_cache_control')) ? withoutCacheMarks : undefined,
+    finding: (_match, { refusal }) =>
+      namedFields(refusal).some((path) => path.includes('copilot_cache_control'))
+        ? { learned: [NO_CACHE_MARKS] }
+        : undefined,
   },
   {
     name: 'thinking where the last turn has none',
     source: 'Anthropic API reference, extended thinking with tool use, 2026-11',
     pattern: /Expected `?thinking`? or `?redacted_thinking`?, but found/i,
-    remedy: {
-      edit: removing('reasoning_effort', 'thinking_budget', 'thinking'),
-      warnings: [
-        {
-          code: 'refused_upstream',
-          field: 'reasoning_effort',
-          detail: 'the turn that made the last tool calls has no reasoning; retried without',
-        },
-      ],
-    },
+    finding: withoutFields('reasoning_effort', 'thinking_budget', 'thinking'),
   },
   {
     name: 'validated calls',
     source: 'parameters, tool_choice: nobody has reported a refusal; the words are those for other models',
     pattern: /tool_choice/i,
-    remedy: (_match, { body }) =>
-      body['tool_choice'] === 'validated'
-        ? { edit: (sent) => ({ ...sent, tool_choice: 'auto' }), learned: [NO_VALIDATED_CHOICE] }
-        : undefined,
+    finding: (_match, { body }) =>
+      body['tool_choice'] === 'validated' ? { learned: [NO_VALIDATED_CHOICE] } : undefined,
   },
   outputOverflowRow,
   {
     name: 'the name of the token limit',
     source: 'parameters, refusals by name',
     pattern: /max_completion_tokens/,
-    remedy: (_match, refused) =>
-      namedMember(refused) === 'max_tokens' ? { edit: withCapRenamed, learned: [RENAMES_CAP] } : undefined,
+    finding: (_match, refused) =>
+      memberOf(namedPath(refused)) === 'max_tokens' ? { learned: [RENAMES_CAP] } : undefined,
   },
   {
     name: 'a field',
     source: 'parameters, refusals by name',
     pattern: /./,
-    remedy: (_match, refused) =>
-      // The reply is then read differently.
-      namedPath(refused) === 'stop'
-        ? { learned: [learnedField('stop')], fromSecondRefusal: true }
-        : withoutNamed(refused),
+    finding: (_match, refused) => withoutNamed(refused),
   },
 ]
 
-/** The request without the parts that upstream refused; undefined if nothing can be removed. */
-export const recoverChat = createRecover({
-  rows,
-  conversation: { member: 'messages', textType: 'text' },
-  isAnswer: ({ status }) => status !== 400,
-})
-
-function withoutReasoning(message: unknown): unknown {
-  if (!isObject(message) || !Object.hasOwn(message, 'reasoning_opaque')) return message
-  return removeAt(message, 'reasoning_opaque', 'reasoning_text', 'reasoning_content')
-}
-
-/** The top-level member that upstream names: `thinking` of `thinking.display`. '' for none. */
-function namedMember(refused: Refused): string {
-  return memberOf(namedPath(refused))
-}
+export const recoverChat = createRecover(rows, 'messages', ({ status }) => status !== 400)
 
 function memberOf(path: string): string {
   return /^[^.[]+/.exec(path)?.[0] ?? ''
@@ -166,80 +134,11 @@ function namedPath({ body, refusal }: Refused): string {
   return hasFields(memberOf(named)) ? named : memberOf(named)
 }
 
-function withoutNamed(refused: Refused): Remedy | undefined {
+function withoutNamed(refused: Refused): Recovery | undefined {
   const path = namedPath(refused)
-  const remedy = withoutField(path, isEssential, 'the provider refused it; retried without it')
   // Models that refuse a level of effort take none, so one refusal is enough.
-  return remedy && { ...remedy, fromSecondRefusal: path !== 'reasoning_effort' }
-}
-
-function withCapRenamed(body: JsonObject): JsonObject {
-  const { max_tokens: cap, ...others } = body
-  return { ...others, max_completion_tokens: cap }
-}
-
-/**
- * Converts every call without `reasoning_opaque`, and its result, to text. A model that needs its thoughts back refuses
- * calls that it did not make (docs/copilot-wire.md, quirk 12). Undefined if there is no such call.
- */
-function unsignedCallsAsText(messages: readonly unknown[]): readonly unknown[] | undefined {
-  /** Tool names by the ids of the calls that became text. */
-  const names = new Map<unknown, string>()
-  const out: unknown[] = []
-  /** Content of the user message with the results of one turn. */
-  let results: unknown[] | undefined
-  let changed = false
-  for (const message of messages) {
-    if (isObject(message) && message['role'] === 'tool' && names.has(message['tool_call_id'])) {
-      if (results === undefined) {
-        results = []
-        out.push({ role: 'user', content: results })
-      }
-      // One by one, because too many arguments would overflow the stack.
-      for (const part of partsOf(names.get(message['tool_call_id']), message['content'])) results.push(part)
-      continue
-    }
-    results = undefined
-    const calls = isObject(message) ? callsOf(message) : []
-    if (!isObject(message) || calls.length === 0 || isFilled(message['reasoning_opaque'])) {
-      for (const { id } of calls) names.delete(id)
-      out.push(message)
-      continue
-    }
-    changed = true
-    for (const { id, name } of calls) names.set(id, name)
-    const { tool_calls: _calls, content, ...others } = message
-    out.push({ ...others, content: withCallsAsText(content, calls) })
-  }
-  return changed ? out : undefined
-}
-
-interface Call {
-  readonly id: unknown
-  readonly name: string
-  readonly input: string
-}
-
-function callsOf({ role, tool_calls: calls }: JsonObject): readonly Call[] {
-  if (role !== 'assistant') return []
-  return objectsOf(calls).map(({ id, function: called, custom }) => {
-    const { name, arguments: json, input } = isObject(called) ? called : isObject(custom) ? custom : {}
-    return { id, name: textOf(name), input: textOf(json ?? input) }
-  })
-}
-
-function withCallsAsText(content: unknown, calls: readonly Call[]): unknown {
-  const text = calls.map(({ name, input }) => `[Called ${name} with ${input}]`).join('\n')
-  if (Array.isArray(content)) return [...content, { type: 'text', text }]
-  return isFilled(content) ? `${content}\n\n${text}` : text
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
-}
-
-function partsOf(name: string | undefined, content: unknown): readonly unknown[] {
-  const heading = `[Result of ${name}]`
-  if (Array.isArray(content)) return [{ type: 'text', text: heading }, ...content]
-  return [{ type: 'text', text: `${heading}\n${textOf(content)}` }]
+  if (path === 'reasoning_effort') return { learned: [learnedField(path)] }
+  const finding = withoutField(path, isEssential)
+  // The proxy itself ends the answer at the sequences.
+  return finding && path === 'stop' ? { ...finding, warnings: [] } : finding
 }

@@ -7,6 +7,7 @@ import type { Opaque, TurnEvent, TurnStop } from '../../turn.ts'
 import { foldDelta, startBlockFold, toBlock, type BlockFold } from '../fold.ts'
 import { toUsage } from '../usage.ts'
 import { normaliseEnd, normaliseEvent, startNormaliser, type NormalisedEvent, type Normaliser } from './normalise.ts'
+import { encodableAgain } from './pass-request.ts'
 import { continueRequest, requestToContinue } from './sent-request.ts'
 
 /** Decodes Anthropic's native stream. The events are normalised as for a caller of the same dialect. */
@@ -26,7 +27,13 @@ export function createMessagesDecoder(seed: ReplySeed): TurnDecoder {
     push: (event) => decodeEvents(state, normaliseEvent(state.normaliser, event)),
     end: () => decodeEvents(state, normaliseEnd(state.normaliser)),
     skipped: () => state.skipped + state.normaliser.skipped,
-    continuation: sent && blocks && (() => continueRequest(sent, blocks.map(toBlock))),
+    continuation:
+      sent &&
+      blocks &&
+      (() => {
+        const next = continueRequest(sent, blocks.map(toBlock))
+        return next && encodableAgain(next)
+      }),
   }
 }
 

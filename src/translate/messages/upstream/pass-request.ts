@@ -3,7 +3,8 @@ import { changedMembers, spliceMembers } from '../../../json/json-members.ts'
 import { applyRules } from '../../engine/rules.ts'
 import { rules } from './adapt/adapt.ts'
 import { targetOf } from './adapt/target.ts'
-import { encodeHeaders, withContinuation } from './sent-request.ts'
+import { encodeHeaders, isSentBody, withContinuation } from './sent-request.ts'
+import { parseObjectBytes } from '../../parts/json-body.ts'
 import { messagesBodyOf } from '../wire.ts'
 import type { MessagesBody, MessagesRequest } from '../wire.ts'
 
@@ -22,6 +23,20 @@ export function passMessagesRequest(request: CallerRequest, context: EncodeConte
   const passed = { body: spliceMembers(source, changedMembers(source.value, body)), headers, warnings, effects }
   // A caller that gets its reply as events cannot continue it itself, because it does not get all blocks.
   return effects === undefined ? passed : withContinuation(passed)
+}
+
+/** A continuation, which is written for upstream, adapts to a refusal by the same rules as a caller's request. */
+export function encodableAgain(request: EncodedRequest): EncodedRequest {
+  return {
+    ...request,
+    encodeAgain({ model, learnedRefusals }) {
+      const source = parseObjectBytes(request.body)
+      if (source === undefined || !isSentBody(source.value)) return request
+      const draft = { body: source.value, headers: request.headers ?? {} }
+      const { body, headers, warnings } = applyRules(draft, rules, targetOf(model, learnedRefusals))
+      return { ...request, body: spliceMembers(source, changedMembers(draft.body, body)), headers, warnings }
+    },
+  }
 }
 
 /** Bytes. Claude caches no prompt of fewer than 1024 tokens. Source: Anthropic documentation, prompt caching, 2026-11. */

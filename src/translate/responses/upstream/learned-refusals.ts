@@ -1,19 +1,17 @@
-import type { EncodeContext } from '../../dialect.ts'
+import type { EncodeContext, Recovery } from '../../dialect.ts'
 import {
   createRecover,
   FIELD_CODES,
+  learnedField,
   learnedValues,
   namedFields,
   nameSet,
-  removing,
   UNSUPPORTED_VALUE,
   withoutField,
+  withoutFields,
   type IsEssential,
   type RefusalRow,
   type Refused,
-  type Remedy,
-  editAt,
-  removeAt,
 } from '../../learned-refusals.ts'
 import { clampEffort, isEffort } from '../../parts/effort.ts'
 import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
@@ -34,6 +32,10 @@ export const LITE = 'lite'
 export const NO_ITEM_IDS = 'item_ids'
 /** The model refuses `prompt_cache_breakpoint` on parts and `prompt_cache_options`. */
 export const NO_BREAKPOINTS = 'breakpoints'
+/** A choice of the tool that upstream has just refused goes with it. Later requests that demand the tool are refused. */
+export const NO_REFUSED_CHOICE = 'choice:refused'
+/** Upstream cannot read the encrypted parts of this conversation. */
+export const UNREADABLE = 'unreadable'
 
 /** The levels that upstream named when it refused one; undefined if it never did. */
 export function learnedEfforts(learned: ReadonlySet<string>): readonly string[] | undefined {
@@ -44,6 +46,11 @@ export function learnedEfforts(learned: ReadonlySet<string>): readonly string[] 
 /** @param kind as `wireKind` returns it */
 export function isRefusedTool(kind: string, learned: ReadonlySet<string>): boolean {
   return learned.has(`tool:${kind}`)
+}
+
+/** The types of items that upstream refused in this conversation. */
+export function refusedItems(learned: ReadonlySet<string>): readonly string[] {
+  return learnedValues(learned, 'items')
 }
 
 /** Key of a tool under which refusals are stored. */
@@ -77,7 +84,7 @@ const usualForm: RefusalRow = {
   name: 'the usual form of a request',
   source: 'docs/codex-wire.md, "Lite form"',
   pattern: /(model not found)|reasoning\.context|all_turns/i,
-  remedy: ([, isNotFound], { body, refusal, context }) => {
+  finding: ([, isNotFound], { body, refusal, context }) => {
     if (!takesLite(context)) return undefined
     const isAboutForm = isNotFound ? refusal.status === 404 : valueAt(body, ['reasoning', 'context']) === undefined
     return isAboutForm ? { learned: [LITE] } : undefined
@@ -90,106 +97,83 @@ const rows: readonly RefusalRow[] = [
     name: 'ids that upstream does not know',
     source: 'openclaw/openclaw#66424, can1357/oh-my-pi#290, anomalyco/opencode#17933',
     pattern: ABOUT_IDS,
-    remedy: {
-      edit: (body) => removeAt(withoutItems(body, 'item_reference'), 'input[].id'),
-      learned: [NO_ITEM_IDS],
-    },
+    finding: { learned: [NO_ITEM_IDS] },
   },
   {
     name: 'reasoning upstream cannot read',
     source: 'caozhiyuan/copilot-api#309, #346, #376; OpenAI API, reasoning items, 2026-11',
     pattern: new RegExp(`${ABOUT_OPAQUE.source}|${ABOUT_IDS.source}`, 'is'),
-    remedy: withoutOpaque,
+    finding: (_match, { body }) => ({ passing: [UNREADABLE], warnings: lostWith(body) }),
   },
   {
     name: 'a model without reasoning',
     source: 'OpenAI API, include, 2026-11',
     pattern: /encrypted content is not supported/i,
-    remedy: { edit: withoutInclude, learned: [NO_ENCRYPTED_CONTENT] },
+    finding: { learned: [NO_ENCRYPTED_CONTENT] },
   },
   {
     // Upstream names one breakpoint. All of them are removed, so that it costs one request.
     name: 'cache breakpoints',
     source: 'docs/copilot-wire.md, "Prompt caching"',
     pattern: /prompt_cache_(?:breakpoint|options)/,
-    remedy: {
-      edit: removing(
-        'input[].content[].prompt_cache_breakpoint',
-        'input[].output[].prompt_cache_breakpoint',
-        'prompt_cache_options',
-      ),
-      learned: [NO_BREAKPOINTS],
-    },
+    finding: { learned: [NO_BREAKPOINTS] },
   },
   {
     name: 'a member upstream does not know',
     source: 'caozhiyuan/copilot-api#308, microsoft/vscode#282170, router-for-me/CLIProxyAPI#897',
     pattern: /./,
-    remedy: (_match, { refusal }) => withoutMember(namedFields(refusal)[0] ?? ''),
+    finding: (_match, { refusal }) => withoutField(namedFields(refusal)[0] ?? '', isEssential),
   },
   {
     name: 'a level of effort the model does not have',
     source: 'docs/copilot-wire.md, "Errors"; OpenAI API, reasoning.effort, 2026-11',
     pattern: /reasoning[ ._]effort|unsupported value/i,
-    remedy: withOtherEffort,
+    finding: withOtherEffort,
   },
   {
     name: 'a kind of tool upstream does not have',
     source: 'caozhiyuan/copilot-api#206, xuangong/copilot-api-gateway (custom tools)',
     pattern: REFUSES_KIND,
-    remedy: withoutToolKind,
+    finding: withoutToolKind,
   },
   {
     name: 'a value the model does not take',
     source: 'OpenAI API, unsupported_value, 2026-11',
     pattern: UNSUPPORTED_VALUE,
-    remedy: ([, value = ''], { body }) => {
+    finding: ([, value = ''], { body }) => {
       const path = ['reasoning.summary', 'text.verbosity', 'truncation'].find(
         (each) => valueAt(body, each.split('.')) === value,
       )
-      return withoutMember(path ?? value)
+      return withoutField(path ?? value, isEssential)
     },
   },
   {
     name: 'a member that the error names',
     source: 'OpenAI API, unsupported_parameter, 2026-11',
     pattern: FIELD_CODES,
-    remedy: (_match, { refusal }) => withoutMember(refusal.param ?? ''),
+    finding: (_match, { refusal }) => withoutField(refusal.param ?? '', isEssential),
   },
   {
     name: 'an item that says little',
     source: 'openai/codex#7073',
     pattern: /\binput\[(\d{1,7})\]/,
-    remedy: ([, at], { body }) => {
+    finding: ([, at], { body }) => {
       const item = valueAt(body, ['input', Number(at)])
       const type = isObject(item) ? (itemTypeOf(item) ?? '') : ''
       if (!optionalItems.has(type)) return undefined
-      const warnings: Warning[] = [{ code: 'refused_upstream', field: `input[].${type}` }]
-      return { edit: (whole) => withoutItems(whole, type), warnings }
+      return {
+        passing: [`items:${type}`],
+        warnings: [{ code: 'refused_upstream', field: `input[].${type}` }],
+      }
     },
   },
 ]
 
-const conversation = { member: 'input', textType: 'input_text' } as const
-
-/** Returns the request without the parts that upstream refused; undefined if nothing can be removed. */
-export const recoverResponses = createRecover({ rows: [usualForm, ...rows], conversation })
+export const recoverResponses = createRecover([usualForm, ...rows], 'input')
 
 /** Whether models of the upstream may be sent the lite form. */
 export function takesLite({ profile, lite }: EncodeContext): boolean {
   return profile === 'chatgpt' && lite === 'auto'
-}
-
-function withoutMember(path: string): Remedy | undefined {
-  return withoutField(path, isEssential)
-}
-
-function atOnce(remedy: Remedy | undefined): Remedy | undefined {
-  return remedy && { ...remedy, fromSecondRefusal: false }
-}
-
-function withoutItems(body: JsonObject, type: string): JsonObject {
-  return editAt(body, 'input[]', (item) => (isObject(item) && itemTypeOf(item) === type ? undefined : item))
 }
 
 /** Items with notes by upstream or a client about a turn. They contain nothing of the conversation. */
@@ -197,58 +181,46 @@ const optionalItems = nameSet(
   'reasoning web_search_call image_generation_call file_search_call code_interpreter_call configuration_update',
 )
 
-/** This refusal concerns one conversation, so nothing is learned about the model. */
-function withoutOpaque(_match: RegExpExecArray, { body }: Refused): Remedy {
-  const lost = new Map<Warning['code'], string>()
-  const withoutItem = (item: unknown): unknown => {
-    const type = isObject(item) ? itemTypeOf(item) : undefined
-    if (type === 'reasoning') lost.set('thinking_dropped', 'the provider could not read the reasoning of earlier turns')
-    else if (type === 'compaction' || type === 'compaction_summary') {
-      lost.set('compaction_dropped', 'the provider could not read the compacted history')
-    } else return item
-    return undefined
+/** What the caller loses without the encrypted parts. */
+function lostWith(body: JsonObject): readonly Warning[] {
+  const lost = new Map<Warning['code'], string | undefined>()
+  for (const item of objectsOf(body['input'])) {
+    const loss = opaqueItems.get(itemTypeOf(item) ?? '')
+    if (loss !== undefined) lost.set(loss.code, loss.detail)
+    else if (objectsOf(item['output']).some((part) => Object.hasOwn(part, 'encrypted_content'))) {
+      lost.set('refused_upstream', 'the provider could not read the output of a tool')
+    }
   }
-  const withoutPart = (part: unknown): unknown => {
-    if (!isObject(part) || !Object.hasOwn(part, 'encrypted_content')) return part
-    lost.set('refused_upstream', 'the provider could not read the output of a tool')
-    return undefined
-  }
-  const readable = editAt(editAt(body, 'input[]', withoutItem), 'input[].output[]', withoutPart)
-  return {
-    edit: () => readable,
-    warnings: [...lost].map(([code, detail]) => ({ code, field: 'encrypted_content', detail })),
-  }
+  return [...lost].map(([code, detail]) => ({ code, field: 'encrypted_content', detail }))
 }
 
-function withoutInclude(body: JsonObject): JsonObject {
-  return editAt(body, 'include', (include) => {
-    if (!Array.isArray(include) || !include.includes('reasoning.encrypted_content')) return include
-    const kept = include.filter((value) => value !== 'reasoning.encrypted_content')
-    return kept.length === 0 ? undefined : kept
-  })
-}
+const compaction: Loss = { code: 'compaction_dropped', detail: 'the provider could not read the compacted history' }
+
+type Loss = Pick<Warning, 'code' | 'detail'>
+
+/** Items that are nothing without what is encrypted in them. */
+export const opaqueItems: ReadonlyMap<string, Loss> = new Map<string, Loss>([
+  ['reasoning', { code: 'thinking_dropped', detail: 'the provider could not read the reasoning of earlier turns' }],
+  ['compaction', compaction],
+  ['compaction_summary', compaction],
+])
 
 /** Upstream lists the levels: `supported values:[low medium]`, `Supported values are: 'low' and 'medium'.` */
-function withOtherEffort({ input }: RegExpExecArray, { body, refusal: { message } }: Refused): Remedy | undefined {
+function withOtherEffort({ input }: RegExpExecArray, { body, refusal: { message } }: Refused): Recovery | undefined {
   const effort = valueAt(body, ['reasoning', 'effort'])
   const isNamed = /reasoning[ ._]effort/i.test(input) || UNSUPPORTED_VALUE.exec(input)?.[1] === effort
   if (typeof effort !== 'string' || !isNamed) return undefined
   const [, list = ''] = message.split(/supported values/i)
   const listed = (list.match(/[a-z]+/g) ?? []).filter(isEffort)
-  if (listed.length === 0) {
-    // The model takes no effort at all, so one refusal is enough.
-    if (/does not support/i.test(message)) return atOnce(withoutMember('reasoning.effort'))
-    return { edit: removing('reasoning.effort'), warnings: [{ code: 'refused_upstream', field: 'reasoning.effort' }] }
-  }
-  const nearest = isEffort(effort) ? clampEffort(effort, listed) : effort
-  return {
-    edit: (whole) => editAt(whole, 'reasoning.effort', () => (nearest === effort ? undefined : nearest)),
-    learned: [`efforts:${listed.join(',')}`],
-    warnings: [{ code: 'clamped', field: 'reasoning.effort' }],
-  }
+  const field = 'reasoning.effort'
+  // The model takes no effort at all, so one refusal is enough.
+  if (listed.length === 0 && /does not support/i.test(message)) return { learned: [learnedField(field)] }
+  if (listed.length === 0) return withoutFields(field)
+  const isRefusedAnyway = !isEffort(effort) || clampEffort(effort, listed) === effort
+  return { learned: [`efforts:${listed.join(',')}`], ...(isRefusedAnyway && withoutFields(field)) }
 }
 
-/** The remedy for the refusal of a kind of tool, or of the items that such tools add. */
+/** The key for the refusal of a kind of tool, or of the items that such tools add. */
 const otherEncodings: ReadonlyMap<string, string> = new Map([
   ['namespace', NO_NAMESPACES],
   ['additional_tools', NO_NAMESPACES],
@@ -260,25 +232,13 @@ const otherEncodings: ReadonlyMap<string, string> = new Map([
 /** Tools that a conversation can do without. For other tools the caller gets the refusal. */
 const optionalTools = nameSet('web_search image_generation tool_search')
 
-function withoutToolKind(_match: RegExpExecArray, { body, refusal }: Refused): Remedy | undefined {
+function withoutToolKind(_match: RegExpExecArray, { body, refusal }: Refused): Recovery | undefined {
   const kind = refusedKind(body, refusal)
   if (kind === undefined) return undefined
   const encoding = otherEncodings.get(kind)
   if (encoding !== undefined) return { learned: [encoding] }
-  return {
-    edit: (whole) => withoutTools(whole, kind),
-    learned: [`tool:${kind}`],
-    warnings: [{ code: 'refused_upstream', field: 'tools', detail: `the provider has no ${kind} tool` }],
-  }
-}
-
-function withoutTools(body: JsonObject, kind: string): JsonObject {
-  const drop = (tool: unknown): unknown => (isObject(tool) && kindOf(tool) === kind ? undefined : tool)
-  const kept = editAt(body, 'tools[]', drop)
-  if (kept === body) return body
-  return objectsOf(kept['tools']).length === 0
-    ? removeAt(kept, 'tools', 'tool_choice', 'parallel_tool_calls')
-    : editAt(kept, 'tool_choice', drop)
+  const warnings: Warning[] = [{ code: 'refused_upstream', field: 'tools', detail: `the provider has no ${kind} tool` }]
+  return { learned: [`tool:${kind}`], passing: [NO_REFUSED_CHOICE], warnings }
 }
 
 function kindOf({ type }: JsonObject): string {

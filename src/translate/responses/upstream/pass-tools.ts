@@ -9,7 +9,7 @@ import { modelFamily } from '../../parts/model-family.ts'
 import type { Warning } from '../../warning.ts'
 import { itemTypeOf } from '../items.ts'
 import { isWebSearchType } from '../wire.ts'
-import { isRefusedTool, wireKind } from './learned-refusals.ts'
+import { isRefusedTool, NO_REFUSED_CHOICE, wireKind } from './learned-refusals.ts'
 import { isChatgpt, isCopilot } from './model-profile.ts'
 
 /**
@@ -113,6 +113,7 @@ export function passToolChoice(choice: unknown, context: EncodeContext): unknown
   if (!isObject(choice)) return choice
   const { type, tools } = choice
   if (!isTaken(type, context)) {
+    if (context.learnedRefusals.has(NO_REFUSED_CHOICE)) return undefined
     refuseValue('tool_choice', 'the named tool is not available for this model', 'unsupported_tool')
   }
   if (!Array.isArray(tools)) return choice

@@ -11,11 +11,12 @@ import {
 } from '../../engine/rules.ts'
 import { isObject, type JsonObject } from '../../../json/json.ts'
 import type { EncodeContext } from '../../dialect.ts'
-import { learnedFieldsRule, learnedValues } from '../../learned-refusals.ts'
+import { editAt, learnedFieldsRule, learnedValues, removeAt } from '../../learned-refusals.ts'
 import { refuseTooManyTools } from '../../parts/shared-checks.ts'
 import type { Warning } from '../../warning.ts'
-import { mapParts } from '../items.ts'
+import { itemTypeOf, mapParts } from '../items.ts'
 import { fitBreakpoints, takesBreakpoints } from './breakpoints.ts'
+import { NO_BREAKPOINTS, NO_ITEM_IDS, opaqueItems, refusedItems, UNREADABLE } from './learned-refusals.ts'
 import { isLite, liteHeaders, toLite } from './lite.ts'
 import {
   droppedByApi,
@@ -77,6 +78,9 @@ function itemsRule(
   return memberRule('input', name, source, fitInput, applies)
 }
 
+/** OpenAI's own API takes all breakpoints, as long as it refuses none. */
+const fitsBreakpoints = (target: Target): boolean => isCopilot(target) || target.learnedRefusals.has(NO_BREAKPOINTS)
+
 const itemRules: readonly Rule[] = [
   {
     name: 'items in the form that upstream takes',
@@ -94,12 +98,22 @@ const itemRules: readonly Rule[] = [
       return { patch: { input: kept }, places: { input: places }, warnings }
     },
   },
+  {
+    name: 'items that upstream refuses left out',
+    source: 'caozhiyuan/copilot-api#309, openai/codex#7073, openclaw/openclaw#66424',
+    at: 'input',
+    adapt: ({ body }, { learnedRefusals }) => {
+      const fitted = withoutRefused(body, learnedRefusals)
+      // The refusal's own warning tells the caller.
+      return fitted === body ? undefined : { patch: { input: fitted['input'] }, warnings: [] }
+    },
+  },
   itemsRule(
     'calls and outputs in pairs',
     `${REQUESTS}: No tool output found for function call`,
     (items, _target, warnings) => pairItems(items, warnings),
   ),
-  // OpenAI's own API has different rules for images and breakpoints.
+  // OpenAI's own API has different rules for images.
   itemsRule(
     'image details that every model takes',
     `${REQUESTS}; caozhiyuan/copilot-api#362`,
@@ -110,7 +124,7 @@ const itemRules: readonly Rule[] = [
     'breakpoints that upstream takes',
     'docs/copilot-wire.md, "Prompt caching"',
     (items, target) => fitBreakpoints(items, target),
-    isCopilot,
+    fitsBreakpoints,
   ),
   memberRule(
     'input',
@@ -153,6 +167,19 @@ const toolRules: readonly Rule[] = [
     },
   },
 ]
+
+function withoutRefused(body: JsonObject, learned: ReadonlySet<string>): JsonObject {
+  const refused = new Set([...refusedItems(learned), ...(learned.has(UNREADABLE) ? opaqueItems.keys() : [])])
+  const kept = editAt(body, 'input[]', (item) =>
+    isObject(item) && refused.has(itemTypeOf(item) ?? '') ? undefined : item,
+  )
+  const readable = learned.has(UNREADABLE)
+    ? editAt(kept, 'input[].output[]', (part) =>
+        isObject(part) && Object.hasOwn(part, 'encrypted_content') ? undefined : part,
+      )
+    : kept
+  return learned.has(NO_ITEM_IDS) ? removeAt(readable, 'input[].id') : readable
+}
 
 function fitChoice({ tools, input, tool_choice: choice, parallel_tool_calls: parallel }: JsonObject, target: Target) {
   const warnings: Warning[] = []
@@ -224,7 +251,7 @@ const settingRules: readonly Rule[] = [
     'no cache options',
     'docs/copilot-wire.md, "Prompt caching"',
     () => undefined,
-    (target) => isCopilot(target) && !takesBreakpoints(target),
+    (target) => fitsBreakpoints(target) && !takesBreakpoints(target),
   ),
 ]
 

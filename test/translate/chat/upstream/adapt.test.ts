@@ -1106,7 +1106,60 @@ const always: readonly Case[] = [
   },
 ]
 
+const ownCall = { role: 'assistant', content: null, tool_calls: [call('c')], reasoning_opaque: 'own' }
+
 const learnedRefusals: readonly Case[] = [
+  {
+    rule: 'no cache marks',
+    model: sonnet,
+    learnedRefusals: ['marks:copilot_cache_control'],
+    body: { messages: [{ role: 'user', content: 'q', copilot_cache_control: { type: 'ephemeral' } }] },
+    sent: { messages: [user('q')] },
+    warnings: [],
+  },
+  {
+    rule: 'no more output than the prompt leaves',
+    model: gpt4,
+    learnedRefusals: ['output-left:7'],
+    body: { max_tokens: 50 },
+    sent: { max_tokens: 7 },
+    warnings: ['clamped;max_tokens: the prompt leaves 7 tokens of the context window'],
+    strictPath: 'max_tokens',
+  },
+  {
+    rule: 'reasoning that the model cannot read left out',
+    model: gpt4,
+    learnedRefusals: ['reasoning:unreadable'],
+    body: { messages: [user('q'), ownCall, { role: 'tool', tool_call_id: 'c', content: 'r' }] },
+    sent: {
+      messages: [
+        user('q'),
+        { role: 'assistant', content: null, tool_calls: [call('c')] },
+        { role: 'tool', tool_call_id: 'c', content: 'r' },
+      ],
+    },
+    warnings: [],
+  },
+  {
+    rule: 'calls without their reasoning as text',
+    model: gemini,
+    learnedRefusals: ['calls:own'],
+    body: {
+      messages: [
+        user('q'),
+        { role: 'assistant', content: null, tool_calls: [call('c')] },
+        { role: 'tool', tool_call_id: 'c', content: 'r' },
+      ],
+    },
+    sent: {
+      messages: [
+        user('q'),
+        { role: 'assistant', content: '[Called f with {"a": 1}]' },
+        { role: 'user', content: [{ type: 'text', text: '[Result of f]\nr' }] },
+      ],
+    },
+    warnings: [],
+  },
   {
     rule: 'what upstream refused before left out',
     model: gpt4,

@@ -1,10 +1,9 @@
-import { messagesUpstream } from '../../../../src/translate/messages/upstream/dialect.ts'
 import { fc } from '../../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import type { UpstreamRefusal } from '../../../../src/translate/dialect.ts'
 import { refusals } from '../../../../src/translate/messages/upstream/learned-refusals.ts'
 import { hello } from '../caller-helpers.ts'
-import { contextOf, models, pass, passText, readEncoded, type PassOptions } from '../upstream-helpers.ts'
+import { callOf, type Words } from '../../refused.ts'
+import { contextOf, models, pass, readEncoded, type PassOptions } from '../upstream-helpers.ts'
 
 interface Case extends PassOptions {
   /** The refusal's name; every one needs a case. */
@@ -236,7 +235,7 @@ const cases: readonly Case[] = [
     remembered: false,
   },
   {
-    name: 'thinking where the last turn has none',
+    name: 'thinking where the request rules it out',
     message: 'messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`',
     body: { thinking: { type: 'adaptive' } },
     sent: { thinking: { type: 'disabled' } },
@@ -330,14 +329,6 @@ const cases: readonly Case[] = [
     remembered: false,
   },
   {
-    name: 'blank text',
-    message: 'messages: text content blocks must be non-empty',
-    body: { messages: [user([text('u'), { type: 'search_result', source: 's', title: 't', content: [text('x')] }])] },
-    // Nothing is blank: the refusal is the answer.
-    sent: {},
-    remembered: false,
-  },
-  {
     name: 'sampling',
     message: '`temperature` and `top_p` cannot both be specified for this model. Please use only one.',
     model: haiku45,
@@ -347,35 +338,35 @@ const cases: readonly Case[] = [
   },
 ]
 
-function refusal(message: string, code?: string, status = 400): UpstreamRefusal {
-  return { kind: 'upstream_status', status, message, ...(code !== undefined && { code }) }
+function ask(body: object = {}, { betas, ...options }: PassOptions = {}) {
+  return callOf({
+    upstream: 'messages',
+    text: JSON.stringify({ model: 'm', max_tokens: 1000, messages: hello, ...body }),
+    headers: betas === undefined ? {} : { 'anthropic-beta': betas.join(', ') },
+    context: contextOf(options),
+  })
 }
 
-function recover({ body = {}, message, code, ...options }: Pick<Case, 'body' | 'message' | 'code'> & PassOptions) {
-  const sent = passText(JSON.stringify({ model: 'm', max_tokens: 1000, messages: hello, ...body }), options)
-  if (sent === undefined) throw new Error('the request is to be translated')
-  const recovery = messagesUpstream.recover(sent, refusal(message, code), contextOf(options))
-  return { sent, second: recovery?.request, learnedRefusal: recovery?.learnedRefusal }
+function wordsOf({ message, code }: Pick<Case, 'message' | 'code'>): Words {
+  return { message, ...(code !== undefined && { code }) }
 }
 
-describe.each([...new Set(cases.map(({ name }) => name))].filter((name) => name !== 'blank text'))('%s', (name) => {
+describe.each([...new Set(cases.map(({ name }) => name))])('%s', (name) => {
   test.each(cases.filter((each) => each.name === name).map((each, at) => [at + 1, each] as const))(
     'case %i',
     (_, { sent, sentBetas, learnedRefusal, remembered, ...each }) => {
-      const recovered = recover(each)
-      const { sent: first, second: request } = recovered
-      if (request === undefined) throw new Error('nothing was done about it')
-      const second = readEncoded(request)
+      const asked = ask(each.body, each)
+      const second = asked.refusedAs(wordsOf(each))
+      if (second === undefined) throw new Error('nothing was done about it')
       for (const [key, value] of Object.entries(sent)) expect(second.value[key], key).toEqual(value)
-      expect(second.betas).toBe(sentBetas)
-      expect(recovered.learnedRefusal).toBe(learnedRefusal)
-      expect(second.warnings.slice(first.warnings.length).at(-1)).toMatch(/^(?:refused_upstream|clamped);/)
+      expect(readEncoded(second.request).betas).toBe(sentBetas)
+      expect(second.learned.join(' ')).toBe(learnedRefusal ?? '')
+      expect(second.warnings.join()).toMatch(/(?:refused_upstream|clamped);/)
       // The same refusal again finds nothing more to take out, or something else than before.
-      const again = messagesUpstream.recover(request, refusal(each.message, each.code), contextOf(each))
-      expect(again?.request?.body.toString()).not.toBe(second.json)
+      expect(asked.refusedAs(wordsOf(each), wordsOf(each))?.json).not.toBe(second.json)
       if (!remembered) return
-      const next = pass(each.body ?? {}, { ...each, learnedRefusals: [learnedRefusal ?? ''] })
-      expect(next.value).toEqual(second.value)
+      const next = pass(each.body ?? {}, { ...each, learnedRefusals: second.learned })
+      expect(next.json).toBe(second.json)
       expect(next.betas).toBe(sentBetas)
     },
   )
@@ -387,35 +378,16 @@ test('every refusal has a case and says where it comes from', () => {
   for (const { source } of refusals) expect(source).toMatch(/messages, [a-z]|Anthropic/)
 })
 
-test('takes blank text out of what a request holds beyond the rules', () => {
-  const body = { model: 'm', max_tokens: 9, messages: [user([text('u')]), assistant(text('A'), text(' ')), user('v')] }
-  const sent = { body: Buffer.from(JSON.stringify(body)), warnings: [] }
-  const recovery = messagesUpstream.recover(sent, refusal('text content blocks must be non-empty'), contextOf())
-  expect(readEncoded(recovery?.request ?? sent).value['messages']).toEqual([
-    user([text('u')]),
-    assistant(text('A')),
-    user('v'),
-  ])
-})
-
 test('sends a reference to a tool that is not there as text', () => {
-  const body = {
-    model: 'm',
-    max_tokens: 9,
-    tools: [tool(), tool('g')],
-    messages: [
-      user('u'),
-      assistant(call('a')),
-      user([result('a', { content: [{ type: 'tool_reference', tool_name: 'g' }] })]),
-    ],
-  }
-  const sent = { body: Buffer.from(JSON.stringify(body)), headers: { 'anthropic-beta': SEARCH }, warnings: [] }
-  const recovery = messagesUpstream.recover(
-    sent,
-    refusal("Tool reference 'g' not found in available tools"),
-    contextOf(),
-  )
-  expect(readEncoded(recovery?.request ?? sent).value['messages']).toEqual([
+  const tools = [tool(), tool('g')]
+  const messages = [
+    user('u'),
+    assistant(call('a')),
+    user([result('a', { content: [{ type: 'tool_reference', tool_name: 'g' }] })]),
+  ]
+  const searchTool = { type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }
+  const asked = ask({ tools: [...tools, searchTool], messages }, { betas: [SEARCH] })
+  expect(asked.refusedAs("Tool reference 'g' not found in available tools")?.value['messages']).toEqual([
     user('u'),
     assistant(call('a')),
     user([result('a', { content: [text('The tool g can be called now.')] })]),
@@ -437,14 +409,12 @@ test.each([
   ['a beta that was not sent', 'unsupported beta header(s): x-2025-01-01', 400],
   ['some beta where none was sent', 'invalid beta flag', 400],
   ['an effort that was not sent', 'effort x; supported values:[low]', 400],
-  ['text that is not blank', 'messages: text content blocks must be non-empty', 400],
+  ['blank text', 'messages: text content blocks must be non-empty', 400],
   ['a tool that was not sent', 'The use of the web search tool is not supported.', 400],
   ['a type of something else', "metadata: Input tag 'x' found using 'type'", 400],
   ['a way of thinking nobody knows', "thinking: Input tag 'turbo' found using 'type'", 400],
 ])('leaves the refusal as the answer: %s', (_, message, status) => {
-  const sent = passText(JSON.stringify({ model: 'm', max_tokens: 9, messages: hello, novelty: 1 }))
-  if (sent === undefined) throw new Error('the request is to be translated')
-  expect(messagesUpstream.recover(sent, refusal(message, undefined, status), contextOf())).toBeUndefined()
+  expect(ask({ novelty: 1 }).refusedAs({ message, status })).toBeUndefined()
 })
 
 test.each([
@@ -452,25 +422,13 @@ test.each([
   ['tool_use', user([call('a'), text('u')])],
   ['thinking', user([thought, text('u')])],
 ])('a block in the wrong place says nothing about blocks of its type: %s', (tag, message) => {
-  const sent = passText(JSON.stringify({ model: 'm', max_tokens: 9, messages: [user('u'), message, user('v')] }))
-  if (sent === undefined) throw new Error('the request is to be translated')
   const words = `messages.1.content.0: Input tag '${tag}' found using 'type' does not match any of the expected tags`
-  expect(messagesUpstream.recover(sent, refusal(words), contextOf())?.learnedRefusal).toBeUndefined()
+  expect(ask({ messages: [user('u'), message, user('v')] }).refusedAs(words)?.learned ?? []).toEqual([])
 })
 
-test.each(['', 'null', '[]', '{}', '{"messages":1}', 'not JSON'])(
-  'does nothing with a body that is none: %s',
-  (body) => {
-    const sent = { body: Buffer.from(body), warnings: [] }
-    expect(messagesUpstream.recover(sent, refusal('x: Extra inputs are not permitted'), contextOf())).toBeUndefined()
-  },
-)
-
 test('leaves the refusal as the answer where nothing is left without what was refused', () => {
-  const sent = { body: Buffer.from(JSON.stringify({ messages: [user([{ type: 'hologram' }])] })), warnings: [] }
-  expect(
-    messagesUpstream.recover(sent, refusal("messages.0.content.0: Input tag 'hologram'"), contextOf()),
-  ).toBeUndefined()
+  const asked = ask({ messages: [user([{ type: 'hologram' }])] })
+  expect(asked.refusedAs("messages.0.content.0: Input tag 'hologram'")).toBeUndefined()
 })
 
 test('whatever upstream says, each try differs from the one before, and nothing essential goes', () => {
@@ -496,13 +454,13 @@ test('whatever upstream says, each try differs from the one before, and nothing 
   )
   fc.assert(
     fc.property(fc.constantFrom(...cases), message, (each, words) => {
-      const { sent, second } = recover({ ...each, message: words })
+      const { sent, refusedAs } = ask(each.body, each)
+      const second = refusedAs(words)
       if (second === undefined) return
-      const { value, json } = readEncoded(second)
-      expect(`${json}${JSON.stringify(second.headers)}`).not.toBe(
+      expect(`${second.json}${JSON.stringify(second.request.headers)}`).not.toBe(
         `${sent.body.toString()}${JSON.stringify(sent.headers)}`,
       )
-      expect(Object.keys(value)).toEqual(expect.arrayContaining(['model', 'max_tokens', 'messages', 'stream']))
+      expect(Object.keys(second.value)).toEqual(expect.arrayContaining(['model', 'max_tokens', 'messages', 'stream']))
     }),
     { numRuns: 500 },
   )
@@ -531,10 +489,6 @@ test('passes over learned refusals that it does not know', () => {
 test.each(['model', 'messages.0', 'messages.0.content', 'tools.0.custom.name', 'custom.messages', '', 'a..b', '0.a'])(
   'a field is the request itself, or none: %s',
   (path) => {
-    const sent = passText(JSON.stringify({ model: 'm', max_tokens: 9, messages: hello, tools: [tool()], b: 1 }))
-    if (sent === undefined) throw new Error('the request is to be translated')
-    expect(
-      messagesUpstream.recover(sent, refusal(`${path}: Extra inputs are not permitted`), contextOf()),
-    ).toBeUndefined()
+    expect(ask({ tools: [tool()], b: 1 }).refusedAs(`${path}: Extra inputs are not permitted`)).toBeUndefined()
   },
 )

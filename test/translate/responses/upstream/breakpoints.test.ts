@@ -1,8 +1,8 @@
-import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import type { EncodeContext, CallerDialect } from '../../../../src/translate/dialect.ts'
 import { describe, expect, test } from 'vitest'
 import { callerDialects, upstreamDialects } from '../../../../src/translate/dialects.ts'
 import { translateCall } from '../../../../src/translate/translated-call.ts'
+import { callOf } from '../../refused.ts'
 import { encodeContext, traits, translateForResponses } from '../../turns.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -21,7 +21,6 @@ function send(caller: keyof typeof callerDialects, body: Json, parts: Partial<En
   const { request: sent } = translateForResponses(dialect, request, encodeContext(parts.model ?? newer, parts))
   const value: Json = JSON.parse(sent.body.toString())
   return {
-    sent,
     value,
     warnings: sent.warnings,
     marks: JSON.stringify(value).split('prompt_cache_breakpoint').length - 1,
@@ -70,18 +69,20 @@ describe('breakpoints of a Responses caller', () => {
   })
 
   test('and options cost one more request where they are refused all the same', () => {
-    const { sent, value } = send('responses', { input: [says(marked('a')), says(marked('b'))], ...options })
-    const refusal = {
-      kind: 'upstream_status',
-      status: 400,
+    const body = { model: 'm', input: [says(marked('a')), says(marked('b'))], ...options }
+    const { value } = send('responses', body)
+    const recovered = callOf({
+      upstream: 'responses',
+      text: JSON.stringify(body),
+      context: encodeContext(newer),
+    }).refusedAs({
       message: "Unknown parameter: 'input[0].content[0].prompt_cache_breakpoint'.",
       code: 'unknown_parameter',
       param: 'input[0].content[0].prompt_cache_breakpoint',
-    } as const
-    const recovery = responsesUpstream.recover(sent, refusal, encodeContext(newer))
-    expect(recovery?.learnedRefusal).toBe('breakpoints')
+    })
+    expect(recovered?.learned).toEqual(['breakpoints'])
     const { prompt_cache_options: _options, ...rest } = value
-    expect(JSON.parse(recovery?.request?.body.toString() ?? '')).toEqual({
+    expect(recovered?.value).toEqual({
       ...rest,
       input: [says(plain('a')), says(plain('b'))],
     })

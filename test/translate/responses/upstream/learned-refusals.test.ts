@@ -1,9 +1,7 @@
-import { responsesCaller } from '../../../../src/translate/responses/caller/dialect.ts'
-import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
+import { Fault } from '../../../../src/errors.ts'
 import { fc } from '../../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import type { UpstreamRefusal } from '../../../../src/translate/dialect.ts'
-import { formatWarning } from '../../../../src/translate/warning.ts'
+import { callOf, type Words } from '../../refused.ts'
 import { encodeContext, traits } from '../../turns.ts'
 import { arbitraryBody } from '../arbitrary-bodies.ts'
 
@@ -19,45 +17,24 @@ const user = { role: 'user', content: 'x' }
 const reasoning = { type: 'reasoning', summary: [], encrypted_content: 'gAAA' }
 const compaction = { type: 'compaction', encrypted_content: 'gAAA' }
 
-/** What upstream is sent, as far as tests look into it. */
-interface Sent {
-  readonly [member: string]: unknown
-  readonly input: readonly unknown[]
+function call(text: string, learnedRefusals: readonly string[] = [], model = gpt) {
+  return callOf({
+    upstream: 'responses',
+    text,
+    context: encodeContext(model, { learnedRefusals: new Set(learnedRefusals) }),
+  })
 }
 
-type Words = string | (Partial<UpstreamRefusal> & { readonly message: string })
-
-function refusal(words: Words): UpstreamRefusal {
-  return { kind: 'upstream_status', status: 400, ...(typeof words === 'string' ? { message: words } : words) }
+function bodyOf(members: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify({ ...start, input: [user], ...members })
 }
 
-function recoverText(text: string, words: Words, learnedRefusals: readonly string[] = []) {
-  const sent = { body: Buffer.from(text), warnings: [{ code: 'dropped', field: 'before' }] as const }
-  const recovery = responsesUpstream.recover(
-    sent,
-    refusal(words),
-    encodeContext(gpt, { learnedRefusals: new Set(learnedRefusals) }),
-  )
-  if (recovery === undefined) return undefined
-  const json = recovery.request?.body.toString()
-  const body: Sent | undefined = json === undefined ? undefined : JSON.parse(json)
-  const [first, ...warnings] = recovery.request?.warnings.map(formatWarning) ?? ['dropped;before']
-  expect(first).toBe('dropped;before')
-  return { json, body, learnedRefusal: recovery.learnedRefusal, warnings }
-}
-
-function recover(body: Readonly<Record<string, unknown>>, words: Words, learnedRefusals: readonly string[] = []) {
-  return recoverText(JSON.stringify({ ...start, input: [user], ...body }), words, learnedRefusals)
-}
-
-/** Items that a refusal leaves, one try after the other, until it is the answer. */
-function left(input: readonly unknown[], words: Words): unknown[] {
-  const next = recover({ input }, words)
-  return next?.body === undefined ? [] : [next.body['input'], ...left(next.body['input'], words)]
+function recover(members: Readonly<Record<string, unknown>>, ...refusals: readonly Words[]) {
+  return call(bodyOf(members)).refusedAs(...refusals)
 }
 
 describe('ids upstream does not know', () => {
-  const items = [user, { ...reasoning, id: 'rs_1' }, { type: 'item_reference', id: 'msg_1' }, { ...user, id: 'msg_2' }]
+  const items = [user, { ...reasoning, id: 'rs_1' }, { ...user, id: 'msg_2' }]
 
   test.each<[string, Words]>([
     ['of another connection', { status: 401, message: 'input item ID does not belong to this connection' }],
@@ -78,15 +55,15 @@ describe('ids upstream does not know', () => {
       { code: 'string_above_max_length', message: "Invalid 'input[1].id': string too long." },
     ],
   ])('go, and if that does not help, what cannot be read goes: %s', (_, words) => {
-    expect(left(items, words)).toEqual([
-      [user, reasoning, user],
-      [user, user],
-    ])
+    const { refusedAs } = call(bodyOf({ input: items }))
+    expect(refusedAs(words)?.value['input']).toEqual([user, reasoning, user])
+    expect(refusedAs(words, words)?.value['input']).toEqual([user, user])
+    expect(refusedAs(words, words, words)).toBeUndefined()
   })
 
   test('are not sent again to this model', () => {
     const words = 'input item ID does not belong to this connection'
-    expect(recover({ input: items }, words)).toMatchObject({ learnedRefusal: 'item_ids', warnings: [] })
+    expect(recover({ input: items }, words)).toMatchObject({ learned: ['item_ids'], warnings: [] })
   })
 })
 
@@ -98,6 +75,7 @@ describe('what upstream cannot read', () => {
     ['a gateway', 'bad_request: invalid_encrypted_content'],
     ['OpenAI, of reasoning alone', "Item 'rs_1' of type 'reasoning' was provided without its required following item."],
   ])('goes, with a warning: %s', (_, words) => {
+    const called = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }
     const output = {
       type: 'function_call_output',
       call_id: 'c',
@@ -106,15 +84,15 @@ describe('what upstream cannot read', () => {
         { type: 'encrypted_content', encrypted_content: 'x' },
       ],
     }
-    const next = recover({ input: [user, reasoning, compaction, output, reasoning] }, words)
-    expect(next?.body?.['input']).toEqual([user, { ...output, output: [{ type: 'input_text', text: 'a' }] }])
+    const next = recover({ input: [user, reasoning, compaction, called, output, reasoning] }, words)
+    expect(next?.value?.['input']).toEqual([user, called, { ...output, output: [{ type: 'input_text', text: 'a' }] }])
     expect(next?.warnings).toEqual([
       'thinking_dropped;encrypted_content',
       'compaction_dropped;encrypted_content',
       'refused_upstream;encrypted_content',
     ])
     // About this conversation, not about the model.
-    expect(next?.learnedRefusal).toBeUndefined()
+    expect(next?.learned).toEqual([])
   })
 
   test('is the answer where there is nothing to take out', () => {
@@ -125,10 +103,9 @@ describe('what upstream cannot read', () => {
   test('is not asked for again of a model that does not reason', () => {
     const words = 'Encrypted content is not supported with this model.'
     const next = recover({}, words)
-    expect(next?.body).not.toHaveProperty('include')
-    expect(next?.learnedRefusal).toBe('encrypted_content')
-    expect(recover({ include: ['a', 'reasoning.encrypted_content'] }, words)?.body?.['include']).toEqual(['a'])
-    expect(recover({ include: ['a'] }, words)).toBeUndefined()
+    expect(next?.value).not.toHaveProperty('include')
+    expect(next?.learned).toEqual(['encrypted_content'])
+    expect(recover({ include: ['a', 'reasoning.encrypted_content'] }, words)?.value?.['include']).toEqual(['a'])
   })
 })
 
@@ -136,10 +113,10 @@ describe('members upstream does not take', () => {
   test.each<[string, Record<string, unknown>, Words, Record<string, unknown>, string]>([
     [
       'unsupported with this model',
-      { top_p: 1 },
-      { code: 'invalid_request_body', message: "Unsupported parameter: 'top_p' is not supported with this model." },
+      { user: 'x' },
+      { code: 'invalid_request_body', message: "Unsupported parameter: 'user' is not supported with this model." },
       {},
-      'field:top_p',
+      'field:user',
     ],
     ['unsupported, without quotes', { metadata: {} }, 'Unsupported parameter: metadata', {}, 'field:metadata'],
     ['unrecognized', { tomorrow: 1 }, 'Unrecognized request argument supplied: tomorrow', {}, 'field:tomorrow'],
@@ -180,10 +157,10 @@ describe('members upstream does not take', () => {
     ],
     [
       'whose number is not taken',
-      { temperature: 0.2 },
-      "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",
+      { top_logprobs: 3 },
+      "Unsupported value: 'top_logprobs' does not support 3 with this model. Only the default (1) value is supported.",
       {},
-      'field:temperature',
+      'field:top_logprobs',
     ],
     [
       'whose word is not taken',
@@ -208,8 +185,8 @@ describe('members upstream does not take', () => {
     ],
   ])('go, and stay away: %s', (_, members, words, expected, learnedRefusal) => {
     const next = recover(members, words)
-    expect(next?.body).toEqual({ ...start, input: [user], ...expected })
-    expect(next?.learnedRefusal).toBe(learnedRefusal)
+    expect(next?.value).toEqual({ ...start, input: [user], ...expected })
+    expect(next?.learned).toEqual([learnedRefusal])
     expect(next?.warnings).toEqual([`refused_upstream;${learnedRefusal.slice('field:'.length)}`])
   })
 
@@ -228,9 +205,11 @@ describe('members upstream does not take', () => {
   })
 
   test('leave the bytes of all others alone', () => {
-    const text = '{ "model":"m", "x":1.0, "metadata":{}, "input":[ {"role":"user","content":"\\u00e9"} ]}'
-    expect(recoverText(text, 'Unsupported parameter: metadata')?.json).toBe(
-      '{"model":"m", "x":1.0,"input":[ {"role":"user","content":"\\u00e9"} ]}',
+    const text =
+      '{ "model":"m", "x":1.0, "metadata":{}, "input":[ {"role":"user","content":"\\u00e9"} ], "prompt_cache_key":"k", "store":false}'
+    expect(call(text).refusedAs('Unsupported parameter: metadata')?.json).toBe(
+      '{"model":"gpt-5.3-codex","x":1.0,"input":[ {"role":"user","content":"\\u00e9"} ], "prompt_cache_key":"k", "store":false,' +
+        '"include":["reasoning.encrypted_content"],"stream":true}',
     )
   })
 })
@@ -256,23 +235,23 @@ describe('levels of effort', () => {
     ],
   ])('are the nearest, and remembered: %s', (_, words) => {
     expect(recover(asked, words)).toMatchObject({
-      body: { reasoning: { effort: 'medium', summary: 'auto' } },
-      learnedRefusal: 'efforts:low,medium',
+      value: { reasoning: { effort: 'medium', summary: 'auto' } },
+      learned: ['efforts:low,medium'],
       warnings: ['clamped;reasoning.effort'],
     })
   })
 
   test('are left out where none is listed', () => {
     const next = recover(asked, { code: 'invalid_reasoning_effort', message: 'Bad effort.' })
-    expect(next?.body?.['reasoning']).toEqual({ summary: 'auto' })
-    expect(next?.learnedRefusal).toBeUndefined()
+    expect(next?.value?.['reasoning']).toEqual({ summary: 'auto' })
+    expect(next?.learned).toEqual([])
     expect(next?.warnings).toEqual(['refused_upstream;reasoning.effort'])
   })
 
   test('are left out for good where the model has none', () => {
     const next = recover(asked, 'gpt-x does not support reasoning effort')
-    expect(next?.body?.['reasoning']).toEqual({ summary: 'auto' })
-    expect(next?.learnedRefusal).toBe('field:reasoning.effort')
+    expect(next?.value?.['reasoning']).toEqual({ summary: 'auto' })
+    expect(next?.learned).toEqual(['field:reasoning.effort'])
   })
 
   test('are left out where the one that was sent is on the list', () => {
@@ -280,7 +259,7 @@ describe('levels of effort', () => {
       { reasoning: { effort: 'low' } },
       { code: 'invalid_reasoning_effort', message: 'supported values:[low]' },
     )
-    expect(next?.body?.['reasoning']).toEqual({})
+    expect(next?.value?.['reasoning']).toEqual({})
   })
 
   test('are the answer where none was sent', () => {
@@ -289,7 +268,7 @@ describe('levels of effort', () => {
 })
 
 describe('kinds of tools', () => {
-  const named = { type: 'function', name: 'f' }
+  const named = { type: 'function', name: 'f', parameters: { type: 'object', properties: {} } }
   const namespace = { type: 'namespace', name: 'gh', tools: [named] }
   const custom = { type: 'custom', name: 'p' }
   const inputTools = { type: 'additional_tools', role: 'developer', tools: [named] }
@@ -331,9 +310,9 @@ describe('kinds of tools', () => {
       'custom_tools',
     ],
   ])('need another encoding: %s', (_, body, words, learnedRefusal) => {
-    expect(recover(body, words)).toEqual({ json: undefined, body: undefined, learnedRefusal, warnings: [] })
+    expect(recover(body, words)?.learned).toEqual([learnedRefusal])
     // Encoded so and refused again: upstream means something else.
-    expect(recover(body, words, [learnedRefusal])).toBeUndefined()
+    expect(recover(body, words, words)).toBeUndefined()
   })
 
   test.each<[string, string, Words]>([
@@ -346,16 +325,21 @@ describe('kinds of tools', () => {
     ],
     ['tool_search', 'tool_search', { param: 'tools[1].type', message: "Invalid value: 'tool_search'." }],
   ])('go where the conversation can do without: %s', (_, type, words) => {
-    const next = recover({ tools: [named, { type }], tool_choice: { type }, parallel_tool_calls: true }, words)
-    expect(next?.body).toEqual({ ...start, input: [user], tools: [named], parallel_tool_calls: true })
-    expect(next?.learnedRefusal).toBe(`tool:${type === 'web_search_preview' ? 'web_search' : type}`)
-    expect(next?.warnings).toEqual(['refused_upstream;tools'])
+    // Copilot is never sent one of them.
+    const openai = traits('gpt-5.3-codex', { provider: 'codex' })
+    const body = { tools: [named, { type }], tool_choice: { type }, parallel_tool_calls: true }
+    const next = call(bodyOf(body), [], openai).refusedAs(words)
+    expect(next?.value).toEqual({ ...start, input: [user], tools: [named], parallel_tool_calls: true })
+    expect(next?.learned).toEqual([`tool:${type === 'web_search_preview' ? 'web_search' : type}`])
+    expect(next?.warnings).toEqual(['dropped;tools.1', 'refused_upstream;tools'])
+    // Later requests may not demand it.
+    expect(() => call(bodyOf(body), next?.learned, openai)).toThrow('invalid_request')
   })
 
   test('go with the choice among them where none is left', () => {
     const words = 'The requested tool web_search is not supported.'
     const next = recover({ tools: [{ type: 'web_search' }], tool_choice: 'auto', parallel_tool_calls: false }, words)
-    expect(next?.body).toEqual({ ...start, input: [user] })
+    expect(next?.value).toEqual({ ...start, input: [user] })
   })
 
   test.each<[string, Record<string, unknown>, Words]>([
@@ -388,7 +372,7 @@ describe('items that say little', () => {
     ['by the message', "Missing required parameter: 'input[1].id'."],
   ])('go where one of them is refused: %s', (_, words) => {
     const next = recover({ input: [user, search, user, search] }, words)
-    expect(next?.body?.['input']).toEqual([user, user])
+    expect(next?.value?.['input']).toEqual([user, user])
     expect(next?.warnings).toEqual(['refused_upstream;input[].web_search_call'])
   })
 
@@ -425,10 +409,6 @@ test.each<[string, Words]>([
   expect(recover(body, words)).toBeUndefined()
 })
 
-test('a body that is no JSON object has nothing to take out', () => {
-  for (const text of ['', '[]', '{"a":', 'null']) expect(recoverText(text, 'Unsupported parameter: a')).toBeUndefined()
-})
-
 test('what was learned is honoured by the next request, so that upstream does not refuse it again', () => {
   const body = { input: [{ ...user, passthrough: 1 }], reasoning: { effort: 'high' }, tools: [{ type: 'web_search' }] }
   const refusals: Words[] = [
@@ -436,13 +416,9 @@ test('what was learned is honoured by the next request, so that upstream does no
     { code: 'invalid_reasoning_effort', message: 'supported values:[low]' },
     'The requested tool web_search is not supported.',
   ]
-  const learnedRefusals = refusals.map((words) => recover(body, words)?.learnedRefusal ?? '')
-  const call = responsesCaller.decodeRequest(JSON.stringify({ ...start, ...body }))
-  const passed = responsesUpstream.passRequest(call, encodeContext(gpt, { learnedRefusals: new Set(learnedRefusals) }))
-  const sent = passed?.body.toString() ?? ''
-  for (const words of refusals)
-    expect(recoverText(sent, words)?.json ?? sent).not.toMatch(/passthrough|"high"|web_search/)
-  expect(JSON.parse(sent)).toEqual({ ...start, input: [user], reasoning: { effort: 'low' } })
+  const learned = refusals.flatMap((words) => recover(body, words)?.learned ?? [])
+  const { sent } = call(bodyOf(body), learned)
+  expect(JSON.parse(sent.body.toString())).toEqual({ ...start, input: [user], reasoning: { effort: 'low' } })
 })
 
 test('whatever upstream says of whatever was sent, nothing is thrown and the same request is never sent again', () => {
@@ -472,8 +448,19 @@ test('whatever upstream says of whatever was sent, nothing is thrown and the sam
   fc.assert(
     fc.property(arbitraryBody, anyRefusal, (text, { status, message, code, param }) => {
       const response = { status, message, ...(code !== undefined && { code }), ...(param !== undefined && { param }) }
-      const next = recoverText(text, response)
-      if (next?.json !== undefined) expect(JSON.parse(next.json)).not.toEqual(JSON.parse(text))
+      const asked = answered(() => call(text))
+      const next = asked?.refusedAs(response)
+      if (next !== undefined) expect(next.value).not.toEqual(JSON.parse(String(asked?.sent.body)))
     }),
   )
 })
+
+/** Undefined for a body that the proxy refuses itself. */
+function answered<Result>(run: () => Result): Result | undefined {
+  try {
+    return run()
+  } catch (error) {
+    if (error instanceof Fault) return undefined
+    throw error
+  }
+}

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { CallerDialect, EncodeContext, UpstreamRefusal } from '../../../../src/translate/dialect.ts'
+import type { CallerDialect, EncodeContext } from '../../../../src/translate/dialect.ts'
 import { callerDialects } from '../../../../src/translate/dialects.ts'
-import { responsesUpstream } from '../../../../src/translate/responses/upstream/dialect.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
+import { callOf, type Words } from '../../refused.ts'
 import { encodeContext, traits, translateForResponses } from '../../turns.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -193,9 +193,9 @@ describe('is learned', () => {
   const fresh: Partial<EncodeContext> = { profile: 'chatgpt', lite: 'auto' }
   const notFound = { status: 404, message: 'Model not found gpt-6-sol' }
 
-  function recover(refusal: Pick<UpstreamRefusal, 'status' | 'message'>, parts = fresh, body: Json = {}) {
-    const sent = { body: Buffer.from(JSON.stringify({ model: 'm', input: [user], ...body })), warnings: [] }
-    return responsesUpstream.recover(sent, { kind: 'upstream_status', ...refusal }, encodeContext(sol, parts))
+  function recover(words: Words, parts = fresh, body: Json = {}) {
+    const text = JSON.stringify({ model: 'm', input: [user], ...body })
+    return callOf({ upstream: 'responses', text, context: encodeContext(sol, parts) }).refusedAs(words)
   }
 
   test.each([
@@ -203,7 +203,9 @@ describe('is learned', () => {
     { status: 400, message: 'reasoning.context must be all_turns for this model' },
     { status: 400, message: "Missing required parameter: 'reasoning.context'." },
   ])('from $status $message', (refusal) => {
-    expect(recover(refusal)).toEqual({ learnedRefusal: 'lite', fromSecondRefusal: false })
+    const recovered = recover(refusal)
+    expect(recovered?.learned).toEqual(['lite'])
+    expect(recovered?.request.headers).toHaveProperty([header])
   })
 
   test.each<[string, Partial<EncodeContext>]>([
@@ -223,32 +225,26 @@ describe('is learned', () => {
 
   test('not where the very setting was sent: it is left out instead', () => {
     const refusal = { status: 400, message: 'Unsupported parameter: reasoning.context' }
-    const recovery = recover(refusal, fresh, { reasoning: { effort: 'low', context: 'all_turns' } })
-    expect(recovery?.learnedRefusal).toBe('field:reasoning.context')
-    expect(JSON.parse(recovery?.request?.body.toString() ?? '')).toMatchObject({ reasoning: { effort: 'low' } })
+    const recovered = recover(refusal, fresh, { reasoning: { effort: 'low', context: 'all_turns' } })
+    expect(recovered?.learned).toEqual(['field:reasoning.context'])
+    expect(recovered?.value).toMatchObject({ reasoning: { effort: 'low' } })
   })
 })
 
-describe('refusals as the ChatGPT backend words them', () => {
-  const context = encodeContext(sol, { profile: 'chatgpt' })
-  const recover = (refusal: Partial<UpstreamRefusal> & { message: string }, body: Json) => {
-    const sent = { body: Buffer.from(JSON.stringify(body)), warnings: [] }
-    const recovery = responsesUpstream.recover(sent, { kind: 'upstream_status', status: 400, ...refusal }, context)
-    const json: Json | undefined = recovery?.request && JSON.parse(recovery.request.body.toString())
-    return { json, learnedRefusal: recovery?.learnedRefusal }
-  }
+function recoverUsual(words: Words, body: Json) {
+  const text = JSON.stringify({ model: 'm', ...body })
+  return callOf({ upstream: 'responses', text, context: encodeContext(sol, { profile: 'chatgpt' }) }).refusedAs(words)
+}
 
+describe('refusals as the ChatGPT backend words them', () => {
   test('an unsupported parameter is left out, and not sent again', () => {
-    const { json, learnedRefusal } = recover(
-      { message: 'Unsupported parameter: service_tier' },
-      { input: [user], service_tier: 'priority' },
-    )
-    expect(json).toEqual({ input: [user] })
-    expect(learnedRefusal).toBe('field:service_tier')
+    const recovered = recoverUsual('Unsupported parameter: service_tier', { input: [user], service_tier: 'priority' })
+    expect(recovered?.value).not.toHaveProperty('service_tier')
+    expect(recovered?.learned).toEqual(['field:service_tier'])
     const again = send(
       'responses',
       { input: [user], service_tier: 'priority' },
-      { profile: 'chatgpt', learnedRefusals: new Set([learnedRefusal ?? '']) },
+      { profile: 'chatgpt', learnedRefusals: new Set(recovered?.learned) },
     )
     expect(again.sent).not.toHaveProperty('service_tier')
     expect(again.warnings).toEqual(['refused_upstream;service_tier'])
@@ -259,10 +255,9 @@ describe('refusals as the ChatGPT backend words them', () => {
     { message: 'invalid_encrypted_content' },
   ])('reasoning it cannot read is left out, once', (refusal) => {
     const reasoning = { type: 'reasoning', summary: [], encrypted_content: 'gAAA' }
-    expect(recover(refusal, { input: [reasoning, user] })).toEqual({
-      json: { input: [user] },
-      learnedRefusal: undefined,
-    })
-    expect(recover(refusal, { input: [user] })).toEqual({ json: undefined, learnedRefusal: undefined })
+    const recovered = recoverUsual(refusal, { input: [reasoning, user] })
+    expect(recovered?.value).toMatchObject({ input: [user] })
+    expect(recovered?.learned).toEqual([])
+    expect(recoverUsual(refusal, { input: [user] })).toBeUndefined()
   })
 })

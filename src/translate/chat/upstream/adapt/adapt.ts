@@ -1,5 +1,6 @@
 import type { EncodeContext } from '../../../dialect.ts'
 import { learnedField, learnedFieldsRule } from '../../../learned-refusals.ts'
+import { outputLeftRule } from '../../../engine/output-overflow.ts'
 import { type Applied, applyRules, type Made } from '../../../engine/rules.ts'
 import { modelFamily } from '../../../parts/model-family.ts'
 import { cutHistory } from '../../request-changes.ts'
@@ -8,6 +9,7 @@ import { callRules } from './call-rules.ts'
 import { kimiRule } from './kimi-rules.ts'
 import { messageRules, sealedReasoningRule, turnRules } from './message-rules.ts'
 import { nullRule, parameterRules, stopRule, toolParameterRules } from './parameter-rules.ts'
+import { refusalRules } from './refusal-rules.ts'
 import type { Rule } from './rule.ts'
 import { toolPairsRule } from './tool-pairs.ts'
 import { legacyFunctionsRule, toolLimitRule, toolNamesRule, toolSchemaRule } from './tool-rules.ts'
@@ -55,6 +57,8 @@ export const rules: readonly Rule[] = [
   stopRule,
   ...messageRules,
   ...turnRules,
+  outputLeftRule(),
+  ...refusalRules,
   learnedFieldsRule('parameters, refusals by name'),
   streamRule,
 ]

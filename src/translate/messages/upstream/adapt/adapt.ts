@@ -1,4 +1,5 @@
 import { learnedFieldsRule } from '../../../learned-refusals.ts'
+import { outputLeftRule } from '../../../engine/output-overflow.ts'
 import { betaRules, contextManagementRules } from './beta-rules.ts'
 import { cacheRules } from './cache-rules.ts'
 import { conversationRule } from './block-rules.ts'
@@ -37,6 +38,7 @@ export const rules: readonly Rule[] = [
   conversationRule,
   ...orderRules,
   ...thinkingRules,
+  outputLeftRule(),
   ...contextManagementRules,
   ...cacheRules,
   learnedFieldsRule('messages, unknown fields'),

@@ -15,8 +15,6 @@ import type { Target } from './target.ts'
 /** State of one walk over the blocks of a conversation. */
 interface Walk {
   readonly target: Target
-  /** Block types that upstream has refused before. */
-  readonly refused: ReadonlySet<string>
   readonly hasToolSearch: boolean
   /** Names of the offered tools. */
   readonly tools: ReadonlySet<string>
@@ -106,8 +104,9 @@ export const blockRows: readonly BlockRow[] = [
     name: 'tool references as text',
     source: 'messages, tool search',
     types: ['tool_reference'],
-    adapt(block, { hasToolSearch, tools, notes, field }) {
-      if (!isBlock(block, 'tool_reference') || (hasToolSearch && tools.has(block.tool_name))) return block
+    adapt(block, { target, hasToolSearch, tools, notes, field }) {
+      if (!isBlock(block, 'tool_reference')) return block
+      if (hasToolSearch && tools.has(block.tool_name) && !target.refusedReferences.has(block.tool_name)) return block
       notes.add('adapted', field(block), 'tool references sent as text')
       return { type: 'text', text: toolReferenceText(block.tool_name) }
     },
@@ -117,8 +116,13 @@ export const blockRows: readonly BlockRow[] = [
     source:
       'messages, tool search: a server tool in the history must be among the tools; messages, server tools; messages, prefill',
     types: ['server_tool_use', 'mcp_tool_use'],
-    adapt(block, { tools, isPaused, droppedCalls, notes, field }) {
+    adapt(block, { target, tools, isPaused, droppedCalls, notes, field }) {
       const { id, name, input } = block
+      if (target.refusedCalls.has(textOf(name))) {
+        droppedCalls.set(textOf(id), '')
+        notes.add('refused_upstream', field(block), 'the provider does not find the tool of these calls')
+        return NONE
+      }
       if (tools.has(textOf(name)) || isPaused()) return block
       const query = name === 'web_search' && isObject(input) ? textOf(input['query']) : ''
       droppedCalls.set(textOf(id), query)
@@ -225,7 +229,6 @@ function adaptConversation(draft: Draft, target: Target): Outcome | undefined {
   const notes = createNotes()
   const walk: Walk = {
     target,
-    refused: target.refusedBlocks,
     hasToolSearch: hasBeta(draft, 'advanced-tool-use'),
     tools: new Set(tools?.map(({ name }) => name ?? '')),
     droppedCalls: new Map(),
@@ -272,10 +275,6 @@ function adaptBlocks(blocks: readonly MessagesBlock[], walk: Walk): readonly Mes
 }
 
 function adaptBlock(block: MessagesBlock, walk: Walk): MessagesBlock | readonly MessagesBlock[] {
-  if (walk.refused.has(block.type)) {
-    walk.notes.add('refused_upstream', walk.field(block), 'the provider has refused blocks of this type')
-    return NONE
-  }
   let current = adaptResultContent(block, walk)
   const ofResults = block.type.endsWith('_tool_result') ? rowsByType.get('*_tool_result') : undefined
   for (const { row } of rowsByType.get(block.type) ?? ofResults ?? []) {
@@ -283,7 +282,9 @@ function adaptBlock(block: MessagesBlock, walk: Walk): MessagesBlock | readonly 
     if (isList(adapted)) return adapted
     current = adapted
   }
-  return current
+  if (!walk.target.refusedBlocks.has(current.type)) return current
+  walk.notes.add('refused_upstream', walk.field(block), 'the provider has refused blocks of this type')
+  return NONE
 }
 
 /** Tool results contain blocks. */

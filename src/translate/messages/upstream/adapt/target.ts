@@ -51,6 +51,15 @@ export interface Target {
   readonly marksCache?: boolean
   /** The model does not think if `tool_choice` demands a tool. */
   readonly thinksUnforced: boolean
+  // What upstream has refused of this request.
+  readonly thinkingOff: boolean
+  readonly takesFormat: boolean
+  /** Names of deferred tools that upstream takes from the start only. */
+  readonly toolsAtOnce: ReadonlySet<string>
+  /** Names of tools that upstream does not find behind a reference. */
+  readonly refusedReferences: ReadonlySet<string>
+  /** Names of server tools whose calls upstream does not take in the history. */
+  readonly refusedCalls: ReadonlySet<string>
 }
 
 /** Anthropic's smallest thinking budget. Source: Anthropic API reference, extended thinking, 2026-11. */
@@ -93,6 +102,11 @@ export function targetOf(traits: ModelTraits, learnedRefusals: ReadonlySet<strin
     takesForcedChoice: learned('choice').length === 0,
     bindsThinking: bindsThinking(family) && !learned('field').some((path) => path.endsWith('.block_binding')),
     thinksUnforced: ofThinking.includes('unforced'),
+    thinkingOff: ofThinking.includes('off'),
+    takesFormat: learned('format').length === 0,
+    toolsAtOnce: new Set(learned('tool-at-once')),
+    refusedReferences: new Set(learned('tool-reference')),
+    refusedCalls: new Set(learned('server-calls')),
   }
 }
 

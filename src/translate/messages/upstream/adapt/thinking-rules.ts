@@ -60,6 +60,12 @@ const samplingRule: Rule = {
 export const thinkingRules: readonly Rule[] = [
   maxTokensRule,
   {
+    name: 'no thinking in this request',
+    source: 'Anthropic API reference, extended thinking with tool use, 2026-11',
+    applies: ({ thinkingOff }) => thinkingOff,
+    adapt: () => ({ patch: { thinking: { type: 'disabled' } }, warnings: [] }),
+  },
+  {
     name: 'thinking and effort fitted to the model',
     source: 'messages, thinking; messages, effort',
     adapt: ({ body, made }, target) => {
@@ -155,9 +161,9 @@ export const thinkingRules: readonly Rule[] = [
   {
     name: 'output_config.format as system text',
     source: 'messages, effort: models without effort refuse output_config as a whole',
-    adapt: ({ body }, { takesOutputConfig, traits }) => {
+    adapt: ({ body }, { takesOutputConfig, takesFormat, traits }) => {
       const { format, ...config } = body.output_config ?? {}
-      if (!format || (takesOutputConfig && traits.supports.structuredOutputs !== false)) return undefined
+      if (!format || (takesOutputConfig && takesFormat && traits.supports.structuredOutputs !== false)) return undefined
       const detail = `${traits.id} does not support it; requested in the system text`
       return {
         patch: {

@@ -78,6 +78,22 @@ const rows: readonly ToolRow[] = [
     detail: 'tool search is not available; deferred tools are offered from the start',
   },
   {
+    name: 'defer_loading of tools that upstream does not find dropped',
+    source: 'messages, tool search',
+    adapt: (tool, _draft, { toolsAtOnce }) =>
+      toolsAtOnce.has(tool.name ?? '') ? withoutKeys(tool, (key) => key === 'defer_loading') : tool,
+    code: 'refused_upstream',
+    detail: 'the provider does not find the tool when it is deferred; it is offered from the start',
+  },
+  {
+    name: 'strict tools without structured outputs',
+    source: 'messages, structured outputs',
+    adapt: (tool, _draft, { takesFormat }) =>
+      takesFormat ? tool : withoutKeys(tool, (key, value) => key === 'strict' && value === true),
+    code: 'adapted',
+    detail: 'the provider does not enforce the schema for this request',
+  },
+  {
     name: 'hints on tools dropped',
     source: 'messages, unknown fields: eager_input_streaming',
     adapt: (tool) =>

@@ -1147,10 +1147,38 @@ const marks: readonly Case[] = [
 const learned: readonly Case[] = [
   {
     rule: 'what upstream refused before left out',
-    learnedRefusals: ['field:novelty field:tools.*.custom.novelty', 'field:system.*.cache_control.ephemeral.scope'],
+    learnedRefusals: ['field:novelty', 'field:tools.*.custom.novelty', 'field:system.*.cache_control.ephemeral.scope'],
     body: { novelty: 1, tools: [tool('f', { novelty: 1 }), { ...tool('g', { type: 'custom', novelty: 1 }) }] },
     sent: { novelty: undefined, tools: [tool('f'), tool('g', { type: 'custom' })], messages: hello },
     warnings: ['refused_upstream;novelty', 'refused_upstream;tools.*.custom.novelty'],
+  },
+  {
+    rule: 'no more output than the prompt leaves',
+    learnedRefusals: ['output-left:700'],
+    body: { max_tokens: 1000 },
+    sent: { max_tokens: 700 },
+    warnings: ['clamped;max_tokens'],
+  },
+  {
+    rule: 'no thinking in this request',
+    learnedRefusals: ['thinking:off'],
+    body: { thinking: { type: 'adaptive' } },
+    sent: { thinking: { type: 'disabled' } },
+  },
+  {
+    rule: 'defer_loading of tools that upstream does not find dropped',
+    learnedRefusals: ['tool-at-once:g'],
+    betas: [SEARCH],
+    body: { tools: [tool('f', { defer_loading: true }), tool('g', { defer_loading: true })] },
+    sent: { tools: [tool('f', { defer_loading: true }), tool('g')] },
+    warnings: ['refused_upstream;tools.1'],
+  },
+  {
+    rule: 'strict tools without structured outputs',
+    learnedRefusals: ['format:no'],
+    body: { tools: [tool('f', { strict: true })] },
+    sent: { tools: [tool('f')] },
+    warnings: ['adapted;tools.0'],
   },
 ]
 
