@@ -1,5 +1,5 @@
 import type { ToolIdentity } from './reply-effects.ts'
-import { distinctName, isLegalName, shortName } from '../parts/ids.ts'
+import { distinctName, shortName } from '../parts/ids.ts'
 import type { ToolName } from '../turn.ts'
 import type { Warning } from '../warning.ts'
 
@@ -12,10 +12,6 @@ export interface NameForm {
   readonly longest: number
   /** The first is a letter or `_`. */
   readonly beginsWithLetter?: boolean
-}
-
-export function isOfForm(name: string, { longest, beginsWithLetter }: NameForm): boolean {
-  return isLegalName(name, longest) && (beginsWithLetter !== true || LETTER.test(name))
 }
 
 const LETTER = /^[A-Za-z_]/

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../../json/json.ts'
 import { wrapCustom, wrapInput } from '../../engine/custom-tools.ts'
 import { fieldOf } from '../../engine/origin.ts'
-import { createToolNames, isOfForm, keepLast, type NameForm, type ToolNames } from '../../engine/tool-names.ts'
+import { createToolNames, keepLast, type NameForm, type ToolNames } from '../../engine/tool-names.ts'
 import type { ModelFamily } from '../../parts/model-family.ts'
 import type { Warning } from '../../warning.ts'
 import type { Outcome } from '../request-changes.ts'
@@ -20,7 +20,6 @@ type ChatTool = NonNullable<ChatRequest['tools']>[number]
 export function nameTools(request: ChatRequest, family: ModelFamily): Outcome | undefined {
   // A bare 400 answers a Gemini's tool whose name begins otherwise (microsoft/vscode#328147).
   const form: NameForm = { longest: LONGEST_TOOL_NAME, beginsWithLetter: family.kind === 'gemini' }
-  if (areTaken(request, form)) return undefined
   const { tools, messages, tool_choice: choice } = request
   const identities = (tools ?? []).flatMap(({ function: called, custom }) => {
     const kind = custom ? ('custom' as const) : ('function' as const)
@@ -29,12 +28,17 @@ export function nameTools(request: ChatRequest, family: ModelFamily): Outcome | 
   })
   const names = createToolNames(identities, form, true)
   const warnings: Warning[] = []
-  const named = tools?.map((tool, at) => nameTool(tool, names, placeOf(tool, at), warnings))
+  const named = (tools ?? []).map((tool, at) => nameTool(tool, names, placeOf(tool, at), warnings))
+  const called = messages.map((message) => nameCalls(message, names))
+  const chosen = isObject(choice) ? nameChoice(choice, names) : choice
+  const areToolsSame = named.every((tool, at) => tool === tools?.[at])
+  const areCallsSame = called.every((message, at) => message === messages[at])
+  if (areToolsSame && areCallsSame && chosen === choice) return undefined
   return {
     patch: {
-      ...(named && { tools: [...keepLast(named, (tool) => tool.function?.name, placeOf, warnings)] }),
-      messages: messages.map((message) => nameCalls(message, names)),
-      ...(isObject(choice) && { tool_choice: nameChoice(choice, names) }),
+      ...(!areToolsSame && { tools: [...keepLast(named, (tool) => tool.function?.name, placeOf, warnings)] }),
+      ...(!areCallsSame && { messages: called }),
+      tool_choice: chosen,
     },
     warnings,
     effects: { tools: names.identities },
@@ -73,36 +77,29 @@ function nameCalls(message: ChatMessage, names: ToolNames): ChatMessage {
   return named.every((call, at) => call === calls[at]) ? message : { ...message, tool_calls: named }
 }
 
-function nameChoice(choice: NonNullable<ChatRequest['tool_choice']> & object, names: ToolNames): typeof choice {
+type Choice = NonNullable<ChatRequest['tool_choice']> & object
+
+function nameChoice(choice: Choice, names: ToolNames): Choice {
   const members: JsonObject = choice
   const { allowed_tools: allowed } = members
-  if (!isObject(allowed) || !Array.isArray(allowed['tools'])) return { ...choice, ...nameMention(members, names) }
-  const tools = allowed['tools'].map((tool: unknown) => (isObject(tool) ? nameMention(tool, names) : tool))
+  if (!isObject(allowed) || !Array.isArray(allowed['tools'])) return nameMention(members, names) ?? choice
+  const mentions: readonly unknown[] = allowed['tools']
+  const tools = mentions.map((tool) => (isObject(tool) && nameMention(tool, names)) || tool)
+  if (tools.every((tool, at) => tool === mentions[at])) return choice
   const renamed: JsonObject = { allowed_tools: { ...allowed, tools } }
   return { ...choice, ...renamed }
 }
 
-function nameMention(mention: JsonObject, names: ToolNames): JsonObject {
-  const { custom, function: called, ...others } = mention
+/** Undefined if nothing changes. */
+function nameMention({ custom, function: called, ...others }: JsonObject, names: ToolNames): Choice | undefined {
   const named = isObject(custom) ? custom : called
-  if (!isObject(named) || typeof named['name'] !== 'string') return mention
-  return { ...others, type: 'function', function: { ...named, name: upstreamName(named['name'], names) } }
+  if (!isObject(named) || typeof named['name'] !== 'string') return undefined
+  const name = upstreamName(named['name'], names)
+  if (named === called && name === named['name']) return undefined
+  return { ...others, type: 'function', function: { ...named, name } }
 }
 
 /** An empty name passes: nothing could repair it, and upstream's own 400 is clearer. */
 function upstreamName(name: string, names: ToolNames): string {
   return name === '' ? name : names.upstreamName({ name })
-}
-
-function areTaken({ tools, messages }: ChatRequest, form: NameForm): boolean {
-  const isTaken = (named: unknown): boolean => {
-    const name = isObject(named) ? named['name'] : undefined
-    return typeof name !== 'string' || name === '' || isOfForm(name, form)
-  }
-  const isFunction = (tool: JsonObject): boolean =>
-    tool['type'] !== 'custom' && isTaken(tool['function']) && isTaken(tool['custom'])
-  return (
-    (tools ?? []).every(isFunction) &&
-    messages.every(({ role, tool_calls: calls }) => role !== 'assistant' || (calls ?? []).every(isFunction))
-  )
 }

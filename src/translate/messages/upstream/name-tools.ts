@@ -1,9 +1,8 @@
 import { isObject } from '../../../json/json.ts'
 import type { ReplyEffects } from '../../engine/reply-effects.ts'
 import { createToolNames } from '../../engine/tool-names.ts'
-import { isLegalName } from '../../parts/ids.ts'
 import { mapBlocks, mapSame } from '../content.ts'
-import { isBlock, type MessagesBlock, type MessagesMessage, type MessagesRequest } from '../wire.ts'
+import { isBlock, type MessagesBlock, type MessagesRequest } from '../wire.ts'
 import { isCallerTool } from './adapt/tool-rules.ts'
 
 /**
@@ -17,27 +16,27 @@ const LONGEST_TOOL_NAME = 64
  * members, and returns the same body if nothing changes.
  */
 export function nameTools(body: MessagesRequest): { readonly body: MessagesRequest; readonly effects?: ReplyEffects } {
-  if (areTaken(body)) return { body }
-  const offered = (body.tools ?? []).filter(isCallerTool).flatMap(({ name }) => (name ? [name] : []))
-  const own = new Set((body.tools ?? []).flatMap((tool) => (isCallerTool(tool) || !tool.name ? [] : [tool.name])))
-  const tools = offered.map((name) => ({ name, kind: 'function' as const }))
-  const names = createToolNames(tools, { longest: LONGEST_TOOL_NAME }, false)
+  const { messages, tool_choice: choice } = body
+  const tools = body.tools ?? []
+  const offered = tools.filter(isCallerTool).flatMap(({ name }) => (name ? [{ name, kind: 'function' as const }] : []))
+  const own = new Set(tools.flatMap((tool) => (isCallerTool(tool) || !tool.name ? [] : [tool.name])))
+  const names = createToolNames(offered, { longest: LONGEST_TOOL_NAME }, false)
   // The names of tools that Anthropic defines are fixed.
   const named = (name: string): string => (name === '' || own.has(name) ? name : names.upstreamName({ name }))
-  const choice = body.tool_choice
+  const namedTools = mapSame(tools, (tool) => {
+    const name = tool.name && isCallerTool(tool) ? named(tool.name) : tool.name
+    return name === tool.name ? tool : { ...tool, name }
+  })
+  const namedMessages = mapSame(messages, (message) => mapBlocks(message, (block) => nameBlock(block, named)))
+  const chosenName = choice?.type === 'tool' && choice.name ? named(choice.name) : choice?.name
+  const chosen = choice && chosenName !== choice.name ? { ...choice, name: chosenName } : choice
+  if (namedTools === tools && namedMessages === messages && chosen === choice) return { body }
   return {
     body: {
       ...body,
-      ...(body.tools && {
-        tools: mapSame(body.tools, (tool) =>
-          isCallerTool(tool) && tool.name && named(tool.name) !== tool.name
-            ? { ...tool, name: named(tool.name) }
-            : tool,
-        ),
-      }),
-      messages: mapSame(body.messages, (message) => mapBlocks(message, (block) => nameBlock(block, named))),
-      ...(choice?.type === 'tool' &&
-        typeof choice.name === 'string' && { tool_choice: { ...choice, name: named(choice.name) } }),
+      ...(namedTools !== tools && { tools: namedTools }),
+      messages: namedMessages,
+      ...(chosen && { tool_choice: chosen }),
     },
     effects: { tools: names.identities },
   }
@@ -68,20 +67,11 @@ function nameInside(block: MessagesBlock, named: (name: string) => string): Mess
     return inner === blocks ? block : { ...block, content: inner }
   }
   if (!isObject(content) || !Array.isArray(content['tool_references'])) return block
-  const references = content['tool_references'].map((each: unknown) =>
-    isObject(each) && typeof each['tool_name'] === 'string' ? { ...each, tool_name: named(each['tool_name']) } : each,
-  )
-  return { ...block, content: { ...content, tool_references: references } }
-}
-
-function areTaken({ tools, messages }: MessagesRequest): boolean {
-  return (
-    tools?.some((tool) => isCallerTool(tool) && !isLegalName(tool.name ?? '', LONGEST_TOOL_NAME)) !== true &&
-    !messages.some(callsByOtherName)
-  )
-}
-
-function callsByOtherName({ role, content }: MessagesMessage): boolean {
-  if (role !== 'assistant' || typeof content !== 'object' || content === null) return false
-  return content.some((block) => isBlock(block, 'tool_use') && !isLegalName(block.name, LONGEST_TOOL_NAME))
+  const references: readonly unknown[] = content['tool_references']
+  const renamed = mapSame(references, (each) => {
+    if (!isObject(each) || typeof each['tool_name'] !== 'string') return each
+    const name = named(each['tool_name'])
+    return name === each['tool_name'] ? each : { ...each, tool_name: name }
+  })
+  return renamed === references ? block : { ...block, content: { ...content, tool_references: renamed } }
 }

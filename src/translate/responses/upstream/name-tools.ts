@@ -28,7 +28,6 @@ export function nameTools(value: JsonObject, learnedRefusals: ReadonlySet<string
     takesNamespaces: !learnedRefusals.has(NO_NAMESPACES),
     takesCustom: !learnedRefusals.has(NO_CUSTOM_TOOLS),
   }
-  if (isTaken(value, scope)) return { value }
   const { input, tool_choice: choice } = value
   const items: readonly unknown[] = Array.isArray(input) ? input : []
   const known = [...objectsOf(value['tools']), ...objectsOf(input).flatMap(({ tools }) => objectsOf(tools))]
@@ -38,18 +37,29 @@ export function nameTools(value: JsonObject, learnedRefusals: ReadonlySet<string
   const listed = fitTools(value['tools'], 'tools', naming)
   // Upstream takes no tools in the input without namespaces.
   const brought = scope.takesNamespaces ? [] : items.flatMap((item, at) => toolsOfItem(item, at, naming))
-  const tools = listed === undefined && brought.length === 0 ? undefined : [...(listed ?? []), ...brought]
+  const fitted = items.flatMap((item, at): readonly unknown[] => (isObject(item) ? fitItem(item, at, naming) : [item]))
+  const chosen = isObject(choice) ? fitChoice(choice, naming) : choice
+  const areToolsSame = areSame(value['tools'], listed) && brought.length === 0
+  const areItemsSame = areSame(items, fitted)
+  if (areToolsSame && areItemsSame && chosen === choice) return { value }
+  const tools = [...(listed ?? []), ...brought]
   return {
     value: {
       ...value,
-      ...(Array.isArray(input) && {
-        input: items.flatMap((item, at): readonly unknown[] => (isObject(item) ? fitItem(item, at, naming) : [item])),
+      ...(!areItemsSame && { input: fitted }),
+      ...(!areToolsSame && {
+        tools: keepLast(tools, callableName, (tool, at) => fieldOf(tool, 'tools', at), warnings),
       }),
-      ...(tools && { tools: keepLast(tools, callableName, (tool, at) => fieldOf(tool, 'tools', at), warnings) }),
-      ...(isObject(choice) && { tool_choice: fitChoice(choice, naming) }),
+      ...(isObject(choice) && { tool_choice: chosen }),
     },
     tools: names.identities,
   }
+}
+
+/** @param after undefined for a value that is no list */
+function areSame(before: unknown, after: readonly unknown[] | undefined): boolean {
+  if (after === undefined) return true
+  return Array.isArray(before) && before.length === after.length && after.every((each, at) => each === before[at])
 }
 
 /** The forms of tools that upstream takes. */
@@ -67,47 +77,6 @@ interface Naming extends Scope {
 /** Names that are not strings pass, and upstream refuses them. */
 function isLegal(name: unknown): boolean {
   return typeof name !== 'string' || isLegalName(name, LONGEST_TOOL_NAME)
-}
-
-function isTaken({ input, tools, tool_choice: choice }: JsonObject, scope: Scope): boolean {
-  const isChoiceTaken = !isObject(choice) || [choice, ...objectsOf(choice['tools'])].every(({ name }) => isLegal(name))
-  return areToolsTaken(tools, scope) && isChoiceTaken && objectsOf(input).every((item) => isItemTaken(item, scope))
-}
-
-function areToolsTaken(tools: unknown, scope: Scope): boolean {
-  return objectsOf(tools).every(({ type, name, tools: inner }) => {
-    switch (type) {
-      case 'function':
-        return isLegal(name)
-      case 'custom':
-        return isLegal(name) && scope.takesCustom
-      case 'namespace':
-        return isLegal(name) && scope.takesNamespaces && areToolsTaken(inner, scope)
-      default:
-        return true
-    }
-  })
-}
-
-function isItemTaken(item: JsonObject, scope: Scope): boolean {
-  const { name, namespace, tools } = item
-  switch (itemTypeOf(item)) {
-    case 'function_call':
-    case 'custom_tool_call':
-      return (
-        isLegal(name) &&
-        (!isFilled(namespace) || staysIn(namespace, scope)) &&
-        (scope.takesCustom || item['type'] === 'function_call')
-      )
-    case 'custom_tool_call_output':
-      return scope.takesCustom
-    case 'additional_tools':
-      return scope.takesNamespaces && areToolsTaken(tools, scope)
-    case 'tool_search_output':
-      return areToolsTaken(tools, scope)
-    default:
-      return true
-  }
 }
 
 /** Whether the tools of a namespace stay in it. */
@@ -139,7 +108,7 @@ function fitTool(tool: JsonObject, path: string, naming: Naming, namespace?: str
     const outer = staysIn(name, naming) ? undefined : name
     const inner = objectsOf(tools).flatMap((each, at) => fitTool(each, `${path}.tools.${at}`, naming, outer))
     if (outer !== undefined) return inner.map((each, at) => withPath(each, `${path}.tools.${at}`))
-    return inner.every((each, at) => each === tools[at]) ? [tool] : [{ ...tool, tools: inner }]
+    return [areSame(tools, inner) ? tool : { ...tool, tools: inner }]
   }
   if ((type !== 'function' && type !== 'custom') || !isFilled(name)) return [tool]
   const given = naming.names.upstreamName({ name, ...(namespace !== undefined && { namespace }) })
@@ -181,9 +150,7 @@ function fitItem(item: JsonObject, at: number, naming: Naming): readonly JsonObj
       if (itemTypeOf(item) === 'additional_tools' && !naming.takesNamespaces) return []
       const { tools } = item
       const fitted = fitTools(tools, `input.${at}.tools`, naming)
-      const isSame =
-        fitted === undefined || (Array.isArray(tools) && fitted.every((tool, index) => tool === tools[index]))
-      return [isSame ? item : { ...item, tools: fitted }]
+      return [areSame(tools, fitted) ? item : { ...item, tools: fitted }]
     }
     default:
       return [item]
@@ -206,15 +173,13 @@ function fitCall(item: JsonObject, naming: Naming): JsonObject {
 function fitChoice(choice: JsonObject, naming: Naming): JsonObject {
   const { type, tools } = choice
   if (type !== 'allowed_tools' || !Array.isArray(tools)) return fitMention(choice, naming)
-  return {
-    ...choice,
-    tools: tools.flatMap((mention: unknown): readonly unknown[] => {
-      if (!isObject(mention)) return [mention]
-      if (mention['type'] !== 'namespace' || staysIn(mention['name'], naming)) return [fitMention(mention, naming)]
-      const inner = naming.callable.filter(({ namespace }) => namespace === mention['name'])
-      return inner.map(({ kind, ...tool }) => fitMention({ type: kind, ...tool }, naming))
-    }),
-  }
+  const fitted = tools.flatMap((mention: unknown): readonly unknown[] => {
+    if (!isObject(mention)) return [mention]
+    if (mention['type'] !== 'namespace' || staysIn(mention['name'], naming)) return [fitMention(mention, naming)]
+    const inner = naming.callable.filter(({ namespace }) => namespace === mention['name'])
+    return inner.map(({ kind, ...tool }) => fitMention({ type: kind, ...tool }, naming))
+  })
+  return areSame(tools, fitted) ? choice : { ...choice, tools: fitted }
 }
 
 function fitMention(mention: JsonObject, naming: Naming): JsonObject {
@@ -222,7 +187,8 @@ function fitMention(mention: JsonObject, naming: Naming): JsonObject {
   if ((type !== 'function' && type !== 'custom') || !isFilled(name)) return mention
   const isStated = isFilled(namespace)
   if (isStated && staysIn(namespace, naming)) {
-    return { ...mention, name: naming.names.upstreamName({ name }) }
+    const inside = naming.names.upstreamName({ name })
+    return inside === name ? mention : { ...mention, name: inside }
   }
   // A choice may name a tool without its namespace.
   const same = naming.callable.filter((tool) => tool.name === name)
@@ -232,5 +198,6 @@ function fitMention(mention: JsonObject, naming: Naming): JsonObject {
       ? same[0]?.namespace
       : undefined
   const given = naming.names.upstreamName({ name, ...(outer !== undefined && { namespace: outer }) })
-  return { ...members, type: type === 'custom' && naming.takesCustom ? type : 'function', name: given }
+  const kind = type === 'custom' && naming.takesCustom ? type : 'function'
+  return given === name && kind === type && !isStated ? mention : { ...members, type: kind, name: given }
 }
