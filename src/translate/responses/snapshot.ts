@@ -1,4 +1,4 @@
-import { isObject, stringify } from '../../json/json.ts'
+import { isObject } from '../../json/json.ts'
 import {
   type PartContainer,
   type TextKind,
@@ -24,8 +24,6 @@ export interface ItemSnapshot {
   readonly index: number
   readonly type: string
   readonly id: string
-  /** The id as JSON. */
-  readonly idLiteral: string
   /**
    * From `output_item.added`, then from `output_item.done`. The event holds the same object, so it is never changed.
    */
@@ -142,7 +140,6 @@ function addItem({ items }: ResponseSnapshot, { output_index: index, item }: Wir
     index,
     type: String(item['type']),
     id,
-    idLiteral: stringify(id),
     item,
     isDone: false,
     content: [],

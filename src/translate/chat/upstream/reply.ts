@@ -60,7 +60,6 @@ function readable(wanted: boolean, chunks: readonly NormalisedChunk[]): readonly
   return wanted ? chunks.map(withReasoningContent) : chunks
 }
 
-/** A copy: events that match a template reuse the chunk. */
 function withReasoningContent(normalised: NormalisedChunk): NormalisedChunk {
   const { choices } = normalised.chunk
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined

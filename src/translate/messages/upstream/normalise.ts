@@ -2,14 +2,13 @@ import { Fault } from '../../../errors.ts'
 import type { SseEvent } from '../../../sse/decode.ts'
 import type { ReplySeed } from '../../dialect.ts'
 import { scanArguments, startArgumentScan, type ArgumentScan } from '../../parts/argument-scan.ts'
-import type { EventTemplates } from '../../parts/event-template.ts'
 import type { JsonObject } from '../../../json/json.ts'
 import { mintId } from '../../parts/ids.ts'
 import { isFilled, isObject, stringify } from '../../../json/json.ts'
 import { deltasOfBlock } from '../fold.ts'
 import { noteUsage, type UsageCounts } from '../usage.ts'
 import type { ContentBlock, LooseBlockDelta, LooseEvent, WireEvent } from '../wire.ts'
-import { isEndMark, readRepeatedEvent, startEventTemplates } from './read-event.ts'
+import { isEndMark, readEvent } from './read-event.ts'
 
 /**
  * A normalised event. A reply has one `message_start`, blocks one at a time with indexes from 0, one `message_delta`
@@ -41,7 +40,6 @@ export interface Normaliser {
   readonly usage: UsageCounts
   done: boolean
   skipped: number
-  readonly templates: EventTemplates
 }
 
 interface OpenBlock {
@@ -76,7 +74,6 @@ export function startNormaliser(seed: ReplySeed): Normaliser {
     usage: {},
     done: false,
     skipped: 0,
-    templates: startEventTemplates(),
   }
 }
 
@@ -91,13 +88,13 @@ export function normaliseEvent(state: Normaliser, sse: SseEvent): readonly Norma
   if (state.done || rawText === '') return nothing
   if (isEndMark(rawText)) return normaliseEnd(state)
   state.out = []
-  const event = readRepeatedEvent(state.templates, sse, state.seed.redact)
+  const event = readEvent(sse, state.seed.redact)
   if (event === undefined) {
     state.skipped += 1
     return state.out
   }
   if (event.type === 'content_block_delta') readDelta(state, { event, rawText })
-  else readEvent(state, { event, rawText })
+  else normaliseOther(state, { event, rawText })
   return state.out
 }
 
@@ -113,7 +110,7 @@ export function normaliseEnd(state: Normaliser): readonly NormalisedEvent[] {
   return state.out
 }
 
-function readEvent(state: Normaliser, sent: Sent): void {
+function normaliseOther(state: Normaliser, sent: Sent): void {
   const { type, index } = sent.event
   switch (type) {
     case 'message_start':

@@ -1,7 +1,5 @@
 import type { SseEvent } from '../../../sse/decode.ts'
 import type { ReplySeed } from '../../dialect.ts'
-import { eventsBeforeLearning, learnTemplate, matchTemplate, startTemplates } from '../../parts/event-template.ts'
-import type { EventTemplates, TemplateField } from '../../parts/event-template.ts'
 import { refuseDamaged, toStreamFault } from '../../parts/stream-fault.ts'
 import { isFilled, parseObject } from '../../../json/json.ts'
 import type { WireEvent } from '../wire.ts'
@@ -11,43 +9,12 @@ export function isEndMark(data: string): boolean {
   return data.startsWith('[DONE]')
 }
 
-/** The members that differ between the deltas of a block. */
-const templateFields: readonly TemplateField[] = ['text', 'thinking', 'partial_json'].map((key) => ({
-  path: ['delta', key],
-  kind: 'text',
-}))
-
-export function startEventTemplates(): EventTemplates {
-  return startTemplates(templateFields, eventsBeforeLearning)
-}
-
-/**
- * Like `readEvent`, but parses nothing if the event repeats the previous delta with other text. The next call may reuse
- * the returned object.
- */
-export function readRepeatedEvent(
-  templates: EventTemplates,
-  sse: SseEvent,
-  redact: ReplySeed['redact'],
-): WireEvent | undefined {
-  const repeated = sse.event === 'error' ? undefined : matchTemplate(templates, sse.data)
-  if (repeated !== undefined && hasType(repeated)) return repeated
-  const event = readEvent(sse, redact)
-  if (event?.type === 'content_block_delta') learnTemplate(templates, sse.data, isRight)
-  return event
-}
-
-/** Safe to reuse, because the normaliser changes copies. */
-function isRight(): boolean {
-  return false
-}
-
 /**
  * Reads the type from the data, because the `event:` line may be missing. Undefined for data without a type.
  * @throws Fault `upstream_failed`, `upstream_status` for an error, in any of the shapes of docs/copilot-wire.md,
  * "Messages stream"; `upstream_unusable` for data that is not JSON
  */
-function readEvent({ event: name, data }: SseEvent, redact: ReplySeed['redact']): WireEvent | undefined {
+export function readEvent({ event: name, data }: SseEvent, redact: ReplySeed['redact']): WireEvent | undefined {
   const value = parseObject(data)
   if (name === 'error') throw toStreamFault(value?.['error'] ?? value ?? data, redact)
   if (value === undefined) {

@@ -371,7 +371,7 @@ function emitDelta(state: EncodeState, target: TextTarget, delta: string, logpro
   const event = toDelta(state.next, target, delta, logprobs)
   target.text.text += delta
   state.next += 1
-  state.frames.push({ type: target.kind.delta, event, rawText: undefined, json: undefined, upstreamId: undefined })
+  state.frames.push({ type: target.kind.delta, event, rawText: undefined, upstreamId: undefined })
 }
 
 /** Writes each event as one literal, because every token passes here. */

@@ -12,12 +12,9 @@ import type { WireEvent } from '../wire.ts'
 /** One event for the caller. */
 export interface Frame {
   readonly type: string
-  /** Valid until the next event is read: a repeated delta reuses the object. */
   readonly event: WireEvent
   /** Upstream's own text, if the event is unchanged. */
   readonly rawText: string | undefined
-  /** The event as JSON text, if it is known; never set together with `rawText`. */
-  readonly json: string | undefined
   /** For `output_item.done`: the id that upstream sent there. The ciphertext beside it belongs to that id. */
   readonly upstreamId?: string | undefined
 }
@@ -99,7 +96,7 @@ export function send(writer: ResponseWriter, type: string, event: WireEvent, ups
   writer.next += 1
   // Drop the obfuscation, because it pads the event to a length that has changed.
   if (rawText === undefined && event.obfuscation !== undefined) event.obfuscation = undefined
-  writer.frames.push({ type, event, rawText, json: undefined, upstreamId })
+  writer.frames.push({ type, event, rawText, upstreamId })
 }
 
 /** Emits an event that upstream did not send. */
@@ -116,8 +113,8 @@ export function settle(writer: ResponseWriter, object: WireEvent, key: string, v
 
 export function encodeFrames(frames: readonly Frame[]): string {
   let text = ''
-  for (const { type, event, rawText, json } of frames) {
-    text += rawText === undefined ? encodeJsonEvent(type, json ?? stringify(event)) : encodeEvent(type, rawText)
+  for (const { type, event, rawText } of frames) {
+    text += rawText === undefined ? encodeJsonEvent(type, stringify(event)) : encodeEvent(type, rawText)
   }
   return text
 }

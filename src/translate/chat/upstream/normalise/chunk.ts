@@ -1,11 +1,9 @@
 import { Fault } from '../../../../errors.ts'
-import type { SseEvent } from '../../../../sse/decode.ts'
-import { learnTemplate, matchTemplate, precedesLearning, renderMatch } from '../../../parts/event-template.ts'
 import { isFilled, isObject } from '../../../../json/json.ts'
 import { isBlank, mergeExtras } from '../../extras.ts'
 import type { WireChoice, WireChunk, WireDelta } from '../../wire.ts'
 import { hasIdentity, noteReason } from './state.ts'
-import type { NormalisedChunk, NormaliserState } from './state.ts'
+import type { NormaliserState } from './state.ts'
 import { normaliseToolCalls } from './tool-calls.ts'
 
 /**
@@ -68,41 +66,6 @@ export function isPlain(state: NormaliserState, chunk: WireChunk): boolean {
   if (!isObject(delta) || delta['tool_calls'] !== undefined || !isAssistant(delta['role'])) return false
   // Last, because it is the most expensive test.
   return isPlainContent(delta['content']) && hasIdentity(state, chunk)
-}
-
-/**
- * Reads an event without parsing it if it differs from an earlier one in its template fields only. Undefined if no
- * template matches, or if the state has changed so that the chunk is no longer plain.
- */
-export function repeatedChunk(state: NormaliserState, { event, data }: SseEvent): NormalisedChunk | undefined {
-  if (event !== '' || state.done || state.failure !== undefined) return undefined
-  const chunk = matchTemplate(state.templates, data)
-  if (chunk === undefined || !isPlain(state, chunk)) return undefined
-  return { chunk, text: renderMatch(state.templates, data) }
-}
-
-/**
- * Makes a template of an event whose chunk is plain after its wrapping is normalised: Copilot's Claude sends no
- * `object` and no `finish_reason` in any chunk (docs/copilot-wire.md, quirks 2, 4).
- */
-export function learnChunk(
-  state: NormaliserState,
-  { event, data }: SseEvent,
-  normalised: readonly NormalisedChunk[],
-): void {
-  if (precedesLearning(state.templates)) return
-  const [only] = normalised
-  if (event !== '' || only === undefined || normalised.length > 1) return
-  const { chunk } = only
-  // The counts were removed from the chunk.
-  if (chunk.usage === undefined && 'usage' in chunk) return
-  if (!isPlain(state, chunk)) return
-  learnTemplate(state.templates, data, (learned) => {
-    const choice: unknown = Array.isArray(learned['choices']) ? learned['choices'][0] : undefined
-    if (!isObject(choice) || !isObject(choice['delta'])) return undefined
-    const changed = normaliseWrapping(state, learned, choice, choice['delta'])
-    return isPlain(state, learned) ? changed : undefined
-  })
 }
 
 /** Like openai's own client, accepts any truthy value. */

@@ -4,7 +4,7 @@ import { refuseDamaged, toStreamFault } from '../../../parts/stream-fault.ts'
 import { isFilled, isObject, objectsOf, parseObject } from '../../../../json/json.ts'
 import { extrasOf, isBlank, mergeExtras, kindOf } from '../../extras.ts'
 import type { WireChoice, WireChunk, WireDelta, FinishReason } from '../../wire.ts'
-import { hasError, isPlain, learnChunk, normaliseChunk, repeatedChunk, takeUsage } from './chunk.ts'
+import { hasError, isPlain, normaliseChunk, takeUsage } from './chunk.ts'
 import { readResponseEnd } from './response-end.ts'
 import {
   completeIdentity,
@@ -27,12 +27,13 @@ const nothing: readonly NormalisedChunk[] = []
  * @throws Fault `upstream_failed`, `upstream_status` for an error in the stream, `upstream_unusable` for an event that
  * is not JSON, an empty answer, a call without a name, or runaway whitespace
  */
-export function normaliseEvent(state: NormaliserState, event: SseEvent): readonly NormalisedChunk[] {
-  const repeated = repeatedChunk(state, event)
-  if (repeated !== undefined) return [repeated]
-  const chunks = readData(state, event)
-  learnChunk(state, event, chunks)
-  return chunks
+export function normaliseEvent(state: NormaliserState, { event, data }: SseEvent): readonly NormalisedChunk[] {
+  if (state.failure !== undefined) throw state.failure
+  if (state.done || data === '') return nothing
+  if (data.startsWith('[DONE]')) return finished(state)
+  const chunk = parseObject(data)
+  if (event === '' && chunk !== undefined && isPlain(state, chunk)) return [{ chunk, text: data }]
+  return readEvent(state, event, chunk, data)
 }
 
 /**
@@ -50,15 +51,6 @@ function finished(state: NormaliserState): readonly NormalisedChunk[] {
   const out: NormalisedChunk[] = []
   finish(state, out)
   return out
-}
-
-function readData(state: NormaliserState, { event, data }: SseEvent): readonly NormalisedChunk[] {
-  if (state.failure !== undefined) throw state.failure
-  if (state.done || data === '') return nothing
-  if (data.startsWith('[DONE]')) return finished(state)
-  const chunk = parseObject(data)
-  if (event === '' && chunk !== undefined && isPlain(state, chunk)) return [{ chunk, text: data }]
-  return readEvent(state, event, chunk, data)
 }
 
 function readEvent(
@@ -85,7 +77,7 @@ function readEvent(
 function readUnparsed(state: NormaliserState, event: string, data: string): readonly NormalisedChunk[] {
   const lines = data.trim().split('\n')
   const [only] = lines
-  if (only !== undefined && lines.length === 1 && only !== data) return readData(state, { event, data: only })
+  if (only !== undefined && lines.length === 1 && only !== data) return normaliseEvent(state, { event, data: only })
   if (lines.length > 1) return readLines(state, event, lines)
   refuseDamaged(data)
   state.skipped += 1
@@ -96,7 +88,7 @@ function readLines(state: NormaliserState, event: string, lines: readonly string
   const out: NormalisedChunk[] = []
   for (const line of lines) {
     try {
-      out.push(...readData(state, { event, data: line }))
+      out.push(...normaliseEvent(state, { event, data: line }))
     } catch (error) {
       if (out.length === 0 || !(error instanceof Fault)) throw error
       // The lines before the failure belong to the caller.

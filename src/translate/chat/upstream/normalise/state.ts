@@ -1,7 +1,5 @@
 import type { Fault } from '../../../../errors.ts'
 import type { ReplySeed } from '../../../dialect.ts'
-import { eventsBeforeLearning, startTemplates } from '../../../parts/event-template.ts'
-import type { EventTemplates, TemplateField } from '../../../parts/event-template.ts'
 import { isFilled } from '../../../../json/json.ts'
 import type { Extras } from '../../extras.ts'
 import type { WireChoice, WireChunk, WireDelta } from '../../wire.ts'
@@ -10,9 +8,8 @@ import type { ToolCalls } from './tool-calls.ts'
 
 /** One chunk of the reply. */
 export interface NormalisedChunk {
-  /** Valid until the next event is read: events that match a template reuse the object. */
   readonly chunk: WireChunk
-  /** Upstream's own text, or the template's; undefined if the chunk has to be serialised. */
+  /** Upstream's own text; undefined if the chunk has to be serialised. */
   readonly text: string | undefined
 }
 
@@ -55,20 +52,7 @@ export interface NormaliserState {
   /** A failure read in the same event as an answer: thrown with the next event or at the end. */
   failure: Fault | undefined
   skipped: number
-  readonly templates: EventTemplates
 }
-
-const texts = 'content refusal reasoning_text reasoning_content reasoning thinking cot_summary padding obfuscation'
-const offsets = 'check_offset start_offset end_offset'
-
-/** Members that differ between the pieces of an answer. Source: docs/copilot-wire.md, quirks 10, 11. */
-const templateFields: readonly TemplateField[] = [
-  ...texts.split(' ').map((key): TemplateField => ({ path: ['choices', 0, 'delta', key], kind: 'text' })),
-  { path: ['obfuscation'], kind: 'text' },
-  ...offsets
-    .split(' ')
-    .map((key): TemplateField => ({ path: ['choices', 0, 'content_filter_offsets', key], kind: 'integer' })),
-]
 
 export function startNormaliser(seed: ReplySeed, wantsUsage: boolean): NormaliserState {
   return {
@@ -90,7 +74,6 @@ export function startNormaliser(seed: ReplySeed, wantsUsage: boolean): Normalise
     done: false,
     failure: undefined,
     skipped: 0,
-    templates: startTemplates(templateFields, eventsBeforeLearning),
   }
 }
 

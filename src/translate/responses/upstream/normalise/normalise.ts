@@ -24,7 +24,7 @@ import {
   targetFor,
 } from '../../writer/texts.ts'
 import { type Frame, beginFrames, emit, isIndex, settle } from '../../writer/writer.ts'
-import { emitRepeated, learnDelta, matchDelta, normaliseDelta } from './deltas.ts'
+import { normaliseDelta } from './deltas.ts'
 import { ensureOpen, normaliseEnd, normaliseProgress } from './lifecycle.ts'
 import type { NormaliserState } from './state.ts'
 import {
@@ -49,20 +49,15 @@ const nothing: readonly Frame[] = []
  */
 export function normaliseEvent(state: NormaliserState, { event: name, data }: SseEvent): readonly Frame[] {
   if (state.done || data === '') return nothing
-  const repeated = matchDelta(state, data)
-  if (repeated !== undefined) return emitRepeated(state, repeated, data)
   const event = parseObject(data)
   if (event === undefined) return readNonJson(state, name, data)
-  const { type, item_id: id } = event
+  const { type } = event
   beginFrames(state, event, data)
   const kind = typeof type === 'string' ? deltaKinds.get(type) : undefined
   if (kind === undefined) readEvent(state, name, event)
-  else {
-    if (!bufferArguments(state, kind, event)) {
-      remapIndex(state, event)
-      normaliseDelta(state, kind, event)
-    }
-    learnDelta(state, data, id)
+  else if (!bufferArguments(state, kind, event)) {
+    remapIndex(state, event)
+    normaliseDelta(state, kind, event)
   }
   return state.frames
 }

@@ -1,23 +1,10 @@
 import type { ReplySeed } from '../../../dialect.ts'
 import type { ToolIdentity } from '../../../engine/reply-effects.ts'
 import type { ArgumentScan } from '../../../parts/argument-scan.ts'
-import {
-  type EventTemplates,
-  type TemplateField,
-  eventsBeforeLearning,
-  startTemplates,
-} from '../../../parts/event-template.ts'
 import type { JsonObject } from '../../../../json/json.ts'
 import type { StoredInput } from '../../../reply-memory.ts'
 import type { WireEvent, WireObject } from '../../wire.ts'
-import type { TextTarget } from '../../writer/texts.ts'
 import { type ResponseWriter, startWriter } from '../../writer/writer.ts'
-
-/** A delta that has the shape of an earlier one and belongs to the same text. */
-export interface RepeatedDelta extends TextTarget {
-  /** Holds the values of the latest such delta. */
-  readonly event: WireEvent
-}
 
 /** The facts for restoring the caller's names of calls. */
 export interface CallNotes {
@@ -70,18 +57,7 @@ export interface NormaliserState extends ResponseWriter {
   /** The final event was a failure. */
   hasFailed: boolean
   skipped: number
-  readonly templates: EventTemplates
-  /** The latest repeated delta. */
-  repeated: RepeatedDelta | undefined
 }
-
-/** The members that differ between the deltas of a text. */
-const templateFields: readonly TemplateField[] = [
-  { path: ['delta'], kind: 'text' },
-  { path: ['item_id'], kind: 'raw' },
-  { path: ['sequence_number'], kind: 'integer' },
-  { path: ['obfuscation'], kind: 'text' },
-]
 
 export function startNormaliser(seed: ReplySeed, options: Parameters<typeof startWriter>[1]): NormaliserState {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `passResponsesRequest` or `encodeResponsesTurn` made them
@@ -103,7 +79,5 @@ export function startNormaliser(seed: ReplySeed, options: Parameters<typeof star
     done: false,
     hasFailed: false,
     skipped: 0,
-    templates: startTemplates(templateFields, eventsBeforeLearning),
-    repeated: undefined,
   }
 }
