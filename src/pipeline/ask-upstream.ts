@@ -4,7 +4,6 @@ import type { Model } from '../models/model.ts'
 import { redactValues } from '../redaction/known-secrets.ts'
 import type { EncodeContext, EncodedRequest, Recovery, UpstreamDialect } from '../translate/dialect.ts'
 import type { PipelineState } from './pipeline-state.ts'
-import { canRunSearch } from './search-model.ts'
 
 /** The upstream of one answer. Lives as long as the answer, so it keeps no part of the caller's body. */
 export interface UpstreamTarget {
@@ -106,8 +105,6 @@ export function encodeContext(
     learnedRefusals: learned.length === 0 ? known : new Set([...known, ...learned]),
     profile: target.executor?.profile,
     lite: codex.responsesLite,
-    // Requests for one provider are never sent to another.
-    canSearch: () => model.provider === 'copilot' && canRunSearch(state),
   }
 }
 
