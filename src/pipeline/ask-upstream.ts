@@ -8,7 +8,6 @@ import { newWarnings, recoverRequest } from '../translate/learned-refusals.ts'
 import { distinct } from '../translate/warning.ts'
 import type { Warning } from '../translate/warning.ts'
 import type { PipelineState } from './pipeline-state.ts'
-import { canRunSearch } from './search-model.ts'
 
 /** The upstream of one answer. Lives as long as the answer, so it keeps no part of the caller's body. */
 export interface UpstreamTarget {
@@ -113,8 +112,6 @@ export function encodeContext(
     learnedRefusals: learned.length === 0 ? known : new Set([...known, ...learned]),
     profile: target.executor?.profile,
     lite: codex.responsesLite,
-    // Requests for one provider are never sent to another.
-    canSearch: () => model.provider === 'copilot' && canRunSearch(state),
   }
 }
 

@@ -1,24 +1,22 @@
 import { waitFor } from '../auth/shared-fetch.ts'
 import type { CallerKey } from '../config/caller.ts'
-import { endOf, Fault, faultFields, isFromProvider, toFault, withHeaders } from '../errors.ts'
+import { endOf, Fault, isFromProvider, toFault } from '../errors.ts'
 import type { ProxyError } from '../errors.ts'
 import type { UpstreamStream } from '../executors/executor.ts'
 import type { Model } from '../models/model.ts'
-import { createSseDecoder, isKeepAlive } from '../sse/decode.ts'
 import { encodeData, encodeEvent } from '../sse/encode.ts'
 import type { SseEvent } from '../sse/decode.ts'
-import type { CallerDialect, Continuation, Reply, ReplySeed } from '../translate/dialect.ts'
-import { createEventReply } from '../translate/reply.ts'
+import type { CallerDialect, Reply, ReplySeed } from '../translate/dialect.ts'
+import { createEventReply, createFoldWriter, createStreamWriter } from '../translate/reply.ts'
 import type { EventReader, ReplyReader } from '../translate/translated-call.ts'
 import type { TurnEvent, Usage } from '../translate/turn.ts'
 import type { Warning } from '../translate/warning.ts'
-import { askUpstream, encodeContext, isStatus } from './ask-upstream.ts'
 import type { UpstreamTarget } from './ask-upstream.ts'
 import type { PipelineState } from './pipeline-state.ts'
-import { readUpstream } from './read-upstream.ts'
+import { readReplies, writeReading } from './read-answer.ts'
+import type { EventReading, Reading, Take } from './read-answer.ts'
 import type { ChunkVerdict } from './read-upstream.ts'
 import type { RequestMeter } from './request-meter.ts'
-import { createWebSearch } from './web-search.ts'
 
 export interface AnswerEvent {
   readonly event: TurnEvent
@@ -79,6 +77,8 @@ export interface AnswerSink {
 interface AnswerParts {
   readonly target: UpstreamTarget
   readonly upstream: UpstreamStream
+  /** Undefined for a program in this process. */
+  readonly caller: CallerDialect | undefined
   readonly reader: EventReader | ReplyReader
   readonly seed: ReplySeed
   readonly warnings: readonly Warning[]
@@ -86,53 +86,57 @@ interface AnswerParts {
   readonly meter: RequestMeter
   /** Called with the answer's usage, if cache diagnostics are on. */
   readonly watchUsage: ((usage: Usage | undefined) => void) | undefined
-  /** `CallerDialect.errorEvent`. */
-  readonly errorEvent: CallerDialect['errorEvent'] | undefined
+  /** Adds further rounds to the events of upstream's first answer. Undefined: that is the whole answer. */
+  readonly addRounds: ((first: EventReading) => EventReading) | undefined
 }
 
-type Take<Out> = (out: Out, event?: SseEvent) => void
-
 export function createAnswer(state: PipelineState, parts: AnswerParts): ModelAnswer | CallerAnswer {
-  const { target, upstream, reader, seed, warnings, meter, errorEvent } = parts
+  const { target, upstream, caller, reader, seed, warnings, meter, addRounds } = parts
   const { signal } = target
   const { headers, idleMs } = upstream
   const abandon = (): void => meter.finish(endOf(undefined, signal))
   signal.addEventListener('abort', abandon, { once: true })
 
   async function read<Out, End>(
-    reply: Reply<Out, End>,
+    reading: Reading<Out, End>,
     take: Take<Out>,
     flush: () => ChunkVerdict,
     stop?: AbortSignal,
   ): Promise<End> {
     signal.removeEventListener('abort', abandon)
     try {
-      const end = await readReplies(state, parts, reply, take, flush, stop)
-      reply.remember?.(state.memoryOf(parts.key))
+      const end = await reading.read(take, flush, stop)
+      reading.remember?.(state.memoryOf(parts.key))
       return end
     } finally {
-      const usage = reply.usage()
-      meter.used(usage, reply.skipped())
+      const usage = reading.usage()
+      meter.used(usage, reading.skipped())
       parts.watchUsage?.(usage)
     }
+  }
+
+  function open<Out, End>(reply: Reply<Out, End>): Reading<Out, End> {
+    return readReplies(state, target, upstream, reply)
+  }
+
+  function openEvents(): EventReading {
+    const first = open(createEventReply(target.dialect, seed))
+    return addRounds === undefined ? first : addRounds(first)
   }
 
   const answer: ModelAnswer = {
     model: target.model,
     route: target.route,
     warnings,
-    events: iterate(
-      (take, flush, stop) => read(createEventReply(target.dialect, seed), take, flush, stop),
-      meter,
-      signal,
-    ),
+    events: iterate((take, flush, stop) => read(openEvents(), take, flush, stop), meter, signal),
   }
-  if (errorEvent === undefined || !('createStream' in reader)) return answer
+  if (caller === undefined || !('createStream' in reader)) return answer
   return {
     ...answer,
     headers,
     async stream(sink) {
-      const reply = reader.createStream(seed)
+      const writer = addRounds === undefined ? reader.createStream(seed) : createStreamWriter(caller, seed)
+      const reading = 'isDone' in writer ? open(writer) : writeReading(openEvents(), writer)
       sink.upstreamAnswered(headers)
       let text = ''
       const take = (added: string): void => {
@@ -146,22 +150,27 @@ export function createAnswer(state: PipelineState, parts: AnswerParts): ModelAns
         return isDrained ? 'go' : waitFor(sink.drained(idleMs), signal)
       }
       try {
-        const end = await read(reply, take, flush)
+        const end = await read(reading, take, flush)
         sink.end(text + end)
         return undefined
       } catch (error) {
         // The failing chunk may have contained events before the failure.
         if (text !== '') sink.write(text)
-        const encode = (failure: ProxyError) => (reply.fail ?? errorEvent)(failure, target.call.requestId)
+        const encode = (failure: ProxyError) => (writer.fail ?? caller.errorEvent)(failure, target.call.requestId)
         return endInEvent(sink, error, { signal, encode, redact: state.redact })
       }
     },
-    body: () =>
-      read(
-        reader.createFold(seed),
+    body() {
+      const reading =
+        addRounds === undefined
+          ? open(reader.createFold(seed))
+          : writeReading(openEvents(), createFoldWriter(caller, seed))
+      return read(
+        reading,
         () => {},
         () => 'go',
-      ),
+      )
+    },
   }
 }
 
@@ -185,92 +194,6 @@ export function endInEvent(
   const event = encode(failure.error)
   sink.end(isFromProvider(failure.error) ? redact(event) : event)
   return failure
-}
-
-/**
- * Reads an answer to its end, which may take several upstream replies, and returns the result of `reply.end`. Uses
- * callbacks because an async iteration costs two promises per upstream chunk, and a chunk is one token.
- * @param take called with what each upstream event adds to the reply
- * @param flush called after each chunk; a promise pauses upstream until it settles
- * @param stop ends this read early
- * @throws Fault; the signal's reason on abort
- */
-async function readReplies<Out, End>(
-  state: PipelineState,
-  parts: AnswerParts,
-  reply: Reply<Out, End>,
-  take: Take<Out>,
-  flush: () => ChunkVerdict,
-  stop: AbortSignal | undefined,
-): Promise<End> {
-  let { upstream } = parts
-  try {
-    await readReply(upstream, reply, take, flush, stop)
-    for (let more = reply.continuation?.(); more !== undefined; more = reply.continuation?.()) {
-      const flushed = flush()
-      if (flushed instanceof Promise) await flushed
-      const next = await continueAnswer(state, parts, more)
-      if (next === undefined) continue
-      upstream = next
-      await readReply(next, reply, take, flush, stop)
-    }
-    return reply.end()
-  } catch (error) {
-    throw withHeaders(error, upstream.headers)
-  }
-}
-
-async function readReply<Out>(
-  upstream: UpstreamStream,
-  reply: Reply<Out, unknown>,
-  take: Take<Out>,
-  flush: () => ChunkVerdict,
-  stop: AbortSignal | undefined,
-): Promise<void> {
-  const decoder = createSseDecoder()
-  await readUpstream(
-    upstream,
-    (chunk) => {
-      let isQuiet = true
-      for (const event of decoder.push(chunk)) {
-        isQuiet &&= isKeepAlive(event)
-        take(reply.push(event), event)
-        // The reply's end flushes what the last chunk added.
-        if (reply.isDone()) return 'done'
-      }
-      const flushed = flush()
-      return isQuiet && flushed === 'go' ? 'quiet' : flushed
-    },
-    stop,
-  )
-  for (const event of decoder.end()) take(reply.push(event), event)
-}
-
-/**
- * Continues an answer that upstream has paused or that waits for web searches. Returns undefined if no further request
- * is needed or upstream refuses it: the answer then ends as it is.
- */
-async function continueAnswer(
-  state: PipelineState,
-  { target, key, meter }: AnswerParts,
-  { searches, next, refused }: Continuation,
-): Promise<UpstreamStream | undefined> {
-  const { model, signal } = target
-  const { requestId, interaction: turn } = target.call
-  const search = createWebSearch(state, { requestId, key, turn, signal, onCredits: meter.searched })
-  const request = next(await Promise.all(searches.map(search)), encodeContext(state, target))
-  if (request === undefined) return undefined
-  state.log.info({ requestId, model: model.id, searches: searches.length }, 'continuing an answer')
-  try {
-    return await askUpstream(state, target, request, { initiator: 'agent', encodeAgain: request.encodeAgain })
-  } catch (error) {
-    // These statuses refuse the model's own output, or a request that upstream accepted before. A retry would fail again,
-    // and a partial answer is worth more to the caller than a failure.
-    if (!(error instanceof Fault) || !isStatus(error, [400, 404, 413, 422])) throw error
-    state.log.warn({ requestId, model: model.id, ...faultFields(error) }, 'the provider did not continue the answer')
-    refused()
-    return undefined
-  }
 }
 
 /** Upstream is paused while this many events wait for the reader. */

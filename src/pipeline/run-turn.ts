@@ -9,7 +9,7 @@ import type { CallerDialect, CallerRequest, EncodeContext, UpstreamDialect } fro
 import { dialectOfPath, ownPathOf } from '../translate/dialects.ts'
 import { describeLargest, limitTurnImages } from '../translate/images.ts'
 import { translateCall, translateTurn } from '../translate/translated-call.ts'
-import type { EventReader, TranslatedCall } from '../translate/translated-call.ts'
+import type { ChangeTurn, EventReader, ReplyReader, TranslatedCall } from '../translate/translated-call.ts'
 import type { Turn } from '../translate/turn.ts'
 import { requestOfTurn } from '../translate/turn-request.ts'
 import { describeWarning, isLossless } from '../translate/warning.ts'
@@ -25,6 +25,7 @@ import type { PipelineState } from './pipeline-state.ts'
 import { createRequestMeter } from './request-meter.ts'
 import type { RequestMeter } from './request-meter.ts'
 import { routeChosen, routeModel } from './route-model.ts'
+import { createSearchDecorator } from './web-search.ts'
 
 interface CallOptions {
   /** The request id in the log and upstream. */
@@ -217,8 +218,10 @@ async function openRouted(
   const route = `${model.provider}/${dialect.id}`
   const fallback = statuses.length > 0 ? `${model.id} (${statuses.join(', ')})` : undefined
   meter.routed(model, route, { fallback, isChosen: choice !== undefined })
-  const encode = (context: EncodeContext) => translate(source, dialect, request, context)
-  let translated = encode(encodeContext(state, { model, route, executor }))
+  const first = encodeContext(state, { model, route, executor })
+  const search = createSearchDecorator(state, request, { model, dialect }, first)
+  const encode = (context: EncodeContext) => translate(source, dialect, request, context, search?.change)
+  let translated = encode(first)
   let again = translated
   let warnings: readonly Warning[] = []
   const announce = (): void => {
@@ -269,28 +272,30 @@ async function openRouted(
     const nowSeconds = secondsOf(state.now)
     const { reader } = translated
     const watchedRequest = { sessionId: request.sessionId, keyId: call.key?.id, model: model.id }
+    const seed = {
+      id: state.randomId(),
+      createdSeconds: nowSeconds(),
+      nowSeconds,
+      model: model.id,
+      // For `auto` and a fallback, the caller reads here which model answers.
+      requestedModel: choice === undefined && fallback === undefined ? request.model : model.id,
+      traits: model,
+      notes: reader.notes,
+      redact: state.redact,
+    }
     return createAnswer(state, {
       target,
       upstream,
+      caller: 'dialect' in source ? source.dialect : undefined,
       reader,
-      seed: {
-        id: state.randomId(),
-        createdSeconds: nowSeconds(),
-        nowSeconds,
-        model: model.id,
-        // For `auto` and a fallback, the caller reads here which model answers.
-        requestedModel: choice === undefined && fallback === undefined ? request.model : model.id,
-        traits: model,
-        notes: reader.notes,
-        redact: state.redact,
-      },
+      seed,
+      addRounds: search?.addRounds({ target, seed, key: call.key, meter }),
       warnings,
       key: call.key,
       meter,
       watchUsage: log.cacheDiagnostics
         ? state.cacheWatch.note({ ...watchedRequest, body: translated.request.body })
         : undefined,
-      errorEvent: 'dialect' in source ? source.dialect.errorEvent : undefined,
     })
   } catch (error) {
     throw 'dialect' in source ? withLargestImages(error, source.dialect, request) : error
@@ -307,10 +312,11 @@ function translate(
   upstream: UpstreamDialect,
   request: CallerRequest,
   context: EncodeContext,
-): TranslatedCall<EventReader> {
-  if ('dialect' in source) return translateCall(source.dialect, upstream, request, context)
+  change: ChangeTurn | undefined,
+): TranslatedCall<EventReader | ReplyReader> {
+  if ('dialect' in source) return translateCall(source.dialect, upstream, request, context, change)
   const turn = request.hasImage ? limitTurnImages(source.turn, upstream.id, context) : source.turn
-  return translateTurn(upstream, { turn, warnings: [] }, context)
+  return translateTurn(upstream, change?.({ turn, warnings: [] }) ?? { turn, warnings: [] }, context)
 }
 
 function isStaleChoice(error: unknown): boolean {

@@ -4,7 +4,7 @@ import type { ReplyEffects, ToolIdentity } from './engine/reply-effects.ts'
 import type { ModelTraits } from './model-traits.ts'
 import type { JsonObject } from '../json/json.ts'
 import type { ReplyMemory } from './reply-memory.ts'
-import type { SearchOutcome, Turn, TurnEvent, TurnItem, Usage, WebSearchTool } from './turn.ts'
+import type { Turn, TurnEvent, Usage } from './turn.ts'
 import type { Warning } from './warning.ts'
 import type { FirstEvent } from '../upstream-errors/error-body.ts'
 
@@ -44,6 +44,8 @@ export interface CallerRequest<Body = unknown> {
   readonly endsWithUser: boolean
   /** The tools that the request offers to the model, those of namespaces included. */
   readonly toolCount: number
+  /** The request offers a web search that its upstream is to run. */
+  readonly offersSearch: boolean
   /** The request asks for a summary that will replace the history. */
   readonly isCompaction: boolean
   readonly prompts: Prompts
@@ -75,11 +77,6 @@ export interface EncodeContext {
    * Absent: `never`.
    */
   readonly lite?: 'auto' | 'never' | undefined
-  /**
-   * Whether the proxy can run web searches for an upstream without web search. Called only for requests that offer a
-   * search. Absent: no.
-   */
-  readonly canSearch?: (() => boolean) | undefined
 }
 
 export interface EncodedRequest {
@@ -124,19 +121,6 @@ export interface TurnAccepts {
   readonly stop: boolean
 }
 
-/** How to continue an answer whose web searches the proxy runs. */
-export interface SearchPlan {
-  /** Upstream name of the function that the model calls. */
-  readonly name: string
-  readonly tool: WebSearchTool
-  /**
-   * The request for a continuation of the answer.
-   * @param answered the answer so far: what the model wrote and the results of its searches
-   * @param isLast forbids further tool calls
-   */
-  readonly resume: (answered: readonly TurnItem[], isLast: boolean, context: EncodeContext) => EncodedRequest
-}
-
 /** Facts about a request that its reply needs. */
 export interface ReplyNotes {
   /** Tools whose name or kind was changed for upstream, by upstream name. */
@@ -149,8 +133,6 @@ export interface ReplyNotes {
   readonly caller?: unknown
   /** `EncodedRequest.replyNotes`. */
   readonly upstream?: unknown
-  /** Set if the proxy runs the web searches of the answer. */
-  readonly search?: SearchPlan | undefined
 }
 
 /**
@@ -204,25 +186,12 @@ export interface Reply<Out, End> {
   readonly remember?: ((memory: ReplyMemory) => void) | undefined
 }
 
-/** Continues an answer when upstream's reply has ended before the answer: upstream paused it, or it needs searches. */
-export interface Continuation {
-  /** To be run before `next` is called. Empty if upstream paused the answer. */
-  readonly searches: readonly SearchQuery[]
-  /**
-   * The request whose reply continues the answer: its events go to the same `Reply`. Undefined if the answer ends with the
-   * results of the searches. Called once.
-   * @param outcomes of `searches`, in order
-   */
-  readonly next: (outcomes: readonly SearchOutcome[], context: EncodeContext) => EncodedRequest | undefined
+/** Continues an answer that upstream has paused. */
+interface Continuation {
+  /** The request whose reply continues the answer: its events go to the same `Reply`. */
+  readonly request: EncodedRequest
   /** Call if upstream refuses that request: the answer then ends as it is. */
   readonly refused: () => void
-}
-
-/** A web search that a model asks for. */
-export interface SearchQuery {
-  readonly query: string
-  /** The tool as the caller offered it. */
-  readonly tool: WebSearchTool
 }
 
 /** A streaming answer: SSE text in the caller's dialect; '' for an event that adds nothing yet. */
@@ -305,11 +274,10 @@ export interface UpstreamDialect {
 
   // For callers of the same dialect.
   /**
-   * The body of a caller's request, with every byte kept that needs no change. Undefined if only a translation through a
-   * `Turn` can carry it: the proxy runs its web searches, or upstream takes no namespaces.
+   * The body of a caller's request, with every byte kept that needs no change.
    * @throws Fault `invalid_request`
    */
-  readonly passRequest: (request: CallerRequest, context: EncodeContext) => EncodedRequest | undefined
+  readonly passRequest: (request: CallerRequest, context: EncodeContext) => EncodedRequest
   readonly createStream: (seed: ReplySeed) => ReplyStream
   readonly createFold: (seed: ReplySeed) => ReplyFold
 

@@ -1,7 +1,13 @@
-import type { SearchQuery } from './dialect.ts'
 import type { ModelTraits } from './model-traits.ts'
 import type { Citation, FoundPage, SearchOutcome, Turn, TurnEvent, TurnItem, Usage, WebSearchTool } from './turn.ts'
 import { createTurn, userMessage } from './turn-request.ts'
+
+/** A web search that a model asks for. */
+export interface SearchQuery {
+  readonly query: string
+  /** The tool as the caller offered it. */
+  readonly tool: WebSearchTool
+}
 
 /** Instructions for the model that searches. Another model reads its answer and answers the user. */
 const INSTRUCTIONS =
@@ -25,7 +31,6 @@ export function createSearchFold(tool: WebSearchTool) {
   /** By slot, in order. */
   const texts = new Map<number, { text: string; readonly citations: Citation[] }>()
   let usage: Usage | undefined
-  let done = false
   const textAt = (slot: number) => {
     const known = texts.get(slot) ?? { text: '', citations: [] }
     texts.set(slot, known)
@@ -37,10 +42,8 @@ export function createSearchFold(tool: WebSearchTool) {
         if (event.type === 'text.delta') textAt(event.slot).text += event.text
         else if (event.type === 'citation') textAt(event.slot).citations.push(event.citation)
         else if (event.type === 'usage') usage = event.usage
-        else if (event.type === 'stop') done = true
       }
     },
-    isDone: () => done,
     outcome(): SearchOutcome {
       const pages = new Map<string, FoundPage>()
       for (const each of texts.values()) cutByPage(each.text, each.citations, tool, pages)

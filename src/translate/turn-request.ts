@@ -28,6 +28,7 @@ export function requestOfTurn(turn: Turn, model: string): CallerRequest<Turn> {
     hasAgentHistory: items.some((item) => item.type !== 'message' || item.role === 'assistant'),
     endsWithUser: last !== undefined && isFromUser(last),
     toolCount: turn.tools.length,
+    offersSearch: turn.tools.some(({ type }) => type === 'web_search'),
     isCompaction: false,
     prompts: promptsOf(prompts, ({ isUser }) => isUser),
     sessionId: turn.sessionId,

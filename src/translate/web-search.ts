@@ -1,5 +1,6 @@
 import { addToDraft, draftedItems, type DraftPart } from './fold-turn.ts'
-import type { EncodeContext, EncodedRequest, SearchPlan, SearchQuery } from './dialect.ts'
+import { createReplyJoiner } from './join-replies.ts'
+import type { SearchQuery } from './search-request.ts'
 import { isFilled, parseObject } from '../json/json.ts'
 import type {
   Citation,
@@ -12,13 +13,16 @@ import type {
   TurnEvent,
   TurnItem,
   TurnTool,
+  TurnToolChoice,
+  Usage,
   WebSearchTool,
 } from './turn.ts'
 import type { Warning } from './warning.ts'
 
 // Emulates web search for models without it. The model gets a function in place of the search tool. Another model of the
 // same provider runs each search that the function asks for. The caller sees searches as if upstream had run them, and
-// never the calls. This file decides what to search for and writes the results; `pipeline/web-search.ts` runs the searches.
+// never the calls. This file decides what to search for and writes the results; `pipeline/web-search.ts` runs the model and
+// the searches in turns.
 
 /** Searches in one answer, for a request without `max_uses`. */
 const defaultMaxUses = 8
@@ -37,11 +41,11 @@ export interface EmulatedTurn {
   readonly warnings: readonly Warning[]
 }
 
-/**
- * Replaces the search tool of a Turn with a function.
- * @param tool one search tool of the Turn; the others are removed
- */
-export function emulateSearch(turn: Turn, tool: WebSearchTool): EmulatedTurn {
+/** Replaces the search tool of a Turn with a function. Undefined if the Turn offers no search that the proxy can run. */
+export function emulateSearch(turn: Turn): EmulatedTurn | undefined {
+  const tool = turn.tools.find((each) => each.type === 'web_search')
+  // By default Codex asks for a search of stored pages (`external_web_access: false`). This search reads the live web.
+  if (tool === undefined || tool.onlyThere.includes('external_web_access')) return undefined
   const taken = new Set(turn.tools.flatMap((each) => ('name' in each ? [each.name] : [])))
   let name = 'web_search'
   while (taken.has(name)) name += '_'
@@ -137,31 +141,35 @@ interface SearchCall {
   readonly failure: SearchFailure | undefined
 }
 
-/** The searches of one answer. */
+/**
+ * The rounds of one answer: in each, the model answers the Turn and may call for searches. Makes the events of all rounds
+ * those of one answer.
+ */
 export interface SearchRounds {
-  /** Turns upstream's events into the caller's: removes calls of the search function and the stop that follows them. */
+  /** Turns the model's events into the caller's: removes calls of the search function and the stop that follows them. */
   readonly push: (events: readonly TurnEvent[]) => readonly TurnEvent[]
-  /** Whether upstream has stopped to get the results of searches. */
+  /** Whether the model has stopped to get the results of searches. */
   readonly isWaiting: () => boolean
   /** The searches to run now. */
   readonly searches: () => readonly SearchQuery[]
   /**
    * @param results of `searches`, in order
-   * @returns the events for the caller, and the request for the continuation unless the answer ends here
+   * @returns the events for the caller, and the Turn of the next round unless the answer ends here
    */
-  readonly resume: (
-    results: readonly SearchOutcome[],
-    context: EncodeContext,
-  ) => { readonly events: readonly TurnEvent[]; readonly request: EncodedRequest | undefined }
-  /** The events that end the answer if upstream refuses the continuation. */
+  readonly resume: (results: readonly SearchOutcome[]) => {
+    readonly events: readonly TurnEvent[]
+    readonly turn: Turn | undefined
+  }
+  /** The events that end the answer if upstream refuses the next round. */
   readonly endAnswer: () => readonly TurnEvent[]
-  /** The number of successful searches. */
-  readonly count: () => number
+  /** Usage of all rounds, with the number of successful searches. */
+  readonly usage: () => Usage | undefined
 }
 
 const nothing: readonly TurnEvent[] = []
 
-export function createSearchRounds({ name, tool, resume }: SearchPlan): SearchRounds {
+export function createSearchRounds({ turn, tool, name }: EmulatedTurn): SearchRounds {
+  const joiner = createReplyJoiner()
   const maxUses = tool.maxUses ?? defaultMaxUses
   /** Parts of this round, by the caller's slot. */
   let drafts = new Map<number, DraftPart>()
@@ -177,8 +185,9 @@ export function createSearchRounds({ name, tool, resume }: SearchPlan): SearchRo
   function take(event: TurnEvent): readonly TurnEvent[] {
     switch (event.type) {
       case 'start':
-      case 'usage':
         return [event]
+      case 'usage':
+        return [{ type: 'usage', usage: withSearches(event.usage) }]
       case 'stop':
         return takeStop(event)
       default:
@@ -220,6 +229,15 @@ export function createSearchRounds({ name, tool, resume }: SearchPlan): SearchRo
     })
   }
 
+  function withSearches(counts: Usage): Usage {
+    return succeeded === 0 ? counts : { ...counts, searches: succeeded }
+  }
+
+  function usage(): Usage | undefined {
+    const counts = joiner.usage()
+    return counts && withSearches(counts)
+  }
+
   function cite(slot: number, text: string): readonly TurnEvent[] {
     if (pages.size === 0) return nothing
     return citationsIn(text, pages).map((citation) => ({ type: 'citation', slot, citation }))
@@ -237,13 +255,13 @@ export function createSearchRounds({ name, tool, resume }: SearchPlan): SearchRo
   }
 
   return {
-    push: (events) => events.flatMap(take),
+    push: (events) => joiner.push(events).flatMap(take),
     isWaiting: () => waiting.length > 0,
     searches: () => waiting.flatMap(({ query, failure }) => (failure === undefined ? [{ query, tool }] : [])),
-    resume(results, context) {
+    resume(results) {
       const queue = [...results]
       const outcomes = new Map<string, SearchOutcome>()
-      const events = waiting.flatMap(({ slot, id, query, failure }): readonly TurnEvent[] => {
+      const found = waiting.flatMap(({ slot, id, query, failure }): readonly TurnEvent[] => {
         const outcome = failure === undefined ? (queue.shift() ?? { failure: 'unavailable' }) : { failure }
         outcomes.set(id, outcome)
         if (!('failure' in outcome)) {
@@ -257,17 +275,29 @@ export function createSearchRounds({ name, tool, resume }: SearchPlan): SearchRo
       })
       const hasCallersCalls = [...drafts.values()].some((draft) => draft.type === 'call' && !isSearch(draft))
       waiting = []
+      const counts = succeeded > 0 ? usage() : undefined
+      const events: readonly TurnEvent[] = counts === undefined ? found : [{ type: 'usage', usage: counts }, ...found]
       // The caller must answer its own calls first; its next request returns the searches too.
-      if (hasCallersCalls) return { events: [...events, ...end()], request: undefined }
-      if (rounds === maxContinuations) return { events: [...events, ...end('end')], request: undefined }
+      if (hasCallersCalls) return { events: [...events, ...end()], turn: undefined }
+      if (rounds === maxContinuations) return { events: [...events, ...end('end')], turn: undefined }
       rounds += 1
       answered = [...answered, ...itemsOfRound(outcomes)]
       drafts = new Map()
-      return { events, request: resume(answered, rounds === maxContinuations, context) }
+      joiner.next()
+      const toolChoice = rounds === maxContinuations ? noCall : choiceAfterCall(turn.toolChoice)
+      return { events, turn: { ...turn, toolChoice, items: [...turn.items, ...answered] } }
     },
     endAnswer: () => end('end'),
-    count: () => succeeded,
+    usage,
   }
+}
+
+const noCall: TurnToolChoice = { type: 'none' }
+
+/** After a forced call, lets the model choose: forced again, it would never write an answer. */
+function choiceAfterCall(choice: TurnToolChoice | undefined): TurnToolChoice | undefined {
+  if (choice?.type === 'required' || choice?.type === 'tool') return { type: 'auto' }
+  return choice?.type === 'allowed' ? { ...choice, mode: 'auto' } : choice
 }
 
 /** A mention of a page: a markdown link or a bare address. */

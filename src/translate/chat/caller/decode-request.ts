@@ -33,6 +33,7 @@ export function decodeChatRequest(
     // Some clients put notes for the model after the user's prompt.
     endsWithUser: value.messages.findLast(({ role }) => role !== 'system' && role !== 'developer')?.role === 'user',
     toolCount: lengthOf(value.tools) + lengthOf(value.functions),
+    offersSearch: isObject(value['web_search_options']),
     isCompaction: false,
     prompts: promptsOf(value.messages, ({ role }) => role === 'user'),
     sessionId: nameSession(headers, value['prompt_cache_key']),

@@ -47,6 +47,7 @@ export function decodeCountRequest(
     hasAgentHistory: value.messages.some(isFromAgent),
     endsWithUser: endsWithUser(value.messages),
     toolCount: value.tools?.length ?? 0,
+    offersSearch: value.tools?.some(({ type }) => type?.startsWith('web_search_') === true) === true,
     isCompaction: false,
     prompts: promptsOf(value.messages, isUserPrompt),
     sessionId: nameSession(headers, sessionIdOf(value.metadata?.user_id)),

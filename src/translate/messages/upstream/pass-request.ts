@@ -6,17 +6,15 @@ import { targetOf } from './adapt/target.ts'
 import { encodeHeaders, isSentBody, withContinuation } from './sent-request.ts'
 import { parseObjectBytes } from '../../parts/json-body.ts'
 import { messagesBodyOf } from '../wire.ts'
-import type { MessagesBody, MessagesRequest } from '../wire.ts'
+import type { MessagesBody } from '../wire.ts'
 
 /**
  * Returns the body for Copilot's native Messages: the caller's text with only the necessary changes. A long
  * conversation without cache marks gets some. The body always asks for a stream, because replies are made from events.
- * @returns undefined if the proxy runs the web search: only a translated reply can hold it
  * @throws Fault `invalid_request`
  */
-export function passMessagesRequest(request: CallerRequest, context: EncodeContext): EncodedRequest | undefined {
+export function passMessagesRequest(request: CallerRequest, context: EncodeContext): EncodedRequest {
   const source = messagesBodyOf(request)
-  if (offersSearch(source.value) && context.canSearch?.() === true) return undefined
   const target = { ...targetOf(context.model, context.learnedRefusals), marksCache: isWorthCaching(source) }
   const draft = { body: source.value, headers: encodeHeaders(source.betas) }
   const { body, headers, warnings, effects } = applyRules(draft, rules, target)
@@ -49,8 +47,4 @@ const LEAST_CACHED = 4096
 function isWorthCaching({ bytes, value }: MessagesBody): boolean {
   if (bytes.length < LEAST_CACHED || value['cache_control']) return false
   return Boolean(value.tools?.length) || value.messages.some(({ role }) => role === 'assistant')
-}
-
-function offersSearch({ tools }: MessagesRequest): boolean {
-  return tools?.some(({ type }) => type?.startsWith('web_search_') === true) === true
 }

@@ -5,7 +5,14 @@ import { createMemberCheck, parseBody } from '../../parts/json-body.ts'
 import { nameSession, promptsOf } from '../../parts/conversation.ts'
 import { findMedia } from '../../parts/media-parts.ts'
 import { conversationOf, isFromAgent, isUserMessage, itemTypeOf } from '../items.ts'
-import { type ChainLink, ResponsesBody, type ResponsesItem, type ResponsesRequest, responsesRequest } from '../wire.ts'
+import {
+  isWebSearchType,
+  type ChainLink,
+  ResponsesBody,
+  type ResponsesItem,
+  type ResponsesRequest,
+  responsesRequest,
+} from '../wire.ts'
 import { checkInput, checkToolChoice, checkTools } from './check-request.ts'
 
 /**
@@ -92,6 +99,7 @@ export function describeRequest(body: ResponsesBody): CallerRequest<ResponsesBod
   const input = toItems(body.value.input)
   const items = conversationOf(input)
   const last = items.at(-1)
+  const tools = [...(body.value.tools ?? []), ...input.filter(bringsTools)]
   return {
     model: body.value.model,
     stream: body.value.stream ?? false,
@@ -99,7 +107,8 @@ export function describeRequest(body: ResponsesBody): CallerRequest<ResponsesBod
     ...findMedia(items),
     hasAgentHistory: items.some(isFromAgent),
     endsWithUser: last !== undefined && isUserMessage(last),
-    toolCount: countTools([...(body.value.tools ?? []), ...input.filter(bringsTools)]),
+    toolCount: countTools(tools),
+    offersSearch: hasSearch(tools),
     isCompaction: last !== undefined && itemTypeOf(last) === 'compaction_trigger',
     prompts: promptsOf(items, isUserMessage),
     body,
@@ -112,6 +121,11 @@ function countTools(tools: unknown): number {
     const inner = isObject(tool) ? tool['tools'] : undefined
     return count + (Array.isArray(inner) ? countTools(inner) : 1)
   }, 0)
+}
+
+function hasSearch(tools: unknown): boolean {
+  if (!Array.isArray(tools)) return false
+  return tools.some((tool) => isObject(tool) && (isWebSearchType(String(tool['type'])) || hasSearch(tool['tools'])))
 }
 
 /** In the lite form, Codex CLI sends its tools as an input item. */

@@ -3,7 +3,6 @@ import type { EncodedRequest } from '../../../../src/translate/dialect.ts'
 import { messagesUpstream } from '../../../../src/translate/messages/upstream/dialect.ts'
 import { createEventReply } from '../../../../src/translate/reply.ts'
 import type { TurnEvent } from '../../../../src/translate/turn.ts'
-import { encodeContext } from '../../turns.ts'
 import { seed } from '../fixture-streams.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -71,7 +70,7 @@ function reader(sent = requestOf([prompt])) {
     read: (...events: readonly Json[]): readonly TurnEvent[] =>
       events.flatMap((event) => reply.push({ event: '', data: JSON.stringify(event) })),
     continuation: () => {
-      const next = reply.continuation?.()?.next([], encodeContext(seed.traits))
+      const next = reply.continuation?.()?.request
       return next && { ...next, body: JSON.parse(next.body.toString('utf8')) }
     },
     skipped: reply.skipped,
