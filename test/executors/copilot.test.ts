@@ -207,7 +207,7 @@ test.each([
 
 test('refuses a body of more than 32 MB for /responses before it is sent', async () => {
   const upstream = await startUpstream((_, response) => sendEvents(response))
-  const { executor } = executorFor(tokensFor([upstream.url]))
+  const { executor } = executorFor(tokensFor([upstream.url]), { headersMs: 60_000 })
   const most = Buffer.alloc(32 * 1024 * 1024, 'a')
   const send = (path: string, body: Buffer) => executor.stream({ ...call, path, body }, { signal: never })
   expect(await errorOf(send('/responses', Buffer.concat([most, most])))).toMatchObject({
