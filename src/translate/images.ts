@@ -97,11 +97,20 @@ function limited(
     const detail = `${model.id} accepts at most ${most} images in one request, got ${count} new ones`
     refuseValue(toFieldPath(tooMany.path), detail, 'array_above_max_length')
   }
-  const excess = Math.max(0, fitting.length - most)
+  const excess = Math.min(leaving(fitting.length, most), fitting.filter(({ isNew }) => !isNew).length)
   for (const image of fitting.slice(0, excess)) {
     drop(image, `an image of the history exceeds the limit of ${most} images for ${model.id}`)
   }
   return fitting.slice(excess)
+}
+
+/**
+ * How many of the oldest images leave. They leave in blocks: one more at each turn would change the beginning of every request,
+ * and upstream would read the whole history without its prompt cache.
+ */
+function leaving(count: number, most: number): number {
+  const block = Math.max(1, Math.floor(most / 4))
+  return count <= most ? 0 : Math.ceil((count - most) / block) * block
 }
 
 /** Maximum length of all images in a Turn of the agent, in base64: the limit for the attachments of one message. Characters. */
@@ -117,6 +126,9 @@ export function limitTurnImages(asked: Turn, upstream: UpstreamDialectId, contex
   const turn = withoutRefusedImages(asked, learnedRefusals)
   if (model.provider === 'codex') return turn
   const most = maxImages(upstream, context)
+  const all = turn.items.flatMap((item) => (item.type === 'message' ? item.parts : []))
+  const total = all.filter((part) => part.type === 'image' && part.source.type === 'base64').length
+  const mostWithHistory = total - leaving(total, most)
   let count = 0
   let length = 0
   const fit = (part: TurnPart, isNew: boolean): TurnPart => {
@@ -124,7 +136,7 @@ export function limitTurnImages(asked: Turn, upstream: UpstreamDialectId, contex
     const { mediaType, data } = part.source
     const refusal = refusalOf({ mediaType, sizeBytes: Buffer.byteLength(data, 'base64') }, context)
     if (refusal !== undefined && isNew) refuseValue('', `this image ${refusal}`, 'invalid_value')
-    const isTooMuch = count >= most || (!isNew && length + data.length > maxTurnImages)
+    const isTooMuch = isNew ? count >= most : count >= mostWithHistory || length + data.length > maxTurnImages
     if (isTooMuch && isNew) {
       refuseValue('', `${model.id} accepts at most ${most} images in one request`, 'array_above_max_length')
     }
