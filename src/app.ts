@@ -39,6 +39,7 @@ import { registerSessionRoutes } from './http/routes/session-routes.ts'
 import type { SessionRouteDeps } from './http/routes/session-routes.ts'
 import { registerStateRoutes } from './http/routes/state-routes.ts'
 import type { StateDeps } from './http/routes/state-routes.ts'
+import type { CodexCli } from './models/codex-catalogue.ts'
 import type { ModelRegistry } from './models/registry.ts'
 import type { UsageRecorder } from './usage/recorder.ts'
 import type { RequestList } from './usage/requests.ts'
@@ -65,6 +66,8 @@ export interface AppDeps
   readonly requests: RequestList
   readonly randomId: () => string
   readonly owner: OwnerAccess
+  /** What is known of the Codex CLI of this user. */
+  readonly codexCli?: (() => Promise<CodexCli | undefined>) | undefined
   /** Returns undefined while no workspace is configured. */
   readonly workspaces?: (() => Workspaces | undefined) | undefined
   readonly deadlines?: Partial<Deadlines>
@@ -317,7 +320,7 @@ function registerRoutes(fastify: FastifyInstance, deps: AppDeps, shared: SharedP
     version: deps.version,
     log: deps.log,
   })
-  registerModelRoutes(fastify, deps.registry, config)
+  registerModelRoutes(fastify, deps.registry, config, deps.codexCli)
   registerDialectRoutes(fastify, routeDeps)
   return { sessionEvents, mcp }
 }

@@ -10,6 +10,8 @@ import { findProcessStart } from './auth/records/process-start.ts'
 import { fingerprints, networkVariables } from './config/network-variables.ts'
 import type { OwnPaths } from './config/paths.ts'
 import type { Config } from './config/schema.ts'
+import { createCatalogueFile } from './daemon/codex-catalogue-file.ts'
+import type { CodexFiles } from './daemon/codex-catalogue-file.ts'
 import { createCompanionSwitch } from './daemon/companion-switch.ts'
 import { createSecretSets } from './daemon/secret-sets.ts'
 import { publishOwnerToken } from './daemon/owner-token-file.ts'
@@ -60,6 +62,8 @@ export interface DaemonOptions {
   readonly ownPaths: OwnPaths
   /** The folder of Codex CLI's own login. */
   readonly codexHome: string | undefined
+  /** The files of `setup codex`, which follow the model list; absent: none does. */
+  readonly codexFiles?: CodexFiles | undefined
   readonly version: string
   readonly log: Logger
   /** Credentials to redact; shared with the log. */
@@ -139,8 +143,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     onAccount,
     beforeExit,
     drained: () => app.drained(),
+    onModels: () => codexCatalogue.follow(),
   })
   const { registry } = providers
+  // The demo writes no files.
+  const codexCatalogue = createCatalogueFile({
+    files: demo === undefined ? options.codexFiles : undefined,
+    models: registry.list,
+    log,
+  })
   const totals = createUsageRecorder({
     file: demo === undefined ? options.usageFile : undefined,
     now: Date.now,
@@ -238,6 +249,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     demo: options.demo,
     randomId: randomUUID,
     owner,
+    codexCli: codexCatalogue.codexCli,
     executorOf: providers.executorOf,
     networkFingerprints: fingerprints(networkVariables(env, options.workingDir ?? (() => '/')), ownerHash(ownerToken)),
     noteWork: watchdog.note,
@@ -254,6 +266,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     watchdog.stop()
     totals.close()
     await closeUpstream()
+    await codexCatalogue.settled()
   }
 
   async function closeUpstream(): Promise<void> {

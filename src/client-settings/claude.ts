@@ -7,7 +7,7 @@ import type { Target } from './target.ts'
  */
 export function claudeVariables({ url, key, chosen }: Target): Readonly<Record<string, string>> {
   const { main, small, opus, sonnet } = chosen
-  const { contextTokens, contextTier } = main
+  const { contextTokens, contextTier, outputTokens } = main
   const isKnownSize = main.id.startsWith('claude-')
   return {
     ANTHROPIC_BASE_URL: url,
@@ -19,6 +19,10 @@ export function claudeVariables({ url, key, chosen }: Target): Readonly<Record<s
     ANTHROPIC_SMALL_FAST_MODEL: small.id,
     // States the purpose of requests in headers: the user does not initiate a compaction (docs/copilot-wire.md, "Purpose").
     CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
+    // Adds the models of the proxy to those that its user can choose.
+    CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: '1',
+    // It asks for 32,000 tokens and more, which is above the limits of many models.
+    ...(outputTokens !== undefined && { CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(outputTokens) }),
     // It has the sizes of Claude models built in, but not those of Copilot's tiers, and assumes a long window for newer models.
     ...(contextTokens !== undefined &&
       (!isKnownSize || contextTier !== undefined) && {

@@ -74,6 +74,8 @@ const claudeNames = [
   'ANTHROPIC_DEFAULT_HAIKU_MODEL',
   'ANTHROPIC_SMALL_FAST_MODEL',
   'CLAUDE_CODE_GATEWAY_HINT_HEADERS',
+  'CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY',
+  'CLAUDE_CODE_MAX_OUTPUT_TOKENS',
   'CLAUDE_CODE_MAX_CONTEXT_TOKENS',
   'CLAUDE_CODE_AUTO_COMPACT_WINDOW',
 ] as const
@@ -122,7 +124,7 @@ const opencode: EntryFormat = {
   areOurs: (entries) => entries['provider'] !== undefined,
 }
 
-const codexRootKeys = ['model', 'model_provider', 'model_context_window'] as const
+const codexRootKeys = ['model', 'model_provider', 'model_catalog_json', 'model_context_window'] as const
 const codexTable = ['model_providers', providerName]
 
 const codex: EntryFormat = {

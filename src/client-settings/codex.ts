@@ -13,15 +13,18 @@ export interface CodexSettings {
 }
 
 /** No setting holds the key: Codex reads it from the variable that `env_key` names. */
-export function codexSettings({ url, isKeyAsked, chosen }: Target): CodexSettings {
+export function codexSettings({ url, isKeyAsked, chosen, codexCatalogue }: Target): CodexSettings {
   const { id, contextTokens, contextTier } = chosen.main
+  // It has the sizes of OpenAI's models built in, but not those of Copilot's tiers.
+  const isUnknownSize = !id.startsWith('gpt-') || contextTier !== undefined
   return {
     root: {
       model: id,
       model_provider: providerName,
-      // It has the sizes of OpenAI's models built in, but not those of Copilot's tiers.
-      ...((!id.startsWith('gpt-') || contextTier !== undefined) &&
-        contextTokens !== undefined && { model_context_window: contextTokens }),
+      // The catalogue has the size of each model, and the setting would override it for all of them.
+      ...(codexCatalogue !== undefined
+        ? { model_catalog_json: codexCatalogue }
+        : isUnknownSize && contextTokens !== undefined && { model_context_window: contextTokens }),
     },
     provider: {
       name: providerName,
@@ -42,7 +45,7 @@ export function codexOptions(target: Target): readonly string[] {
   return entries.flatMap(([key, value]) => ['-c', `${key}=${tomlValue(value)}`])
 }
 
-/** JSON strings are TOML strings, except for characters that neither URLs nor model ids contain. */
+/** JSON strings are TOML strings, except for characters that no URL, model id or path contains. */
 export function tomlValue(value: TomlValue): string {
   return JSON.stringify(value)
 }

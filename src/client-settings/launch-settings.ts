@@ -26,7 +26,7 @@ interface LaunchInput {
 }
 
 export function launchSettings(client: ClientId, input: LaunchInput): LaunchSettings {
-  return byClient[client]({ ...input, env: scoped(input.env, input.target.url) })
+  return byClient[client]({ ...input, env: clientEnvironment(input.env, input.target.url) })
 }
 
 const byClient: Readonly<Record<ClientId, (input: LaunchInput) => LaunchSettings>> = {
@@ -53,7 +53,8 @@ const byClient: Readonly<Record<ClientId, (input: LaunchInput) => LaunchSettings
 /** The proxy's own credentials, which programs that a model starts must not see. */
 const ownCredentials = ['COPILOT_GITHUB_TOKEN', 'COPILOT_PROXY_CODEX_API_KEY', 'COPILOT_PROXY_SERVER_API_KEYS'] as const
 
-function scoped(env: Environment, url: string): Environment {
+/** The environment of a client that calls this URL. */
+export function clientEnvironment(env: Environment, url: string): Environment {
   const unset = Object.fromEntries(ownCredentials.map((name) => [name, undefined]))
   return { ...env, ...unset, ...noProxyVariables(env, url) }
 }

@@ -9,6 +9,8 @@ export interface Target {
   readonly chosen: ChosenModels
   /** All models that the client offers to its user. */
   readonly models: readonly ClientModel[]
+  /** A file with the models for Codex CLI; undefined: it uses its own list. */
+  readonly codexCatalogue?: string | undefined
 }
 
 /** The key if the daemon checks none: most clients require one. */

@@ -53,6 +53,8 @@ export interface ProvidersDeps {
   readonly beforeExit: ((work: Promise<void>) => void) | undefined
   /** Resolves when every request that runs or waits at the call has ended. */
   readonly drained: () => Promise<void>
+  /** Called when the models or their names may have changed. */
+  readonly onModels: () => void
 }
 
 /** How long GitHub's account data is cached, and how long a failure. Ms. */
@@ -112,6 +114,7 @@ export function connectProviders(deps: ProvidersDeps) {
   function register(...models: Parameters<typeof registry.register>): void {
     registry.register(...models)
     warnOfDeadTargets()
+    deps.onModels()
   }
   const refreshDeps = { registry: { register }, now: Date.now, setTimer, log }
   const copilotModels = createAccountModels({
@@ -253,6 +256,7 @@ export function connectProviders(deps: ProvidersDeps) {
         sections.every((section) => isDeepStrictEqual(now[section], before[section]))
       registry.setNaming(now.models)
       warnOfDeadTargets()
+      deps.onModels()
       if (!isSame('copilot', 'copilotOauth')) {
         unfollowCopilot()
         accountInUse.forget()

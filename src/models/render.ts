@@ -107,7 +107,7 @@ export function renderModelList(models: readonly ListedModel[], setting: Endpoin
 }
 
 /** One model in the Messages API. Source: Anthropic API reference, models, 2026-11. */
-export function renderAnthropicModel({ id, model, aliasOf }: ListedModel) {
+export function renderAnthropicModel({ id: ownId, model, aliasOf }: ListedModel, id = ownId) {
   return {
     ...(aliasOf !== undefined && { alias_of: aliasOf }),
     type: 'model' as const,
@@ -118,6 +118,15 @@ export function renderAnthropicModel({ id, model, aliasOf }: ListedModel) {
     max_input_tokens: model.maxPromptTokens ?? model.contextWindow ?? null,
     max_tokens: model.maxOutputTokens ?? null,
   }
+}
+
+/**
+ * Claude Code offers a model only if its id matches this. Its own requests name the id as it is here, and the prefix means
+ * nothing there (`nameForms`).
+ * Source: Claude Code 2.1.329 as it behaves.
+ */
+export function nameForClaudeCode(id: string): string {
+  return /claude|anthropic/i.test(id) ? id : `anthropic/${id}`
 }
 
 /** As in the query: a page of `limit` models after or before the named one. */
@@ -131,50 +140,22 @@ export interface ModelPage {
  * Chat models in the Messages API. A long context tier is a row of its own: Anthropic's clients budget by
  * `max_input_tokens` and know the mark `[1m]`.
  */
-export function renderAnthropicList(models: readonly ListedModel[], { limit, afterId, beforeId }: ModelPage) {
+export function renderAnthropicList(
+  models: readonly ListedModel[],
+  { limit, afterId, beforeId }: ModelPage,
+  nameOf: (id: string) => string = (id) => id,
+) {
   const chat = withLongContext(models.filter(({ model }) => model.type === 'chat'))
-  const after = afterId === undefined ? -1 : chat.findIndex(({ id }) => id === afterId)
-  const before = beforeId === undefined ? chat.length : chat.findIndex(({ id }) => id === beforeId)
+  const ids = chat.map(({ id }) => nameOf(id))
+  const after = afterId === undefined ? -1 : ids.indexOf(afterId)
+  const before = beforeId === undefined ? -1 : ids.indexOf(beforeId)
   const range = chat.slice(after + 1, before === -1 ? chat.length : before)
   const shown = beforeId === undefined ? range.slice(0, limit) : range.slice(-limit)
-  const data = shown.map(renderAnthropicModel)
+  const data = shown.map((entry) => renderAnthropicModel(entry, nameOf(entry.id)))
   return {
     data,
     has_more: shown.length < range.length,
     first_id: data[0]?.id ?? null,
     last_id: data.at(-1)?.id ?? null,
-  }
-}
-
-/**
- * The catalogue of Codex CLI: the fields of public meaning. Codex uses its own defaults for prompts and tool switches. A long
- * context tier is a row of its own, because Codex compacts by the window. Its name needs no quotes in a shell.
- * Source: openai/codex, `models` endpoint as of CLI 0.169.
- */
-export function renderCodexCatalogue(models: readonly ListedModel[]) {
-  const chat = models.filter(({ model }) => model.type === 'chat')
-  return { models: withLongContext(chat, '-long-context').map(renderCodexModel) }
-}
-
-function renderCodexModel({ id, model, aliasOf }: ListedModel, priority: number) {
-  const { supports } = model
-  // Codex compacts by the window, and a prompt may be no longer than its own limit.
-  const window = model.maxPromptTokens ?? model.contextWindow ?? null
-  const efforts = supports.reasoningEffort ?? []
-  const isListed = (effort: string | undefined) => effort !== undefined && efforts.includes(effort)
-  return {
-    ...(aliasOf !== undefined && { alias_of: aliasOf }),
-    slug: id,
-    display_name: model.name,
-    description: model.name,
-    visibility: 'list' as const,
-    priority,
-    supported_in_api: true as const,
-    context_window: window,
-    max_context_window: model.maxContextWindow ?? window,
-    input_modalities: supports.vision === true ? ['text', 'image'] : ['text'],
-    supported_reasoning_levels: efforts.map((effort) => ({ effort, description: effort })),
-    default_reasoning_level: [model.defaultReasoningEffort, 'medium'].find(isListed) ?? efforts[0] ?? null,
-    supports_parallel_tool_calls: supports.parallelToolCalls ?? false,
   }
 }

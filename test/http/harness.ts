@@ -12,6 +12,7 @@ import type { CopilotRecord } from '../../src/auth/copilot/wire.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { startDaemon } from '../../src/daemon.ts'
 import type { Daemon } from '../../src/daemon.ts'
+import type { CodexFiles } from '../../src/daemon/codex-catalogue-file.ts'
 import { jsonReply } from '../../src/demo/outcome.ts'
 import type { Outcome } from '../../src/demo/outcome.ts'
 import { startCodex } from '../upstreams/codex.ts'
@@ -36,6 +37,8 @@ export interface ProxyOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** The environment in which the daemon looks for proxies; empty by default. */
   readonly proxies?: Readonly<Record<string, string>>
+  /** The files of `setup codex`. */
+  readonly codexFiles?: CodexFiles
   /** Runs before the daemon starts, e.g. to script its first exchange. */
   readonly prepare?: (demo: CopilotUpstream, codex: CodexUpstream) => void
 }
@@ -65,6 +68,7 @@ export async function openProxy({
   codexLogin,
   settings,
   proxies = {},
+  codexFiles,
   prepare,
 }: ProxyOptions = {}): Promise<Proxy> {
   const demo = await startCopilot({ record: keptRequests, ...demoOptions })
@@ -106,6 +110,7 @@ export async function openProxy({
     gatewayDir: join(authDir, 'gateway'),
     ownPaths: { folders: [authDir], files: [] },
     codexHome,
+    codexFiles,
     version: '0.0.0-test',
     log,
     demo: false,

@@ -57,6 +57,59 @@ describe('GET /v1/models', () => {
     expect(hidden.headers['etag']).not.toBe(first.headers['etag'])
   })
 
+  test('has every field that Codex CLI requires of a catalogue, for every model', async () => {
+    const { models } = JSON.parse((await openInMemory().send('/v1/models?client_version=0.169.0')).text)
+    expect(models).not.toHaveLength(0)
+    for (const entry of models) {
+      expect(entry).toMatchObject({
+        slug: expect.any(String),
+        display_name: expect.any(String),
+        supported_reasoning_levels: expect.any(Array),
+        shell_type: expect.any(String),
+        visibility: 'list',
+        supported_in_api: true,
+        support_verbosity: expect.any(Boolean),
+        priority: expect.any(Number),
+        truncation_policy: { mode: expect.stringMatching(/^(?:bytes|tokens)$/), limit: expect.any(Number) },
+        experimental_supported_tools: expect.any(Array),
+        base_instructions: expect.any(String),
+      })
+      // Another model would be told that it is this one.
+      expect(entry.base_instructions).not.toMatch(/GPT|OpenAI|Claude/)
+    }
+  })
+
+  test.each([
+    ['TAG', 304],
+    ['"another", W/TAG', 304],
+    ['*', 304],
+    ['"another"', 200],
+  ])('answers If-None-Match: %s with %i', async (header, status) => {
+    const { send } = openInMemory()
+    const path = '/v1/models?client_version=0.169.0'
+    const { headers } = await send(path)
+    const tag = String(headers['etag'])
+    const reply = await send(path, { headers: { 'if-none-match': header.replace('TAG', tag) } })
+    expect([reply.status, reply.text === '', reply.headers['etag']]).toEqual([status, status === 304, tag])
+  })
+
+  test('names models for Claude Code so that it offers them, and takes the names', async () => {
+    const { send } = openInMemory()
+    const list = async (agent: string): Promise<readonly string[]> => {
+      const headers = { 'anthropic-version': '2023-06-01', 'user-agent': agent }
+      const { data } = JSON.parse((await send('/v1/models?limit=1000', { headers })).text)
+      return data.map(({ id }: { id: string }) => id)
+    }
+    const own = await list('anthropic-sdk/1.11')
+    const offered = await list('claude-code/2.1.329')
+    expect(own).toEqual(expect.arrayContaining(['gpt-5-mini']))
+    expect(offered).toHaveLength(own.length)
+    for (const [at, id] of offered.entries()) {
+      expect(id).toMatch(/claude|anthropic/i)
+      expect((await send(`/v1/models/${id}`)).json()).toMatchObject({ id: own[at] })
+    }
+  })
+
   test('shows one model in the shape its client expects', async () => {
     const { send } = openInMemory()
     expect((await send('/v1/models/gpt-5-mini')).json()).toMatchObject({ object: 'model', id: 'gpt-5-mini' })

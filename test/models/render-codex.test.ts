@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { renderCodexCatalogue } from '../../src/models/render.ts'
+import { renderCodexCatalogue } from '../../src/models/codex-catalogue.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'
 import { codexModels, model, tieredFacts } from './samples.ts'
 

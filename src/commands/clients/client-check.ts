@@ -4,7 +4,7 @@ import { claudeDetours } from '../../client-settings/claude.ts'
 import type { ClientId, Target } from '../../client-settings/target.ts'
 import type { SnippetId } from '../../client-settings/snippets.ts'
 import { isLoopbackHost } from '../../config/loopback.ts'
-import { findingsOr, ok } from '../doctor/check.ts'
+import { failed, findingsOr, ok } from '../doctor/check.ts'
 import type { Finding, Findings } from '../doctor/check.ts'
 import { findProxyVariable, isExempt, readExemptions } from '../../config/proxy-variables.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
@@ -130,6 +130,13 @@ function judgeCodexCli(
     `Codex CLI needs a key in ${envKey} for its provider ${provider} (${path}), but ${envKey} is not set`,
     `Set ${envKey} to a key of copilot-proxy, or to any text if no key is required`,
   )
+}
+
+/** Undefined if Codex CLI takes its catalogue, or has none. Otherwise it does not start at all. */
+export function judgeCatalogue(codex: CodexCliSettings | undefined, problem: string | undefined): Findings | undefined {
+  if (codex?.catalogue === undefined || problem === undefined) return undefined
+  const detail = `Codex CLI cannot start: ${codex.catalogue}, which model_catalog_json in ${codex.path} names, ${problem}`
+  return failed(detail, 'Run: copilot-proxy setup codex')
 }
 
 /** The file may hold providers of other services; only those that point to the daemon are judged. */

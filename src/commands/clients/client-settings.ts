@@ -31,6 +31,8 @@ export interface CodexCliSettings {
   readonly baseUrl: string | undefined
   /** `env_key` of that provider: the variable that has to hold a key. */
   readonly envKey: string | undefined
+  /** `model_catalog_json`: the file with the models that it offers. */
+  readonly catalogue: string | undefined
 }
 
 /** Merged from all its files. */
@@ -169,7 +171,13 @@ function toCodex(text: string, path: string): CodexCliSettings | undefined {
   const ofProfile = profile === undefined ? undefined : toml.get(`profiles.${profile}.model_provider`)
   const provider = ofProfile ?? toml.get('model_provider')
   const table = `model_providers.${provider}`
-  return { path, provider, baseUrl: toml.get(`${table}.base_url`), envKey: toml.get(`${table}.env_key`) }
+  return {
+    path,
+    provider,
+    baseUrl: toml.get(`${table}.base_url`),
+    envKey: toml.get(`${table}.env_key`),
+    catalogue: toml.get('model_catalog_json'),
+  }
 }
 
 const names = z.array(z.string()).optional().catch(undefined)

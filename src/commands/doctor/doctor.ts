@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { redactText } from '../../redaction/redact.ts'
 import { visible } from '../../terminal/visible.ts'
-import { judgeClients } from '../clients/client-check.ts'
+import { judgeCatalogue, judgeClients } from '../clients/client-check.ts'
 import { providerNames } from '../shared/accounts.ts'
 import { exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, DoctorFlags } from '../shared/command.ts'
@@ -221,7 +221,11 @@ function createChecks(facts: Facts, { env, now, nodeVersion, platform }: Command
     {
       id: 'clients',
       title: 'Clients',
-      run: async () => judgeClients(await facts.clients(), facts.settled?.daemonUrl),
+      run: async () => {
+        const clients = await facts.clients()
+        const catalogue = judgeCatalogue(clients.codex, await facts.catalogueProblem(clients.codex?.catalogue))
+        return catalogue ?? judgeClients(clients, facts.settled?.daemonUrl)
+      },
     },
     { id: 'runtime', title: 'Node.js', run: async () => judgeRuntime(nodeVersion) },
   ]

@@ -16,7 +16,9 @@ import { parseCodexModels } from '../../models/codex-model.ts'
 import { parseCopilotModels } from '../../models/copilot-model.ts'
 import type { ModelListing } from '../../models/model.ts'
 import { findRunningDaemon, findStateFiles } from '../background/background-daemon.ts'
+import { findCatalogueProblem } from '../clients/codex-catalogue.ts'
 import { homesOf, readClientSettings } from '../clients/client-settings.ts'
+import { findProgram } from '../clients/program-file.ts'
 import { exposedKeys } from '../serve/start-checks.ts'
 import { githubApi, silentLog } from '../shared/accounts.ts'
 import { openCodexConnection } from '../models/fetch-models.ts'
@@ -50,6 +52,9 @@ export async function openFacts(context: CommandContext, configFlag: string | un
     files: async () => places && readFileFacts(context, places, settings),
     trust: () => readTrust(env),
     clients: () => readClientSettings({ ...homesOf(context), readFile: readSmallFile }),
+    /** Why Codex CLI does not take its `model_catalog_json`, as the end of a sentence about the file. */
+    catalogueProblem: async (path: string | undefined) =>
+      path && findCatalogueProblem(context, path, await findProgram('codex', context)),
     /** Undefined without valid settings: credentials are not sent anywhere then. */
     settled: settings && openSettledFacts(context, settings),
   }

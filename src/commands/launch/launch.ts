@@ -1,16 +1,16 @@
 import { spawn } from 'node:child_process'
-import { constants } from 'node:fs'
 import * as nodeFs from 'node:fs/promises'
-import { access, stat } from 'node:fs/promises'
-import { tmpdir, constants as osConstants } from 'node:os'
-import { join, posix, win32 } from 'node:path'
+import { constants as osConstants } from 'node:os'
+import { join } from 'node:path'
 import { clients, anyKey } from '../../client-settings/target.ts'
 import { launchSettings } from '../../client-settings/launch-settings.ts'
-import type { LaunchSettings } from '../../client-settings/launch-settings.ts'
 import type { ClientId, Target } from '../../client-settings/target.ts'
 import { providers } from '../../models/names.ts'
 import { visibleLines } from '../../terminal/visible.ts'
 import { readUserSettings } from '../clients/client-check.ts'
+import { writeCodexCatalogue } from '../clients/codex-catalogue.ts'
+import { withTemporaryFolder } from '../clients/codex-program.ts'
+import { findProgram, spawnLine } from '../clients/program-file.ts'
 import { ensureDaemon, pickTarget, planDaemon } from '../clients/target.ts'
 import type { RunningDaemon } from '../clients/target.ts'
 import { silentLog } from '../shared/accounts.ts'
@@ -32,7 +32,8 @@ export async function launch(context: CommandContext, flags: LaunchFlags): Promi
     const file = await requireProgram(context, client)
     const demo = await openDemo(context, settings)
     try {
-      return await run(context, flags, file, await pickTarget(context, client, demo, demoKey, flags.model))
+      const target = await pickTarget(context, client, demo, demoKey, flags.model)
+      return await run(context, flags, { settings, file, target })
     } finally {
       await demo.close()
     }
@@ -45,7 +46,8 @@ export async function launch(context: CommandContext, flags: LaunchFlags): Promi
   const file = await requireProgram(context, client)
   const key = requireCallerKey(context, settings.config)
   const daemon = await ensureDaemon(context, settings, planned, flags.config)
-  return run(context, flags, file, await pickTarget(context, client, daemon, key, flags.model))
+  const target = await pickTarget(context, client, daemon, key, flags.model)
+  return run(context, flags, { settings, file, target })
 }
 
 async function requireProgram(context: CommandContext, client: ClientId): Promise<string> {
@@ -57,22 +59,47 @@ async function requireProgram(context: CommandContext, client: ClientId): Promis
 
 const demoKey: CallerKey = { key: anyKey, isAsked: false }
 
-async function run(context: CommandContext, flags: LaunchFlags, file: string, target: Target): Promise<number> {
+interface Run {
+  readonly settings: LoadedSettings
+  /** The client's program. */
+  readonly file: string
+  readonly target: Target
+}
+
+async function run(context: CommandContext, flags: LaunchFlags, { settings, file, target }: Run): Promise<number> {
   const { client, args } = flags
   const { main, small } = target.chosen
   const forSmall = small.id === main.id || client === 'codex' ? '' : `; small tasks use ${small.id}`
   const simulated = flags.demo ? ' All answers are simulated.' : ''
   context.stderr.write(visibleLines(`Starting ${clients[client].name} with ${main.id}${forSmall}.${simulated}\n`))
   const { claude, opencode } = await readUserSettings(context, folderOrNone(context))
-  const settings = launchSettings(client, {
-    target,
-    env: context.env,
-    claudeEnv: claude?.env ?? {},
-    opencodeEnabled: opencode?.enabled?.names,
+  return withTemporaryFolder(async (folder) => {
+    const codexCatalogue =
+      client === 'codex' ? await giveCatalogue(context, { settings, file, target }, folder) : undefined
+    const { file: extra, ...given } = launchSettings(client, {
+      target: { ...target, codexCatalogue },
+      env: context.env,
+      claudeEnv: claude?.env ?? {},
+      opencodeEnabled: opencode?.enabled?.names,
+    })
+    const path = join(folder, 'settings.json')
+    if (extra !== undefined) await nodeFs.writeFile(path, extra.text, { mode: 0o600 })
+    const options = extra === undefined ? [] : [extra.option, path]
+    return runClient(context, { file, args: [...options, ...given.args, ...args], env: given.env })
   })
-  return withFile(settings, (given) =>
-    runClient(context, { file, args: [...given, ...settings.args, ...args], env: settings.env }),
-  )
+}
+
+/** The file with the models for Codex CLI, which has its own list without it. */
+async function giveCatalogue(
+  context: CommandContext,
+  { settings, file, target }: Run,
+  folder: string,
+): Promise<string | undefined> {
+  const path = join(folder, 'models.json')
+  const problem = await writeCodexCatalogue(context, { daemon: target, files: settings, program: file, path })
+  if (problem === undefined) return path
+  context.stderr.write(visibleLines(`Note: Codex CLI starts with its own list of models: ${problem}\n`))
+  return undefined
 }
 
 /** Undefined if it has been deleted. */
@@ -81,19 +108,6 @@ function folderOrNone({ workingDir }: CommandContext): string | undefined {
     return workingDir()
   } catch {
     return undefined
-  }
-}
-
-/** The file is readable by this user alone, and removed when the client has ended. */
-async function withFile({ file }: LaunchSettings, work: (args: readonly string[]) => Promise<number>): Promise<number> {
-  if (file === undefined) return work([])
-  const folder = await nodeFs.mkdtemp(join(tmpdir(), 'copilot-proxy-'))
-  try {
-    const path = join(folder, 'settings.json')
-    await nodeFs.writeFile(path, file.text, { mode: 0o600 })
-    return await work([file.option, path])
-  } finally {
-    await nodeFs.rm(folder, { recursive: true, force: true })
   }
 }
 
@@ -154,63 +168,4 @@ export function runClient(context: CommandContext, { file, args, env }: ClientRu
     resolve(code ?? 128 + (signal === null ? 0 : osConstants.signals[signal]))
   })
   return promise
-}
-
-export interface SpawnLine {
-  readonly file: string
-  readonly args: readonly string[]
-  /** Windows only: the arguments are quoted already. */
-  readonly windowsVerbatimArguments: boolean
-}
-
-/**
- * Windows runs scripts such as npm's `.cmd` shims only through its command interpreter, which has quoting rules of its
- * own, and the shim passes its arguments to the interpreter a second time.
- * Source: nodejs.org/api/child_process.html, "Spawning .bat and .cmd files on Windows" (2026-11).
- */
-export function spawnLine(
-  file: string,
-  args: readonly string[],
-  { env, platform }: { readonly env: Readonly<Record<string, string | undefined>>; readonly platform: NodeJS.Platform },
-): SpawnLine {
-  if (platform !== 'win32' || !/\.(?:cmd|bat)$/i.test(file)) return { file, args, windowsVerbatimArguments: false }
-  const line = [escaped(file), ...args.map((argument) => escaped(escaped(quoted(argument))))].join(' ')
-  return { file: env['ComSpec'] ?? 'cmd.exe', args: ['/d', '/s', '/c', `"${line}"`], windowsVerbatimArguments: true }
-}
-
-/** For the program's argument parser: escapes quotes, and doubles backslashes before quotes. */
-function quoted(argument: string): string {
-  return `"${argument.replaceAll(/(\\*)"/g, String.raw`$1$1\"`).replace(/(\\+)$/, '$1$1')}"`
-}
-
-/** For the interpreter. */
-function escaped(text: string): string {
-  return text.replaceAll(/[()\][%!^"`<>&|;, *?]/g, '^$&')
-}
-
-/** The path of a command, as a shell finds it; undefined if there is none. */
-export async function findProgram(
-  name: string,
-  { env, platform }: Pick<CommandContext, 'env' | 'platform'>,
-): Promise<string | undefined> {
-  const isWindows = platform === 'win32'
-  const paths = isWindows ? win32 : posix
-  const folders = (env['PATH'] ?? env['Path'] ?? '').split(paths.delimiter).filter((folder) => paths.isAbsolute(folder))
-  const endings = isWindows ? (env['PATHEXT'] ?? '.COM;.EXE;.BAT;.CMD').split(';') : ['']
-  for (const folder of folders) {
-    for (const ending of endings) {
-      const file = paths.join(folder, name + ending)
-      if (await isProgram(file)) return file
-    }
-  }
-  return undefined
-}
-
-async function isProgram(file: string): Promise<boolean> {
-  try {
-    await access(file, constants.X_OK)
-    return (await stat(file)).isFile()
-  } catch {
-    return false
-  }
 }

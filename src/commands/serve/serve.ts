@@ -157,6 +157,7 @@ async function startServing(
       keychain,
       ownPaths: findOwnPaths(context, settings.configFile),
       codexHome: findCodexHome(context),
+      codexFiles: settings,
       version,
       log,
       demo,

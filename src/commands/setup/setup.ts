@@ -17,6 +17,8 @@ import type { LoadedSettings } from '../shared/settings.ts'
 import { changeClientFile, isOpenToOthers, keepBackup, readClientFile, unifiedDiff } from './client-file.ts'
 import type { ClientFile } from './client-file.ts'
 import { agreed, byHand, printDiff, refused, requirePerson, undoSettings, writeNotes } from './settings-change.ts'
+import { noCatalogue, prepareCatalogue, removeUnusedCatalogue } from './codex-catalogue-file.ts'
+import type { PreparedCatalogue } from './codex-catalogue-file.ts'
 import { tryModel } from './try-model.ts'
 
 /**
@@ -105,14 +107,41 @@ async function liveTarget(context: CommandContext, flags: SetupFlags, client: Cl
 }
 
 async function setUp(context: CommandContext, flags: SetupFlags, client: ClientId): Promise<ExitCode> {
-  const { name } = clients[client]
   const settings = await loadSettings(context, flags.config)
   await planDaemon(context, settings)
   requirePerson(context, flags)
   const file = await readClientFile(await findClientFile(context, client))
-  const target = flags.dryRun
+  const found = flags.dryRun
     ? await sketchTarget(context, settings, client, flags.model, { needsLogin: true })
     : await liveTarget(context, flags, client)
+  const catalogue = client === 'codex' ? await prepareCatalogue(context, flags, settings, found) : noCatalogue
+  try {
+    return await writeSettings(context, flags, {
+      client,
+      settings,
+      file,
+      catalogue,
+      target: { ...found, codexCatalogue: catalogue.path },
+    })
+  } finally {
+    await catalogue.discard()
+  }
+}
+
+interface Change {
+  readonly client: ClientId
+  readonly settings: LoadedSettings
+  readonly file: ClientFile
+  readonly target: Target
+  readonly catalogue: PreparedCatalogue
+}
+
+async function writeSettings(
+  context: CommandContext,
+  flags: SetupFlags,
+  { client, settings, file, target, catalogue }: Change,
+): Promise<ExitCode> {
+  const { name } = clients[client]
   const format = entryFormats[client]
   const text = file.text ?? ''
   const present = format.read(text)
@@ -126,8 +155,13 @@ async function setUp(context: CommandContext, flags: SetupFlags, client: ClientI
     throw byHand(file.path, [format.limit, how].join(' ').trimStart())
   }
   const written = { path: file.path, text: next }
-  const notes = [...movingNotes(settings, target), ...(await clientNotes(context, client, target.url, written))]
+  const notes = [
+    ...movingNotes(settings, target),
+    ...(await clientNotes(context, client, target.url, written)),
+    ...catalogue.notes,
+  ]
   if (next === text) {
+    await catalogue.keep()
     context.stderr.write(visibleLines(`${name} already uses copilot-proxy (${file.path}). Nothing to do.\n`))
     writeNotes(context, notes)
     return exitCode.done
@@ -138,6 +172,8 @@ async function setUp(context: CommandContext, flags: SetupFlags, client: ClientI
   const question = `Write this to ${file.path} and send one test request to ${target.chosen.main.id}?`
   if (!(await agreed(context, flags, question))) return refused(context)
   if (before === text) await keepBackup(file)
+  // First the file, then the setting that names it.
+  await catalogue.keep()
   await changeClientFile(file, next)
   const kept = file.text === undefined ? '' : `Backup: ${file.backupPath}\n`
   context.stderr.write(
@@ -153,15 +189,17 @@ async function setUp(context: CommandContext, flags: SetupFlags, client: ClientI
 
 async function undo(context: CommandContext, flags: SetupFlags, client: ClientId): Promise<ExitCode> {
   const { name } = clients[client]
-  const { config } = await loadSettings(context, flags.config)
+  const settings = await loadSettings(context, flags.config)
   const file = await readClientFile(await findClientFile(context, client))
-  return undoSettings(context, flags, {
+  const result = await undoSettings(context, flags, {
     file,
     format: entryFormats[client],
-    url: daemonUrl(config.server),
+    url: daemonUrl(settings.config.server),
     nothing: `${name} does not use copilot-proxy.`,
     done: `${name} no longer uses copilot-proxy (${file.path}).`,
   })
+  if (client === 'codex' && !flags.dryRun) await removeUnusedCatalogue(settings, file.path)
+  return result
 }
 
 /** Writes how to keep copilot-proxy running while the client is used. */

@@ -22,6 +22,10 @@ export interface UserFiles {
   /** Totals of usage, by day and model. */
   readonly usageFile: string
   readonly clientIdsFile: string
+  /** The models that `setup codex` gives Codex CLI. */
+  readonly codexCatalogueFile: string
+  /** What is known of the Codex CLI of this user. */
+  readonly codexCliFile: string
   /** Journals of workspaces. */
   readonly workspacesDir: string
   /** Records of running gateways for tool providers. */
@@ -48,8 +52,11 @@ export function findFiles(context: CommandContext, configFlag: string | undefine
   const { configFile, authDir, dataDir } = resolveFiles(context)
   const usageFile = join(dataDir, 'usage.sqlite')
   const clientIdsFile = join(dataDir, 'client-ids.json')
+  const codexCatalogueFile = join(dataDir, 'codex-models.json')
+  const codexCliFile = join(dataDir, 'codex-cli.json')
   const [workspacesDir, gatewayDir] = [join(dataDir, 'workspaces'), join(dataDir, 'gateway')]
-  const files = { authDir, dataDir, usageFile, clientIdsFile, workspacesDir, gatewayDir }
+  const codexFiles = { codexCatalogueFile, codexCliFile }
+  const files = { authDir, dataDir, usageFile, clientIdsFile, ...codexFiles, workspacesDir, gatewayDir }
   if (configFlag === undefined) return { configFile, isNamed: false, ...files }
   const named = isAbsolute(configFlag) ? configFlag : join(workingDirOf(context, '--config'), configFlag)
   return { configFile: named, isNamed: true, ...files }

@@ -3,11 +3,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../../config/schema.ts'
 import { Fault } from '../../errors.ts'
 import type { ListedModel } from '../../models/catalogue.ts'
+import type { CodexCli } from '../../models/codex-catalogue.ts'
 import type { ModelRegistry } from '../../models/registry.ts'
+import { fitCatalogue, renderCodexCatalogue } from '../../models/codex-catalogue.ts'
 import {
+  nameForClaudeCode,
   renderAnthropicList,
   renderAnthropicModel,
-  renderCodexCatalogue,
   renderModel,
   renderModelList,
 } from '../../models/render.ts'
@@ -20,18 +22,23 @@ type ModelRequest = FastifyRequest<{ Params: { '*': string } }>
 type ListShape = 'openai' | 'anthropic' | 'codex'
 
 /** `GET /v1/models` and `/v1/models/{id}`, also without `/v1`. */
-export function registerModelRoutes(app: FastifyInstance, registry: ModelRegistry, config: () => Config): void {
+export function registerModelRoutes(
+  app: FastifyInstance,
+  registry: ModelRegistry,
+  config: () => Config,
+  codexCli: () => Promise<CodexCli | undefined> = async () => undefined,
+): void {
   for (const path of ['/v1/models', '/models']) {
-    app.get(path, (request, reply) => {
+    app.get(path, async (request, reply) => {
       const isAllowed = (entry: ListedModel) =>
         keyRefusal(config(), request.caller.key?.name, entry.id, entry) === undefined
       const models = registry.list().filter(isAllowed)
       markSeeds(reply, models)
       switch (shapeFor(request)) {
         case 'codex':
-          return withEtag(reply, JSON.stringify(renderCodexCatalogue(models)))
+          return withEtag(request, reply, JSON.stringify(catalogueFor(request, models, await codexCli())))
         case 'anthropic':
-          return renderAnthropicList(models, pageOf(request))
+          return renderAnthropicList(models, pageOf(request), isClaudeCode(request) ? nameForClaudeCode : undefined)
         case 'openai':
           return {
             ...renderModelList(models, config().copilot.upstreamDialect),
@@ -58,9 +65,19 @@ export function registerModelRoutes(app: FastifyInstance, registry: ModelRegistr
   }
 }
 
+/** With the prompt of this user's Codex, if the caller has its version. */
+function catalogueFor(request: FastifyRequest, models: readonly ListedModel[], cli: CodexCli | undefined) {
+  const catalogue = renderCodexCatalogue(models)
+  return cli?.version === queryOf(request).get('client_version') ? fitCatalogue(catalogue, cli) : catalogue
+}
+
 /** Says in a header that the list of an account is unknown, so that some models are built in. */
 function markSeeds(reply: FastifyReply, models: readonly ListedModel[]): void {
   if (models.some(({ model }) => model.source === 'seed')) reply.header('x-copilot-proxy-models', 'seeds')
+}
+
+function isClaudeCode({ headers }: FastifyRequest): boolean {
+  return /^claude-(?:code|cli)\//.test(headers['user-agent'] ?? '')
 }
 
 function shapeFor(request: FastifyRequest): ListShape {
@@ -89,8 +106,11 @@ function pageOf(request: FastifyRequest): ModelPage {
   return { limit, afterId: query.get('after_id') ?? undefined, beforeId: query.get('before_id') ?? undefined }
 }
 
-/** Codex fetches the list again only if the tag has changed. */
-function withEtag(reply: FastifyReply, text: string): FastifyReply {
-  const tag = createHash('sha256').update(text).digest('hex').slice(0, 32)
-  return reply.header('etag', `"${tag}"`).type('application/json; charset=utf-8').send(text)
+/** Codex fetches the list again only if the tag has changed. Source: RFC 9110, section 13.1.2. */
+function withEtag(request: FastifyRequest, reply: FastifyReply, text: string): FastifyReply {
+  const tag = `"${createHash('sha256').update(text).digest('hex').slice(0, 32)}"`
+  void reply.header('etag', tag)
+  const known = (request.headers['if-none-match'] ?? '').split(',').map((each) => each.trim().replace(/^W\//, ''))
+  if (known.includes(tag) || known[0] === '*') return reply.code(304).send()
+  return reply.type('application/json; charset=utf-8').send(text)
 }

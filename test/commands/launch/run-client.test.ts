@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { findProgram, runClient, spawnLine } from '../../../src/commands/launch/launch.ts'
+import { findProgram, spawnLine } from '../../../src/commands/clients/program-file.ts'
+import { runClient } from '../../../src/commands/launch/launch.ts'
 import type { EndingSignal } from '../../../src/commands/shared/command.ts'
 import { createUser } from '../harness.ts'
 

@@ -1,0 +1,59 @@
+import * as nodeFs from 'node:fs/promises'
+import { parseJson } from '../auth/http-json.ts'
+import { replaceFile } from '../auth/records/atomic-file.ts'
+import type { Logger } from '../logging/logger.ts'
+import type { ListedModel } from '../models/catalogue.ts'
+import { catalogueText, codexCli, fitCatalogue, renderCodexCatalogue } from '../models/codex-catalogue.ts'
+import type { CodexCli } from '../models/codex-catalogue.ts'
+
+/** Written by `setup codex`; both may be missing. */
+export interface CodexFiles {
+  readonly codexCatalogueFile: string
+  readonly codexCliFile: string
+}
+
+interface CatalogueFileDeps {
+  readonly files: CodexFiles | undefined
+  readonly models: () => readonly ListedModel[]
+  readonly log: Logger
+}
+
+/** Keeps the models that `setup codex` has written for Codex CLI those of the accounts. Never creates the file. */
+export function createCatalogueFile({ files, models, log }: CatalogueFileDeps) {
+  let work = Promise.resolve()
+
+  async function readCli(): Promise<CodexCli | undefined> {
+    const text = files && (await readIfThere(files.codexCliFile))
+    return text === undefined ? undefined : codexCli.safeParse(parseJson(text)).data
+  }
+
+  async function update({ codexCatalogueFile: path }: CodexFiles): Promise<void> {
+    const listed = models()
+    // The account's own list is on its way. Codex would not start with an empty one.
+    if (listed.some(({ model }) => model.source === 'seed')) return
+    const [before, cli] = await Promise.all([readIfThere(path), readCli()])
+    if (before === undefined || cli === undefined) return
+    const catalogue = fitCatalogue(renderCodexCatalogue(listed), cli)
+    const text = catalogueText(catalogue)
+    if (catalogue.models.length === 0 || text === before) return
+    await replaceFile(nodeFs, path, text)
+    log.info({ file: path, models: catalogue.models.length }, 'wrote the models for Codex CLI')
+  }
+
+  return {
+    /** Call when the models may have changed. */
+    follow(): void {
+      if (files === undefined) return
+      work = work
+        .then(() => update(files))
+        .catch((error: unknown) => log.warn({ err: error }, 'the models for Codex CLI could not be written'))
+    },
+    /** Resolves when nothing is being written. */
+    settled: () => work,
+    codexCli: readCli,
+  }
+}
+
+function readIfThere(path: string): Promise<string | undefined> {
+  return nodeFs.readFile(path, 'utf8').catch(() => undefined)
+}
