@@ -292,6 +292,7 @@ const starters = [
   'auth/records/keychain.ts',
   'auth/records/process-start.ts',
   'commands/background/start-daemon.ts',
+  'commands/clients/codex-program.ts',
   'commands/launch/launch.ts',
   'commands/login/desktop.ts',
   'commands/service/service.ts',
