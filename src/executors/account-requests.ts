@@ -1,3 +1,4 @@
+import { removeFrom } from '../cache/remove-from.ts'
 import type { StoredRecord } from '../auth/records/record-kind.ts'
 import type { RecordStore } from '../auth/records/record-store.ts'
 
@@ -14,17 +15,18 @@ export interface AccountRequests {
 }
 
 export function createAccountRequests(): AccountRequests {
-  // An empty set stays: a machine has a handful of accounts.
-  const running = new Map<string, Set<End>>()
+  // An empty list stays: a machine has a handful of accounts.
+  const running = new Map<string, End[]>()
   return {
     begin: (account) => (end) => {
-      const open = running.get(account) ?? new Set()
-      running.set(account, open.add(end))
-      return () => void open.delete(end)
+      const open = running.get(account) ?? []
+      open.push(end)
+      running.set(account, open)
+      return () => removeFrom(open, end)
     },
-    accounts: () => [...running].filter(([, open]) => open.size > 0).map(([account]) => account),
+    accounts: () => [...running].filter(([, open]) => open.length > 0).map(([account]) => account),
     endAll(account, reason) {
-      for (const end of running.get(account) ?? []) end(reason)
+      for (const end of running.get(account)?.splice(0) ?? []) end(reason)
     },
   }
 }

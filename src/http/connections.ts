@@ -1,6 +1,7 @@
 import type { IncomingMessage as Incoming, Server, ServerResponse as Response } from 'node:http'
 import { createServer } from 'node:net'
 import type { Socket } from 'node:net'
+import { removeFrom } from '../cache/remove-from.ts'
 import type { Logger } from '../logging/logger.ts'
 import { isFull } from './event-stream.ts'
 
@@ -43,13 +44,14 @@ export interface Exchange {
 
 /** Returns a function that gives the exchanges of a connection, oldest first. A client may send several requests at once. */
 export function watchExchanges(server: Server): (socket: Socket) => readonly Exchange[] {
-  const open = new WeakMap<Socket, Set<Exchange>>()
+  const open = new WeakMap<Socket, Exchange[]>()
   server.on('request', (request: Incoming, response: Response) => {
     const exchange = { request, response }
-    const exchanges = open.get(request.socket) ?? new Set()
-    open.set(request.socket, exchanges.add(exchange))
+    const exchanges = open.get(request.socket) ?? []
+    exchanges.push(exchange)
+    open.set(request.socket, exchanges)
     const leaveIfOver = (): void => {
-      if (request.complete && response.closed) exchanges.delete(exchange)
+      if (request.complete && response.closed) removeFrom(exchanges, exchange)
     }
     request.once('close', leaveIfOver)
     response.once('close', leaveIfOver)

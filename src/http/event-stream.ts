@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { removeFrom } from '../cache/remove-from.ts'
 import type { AnswerSink } from '../pipeline/model-answer.ts'
 
 /** The caller's event stream. The head is sent with the first event, so an earlier failure can still set the status. */
@@ -34,12 +35,12 @@ export interface Ticker {
 
 /** One timer for all streams, because most answers end before the first tick. It stops at a tick without streams. */
 export function createTicker(): Ticker {
-  const streams = new Set<() => void>()
+  const streams: (() => void)[] = []
   let timer: NodeJS.Timeout | undefined
 
   function tick(): void {
-    for (const onTick of streams) onTick()
-    if (streams.size > 0) return
+    for (const onTick of streams.slice()) onTick()
+    if (streams.length > 0) return
     clearInterval(timer)
     timer = undefined
   }
@@ -47,8 +48,8 @@ export function createTicker(): Ticker {
   return {
     add(onTick) {
       timer ??= setInterval(tick, tickMs).unref()
-      streams.add(onTick)
-      return () => void streams.delete(onTick)
+      streams.push(onTick)
+      return () => removeFrom(streams, onTick)
     },
   }
 }

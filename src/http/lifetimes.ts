@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyRequest } from 'fastify'
+import { removeFrom } from '../cache/remove-from.ts'
 import { callerLeft, Fault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
 import { callerLeftMessage } from '../pipeline/request-meter.ts'
@@ -30,7 +31,7 @@ export interface Lifetimes {
 }
 
 export function createLifetimes(log: Logger, beginWork: BeginWork): Lifetimes {
-  const open = new Set<Open>()
+  const open: Open[] = []
   return {
     async whileCallerStays({ id, caller: { key }, meter }, reply, run) {
       const response = reply.raw
@@ -38,7 +39,7 @@ export function createLifetimes(log: Logger, beginWork: BeginWork): Lifetimes {
       const { signal } = controller
       const opened: Open = { controller, response, closed: Promise.withResolvers() }
       const endWork = beginWork()
-      open.add(opened)
+      open.push(opened)
       // The request's own `close` fires as soon as its body has been read.
       const onClose = () => {
         if (!response.writableFinished) controller.abort()
@@ -54,17 +55,17 @@ export function createLifetimes(log: Logger, beginWork: BeginWork): Lifetimes {
         reply.hijack()
         return undefined
       } finally {
-        open.delete(opened)
+        removeFrom(open, opened)
         endWork()
         opened.closed.resolve()
         response.off('close', onClose)
       }
     },
     end(reason, matches = () => true) {
-      for (const { controller, response } of open) if (matches(response)) controller.abort(reason)
+      for (const { controller } of open.filter(({ response }) => matches(response))) controller.abort(reason)
     },
     async drained() {
-      await Promise.all(Array.from(open, ({ closed }) => closed.promise))
+      await Promise.all(open.map(({ closed }) => closed.promise))
     },
   }
 }

@@ -47,7 +47,7 @@ function renderCodexModel({ id, model, aliasOf }: ListedModel, priority: number)
     shell_type: 'default' as const,
     support_verbosity: false as const,
     experimental_supported_tools: [],
-    /** Of the output of one command, which Codex cuts. Its own models have this limit. */
+    /** Codex cuts the output of one command at this limit, which its own models have too. */
     truncation_policy: { mode: 'tokens' as const, limit: 10_000 },
     base_instructions: plainInstructions,
   }
@@ -60,14 +60,14 @@ export type CodexCatalogue = z.infer<typeof codexCatalogue>
 /** The file `codex-cli.json`: facts of the Codex CLI of this version on this machine. */
 export const codexCli = z.object({
   version: z.string(),
-  /** The text that it gives a model that it does not know. */
+  /** The system prompt that Codex CLI sends to a model that it does not know. */
   instructions: z.string(),
-  /** For each model that is built into it, how it wants to be used. */
+  /** The tool settings of each model that this Codex CLI has built in, by slug. */
   traits: z.record(z.string(), z.record(z.string(), z.unknown())),
 })
 export type CodexCli = z.infer<typeof codexCli>
 
-/** Fields of a built-in model that hold for OpenAI's own service, or that our entries state. */
+/** Fields of a built-in model that are left out: they describe OpenAI's own service, or our entry states its own. */
 const foreignFields: ReadonlySet<string> = new Set([
   'slug',
   'display_name',
