@@ -288,11 +288,21 @@ export interface UpstreamDialect {
   readonly recover: (sent: EncodedRequest, refusal: UpstreamRefusal, context: EncodeContext) => readonly Recovery[]
 }
 
+/** The sections of the configuration that dialects read. */
+export interface DialectSettings {
+  readonly chat: ChatSettings
+}
+
+interface ChatSettings {
+  readonly historyWindow: number
+  readonly reasoningContent: 'auto' | 'always'
+}
+
 /**
- * The caller's side of a wire dialect: decodes requests into a `Turn`, encodes `TurnEvent`s into a reply. Pure: no
+ * A wire dialect. It decodes the requests of callers into a `Turn` and encodes `TurnEvent`s into their replies. Pure: no
  * clock, no network, no logger, no random.
  */
-export interface CallerDialect {
+export interface Dialect {
   readonly id: DialectId
   /** SSE text that keeps a silent stream open and that clients ignore. */
   readonly heartbeat: string
@@ -306,9 +316,15 @@ export interface CallerDialect {
 
   /**
    * Checks a caller's body. `bytes` is the UTF-8 that `text` was decoded from, so that a large body is not encoded again.
+   * Without `settings`, the defaults of the configuration apply.
    * @throws Fault `malformed_body`, `invalid_request`
    */
-  readonly decodeRequest: (text: string, bytes?: Buffer, headers?: CallerHeaders) => CallerRequest
+  readonly decodeRequest: (
+    text: string,
+    bytes?: Buffer,
+    headers?: CallerHeaders,
+    settings?: DialectSettings,
+  ) => CallerRequest
   /**
    * Adds the parts of earlier replies that the request refers to or leaves out. Returns the same object if there are none.
    * @param strict `chat.strict`: adds only what the request refers to
@@ -327,4 +343,12 @@ export interface CallerDialect {
   readonly errorBody: (error: ProxyError, requestId: string) => unknown
   /** SSE text of the error event that ends a started stream. */
   readonly errorEvent: (error: ProxyError, requestId: string) => string
+
+  /** The upstream's side. A dialect that only callers speak has none. */
+  readonly upstream?: UpstreamDialect | undefined
+}
+
+/** A dialect that upstreams speak too. */
+export interface TwoSidedDialect extends Dialect {
+  readonly upstream: UpstreamDialect
 }

@@ -1,5 +1,5 @@
 import type {
-  CallerDialect,
+  Dialect,
   CallerRequest,
   DecodedTurn,
   EncodeContext,
@@ -12,9 +12,9 @@ import type {
   UpstreamDialect,
 } from './dialect.ts'
 import { mergeEffects, type ToolIdentity } from './engine/reply-effects.ts'
-import { limitImages } from './images.ts'
-import { limitDocuments } from './route-limits.ts'
-import { prepareTurn } from './fit/prepare-turn.ts'
+import { limitImages } from './engine/media/images.ts'
+import { limitDocuments } from './engine/media/route-limits.ts'
+import { prepareTurn } from './engine/tool-codec/prepare-turn.ts'
 import { createTranslatedFold, createTranslatedStream } from './reply.ts'
 import type { Turn } from './turn.ts'
 import { distinct, refuseLosses } from './warning.ts'
@@ -47,7 +47,7 @@ export interface ReplyReader extends EventReader {
  * @throws Fault `invalid_request`
  */
 export function translateCall(
-  caller: CallerDialect,
+  caller: Dialect,
   upstream: UpstreamDialect,
   asked: CallerRequest,
   context: EncodeContext,
@@ -70,7 +70,7 @@ const unchanged: ChangeTurn = (decoded) => decoded
 
 function passedCall(
   request: EncodedRequest,
-  caller: CallerDialect,
+  caller: Dialect,
   upstream: UpstreamDialect,
   decode: () => DecodedTurn,
 ): TranslatedCall {
@@ -87,7 +87,7 @@ function passedCall(
 
 /** A separate function, so that the closures of the reader hold nothing of the request. */
 function translatedCall(
-  caller: CallerDialect,
+  caller: Dialect,
   upstream: UpstreamDialect,
   { request, reader }: TranslatedCall<EventReader>,
 ): TranslatedCall {

@@ -1,5 +1,5 @@
 import type {
-  CallerDialect,
+  Dialect,
   CallerRequest,
   EncodeContext,
   ReplySeed,
@@ -9,7 +9,7 @@ import type {
 import { isObject, type JsonObject } from '../../src/json/json.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
 import type { ReplyMemory, ReplyReasoning, StoredInput } from '../../src/translate/reply-memory.ts'
-import { responsesUpstream } from '../../src/translate/responses/upstream/dialect.ts'
+import { responsesDialect } from '../../src/translate/responses/dialect.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
 import type { FieldNames, Turn } from '../../src/translate/turn.ts'
 import { asIs } from '../as-is.ts'
@@ -50,8 +50,8 @@ export function encodeContext(model: ModelTraits, parts: Partial<EncodeContext> 
   return { model, strict: false, learnedRefusals: new Set(), ...parts }
 }
 
-export function translateForResponses(caller: CallerDialect, request: CallerRequest, context: EncodeContext) {
-  return translateCall(caller, responsesUpstream, request, context)
+export function translateForResponses(caller: Dialect, request: CallerRequest, context: EncodeContext) {
+  return translateCall(caller, responsesDialect.upstream, request, context)
 }
 
 const noInput: StoredInput = { input: [], inputChars: 0, previousId: undefined }
@@ -80,7 +80,7 @@ export function remembered({ remember }: Pick<ReplyStream, 'remember'>) {
  * The request with the parts of earlier replies that it refers to or leaves out.
  * @param kept what the memory has; it has nothing else
  */
-export function recall(caller: CallerDialect, request: CallerRequest, kept: Partial<ReplyMemory>): CallerRequest {
+export function recall(caller: Dialect, request: CallerRequest, kept: Partial<ReplyMemory>): CallerRequest {
   if (caller.recall === undefined) throw new Error('callers of this dialect refer to no replies')
   const memory: ReplyMemory = {
     responses: { put: () => {}, historyOf: () => undefined, items: () => new Map() },

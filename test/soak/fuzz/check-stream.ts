@@ -3,14 +3,8 @@ import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import type { SseEvent } from '../../../src/sse/decode.ts'
-import type {
-  CallerDialect,
-  ReplyFold,
-  ReplySeed,
-  ReplyStream,
-  UpstreamDialectId,
-} from '../../../src/translate/dialect.ts'
-import { callerDialects, upstreamDialects } from '../../../src/translate/dialects.ts'
+import type { Dialect, ReplyFold, ReplySeed, ReplyStream, UpstreamDialectId } from '../../../src/translate/dialect.ts'
+import { dialects } from '../../../src/translate/dialects.ts'
 import { translateCall } from '../../../src/translate/translated-call.ts'
 import type { ReplyReader } from '../../../src/translate/translated-call.ts'
 import { isObject, objectsOf, stringify } from '../../../src/json/json.ts'
@@ -94,13 +88,13 @@ function edited({ event, data }: SseEvent, edits: readonly Edit[]): SseEvent {
 const readers: ReadonlyMap<string, ReplyReader> = new Map(
   dialectIds.flatMap((callerId) =>
     dialectIds.map((upstreamId): [string, ReplyReader] => {
-      const caller = callerDialects[callerId]
+      const caller = dialects[callerId]
       const messages = [{ role: 'user', content: 'x' }]
       const body = { model: 'm', max_tokens: 9, ...(callerId === 'responses' ? { input: 'x' } : { messages }) }
       const request = caller.decodeRequest(JSON.stringify(body))
       return [
         `${callerId} ${upstreamId}`,
-        translateCall(caller, upstreamDialects[upstreamId], request, contextOf(1)).reader,
+        translateCall(caller, dialects[upstreamId].upstream, request, contextOf(1)).reader,
       ]
     }),
   ),
@@ -123,7 +117,7 @@ export function checkStream(streamCase: StreamCase): boolean {
   if (reader === undefined) throw new Error('no such pair')
   const events = eventsOf(streamCase)
   const seed = seedOf(streamCase.seed)
-  const caller = callerDialects[callerId]
+  const caller = dialects[callerId]
 
   const streamed = runStream(caller, reader.createStream(seed), events)
   expectFrames(callerId, streamed)
@@ -144,7 +138,7 @@ function isTooDeep({ fault }: Emitted): boolean {
   return fault?.kind === 'upstream_unusable' && fault.detail.includes('nested')
 }
 
-function runStream(caller: CallerDialect, reply: ReplyStream, events: Iterable<SseEvent>): Emitted {
+function runStream(caller: Dialect, reply: ReplyStream, events: Iterable<SseEvent>): Emitted {
   let text = ''
   const fault = faultOf(() => {
     for (const event of events) {
@@ -225,7 +219,7 @@ const endsOf = {
 /** The body is what our own stream amounts to when it is read as upstream's would be. */
 function expectSame(callerId: UpstreamDialectId, seed: ReplySeed, text: string, body: unknown): void {
   const { fault, body: again } = runFold(
-    upstreamDialects[callerId].createFold({ ...seed, notes: plainNotes(seed) }),
+    dialects[callerId].upstream.createFold({ ...seed, notes: plainNotes(seed) }),
     framesOf(text),
   )
   if (fault !== undefined) throw new Error(`our own stream is refused: ${JSON.stringify(fault)}`)
@@ -257,7 +251,7 @@ function comparable(id: UpstreamDialectId, body: unknown): unknown {
 }
 
 function expectCutsChangeNothing(
-  caller: CallerDialect,
+  caller: Dialect,
   reader: ReplyReader,
   seed: ReplySeed,
   events: readonly SseEvent[],

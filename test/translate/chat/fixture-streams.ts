@@ -1,4 +1,4 @@
-import { chatUpstream } from '../../../src/translate/chat/upstream/dialect.ts'
+import { chatDialect } from '../../../src/translate/chat/dialect.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
@@ -58,7 +58,7 @@ export interface Streamed {
 /** Runs upstream's bytes through decoder and reply, as the pipeline does. */
 export function stream(chunks: Iterable<Uint8Array>, seed = seedOf({ usage: true })): Streamed {
   const decoder = createSseDecoder()
-  const reply = chatUpstream.createStream(seed)
+  const reply = chatDialect.upstream.createStream(seed)
   let text = ''
   const outcome = caught(() => {
     for (const chunk of chunks) for (const event of decoder.push(chunk)) text += reply.push(event)
@@ -75,7 +75,7 @@ export interface Folded {
 
 export function fold(chunks: Iterable<Uint8Array>): Folded {
   const decoder = createSseDecoder()
-  const reply = chatUpstream.createFold(seedOf({ usage: false }))
+  const reply = chatDialect.upstream.createFold(seedOf({ usage: false }))
   let body: unknown
   const outcome = caught(() => {
     for (const chunk of chunks) for (const event of decoder.push(chunk)) reply.push(event)
