@@ -1,3 +1,5 @@
+import type { ChatNotes } from '../../src/translate/chat/notes.ts'
+import type { ResponsesNotes, ResponsesUpstreamNotes } from '../../src/translate/responses/notes.ts'
 import type {
   Dialect,
   CallerRequest,
@@ -6,7 +8,7 @@ import type {
   ReplyStream,
   TurnAccepts,
 } from '../../src/translate/dialect.ts'
-import { isObject, type JsonObject } from '../../src/json/json.ts'
+import type { JsonObject } from '../../src/json/json.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
 import type { ReplyMemory, ReplyReasoning, StoredInput } from '../../src/translate/reply-memory.ts'
 import { responsesDialect } from '../../src/translate/responses/dialect.ts'
@@ -57,8 +59,9 @@ export function translateForResponses(caller: Dialect, request: CallerRequest, c
 const noInput: StoredInput = { input: [], inputChars: 0, previousId: undefined }
 
 /** Notes of a request that asks for all that a reply can give. */
-function askForAll(notes?: unknown) {
-  return { asksForThinking: true, ...(isObject(notes) && notes), wantsUsage: true, storedInput: noInput }
+function askForAll<Notes extends ChatNotes | ResponsesNotes | ResponsesUpstreamNotes>(notes: Notes | undefined) {
+  if (notes?.dialect === 'chat') return { ...notes, wantsUsage: true }
+  return { ...notes, dialect: 'responses', storedInput: noInput } as const
 }
 
 /** What a reply keeps for later requests. */
@@ -101,6 +104,12 @@ export function replySeed(model: ModelTraits, { notes, ...parts }: Partial<Reply
     traits: model,
     redact: asIs,
     ...parts,
-    notes: { tools: new Map(), stop: [], ...notes, caller: askForAll(caller), upstream: askForAll(upstream) },
+    notes: {
+      tools: new Map(),
+      stop: [],
+      ...notes,
+      caller: caller?.dialect === 'messages' ? caller : askForAll(caller),
+      upstream: upstream?.dialect === 'messages' ? upstream : askForAll(upstream),
+    },
   }
 }

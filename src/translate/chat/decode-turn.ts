@@ -6,7 +6,6 @@ import type { Turn, TurnReasoning } from '../turn.ts'
 import type { Warning } from '../warning.ts'
 import { chatFields } from './fields.ts'
 import { cutHistory, withTools } from './request-changes.ts'
-import { chatReplyNotes } from './reply-notes.ts'
 import { decodeToolChoice, decodeTools } from './tools.ts'
 import { chatBodyOf, type ChatMessage, type ChatRequest } from './wire.ts'
 import { decodeItems } from './items.ts'
@@ -38,7 +37,6 @@ export function decodeChatTurn(request: CallerRequest): DecodedTurn {
   return {
     turn,
     warnings: [...cutWarnings, ...warnings, ...memberWarnings(body)],
-    replyNotes: chatReplyNotes(source),
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ConversationShape, DialectSettings, TurnAccepts, TwoSidedDialect, UpstreamDialect } from '../dialect.ts'
 import { encodeComment } from '../../sse/encode.ts'
 import { chatErrorStatus, encodeChatErrorEvent, toChatError } from './error.ts'
+import { chatNotes } from './reply-notes.ts'
 import { chatBodyOf } from './wire.ts'
 import { decodeChatRequest, mapMessages, recallChatReasoning } from './decode-request.ts'
 import { decodeChatTurn } from './decode-turn.ts'
@@ -59,6 +60,7 @@ export const chatDialect: TwoSidedDialect = {
   // With `chat.strict` the model gets exactly what the caller sent.
   recall: (request, { reasoning }, strict) => (strict ? request : recallChatReasoning(request, reasoning.recall)),
   decodeTurn: decodeChatTurn,
+  replyNotes: (request) => chatNotes(chatBodyOf(request)),
   createTurnStream: createChatTurnStream,
   createTurnFold: createChatTurnFold,
   errorStatus: chatErrorStatus,

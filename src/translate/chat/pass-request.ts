@@ -1,6 +1,6 @@
 import type { CallerRequest, EncodeContext, EncodedRequest } from '../dialect.ts'
 import { changedMembers, spliceMembers } from '../../json/json-members.ts'
-import { chatReplyNotes } from './reply-notes.ts'
+import { chatNotes } from './reply-notes.ts'
 import { chatBodyOf } from './wire.ts'
 import { adaptRequest } from './rules/rules.ts'
 
@@ -15,7 +15,7 @@ export function passChatRequest(request: CallerRequest, context: EncodeContext):
   return {
     body: spliceMembers(source, changedMembers(value, body)),
     warnings,
-    replyNotes: chatReplyNotes(source),
+    replyNotes: chatNotes(source),
     effects,
   }
 }

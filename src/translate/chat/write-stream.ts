@@ -9,7 +9,7 @@ import {
   noteReasoningDelta,
   type ReasoningNote,
   startReasoningNote,
-  readChatReplyNotes,
+  chatNotesIn,
 } from './reply-notes.ts'
 import { encodeUsage } from './usage.ts'
 
@@ -54,7 +54,7 @@ const nothing: readonly Piece[] = []
 
 /** Encodes a reply as chat chunks. The role waits for the first event with content. */
 export function createChatTurnStream(seed: ReplySeed): TurnStream {
-  const state = startEncode(seed, readChatReplyNotes(seed.notes.caller).wantsUsage)
+  const state = startEncode(seed, chatNotesIn(seed.notes.caller).wantsUsage)
   return {
     push(event) {
       let text = ''

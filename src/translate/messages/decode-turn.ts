@@ -6,6 +6,7 @@ import type { OutputFormat, Turn, TurnReasoning } from '../turn.ts'
 import type { Warning } from '../warning.ts'
 import { contentBlocks, effortOfTurn, isUserPrompt, refusePrefill } from './content.ts'
 import { messagesFields } from './fields.ts'
+import type { MessagesNotes } from './notes.ts'
 import { refuseAt } from './parts.ts'
 import { decodeParallelCalls, decodeToolChoice, decodeTools } from './tools.ts'
 import { messagesBodyOf } from './wire.ts'
@@ -37,33 +38,25 @@ export function decodeMessagesTurn(request: CallerRequest, { model }: Pick<Encod
     sessionId: request.sessionId,
   }
   warnLost(value, warnings)
-  return { turn, warnings, replyNotes: toReplyNotes(turn) }
+  return { turn, warnings }
 }
 
-/** The facts about the request that its reply to a Messages caller needs. */
-export interface MessagesReplyNotes {
-  /** The request asks for JSON that fits a schema. */
-  readonly hasFormat: boolean
-  /** The caller does not want the readable text of reasoning (`display: "omitted"`). */
-  readonly hidesThinking: boolean
-  /** `thinking` is on, so the answer may hold thinking blocks. */
-  readonly asksForThinking: boolean
-}
-
-function toReplyNotes({ format, reasoning }: Turn): MessagesReplyNotes {
-  const { mode, summary } = reasoning ?? {}
+/** The facts about a caller's request that its reply needs. */
+export function messagesNotes(request: CallerRequest): MessagesNotes {
+  const { value } = messagesBodyOf(request)
+  const { mode, summary } = decodeReasoning(value, []) ?? {}
   return {
-    hasFormat: format !== undefined,
+    dialect: 'messages',
+    hasFormat: decodeFormat(value, []) !== undefined,
     hidesThinking: summary === 'none',
     asksForThinking: mode !== undefined && mode !== 'disabled',
   }
 }
 
-const noNotes: MessagesReplyNotes = { hasFormat: false, hidesThinking: false, asksForThinking: true }
+const noNotes: MessagesNotes = { dialect: 'messages', hasFormat: false, hidesThinking: false, asksForThinking: true }
 
-export function replyNotesOf({ notes }: ReplySeed): MessagesReplyNotes {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `decodeMessagesTurn` made them
-  return (notes.caller as MessagesReplyNotes | undefined) ?? noNotes
+export function messagesNotesIn({ notes: { caller } }: ReplySeed): MessagesNotes {
+  return caller?.dialect === 'messages' ? caller : noNotes
 }
 
 function isOlderFormat({ output_config: config, output_format: format }: MessagesRequest): boolean {

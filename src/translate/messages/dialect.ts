@@ -2,7 +2,7 @@ import type { ConversationShape, TurnAccepts, TwoSidedDialect, UpstreamDialect }
 import { encodeJsonEvent } from '../../sse/encode.ts'
 import { replaceMember } from '../../json/json-members.ts'
 import { decodeMessagesRequest } from './decode-request.ts'
-import { decodeMessagesTurn } from './decode-turn.ts'
+import { decodeMessagesTurn, messagesNotes } from './decode-turn.ts'
 import { createMessagesTurnFold, createMessagesTurnStream } from './write-stream/write-stream.ts'
 import { encodeMessagesErrorEvent, messagesErrorStatus, toMessagesError } from './error.ts'
 import { MessagesBody, messagesBodyOf } from './wire.ts'
@@ -50,6 +50,7 @@ export const messagesDialect: TwoSidedDialect = {
   conversation,
   decodeRequest: decodeMessagesRequest,
   decodeTurn: decodeMessagesTurn,
+  replyNotes: messagesNotes,
   createTurnStream: createMessagesTurnStream,
   createTurnFold: createMessagesTurnFold,
   errorStatus: messagesErrorStatus,

@@ -1,4 +1,5 @@
 import type { EncodedRequest, ReplySeed } from '../dialect.ts'
+import type { UpstreamRequest } from '../upstream-request.ts'
 import type { JsonObject } from '../../json/json.ts'
 import { isFilled, isObject, parseObject } from '../../json/json.ts'
 import { contentBlocks, isBlank } from './content.ts'
@@ -23,19 +24,14 @@ export function isSentBody(value: unknown): value is MessagesRequest {
   return isObject(value) && Array.isArray(value['messages'])
 }
 
-interface UpstreamReplyNotes {
-  readonly request: EncodedRequest
-}
-
 /** Marks a request whose answer the proxy continues if upstream pauses it: its reply keeps the request. */
-export function withContinuation(request: EncodedRequest): EncodedRequest {
-  return { ...request, replyNotes: { request } satisfies UpstreamReplyNotes }
+export function withContinuation(request: UpstreamRequest): EncodedRequest {
+  return { ...request, replyNotes: { dialect: 'messages', request } }
 }
 
 /** Undefined if the caller continues a paused answer itself. */
-export function requestToContinue({ notes }: ReplySeed): EncodedRequest | undefined {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `withContinuation` made them
-  return (notes.upstream as UpstreamReplyNotes | undefined)?.request
+export function requestToContinue({ notes: { upstream } }: ReplySeed): UpstreamRequest | undefined {
+  return upstream?.dialect === 'messages' ? upstream.request : undefined
 }
 
 /**
@@ -43,7 +39,7 @@ export function requestToContinue({ notes }: ReplySeed): EncodedRequest | undefi
  * assistant message. Undefined if no block can be sent back. Source: Anthropic API reference, "Handling stop reasons",
  * `pause_turn`, 2026-11.
  */
-export function continueRequest(sent: EncodedRequest, said: readonly JsonObject[]): EncodedRequest | undefined {
+export function continueRequest(sent: UpstreamRequest, said: readonly JsonObject[]): EncodedRequest | undefined {
   const body = parseObject(sent.body.toString('utf8'))
   const blocks = said.filter(isReplayable)
   if (!isSentBody(body) || blocks.length === 0) return undefined

@@ -1,15 +1,14 @@
 import type { CallerRequest, DecodedTurn, ReplySeed } from '../dialect.ts'
 import { decodeFields, lostMembers } from '../engine/fields.ts'
 import { refuseValue } from '../engine/request/invalid.ts'
-import type { JsonObject } from '../../json/json.ts'
-import type { StoredInput } from '../reply-memory.ts'
 import type { Turn, TurnReasoning } from '../turn.ts'
 import type { Warning } from '../warning.ts'
 import { decodeFormat, ENCRYPTED, LOGPROBS, responsesFields } from './fields.ts'
+import type { ResponsesNotes } from './notes.ts'
 import { echoOf } from './response-object.ts'
 import { type ResponsesRequest, nameable, responsesBodyOf, storedInputOf } from './wire.ts'
 import { decodeToolChoice, decodeTools } from './tools.ts'
-import { decodeItems } from './items/decode-items.ts'
+import { asksForCompaction, decodeItems } from './items/decode-items.ts'
 
 /**
  * Decodes a caller's request for an upstream of another dialect. `instructions` become the first item; system and
@@ -20,7 +19,7 @@ import { decodeItems } from './items/decode-items.ts'
 export function decodeResponsesTurn(request: CallerRequest): DecodedTurn {
   const { sessionId } = request
   const body = responsesBodyOf(request)
-  const { value, continues } = body
+  const { value } = body
   if (value.previous_response_id) {
     refuseValue('previous_response_id', 'no response with this id is stored', 'previous_response_not_found')
   }
@@ -29,7 +28,6 @@ export function decodeResponsesTurn(request: CallerRequest): DecodedTurn {
   const input = decodeItems(value.input ?? [])
   const warnings = [...leftOut(value), ...toolWarnings, ...input.warnings]
   const tools = [...listed, ...input.tools]
-  const reasoning = decodeReasoning(value)
   const turn: Turn = {
     items: [...instructionItems(value), ...input.items],
     tools,
@@ -39,36 +37,31 @@ export function decodeResponsesTurn(request: CallerRequest): DecodedTurn {
     parallelToolCalls: value.parallel_tool_calls ?? undefined,
     format: input.asksForCompaction ? undefined : decodeFormat(value),
     verbosity: value.text?.verbosity ?? undefined,
-    reasoning,
+    reasoning: decodeReasoning(value),
     logprobs: value.include?.includes(LOGPROBS) === true ? { top: value.top_logprobs ?? undefined } : undefined,
     cacheKey: value.prompt_cache_key || undefined,
     ...(sessionId !== undefined && { sessionId }),
   }
-  const replyNotes: ResponsesReplyNotes = {
+  return { turn, warnings }
+}
+
+/** The facts about a caller's request that its reply needs. */
+export function responsesNotes(request: CallerRequest): ResponsesNotes {
+  const body = responsesBodyOf(request)
+  const { value, continues } = body
+  return {
+    dialect: 'responses',
     echo: echoOf(value, continues),
-    isCompaction: input.asksForCompaction,
-    hidesThinking: reasoning?.summary === 'none',
+    isCompaction: asksForCompaction(value.input ?? []),
+    hidesThinking: decodeReasoning(value)?.summary === 'none',
     storedInput: storedInputOf(body),
   }
-  return { turn, warnings, replyNotes }
 }
 
-/** The facts about the request that its reply to a Responses caller needs. */
-export interface ResponsesReplyNotes {
-  /** The members of the response object that repeat the request. */
-  readonly echo?: JsonObject | undefined
-  /** The reply is one compaction item with the answer's text as its summary. */
-  readonly isCompaction?: boolean
-  /** The caller requested no summary of the reasoning. */
-  readonly hidesThinking?: boolean
-  readonly storedInput?: StoredInput | undefined
-}
+const noNotes: ResponsesNotes = { dialect: 'responses' }
 
-const noNotes: ResponsesReplyNotes = {}
-
-export function replyNotesOf({ notes }: ReplySeed): ResponsesReplyNotes {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `decodeResponsesTurn` made them
-  return (notes.caller as ResponsesReplyNotes | undefined) ?? noNotes
+export function responsesNotesIn({ notes: { caller } }: ReplySeed): ResponsesNotes {
+  return caller?.dialect === 'responses' ? caller : noNotes
 }
 
 function instructionItems({ instructions }: ResponsesRequest): Turn['items'] {

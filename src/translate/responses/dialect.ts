@@ -3,7 +3,7 @@ import { encodeComment } from '../../sse/encode.ts'
 import type { JsonObject } from '../../json/json.ts'
 import { replaceMember } from '../../json/json-members.ts'
 import { decodeResponsesRequest } from './decode-request.ts'
-import { decodeResponsesTurn } from './decode-turn.ts'
+import { decodeResponsesTurn, responsesNotes } from './decode-turn.ts'
 import { createResponsesTurnFold, createResponsesTurnStream } from './write-stream/write-stream.ts'
 import { encodeResponsesErrorEvent, responsesErrorStatus, toResponsesError } from './error.ts'
 import { recallResponses } from './join-history.ts'
@@ -59,6 +59,7 @@ export const responsesDialect: TwoSidedDialect = {
   decodeRequest: decodeResponsesRequest,
   recall: recallResponses,
   decodeTurn: decodeResponsesTurn,
+  replyNotes: responsesNotes,
   createTurnStream: createResponsesTurnStream,
   createTurnFold: createResponsesTurnFold,
   errorStatus: responsesErrorStatus,

@@ -11,7 +11,6 @@ import { encodeText, ENCRYPTED, LOGPROBS, responsesFields } from './fields.ts'
 import { encodeTools } from './tools.ts'
 import { encodeItems } from './items/encode-items.ts'
 import { isChatgpt, knownEffort } from './rules/model-profile.ts'
-import type { UpstreamReplyNotes } from './read-stream/state.ts'
 import { callNotes } from './read-stream/wrapper-calls.ts'
 import { adaptRequest } from './rules/rules.ts'
 
@@ -48,7 +47,7 @@ export function encodeResponsesTurn(turn: Turn, context: EncodeContext): Encoded
   const adapted = adaptRequest(body, turn.cacheKey ?? turn.sessionId, context, made)
   return {
     headers: isChatgpt(context) ? adapted.headers : undefined,
-    replyNotes: { calls: callNotes(adapted.body, adapted.effects) } satisfies UpstreamReplyNotes,
+    replyNotes: { dialect: 'responses', calls: callNotes(adapted.body, adapted.effects) },
     body: Buffer.from(JSON.stringify(adapted.body)),
     warnings: [...warnings, ...adapted.warnings],
   }

@@ -6,7 +6,6 @@ import { settingsOf } from './response-object.ts'
 import { responsesBodyOf, type ResponsesRequest, storedInputOf } from './wire.ts'
 import { isLite } from './rules/lite.ts'
 import { isChatgpt } from './rules/model-profile.ts'
-import type { UpstreamReplyNotes } from './read-stream/state.ts'
 import { callNotes } from './read-stream/wrapper-calls.ts'
 import { inUsualForm } from './rules/tool-rules.ts'
 import { adaptRequest } from './rules/rules.ts'
@@ -31,10 +30,11 @@ export function passResponsesRequest(request: CallerRequest, context: EncodeCont
     body: spliceMembers(body, changedMembers(body.value, sent)),
     warnings,
     replyNotes: {
+      dialect: 'responses',
       calls: callNotes(sent, effects),
       storedInput: storedInputOf(body),
       echo: isLite(context) ? { ...echo, ...liteEcho(body.value) } : echo,
-    } satisfies UpstreamReplyNotes,
+    },
   }
 }
 

@@ -8,7 +8,7 @@ import { dialects } from '../../../src/translate/dialects.ts'
 import { translateCall } from '../../../src/translate/translated-call.ts'
 import type { ReplyReader } from '../../../src/translate/translated-call.ts'
 import { isObject, objectsOf, stringify } from '../../../src/json/json.ts'
-import { contextOf, seedOf } from './contexts.ts'
+import { contextOf, seedOf, upstreamNotesOf } from './contexts.ts'
 import { dialectIds, parsed, streams, vocabulary } from './corpus.ts'
 import { mutateJson, mutateText } from './mutate.ts'
 import type { Edit } from './mutate.ts'
@@ -116,7 +116,7 @@ export function checkStream(streamCase: StreamCase): boolean {
   const reader = readers.get(`${callerId} ${upstreamId}`)
   if (reader === undefined) throw new Error('no such pair')
   const events = eventsOf(streamCase)
-  const seed = seedOf(streamCase.seed)
+  const seed = seedOf(streamCase.seed, callerId, upstreamId)
   const caller = dialects[callerId]
 
   const streamed = runStream(caller, reader.createStream(seed), events)
@@ -129,7 +129,7 @@ export function checkStream(streamCase: StreamCase): boolean {
   }
   // Compare only undamaged streams: our output for a damaged one is incomplete, and reading it again may normalise it further.
   const isWhole = streamCase.listEdits.length === 0 && streamCase.eventEdits.length === 0
-  if (isWhole && streamed.fault === undefined) expectSame(callerId, seed, streamed.text, folded.body)
+  if (isWhole && streamed.fault === undefined) expectSame(callerId, seed, streamCase.seed, streamed.text, folded.body)
   if (streamCase.cuts.length > 0) expectCutsChangeNothing(caller, reader, seed, events, streamCase.cuts, streamed)
   return streamed.fault === undefined
 }
@@ -217,20 +217,14 @@ const endsOf = {
 }
 
 /** The body is what our own stream amounts to when it is read as upstream's would be. */
-function expectSame(callerId: UpstreamDialectId, seed: ReplySeed, text: string, body: unknown): void {
-  const { fault, body: again } = runFold(
-    dialects[callerId].upstream.createFold({ ...seed, notes: plainNotes(seed) }),
-    framesOf(text),
-  )
+function expectSame(callerId: UpstreamDialectId, seed: ReplySeed, pick: number, text: string, body: unknown): void {
+  const notes = { ...seed.notes, tools: new Map(), stop: [], upstream: upstreamNotesOf(callerId, pick) }
+  const { fault, body: again } = runFold(dialects[callerId].upstream.createFold({ ...seed, notes }), framesOf(text))
   if (fault !== undefined) throw new Error(`our own stream is refused: ${JSON.stringify(fault)}`)
   const [one, other] = [comparable(callerId, body), comparable(callerId, again)]
   if (!isDeepStrictEqual(one, other)) {
     throw new Error(`stream and body differ\n${JSON.stringify(one)}\n${JSON.stringify(other)}`)
   }
-}
-
-function plainNotes({ notes }: ReplySeed): ReplySeed['notes'] {
-  return { ...notes, tools: new Map(), stop: [] }
 }
 
 /**

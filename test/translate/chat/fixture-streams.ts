@@ -1,3 +1,4 @@
+import type { ChatNotes } from '../../../src/translate/chat/notes.ts'
 import { chatDialect } from '../../../src/translate/chat/dialect.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault } from '../../../src/errors.ts'
@@ -34,7 +35,7 @@ function toWire(line: string): string {
 
 export function seedOf(options: { readonly usage: boolean; readonly model?: string }): ReplySeed {
   const model = options.model ?? 'seed-model'
-  const asked = { wantsUsage: options.usage }
+  const asked: ChatNotes = { dialect: 'chat', wantsUsage: options.usage, reasoningContent: false }
   return {
     id: 'seed-0001',
     createdSeconds: 1_700_000_000,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { EncodedRequest } from '../../../src/translate/dialect.ts'
+import type { EncodedRequest, ReplyNotes } from '../../../src/translate/dialect.ts'
 import { messagesDialect } from '../../../src/translate/messages/dialect.ts'
 import { createEventReply } from '../../../src/translate/reply.ts'
 import type { TurnEvent } from '../../../src/translate/turn.ts'
@@ -64,7 +64,7 @@ function eventsOf(blocks: readonly StreamedBlock[], reason: string, usage: Json 
 
 /** Reads one reply after the other as one answer. */
 function reader(sent = requestOf([prompt])) {
-  const notes = { ...seed.notes, upstream: { request: sent } }
+  const notes: ReplyNotes = { ...seed.notes, upstream: { dialect: 'messages', request: sent } }
   const reply = createEventReply(messagesDialect.upstream, { ...seed, notes })
   return {
     read: (...events: readonly Json[]): readonly TurnEvent[] =>

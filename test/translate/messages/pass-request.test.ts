@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../src/json/json.ts'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
 import { fixture, hello } from './caller-helpers.ts'
+import { translateCall } from '../../../src/translate/translated-call.ts'
 import { claudeCodeBetas, contextOf, models, pass, passText, traits } from './upstream-helpers.ts'
 
 const start = '{"model":"claude-opus-4.8","max_tokens":9,"messages":[{"role":"user","content":"x"}],'
@@ -53,6 +54,22 @@ const bodyWith = (name: string) => ({
   tools: [{ name, input_schema: { type: 'object', properties: {} }, novelty: 1 }, { type: 'computer_toolset' }],
   messages: callRound(name),
   tool_choice: { type: 'tool', name, disable_parallel_tool_use: true },
+})
+
+test.each([
+  ['a short name', 'f'],
+  ['a name that has to be shortened', 'x'.repeat(65)],
+])('an answer that the caller has begun is continued: a tool with %s', (_, name) => {
+  const body = {
+    model: 'claude-sonnet-4',
+    max_tokens: 9,
+    tools: [{ name, input_schema: { type: 'object', properties: {} } }],
+    messages: [...hello, { role: 'assistant', content: 'It is' }],
+  }
+  const asked = messagesDialect.decodeRequest(JSON.stringify(body))
+  const context = contextOf({ model: traits('claude-sonnet-4') })
+  const { request } = translateCall(messagesDialect, messagesDialect.upstream, asked, context)
+  expect(JSON.parse(request.body.toString())).toMatchObject({ messages: body.messages })
 })
 
 test('renames tools, calls and the choice alike, and nothing else', () => {

@@ -50,7 +50,7 @@ export function decodeTurn(body: Readonly<Record<string, unknown>>) {
 
 /** The body of an answer to the request, whose text is `Hi`. */
 export function answerTo(request: CallerRequest): Json {
-  const from = seedWith({ caller: turnOf(request).replyNotes })
+  const from = seedWith({ caller: responsesDialect.replyNotes?.(request) })
   return encode(
     [
       { type: 'text.delta', slot: 0, text: 'Hi' },

@@ -3,13 +3,7 @@ import type { ReplyFold, ReplySeed, ReplyStream } from '../../dialect.ts'
 import { isFilled, isObject, stringify } from '../../../json/json.ts'
 import type { ReplyMemory } from '../../reply-memory.ts'
 import { foldChunk, startAnswer, toCompletion } from '../fold.ts'
-import {
-  keepReasoning,
-  noteReasoning,
-  startReasoningNote,
-  type ReasoningNote,
-  readChatReplyNotes,
-} from '../reply-notes.ts'
+import { keepReasoning, noteReasoning, startReasoningNote, type ReasoningNote, chatNotesIn } from '../reply-notes.ts'
 import { decodeUsage } from '../usage.ts'
 import { normaliseEnd, normaliseEvent } from './normaliser.ts'
 import { startNormaliser } from './state.ts'
@@ -19,7 +13,7 @@ const endMark = encodeData('[DONE]')
 
 /** Upstream's chunks, normalised; those that conform keep their text. */
 export function createChatStream(seed: ReplySeed): ReplyStream {
-  const { wantsUsage, reasoningContent } = readChatReplyNotes(seed.notes.upstream)
+  const { wantsUsage, reasoningContent } = chatNotesIn(seed.notes.upstream)
   const state = startNormaliser(seed, wantsUsage)
   const note = startReasoningNote()
   return {
@@ -35,7 +29,7 @@ export function createChatStream(seed: ReplySeed): ReplyStream {
 
 /** Folds the chunks of the same reply into a body, which always has usage. */
 export function createChatFold(seed: ReplySeed): ReplyFold {
-  const { reasoningContent } = readChatReplyNotes(seed.notes.upstream)
+  const { reasoningContent } = chatNotesIn(seed.notes.upstream)
   const state = startNormaliser(seed, true)
   const answer = startAnswer()
   const note = startReasoningNote()

@@ -8,7 +8,7 @@ import { orderSearchResults } from '../search-results.ts'
 import { toDeltaUsage, toStartUsage } from '../usage.ts'
 import type { MessageEnd, MessagesEvent, RefusalCategory, RefusalDetails, StopReason } from '../wire.ts'
 import { closeBlock, writeCitedPages, writeEvent } from './block-writer.ts'
-import { replyNotesOf } from '../decode-turn.ts'
+import { messagesNotesIn } from '../decode-turn.ts'
 import type { BlockWriter, PartEvent } from './block-writer.ts'
 
 /** Writes a turn as Messages events, each with its `event:` line, which Anthropic's client requires. */
@@ -56,7 +56,7 @@ interface Encoder {
 }
 
 function startEncoder(seed: ReplySeed, emit: (event: MessagesEvent) => void): Encoder {
-  const { hidesThinking, asksForThinking } = replyNotesOf(seed)
+  const { hidesThinking, asksForThinking } = messagesNotesIn(seed)
   return {
     seed,
     writer: {
@@ -194,7 +194,7 @@ function endOf(
   { reason, stopSequence, detail }: Extract<TurnEvent, { type: 'stop' }>,
 ): MessageEnd {
   // A `refusal` part becomes a normal answer, unless the caller would parse it as JSON.
-  const isRefusal = reason === 'end' && writer.refused && replyNotesOf(seed).hasFormat
+  const isRefusal = reason === 'end' && writer.refused && messagesNotesIn(seed).hasFormat
   const stop = isRefusal ? 'content_filter' : reason
   return {
     stop_reason: stopReasons[stop === 'tool_calls' && writer.calls === 0 ? 'end' : stop],

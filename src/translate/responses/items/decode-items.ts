@@ -39,8 +39,8 @@ export function decodeItems(input: string | readonly JsonObject[]): DecodedItems
   const items: TurnItem[] = []
   const tools: TurnTool[] = []
   const warnings: Warning[] = []
-  const asksForCompaction = input.at(-1)?.['type'] === 'compaction_trigger'
-  const conversation = asksForCompaction ? input.slice(0, -1) : input
+  const isCompaction = asksForCompaction(input)
+  const conversation = isCompaction ? input.slice(0, -1) : input
   conversation.forEach((item, at) => {
     const path = `input.${at}`
     const type = itemTypeOf(item) ?? ''
@@ -55,8 +55,13 @@ export function decodeItems(input: string | readonly JsonObject[]): DecodedItems
     else if (type !== 'additional_tools') warnings.push({ code: 'dropped', field: path, detail: dropReason(type) })
   })
   // A user message, because upstreams answer the last user message, and some accept no system message after the first.
-  if (asksForCompaction) items.push(userText(COMPACTION_REQUEST, `input.${input.length - 1}`))
-  return { items, tools, asksForCompaction, warnings }
+  if (isCompaction) items.push(userText(COMPACTION_REQUEST, `input.${input.length - 1}`))
+  return { items, tools, asksForCompaction: isCompaction, warnings }
+}
+
+/** The answer is to be a summary that replaces the history. */
+export function asksForCompaction(input: string | readonly JsonObject[]): boolean {
+  return typeof input !== 'string' && input.at(-1)?.['type'] === 'compaction_trigger'
 }
 
 /** Items that add tools in mid-conversation. A Turn has one list of tools, so it offers them from the start. */

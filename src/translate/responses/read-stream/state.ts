@@ -1,30 +1,10 @@
 import type { ReplySeed } from '../../dialect.ts'
-import type { ToolIdentity } from '../../engine/reply-effects.ts'
 import type { ArgumentScan } from '../../engine/reply/argument-scan.ts'
 import type { JsonObject } from '../../../json/json.ts'
 import type { StoredInput } from '../../reply-memory.ts'
+import type { CallNotes } from '../notes.ts'
 import type { WireEvent, WireObject } from '../wire.ts'
 import { type ResponseWriter, startWriter } from '../write-stream/writer.ts'
-
-/** The facts for restoring the caller's names of calls. */
-export interface CallNotes {
-  /**
-   * Names of tools without a namespace that the request put into `functions`. Their calls lose that namespace again.
-   */
-  readonly grouped: ReadonlySet<string>
-  /** The caller has a tool with the name of the wrapper for several calls, so its calls are not expanded. */
-  readonly hasWrapper: boolean
-  /** The caller's tools whose name or kind differs upstream, by upstream name. */
-  readonly tools?: ReadonlyMap<string, ToolIdentity> | undefined
-}
-
-/** The facts about the request that the reply of a Responses upstream needs. */
-export interface UpstreamReplyNotes {
-  /** The members of the response object that repeat the caller's request, if the caller speaks this dialect too. */
-  readonly echo?: JsonObject
-  readonly storedInput?: StoredInput | undefined
-  readonly calls?: CallNotes | undefined
-}
 
 interface BufferedWrapper {
   readonly item: WireObject
@@ -60,8 +40,8 @@ export interface NormaliserState extends ResponseWriter {
 }
 
 export function startNormaliser(seed: ReplySeed, options: Parameters<typeof startWriter>[1]): NormaliserState {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `passResponsesRequest` or `encodeResponsesTurn` made them
-  const notes = seed.notes.upstream as UpstreamReplyNotes | undefined
+  const { upstream } = seed.notes
+  const notes = upstream?.dialect === 'responses' ? upstream : undefined
   return {
     ...startWriter(seed, options),
     echo: notes?.echo,

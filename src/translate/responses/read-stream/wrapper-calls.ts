@@ -10,7 +10,8 @@ import { isCall } from '../write-stream/write-items.ts'
 import { settle } from '../write-stream/writer.ts'
 import { LITE_NAMESPACE } from '../rules/lite.ts'
 import { offeredTools } from '../rules/tool-rules.ts'
-import type { CallNotes, NormaliserState } from './state.ts'
+import type { CallNotes } from '../notes.ts'
+import type { NormaliserState } from './state.ts'
 
 // Gives calls the names of the caller's own tools, before the other steps of the normaliser read them. Removes a
 // namespace that only the upstream request had, expands a wrapper call into the calls that it contains, and turns the call

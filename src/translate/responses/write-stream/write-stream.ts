@@ -7,7 +7,8 @@ import type { Citation, TurnEvent, TurnStop, Usage } from '../../turn.ts'
 import { encodeSummary } from '../compaction.ts'
 import { encodeResponsesFailure } from '../error.ts'
 import { mintItemId, mintResponseId } from '../items/item.ts'
-import { type ResponsesReplyNotes, replyNotesOf } from '../decode-turn.ts'
+import { responsesNotesIn } from '../decode-turn.ts'
+import type { ResponsesNotes } from '../notes.ts'
 import { toResponseObject } from '../response-object.ts'
 import { type ItemSnapshot, type PartSnapshot, itemsOf, outputOf, toBody, toItem, toPart } from '../snapshot.ts'
 import { kindOfItem, textKinds } from '../text-events.ts'
@@ -42,7 +43,7 @@ interface EncodeState extends ResponseWriter {
    * was cut; the last item then has the status `incomplete`.
    */
   closing: ItemSnapshot | undefined
-  readonly notes: ResponsesReplyNotes
+  readonly notes: ResponsesNotes
   /** The text of a compaction item so far. */
   summary: string
 }
@@ -79,7 +80,7 @@ export function createResponsesTurnFold(seed: ReplySeed): TurnFold {
 function startEncode(seed: ReplySeed): EncodeState {
   return {
     ...startWriter(seed, { fillsCalls: false, wrapsCiphertext: false }),
-    notes: replyNotesOf(seed),
+    notes: responsesNotesIn(seed),
     model: seed.model,
     usage: undefined,
     final: undefined,

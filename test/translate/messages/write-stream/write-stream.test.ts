@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
 import type { Opaque, TurnEvent, TurnStop, Usage } from '../../../../src/translate/turn.ts'
 import { mismatchOf } from '../../wire-match.ts'
-import { turnOf } from '../caller-helpers.ts'
+import { decode as decodeBody } from '../caller-helpers.ts'
 import { decode, encode, eventsOf, bytes, seed } from '../fixture-streams.ts'
 import type { ReadEvent } from '../fixture-streams.ts'
 
@@ -29,7 +29,7 @@ const usage = (counts: Partial<Usage>): TurnEvent => ({
 const search = (slot: number): TurnEvent => ({ type: 'search', slot, id: `ws_${slot}`, query: 'q' })
 const cite = (slot: number, url: string): TurnEvent => ({ type: 'citation', slot, citation: { url, title: 'A' } })
 /** Facts about a request with these members, for its reply. */
-const notesOf = (body: object) => ({ ...seed.notes, caller: turnOf(body).replyNotes })
+const notesOf = (body: object) => ({ ...seed.notes, caller: messagesDialect.replyNotes?.(decodeBody(body)) })
 const hiddenThinking = { thinking: { type: 'adaptive', display: 'omitted' } }
 const jsonFormat = { output_config: { format: { type: 'json_schema', schema: { type: 'object' } } } }
 

@@ -376,7 +376,7 @@ describe('what upstream leaves out', () => {
   test('the response repeats the caller’s values and not those sent to upstream', () => {
     const { events } = stream(
       readStream('text'),
-      seedWith({ upstream: { echo: { store: true, previous_response_id: 'resp_0' } } }),
+      seedWith({ upstream: { dialect: 'responses', echo: { store: true, previous_response_id: 'resp_0' } } }),
     )
     for (const { event } of events.filter((one) => one.event.response !== undefined)) {
       expect(event.response).toMatchObject({ store: true, previous_response_id: 'resp_0' })

@@ -149,7 +149,7 @@ describe('a call is not a wrapper', () => {
   })
 
   test('where the caller has a tool of that name', () => {
-    const from = seedWith({ upstream: { calls: { grouped: new Set(), hasWrapper: true } } })
+    const from = seedWith({ upstream: { dialect: 'responses', calls: { grouped: new Set(), hasWrapper: true } } })
     const events = [
       created,
       added(0, call('parallel', '')),
@@ -175,7 +175,9 @@ test('an index that is no number at all belongs to no wrapper', () => {
 const named = (item: Json) => [item.name, item.namespace]
 
 describe('the namespace of the lite form', () => {
-  const from = seedWith({ upstream: { calls: { grouped: new Set(['read_file']), hasWrapper: false } } })
+  const from = seedWith({
+    upstream: { dialect: 'responses', calls: { grouped: new Set(['read_file']), hasWrapper: false } },
+  })
   const output = [
     ['read_file', undefined],
     ['list_dir', 'files'],
@@ -190,7 +192,9 @@ describe('the namespace of the lite form', () => {
   })
 
   test('stays on those of tools that stood in one', () => {
-    const own = seedWith({ upstream: { calls: { grouped: new Set(['other']), hasWrapper: false } } })
+    const own = seedWith({
+      upstream: { dialect: 'responses', calls: { grouped: new Set(['other']), hasWrapper: false } },
+    })
     expect(fold(readStream('codex-lite'), own).body.output[0]).toMatchObject({
       name: 'read_file',
       namespace: 'functions',
@@ -230,7 +234,7 @@ describe('calls get the names that the caller gave its tools', () => {
     ['a_b', { name: 'a.b', kind: 'function' as const }],
     ['patch', { name: 'patch it', kind: 'custom' as const }],
   ])
-  const from = seedWith({ upstream: { calls: { grouped: new Set(), hasWrapper: false, tools } } })
+  const from = seedWith({ upstream: { dialect: 'responses', calls: { grouped: new Set(), hasWrapper: false, tools } } })
   const itemsOf = (events: readonly object[]) => {
     const wire = toStream(events)
     const streamed = stream(wire, from)

@@ -176,7 +176,10 @@ describe('the opening', () => {
       status: 'evil',
       output: 'evil',
     }
-    const { body } = encode([start, text(0, 'Hi'), close(0), stop()], seedWith({ caller: { echo } }))
+    const { body } = encode(
+      [start, text(0, 'Hi'), close(0), stop()],
+      seedWith({ caller: { dialect: 'responses', echo } }),
+    )
     expect(body).toMatchObject({ temperature: 0.3, store: false, id: 'resp_seed1', status: 'completed' })
     expect(body.output).toHaveLength(1)
   })
@@ -233,7 +236,7 @@ describe('items', () => {
   test('of reasoning have no text if the caller wants none', () => {
     const { body } = encode(
       [start, think(0, 'secret'), sign(0, signature), close(0), stop()],
-      seedWith({ caller: { hidesThinking: true } }),
+      seedWith({ caller: { dialect: 'responses', hidesThinking: true } }),
     )
     expect(JSON.stringify(body)).not.toContain('secret')
     expect(body.output).toMatchObject([{ summary: [], encrypted_content: expect.any(String) }])
@@ -379,7 +382,7 @@ describe('a reply that fails', () => {
 })
 
 describe('a reply that is to be a compaction', () => {
-  const from = seedWith({ caller: { echo: echoOf({ model: 'x' }), isCompaction: true } })
+  const from = seedWith({ caller: { dialect: 'responses', echo: echoOf({ model: 'x' }), isCompaction: true } })
 
   test('is one compaction item with the answer as its summary', () => {
     const { events, body } = encode(
