@@ -2,7 +2,7 @@ import type { CallerKey } from '../config/caller.ts'
 import { endOf, statusOf, toFault } from '../errors.ts'
 import type { Interaction } from '../executors/executor.ts'
 import type { CallerRequest, EncodeContext, ReplySeed } from '../translate/dialect.ts'
-import { upstreamDialects } from '../translate/dialects.ts'
+import { dialects } from '../translate/dialects.ts'
 import { createEventReply } from '../translate/reply.ts'
 import { createSearchFold, searchTurn } from '../translate/search-request.ts'
 import type { SearchQuery } from '../translate/search-request.ts'
@@ -114,7 +114,7 @@ function addRounds(
 }
 
 /** Copilot's models search the web in this dialect only. */
-const searchDialect = upstreamDialects.responses
+const searchDialect = dialects.responses.upstream
 const route = `copilot/${searchDialect.id}`
 
 /**

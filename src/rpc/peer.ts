@@ -7,7 +7,7 @@ import type { AnswerQueue, AnswerRoom, CallRoom } from '../http/result-budget.ts
 import type { Session } from '../tools/session.ts'
 import type { Workspaces } from '../sessions/workspaces.ts'
 import type { ToolProgress } from '../tools/tool.ts'
-import { wordError } from '../translate/parts/error-wording.ts'
+import { wordError } from '../translate/engine/error-wording.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import { codes, errorText, failureError, notificationText, parseMessage, resultText } from './json-rpc.ts'
 import type { Id, Item, Request, RpcError } from './json-rpc.ts'
