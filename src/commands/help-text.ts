@@ -153,8 +153,18 @@ copilot-proxy only, never GitHub, and takes less than a second.
 Examples:
   copilot-proxy usage
   copilot-proxy usage --by key
+  copilot-proxy usage --by session
   copilot-proxy usage --json
   copilot-proxy usage --line
+`
+
+export const usageAllow = `
+Lifts usage.credits-per-day and usage.credits-per-month until midnight. Use it
+if copilot-proxy refuses requests because your budget is used up. The limits of
+keys (server.key-limits) stay. Only the user who runs copilot-proxy can do this.
+
+Examples:
+  copilot-proxy usage allow
 `
 
 export const requests = `

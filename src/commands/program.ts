@@ -206,11 +206,16 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
         (await import('./models/models.ts')).models(context, { ...flags, name }),
       ),
     )
-  add(program, 'usage', 'show your quota and the usage so far', helpText.usage)
+  const usage = add(program, 'usage', 'show your quota and the usage so far', helpText.usage)
     .option('--json', 'print JSON')
     .addOption(new Option('--line', 'print one line, for status lines').conflicts('json'))
-    .addOption(new Option('--by <group>', 'group totals by').choices(['model', 'key', 'day']).default('model'))
+    .addOption(
+      new Option('--by <group>', 'group totals by').choices(['model', 'key', 'session', 'day']).default('model'),
+    )
     .action(run(async (flags: UsageFlags) => (await import('./usage/usage.ts')).usage(context, flags)))
+  add(usage, 'allow', 'lift your budget until midnight', helpText.usageAllow)
+    .option('--json', 'print JSON')
+    .action(run(async (flags: ReportFlags) => (await import('./usage/allow.ts')).usageAllow(context, flags)))
   add(program, 'requests', 'list the last requests, or show one', helpText.requests)
     .argument('[id]', 'show all details of this request')
     .option('-f, --follow', 'keep printing new requests')

@@ -26,7 +26,7 @@ interface SearchedAnswer {
   readonly seed: ReplySeed
   /** The searches count for this API key. */
   readonly key: CallerKey | undefined
-  readonly meter: Pick<RequestMeter, 'searched'>
+  readonly meter: Pick<RequestMeter, 'searched' | 'caller'>
 }
 
 /** Runs the web searches of a request for a model without web search. */
@@ -135,7 +135,7 @@ async function runSearch(
   }
   const model = searchModel(state)
   if (model === undefined) return { failure: 'unavailable' }
-  const own = createRequestMeter(state, { id: requestId, kind: 'search', key })
+  const own = createRequestMeter(state, { id: requestId, kind: 'search', key, caller: meter.caller() })
   own.routed(model, route)
   const fold = createSearchFold(query.tool)
   const finish = (end: Outcome, fields?: { readonly pages: number }): void => {

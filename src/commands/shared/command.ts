@@ -113,7 +113,7 @@ export interface ModelsFlags extends ReportFlags {
 export interface UsageFlags extends ReportFlags {
   readonly line?: true
   /** Rows of the totals. */
-  readonly by: 'model' | 'key' | 'day'
+  readonly by: 'model' | 'key' | 'session' | 'day'
 }
 
 export interface RequestsFlags extends ReportFlags {
