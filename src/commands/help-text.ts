@@ -95,6 +95,7 @@ Examples:
   copilot-proxy launch claude
   copilot-proxy launch codex --model gpt-5.3-codex
   copilot-proxy launch opencode -- run "what does this program do?"
+  copilot-proxy launch copilot --model gpt-5.3-codex
   copilot-proxy launch claude --demo
 `
 
@@ -115,7 +116,7 @@ Examples:
   copilot-proxy setup codex --dry-run
   copilot-proxy setup opencode --undo
   copilot-proxy setup claude --mcp
-  copilot-proxy setup --print cursor
+  copilot-proxy setup --print vscode
 `
 
 export const status = `
