@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eventsPerSecond, stallMs } from './lib/agents.ts'
 import { newConnectionRows } from './lib/connections.ts'
-import { unstreamed, askMany, dialects, hold, load, longChat } from './lib/load.ts'
+import { unstreamed, askMany, dialects, hold, load, longChat, withTools } from './lib/load.ts'
 import type { DialectName, Load } from './lib/load.ts'
 import { gatewayRows } from './lib/gateway.ts'
 import { workspaceRows } from './lib/workspace.ts'
@@ -14,7 +14,7 @@ import type { Running } from './lib/process.ts'
 // The speed table: compares copilot-proxy with a raw node:http byte pipe, in turns, in front of the same simulated
 // Copilot on loopback. CPU time is the operating system's count for the process and excludes the load generator.
 // Needs Linux (/proc) and a build: `npm run bench` makes one. `node bench/run.ts 5 workspace` measures workspaces only,
-// `node bench/run.ts 5 connections` new connections.
+// `node bench/run.ts 5 connections` new connections, `node bench/run.ts 5 tools` a request with many tools.
 
 const rounds = Number(process.argv[2] ?? 5)
 const root = new URL('..', import.meta.url).pathname
@@ -177,10 +177,34 @@ const workspaces = {
     startProxy(probe, ['--workspace', workspace], settings),
   stream: (target: Target) => askMany(target.url, load('chat', '[demo:frames 200 1][demo:slow 4]'), 16, 16),
 }
+const manyTools = withTools(short)
+const toolCost = (target: Target) => cpuPer(target, 200, () => askMany(target.url, manyTools, 200, 1))
+
+/** CPU time for a request with many tools. The first requests do not count: they are slower, because V8 compiles. */
+async function toolRows(): Promise<readonly (readonly string[])[]> {
+  const [pipe, proxy] = [await startPipe(), await startProxy()]
+  for (const target of [pipe, proxy]) for (let i = 0; i < 3; i++) await toolCost(target)
+  const costs: { pipe: number; proxy: number }[] = []
+  for (let round = 0; round < rounds; round++) costs.push({ pipe: await toolCost(pipe), proxy: await toolCost(proxy) })
+  await Promise.all([stop(pipe), stop(proxy)])
+  const [base, ours] = (['pipe', 'proxy'] as const).map(
+    (side) => `${median(costs.map((each) => each[side])).toFixed(1)} µs`,
+  )
+  const ratio = median(costs.map((each) => each.proxy / each.pipe))
+  return [['CPU per request, 120 tools, 250 KB', base ?? '', ours ?? '', `${ratio.toFixed(2)} ×`, '']]
+}
+
 const print = (table: readonly (readonly string[])[]) =>
   process.stdout.write(`${table.map((row) => `| ${row.join(' | ')} |`).join('\n')}\n`)
 if (process.argv[3] === 'workspace') {
   print([...(await workspaceRows(workspaces)), ...(await gatewayRows())])
+  await stop(upstream)
+  rmSync(files, { recursive: true, force: true })
+  process.exit(0)
+}
+
+if (process.argv[3] === 'tools') {
+  print(await toolRows())
   await stop(upstream)
   rmSync(files, { recursive: true, force: true })
   process.exit(0)
@@ -225,6 +249,7 @@ for (let i = 0; i < rounds; i++) {
 const idle = await idleBytes()
 const held = { pipe: await heldBytes(await startPipe(probe)), proxy: await heldBytes(await startProxy(probe)) }
 const desk = await measureAgents()
+const tools = await toolRows()
 const companion = await workspaceRows(workspaces)
 const gateway = await gatewayRows()
 const connections = await newConnectionRows(newConnections)
@@ -274,6 +299,7 @@ const rows = [
     '≤ + 0.5 ms',
   ],
   ratioRow('CPU per MB of request body (8 MB of history)', 'perMegabyte', 'µs', '≤ 4 ×'),
+  ...tools,
   ...[...(events[0]?.keys() ?? [])].map(eventRow),
   deskRow('events per second, 16 agents', 0, ''),
   deskRow('longest stall of the event loop, 16 agents streaming, 8 MB arriving', 1, ' ms'),

@@ -50,6 +50,25 @@ function toLoad(path: string, body: object): Load {
   return { path, body: Buffer.from(JSON.stringify(body)) }
 }
 
+/**
+ * A chat request with 120 tools, 250 KB, as MCP servers describe them: limits of values that no upstream takes are in a
+ * third of the properties, so that each tool has to be fitted.
+ */
+export function withTools({ path, body }: Load): Load {
+  const properties = Array.from({ length: 10 }, (_, at) => [
+    `option_${at}`,
+    { type: 'string', description: 'The value as the program takes it. '.repeat(4), ...(at % 3 === 0 && limits) },
+  ])
+  const parameters = { type: 'object', properties: Object.fromEntries(properties) as object, required: ['option_0'] }
+  const tools = Array.from({ length: 120 }, (_, at) => ({
+    type: 'function',
+    function: { name: `tool_${at}`, description: 'Reads a file, and changes it. '.repeat(4), parameters },
+  }))
+  return toLoad(path, { ...(JSON.parse(body.toString()) as object), tools })
+}
+
+const limits = { minLength: 1, pattern: '^[a-z]' }
+
 /** The chat request of a long agent session: `bytes` of history, code with quotes and newlines, before the prompt. */
 export function longChat(prompt: string, bytes: number): Load {
   const line = 'const answer = { "text": "a line of code\\n", count: 42 }\n'

@@ -203,6 +203,7 @@ function spliceValue(bytes: Buffer, before: unknown, after: unknown, depth: numb
       const ranges = scanElements(bytes.toString('latin1'))
       if (ranges.length === before.length) return spliceElements(bytes, ranges, before, after, depth)
     } else if (isRecord(before) && isRecord(after) && keepsOrder(before, after)) {
+      if (depth > 0 && isWrittenByStringify(bytes, before)) return Buffer.from(JSON.stringify(after))
       const scan = scanMembers(bytes.toString('latin1'))
       if (scan.ok && scan.members.length > 0) {
         return spliceObject({ bytes, value: before, members: scan.members }, changedMembers(before, after), depth + 1)
@@ -211,6 +212,14 @@ function spliceValue(bytes: Buffer, before: unknown, after: unknown, depth: numb
   }
   // `undefined` in an array is written as null, as by JSON.stringify.
   return Buffer.from(JSON.stringify(after ?? null))
+}
+
+/** Bytes. Larger values have mostly one change, for which copying the others is faster. */
+const mostCompared = 64 * 1024
+
+/** Serialising the value again gives the same bytes, so that what a changed value keeps of it is written as before. */
+function isWrittenByStringify(bytes: Buffer, value: object): boolean {
+  return bytes.length <= mostCompared && bytes.toString('utf8') === JSON.stringify(value)
 }
 
 interface Range {

@@ -187,8 +187,8 @@ test('a changed element keeps the bytes of the members that do not change, at an
 test('what is written is what was asked for, whatever two values share', () => {
   const json = fc.jsonValue({ maxDepth: 4 })
   fc.assert(
-    fc.property(fc.array(json), fc.array(fc.oneof(fc.nat(8), json)), (before, plan) => {
-      const text = JSON.stringify({ list: before }, null, 1)
+    fc.property(fc.array(json), fc.array(fc.oneof(fc.nat(8), json)), fc.nat(1), (before, plan, indent) => {
+      const text = JSON.stringify({ list: before }, null, indent)
       const bytes = Buffer.from(text)
       // A text of this test.
       const value = JSON.parse(text) as { readonly list: readonly unknown[] }

@@ -7,6 +7,9 @@ import { findMedia } from '../engine/media/media-parts.ts'
 import { ChatBody, chatBodyOf, type ChatMessage, chatRequest, type ChatOptions, type ChatRequest } from './wire.ts'
 import { replaceMember } from '../../json/json-members.ts'
 import { checkMessages } from './check-messages.ts'
+import { createKnownTools } from '../engine/request/known-tools.ts'
+
+const withKnownTools = createKnownTools()
 
 /** More than any upstream takes; the model's own limit is in `engine/request/shared-checks.ts`. */
 const MAX_TOOLS = 10_000
@@ -23,7 +26,8 @@ export function decodeChatRequest(
   headers: CallerHeaders,
   options: ChatOptions,
 ): CallerRequest<ChatBody> {
-  const { value, members } = parseBody(text, callerJsonLimits, bytes)
+  const { value: parsed, members } = parseBody(text, callerJsonLimits, bytes)
+  const value = withKnownTools(parsed, bytes, members)
   checkRequest(value)
   return {
     model: value.model,

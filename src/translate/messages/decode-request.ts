@@ -10,6 +10,9 @@ import { isUserPrompt } from './content.ts'
 import { MessagesBody, isBlock, messagesRequest } from './wire.ts'
 import type { MessagesBlock, MessagesMessage, MessagesRequest } from './wire.ts'
 import { checkMessages, checkSystem, checkTools } from './check-request.ts'
+import { createKnownTools } from '../engine/request/known-tools.ts'
+
+const withKnownTools = createKnownTools()
 
 /**
  * Checks the body of POST /v1/messages. The value keeps every key it came with.
@@ -38,7 +41,8 @@ export function decodeCountRequest(
   bytes: Buffer = Buffer.from(text),
   headers: CallerHeaders = {},
 ): CallerRequest<MessagesBody> {
-  const { value, members } = parseBody(text, callerJsonLimits, bytes)
+  const { value: parsed, members } = parseBody(text, callerJsonLimits, bytes)
+  const value = withKnownTools(parsed, bytes, members)
   checkRequest(value)
   return {
     model: value.model,

@@ -14,6 +14,9 @@ import {
   responsesRequest,
 } from './wire.ts'
 import { checkInput, checkToolChoice, checkTools } from './check-request.ts'
+import { createKnownTools } from '../engine/request/known-tools.ts'
+
+const withKnownTools = createKnownTools()
 
 /**
  * Checks the body of POST /v1/responses. The value keeps every key it came with.
@@ -26,7 +29,8 @@ export function decodeResponsesRequest(
   bytes: Buffer = Buffer.from(text),
   headers: CallerHeaders = {},
 ): CallerRequest<ResponsesBody> {
-  const { value, members } = parseBody(text, callerJsonLimits, bytes)
+  const { value: parsed, members } = parseBody(text, callerJsonLimits, bytes)
+  const value = withKnownTools(parsed, bytes, members)
   checkRequest(value)
   const input = toItems(value.input)
   const sessionId = nameSession(headers, value.prompt_cache_key)

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../../json/json.ts'
+import { isObject, type JsonObject } from '../../../json/json.ts'
 import type { Warning } from '../../warning.ts'
-import { fitSchema, type SchemaTarget } from '../schema/fit-schema.ts'
+import { type FittedSchema, fitSchema, type SchemaTarget } from '../schema/fit-schema.ts'
 import { renameKeys } from './property-names.ts'
 import type { ReplyEffects } from '../reply-effects.ts'
 
@@ -19,6 +19,19 @@ export interface ToolFitter {
   readonly warnings: () => readonly Warning[]
 }
 
+/** Results by the object that was fitted, which is the same in all requests with the same tools (`known-tools.ts`). */
+const remembered = new Map<string, WeakMap<JsonObject, FittedSchema>>()
+
+function fitOnce(parameters: unknown, target: SchemaTarget): FittedSchema {
+  if (!isObject(parameters)) return fitSchema(parameters, target)
+  const key = [target.gemini, target.claude === true, target.messages].join()
+  let results = remembered.get(key)
+  if (results === undefined) remembered.set(key, (results = new WeakMap()))
+  let result = results.get(parameters)
+  if (result === undefined) results.set(parameters, (result = fitSchema(parameters, target)))
+  return result
+}
+
 export function createToolFitter(target: SchemaTarget): ToolFitter {
   const upstreamNames = new Map<string, string>()
   const callersNames = new Map<string, string>()
@@ -27,7 +40,7 @@ export function createToolFitter(target: SchemaTarget): ToolFitter {
   const lostKeywords = new Set<string>()
   return {
     fit(parameters, field) {
-      const { schema, lost, properties } = fitSchema(parameters, target)
+      const { schema, lost, properties } = fitOnce(parameters, target)
       for (const [name, original] of properties) {
         callersNames.set(name, original)
         upstreamNames.set(original, name)
