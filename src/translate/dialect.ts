@@ -4,6 +4,7 @@ import type { ReplyEffects, ToolIdentity } from './engine/reply-effects.ts'
 import type { ModelTraits } from './model-traits.ts'
 import type { JsonObject } from '../json/json.ts'
 import type { ReplyMemory } from './reply-memory.ts'
+import type { CallCheck } from './safeguards/call-check.ts'
 import type { Turn, TurnEvent, Usage } from './turn.ts'
 import type { Warning } from './warning.ts'
 import type { FirstEvent } from '../upstream-errors/error-body.ts'
@@ -315,6 +316,11 @@ export interface CallerDialect {
    * @throws Fault `invalid_request` for a reference to something that is not kept
    */
   readonly recall?: ((request: CallerRequest, memory: ReplyMemory, strict: boolean) => CallerRequest) | undefined
+  /**
+   * The verdicts that the request wants on the tool calls of its answer; undefined if it wants none.
+   * @throws Fault `invalid_request` for a check that cannot be made
+   */
+  readonly callCheckOf?: ((request: CallerRequest) => CallCheck | undefined) | undefined
   /** @throws Fault `invalid_request` for what can neither be carried over nor left out */
   readonly decodeTurn: (request: CallerRequest, context: EncodeContext) => DecodedTurn
 

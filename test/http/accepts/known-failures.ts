@@ -12,10 +12,4 @@ export const knownToolFailures: readonly string[] = [
   'P8 the task of a subagent: responses to gemini-3-pro-preview',
   'P8 the answer of a subagent: responses to gemini-3-pro-preview',
   'P8 a real ciphertext to a model that cannot read it: responses to claude-sonnet-4.5',
-  'P7 safeguards with a text: messages to claude-sonnet-4.5',
-  'P7 safeguards with a call: messages to claude-sonnet-4.5',
-  'P7 safeguards with a text: messages to gpt-4.1',
-  'P7 safeguards with a call: messages to gpt-4.1',
-  'P7 safeguards with a text: messages to gpt-5.3-codex',
-  'P7 safeguards with a call: messages to gpt-5.3-codex',
 ]

@@ -5,6 +5,7 @@ import { decodeMessagesRequest } from './decode-request.ts'
 import { decodeMessagesTurn } from './decode-turn.ts'
 import { createMessagesTurnFold, createMessagesTurnStream } from './encode-stream.ts'
 import { encodeMessagesErrorEvent, messagesErrorStatus, toMessagesError } from '../error.ts'
+import { callCheckOf } from '../safeguards.ts'
 import { MessagesBody, messagesBodyOf } from '../wire.ts'
 
 const conversation: ConversationShape = {
@@ -26,6 +27,7 @@ export const messagesCaller: CallerDialect = {
   heartbeat: encodeJsonEvent('ping', '{"type":"ping"}'),
   conversation,
   decodeRequest: decodeMessagesRequest,
+  callCheckOf,
   decodeTurn: decodeMessagesTurn,
   createTurnStream: createMessagesTurnStream,
   createTurnFold: createMessagesTurnFold,
