@@ -2,7 +2,6 @@
 const fs = require('node:fs')
 const { createRequire, wrapper } = require('node:module')
 const { join } = require('node:path')
-const { setFlagsFromString } = require('node:v8')
 const { Script, constants } = require('node:vm')
 const { crc32 } = require('node:zlib')
 
@@ -55,10 +54,6 @@ module.exports = function loadProgram(userDir) {
   load('main.cjs')
   process.on('exit', () => {
     if (!written || uncached.length === 0) return
-    // V8 refuses code that was made with other flags. A daemon changes these (src/http/engine-memory.ts).
-    setFlagsFromString('--semi-space-growth-factor=1')
-    setFlagsFromString('--heap-growing-percent=0')
-    setFlagsFromString('--no-optimize-for-size')
     try {
       fs.mkdirSync(written, { recursive: true, mode: 0o700 })
       for (const { name, sum, script } of uncached) writeCode(join(written, name), sum, script.createCachedData())

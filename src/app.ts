@@ -13,8 +13,6 @@ import type { FailedKeys } from './http/access/failed-keys.ts'
 import type { OwnerAccess } from './http/access/owner-access.ts'
 import { createFaultHandler } from './http/fault-handler.ts'
 import { createGuard } from './http/access/guards.ts'
-import { countWork, createEngineMemory } from './http/engine-memory.ts'
-import type { Engine } from './http/engine-memory.ts'
 import { createCreditLimit } from './http/access/key-limits.ts'
 import type { CreditLimit } from './http/access/key-limits.ts'
 import { createKeySessions } from './http/access/key-sessions.ts'
@@ -73,8 +71,6 @@ export interface AppDeps
   readonly deadlines?: Partial<Deadlines>
   /** Called with the name of each piece of work when it begins. */
   readonly noteWork?: (work: string) => void
-  /** Absent: V8 keeps its default memory rules. */
-  readonly engine?: Engine | undefined
 }
 
 export interface App {
@@ -123,9 +119,7 @@ export function buildApp(deps: AppDeps): App {
     onRefused: (status) => metrics.refused(status),
     refuseUrl: (...refused) => refuseUrl(...refused),
   })
-  const memory = createEngineMemory({ engine: deps.engine, setTimer })
-  const beginWork = countWork(memory)
-  const lifetimes = createLifetimes(deps.log, beginWork)
+  const lifetimes = createLifetimes(deps.log)
   const rateLimit = createRateLimit(monotonicMs)
   const creditLimit = createCreditLimit(deps.totals, () => deps.config().server, deps.now)
   const hasPage = (): boolean => deps.workspaces?.() !== undefined
@@ -148,7 +142,6 @@ export function buildApp(deps: AppDeps): App {
   // These two come before the routes are collected: where they do not exist, no answer suggests them.
   registerPageFiles(fastify, hasPage)
   const shared = {
-    beginWork,
     lifetimes,
     rateLimit,
     creditLimit,
@@ -212,8 +205,6 @@ export function buildApp(deps: AppDeps): App {
   return {
     fastify,
     async listen({ host, port }) {
-      // Returns the memory that the start needed.
-      memory.idle()
       // Systems resolve `localhost` to IPv4, IPv6 or both, in either order, so listen on both.
       await fastify.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port, backlog })
       const { port: bound } = addressOf(fastify)
@@ -249,14 +240,14 @@ export function buildApp(deps: AppDeps): App {
 
 /** The parts of an app that its routes share. */
 interface SharedParts
-  extends Pick<ModelRouteDeps, 'lifetimes' | 'creditLimit'>, Pick<McpRouteDeps, 'admit' | 'beginWork' | 'budget'> {
+  extends Pick<ModelRouteDeps, 'lifetimes' | 'creditLimit'>, Pick<McpRouteDeps, 'admit' | 'budget'> {
   readonly rateLimit: RateLimit
   readonly failedKeys: FailedKeys
   readonly hasPage: () => boolean
   readonly deadlines: Deadlines
 }
 
-function registerRpc(fastify: FastifyInstance, deps: AppDeps, { admit, beginWork, budget, deadlines }: SharedParts) {
+function registerRpc(fastify: FastifyInstance, deps: AppDeps, { admit, budget, deadlines }: SharedParts) {
   const workspaces = () => (deps.config().rpc.enabled ? deps.workspaces?.() : undefined)
   return registerRpcRoute(fastify, {
     config: deps.config,
@@ -267,10 +258,7 @@ function registerRpc(fastify: FastifyInstance, deps: AppDeps, { admit, beginWork
       (request, response) => fastify.routing(request, response),
     ),
     admit,
-    beginWork() {
-      deps.noteWork?.('a message over /rpc')
-      return beginWork()
-    },
+    noteMessage: () => deps.noteWork?.('a message over /rpc'),
     budget,
     unreadMs: deadlines.unreadMs,
     pingMs: deadlines.pingMs,
@@ -279,7 +267,7 @@ function registerRpc(fastify: FastifyInstance, deps: AppDeps, { admit, beginWork
 }
 
 function registerRoutes(fastify: FastifyInstance, deps: AppDeps, shared: SharedParts) {
-  const { beginWork, lifetimes, rateLimit, creditLimit, failedKeys, hasPage, admit, deadlines, budget } = shared
+  const { lifetimes, rateLimit, creditLimit, failedKeys, hasPage, admit, deadlines, budget } = shared
   const { config, owner, pipeline } = deps
   const { uploadIdleMs } = deadlines
   const companion = async () => deps.companion?.()
@@ -313,7 +301,6 @@ function registerRoutes(fastify: FastifyInstance, deps: AppDeps, shared: SharedP
     config,
     workspaces: () => deps.workspaces?.(),
     admit,
-    beginWork,
     budget,
     unreadMs: deadlines.unreadMs,
     uploadIdleMs,

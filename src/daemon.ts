@@ -21,7 +21,6 @@ import { createOwnerAccess, ownerHash } from './http/access/owner-access.ts'
 import { opennessFix, opennessTexts } from './http/access/peer-check.ts'
 import type { Openness } from './http/access/peer-check.ts'
 import { createWatchdog } from './daemon/watchdog.ts'
-import type { Engine } from './http/engine-memory.ts'
 import { pageAddress } from './page/page-address.ts'
 import type { Logger } from './logging/logger.ts'
 import { parseCodexModels } from './models/codex-model.ts'
@@ -76,8 +75,6 @@ export interface DaemonOptions {
   readonly onAccount?: (account: string | undefined) => void
   /** Called with work that must end before the process exits, even on a forced exit. */
   readonly beforeExit?: (work: Promise<void>) => void
-  /** Absent: V8 keeps its default memory rules. */
-  readonly engine?: Engine | undefined
   /** Read for the variables of the network (config/network-variables.ts), and by the keychain helpers. */
   readonly env: Readonly<Record<string, string | undefined>>
   /** The folder that the process started in, for relative paths in `env`. Default: the root. May throw. */
@@ -253,7 +250,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     executorOf: providers.executorOf,
     networkFingerprints: fingerprints(networkVariables(env, options.workingDir ?? (() => '/')), ownerHash(ownerToken)),
     noteWork: watchdog.note,
-    engine: options.engine,
   })
 
   let closing: Promise<void> | undefined

@@ -9,7 +9,6 @@ import { runProgram } from './commands/program.ts'
 import { exitCode } from './commands/shared/command.ts'
 import type { CommandContext, EndingSignal } from './commands/shared/command.ts'
 import { proxyPasswords } from './config/proxy-variables.ts'
-import { v8Engine } from './http/engine-memory.ts'
 import { createKnownSecrets } from './redaction/known-secrets.ts'
 import type { KnownSecrets } from './redaction/known-secrets.ts'
 import { redactText } from './redaction/redact.ts'
@@ -211,7 +210,6 @@ async function main(): Promise<void> {
     ...(isatty(process.stdin.fd) && { readKey }),
     ...listenForSignals(unfinished),
     beforeExit: unfinished.add,
-    engine: v8Engine,
     fetch: network.fetch,
     prepareFetch: network.prepare,
     sleep: (ms, signal) => delay(ms, undefined, { signal }),

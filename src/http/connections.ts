@@ -3,7 +3,6 @@ import { createServer } from 'node:net'
 import type { Socket } from 'node:net'
 import { removeFrom } from '../cache/remove-from.ts'
 import type { Logger } from '../logging/logger.ts'
-import { isFull } from './event-stream.ts'
 
 /** Deadlines of callers and their connections. Ms. */
 export interface Deadlines {
@@ -174,7 +173,7 @@ export function answerHalfClosed(server: Server, exchangesOf: (socket: Socket) =
 /** False if HTTP allows no probe here: the caller then counts as gone. */
 function writeProbe(response: Response): boolean {
   // Unsent bytes already probe the connection.
-  if (isFull(response)) return true
+  if (response.writableNeedDrain) return true
   // RFC 9110, section 15.2: no interim response to HTTP/1.0.
   if (response.req.httpVersion !== '1.1') return false
   // A client discards a 100 that it did not ask for (RFC 9110, section 15.2.1), however many come. Some clients (Python's

@@ -3,8 +3,8 @@ import { Fault, faultFields, headersOf, isFromProvider, retryAfterOf } from '../
 import type { ProxyError } from '../errors.ts'
 import { createLruMap } from '../cache/lru-map.ts'
 import type { Logger } from '../logging/logger.ts'
-import { callerDialects } from '../translate/dialects.ts'
-import type { CallerDialect } from '../translate/dialect.ts'
+import { dialects } from '../translate/dialects.ts'
+import type { Dialect } from '../translate/dialect.ts'
 import { addressIdentity } from './access/caller-identity.ts'
 import type { Metrics } from '../usage/metrics.ts'
 import { logRefusal } from '../pipeline/request-meter.ts'
@@ -42,11 +42,11 @@ const uploadLingerMs = 2000
 const messagesPath = /^(?!\/message(?:[/?]|$)|\/sessions\/)[^?]*\/(?:messages?|complete|count_tokens)(?:[/?]|$)/
 
 /** The dialect of a request's error envelope: the route's, or a guess from the request. */
-function dialectOf(request: FastifyRequest): CallerDialect {
+function dialectOf(request: FastifyRequest): Dialect {
   const { dialect } = request.routeOptions.config
-  if (dialect !== undefined) return callerDialects[dialect]
+  if (dialect !== undefined) return dialects[dialect]
   const isAnthropic = request.headers['anthropic-version'] !== undefined || messagesPath.test(request.url)
-  return isAnthropic ? callerDialects.messages : callerDialects.chat
+  return isAnthropic ? dialects.messages : dialects.chat
 }
 
 /** Turns every failure before the first byte into a status and an envelope. */

@@ -4,7 +4,6 @@ import { removeFrom } from '../cache/remove-from.ts'
 import { callerLeft, Fault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
 import { callerLeftMessage } from '../pipeline/request-meter.ts'
-import type { BeginWork } from './engine-memory.ts'
 
 interface Open {
   readonly controller: AbortController
@@ -30,7 +29,7 @@ export interface Lifetimes {
   readonly drained: () => Promise<void>
 }
 
-export function createLifetimes(log: Logger, beginWork: BeginWork): Lifetimes {
+export function createLifetimes(log: Logger): Lifetimes {
   const open: Open[] = []
   return {
     async whileCallerStays({ id, caller: { key }, meter }, reply, run) {
@@ -38,7 +37,6 @@ export function createLifetimes(log: Logger, beginWork: BeginWork): Lifetimes {
       const controller = new AbortController()
       const { signal } = controller
       const opened: Open = { controller, response, closed: Promise.withResolvers() }
-      const endWork = beginWork()
       open.push(opened)
       // The request's own `close` fires as soon as its body has been read.
       const onClose = () => {
@@ -56,7 +54,6 @@ export function createLifetimes(log: Logger, beginWork: BeginWork): Lifetimes {
         return undefined
       } finally {
         removeFrom(open, opened)
-        endWork()
         opened.closed.resolve()
         response.off('close', onClose)
       }

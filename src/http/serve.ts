@@ -9,8 +9,8 @@ import type { Pipeline } from '../pipeline/pipeline.ts'
 import { createRequestMeter } from '../pipeline/request-meter.ts'
 import type { MeterDeps, RequestKind, RequestMeter } from '../pipeline/request-meter.ts'
 import type { MeteredOptions } from '../pipeline/run-turn.ts'
-import type { CallerDialect } from '../translate/dialect.ts'
-import { callerDialects } from '../translate/dialects.ts'
+import type { Dialect } from '../translate/dialect.ts'
+import { dialects } from '../translate/dialects.ts'
 import { stringify } from '../json/json.ts'
 import { formatWarning } from '../translate/warning.ts'
 import type { Warning } from '../translate/warning.ts'
@@ -76,7 +76,7 @@ export async function callModel<Result>(
   handle: (call: HttpCall) => Promise<ModelReply<Result>>,
 ): Promise<Result | undefined> {
   const { key } = request.caller
-  const { errorStatus } = callerDialects[request.routeOptions.config.dialect ?? 'chat']
+  const { errorStatus } = dialects[request.routeOptions.config.dialect ?? 'chat']
   const meter = createRequestMeter(deps, { id: request.id, kind, key, origin: originOf(request), errorStatus })
   request.meter = meter
   const { server } = deps.config()
@@ -149,14 +149,14 @@ function flowOf(request: FastifyRequest): string {
 /** The handler of a dialect's route: runs a model turn for the request and replies with the answer. */
 export function createServe(deps: ModelRouteDeps) {
   const ticker = createTicker()
-  return (dialect: CallerDialect) =>
+  return (dialect: Dialect) =>
     (request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
       callModel(deps, dialect.id, request, reply, (call) => serve(deps, dialect, ticker, call, request, reply))
 }
 
 async function serve(
   deps: ModelRouteDeps,
-  dialect: CallerDialect,
+  dialect: Dialect,
   ticker: Ticker,
   { options, readBody: read }: HttpCall,
   request: FastifyRequest,
@@ -191,7 +191,7 @@ async function serve(
           asked.add(text)
           logBody(deps.log, request.id, 'request', asked)
         }
-        const decoded = dialect.decodeRequest(text, bytes, request.headers)
+        const decoded = dialect.decodeRequest(text, bytes, request.headers, deps.config())
         wantsStream = decoded.stream
         return { dialect, request: decoded }
       },

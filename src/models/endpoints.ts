@@ -1,4 +1,4 @@
-import { canCarry, type RouteNeeds } from '../translate/route-limits.ts'
+import { canCarry, type RouteNeeds } from '../translate/engine/media/route-limits.ts'
 import type { Model } from './model.ts'
 
 /** Upstream paths below a provider's base URL, as `supported_endpoints` writes them. */

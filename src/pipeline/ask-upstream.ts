@@ -4,7 +4,7 @@ import type { Executor, Initiator, UpstreamCall, UpstreamProfile, UpstreamStream
 import type { Model } from '../models/model.ts'
 import { redactValues } from '../redaction/known-secrets.ts'
 import type { EncodeContext, EncodedRequest, Recovery, UpstreamDialect } from '../translate/dialect.ts'
-import { newWarnings, recoverRequest } from '../translate/learned-refusals.ts'
+import { newWarnings, recoverRequest } from '../translate/engine/learned-refusals.ts'
 import { distinct } from '../translate/warning.ts'
 import type { Warning } from '../translate/warning.ts'
 import type { PipelineState } from './pipeline-state.ts'

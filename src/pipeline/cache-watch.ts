@@ -2,7 +2,7 @@ import { createLruMap } from '../cache/lru-map.ts'
 import { maySee } from '../config/caller.ts'
 import type { Caller } from '../config/caller.ts'
 import type { Usage } from '../translate/turn.ts'
-import { digest } from '../translate/parts/ids.ts'
+import { digest } from '../translate/engine/ids.ts'
 import { isObject, objectsOf, parseObject } from '../json/json.ts'
 
 /** A difference from an earlier request that can keep upstream from reading the prompt from its cache. */

@@ -6,7 +6,7 @@ import type { UpstreamStream } from '../executors/executor.ts'
 import type { Model } from '../models/model.ts'
 import { encodeData, encodeEvent } from '../sse/encode.ts'
 import type { SseEvent } from '../sse/decode.ts'
-import type { CallerDialect, Reply, ReplySeed } from '../translate/dialect.ts'
+import type { Dialect, Reply, ReplySeed } from '../translate/dialect.ts'
 import { createEventReply, createFoldWriter, createStreamWriter } from '../translate/reply.ts'
 import type { EventReader, ReplyReader } from '../translate/translated-call.ts'
 import type { TurnEvent, Usage } from '../translate/turn.ts'
@@ -79,7 +79,7 @@ interface AnswerParts {
   readonly target: UpstreamTarget
   readonly upstream: UpstreamStream
   /** Undefined for a program in this process. */
-  readonly caller: CallerDialect | undefined
+  readonly caller: Dialect | undefined
   readonly reader: EventReader | ReplyReader
   readonly seed: ReplySeed
   readonly warnings: readonly Warning[]

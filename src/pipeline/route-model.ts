@@ -9,7 +9,7 @@ import type { Model } from '../models/model.ts'
 import { providerOfName } from '../models/names.ts'
 import type { Route } from '../models/registry.ts'
 import { upstreamPaths } from '../translate/dialects.ts'
-import type { RouteNeeds } from '../translate/route-limits.ts'
+import type { RouteNeeds } from '../translate/engine/media/route-limits.ts'
 import type { PipelineDeps } from './pipeline-state.ts'
 
 export interface RouteOptions {

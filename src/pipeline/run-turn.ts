@@ -5,9 +5,9 @@ import type { Initiator, ProviderId } from '../executors/executor.ts'
 import { isAutoModel } from '../models/auto-model.ts'
 import { providerOfName } from '../models/names.ts'
 import type { Route } from '../models/registry.ts'
-import type { CallerDialect, CallerRequest, EncodeContext, UpstreamDialect } from '../translate/dialect.ts'
-import { dialectOfPath, ownPathOf } from '../translate/dialects.ts'
-import { describeLargest, limitTurnImages } from '../translate/images.ts'
+import type { Dialect, CallerRequest, EncodeContext, UpstreamDialect } from '../translate/dialect.ts'
+import { dialectOfPath } from '../translate/dialects.ts'
+import { describeLargest, limitTurnImages } from '../translate/engine/media/images.ts'
 import { translateCall, translateTurn } from '../translate/translated-call.ts'
 import type { ChangeTurn, EventReader, ReplyReader, TranslatedCall } from '../translate/translated-call.ts'
 import type { Turn } from '../translate/turn.ts'
@@ -48,7 +48,7 @@ export interface MeteredOptions extends CallOptions {
 }
 
 interface DecodedCall {
-  readonly dialect: CallerDialect
+  readonly dialect: Dialect
   readonly request: CallerRequest
 }
 
@@ -98,7 +98,7 @@ export async function runTurn(state: PipelineState, call: ModelCall): Promise<Mo
 interface ReadyCall {
   readonly call: ModelCall
   readonly request: CallerRequest
-  readonly source: { readonly dialect: CallerDialect } | { readonly turn: Turn }
+  readonly source: { readonly dialect: Dialect } | { readonly turn: Turn }
   readonly meter: RequestMeter
 }
 
@@ -108,7 +108,7 @@ async function openAnswer(state: PipelineState, call: ModelCall, meter: RequestM
   const ready = { call, meter, ...(await readRequest(state, call)) }
   const { request, source } = ready
   meter.asked(request.model)
-  const ownPath = 'dialect' in source ? ownPathOf(source.dialect) : undefined
+  const ownPath = 'dialect' in source ? source.dialect.upstream?.path : undefined
   const routed = await routeModel(state, request.model, ownPath, { signal, key, needs: request })
   const fallbacks = [...state.registry.fallbacksOf(request.model)]
   const asked = [routed.model.provider]
@@ -327,7 +327,7 @@ function isStaleChoice(error: unknown): boolean {
 }
 
 /** Adds the largest images to the error of a body that is too large even without the images of its history. */
-function withLargestImages(error: unknown, { conversation }: CallerDialect, request: CallerRequest): unknown {
+function withLargestImages(error: unknown, { conversation }: Dialect, request: CallerRequest): unknown {
   if (!(error instanceof Fault) || error.error.kind !== 'upstream_status' || !isStatus(error, [413])) return error
   const largest = request.hasImage ? describeLargest(request, conversation) : ''
   if (largest === '') return error

@@ -2,7 +2,7 @@ import { messagesEndpoint } from '../models/endpoints.ts'
 import { isOpen, type Model } from '../models/model.ts'
 import type { Route } from '../models/registry.ts'
 import { upstreamPaths } from '../translate/dialects.ts'
-import { modelFamily } from '../translate/parts/model-family.ts'
+import { modelFamily } from '../translate/engine/model-family.ts'
 import type { PipelineDeps } from './pipeline-state.ts'
 
 /**

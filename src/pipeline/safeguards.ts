@@ -1,6 +1,6 @@
 import { Fault, toFault } from '../errors.ts'
 import type { Route } from '../models/registry.ts'
-import type { CallerDialect, CallerRequest } from '../translate/dialect.ts'
+import type { CallerRequest, Dialect } from '../translate/dialect.ts'
 import { dialectOfPath } from '../translate/dialects.ts'
 import type { AnswerCall, CallCheck, CallVerdict, Verdicts } from '../translate/safeguards/call-check.ts'
 import { checkCalls, type UnavailableReason } from '../translate/safeguards/check-request.ts'
@@ -28,7 +28,7 @@ export interface SafeguardsDecorator {
  */
 export async function createSafeguards(
   state: PipelineState,
-  caller: CallerDialect,
+  caller: Dialect,
   request: CallerRequest,
   { model }: Pick<Route, 'model'>,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 import { responsesEndpoint } from '../models/endpoints.ts'
 import type { Model } from '../models/model.ts'
-import { modelFamily } from '../translate/parts/model-family.ts'
+import { modelFamily } from '../translate/engine/model-family.ts'
 import type { PipelineDeps } from './pipeline-state.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { statusOf, toFault } from '../errors.ts'
 import type { CallerRequest, EncodeContext, ReplySeed } from '../translate/dialect.ts'
-import { upstreamDialects } from '../translate/dialects.ts'
+import { dialects } from '../translate/dialects.ts'
 import { createEventReply } from '../translate/reply.ts'
 import { createSearchFold, searchTurn } from '../translate/search-request.ts'
 import type { SearchQuery } from '../translate/search-request.ts'
@@ -107,7 +107,7 @@ function addRounds(
 }
 
 /** Copilot's models search the web in this dialect only. */
-const searchDialect = upstreamDialects.responses
+const searchDialect = dialects.responses.upstream
 
 /**
  * Runs one web search. Each is a separate request to a GPT model of the same account, and counts as one. A failed search

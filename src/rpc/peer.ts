@@ -1,5 +1,4 @@
 import { Fault, retryAfterOf } from '../errors.ts'
-import type { BeginWork } from '../http/engine-memory.ts'
 import { isFilled, isObject } from '../json/json.ts'
 import type { JsonObject } from '../json/json.ts'
 import type { Logger } from '../logging/logger.ts'
@@ -8,7 +7,7 @@ import type { AnswerQueue, AnswerRoom, CallRoom } from '../http/result-budget.ts
 import type { Session } from '../tools/session.ts'
 import type { Workspaces } from '../sessions/workspaces.ts'
 import type { ToolProgress } from '../tools/tool.ts'
-import { wordError } from '../translate/parts/error-wording.ts'
+import { wordError } from '../translate/engine/error-wording.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import { codes, errorText, failureError, notificationText, parseMessage, resultText } from './json-rpc.ts'
 import type { Id, Item, Request, RpcError } from './json-rpc.ts'
@@ -27,7 +26,8 @@ export interface PeerDeps {
    * @throws Fault `rate_limited`
    */
   readonly admit: (signal: AbortSignal) => Promise<void>
-  readonly beginWork: BeginWork
+  /** Called when a message arrives. */
+  readonly noteMessage: () => void
   /** The answers that wait to be read. */
   readonly queue: AnswerQueue
   /** @param onSent called when the client has read the text or has left */
@@ -79,13 +79,13 @@ interface CallParts {
 }
 
 export function createPeer(deps: PeerDeps): Peer {
-  const { workspaces, sessionName, caller, admit, beginWork, queue, send, hold, log } = deps
+  const { workspaces, sessionName, caller, admit, noteMessage, queue, send, hold, log } = deps
   const running = new Set<Running>()
   let heldLength = 0
   let drained: PromiseWithResolvers<void> | undefined
 
   async function answerMessage(text: string): Promise<void> {
-    const endWork = beginWork()
+    noteMessage()
     const room = queue.open()
     const { length } = text
     holdMore(length)
@@ -98,7 +98,6 @@ export function createPeer(deps: PeerDeps): Peer {
     for (const each of started) running.delete(each)
     if (running.size === 0) drained?.resolve()
     holdMore(-length)
-    endWork()
   }
 
   function holdMore(length: number): void {

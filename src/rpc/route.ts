@@ -3,7 +3,6 @@ import type { FastifyInstance } from 'fastify'
 import type { ServerResponse } from 'node:http'
 import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
-import type { BeginWork } from '../http/engine-memory.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { Workspaces } from '../sessions/workspaces.ts'
 import type { ResultBudget } from '../http/result-budget.ts'
@@ -24,7 +23,8 @@ export interface RpcRouteDeps {
    * @throws Fault `rate_limited`
    */
   readonly admit: (source: CallSource, signal: AbortSignal) => Promise<void>
-  readonly beginWork: BeginWork
+  /** Called when a message arrives. */
+  readonly noteMessage: () => void
   readonly budget: ResultBudget
   readonly unreadMs: number
   /** Between two pings of a connection. Ms. */
@@ -57,7 +57,7 @@ const cancelledMs = 1000
 
 /** `GET /rpc`: JSON-RPC over WebSocket, while a workspace is configured and `rpc.enabled` is on. */
 export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): RpcRoute {
-  const { config, workspaces, handshakes, admit, beginWork, budget, unreadMs, pingMs, log } = deps
+  const { config, workspaces, handshakes, admit, noteMessage, budget, unreadMs, pingMs, log } = deps
   const open = new Set<Open>()
   let isClosing = false
 
@@ -98,7 +98,7 @@ export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): 
           caller: name,
           ownerId: caller.key?.id,
           admit: (signal) => admit(source, signal),
-          beginWork,
+          noteMessage,
           queue: budget.openQueue(),
           send: (text, onSent) => connection.send(text, onSent),
           hold: connection.hold,

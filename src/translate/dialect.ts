@@ -1,11 +1,13 @@
 import type { ProxyError } from '../errors.ts'
 import type { SseEvent } from '../sse/decode.ts'
-import type { ReplyEffects, ToolIdentity } from './engine/reply-effects.ts'
+import type { ToolIdentity } from './engine/reply-effects.ts'
 import type { ModelTraits } from './model-traits.ts'
 import type { JsonObject } from '../json/json.ts'
 import type { ReplyMemory } from './reply-memory.ts'
+import type { CallerNotes, UpstreamNotes } from './reply-notes.ts'
 import type { CallCheck } from './safeguards/call-check.ts'
 import type { Turn, TurnEvent, Usage } from './turn.ts'
+import type { UpstreamRequest } from './upstream-request.ts'
 import type { Warning } from './warning.ts'
 import type { FirstEvent } from '../upstream-errors/error-body.ts'
 
@@ -80,19 +82,9 @@ export interface EncodeContext {
   readonly lite?: 'auto' | 'never' | undefined
 }
 
-export interface EncodedRequest {
-  /** The upstream body: JSON, UTF-8. */
-  readonly body: Buffer
-  /** Request headers of the dialect itself, e.g. `anthropic-beta`; names in lower case. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  readonly warnings: readonly Warning[]
-  /**
-   * Facts about the request that the reply needs. Only the upstream dialect that made them reads them
-   * (`ReplyNotes.upstream`).
-   */
-  readonly replyNotes?: unknown
-  /** Changes that the reply has to undo: it is then read through TurnEvents, also for a caller of the same dialect. */
-  readonly effects?: ReplyEffects | undefined
+export interface EncodedRequest extends UpstreamRequest {
+  /** Becomes `ReplyNotes.upstream`. */
+  readonly replyNotes?: UpstreamNotes | undefined
   /**
    * Encodes a request that continues an answer again, after upstream refused it. Absent for the first request of an answer.
    * @throws Fault `invalid_request`
@@ -105,11 +97,6 @@ export interface DecodedTurn {
   readonly turn: Turn
   /** One for each part of the request that a Turn cannot hold. */
   readonly warnings: readonly Warning[]
-  /**
-   * Facts about the request that the reply needs. Only the caller dialect that made them reads them
-   * (`ReplyNotes.caller`).
-   */
-  readonly replyNotes?: unknown
 }
 
 /** The limits and features of an upstream. `prepareTurn` fits a Turn to them. */
@@ -130,10 +117,9 @@ export interface ReplyNotes {
   readonly stop: readonly string[]
   /** The caller's names of properties in the arguments of calls, by the names that upstream knows. */
   readonly properties?: ReadonlyMap<string, string> | undefined
-  /** `DecodedTurn.replyNotes`. Undefined for a request that was passed, or that is a Turn of this process. */
-  readonly caller?: unknown
-  /** `EncodedRequest.replyNotes`. */
-  readonly upstream?: unknown
+  /** Undefined if the reply is forwarded as upstream sends it, and for a Turn of this process. */
+  readonly caller?: CallerNotes | undefined
+  readonly upstream?: UpstreamNotes | undefined
 }
 
 /**
@@ -289,11 +275,21 @@ export interface UpstreamDialect {
   readonly recover: (sent: EncodedRequest, refusal: UpstreamRefusal, context: EncodeContext) => readonly Recovery[]
 }
 
+/** The sections of the configuration that dialects read. */
+export interface DialectSettings {
+  readonly chat: ChatSettings
+}
+
+interface ChatSettings {
+  readonly historyWindow: number
+  readonly reasoningContent: 'auto' | 'always'
+}
+
 /**
- * The caller's side of a wire dialect: decodes requests into a `Turn`, encodes `TurnEvent`s into a reply. Pure: no
+ * A wire dialect. It decodes the requests of callers into a `Turn` and encodes `TurnEvent`s into their replies. Pure: no
  * clock, no network, no logger, no random.
  */
-export interface CallerDialect {
+export interface Dialect {
   readonly id: DialectId
   /** SSE text that keeps a silent stream open and that clients ignore. */
   readonly heartbeat: string
@@ -307,9 +303,15 @@ export interface CallerDialect {
 
   /**
    * Checks a caller's body. `bytes` is the UTF-8 that `text` was decoded from, so that a large body is not encoded again.
+   * Without `settings`, the defaults of the configuration apply.
    * @throws Fault `malformed_body`, `invalid_request`
    */
-  readonly decodeRequest: (text: string, bytes?: Buffer, headers?: CallerHeaders) => CallerRequest
+  readonly decodeRequest: (
+    text: string,
+    bytes?: Buffer,
+    headers?: CallerHeaders,
+    settings?: DialectSettings,
+  ) => CallerRequest
   /**
    * Adds the parts of earlier replies that the request refers to or leaves out. Returns the same object if there are none.
    * @param strict `chat.strict`: adds only what the request refers to
@@ -323,6 +325,8 @@ export interface CallerDialect {
   readonly callCheckOf?: ((request: CallerRequest) => CallCheck | undefined) | undefined
   /** @throws Fault `invalid_request` for what can neither be carried over nor left out */
   readonly decodeTurn: (request: CallerRequest, context: EncodeContext) => DecodedTurn
+  /** Becomes `ReplyNotes.caller`. Absent: a reply needs no facts about its request. */
+  readonly replyNotes?: ((request: CallerRequest) => CallerNotes) | undefined
 
   readonly createTurnStream: (seed: ReplySeed) => TurnStream
   readonly createTurnFold: (seed: ReplySeed) => TurnFold
@@ -333,4 +337,12 @@ export interface CallerDialect {
   readonly errorBody: (error: ProxyError, requestId: string) => unknown
   /** SSE text of the error event that ends a started stream. */
   readonly errorEvent: (error: ProxyError, requestId: string) => string
+
+  /** The upstream's side. A dialect that only callers speak has none. */
+  readonly upstream?: UpstreamDialect | undefined
+}
+
+/** A dialect that upstreams speak too. */
+export interface TwoSidedDialect extends Dialect {
+  readonly upstream: UpstreamDialect
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { Fault } from '../errors.ts'
 import { checkValue } from '../json/check-value.ts'
-import { refuseProblem } from './parts/invalid.ts'
-import { parseBody } from './parts/json-body.ts'
+import { refuseProblem } from './engine/request/invalid.ts'
+import { parseBody } from './engine/request/json-body.ts'
 
 /** OpenAI's limit. Source: OpenAI API specification, CreateEmbeddingRequest. */
 const maxInputs = 2048

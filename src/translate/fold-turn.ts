@@ -1,4 +1,4 @@
-import { grow, lengthOf, startFoldSize } from './parts/fold-size.ts'
+import { grow, lengthOf, startFoldSize } from './engine/reply/fold-size.ts'
 import type { Citation, Opaque, TurnEvent, TurnItem, TurnStop, Usage } from './turn.ts'
 
 /** One slot of an answer that is still streaming. */

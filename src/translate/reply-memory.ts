@@ -26,7 +26,7 @@ export interface ReplyReasoning {
 
 /**
  * The parts of replies that this process keeps for later requests of the same caller. `Reply.remember` writes them,
- * `CallerDialect.recall` reads them.
+ * `Dialect.recall` reads them.
  */
 export interface ReplyMemory {
   readonly responses: {

@@ -1,5 +1,5 @@
 import type {
-  CallerDialect,
+  Dialect,
   EncodedRequest,
   EventReply,
   Reply,
@@ -8,10 +8,10 @@ import type {
   ReplyStream,
   UpstreamDialect,
 } from './dialect.ts'
-import { createRestorer } from './fit/restore-events.ts'
-import { grow, startFoldSize } from './parts/fold-size.ts'
+import { createRestorer } from './engine/reply/restore-events.ts'
+import { grow, startFoldSize } from './engine/reply/fold-size.ts'
 import { lengthOfEvent } from './fold-turn.ts'
-import { createReplyJoiner } from './join-replies.ts'
+import { createReplyJoiner } from './engine/reply/join-replies.ts'
 import type { TurnEvent } from './turn.ts'
 
 /** Writes the events of an answer in the dialect of a caller. */
@@ -22,7 +22,7 @@ export interface EventWriter<Out, End> extends Pick<Reply<Out, End>, 'remember'>
 }
 
 /** Writes events as SSE text. */
-export function createStreamWriter(caller: CallerDialect, seed: ReplySeed): EventWriter<string, string> {
+export function createStreamWriter(caller: Dialect, seed: ReplySeed): EventWriter<string, string> {
   const { push, remember, fail } = caller.createTurnStream(seed)
   const encode = (events: readonly TurnEvent[]): string => {
     let text = ''
@@ -33,7 +33,7 @@ export function createStreamWriter(caller: CallerDialect, seed: ReplySeed): Even
 }
 
 /** Writes events as one body. */
-export function createFoldWriter(caller: CallerDialect, seed: ReplySeed): EventWriter<void, unknown> {
+export function createFoldWriter(caller: Dialect, seed: ReplySeed): EventWriter<void, unknown> {
   const { push, body, remember } = caller.createTurnFold(seed)
   const size = startFoldSize()
   const fold = (events: readonly TurnEvent[]): void => {
@@ -53,12 +53,12 @@ export function createFoldWriter(caller: CallerDialect, seed: ReplySeed): EventW
 }
 
 /** A translated reply as SSE text in the caller's dialect. */
-export function createTranslatedStream(caller: CallerDialect, upstream: UpstreamDialect, seed: ReplySeed): ReplyStream {
+export function createTranslatedStream(caller: Dialect, upstream: UpstreamDialect, seed: ReplySeed): ReplyStream {
   return written(createEventReply(upstream, seed), createStreamWriter(caller, seed))
 }
 
 /** A translated reply as one body in the caller's dialect. */
-export function createTranslatedFold(caller: CallerDialect, upstream: UpstreamDialect, seed: ReplySeed): ReplyFold {
+export function createTranslatedFold(caller: Dialect, upstream: UpstreamDialect, seed: ReplySeed): ReplyFold {
   return written(createEventReply(upstream, seed), createFoldWriter(caller, seed))
 }
 

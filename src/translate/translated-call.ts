@@ -1,5 +1,5 @@
 import type {
-  CallerDialect,
+  Dialect,
   CallerRequest,
   DecodedTurn,
   EncodeContext,
@@ -12,9 +12,9 @@ import type {
   UpstreamDialect,
 } from './dialect.ts'
 import { mergeEffects, type ToolIdentity } from './engine/reply-effects.ts'
-import { limitImages } from './images.ts'
-import { limitDocuments } from './route-limits.ts'
-import { prepareTurn } from './fit/prepare-turn.ts'
+import { limitImages } from './engine/media/images.ts'
+import { limitDocuments } from './engine/media/route-limits.ts'
+import { prepareTurn } from './engine/tool-codec/prepare-turn.ts'
 import { createTranslatedFold, createTranslatedStream } from './reply.ts'
 import type { Turn } from './turn.ts'
 import { distinct, refuseLosses } from './warning.ts'
@@ -47,7 +47,7 @@ export interface ReplyReader extends EventReader {
  * @throws Fault `invalid_request`
  */
 export function translateCall(
-  caller: CallerDialect,
+  caller: Dialect,
   upstream: UpstreamDialect,
   asked: CallerRequest,
   context: EncodeContext,
@@ -56,28 +56,37 @@ export function translateCall(
   const documents = limitDocuments(asked, caller.conversation, upstream.id, context)
   const images = limitImages(documents?.request ?? asked, caller.conversation, upstream.id, context)
   const request = images?.request ?? documents?.request ?? asked
-  const decode = (): DecodedTurn => caller.decodeTurn(request, context)
   const call =
     caller.id === upstream.id && change === undefined
-      ? passedCall(upstream.passRequest(request, context), caller, upstream, decode)
-      : translatedCall(caller, upstream, translateTurn(upstream, (change ?? unchanged)(decode()), context))
+      ? passedCall(upstream.passRequest(request, context), caller, upstream, request)
+      : translatedCall(caller, upstream, callOfTurn(caller, upstream, request, context, change))
   const warnings = distinct([...(documents?.warnings ?? []), ...(images?.warnings ?? []), ...call.request.warnings])
   if (context.strict) refuseLosses(warnings, caller.mandatory)
   return { ...call, request: { ...call.request, warnings } }
+}
+
+function callOfTurn(
+  caller: Dialect,
+  upstream: UpstreamDialect,
+  asked: CallerRequest,
+  context: EncodeContext,
+  change: ChangeTurn = unchanged,
+): TranslatedCall<EventReader> {
+  const { request, reader } = translateTurn(upstream, change(caller.decodeTurn(asked, context)), context)
+  return { request, reader: { notes: { ...reader.notes, caller: caller.replyNotes?.(asked) } } }
 }
 
 const unchanged: ChangeTurn = (decoded) => decoded
 
 function passedCall(
   request: EncodedRequest,
-  caller: CallerDialect,
+  caller: Dialect,
   upstream: UpstreamDialect,
-  decode: () => DecodedTurn,
+  asked: CallerRequest,
 ): TranslatedCall {
   const effects = mergeEffects([request.effects])
   if (effects !== undefined) {
-    const { replyNotes } = decode()
-    const notes: ReplyNotes = { ...effects, caller: replyNotes, upstream: request.replyNotes }
+    const notes: ReplyNotes = { ...effects, caller: caller.replyNotes?.(asked), upstream: request.replyNotes }
     return translatedCall(caller, upstream, { request, reader: { notes } })
   }
   const { createStream, createFold } = upstream
@@ -87,7 +96,7 @@ function passedCall(
 
 /** A separate function, so that the closures of the reader hold nothing of the request. */
 function translatedCall(
-  caller: CallerDialect,
+  caller: Dialect,
   upstream: UpstreamDialect,
   { request, reader }: TranslatedCall<EventReader>,
 ): TranslatedCall {
@@ -107,7 +116,7 @@ function translatedCall(
  */
 export function translateTurn(
   upstream: UpstreamDialect,
-  { turn, warnings, replyNotes }: DecodedTurn,
+  { turn, warnings }: DecodedTurn,
   context: EncodeContext,
 ): TranslatedCall<EventReader> {
   const accepts = upstream.accepts(context.learnedRefusals)
@@ -123,7 +132,6 @@ export function translateTurn(
         tools: restoredTools(prepared.tools, encoded.effects?.tools),
         stop: [...prepared.stop, ...(encoded.effects?.stop ?? [])],
         properties: encoded.effects?.properties,
-        caller: replyNotes,
         upstream: encoded.replyNotes,
       },
     },

@@ -1,5 +1,5 @@
 import type { CallerRequest } from './dialect.ts'
-import { promptsOf } from './parts/conversation.ts'
+import { promptsOf } from './engine/request/conversation.ts'
 import { turnFieldNames } from './engine/fields.ts'
 import type { Turn, TurnItem, TurnPart } from './turn.ts'
 

@@ -204,7 +204,7 @@ export type OutputFormat =
       readonly strict?: boolean | undefined
     }
 
-/** Reasoning settings in either vocabulary; `parts/effort.ts` maps them for a model. */
+/** Reasoning settings in either vocabulary; `engine/effort.ts` maps them for a model. */
 export interface TurnReasoning {
   /** Messages' `thinking.type`. */
   readonly mode?: 'adaptive' | 'enabled' | 'disabled' | 'between_tools' | undefined

@@ -1,5 +1,5 @@
 import { addToDraft, draftedItems, type DraftPart } from './fold-turn.ts'
-import { createReplyJoiner } from './join-replies.ts'
+import { createReplyJoiner } from './engine/reply/join-replies.ts'
 import type { SearchQuery } from './search-request.ts'
 import { isFilled, parseObject } from '../json/json.ts'
 import type {

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { toCodexFault } from '../../src/executors/codex-fault.ts'
 import { toStatusFault } from '../../src/executors/copilot-fault.ts'
 import { readErrorBody } from '../../src/upstream-errors/error-body.ts'
-import { wordError } from '../../src/translate/parts/error-wording.ts'
-import { toStreamFault } from '../../src/translate/parts/stream-fault.ts'
+import { wordError } from '../../src/translate/engine/error-wording.ts'
+import { toStreamFault } from '../../src/translate/engine/reply/stream-fault.ts'
 import { asIs } from '../as-is.ts'
 
 /** The body of an error reply of the Copilot API. */

@@ -5,7 +5,7 @@ import { createModelRegistry } from '../../src/models/registry.ts'
 import { copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
 import type { AnswerSink } from '../../src/pipeline/model-answer.ts'
 import { createRequestMeter } from '../../src/pipeline/request-meter.ts'
-import { callerDialects } from '../../src/translate/dialects.ts'
+import { dialects } from '../../src/translate/dialects.ts'
 import { loaded } from '../config/loading.ts'
 import { handBody } from '../executors/bodies.ts'
 import { pipelineParts } from '../pipeline/support.ts'
@@ -37,7 +37,7 @@ async function endedForSlowCaller() {
   const registry = createModelRegistry(config.models)
   registry.register(seedClientId, copilotSeeds)
   const { pipeline, ...deps } = pipelineParts({ config, registry, log: recordingLog(), executorOf: () => executor })
-  const { chat: dialect } = callerDialects
+  const { chat: dialect } = dialects
   const body = { model: 'gpt-5-mini', stream: true, messages: [{ role: 'user', content: 'Hi' }] }
   const request = () => Promise.resolve({ dialect, request: dialect.decodeRequest(JSON.stringify(body)) })
   const meter = createRequestMeter(deps, { id: 'request-1', kind: 'chat', key: undefined })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../src/errors.ts'
 import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
-import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
+import { dialects } from '../../src/translate/dialects.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
 import { encodeContext, traits } from '../translate/turns.ts'
 import { callers } from '../http/callers.ts'
@@ -89,8 +89,8 @@ function cost(from: UpstreamDialectId, to: UpstreamDialectId, text: string) {
   const before = process.cpuUsage()
   let sent = 0
   try {
-    const request = callerDialects[from].decodeRequest(text, bytes, {})
-    sent = translateCall(callerDialects[from], upstreamDialects[to], request, encodeContext(model)).request.body.length
+    const request = dialects[from].decodeRequest(text, bytes, {})
+    sent = translateCall(dialects[from], dialects[to].upstream, request, encodeContext(model)).request.body.length
   } catch (error) {
     expect(error).toBeInstanceOf(Fault)
   }
@@ -131,7 +131,7 @@ describe('P14 memory', () => {
     const before = process.memoryUsage()
     let request: unknown
     try {
-      request = callerDialects.chat.decodeRequest(text, bytes, {})
+      request = dialects.chat.decodeRequest(text, bytes, {})
     } catch (error) {
       request = error
     }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
+import { dialects } from '../../src/translate/dialects.ts'
 import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
 import { formatWarning } from '../../src/translate/warning.ts'
 import { pass } from './chat/request-helpers.ts'
@@ -66,8 +66,8 @@ test.each<[string, UpstreamDialectId, string, Record<string, unknown>, readonly 
     ['dropped;tools.0', 'adapted;tools.1.parameters'],
   ],
 ])('%s: %s', (_, dialect, model, body, warnings) => {
-  const request = callerDialects[dialect].decodeRequest(JSON.stringify({ model: 'm', ...body }))
-  const passed = upstreamDialects[dialect].passRequest(request, encodeContext(traits(model)))
+  const request = dialects[dialect].decodeRequest(JSON.stringify({ model: 'm', ...body }))
+  const passed = dialects[dialect].upstream.passRequest(request, encodeContext(traits(model)))
   expect(passed?.warnings.map(formatWarning)).toEqual(warnings)
 })
 

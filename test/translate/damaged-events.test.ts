@@ -3,7 +3,7 @@ import { Fault } from '../../src/errors.ts'
 import type { ProxyError } from '../../src/errors.ts'
 import { createSseDecoder } from '../../src/sse/decode.ts'
 import type { UpstreamDialectId, ReplySeed } from '../../src/translate/dialect.ts'
-import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
+import { dialects } from '../../src/translate/dialects.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
 import { encodeContext, replySeed, traits } from './turns.ts'
 
@@ -14,11 +14,11 @@ const ids: readonly UpstreamDialectId[] = ['chat', 'responses', 'messages']
 const pairs = ids.flatMap((caller) => ids.map((upstream) => [caller, upstream] as const))
 
 function openReader(callerId: UpstreamDialectId, upstreamId: UpstreamDialectId) {
-  const caller = callerDialects[callerId]
+  const caller = dialects[callerId]
   const messages = [{ role: 'user', content: 'hello' }]
   const body = { model: model.id, max_tokens: 9, ...(callerId === 'responses' ? { input: 'hello' } : { messages }) }
   const request = caller.decodeRequest(JSON.stringify(body))
-  return translateCall(caller, upstreamDialects[upstreamId], request, encodeContext(model)).reader
+  return translateCall(caller, dialects[upstreamId].upstream, request, encodeContext(model)).reader
 }
 
 /** What the caller is sent, the error event of the dialect included, and the fault. */
@@ -34,7 +34,7 @@ function replyTo(callerId: UpstreamDialectId, upstreamId: UpstreamDialectId, wir
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     fault = error.error
-    text += (reply.fail ?? callerDialects[callerId].errorEvent)(fault, 'req-1')
+    text += (reply.fail ?? dialects[callerId].errorEvent)(fault, 'req-1')
   }
   return { text, fault }
 }

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { isObject, type JsonObject } from '../../src/json/json.ts'
-import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
+import { dialects } from '../../src/translate/dialects.ts'
 import { translateTurn } from '../../src/translate/translated-call.ts'
 import { formatWarning } from '../../src/translate/warning.ts'
 import { encodeContext, traits } from './turns.ts'
 
 interface Case {
-  readonly dialect: keyof typeof upstreamDialects
+  readonly dialect: keyof typeof dialects
   readonly model: string
   readonly body: JsonObject
   readonly settings: JsonObject
@@ -52,10 +52,10 @@ const responses: Case = {
 
 /** The request of a caller, through a Turn. */
 function translate(settings: JsonObject, from: Case, to = from) {
-  const caller = callerDialects[from.dialect]
+  const caller = dialects[from.dialect]
   const context = encodeContext(traits(to.model))
   const decoded = caller.decodeRequest(JSON.stringify({ model: to.model, ...from.body, ...settings }))
-  const { request } = translateTurn(upstreamDialects[to.dialect], caller.decodeTurn(decoded, context), context)
+  const { request } = translateTurn(dialects[to.dialect].upstream, caller.decodeTurn(decoded, context), context)
   const sent: unknown = JSON.parse(request.body.toString())
   return { sent: isObject(sent) ? sent : {}, warnings: request.warnings.map(formatWarning) }
 }

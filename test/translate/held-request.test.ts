@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
-import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
+import { dialects } from '../../src/translate/dialects.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
 import { isCollected } from '../garbage.ts'
 import { encodeContext, replySeed, traits } from './turns.ts'
@@ -17,8 +17,8 @@ function open(caller: UpstreamDialectId, upstream: UpstreamDialectId) {
     model: 'm',
     ...(caller === 'responses' ? { input: prompt } : { max_tokens: 9, messages }),
   })
-  const request = callerDialects[caller].decodeRequest(text, Buffer.from(text), {})
-  const exchange = translateCall(callerDialects[caller], upstreamDialects[upstream], request, encodeContext(model))
+  const request = dialects[caller].decodeRequest(text, Buffer.from(text), {})
+  const exchange = translateCall(dialects[caller], dialects[upstream].upstream, request, encodeContext(model))
   const { notes, createStream } = exchange.reader
   return {
     stream: createStream(replySeed(model, { notes })),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CallerHeaders, UpstreamDialectId, EncodeContext } from '../../src/translate/dialect.ts'
-import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
+import { dialects } from '../../src/translate/dialects.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
 import { encodeContext, traits, translateForResponses } from './turns.ts'
 
@@ -14,9 +14,9 @@ function sentTo(
   headers?: CallerHeaders,
 ): Record<string, unknown> {
   const text = JSON.stringify(body)
-  const request = callerDialects[dialect].decodeRequest(text, Buffer.from(text), headers)
+  const request = dialects[dialect].decodeRequest(text, Buffer.from(text), headers)
   return JSON.parse(
-    translateCall(callerDialects[dialect], upstreamDialects[dialect], request, context).request.body.toString(),
+    translateCall(dialects[dialect], dialects[dialect].upstream, request, context).request.body.toString(),
   )
 }
 
@@ -57,9 +57,9 @@ test('a member that every object inherits is left out of a lite request like any
     lite: 'auto',
     learnedRefusals: new Set(['lite']),
   })
-  const request = callerDialects.responses.decodeRequest(body)
+  const request = dialects.responses.decodeRequest(body)
   const sent: Record<string, unknown> = JSON.parse(
-    translateForResponses(callerDialects.responses, request, context).request.body.toString(),
+    translateForResponses(dialects.responses, request, context).request.body.toString(),
   )
   expect(Object.keys(sent)).not.toContain('constructor')
   expect(Object.keys(sent)).not.toContain('toString')

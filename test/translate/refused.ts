@@ -1,6 +1,6 @@
 import type { EncodeContext, UpstreamRefusal } from '../../src/translate/dialect.ts'
-import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
-import { newWarnings, recoverRequest } from '../../src/translate/learned-refusals.ts'
+import { dialects } from '../../src/translate/dialects.ts'
+import { newWarnings, recoverRequest } from '../../src/translate/engine/learned-refusals.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
 import { formatWarning } from '../../src/translate/warning.ts'
 
@@ -14,9 +14,9 @@ function refusal(words: Words): UpstreamRefusal {
 }
 
 interface Call {
-  readonly upstream: keyof typeof upstreamDialects
+  readonly upstream: keyof typeof dialects
   /** Default: that of upstream. */
-  readonly caller?: keyof typeof callerDialects
+  readonly caller?: keyof typeof dialects
   /** The caller's own text. */
   readonly text: string
   readonly headers?: Readonly<Record<string, string>>
@@ -25,7 +25,7 @@ interface Call {
 
 /** The caller's request as upstream gets it, and what becomes of it if upstream refuses it. */
 export function callOf({ upstream: id, caller: callerId = id, text, headers = {}, context }: Call) {
-  const [upstream, caller] = [upstreamDialects[id], callerDialects[callerId]]
+  const [upstream, caller] = [dialects[id].upstream, dialects[callerId]]
   const request = caller.decodeRequest(text, Buffer.from(text), headers)
   const encode = (each: EncodeContext) => translateCall(caller, upstream, request, each).request
   const sent = encode(context)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/errors.ts'
 import { isObject, objectsOf, type JsonObject } from '../../src/json/json.ts'
-import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
+import { dialects } from '../../src/translate/dialects.ts'
 import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
 import { fc } from '../fast-check.ts'
@@ -171,12 +171,12 @@ function requestOf(caller: UpstreamDialectId, history: readonly Step[], last: nu
 function draftOf(caller: UpstreamDialectId, upstream: UpstreamId, id: string, request: string): JsonObject | undefined {
   const model = modelsOf[upstream].find((each) => each.id === id)
   if (model === undefined) throw new Error(`no model ${id}`)
-  const dialect = callerDialects[caller]
+  const dialect = dialects[caller]
   const profile = upstream === 'chatgpt' ? upstream : undefined
   try {
     const { body } = translateCall(
       dialect,
-      upstreamDialects[upstream === 'chatgpt' ? 'responses' : upstream],
+      dialects[upstream === 'chatgpt' ? 'responses' : upstream].upstream,
       dialect.decodeRequest(request),
       encodeContext(model, { profile }),
     ).request

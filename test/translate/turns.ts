@@ -1,15 +1,17 @@
+import type { ChatNotes } from '../../src/translate/chat/notes.ts'
+import type { ResponsesNotes, ResponsesUpstreamNotes } from '../../src/translate/responses/notes.ts'
 import type {
-  CallerDialect,
+  Dialect,
   CallerRequest,
   EncodeContext,
   ReplySeed,
   ReplyStream,
   TurnAccepts,
 } from '../../src/translate/dialect.ts'
-import { isObject, type JsonObject } from '../../src/json/json.ts'
+import type { JsonObject } from '../../src/json/json.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
 import type { ReplyMemory, ReplyReasoning, StoredInput } from '../../src/translate/reply-memory.ts'
-import { responsesUpstream } from '../../src/translate/responses/upstream/dialect.ts'
+import { responsesDialect } from '../../src/translate/responses/dialect.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
 import type { FieldNames, Turn } from '../../src/translate/turn.ts'
 import { asIs } from '../as-is.ts'
@@ -50,15 +52,16 @@ export function encodeContext(model: ModelTraits, parts: Partial<EncodeContext> 
   return { model, strict: false, learnedRefusals: new Set(), ...parts }
 }
 
-export function translateForResponses(caller: CallerDialect, request: CallerRequest, context: EncodeContext) {
-  return translateCall(caller, responsesUpstream, request, context)
+export function translateForResponses(caller: Dialect, request: CallerRequest, context: EncodeContext) {
+  return translateCall(caller, responsesDialect.upstream, request, context)
 }
 
 const noInput: StoredInput = { input: [], inputChars: 0, previousId: undefined }
 
 /** Notes of a request that asks for all that a reply can give. */
-function askForAll(notes?: unknown) {
-  return { asksForThinking: true, ...(isObject(notes) && notes), wantsUsage: true, storedInput: noInput }
+function askForAll<Notes extends ChatNotes | ResponsesNotes | ResponsesUpstreamNotes>(notes: Notes | undefined) {
+  if (notes?.dialect === 'chat') return { ...notes, wantsUsage: true }
+  return { ...notes, dialect: 'responses', storedInput: noInput } as const
 }
 
 /** What a reply keeps for later requests. */
@@ -80,7 +83,7 @@ export function remembered({ remember }: Pick<ReplyStream, 'remember'>) {
  * The request with the parts of earlier replies that it refers to or leaves out.
  * @param kept what the memory has; it has nothing else
  */
-export function recall(caller: CallerDialect, request: CallerRequest, kept: Partial<ReplyMemory>): CallerRequest {
+export function recall(caller: Dialect, request: CallerRequest, kept: Partial<ReplyMemory>): CallerRequest {
   if (caller.recall === undefined) throw new Error('callers of this dialect refer to no replies')
   const memory: ReplyMemory = {
     responses: { put: () => {}, historyOf: () => undefined, items: () => new Map() },
@@ -101,6 +104,12 @@ export function replySeed(model: ModelTraits, { notes, ...parts }: Partial<Reply
     traits: model,
     redact: asIs,
     ...parts,
-    notes: { tools: new Map(), stop: [], ...notes, caller: askForAll(caller), upstream: askForAll(upstream) },
+    notes: {
+      tools: new Map(),
+      stop: [],
+      ...notes,
+      caller: caller?.dialect === 'messages' ? caller : askForAll(caller),
+      upstream: upstream?.dialect === 'messages' ? upstream : askForAll(upstream),
+    },
   }
 }

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../src/errors.ts'
 import { createSseDecoder } from '../../src/sse/decode.ts'
-import { callerDialects, upstreamDialects } from '../../src/translate/dialects.ts'
-import type { CallerDialect, ReplySeed } from '../../src/translate/dialect.ts'
+import { dialects } from '../../src/translate/dialects.ts'
+import type { Dialect, ReplySeed } from '../../src/translate/dialect.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
 import type { TranslatedCall } from '../../src/translate/translated-call.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
@@ -22,8 +22,8 @@ type Json = Readonly<Record<string, unknown>>
 const folder = new URL('../fixtures/worked/', import.meta.url)
 const ids = readdirSync(folder).map((name) => name.slice(0, 2))
 
-const callers = { A: callerDialects.messages, C: callerDialects.chat, R: callerDialects.responses } as const
-const upstreams = { m: upstreamDialects.messages, c: upstreamDialects.chat, r: upstreamDialects.responses } as const
+const callers = { A: dialects.messages, C: dialects.chat, R: dialects.responses } as const
+const upstreams = { m: dialects.messages.upstream, c: dialects.chat.upstream, r: dialects.responses.upstream } as const
 type Caller = keyof typeof callers
 type Upstream = keyof typeof upstreams
 
@@ -51,7 +51,7 @@ function exchange(
   request: Json,
   { model = models[upstream], profile }: Options = {},
 ): TranslatedCall {
-  const dialect: CallerDialect = callers[caller]
+  const dialect: Dialect = callers[caller]
   const call = dialect.decodeRequest(JSON.stringify({ ...defaults[caller], ...request }))
   const context = encodeContext(model, { profile })
   if (upstream === 'r') return translateForResponses(dialect, call, context)
@@ -362,8 +362,8 @@ describe('requests', () => {
   test('12 assistant prefill', () => {
     const { in: request, out } = worked('12')
     const { error } = failureOf(() => encode('A', 'r', request))
-    expect(callerDialects.messages.errorStatus(error)).toBe(400)
-    expectMatch(callerDialects.messages.errorBody(error, 'req_1'), out)
+    expect(dialects.messages.errorStatus(error)).toBe(400)
+    expectMatch(dialects.messages.errorBody(error, 'req_1'), out)
   })
 
   test('19 json_schema, Chat to Responses and to Messages', () => {
@@ -377,9 +377,9 @@ describe('requests', () => {
   test('20 n greater than 1', () => {
     const { in: request, out } = worked('20')
     const { error } = failureOf(() => encode('C', 'r', request))
-    expect(callerDialects.chat.errorStatus(error)).toBe(400)
+    expect(dialects.chat.errorStatus(error)).toBe(400)
     const { message: _wording, ...rest } = out.error
-    expectMatch(callerDialects.chat.errorBody(error, 'req_1'), { error: rest })
+    expectMatch(dialects.chat.errorBody(error, 'req_1'), { error: rest })
   })
 
   test('21 tool name over 64 characters, both directions', () => {
@@ -432,22 +432,22 @@ describe('requests', () => {
     const { body } = encode('A', 'r', { messages })
     expectMatch(body['input'], [{ content: out.r }])
     const { error } = failureOf(() => encode('A', 'c', { messages }))
-    expect(callerDialects.messages.errorStatus(error)).toBe(out.c.status)
-    expectMatch(callerDialects.messages.errorBody(error, 'req_1'), { error: { type: out.c.error.type } })
-    expect(JSON.stringify(callerDialects.messages.errorBody(error, 'req_1'))).toContain(out.c.error.message)
+    expect(dialects.messages.errorStatus(error)).toBe(out.c.status)
+    expectMatch(dialects.messages.errorBody(error, 'req_1'), { error: { type: out.c.error.type } })
+    expect(JSON.stringify(dialects.messages.errorBody(error, 'req_1'))).toContain(out.c.error.message)
   })
 
   test('31 previous_response_id on a stateless upstream', () => {
     const { in: input, out } = worked('31')
     const { local_store: stored, ...request } = input
-    const call = callerDialects.responses.decodeRequest(JSON.stringify({ model: 'gpt-6-sol', ...request }))
+    const call = dialects.responses.decodeRequest(JSON.stringify({ model: 'gpt-6-sol', ...request }))
     const { input: before, output } = stored.resp_7
     const responses = createResponseStores(() => 0)({ key: undefined })
     const request7 = { input: before, inputChars: 0, previousId: undefined }
     responses.put('resp_7', { ...request7, response: { output } })
-    const joined = recall(callerDialects.responses, call, { responses })
+    const joined = recall(dialects.responses, call, { responses })
     const context = encodeContext(models.r, { profile: 'chatgpt' })
-    const { request: encoded } = translateForResponses(callerDialects.responses, joined, context)
+    const { request: encoded } = translateForResponses(dialects.responses, joined, context)
     const body: Json = JSON.parse(encoded.body.toString())
     expectMatch(body, out)
     expect(body).not.toHaveProperty('previous_response_id')

@@ -134,7 +134,7 @@ async function startServing(
   demo: boolean,
 ): Promise<Daemon> {
   const { config, authDir, dataDir, usageFile, clientIdsFile, workspacesDir, gatewayDir } = settings
-  const { env, version, beforeExit, keychain, engine } = context
+  const { env, version, beforeExit, keychain } = context
   if (!demo) await requireLoginsKept(context, settings)
   const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
   const githubToken = tokenOfEnvironment(context)
@@ -166,7 +166,6 @@ async function startServing(
       workingDir: context.workingDir,
       secrets: context.secrets,
       onAccount,
-      engine,
       ...(beforeExit && { beforeExit }),
     })
   } catch (error) {

@@ -1,7 +1,6 @@
 import type { Keychain } from '../../auth/records/keychain.ts'
 import type { ClientId } from '../../client-settings/target.ts'
 import type { SnippetId } from '../../client-settings/snippets.ts'
-import type { Engine } from '../../http/engine-memory.ts'
 import type { KnownSecrets } from '../../redaction/known-secrets.ts'
 import type { Output } from '../../terminal/output.ts'
 import { visibleJson } from '../../terminal/visible.ts'
@@ -34,8 +33,6 @@ export interface CommandContext {
   readonly takeSignals?: (take: (name: EndingSignal) => void) => () => void
   /** Defaults to the system's. */
   readonly keychain?: Keychain
-  /** A daemon sets the memory options of this JavaScript engine. */
-  readonly engine?: Engine
   /** Uses the proxy of the environment. */
   readonly fetch: typeof globalThis.fetch
   /** Replaces the global `fetch` by the one above. Loads undici, so only commands that need it call this. */

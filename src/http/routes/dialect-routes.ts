@@ -1,10 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Fault } from '../../errors.ts'
-import { createChatCaller } from '../../translate/chat/caller/dialect.ts'
-import { callerDialects, upstreamDialects } from '../../translate/dialects.ts'
+import { dialects } from '../../translate/dialects.ts'
 import { decodeEmbeddingsRequest } from '../../translate/embeddings.ts'
 import type { ResponseStore } from '../../pipeline/reply-memory.ts'
-import { decodeCountRequest } from '../../translate/messages/caller/decode-request.ts'
+import { decodeCountRequest } from '../../translate/messages/decode-request.ts'
 import { countRequestBody, estimateTokens } from '../../translate/messages/count-tokens.ts'
 import { callModel, createServe, creditsHeader } from '../serve.ts'
 import type { ModelRouteDeps } from '../serve.ts'
@@ -18,7 +17,7 @@ export function registerDialectRoutes(app: FastifyInstance, deps: ModelRouteDeps
 }
 
 function registerChatRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {
-  const handler = createServe(deps)(createChatCaller(() => deps.config().chat))
+  const handler = createServe(deps)(dialects.chat)
   for (const path of ['/v1/chat/completions', '/chat/completions']) {
     app.post(path, { config: { dialect: 'chat' } }, handler)
   }
@@ -27,8 +26,8 @@ function registerChatRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {
 /** `?beta=true` is ignored: it repeats the `anthropic-beta` header. */
 function registerMessagesRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {
   const config = { dialect: 'messages' } as const
-  const counter = { path: upstreamDialects.messages.path, encode: countRequestBody, estimate: estimateTokens }
-  app.post('/v1/messages', { config }, createServe(deps)(callerDialects.messages))
+  const counter = { path: dialects.messages.upstream.path, encode: countRequestBody, estimate: estimateTokens }
+  app.post('/v1/messages', { config }, createServe(deps)(dialects.messages))
   app.post('/v1/messages/count_tokens', { config }, (request, reply) =>
     callModel(deps, 'count_tokens', request, reply, async ({ options, readBody }) => {
       const { inputTokens, source } = await deps.pipeline.countTokens({
@@ -68,7 +67,7 @@ type ById = FastifyRequest<{ Params: { id: string } }>
 /** Includes the routes of stored responses. */
 function registerResponsesRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {
   const config = { dialect: 'responses' } as const
-  const handler = createServe(deps)(callerDialects.responses)
+  const handler = createServe(deps)(dialects.responses)
   for (const path of ['/v1/responses', '/responses']) {
     app.post(path, { config }, handler)
     app.get(path, { config, exposeHeadRoute: false }, (request) => refuseGet(request, path))

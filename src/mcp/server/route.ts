@@ -6,7 +6,6 @@ import { createLruMap } from '../../cache/lru-map.ts'
 import type { Config } from '../../config/schema.ts'
 import { Fault } from '../../errors.ts'
 import { readBody } from '../../http/body.ts'
-import type { BeginWork } from '../../http/engine-memory.ts'
 import { flatHeaders } from '../../http/serve.ts'
 import { isObject, parseCallerJson } from '../../json/json.ts'
 import type { Logger } from '../../logging/logger.ts'
@@ -23,7 +22,6 @@ export interface McpRouteDeps {
    * @throws Fault `rate_limited`
    */
   readonly admit: (source: CallSource, signal: AbortSignal) => Promise<void>
-  readonly beginWork: BeginWork
   readonly budget: ResultBudget
   /** How long a client may read nothing of an answer while others need the memory. Six times this otherwise. Ms. */
   readonly unreadMs: number
@@ -61,7 +59,7 @@ const maxSessionQueues = 1000
 
 /** Registers `/mcp`: the tools of workspaces over MCP's streamable HTTP. It answers 404 while no workspace is configured. */
 export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): McpRoute {
-  const { config, workspaces, admit, beginWork, budget, unreadMs, uploadIdleMs, version, log } = deps
+  const { config, workspaces, admit, budget, unreadMs, uploadIdleMs, version, log } = deps
   const queues = new WeakMap<Socket, AnswerQueue>()
   const sessionQueues = createLruMap<AnswerQueue>({ maxEntries: maxSessionQueues })
   const open = new Set<Open>()
@@ -106,11 +104,9 @@ export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): 
         closed: Promise.withResolvers(),
       }
       const room = queueOf(raw).open()
-      const endWork = beginWork()
       open.add(opened)
       reply.raw.once('close', () => {
         room.free()
-        endWork()
         open.delete(opened)
         opened.call.abort()
         opened.stream.abort()
@@ -129,7 +125,6 @@ export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): 
           return refuseJson(reply, `the batch has more than ${maxBatch} messages`)
         opened.isSubscription = isObject(body) && body['method'] === 'subscriptions/listen'
       }
-      if (opened.isSubscription) endWork()
       const name = `mcp:${caller.key?.name ?? 'local'}`
       const source: CallSource = { caller, address: raw.socket.remoteAddress }
       const answering = await endpointFor(current)

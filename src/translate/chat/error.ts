@@ -2,7 +2,7 @@ import { statusOf } from '../../errors.ts'
 import type { ProxyError } from '../../errors.ts'
 import { encodeData } from '../../sse/encode.ts'
 import { isPromptTooLong } from '../../upstream-errors/full-context.ts'
-import { wordError } from '../parts/error-wording.ts'
+import { wordError } from '../engine/error-wording.ts'
 
 /** OpenAI's error envelope. Source: OpenAI API reference, error object, 2026-08. */
 export interface ChatErrorBody {

@@ -1,8 +1,8 @@
 import { isFilled, isObject, type JsonObject } from '../../json/json.ts'
 import { createFieldTable } from '../engine/fields.ts'
-import { nameSet } from '../learned-refusals.ts'
-import { refuseType, refuseValue } from '../parts/invalid.ts'
-import { isStrictSchema } from '../parts/json-schema.ts'
+import { nameSet } from '../engine/learned-refusals.ts'
+import { refuseType, refuseValue } from '../engine/request/invalid.ts'
+import { isStrictSchema } from '../engine/schema/json-schema.ts'
 import type { OutputFormat } from '../turn.ts'
 
 /** Source: OpenAI API reference, chat completions, 2026-11. */

@@ -10,7 +10,7 @@ import {
   type WireDelta,
   type WireToolCall,
 } from './wire.ts'
-import { type FoldSize, grow, lengthOf, lengthOfLists, startFoldSize } from '../parts/fold-size.ts'
+import { type FoldSize, grow, lengthOf, lengthOfLists, startFoldSize } from '../engine/reply/fold-size.ts'
 import { appendAll, isBlank, kindOf, mergeValue } from './extras.ts'
 
 /** The chunks so far, folded. Updated in place: a copy per chunk would be quadratic. */

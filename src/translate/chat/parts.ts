@@ -1,6 +1,6 @@
 import { isFilled, isObject } from '../../json/json.ts'
-import { parseDataUrl, textOfFile, toDataUrl } from '../parts/data-url.ts'
-import { refuseType, refuseValue, toFieldPath } from '../parts/invalid.ts'
+import { parseDataUrl, textOfFile, toDataUrl } from '../engine/media/data-url.ts'
+import { refuseType, refuseValue, toFieldPath } from '../engine/request/invalid.ts'
 import type { CacheMark, TurnPart } from '../turn.ts'
 import type { Warning } from '../warning.ts'
 import { type ChatMessage, type ChatPart, PART_TYPES, partTypeOf } from './wire.ts'

@@ -1,28 +1,22 @@
 import { isObject, isFilled } from '../../json/json.ts'
 import type { ChatBody, WireChunk, WireDelta } from './wire.ts'
 import type { ReplyMemory } from '../reply-memory.ts'
+import type { CallerNotes, UpstreamNotes } from '../reply-notes.ts'
+import type { ChatNotes } from './notes.ts'
 
-/** The facts about a request that its reply to a chat caller needs. */
-interface ChatReplyNotes {
-  /** The caller asked for token counts in the stream; other dialects always send them. */
-  readonly wantsUsage: boolean
-  /** The caller reads reasoning in `reasoning_content`. */
-  readonly reasoningContent: boolean
-}
-
-export function chatReplyNotes({ value, options }: ChatBody): ChatReplyNotes {
+export function chatNotes({ value, options }: ChatBody): ChatNotes {
   return {
+    dialect: 'chat',
     wantsUsage: value.stream_options?.include_usage === true,
     reasoningContent: options.reasoningContent,
   }
 }
 
+const noNotes: ChatNotes = { dialect: 'chat', wantsUsage: false, reasoningContent: false }
+
 /** @param notes of `ReplySeed.notes`; absent for a request of another dialect */
-export function readChatReplyNotes(notes: unknown): ChatReplyNotes {
-  return {
-    wantsUsage: isObject(notes) && notes['wantsUsage'] === true,
-    reasoningContent: isObject(notes) && notes['reasoningContent'] === true,
-  }
+export function chatNotesIn(notes: CallerNotes | UpstreamNotes | undefined): ChatNotes {
+  return notes?.dialect === 'chat' ? notes : noNotes
 }
 
 /** The opaque reasoning of one reply and the calls it belongs to. Updated in place. */

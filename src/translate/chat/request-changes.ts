@@ -1,6 +1,6 @@
 import { fieldOf } from '../engine/origin.ts'
 import { keepPlaces } from '../engine/places.ts'
-import type { Outcome as EngineOutcome } from '../engine/rules.ts'
+import type { Outcome as EngineOutcome } from '../engine/apply-rules.ts'
 import type { Warning } from '../warning.ts'
 import type { ChatMessage, ChatRequest } from './wire.ts'
 

@@ -1,5 +1,5 @@
-import { checkLocation, checkLocationType } from '../parts/shared-checks.ts'
-import { refuseType, refuseValue } from '../parts/invalid.ts'
+import { checkLocation, checkLocationType } from '../engine/request/shared-checks.ts'
+import { refuseType, refuseValue } from '../engine/request/invalid.ts'
 import { isFilled, isObject, type JsonObject } from '../../json/json.ts'
 import type { FunctionTool, Turn, TurnTool, TurnToolChoice, WebSearchTool } from '../turn.ts'
 import type { ChatRequest } from './wire.ts'

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../json/json.ts'
-import { refuseValue } from '../parts/invalid.ts'
-import type { Draft, Rule } from './rules.ts'
+import { refuseValue } from './request/invalid.ts'
+import type { Draft, Rule } from './apply-rules.ts'
 
 /** A member that an upstream or a model refuses. */
 export interface DropRow<Body extends JsonObject, Target> {

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../../json/json.ts'
 import { outputOverflowOf } from '../../upstream-errors/full-context.ts'
 import type { EncodeContext } from '../dialect.ts'
-import { learnedValues, type RefusalRow } from '../learned-refusals.ts'
-import type { Rule } from './rules.ts'
+import { learnedValues, type RefusalRow } from './learned-refusals.ts'
+import type { Rule } from './apply-rules.ts'
 
 /** Anthropic's smallest thinking budget. Source: Anthropic API reference, extended thinking, 2026-11. */
 const MIN_BUDGET = 1024

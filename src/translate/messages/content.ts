@@ -1,6 +1,6 @@
-import { refuseAsPrefill } from '../parts/shared-checks.ts'
+import { refuseAsPrefill } from '../engine/request/shared-checks.ts'
 import { isObject } from '../../json/json.ts'
-import { reminderMark } from '../parts/conversation.ts'
+import { reminderMark } from '../engine/request/conversation.ts'
 import { isBlock } from './wire.ts'
 import type { MessagesBlock, MessagesMessage } from './wire.ts'
 

@@ -1,7 +1,7 @@
 import { statusOf, type ProxyError } from '../../errors.ts'
 import { encodeJsonEvent } from '../../sse/encode.ts'
 import { isPromptTooLong, outputOverflowOf, promptCountsOf } from '../../upstream-errors/full-context.ts'
-import { wordError } from '../parts/error-wording.ts'
+import { wordError } from '../engine/error-wording.ts'
 
 /** Anthropic's error envelope. Source: Anthropic API reference, errors, 2026-11. */
 export interface MessagesErrorBody {

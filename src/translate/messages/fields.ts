@@ -1,6 +1,6 @@
 import { isFilled } from '../../json/json.ts'
 import { createFieldTable } from '../engine/fields.ts'
-import { nameSet } from '../learned-refusals.ts'
+import { nameSet } from '../engine/learned-refusals.ts'
 
 /** Source: Anthropic API reference, Messages, 2026-11. */
 export const messagesFields = createFieldTable({

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../json/json.ts'
-import { toAnswerInput } from '../parts/tool-payload.ts'
-import { type FoldSize, grow, lengthOf, startFoldSize } from '../parts/fold-size.ts'
+import { toAnswerInput } from '../engine/tool-codec/tool-payload.ts'
+import { type FoldSize, grow, lengthOf, startFoldSize } from '../engine/reply/fold-size.ts'
 import { isObject, objectsOf } from '../../json/json.ts'
 import type { LooseEvent } from './wire.ts'
 

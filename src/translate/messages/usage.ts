@@ -1,4 +1,4 @@
-import { readCopilotUsage } from '../usage.ts'
+import { readCopilotUsage } from '../engine/usage.ts'
 import { isObject } from '../../json/json.ts'
 import type { Usage } from '../turn.ts'
 import type { DeltaUsage, StartUsage } from './wire.ts'

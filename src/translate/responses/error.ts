@@ -1,7 +1,7 @@
 import { type ProxyError, statusOf } from '../../errors.ts'
 import { encodeJsonEvent } from '../../sse/encode.ts'
 import { isPromptTooLong } from '../../upstream-errors/full-context.ts'
-import { wordError } from '../parts/error-wording.ts'
+import { wordError } from '../engine/error-wording.ts'
 import { type JsonObject, isObject } from '../../json/json.ts'
 import { echoOf } from './response-object.ts'
 

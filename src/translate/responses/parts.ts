@@ -1,5 +1,5 @@
-import { isTextType, parseDataUrl, textUnderName, toDataUrl } from '../parts/data-url.ts'
-import { refuseValue, toFieldPath } from '../parts/invalid.ts'
+import { isTextType, parseDataUrl, textUnderName, toDataUrl } from '../engine/media/data-url.ts'
+import { refuseValue, toFieldPath } from '../engine/request/invalid.ts'
 import { isFilled, isObject, type JsonObject } from '../../json/json.ts'
 import type { CacheMark, MediaSource, TurnPart } from '../turn.ts'
 import type { Warning } from '../warning.ts'

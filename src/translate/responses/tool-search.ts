@@ -1,6 +1,6 @@
 import { isFilled, type JsonObject } from '../../json/json.ts'
-import { fullName } from '../engine/tool-names.ts'
-import { toAnswerInput } from '../parts/tool-payload.ts'
+import { fullName } from '../engine/tool-codec/tool-names.ts'
+import { toAnswerInput } from '../engine/tool-codec/tool-payload.ts'
 import type { FunctionTool, ToolCallItem, ToolName, ToolResultItem, TurnTool } from '../turn.ts'
 import type { ItemSnapshot } from './snapshot.ts'
 import type { OutputItem } from './wire.ts'

@@ -1,6 +1,6 @@
 import { withPath } from '../engine/origin.ts'
-import { refuseValue, toFieldPath } from '../parts/invalid.ts'
-import { isStrictSchema } from '../parts/json-schema.ts'
+import { refuseValue, toFieldPath } from '../engine/request/invalid.ts'
+import { isStrictSchema } from '../engine/schema/json-schema.ts'
 import { hostOf } from '../search-request.ts'
 import { isFilled, isObject, type JsonObject, objectsOf } from '../../json/json.ts'
 import type { FunctionTool, ToolName, Turn, TurnTool, TurnToolChoice, WebSearchTool } from '../turn.ts'

@@ -44,7 +44,7 @@ const reasoning = z.object(
 )
 
 /**
- * Body of POST /v1/responses. `caller/check-request.ts` checks items and tools, because zod would be slow and its
+ * Body of POST /v1/responses. `check-request.ts` checks items and tools, because zod would be slow and its
  * messages vague. Keys we do not read pass. `null` means "default", as in OpenAI's schema. zod's copy of the value is
  * not used, so inner objects may be plain `z.object`. Source: OpenAI API reference, responses, 2026-11.
  */
@@ -90,12 +90,12 @@ function isStringList(value: unknown): boolean {
 }
 
 /**
- * One item of `input`. In the caller's request, the members we read are well-formed (`caller/check-request.ts`); items of
+ * One item of `input`. In the caller's request, the members we read are well-formed (`check-request.ts`); items of
  * a stored reply are not checked. `itemTypeOf` gives the type.
  */
 export type ResponsesItem = JsonObject
 
-/** One entry of `tools`. For types we know, the members we read are well-formed (`caller/check-request.ts`). */
+/** One entry of `tools`. For types we know, the members we read are well-formed (`check-request.ts`). */
 export interface ResponsesTool {
   readonly type: string
   readonly [key: string]: unknown

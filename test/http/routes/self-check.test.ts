@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { openProxy } from '../../http/harness.ts'
+import { openProxy } from '../harness.ts'
 
 const proxies = { HTTPS_PROXY: 'http://ada:pw@proxy.example:3128', HOME: '/home/ada' }
 

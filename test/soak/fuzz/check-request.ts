@@ -1,18 +1,18 @@
 import { Fault } from '../../../src/errors.ts'
 import type {
-  CallerDialect,
+  Dialect,
   CallerRequest,
+  DialectSettings,
   EncodeContext,
   EncodedRequest,
   UpstreamRefusal,
   UpstreamDialect,
 } from '../../../src/translate/dialect.ts'
-import { createChatCaller } from '../../../src/translate/chat/caller/dialect.ts'
-import { callerDialects, upstreamDialects } from '../../../src/translate/dialects.ts'
-import { recoverRequest } from '../../../src/translate/learned-refusals.ts'
+import { dialects } from '../../../src/translate/dialects.ts'
+import { recoverRequest } from '../../../src/translate/engine/learned-refusals.ts'
 import { translateCall } from '../../../src/translate/translated-call.ts'
 import { countRequestBody, textsOfMessages } from '../../../src/translate/messages/count-tokens.ts'
-import { decodeCountRequest } from '../../../src/translate/messages/caller/decode-request.ts'
+import { decodeCountRequest } from '../../../src/translate/messages/decode-request.ts'
 import { isObject } from '../../../src/json/json.ts'
 import { contextOf, historyWindowOf } from './contexts.ts'
 import { dialectIds, requests, vocabulary } from './corpus.ts'
@@ -50,12 +50,10 @@ export function bodyOf({ caller, base, edits, textEdits }: RequestCase): string 
 export function checkRequest(requestCase: RequestCase): boolean {
   const text = bodyOf(requestCase)
   const { context, refusal } = requestCase
-  const callers = {
-    ...callerDialects,
-    chat: createChatCaller(() => ({ historyWindow: historyWindowOf(context), reasoningContent: 'auto' })),
-  }
-  const caller = callers[dialectIds[requestCase.caller % 3] ?? 'chat']
-  const request = refusable(() => caller.decodeRequest(text, Buffer.from(text), headers[context % headers.length]))
+  const settings: DialectSettings = { chat: { historyWindow: historyWindowOf(context), reasoningContent: 'auto' } }
+  const caller = dialects[dialectIds[requestCase.caller % 3] ?? 'chat']
+  const sentHeaders = headers[context % headers.length]
+  const request = refusable(() => caller.decodeRequest(text, Buffer.from(text), sentHeaders, settings))
   if (caller.id === 'messages') {
     const counted = refusable(() => decodeCountRequest(text))
     if (counted !== undefined) {
@@ -65,11 +63,11 @@ export function checkRequest(requestCase: RequestCase): boolean {
   }
   if (request === undefined) return false
   const joined = withHistory(caller, request, context)
-  return dialectIds.map((id) => encodeAll(caller, upstreamDialects[id], joined, context, refusal)).some(Boolean)
+  return dialectIds.map((id) => encodeAll(caller, dialects[id].upstream, joined, context, refusal)).some(Boolean)
 }
 
 /** With all that earlier replies can add to the request. */
-function withHistory(caller: CallerDialect, request: CallerRequest, context: number): CallerRequest {
+function withHistory(caller: Dialect, request: CallerRequest, context: number): CallerRequest {
   const item = { type: 'message', role: 'assistant', id: 'msg_1', content: [{ type: 'output_text', text: 'x' }] }
   const input = request.body instanceof ResponsesBody ? request.body.chain.input.filter(isObject) : []
   const memory: ReplyMemory = {
@@ -104,7 +102,7 @@ const refusals: readonly Pick<UpstreamRefusal, 'message' | 'code' | 'param' | 's
 ]
 
 function encodeAll(
-  caller: CallerDialect,
+  caller: Dialect,
   upstream: UpstreamDialect,
   request: CallerRequest,
   pick: number,

@@ -3,18 +3,12 @@ import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import type { SseEvent } from '../../../src/sse/decode.ts'
-import type {
-  CallerDialect,
-  ReplyFold,
-  ReplySeed,
-  ReplyStream,
-  UpstreamDialectId,
-} from '../../../src/translate/dialect.ts'
-import { callerDialects, upstreamDialects } from '../../../src/translate/dialects.ts'
+import type { Dialect, ReplyFold, ReplySeed, ReplyStream, UpstreamDialectId } from '../../../src/translate/dialect.ts'
+import { dialects } from '../../../src/translate/dialects.ts'
 import { translateCall } from '../../../src/translate/translated-call.ts'
 import type { ReplyReader } from '../../../src/translate/translated-call.ts'
 import { isObject, objectsOf, stringify } from '../../../src/json/json.ts'
-import { contextOf, seedOf } from './contexts.ts'
+import { contextOf, seedOf, upstreamNotesOf } from './contexts.ts'
 import { dialectIds, parsed, streams, vocabulary } from './corpus.ts'
 import { mutateJson, mutateText } from './mutate.ts'
 import type { Edit } from './mutate.ts'
@@ -94,13 +88,13 @@ function edited({ event, data }: SseEvent, edits: readonly Edit[]): SseEvent {
 const readers: ReadonlyMap<string, ReplyReader> = new Map(
   dialectIds.flatMap((callerId) =>
     dialectIds.map((upstreamId): [string, ReplyReader] => {
-      const caller = callerDialects[callerId]
+      const caller = dialects[callerId]
       const messages = [{ role: 'user', content: 'x' }]
       const body = { model: 'm', max_tokens: 9, ...(callerId === 'responses' ? { input: 'x' } : { messages }) }
       const request = caller.decodeRequest(JSON.stringify(body))
       return [
         `${callerId} ${upstreamId}`,
-        translateCall(caller, upstreamDialects[upstreamId], request, contextOf(1)).reader,
+        translateCall(caller, dialects[upstreamId].upstream, request, contextOf(1)).reader,
       ]
     }),
   ),
@@ -122,8 +116,8 @@ export function checkStream(streamCase: StreamCase): boolean {
   const reader = readers.get(`${callerId} ${upstreamId}`)
   if (reader === undefined) throw new Error('no such pair')
   const events = eventsOf(streamCase)
-  const seed = seedOf(streamCase.seed)
-  const caller = callerDialects[callerId]
+  const seed = seedOf(streamCase.seed, callerId, upstreamId)
+  const caller = dialects[callerId]
 
   const streamed = runStream(caller, reader.createStream(seed), events)
   expectFrames(callerId, streamed)
@@ -135,7 +129,7 @@ export function checkStream(streamCase: StreamCase): boolean {
   }
   // Compare only undamaged streams: our output for a damaged one is incomplete, and reading it again may normalise it further.
   const isWhole = streamCase.listEdits.length === 0 && streamCase.eventEdits.length === 0
-  if (isWhole && streamed.fault === undefined) expectSame(callerId, seed, streamed.text, folded.body)
+  if (isWhole && streamed.fault === undefined) expectSame(callerId, seed, streamCase.seed, streamed.text, folded.body)
   if (streamCase.cuts.length > 0) expectCutsChangeNothing(caller, reader, seed, events, streamCase.cuts, streamed)
   return streamed.fault === undefined
 }
@@ -144,7 +138,7 @@ function isTooDeep({ fault }: Emitted): boolean {
   return fault?.kind === 'upstream_unusable' && fault.detail.includes('nested')
 }
 
-function runStream(caller: CallerDialect, reply: ReplyStream, events: Iterable<SseEvent>): Emitted {
+function runStream(caller: Dialect, reply: ReplyStream, events: Iterable<SseEvent>): Emitted {
   let text = ''
   const fault = faultOf(() => {
     for (const event of events) {
@@ -223,20 +217,14 @@ const endsOf = {
 }
 
 /** The body is what our own stream amounts to when it is read as upstream's would be. */
-function expectSame(callerId: UpstreamDialectId, seed: ReplySeed, text: string, body: unknown): void {
-  const { fault, body: again } = runFold(
-    upstreamDialects[callerId].createFold({ ...seed, notes: plainNotes(seed) }),
-    framesOf(text),
-  )
+function expectSame(callerId: UpstreamDialectId, seed: ReplySeed, pick: number, text: string, body: unknown): void {
+  const notes = { ...seed.notes, tools: new Map(), stop: [], upstream: upstreamNotesOf(callerId, pick) }
+  const { fault, body: again } = runFold(dialects[callerId].upstream.createFold({ ...seed, notes }), framesOf(text))
   if (fault !== undefined) throw new Error(`our own stream is refused: ${JSON.stringify(fault)}`)
   const [one, other] = [comparable(callerId, body), comparable(callerId, again)]
   if (!isDeepStrictEqual(one, other)) {
     throw new Error(`stream and body differ\n${JSON.stringify(one)}\n${JSON.stringify(other)}`)
   }
-}
-
-function plainNotes({ notes }: ReplySeed): ReplySeed['notes'] {
-  return { ...notes, tools: new Map(), stop: [] }
 }
 
 /**
@@ -257,7 +245,7 @@ function comparable(id: UpstreamDialectId, body: unknown): unknown {
 }
 
 function expectCutsChangeNothing(
-  caller: CallerDialect,
+  caller: Dialect,
   reader: ReplyReader,
   seed: ReplySeed,
   events: readonly SseEvent[],

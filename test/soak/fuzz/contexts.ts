@@ -1,6 +1,14 @@
-import type { EncodeContext, ReplyNotes, ReplySeed } from '../../../src/translate/dialect.ts'
+import type { ChatNotes } from '../../../src/translate/chat/notes.ts'
+import type {
+  DialectId,
+  EncodeContext,
+  ReplyNotes,
+  ReplySeed,
+  UpstreamDialectId,
+} from '../../../src/translate/dialect.ts'
 import type { ToolIdentity } from '../../../src/translate/engine/reply-effects.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
+import type { CallerNotes, UpstreamNotes } from '../../../src/translate/reply-notes.ts'
 import { asIs } from '../../as-is.ts'
 
 /** Models that differ in what is adapted for them. */
@@ -73,29 +81,52 @@ export function historyWindowOf(pick: number): number {
   return of([0, 0, 0, 1, 2], pick >> 3)
 }
 
-/** What a reply knows of its request, by a number. */
-export function seedOf(pick: number): ReplySeed {
-  const traits = of(models, pick)
-  const kept = {
-    wantsUsage: (pick >> 11) % 2 === 0,
+/** What a caller's dialect knows of its request, by a number. */
+function callerNotesOf(dialect: DialectId, pick: number): CallerNotes {
+  switch (dialect) {
+    case 'chat':
+      return chatNotesOf(pick)
+    case 'messages':
+      return {
+        dialect,
+        hasFormat: (pick >> 4) % 2 === 0,
+        hidesThinking: (pick >> 5) % 4 === 0,
+        asksForThinking: (pick >> 7) % 2 === 0,
+      }
+    case 'responses':
+      return { dialect, hidesThinking: (pick >> 5) % 4 === 0, ...responsesNotesOf(pick) }
+  }
+}
+
+/** What an upstream's dialect knows of its request, by a number. */
+export function upstreamNotesOf(dialect: UpstreamDialectId, pick: number): UpstreamNotes | undefined {
+  if (dialect === 'chat') return chatNotesOf(pick)
+  // The request of a paused answer.
+  if (dialect === 'messages') return undefined
+  const calls = { grouped: new Set(['read']), hasWrapper: (pick >> 10) % 2 === 0 }
+  return { dialect, ...responsesNotesOf(pick), ...((pick >> 9) % 2 === 0 && { calls }) }
+}
+
+function chatNotesOf(pick: number): ChatNotes {
+  return { dialect: 'chat', wantsUsage: (pick >> 11) % 2 === 0, reasoningContent: false }
+}
+
+function responsesNotesOf(pick: number) {
+  const hasEcho = (pick >> 8) % 2 !== 0
+  return {
+    ...(hasEcho && { echo: { tools: [], instructions: 'x' } }),
     storedInput: of([undefined, { input: [], inputChars: 0, previousId: undefined }], pick >> 12),
   }
+}
+
+/** What a reply knows of its request, by a number. */
+export function seedOf(pick: number, caller: DialectId, upstream: UpstreamDialectId): ReplySeed {
+  const traits = of(models, pick)
   const notes: ReplyNotes = {
     tools: pick % 3 === 0 ? renamed : new Map(),
     stop: of<readonly string[]>([[], [], ['END', 'e'], ['']], pick >> 2),
-    // The members of every dialect: each reads its own.
-    caller: {
-      hasFormat: (pick >> 4) % 2 === 0,
-      hidesThinking: (pick >> 5) % 4 === 0,
-      asksForThinking: (pick >> 7) % 2 === 0,
-      ...kept,
-      echo: of([undefined, { tools: [], instructions: 'x' }], pick >> 8),
-    },
-    upstream: {
-      ...kept,
-      echo: of([undefined, { tools: [], instructions: 'x' }], pick >> 8),
-      ...((pick >> 9) % 2 === 0 && { calls: { grouped: new Set(['read']), hasWrapper: (pick >> 10) % 2 === 0 } }),
-    },
+    caller: callerNotesOf(caller, pick),
+    upstream: upstreamNotesOf(upstream, pick),
   }
   return {
     id: 'seed-0001',

@@ -1,4 +1,5 @@
-import { chatUpstream } from '../../../src/translate/chat/upstream/dialect.ts'
+import type { ChatNotes } from '../../../src/translate/chat/notes.ts'
+import { chatDialect } from '../../../src/translate/chat/dialect.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
@@ -34,7 +35,7 @@ function toWire(line: string): string {
 
 export function seedOf(options: { readonly usage: boolean; readonly model?: string }): ReplySeed {
   const model = options.model ?? 'seed-model'
-  const asked = { wantsUsage: options.usage }
+  const asked: ChatNotes = { dialect: 'chat', wantsUsage: options.usage, reasoningContent: false }
   return {
     id: 'seed-0001',
     createdSeconds: 1_700_000_000,
@@ -58,7 +59,7 @@ export interface Streamed {
 /** Runs upstream's bytes through decoder and reply, as the pipeline does. */
 export function stream(chunks: Iterable<Uint8Array>, seed = seedOf({ usage: true })): Streamed {
   const decoder = createSseDecoder()
-  const reply = chatUpstream.createStream(seed)
+  const reply = chatDialect.upstream.createStream(seed)
   let text = ''
   const outcome = caught(() => {
     for (const chunk of chunks) for (const event of decoder.push(chunk)) text += reply.push(event)
@@ -75,7 +76,7 @@ export interface Folded {
 
 export function fold(chunks: Iterable<Uint8Array>): Folded {
   const decoder = createSseDecoder()
-  const reply = chatUpstream.createFold(seedOf({ usage: false }))
+  const reply = chatDialect.upstream.createFold(seedOf({ usage: false }))
   let body: unknown
   const outcome = caught(() => {
     for (const chunk of chunks) for (const event of decoder.push(chunk)) reply.push(event)

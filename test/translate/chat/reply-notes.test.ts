@@ -1,4 +1,4 @@
-import { chatUpstream } from '../../../src/translate/chat/upstream/dialect.ts'
+import { chatDialect } from '../../../src/translate/chat/dialect.ts'
 import { expect, test } from 'vitest'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import { remembered } from '../turns.ts'
@@ -6,7 +6,7 @@ import { bytes, dataEvent, readStream, seedOf } from './fixture-streams.ts'
 
 /** What a passing reply keeps of this stream, streaming and not. */
 function keptOf(wire: string) {
-  const [streamed, folded] = [chatUpstream.createStream, chatUpstream.createFold].map((create) => {
+  const [streamed, folded] = [chatDialect.upstream.createStream, chatDialect.upstream.createFold].map((create) => {
     const reply = create(seedOf({ usage: true }))
     for (const event of createSseDecoder().push(bytes(wire))) reply.push(event)
     reply.end()

@@ -1,9 +1,8 @@
-import { chatUpstream } from '../../../src/translate/chat/upstream/dialect.ts'
+import { chatDialect } from '../../../src/translate/chat/dialect.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { Fault } from '../../../src/errors.ts'
-import { createChatCaller } from '../../../src/translate/chat/caller/dialect.ts'
 import { chatBodyOf } from '../../../src/translate/chat/wire.ts'
-import { callerDialects } from '../../../src/translate/dialects.ts'
+import { dialects } from '../../../src/translate/dialects.ts'
 import type { CallerRequest, DecodedTurn, EncodeContext } from '../../../src/translate/dialect.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { formatWarning, refuseLosses, type Warning } from '../../../src/translate/warning.ts'
@@ -37,13 +36,13 @@ export function describeWarnings(warnings: readonly Warning[]): string[] {
 
 /** A caller's request. Its value is frozen, so that a coder which changes it fails the test. */
 export function turnOf(request: CallerRequest): DecodedTurn {
-  return callerDialects.chat.decodeTurn(request, contextOf())
+  return dialects.chat.decodeTurn(request, contextOf())
 }
 
 export function callOf(body: unknown, { historyWindow = 0, reasoningContent = false }: PassOptions = {}) {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   const settings = { historyWindow, reasoningContent: reasoningContent ? 'always' : 'auto' } as const
-  const request = createChatCaller(() => settings).decodeRequest(text, Buffer.from(text))
+  const request = dialects.chat.decodeRequest(text, Buffer.from(text), {}, { chat: settings })
   deepFreeze(chatBodyOf(request).value)
   return request
 }
@@ -51,7 +50,7 @@ export function callOf(body: unknown, { historyWindow = 0, reasoningContent = fa
 /** What upstream gets for a caller's body, as the pipeline sends it on. */
 export function pass(body: unknown, options: PassOptions = {}) {
   const context = contextOf(options)
-  const encoded = chatUpstream.passRequest(callOf(body, options), context)
+  const encoded = chatDialect.upstream.passRequest(callOf(body, options), context)
   if (encoded === undefined) throw new Error('the request has to be translated')
   if (context.strict) refuseLosses(encoded.warnings)
   const json = encoded.body.toString()

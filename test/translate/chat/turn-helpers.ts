@@ -1,5 +1,5 @@
-import { callerDialects } from '../../../src/translate/dialects.ts'
-import { chatUpstream } from '../../../src/translate/chat/upstream/dialect.ts'
+import { dialects } from '../../../src/translate/dialects.ts'
+import { chatDialect } from '../../../src/translate/chat/dialect.ts'
 import { expect } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
@@ -17,7 +17,7 @@ export interface Decoded {
 /** Runs upstream's bytes through decoder and turn decoder, the way the pipeline does. */
 export function decodeStream(chunks: Iterable<Uint8Array>, seed = seedOf({ usage: true })): Decoded {
   const sse = createSseDecoder()
-  const decoder = chatUpstream.createDecoder(seed)
+  const decoder = chatDialect.upstream.createDecoder(seed)
   const events: TurnEvent[] = []
   try {
     for (const chunk of chunks) for (const event of sse.push(chunk)) events.push(...decoder.push(event))
@@ -32,12 +32,12 @@ export function decodeStream(chunks: Iterable<Uint8Array>, seed = seedOf({ usage
 
 /** What a chat caller is sent for these events: the data of each SSE event. */
 export function encodeStream(events: readonly TurnEvent[], seed: ReplySeed = seedOf({ usage: true })): string[] {
-  const stream = callerDialects.chat.createTurnStream(seed)
+  const stream = dialects.chat.createTurnStream(seed)
   return dataOf(events.map((event) => stream.push(event)).join(''))
 }
 
 export function encodeFold(events: readonly TurnEvent[], seed: ReplySeed = seedOf({ usage: false })): unknown {
-  const fold = callerDialects.chat.createTurnFold(seed)
+  const fold = dialects.chat.createTurnFold(seed)
   for (const event of events) fold.push(event)
   return fold.body()
 }

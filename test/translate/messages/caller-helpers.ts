@@ -1,5 +1,5 @@
 import { messagesBodyOf } from '../../../src/translate/messages/wire.ts'
-import { messagesCaller } from '../../../src/translate/messages/caller/dialect.ts'
+import { messagesDialect } from '../../../src/translate/messages/dialect.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault, type ProxyError } from '../../../src/errors.ts'
 import type { CallerHeaders, DecodedTurn } from '../../../src/translate/dialect.ts'
@@ -13,14 +13,14 @@ export const context = encodeContext(traits('gpt-5-mini'))
 /** A body that is complete but for what the test is about. */
 export function decode(body: object, headers?: CallerHeaders) {
   const text = JSON.stringify({ model: 'gpt-5-mini', max_tokens: 100, messages: hello, ...body })
-  return messagesCaller.decodeRequest(text, Buffer.from(text), headers)
+  return messagesDialect.decodeRequest(text, Buffer.from(text), headers)
 }
 
 /** The body as a Turn. It is frozen, so that a decoder which changes it fails the test. */
 export function turnOf(body: object): DecodedTurn {
   const request = decode(body)
   deepFreeze(messagesBodyOf(request).value)
-  return messagesCaller.decodeTurn(request, context)
+  return messagesDialect.decodeTurn(request, context)
 }
 
 /** The error a call throws. */

@@ -1,5 +1,4 @@
-import { messagesCaller } from '../../../src/translate/messages/caller/dialect.ts'
-import { messagesUpstream } from '../../../src/translate/messages/upstream/dialect.ts'
+import { messagesDialect } from '../../../src/translate/messages/dialect.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
@@ -65,7 +64,7 @@ export interface Streamed extends Outcome {
 
 /** Runs upstream's bytes through decoder and reply, the way the pipeline does. */
 export function stream(chunks: Iterable<Uint8Array>): Streamed {
-  const reply = messagesUpstream.createStream(seed)
+  const reply = messagesDialect.upstream.createStream(seed)
   let text = ''
   const fault = caught(() => {
     for (const event of sse(chunks)) text += reply.push(event)
@@ -75,7 +74,7 @@ export function stream(chunks: Iterable<Uint8Array>): Streamed {
 }
 
 export function fold(chunks: Iterable<Uint8Array>): { readonly body?: unknown; readonly fault?: ProxyError } {
-  const reply = messagesUpstream.createFold(seed)
+  const reply = messagesDialect.upstream.createFold(seed)
   let body: unknown
   const fault = caught(() => {
     for (const event of sse(chunks)) reply.push(event)
@@ -89,7 +88,7 @@ export interface Decoded extends Outcome {
 }
 
 export function decode(chunks: Iterable<Uint8Array>): Decoded {
-  const decoder = messagesUpstream.createDecoder(seed)
+  const decoder = messagesDialect.upstream.createDecoder(seed)
   const events: TurnEvent[] = []
   const fault = caught(() => {
     for (const event of sse(chunks)) events.push(...decoder.push(event))
@@ -100,9 +99,9 @@ export function decode(chunks: Iterable<Uint8Array>): Decoded {
 
 /** A turn as a Messages caller reads it, streaming and not. */
 export function encode(turn: readonly TurnEvent[], parts: Partial<ReplySeed> = {}) {
-  const writer = messagesCaller.createTurnStream({ ...seed, ...parts })
+  const writer = messagesDialect.createTurnStream({ ...seed, ...parts })
   const text = turn.map((event) => writer.push(event)).join('')
-  const whole = messagesCaller.createTurnFold({ ...seed, ...parts })
+  const whole = messagesDialect.createTurnFold({ ...seed, ...parts })
   for (const event of turn) whole.push(event)
   return { text, events: eventsOf(text), body: whole.body() }
 }

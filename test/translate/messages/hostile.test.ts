@@ -1,4 +1,4 @@
-import { messagesCaller } from '../../../src/translate/messages/caller/dialect.ts'
+import { messagesDialect } from '../../../src/translate/messages/dialect.ts'
 import { fc } from '../../fast-check.ts'
 import { expect, test } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
@@ -71,9 +71,9 @@ const members = fc.dictionary(
 /** @returns whether the body was taken; anything thrown but a Fault fails the test */
 function survives(body: unknown): boolean {
   try {
-    const request = messagesCaller.decodeRequest(JSON.stringify(body))
+    const request = messagesDialect.decodeRequest(JSON.stringify(body))
     textsOfMessages(request)
-    messagesCaller.decodeTurn(request, context)
+    messagesDialect.decodeTurn(request, context)
     return true
   } catch (error) {
     if (!(error instanceof Fault)) throw error

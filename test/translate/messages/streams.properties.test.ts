@@ -3,7 +3,7 @@ import { partialParse } from '@anthropic-ai/sdk/_vendor/partial-json-parser/pars
 import { fc } from '../../fast-check.ts'
 import { times } from '../../thorough.ts'
 import { describe, expect, test } from 'vitest'
-import { startJsonPrefix, takeJson } from '../../../src/translate/messages/caller/json-prefix.ts'
+import { startJsonPrefix, takeJson } from '../../../src/translate/messages/write-stream/json-prefix.ts'
 import type { TurnEvent } from '../../../src/translate/turn.ts'
 import { bytes, decode, encode, eventsOf, fold, readStream, stream, streamNames, wireEvent } from './fixture-streams.ts'
 import type { ReadEvent } from './fixture-streams.ts'

@@ -1,6 +1,5 @@
 import { messagesBodyOf } from '../../../src/translate/messages/wire.ts'
-import { messagesCaller } from '../../../src/translate/messages/caller/dialect.ts'
-import { messagesUpstream } from '../../../src/translate/messages/upstream/dialect.ts'
+import { messagesDialect } from '../../../src/translate/messages/dialect.ts'
 import type { EncodedRequest } from '../../../src/translate/dialect.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
@@ -60,9 +59,9 @@ export function pass(body: object | string, options: PassOptions = {}) {
 
 export function passText(text: string, options: PassOptions = {}): EncodedRequest | undefined {
   const headers = options.betas === undefined ? {} : { 'anthropic-beta': options.betas.join(', ') }
-  const request = messagesCaller.decodeRequest(text, Buffer.from(text), headers)
+  const request = messagesDialect.decodeRequest(text, Buffer.from(text), headers)
   deepFreeze(messagesBodyOf(request).value)
-  return messagesUpstream.passRequest(request, contextOf(options))
+  return messagesDialect.upstream.passRequest(request, contextOf(options))
 }
 
 export function deepFreeze(value: unknown): void {

@@ -1,5 +1,5 @@
 import { responsesBodyOf } from '../../../src/translate/responses/wire.ts'
-import { responsesCaller } from '../../../src/translate/responses/caller/dialect.ts'
+import { responsesDialect } from '../../../src/translate/responses/dialect.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault, type ProxyError } from '../../../src/errors.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
@@ -17,7 +17,7 @@ export const clientBodies: ReadonlyMap<string, string> = new Map(
 
 /** A request with what the test gives it. */
 export function decode(body: Readonly<Record<string, unknown>>) {
-  return responsesCaller.decodeRequest(JSON.stringify({ model: 'gpt-5-mini', input: 'hello', ...body }))
+  return responsesDialect.decodeRequest(JSON.stringify({ model: 'gpt-5-mini', input: 'hello', ...body }))
 }
 
 /** A stored reply, as the worked cases have it. */
@@ -32,7 +32,7 @@ export function joinHistory(
   { input = [], output = [] }: Stored,
   referenced: ReadonlyMap<string, JsonObject> = new Map(),
 ): CallerRequest {
-  return recall(responsesCaller, request, {
+  return recall(responsesDialect, request, {
     responses: { put: () => {}, historyOf: () => [...input, ...output], items: () => referenced },
   })
 }
@@ -40,7 +40,7 @@ export function joinHistory(
 /** The Turn of a request. Its value is frozen, so that a decoder which changes it fails the test. */
 export function turnOf(request: CallerRequest): DecodedTurn {
   deepFreeze(responsesBodyOf(request).value)
-  return responsesCaller.decodeTurn(request, encodeContext(traits('gpt-5-mini')))
+  return responsesDialect.decodeTurn(request, encodeContext(traits('gpt-5-mini')))
 }
 
 export function decodeTurn(body: Readonly<Record<string, unknown>>) {
@@ -50,7 +50,7 @@ export function decodeTurn(body: Readonly<Record<string, unknown>>) {
 
 /** The body of an answer to the request, whose text is `Hi`. */
 export function answerTo(request: CallerRequest): Json {
-  const from = seedWith({ caller: turnOf(request).replyNotes })
+  const from = seedWith({ caller: responsesDialect.replyNotes?.(request) })
   return encode(
     [
       { type: 'text.delta', slot: 0, text: 'Hi' },

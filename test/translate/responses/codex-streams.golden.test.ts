@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
-import type { CallerDialect } from '../../../src/translate/dialect.ts'
-import { callerDialects } from '../../../src/translate/dialects.ts'
+import type { Dialect } from '../../../src/translate/dialect.ts'
+import { dialects } from '../../../src/translate/dialects.ts'
 import type { TranslatedCall } from '../../../src/translate/translated-call.ts'
 import { encodeContext, replySeed, traits, translateForResponses } from '../turns.ts'
 import { bytes, readStream, streamNames } from './fixture-streams.ts'
@@ -34,7 +34,7 @@ const requests = {
 type Caller = keyof typeof requests
 
 function exchangeOf(caller: Caller, name: string): TranslatedCall {
-  const dialect: CallerDialect = callerDialects[caller]
+  const dialect: Dialect = dialects[caller]
   const request = dialect.decodeRequest(JSON.stringify({ model: 'alias', stream: true, ...requests[caller] }))
   const learnedRefusals = new Set(name === 'codex-lite' ? ['lite'] : [])
   return translateForResponses(

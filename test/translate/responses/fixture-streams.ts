@@ -1,5 +1,4 @@
-import { responsesCaller } from '../../../src/translate/responses/caller/dialect.ts'
-import { responsesUpstream } from '../../../src/translate/responses/upstream/dialect.ts'
+import { responsesDialect } from '../../../src/translate/responses/dialect.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
@@ -92,7 +91,7 @@ export interface Streamed {
 /** Runs upstream's bytes through decoder and reply, and ends a reply that fails, as the pipeline does. */
 export function stream(wire: string | readonly Uint8Array[], from = seed): Streamed {
   const decoder = createSseDecoder()
-  const reply = responsesUpstream.createStream(from)
+  const reply = responsesDialect.upstream.createStream(from)
   let text = ''
   const outcome = caught(() => {
     for (const chunk of chunksOf(wire)) {
@@ -122,7 +121,7 @@ export interface Folded {
 
 export function fold(wire: string | readonly Uint8Array[], from = seed): Folded {
   const decoder = createSseDecoder()
-  const reply = responsesUpstream.createFold(from)
+  const reply = responsesDialect.upstream.createFold(from)
   let body: unknown
   const outcome = caught(() => {
     for (const chunk of chunksOf(wire)) for (const event of decoder.push(chunk)) reply.push(event)
@@ -141,7 +140,7 @@ export interface Decoded {
 /** Upstream's stream in the neutral model. */
 export function decode(wire: string | readonly Uint8Array[], from = seed): Decoded {
   const sse = createSseDecoder()
-  const decoder = responsesUpstream.createDecoder(from)
+  const decoder = responsesDialect.upstream.createDecoder(from)
   const events: TurnEvent[] = []
   const outcome = caught(() => {
     for (const chunk of chunksOf(wire)) for (const event of sse.push(chunk)) events.push(...decoder.push(event))
@@ -153,8 +152,8 @@ export function decode(wire: string | readonly Uint8Array[], from = seed): Decod
 
 /** What a caller gets of a reply in the neutral model. */
 export function encode(events: readonly TurnEvent[], from = seed) {
-  const reply = responsesCaller.createTurnStream(from)
-  const folding = responsesCaller.createTurnFold(from)
+  const reply = responsesDialect.createTurnStream(from)
+  const folding = responsesDialect.createTurnFold(from)
   const text = pushAll(reply, folding, events)
   return { text, events: eventsOf(text), body: folding.body() as Json, reply, folding }
 }

@@ -1,9 +1,9 @@
-import type { EncodeContext, CallerDialect } from '../../../src/translate/dialect.ts'
+import type { EncodeContext, Dialect } from '../../../src/translate/dialect.ts'
 import { describe, expect, test } from 'vitest'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
-import { callerDialects, type upstreamDialects } from '../../../src/translate/dialects.ts'
+import { dialects } from '../../../src/translate/dialects.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
-import { openOpaque } from '../../../src/translate/parts/opaque-envelope.ts'
+import { openOpaque } from '../../../src/translate/engine/opaque-envelope.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
 import { encodeContext, remembered, replySeed, traits, translateForResponses } from '../turns.ts'
 import { bytes, readStream, toStream } from './fixture-streams.ts'
@@ -20,7 +20,7 @@ const contexts: Readonly<Record<'codex' | 'key' | 'copilot', EncodeContext>> = {
   copilot: encodeContext(copilot),
 }
 
-type Caller = keyof typeof upstreamDialects
+type Caller = keyof typeof dialects
 
 const request: Readonly<Record<Caller, object>> = {
   chat: { messages: [{ role: 'user', content: 'go' }] },
@@ -30,7 +30,7 @@ const request: Readonly<Record<Caller, object>> = {
 
 /** The body a caller of the dialect gets of a reply of the model. */
 function reply(caller: Caller, model: ModelTraits, wire: string): Json {
-  const dialect: CallerDialect = callerDialects[caller]
+  const dialect: Dialect = dialects[caller]
   const asked = dialect.decodeRequest(JSON.stringify({ model: 'm', ...request[caller] }))
   const { reader } = translateForResponses(dialect, asked, encodeContext(model))
   const fold = reader.createFold(replySeed(model, { notes: reader.notes }))
@@ -55,7 +55,7 @@ function goOn(caller: Caller, got: Json, context: EncodeContext) {
     }),
     responses: () => ({ input: [...Object(request.responses).input, ...got.output, { role: 'user', content: 'on' }] }),
   }
-  const dialect: CallerDialect = callerDialects[caller]
+  const dialect: Dialect = dialects[caller]
   const asked = dialect.decodeRequest(JSON.stringify({ model: 'm', ...next[caller]() }))
   const { request: sent } = translateForResponses(dialect, asked, context)
   const { input }: Json = JSON.parse(sent.body.toString())
@@ -108,8 +108,8 @@ const named = (type: string) =>
 
 /** Every `encrypted_content` of a reply: in its events, in its body, and in what is stored of it. */
 function everyCiphertext(model: ModelTraits, text: string) {
-  const asked = callerDialects.responses.decodeRequest(JSON.stringify({ model: 'm', ...request.responses }))
-  const { reader } = translateForResponses(callerDialects.responses, asked, encodeContext(model))
+  const asked = dialects.responses.decodeRequest(JSON.stringify({ model: 'm', ...request.responses }))
+  const { reader } = translateForResponses(dialects.responses, asked, encodeContext(model))
   const stream = reader.createStream(replySeed(model, { notes: reader.notes }))
   const decoder = createSseDecoder()
   let emitted = ''
@@ -206,10 +206,10 @@ describe('a responses caller', () => {
     ['codex', ['gAAAA-final']],
   ] as const)('that compacted with Codex goes on with %s', (to, kept) => {
     const got = reply('responses', codex, named('compaction'))
-    const asked = callerDialects.responses.decodeRequest(
+    const asked = dialects.responses.decodeRequest(
       JSON.stringify({ model: 'm', input: [...got.output, { role: 'user', content: 'on' }] }),
     )
-    const { request: sent } = translateForResponses(callerDialects.responses, asked, contexts[to])
+    const { request: sent } = translateForResponses(dialects.responses, asked, contexts[to])
     const { input }: Json = JSON.parse(sent.body.toString())
     expect(input.flatMap((item: Json) => item.encrypted_content ?? [])).toEqual(kept)
     expect(sent.warnings.map(formatWarning)).toEqual(kept.length === 0 ? ['compaction_dropped;input.0'] : [])
