@@ -79,12 +79,10 @@ export function composeAnswer(source: AnswerSource): Answer {
 }
 
 function scripted({ text = '', calls = [], cut = false }: ScriptStep, source: AnswerSource): Partial<Answer> {
-  const made = calls.map(({ tool, args = {}, raw = JSON.stringify(args) }, at): AnswerCall => ({
-    id: callId(source, tool, at),
-    kind: 'function',
-    name: tool,
-    arguments: raw,
-  }))
+  const made = calls.map(({ tool, args = {}, raw = JSON.stringify(args) }, at): AnswerCall => {
+    const { name, namespace } = findTool(tool, source.conversation.tools) ?? { name: tool }
+    return { id: callId(source, tool, at), kind: 'function', name, namespace, arguments: raw }
+  })
   return { text: toPieces(text), calls: made, finish: cut ? 'length' : made.length > 0 ? 'tool_calls' : 'stop' }
 }
 
