@@ -21,7 +21,7 @@ const layers: Readonly<Record<string, string>> = {
   sessions: 'agent tools workspace translate sqlite config logging redaction',
   tools: 'workspace logging',
   workspace: 'auth config logging',
-  pipeline: 'executors models usage auth translate sse config logging redaction',
+  pipeline: 'executors models usage auth translate sse config logging redaction upstream-errors',
   usage: 'executors models sqlite logging',
   models: 'executors translate config logging',
   executors: 'auth sse config logging redaction upstream-errors',

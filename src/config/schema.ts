@@ -283,6 +283,13 @@ const messages = section({
         'GPT model. ' +
         'Empty: no searches.',
     ),
+  'safeguards-model': text
+    .default('auto')
+    .describe(
+      'Copilot model that checks the tool calls of an answer where Claude Code asks for it (auto mode). auto: the newest ' +
+        'Claude Sonnet. ' +
+        'Empty: such requests get 400, and Claude Code checks the calls itself.',
+    ),
 })
 
 const usage = section({

@@ -100,8 +100,9 @@ function formatRequest(message: string, fields: Fields, style: Style): Formatted
   const ending = Object.hasOwn(endings, message) ? endings[message] : undefined
   if (ending === undefined || typeof fields['status'] !== 'number') return undefined
   const { model, asked, chosen_for: chosenFor, route, status, ttfb_ms: ttfbMs, ...afterStart } = fields
-  const { http_status: _head, stream: _stream, credits, search_credits: searchCredits, ...afterCredits } = afterStart
-  const { tokens_in: tokensIn, tokens_out: tokensOut, tokens_cached: tokensCached, ...afterTokens } = afterCredits
+  const { http_status: _head, stream: _stream, credits, ...afterCredits } = afterStart
+  const { search_credits: searchCredits, safeguards_credits: checkCredits, ...afterSides } = afterCredits
+  const { tokens_in: tokensIn, tokens_out: tokensOut, tokens_cached: tokensCached, ...afterTokens } = afterSides
   const { estimated, ms, warnings, key, request_id: requestId, error, cause, ...afterCost } = afterTokens
   // The text of a failure has upstream's id of the request.
   const { service_request_id: _id, ...remainder } = afterCost
@@ -114,6 +115,7 @@ function formatRequest(message: string, fields: Fields, style: Style): Formatted
     tokens(tokensIn, tokensOut, tokensCached),
     typeof credits === 'number' ? `${shortCredits(credits, estimated === true)} credits` : '',
     typeof searchCredits === 'number' ? `${shortCredits(searchCredits, estimated === true)} for searches` : '',
+    typeof checkCredits === 'number' ? `${shortCredits(checkCredits, estimated === true)} for checks of calls` : '',
     typeof ms === 'number' ? shortMs(ms) : '',
   ].filter((step) => step !== '')
   const failure = describeError(error)

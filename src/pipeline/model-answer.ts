@@ -17,6 +17,7 @@ import { readReplies, writeReading } from './read-answer.ts'
 import type { EventReading, Reading, Take } from './read-answer.ts'
 import type { ChunkVerdict } from './read-upstream.ts'
 import type { RequestMeter } from './request-meter.ts'
+import type { SafeguardsDecorator } from './safeguards.ts'
 
 export interface AnswerEvent {
   readonly event: TurnEvent
@@ -86,12 +87,14 @@ interface AnswerParts {
   readonly meter: RequestMeter
   /** Called with the answer's usage, if cache diagnostics are on. */
   readonly watchUsage: ((usage: Usage | undefined) => void) | undefined
+  /** Adds verdicts on the calls for a caller that wants them. */
+  readonly safeguards: SafeguardsDecorator | undefined
   /** Adds further rounds to the events of upstream's first answer. Undefined: that is the whole answer. */
   readonly addRounds: ((first: EventReading) => EventReading) | undefined
 }
 
 export function createAnswer(state: PipelineState, parts: AnswerParts): ModelAnswer | CallerAnswer {
-  const { target, upstream, caller, reader, seed, warnings, meter, addRounds } = parts
+  const { target, upstream, caller, reader, seed, warnings, meter, safeguards, addRounds } = parts
   const { signal } = target
   const { headers, idleMs } = upstream
   const abandon = (): void => meter.finish(endOf(undefined, signal))
@@ -136,7 +139,8 @@ export function createAnswer(state: PipelineState, parts: AnswerParts): ModelAns
     headers,
     async stream(sink) {
       const writer = addRounds === undefined ? reader.createStream(seed) : createStreamWriter(caller, seed)
-      const reading = 'isDone' in writer ? open(writer) : writeReading(openEvents(), writer)
+      const answered = 'isDone' in writer ? open(writer) : writeReading(openEvents(), writer)
+      const reading = safeguards?.checkStream(parts, answered) ?? answered
       sink.upstreamAnswered(headers)
       let text = ''
       const take = (added: string): void => {
@@ -161,12 +165,12 @@ export function createAnswer(state: PipelineState, parts: AnswerParts): ModelAns
       }
     },
     body() {
-      const reading =
+      const answered =
         addRounds === undefined
           ? open(reader.createFold(seed))
           : writeReading(openEvents(), createFoldWriter(caller, seed))
       return read(
-        reading,
+        safeguards?.checkBody(parts, answered) ?? answered,
         () => {},
         () => 'go',
       )

@@ -17,8 +17,11 @@ import { describeWarning, isLossless } from '../translate/warning.ts'
 import type { Warning } from '../translate/warning.ts'
 import type { Metrics, TokenCounts } from '../usage/metrics.ts'
 
-/** The caller's dialect, a route that has none, `turn` for a program in this process, or a web search for an answer. */
-export type RequestKind = DialectId | 'turn' | 'embeddings' | 'count_tokens' | 'search'
+/** A request that an answer needs: a web search, or the check of its calls. */
+export type SideRequestKind = 'search' | 'safeguards'
+
+/** The caller's dialect, a route that has none, `turn` for a program in this process, or a request for an answer. */
+export type RequestKind = DialectId | 'turn' | 'embeddings' | 'count_tokens' | SideRequestKind
 
 export interface MeterDeps {
   readonly metrics: Metrics
@@ -44,7 +47,7 @@ interface MeteredRequest {
 }
 
 /** How a request ended. A Fault ends it with a status, or after its first byte in an error event. */
-export type Outcome = 'answered' | 'left' | Fault
+type Outcome = 'answered' | 'left' | Fault
 
 /** The model facts that billing needs. */
 type MeteredModel = Pick<Model, 'provider' | 'id' | 'prices' | 'premiumMultiplier'>
@@ -76,9 +79,9 @@ export interface RequestMeter {
   readonly answered: (headers: Readonly<Record<string, string>>) => void
   /** @param skippedEvents the number of upstream events of unknown types */
   readonly used: (usage: Usage | undefined, skippedEvents?: number) => void
-  /** A web search was run for the reply; its own meter counts it as a request. */
-  readonly searched: (cost: Credits | undefined) => void
-  /** Credits of the reply without its web searches. */
+  /** Another request was made for the reply; its own meter counts it. */
+  readonly paidFor: (kind: SideRequestKind, cost: Credits | undefined) => void
+  /** Credits of the reply without the requests made for it. */
   readonly credits: () => Credits | undefined
   readonly totalCredits: () => Credits | undefined
   /**
@@ -124,7 +127,7 @@ export function createRequestMeter(
   let skipped = 0
   let serviceRequestId: string | undefined
   let credits: Credits | undefined
-  let searchCredits: Credits | undefined
+  const sideCredits: Record<SideRequestKind, Credits | undefined> = { search: undefined, safeguards: undefined }
   let premiumRequests: number | undefined
   let losses: readonly string[] | undefined
   let adapted: readonly string[] | undefined
@@ -165,8 +168,8 @@ export function createRequestMeter(
       const cost = usage && tokens && creditsOf({ ...tokens, nanoAiu: usage.nanoAiu }, model?.prices)
       credits = cost && { ...cost, nanoAiu: toCount(cost.nanoAiu, maxNanoAiu) }
     },
-    searched(cost) {
-      searchCredits = addCredits(searchCredits, cost)
+    paidFor(sideKind, cost) {
+      sideCredits[sideKind] = addCredits(sideCredits[sideKind], cost)
     },
     credits: () => credits,
     totalCredits,
@@ -187,8 +190,8 @@ export function createRequestMeter(
         key: key?.name,
         ...(outcome instanceof Fault && faultFields(outcome)),
       }
-      if (kind === 'search') {
-        logSearch(log, line, outcome)
+      if (isSideRequest(kind)) {
+        logSideRequest(log, kind, line, outcome)
         return
       }
       logEnd(outcome, line)
@@ -204,7 +207,7 @@ export function createRequestMeter(
 
   function count(status: number): void {
     metrics.requestEnded({
-      kind: kind === 'search' ? 'responses' : kind,
+      kind: isSideRequest(kind) ? sideRequests[kind].dialect : kind,
       key: key?.name,
       model,
       route,
@@ -251,8 +254,9 @@ export function createRequestMeter(
       credits: credits && credits.nanoAiu / 1e9,
       /** Upstream did not state all credits; some are computed from prices. */
       estimated: totalCredits()?.estimated || undefined,
-      /** Searches also have their own log lines. */
-      searchCredits: searchCredits && searchCredits.nanoAiu / 1e9,
+      /** Requests for the reply also have their own log lines. */
+      searchCredits: sideCredits.search && sideCredits.search.nanoAiu / 1e9,
+      safeguardsCredits: sideCredits.safeguards && sideCredits.safeguards.nanoAiu / 1e9,
       ms: msTo(now()),
       /** The parts of the request that could not be carried over. */
       ...(losses && { warnings: losses }),
@@ -271,7 +275,7 @@ export function createRequestMeter(
   }
 
   function totalCredits(): Credits | undefined {
-    return addCredits(credits, searchCredits)
+    return addCredits(addCredits(credits, sideCredits.search), sideCredits.safeguards)
   }
 
   /** Not negative, even if the clock was set back. */
@@ -294,10 +298,29 @@ export function logRefusal(
   log[level](line, status >= 500 ? 'request failed' : 'request refused')
 }
 
-/** A search that its answer's caller did not wait for has no line of its own. */
-function logSearch(log: MeterDeps['log'], line: Readonly<Record<string, unknown>>, outcome: Outcome): void {
-  if (outcome === 'answered') log.info(line, 'ran a web search')
-  else if (outcome !== 'left') log.warn(line, 'a web search failed')
+/** The API that metrics count a request for an answer under, and its log messages. */
+const sideRequests = {
+  search: { dialect: 'responses', done: 'ran a web search', failed: 'a web search failed' },
+  safeguards: { dialect: 'messages', done: 'checked the calls of an answer', failed: 'the check of an answer failed' },
+} as const satisfies Record<
+  SideRequestKind,
+  { readonly dialect: DialectId; readonly done: string; readonly failed: string }
+>
+
+function isSideRequest(kind: RequestKind): kind is SideRequestKind {
+  return Object.hasOwn(sideRequests, kind)
+}
+
+/** A request that its answer's caller did not wait for has no line of its own. */
+function logSideRequest(
+  log: MeterDeps['log'],
+  kind: SideRequestKind,
+  line: Readonly<Record<string, unknown>>,
+  outcome: Outcome,
+): void {
+  const { done, failed } = sideRequests[kind]
+  if (outcome === 'answered') log.info(line, done)
+  else if (outcome !== 'left') log.warn(line, failed)
 }
 
 /** E.g. `POST /v1/messages`. */

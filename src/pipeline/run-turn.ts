@@ -25,6 +25,7 @@ import type { PipelineState } from './pipeline-state.ts'
 import { createRequestMeter } from './request-meter.ts'
 import type { RequestMeter } from './request-meter.ts'
 import { routeChosen, routeModel } from './route-model.ts'
+import { createSafeguards } from './safeguards.ts'
 import { createSearchDecorator } from './web-search.ts'
 
 interface CallOptions {
@@ -219,14 +220,15 @@ async function openRouted(
   const fallback = statuses.length > 0 ? `${model.id} (${statuses.join(', ')})` : undefined
   meter.routed(model, route, { fallback, isChosen: choice !== undefined })
   const first = encodeContext(state, { model, route, executor })
+  const safeguards =
+    'dialect' in source ? await createSafeguards(state, source.dialect, request, { model }, call.signal) : undefined
   const search = createSearchDecorator(state, request, { model, dialect }, first)
   const encode = (context: EncodeContext) => translate(source, dialect, request, context, search?.change)
   let translated = encode(first)
   let again = translated
   let warnings: readonly Warning[] = []
   const announce = (): void => {
-    const { warnings: ofRequest } = translated.request
-    warnings = choice === undefined ? ofRequest : [...choice.warnings, ...ofRequest]
+    warnings = [...(choice?.warnings ?? []), ...(safeguards?.warnings ?? []), ...translated.request.warnings]
     meter.warned(warnings)
     if ('request' in call) call.onRouted?.({ route, warnings, fallback })
   }
@@ -289,6 +291,7 @@ async function openRouted(
       caller: 'dialect' in source ? source.dialect : undefined,
       reader,
       seed,
+      safeguards,
       addRounds: search?.addRounds({ target, seed, key: call.key, meter }),
       warnings,
       key: call.key,

@@ -1,6 +1,4 @@
-import type { CallerKey } from '../config/caller.ts'
-import { endOf, statusOf, toFault } from '../errors.ts'
-import type { Interaction } from '../executors/executor.ts'
+import { statusOf, toFault } from '../errors.ts'
 import type { CallerRequest, EncodeContext, ReplySeed } from '../translate/dialect.ts'
 import { dialects } from '../translate/dialects.ts'
 import { createEventReply } from '../translate/reply.ts'
@@ -11,22 +9,17 @@ import type { ChangeTurn } from '../translate/translated-call.ts'
 import type { SearchOutcome, Turn } from '../translate/turn.ts'
 import { createSearchRounds, emulateSearch } from '../translate/web-search.ts'
 import type { EmulatedTurn } from '../translate/web-search.ts'
-import { askUpstream, encodeContext } from './ask-upstream.ts'
+import { encodeContext } from './ask-upstream.ts'
 import type { UpstreamTarget } from './ask-upstream.ts'
 import type { PipelineState } from './pipeline-state.ts'
 import { askToContinue, readReplies } from './read-answer.ts'
 import type { EventReading } from './read-answer.ts'
-import { createRequestMeter } from './request-meter.ts'
-import type { Outcome, RequestMeter } from './request-meter.ts'
 import { canRunSearch, searchModel } from './search-model.ts'
+import { runSideRequest, type ServedAnswer } from './side-request.ts'
 
 /** The answer that needs the searches. */
-interface SearchedAnswer {
-  readonly target: UpstreamTarget
+interface SearchedAnswer extends ServedAnswer {
   readonly seed: ReplySeed
-  /** The searches count for this API key. */
-  readonly key: CallerKey | undefined
-  readonly meter: Pick<RequestMeter, 'searched' | 'caller'>
 }
 
 /** Runs the web searches of a request for a model without web search. */
@@ -115,61 +108,31 @@ function addRounds(
 
 /** Copilot's models search the web in this dialect only. */
 const searchDialect = dialects.responses.upstream
-const route = `copilot/${searchDialect.id}`
 
 /**
  * Runs one web search. Each is a separate request to a GPT model of the same account, and counts as one. A failed search
  * is a result, not an error: rejects only if the answer's signal is aborted.
  */
-async function runSearch(
-  state: PipelineState,
-  { target: { signal, call: answered }, key, meter }: SearchedAnswer,
-  query: SearchQuery,
-): Promise<SearchOutcome> {
-  const { requestId } = answered
-  // The searches belong to the user turn of the answer.
-  const interaction: Interaction | undefined = answered.interaction && {
-    purpose: 'subagent',
-    id: answered.interaction.id,
-    stated: {},
-  }
+async function runSearch(state: PipelineState, answer: SearchedAnswer, query: SearchQuery): Promise<SearchOutcome> {
+  const { signal } = answer.target
   const model = searchModel(state)
   if (model === undefined) return { failure: 'unavailable' }
-  const own = createRequestMeter(state, { id: requestId, kind: 'search', key, caller: meter.caller() })
-  own.routed(model, route)
   const fold = createSearchFold(query.tool)
-  const finish = (end: Outcome, fields?: { readonly pages: number }): void => {
-    own.used(fold.usage())
-    meter.searched(own.credits())
-    own.finish(end, fields)
-  }
   try {
-    const call = { path: searchDialect.path, hasImage: false, requestId, interaction }
-    const executor = state.executorOf('copilot')
-    const target = { model, route, dialect: searchDialect, executor, call, signal }
-    const encodeAgain = (context: EncodeContext) => searchDialect.encodeTurn(searchTurn(query, model), context)
-    const request = encodeAgain(encodeContext(state, target))
-    const upstream = await askUpstream(state, target, request, { initiator: 'agent', encodeAgain })
-    const reply = createEventReply(searchDialect, {
-      id: state.randomId(),
-      createdSeconds: 0,
-      nowSeconds: () => 0,
-      model: model.id,
-      requestedModel: model.id,
-      traits: model,
-      notes: { tools: new Map(), stop: [] },
-      redact: state.redact,
+    await runSideRequest(state, answer, {
+      kind: 'search',
+      model,
+      dialect: searchDialect,
+      turn: searchTurn(query, model),
+      signal,
+      take: (events) => fold.push(events),
+      fields() {
+        const outcome = fold.outcome()
+        return { pages: 'pages' in outcome ? outcome.pages.length : 0 }
+      },
     })
-    const last = await readReplies(state, target, upstream, reply).read(
-      (events) => fold.push(events),
-      () => 'go',
-    )
-    fold.push(last)
-    const outcome = fold.outcome()
-    finish('answered', { pages: 'pages' in outcome ? outcome.pages.length : 0 })
-    return outcome
+    return fold.outcome()
   } catch (error) {
-    finish(endOf(error, signal))
     signal.throwIfAborted()
     return { failure: statusOf(toFault(error).error) === 429 ? 'too_many_requests' : 'unavailable' }
   }

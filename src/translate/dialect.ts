@@ -5,6 +5,7 @@ import type { ModelTraits } from './model-traits.ts'
 import type { JsonObject } from '../json/json.ts'
 import type { ReplyMemory } from './reply-memory.ts'
 import type { CallerNotes, UpstreamNotes } from './reply-notes.ts'
+import type { CallCheck } from './safeguards/call-check.ts'
 import type { Turn, TurnEvent, Usage } from './turn.ts'
 import type { UpstreamRequest } from './upstream-request.ts'
 import type { Warning } from './warning.ts'
@@ -317,6 +318,11 @@ export interface Dialect {
    * @throws Fault `invalid_request` for a reference to something that is not kept
    */
   readonly recall?: ((request: CallerRequest, memory: ReplyMemory, strict: boolean) => CallerRequest) | undefined
+  /**
+   * The verdicts that the request wants on the tool calls of its answer; undefined if it wants none.
+   * @throws Fault `invalid_request` for a check that cannot be made
+   */
+  readonly callCheckOf?: ((request: CallerRequest) => CallCheck | undefined) | undefined
   /** @throws Fault `invalid_request` for what can neither be carried over nor left out */
   readonly decodeTurn: (request: CallerRequest, context: EncodeContext) => DecodedTurn
   /** Becomes `ReplyNotes.caller`. Absent: a reply needs no facts about its request. */

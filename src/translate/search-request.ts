@@ -1,5 +1,5 @@
 import type { ModelTraits } from './model-traits.ts'
-import type { Citation, FoundPage, SearchOutcome, Turn, TurnEvent, TurnItem, Usage, WebSearchTool } from './turn.ts'
+import type { Citation, FoundPage, SearchOutcome, Turn, TurnEvent, TurnItem, WebSearchTool } from './turn.ts'
 import { createTurn, userMessage } from './turn-request.ts'
 
 /** A web search that a model asks for. */
@@ -30,7 +30,6 @@ export function searchTurn({ query, tool }: SearchQuery, { supports }: ModelTrai
 export function createSearchFold(tool: WebSearchTool) {
   /** By slot, in order. */
   const texts = new Map<number, { text: string; readonly citations: Citation[] }>()
-  let usage: Usage | undefined
   const textAt = (slot: number) => {
     const known = texts.get(slot) ?? { text: '', citations: [] }
     texts.set(slot, known)
@@ -41,7 +40,6 @@ export function createSearchFold(tool: WebSearchTool) {
       for (const event of events) {
         if (event.type === 'text.delta') textAt(event.slot).text += event.text
         else if (event.type === 'citation') textAt(event.slot).citations.push(event.citation)
-        else if (event.type === 'usage') usage = event.usage
       }
     },
     outcome(): SearchOutcome {
@@ -52,7 +50,6 @@ export function createSearchFold(tool: WebSearchTool) {
       const text = isCited && pages.size === 0 ? '' : [...texts.values()].map((each) => each.text).join('')
       return { pages: [...pages.values()], text }
     },
-    usage: () => usage,
   }
 }
 

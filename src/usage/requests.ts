@@ -30,6 +30,7 @@ interface RequestLine {
   readonly tokensCached?: number | undefined
   readonly credits?: number | undefined
   readonly searchCredits?: number | undefined
+  readonly safeguardsCredits?: number | undefined
   readonly estimated?: boolean | undefined
   readonly serviceRequestId?: string | undefined
   readonly warnings?: readonly string[] | undefined
@@ -81,6 +82,7 @@ export interface RequestDocument {
   readonly cached_input_tokens: number | null
   readonly credits: number | null
   readonly search_credits: number | null
+  readonly safeguards_credits: number | null
   readonly estimated: boolean
   readonly first_byte_ms: number | null
   readonly duration_ms: number | null
@@ -325,6 +327,7 @@ function toDocument(entry: Entry): RequestDocument {
     cached_input_tokens: line.tokensCached ?? null,
     credits: line.credits ?? null,
     search_credits: line.searchCredits ?? null,
+    safeguards_credits: line.safeguardsCredits ?? null,
     estimated: line.estimated ?? false,
     first_byte_ms: line.ttfbMs ?? null,
     duration_ms: line.ms ?? null,

@@ -34,6 +34,7 @@ const request: RequestDetail = {
   cached_input_tokens: 30_000,
   credits: 1.25,
   search_credits: null,
+  safeguards_credits: null,
   estimated: true,
   first_byte_ms: 840,
   duration_ms: 3100,

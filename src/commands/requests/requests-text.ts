@@ -115,9 +115,10 @@ function countText(amount: number | null): string {
   return amount === null ? '' : shortCount(amount)
 }
 
-function creditsText({ credits, search_credits: searches, estimated }: RequestDocument): string {
-  if (credits === null && searches === null) return ''
-  return shortCredits((credits ?? 0) + (searches ?? 0), estimated)
+function creditsText(request: RequestDocument): string {
+  const { credits, search_credits: searches, safeguards_credits: checks, estimated } = request
+  if (credits === null && searches === null && checks === null) return ''
+  return shortCredits((credits ?? 0) + (searches ?? 0) + (checks ?? 0), estimated)
 }
 
 function msText(ms: number | null): string {

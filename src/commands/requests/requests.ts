@@ -36,6 +36,7 @@ const fields = {
   cached_input_tokens: amount,
   credits: amount,
   search_credits: amount,
+  safeguards_credits: amount,
   estimated: isTrue,
   first_byte_ms: amount,
   duration_ms: amount,

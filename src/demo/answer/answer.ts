@@ -3,6 +3,7 @@ import type { Conversation, OfferedTool } from './conversation.ts'
 import { describeMarkers, markerNumber } from '../markers.ts'
 import type { Markers } from '../markers.ts'
 import type { DemoModel } from '../models.ts'
+import { verdictsOn, verdictTool } from './call-verdicts.ts'
 import { sampleValue } from './sample-value.ts'
 import { scriptStep } from './script-step.ts'
 import type { ScriptStep } from './script.ts'
@@ -78,12 +79,10 @@ export function composeAnswer(source: AnswerSource): Answer {
 }
 
 function scripted({ text = '', calls = [], cut = false }: ScriptStep, source: AnswerSource): Partial<Answer> {
-  const made = calls.map(({ tool, args = {}, raw = JSON.stringify(args) }, at): AnswerCall => ({
-    id: callId(source, tool, at),
-    kind: 'function',
-    name: tool,
-    arguments: raw,
-  }))
+  const made = calls.map(({ tool, args = {}, raw = JSON.stringify(args) }, at): AnswerCall => {
+    const { name, namespace } = findTool(tool, source.conversation.tools) ?? { name: tool }
+    return { id: callId(source, tool, at), kind: 'function', name, namespace, arguments: raw }
+  })
   return { text: toPieces(text), calls: made, finish: cut ? 'length' : made.length > 0 ? 'tool_calls' : 'stop' }
 }
 
@@ -204,7 +203,7 @@ function callsOf(source: AnswerSource): { readonly calls: readonly AnswerCall[];
     namespace: tool.namespace,
     arguments: markers.asked.has('whitespace')
       ? `{"text":${' \t\n\r'.repeat(RUNAWAY_REPEATS)}`
-      : argumentsOf(tool, tool.name === 'web_search' ? (given ?? queryOf(source)) : given),
+      : argumentsOf(tool, given ?? ownArguments(tool, source)),
   }))
   return { calls: markers.asked.has('length') ? made.map(halfOfLast) : made, missing }
 }
@@ -221,6 +220,12 @@ const RUNAWAY_REPEATS = 1000
 function queryOf({ conversation }: AnswerSource): string {
   const prompt = promptOf(conversation)
   return JSON.stringify({ query: (prompt.split(/query: */).at(-1) ?? prompt).trim() || 'simulated' })
+}
+
+/** Arguments of tools that the proxy itself offers. Undefined for other tools. */
+function ownArguments({ name }: OfferedTool, source: AnswerSource): string | undefined {
+  if (name === 'web_search') return queryOf(source)
+  return name === verdictTool ? verdictsOn(promptOf(source.conversation)) : undefined
 }
 
 function argumentsOf({ kind, schema }: OfferedTool, given: string | undefined): string {

@@ -3,8 +3,11 @@ import { parseMarkers } from '../markers.ts'
 import { parseScript } from './script.ts'
 import type { ScriptStep } from './script.ts'
 
-/** The start of an agent's data: results of tools, or a record to summarise. The agent's prompt forbids to obey such data. */
-const data = /^\[data-\w+ begin: /
+/**
+ * The start of data in a prompt: results of an agent's tools, a record to summarise, or the conversation whose calls are checked. The
+ * prompt forbids to obey such data.
+ */
+const data = /^(?:\[data-\w+ begin: |<(?:context|conversation|calls)>\n)/
 
 /**
  * The current step of the conversation's script. It advances with each answer of the model after the script. Undefined

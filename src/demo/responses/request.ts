@@ -139,6 +139,9 @@ function entriesOf(each: InputItem): readonly HistoryEntry[] {
   switch (typeOf(each)) {
     case 'message':
       return entriesOfMessage(each)
+    // Of another agent of Codex CLI; an encrypted part has no text.
+    case 'agent_message':
+      return entriesOfMessage({ ...each, role: 'user' })
     case 'function_call':
     case 'custom_tool_call':
     case 'web_search_call':

@@ -15,6 +15,8 @@ export interface ReplyEffects {
   readonly properties?: ReadonlyMap<string, string>
   /** Names of tools without a namespace that upstream knows in the namespace `functions`. */
   readonly grouped?: ReadonlySet<string>
+  /** The caller's tools whose calls are to state that nothing in them is encrypted (`toolKey` of the Responses dialect). */
+  readonly opened?: ReadonlySet<string>
 }
 
 /** Undefined if the reply can be forwarded as it is. */
@@ -23,6 +25,7 @@ export function mergeEffects(all: readonly (ReplyEffects | undefined)[]): Requir
   const stop = all.flatMap((effects) => effects?.stop ?? [])
   const properties = new Map(all.flatMap((effects) => [...(effects?.properties ?? [])]))
   const grouped = new Set(all.flatMap((effects) => [...(effects?.grouped ?? [])]))
-  const isNone = [tools, properties, grouped].every(({ size }) => size === 0) && stop.length === 0
-  return isNone ? undefined : { tools, stop, properties, grouped }
+  const opened = new Set(all.flatMap((effects) => [...(effects?.opened ?? [])]))
+  const isNone = [tools, properties, grouped, opened].every(({ size }) => size === 0) && stop.length === 0
+  return isNone ? undefined : { tools, stop, properties, grouped, opened }
 }

@@ -5,6 +5,7 @@ import { decodeMessagesRequest } from './decode-request.ts'
 import { decodeMessagesTurn, messagesNotes } from './decode-turn.ts'
 import { createMessagesTurnFold, createMessagesTurnStream } from './write-stream/write-stream.ts'
 import { encodeMessagesErrorEvent, messagesErrorStatus, toMessagesError } from './error.ts'
+import { callCheckOf } from './safeguards.ts'
 import { MessagesBody, messagesBodyOf } from './wire.ts'
 import { createMessagesDecoder } from './read-stream/decode-stream.ts'
 import { encodeMessagesTurn } from './encode-turn.ts'
@@ -49,6 +50,7 @@ export const messagesDialect: TwoSidedDialect = {
   heartbeat: encodeJsonEvent('ping', '{"type":"ping"}'),
   conversation,
   decodeRequest: decodeMessagesRequest,
+  callCheckOf,
   decodeTurn: decodeMessagesTurn,
   replyNotes: messagesNotes,
   createTurnStream: createMessagesTurnStream,

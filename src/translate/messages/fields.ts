@@ -24,7 +24,9 @@ export const messagesFields = createFieldTable({
   known: nameSet(
     'model messages system stream tools context_management ' +
       // They mean nothing in other dialects: caching, the tiers of Anthropic, the identity of the user.
-      'metadata cache_control service_tier',
+      'metadata cache_control service_tier ' +
+      // The proxy makes this check (safeguards.ts).
+      'safeguards',
   ),
   usual: new Map([['speed', ['standard']]]),
 })

@@ -92,6 +92,7 @@ const compaction = { encrypted_content: optional(aString) }
 /** Other types pass, because an upstream of this dialect may know them. */
 const itemMembers: ReadonlyMap<string, Members> = new Map<string, Members>([
   ['message', { role: aRole, content, phase: optional(aString) }],
+  ['agent_message', { content }],
   ['reasoning', { encrypted_content: optional(aString), summary: optionalParts, content: optionalParts }],
   ['function_call', { ...called, arguments: aString, namespace: optional(aString) }],
   ['custom_tool_call', { ...called, input: aString, namespace: optional(aString) }],

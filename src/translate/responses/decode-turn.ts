@@ -3,6 +3,7 @@ import { decodeFields, lostMembers } from '../engine/fields.ts'
 import { refuseValue } from '../engine/request/invalid.ts'
 import type { Turn, TurnReasoning } from '../turn.ts'
 import type { Warning } from '../warning.ts'
+import { encryptedTools } from './agent-messages.ts'
 import { decodeFormat, ENCRYPTED, LOGPROBS, responsesFields } from './fields.ts'
 import type { ResponsesNotes } from './notes.ts'
 import { echoOf } from './response-object.ts'
@@ -55,6 +56,7 @@ export function responsesNotes(request: CallerRequest): ResponsesNotes {
     isCompaction: asksForCompaction(value.input ?? []),
     hidesThinking: decodeReasoning(value)?.summary === 'none',
     storedInput: storedInputOf(body),
+    opened: encryptedTools(value),
   }
 }
 

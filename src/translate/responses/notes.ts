@@ -12,6 +12,8 @@ export interface ResponsesNotes {
   /** The caller requested no summary of the reasoning. */
   readonly hidesThinking?: boolean
   readonly storedInput?: StoredInput | undefined
+  /** As `ReplyEffects.opened`. */
+  readonly opened?: ReadonlySet<string> | undefined
 }
 
 /** The facts about a request that the reply of a Responses upstream needs. */
@@ -31,6 +33,8 @@ export interface CallNotes {
   readonly grouped: ReadonlySet<string>
   /** The caller has a tool with the name of the wrapper for several calls, so its calls are not expanded. */
   readonly hasWrapper: boolean
+  /** As `ReplyEffects.opened`. */
+  readonly opened?: ReadonlySet<string> | undefined
   /** The caller's tools whose name or kind differs upstream, by upstream name. */
   readonly tools?: ReadonlyMap<string, ToolIdentity> | undefined
 }

@@ -5,6 +5,7 @@ import { hostOf } from '../search-request.ts'
 import { isFilled, isObject, type JsonObject, objectsOf } from '../../json/json.ts'
 import type { FunctionTool, ToolName, Turn, TurnTool, TurnToolChoice, WebSearchTool } from '../turn.ts'
 import type { Warning, WarningCode } from '../warning.ts'
+import { withoutEncrypted } from './agent-messages.ts'
 import { type ResponsesRequest, isWebSearchType } from './wire.ts'
 import { decodeToolSearch } from './tool-search.ts'
 
@@ -99,7 +100,7 @@ function decodeNamed(
     {
       type,
       ...common,
-      ...(parameters !== undefined && parameters !== null && { parameters }),
+      ...(parameters !== undefined && parameters !== null && { parameters: withoutEncrypted(parameters) }),
       ...(typeof strict === 'boolean' && { strict }),
     },
   ]

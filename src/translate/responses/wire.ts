@@ -250,6 +250,8 @@ type FunctionCallOutput = {
   name: string
   namespace?: string
   arguments: string
+  /** Names of encrypted arguments. Only Codex CLI reads it, and only an empty list says something new to it. */
+  encrypted_function_args?: never[]
   status: ItemStatus
 }
 

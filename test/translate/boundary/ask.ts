@@ -58,6 +58,8 @@ export function openBoundary() {
   const executor: Executor = {
     provider: 'copilot',
     async stream(call) {
+      // The check of an answer's calls is a request of its own (test/http/safeguards.test.ts).
+      if (Buffer.from(call.body).includes('"report_verdicts"')) throw new Fault({ kind: 'internal' })
       calls.push(call)
       const answer = current?.respond(call, calls.length) ?? ''
       if (typeof answer !== 'string') throw new Fault(answer)
@@ -68,7 +70,8 @@ export function openBoundary() {
     close: () => Promise.resolve(),
   }
 
-  const { send, runTurn } = openInMemory('', [], {
+  // Every name leads to the model that was asked.
+  const { send, runTurn } = openInMemory('messages: { safeguards-model: some-model }', [], {
     log,
     now: () => nowMs,
     randomId: () => '00000000-0000-4000-8000-000000000001',

@@ -317,12 +317,6 @@ export const refusalsOf: Readonly<Record<UpstreamId, readonly RefusalCase[]>> = 
       refusal: { message: 'prompt is too long: 220000 tokens > 200000 maximum' },
       of: each('settings'),
     },
-    {
-      name: 'safeguards',
-      model: 'claude-opus-4.8',
-      refusal: { message: 'safeguards: Extra inputs are not permitted' },
-      of: ['messages/safeguards'],
-    },
   ],
   responses: [
     {

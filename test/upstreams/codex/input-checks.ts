@@ -11,6 +11,7 @@ import { inJson, invalid, invalidValue, missing, tooLong } from './refusals.ts'
 /** The accepted items, and the prefixes of their ids (docs/codex-wire.md, "Request body"). */
 const ID_PREFIXES: Readonly<Record<string, readonly string[]>> = {
   additional_tools: ['at_'],
+  agent_message: ['amsg_'],
   compaction: ['cmp_'],
   compaction_trigger: ['ct_'],
   custom_tool_call: ['ctc_'],

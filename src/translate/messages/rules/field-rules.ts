@@ -29,6 +29,8 @@ const refusedFields: readonly DropRow<MessagesRequest, Target>[] = [
   { member: 'fallbacks', source: 'messages, unknown fields', idle: isEmptyList },
   { member: 'billing_policy', source: 'messages, unknown fields' },
   { member: 'compaction', source: 'messages, unknown fields' },
+  // The proxy makes this check (safeguards.ts). The member holds paths of the user's machine, and its beta is not forwarded.
+  { member: 'safeguards', source: 'messages, unknown fields', idle: () => true },
   // Clients of Bedrock and Vertex send these headers in the body.
   { member: 'anthropic_version', source: 'messages, betas', idle: () => true },
   { member: 'anthropic_beta', source: 'messages, betas', idle: () => true },

@@ -13,6 +13,7 @@ import type {
 } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { COMPACTION_REQUEST, decodeSummary, summaryPrompt } from '../compaction.ts'
+import { openAgentMessage } from '../agent-messages.ts'
 import { itemTypeOf, makerOfId } from './item.ts'
 import { decodeParts } from '../parts.ts'
 import { decodeTools } from '../tools.ts'
@@ -81,6 +82,7 @@ type Decode = (item: JsonObject, path: string, warnings: Warning[]) => TurnItem 
  */
 const decoders: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['message', decodeMessage],
+  ['agent_message', decodeAgentMessage],
   ['reasoning', decodeReasoning],
   ['function_call', (item, path) => decodeCall(item, 'function', item['arguments'], path)],
   ['custom_tool_call', (item, path) => decodeCall(item, 'custom', item['input'], path)],
@@ -112,6 +114,12 @@ function decodeMessage(item: JsonObject, path: string, warnings: Warning[]): Mes
     ...(isFilled(phase) && { phase }),
     path,
   }
+}
+
+/** A user message, because no other dialect has messages of other agents. */
+function decodeAgentMessage(item: JsonObject, path: string, warnings: Warning[]): MessageItem {
+  const parts = decodeParts(openAgentMessage(item, path), `${path}.content`, warnings)
+  return { type: 'message', role: 'user', parts, path }
 }
 
 function decodeReasoning(item: JsonObject, path: string, warnings: Warning[]): ReasoningItem {

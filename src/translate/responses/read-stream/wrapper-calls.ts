@@ -8,6 +8,7 @@ import { type TextKind, textKinds } from '../text-events.ts'
 import type { WireEvent, WireObject } from '../wire.ts'
 import { isCall } from '../write-stream/write-items.ts'
 import { settle } from '../write-stream/writer.ts'
+import { OPEN_ARGUMENTS, toolKey } from '../agent-messages.ts'
 import { LITE_NAMESPACE } from '../rules/lite.ts'
 import { offeredTools } from '../rules/tool-rules.ts'
 import type { CallNotes } from '../notes.ts'
@@ -27,7 +28,7 @@ const wrapperNames: ReadonlySet<unknown> = new Set(['parallel', 'multi_tool_use.
 export function callNotes({ tools, input }: JsonObject, effects: ReplyEffects | undefined): CallNotes | undefined {
   const hasWrapper = offeredTools(tools, input).some(({ name }) => wrapperNames.has(name))
   if (!hasWrapper && effects === undefined) return undefined
-  return { grouped: effects?.grouped ?? new Set(), hasWrapper, tools: effects?.tools }
+  return { grouped: effects?.grouped ?? new Set(), hasWrapper, tools: effects?.tools, opened: effects?.opened }
 }
 
 /**
@@ -143,10 +144,15 @@ export function restoreName(state: NormaliserState, item: unknown): void {
     delete item['namespace']
     state.isChanged = true
   }
-  const identity = isCall(String(item['type'])) ? calls.tools?.get(item['name']) : undefined
-  if (identity === undefined) return
-  const { name, namespace } = identity
-  Object.assign(item, { name, ...(namespace !== undefined && { namespace }) })
+  if (!isCall(String(item['type']))) return
+  const identity = calls.tools?.get(item['name'])
+  if (identity !== undefined) {
+    const { name, namespace } = identity
+    Object.assign(item, { name, ...(namespace !== undefined && { namespace }) })
+    state.isChanged = true
+  }
+  if (calls.opened?.has(toolKey({ name: item['name'], namespace: item['namespace'] })) !== true) return
+  Object.assign(item, OPEN_ARGUMENTS)
   state.isChanged = true
 }
 

@@ -4,10 +4,11 @@ import { refuseValue, toFieldPath } from '../../engine/request/invalid.ts'
 import { isFilled, type JsonObject } from '../../../json/json.ts'
 import { isMadeFor, isSealed, openOpaque } from '../../engine/opaque-envelope.ts'
 import type { Warning, WarningCode } from '../../warning.ts'
+import { openAgentMessage } from '../agent-messages.ts'
 import { decodeSummary, summaryPrompt } from '../compaction.ts'
 import { itemTypeOf, makerOfId, mayBeUpstreams, shortCallId } from '../items/item.ts'
 import { NO_ITEM_IDS } from './learned-refusals.ts'
-import { isChatgpt } from './model-profile.ts'
+import { isChatgpt, isCopilot } from './model-profile.ts'
 import { fitToolList, passFoundTools } from './tool-rules.ts'
 
 interface Scope {
@@ -48,6 +49,10 @@ export function fitItem(item: JsonObject, scope: Scope): JsonObject | undefined 
       const kept = Array.isArray(tools) ? passFoundTools(tools, `${path}.tools`, context, warnings) : tools
       return kept === tools ? bare : { ...bare, tools: kept }
     }
+    case 'agent_message':
+      // OpenAI's own backend reads what it has encrypted.
+      if (!isCopilot(context)) return item
+      return { type: 'message', role: 'user', content: openAgentMessage(item, path) }
     case 'message':
       return isChatgpt(context) ? fitMessage(withoutIds(item, type)) : withoutIds(item, type)
     default:

@@ -14,6 +14,7 @@ import type { EncodeContext } from '../../dialect.ts'
 import { editAt, learnedFieldsRule, learnedValues, removeAt } from '../../engine/learned-refusals.ts'
 import { refuseTooManyTools } from '../../engine/request/shared-checks.ts'
 import type { Warning } from '../../warning.ts'
+import { encryptedTools, openToolList, withOpenParameters } from '../agent-messages.ts'
 import { itemTypeOf, mapParts } from '../items/item.ts'
 import { fitBreakpoints, takesBreakpoints } from './breakpoints.ts'
 import { NO_BREAKPOINTS, NO_ITEM_IDS, opaqueItems, refusedItems, UNREADABLE } from './learned-refusals.ts'
@@ -299,8 +300,32 @@ const namesRule: Rule = {
   },
 }
 
+/** Runs before tools get other names, because its effect names the caller's tools. */
+const agentRule: Rule = {
+  name: 'no encrypted parameters',
+  source:
+    'decolua/9router#1758, openai/codex#34833, #37237: only OpenAI’s own backend writes and reads encrypted arguments; ' +
+    'not verified for Copilot',
+  applies: isCopilot,
+  adapt: ({ body }) => {
+    const opened = encryptedTools(body)
+    if (opened === undefined) return undefined
+    const { tools, input } = body
+    const items: unknown = Array.isArray(input)
+      ? input.map((item: unknown) => (isObject(item) && Array.isArray(item['tools']) ? withOpenParameters(item) : item))
+      : input
+    return {
+      patch: { input: items, ...(Array.isArray(tools) && { tools: openToolList(tools) }) },
+      warnings: [
+        { code: 'adapted', field: 'tools', detail: 'arguments that agents send each other are not encrypted' },
+      ],
+      effects: { opened },
+    }
+  },
+}
+
 /** In running order: a later rule sees the changes of earlier ones. */
-const rules: readonly Rule[] = [namesRule, ...itemRules, ...toolRules, ...settingRules, ...formRules]
+const rules: readonly Rule[] = [agentRule, namesRule, ...itemRules, ...toolRules, ...settingRules, ...formRules]
 
 /**
  * Fits a request to upstream and to the model. The result always asks for a stream and for encrypted reasoning, and never for

@@ -3,7 +3,8 @@ import type { ReplySeed, TurnFold, TurnStream } from '../../dialect.ts'
 import { sealOpaque } from '../../engine/opaque-envelope.ts'
 import { objectsOf } from '../../../json/json.ts'
 import type { ReplyMemory } from '../../reply-memory.ts'
-import type { Citation, TurnEvent, TurnStop, Usage } from '../../turn.ts'
+import type { Citation, ToolName, TurnEvent, TurnStop, Usage } from '../../turn.ts'
+import { OPEN_ARGUMENTS, toolKey } from '../agent-messages.ts'
 import { encodeSummary } from '../compaction.ts'
 import { encodeResponsesFailure } from '../error.ts'
 import { mintItemId, mintResponseId } from '../items/item.ts'
@@ -137,7 +138,14 @@ function encodeContentEvent(state: EncodeState, event: TurnEvent): void {
       const call = { call_id, name, ...(namespace !== undefined && { namespace }) }
       const item: OutputItem =
         kind === 'function'
-          ? { type: 'function_call', id: '', ...call, arguments: '', status: 'in_progress' }
+          ? {
+              type: 'function_call',
+              id: '',
+              ...call,
+              arguments: '',
+              ...openArguments(state, event),
+              status: 'in_progress',
+            }
           : { type: 'custom_tool_call', id: '', ...call, input: '', status: 'in_progress' }
       openSlot(state, slot, item)
       return
@@ -161,6 +169,11 @@ function encodeContentEvent(state: EncodeState, event: TurnEvent): void {
     case 'start':
     case 'usage':
   }
+}
+
+/** No argument of a translated model is encrypted. */
+function openArguments({ notes }: EncodeState, tool: ToolName): typeof OPEN_ARGUMENTS | undefined {
+  return notes.opened?.has(toolKey(tool)) === true ? OPEN_ARGUMENTS : undefined
 }
 
 function encodeText(state: EncodeState, slot: number, kind: PartKind, text: string, logprobs?: LogProb[]): void {

@@ -68,7 +68,7 @@ const fields: readonly Case[] = [
       warnings: [`dropped;${field}`],
     },
   ]),
-  ...['anthropic_version', 'anthropic_beta'].map((field) => ({
+  ...['anthropic_version', 'anthropic_beta', 'safeguards'].map((field) => ({
     rule: `${field} dropped`,
     body: { [field]: 'x' },
     sent: { [field]: undefined },

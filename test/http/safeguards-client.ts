@@ -1,0 +1,150 @@
+import { streamReply } from '../../src/demo/outcome.ts'
+import { isObject, objectsOf, parseObject } from '../../src/json/json.ts'
+import type { JsonObject } from '../../src/json/json.ts'
+import { dataOf } from './client.ts'
+import type { Proxy } from './harness.ts'
+
+// Requests with `safeguards`, as Claude Code sends them in auto mode, and what comes of them.
+
+/** A model of another route than the classifier, so that `/v1/messages` has its requests alone. */
+export const gpt = 'gpt-4.1'
+
+const tools = ['Bash', 'Write', 'Read', 'Edit', 'WebFetch', 'mcp__mail__send'].map((name) => ({
+  name,
+  input_schema: { type: 'object', properties: {} },
+}))
+
+/** The context of a session, with a path that no log may show. */
+function contextWith(change: JsonObject = {}): JsonObject {
+  return {
+    v: 1,
+    permission_mode: 'auto',
+    live_cwd: '/home/hidden-name/work',
+    home_dir: '/home/hidden-name',
+    rule_roots: { userSettings: '/home/hidden-name/.claude', projectSettings: '/home/hidden-name/work' },
+    rules: { allow: [], deny: [], ask: [] },
+    auto_mode: {
+      allow: ['$defaults'],
+      soft_deny: ['$defaults', 'Never touch the zoo'],
+      hard_deny: [],
+      environment: [],
+    },
+    ...change,
+  }
+}
+
+function safeguardsWith(change: JsonObject = {}): readonly JsonObject[] {
+  return [{ type: 'dangerous_tool_use', classifier_context: contextWith(change) }]
+}
+
+export interface Asked {
+  readonly model?: string
+  readonly stream?: boolean
+  readonly context?: JsonObject
+  readonly messages?: readonly JsonObject[]
+  readonly more?: JsonObject
+}
+
+export function bodyOf(
+  prompt: string,
+  { model = gpt, stream = false, context, messages = [], more }: Asked = {},
+): string {
+  return JSON.stringify({
+    model,
+    max_tokens: 1000,
+    stream,
+    safeguards: safeguardsWith(context),
+    tools,
+    messages: [...messages, { role: 'user', content: prompt }],
+    ...more,
+  })
+}
+
+export const headers = { 'anthropic-beta': 'dangerous-tool-use-2026-09-03,afk-mode-2026-01-31' }
+
+export function call(name: string, input: JsonObject): string {
+  return `[demo:tool ${name} ${JSON.stringify(input)}]`
+}
+
+export const bash = (command: string) => call('Bash', { command })
+
+/** The verdicts of a whole or streamed answer, in the order of its calls; undefined for a call without one. */
+export function verdictsIn(text: string): readonly unknown[] {
+  const { results, ids } = resultsIn(text)
+  const [only, ...more] = objectsOf(results)
+  if (only === undefined || more.length > 0 || only['type'] !== 'dangerous_tool_use')
+    throw new Error(`no results: ${text}`)
+  const status = isObject(only['status']) ? only['status'] : {}
+  if (status['type'] !== 'available' || !isObject(status['tool_uses'])) throw new Error(`no verdicts: ${text}`)
+  const verdicts = status['tool_uses']
+  if (Object.keys(verdicts).some((id) => !ids.includes(id))) throw new Error(`a verdict on no call: ${text}`)
+  return ids.map((id) => verdicts[id])
+}
+
+function resultsIn(text: string): { readonly results: unknown; readonly ids: readonly string[] } {
+  if (text.startsWith('{')) {
+    const body = parseObject(text)
+    return { results: body?.['safeguard_results'], ids: idsIn(objectsOf(body?.['content'])) }
+  }
+  const events = dataOf(text).map((data) => parseObject(data) ?? {})
+  const deltas = events
+    .filter(({ type }) => type === 'message_delta')
+    .map(({ delta }) => (isObject(delta) ? delta : {}))
+  const results = deltas.flatMap((delta) => delta['safeguard_results'] ?? [])
+  const blocks = events.map(({ content_block: block }) => block)
+  return { results, ids: idsIn(objectsOf(blocks)) }
+}
+
+function idsIn(blocks: readonly JsonObject[]): readonly string[] {
+  return blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => String(id))
+}
+
+/** The bodies of the classifier's requests. */
+export function checksOf({ demo }: Pick<Proxy, 'demo'>) {
+  return demo.log
+    .filter(({ route, body }) => route === '/v1/messages' && body.includes('"report_verdicts"'))
+    .map(({ body }) => JSON.parse(body))
+}
+
+/** The sections of a classifier's prompt, as lines. */
+export function promptOf(check: { readonly messages: readonly { readonly content: unknown }[] } | undefined) {
+  const texts = objectsOf(check?.messages[0]?.content).map(({ text }) => String(text).split('\n'))
+  const [context = [], conversation = [], calls = []] = texts
+  return { context, conversation, calls }
+}
+
+/** An answer of the classifier that calls the report with these arguments. */
+export function report(args: unknown, { name = 'report_verdicts', stop = 'tool_use', times = 1 } = {}) {
+  const blocks = Array.from({ length: times }, (_, index) => [
+    { type: 'content_block_start', index, content_block: { type: 'tool_use', id: `toolu_r${index}`, name, input: {} } },
+    {
+      type: 'content_block_delta',
+      index,
+      delta: { type: 'input_json_delta', partial_json: typeof args === 'string' ? args : JSON.stringify(args) },
+    },
+    { type: 'content_block_stop', index },
+  ])
+  return answer(blocks.flat(), stop)
+}
+
+/** An answer of the classifier that only says something. */
+export function words(text: string) {
+  return answer(
+    [
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } },
+      { type: 'content_block_stop', index: 0 },
+    ],
+    'end_turn',
+  )
+}
+
+function answer(blocks: readonly (JsonObject & { readonly type: string })[], stop: string) {
+  const events = [
+    { type: 'message_start', message: { id: 'msg_c', role: 'assistant', content: [], usage: { input_tokens: 10 } } },
+    ...blocks,
+    { type: 'message_delta', delta: { stop_reason: stop }, usage: { output_tokens: 3 } },
+    { type: 'message_stop' },
+  ]
+  return streamReply(events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`))
+}
