@@ -8,6 +8,7 @@ import type { Credits } from '../models/credits.ts'
 import type { Model } from '../models/model.ts'
 import type { UsageRecorder } from '../usage/recorder.ts'
 import type { RequestList, RequestOrigin } from '../usage/requests.ts'
+import { sessionLabel } from '../usage/session-label.ts'
 import type { Usage } from '../translate/turn.ts'
 import type { DialectId } from '../translate/dialect.ts'
 import { describeWarning, isLossless } from '../translate/warning.ts'
@@ -48,8 +49,8 @@ type MeteredModel = Pick<Model, 'provider' | 'id' | 'prices' | 'premiumMultiplie
 export interface RequestMeter {
   /** The request was admitted. @param leave ends its admission */
   readonly admitted: (leave: () => void) => void
-  /** The request names this model. */
-  readonly asked: (model: string) => void
+  /** The request names this model, and the caller's conversation. */
+  readonly asked: (model: string, session?: string) => void
   /**
    * The request was routed to this model, which may be the fallback of another (`gpt-4.1 (429)`).
    * @param isChosen upstream chose the model
@@ -102,6 +103,7 @@ export function createRequestMeter(
   const startedAt = now()
   let leave: (() => void) | undefined
   let askedModel: string | undefined
+  let session = ''
   let model: MeteredModel | undefined
   let route: string | undefined
   let fallback: string | undefined
@@ -120,8 +122,9 @@ export function createRequestMeter(
     admitted(leaveAdmission) {
       leave = leaveAdmission
     },
-    asked(name) {
+    asked(name, named) {
       askedModel = name
+      session = sessionLabel(named)
     },
     routed(chosenModel, chosenRoute, how) {
       model = chosenModel
@@ -177,7 +180,7 @@ export function createRequestMeter(
         return
       }
       logEnd(outcome, line)
-      requests.note({ startedAtMs: startedAt, kind, origin, ownerId: key?.id, askedModel, adapted, line })
+      requests.note({ startedAtMs: startedAt, kind, origin, ownerId: key?.id, session, askedModel, adapted, line })
     },
   }
 
