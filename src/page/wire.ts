@@ -359,6 +359,7 @@ export interface RequestRow {
   readonly first_byte_ms: number | null
   readonly duration_ms: number | null
   readonly warnings: readonly string[]
+  readonly repeated_warnings: readonly string[]
   readonly adapted: readonly string[]
   readonly error: string | null
   readonly upstream_request_id: string | null

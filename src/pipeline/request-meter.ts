@@ -195,7 +195,7 @@ export function createRequestMeter(
         return
       }
       logEnd(outcome, line)
-      requests.note({ startedAtMs: startedAt, kind, origin, ownerId: key?.id, askedModel, adapted, line })
+      requests.note({ startedAtMs: startedAt, kind, origin, ownerId: key?.id, session, askedModel, adapted, line })
     },
   }
 

@@ -47,6 +47,8 @@ export interface EndedRequest {
   readonly origin?: RequestOrigin | undefined
   /** The id of the key that sent it; undefined without a key. */
   readonly ownerId?: string | undefined
+  /** The label of the caller's conversation; '' if it names none. */
+  readonly session?: string | undefined
   /** The model name in the request. */
   readonly askedModel?: string | undefined
   /** Changes that lose nothing of the request. The log has them at debug only. */
@@ -88,6 +90,8 @@ export interface RequestDocument {
   readonly duration_ms: number | null
   /** The parts of the request that could not be carried over: `dropped;temperature (…)`. */
   readonly warnings: readonly string[]
+  /** Those of `warnings` that an earlier request of the caller's conversation in this list has too. */
+  readonly repeated_warnings: readonly string[]
   /** Changes that lose nothing of the request. */
   readonly adapted: readonly string[]
   readonly error: string | null
@@ -156,7 +160,7 @@ const maxError = 1000
 const maxWarnings = 20
 const shortestStart = 8
 
-type Entry = EndedRequest & { readonly failure?: string }
+type Entry = EndedRequest & { readonly failure?: string; readonly repeated?: readonly string[] }
 
 interface Bodies {
   readonly request: BodyText
@@ -180,6 +184,18 @@ export function createRequestList({ keepsBodies, redact, redactBody = redact }: 
       const entry = entries[(next - back + entries.length) % entries.length]
       if (entry !== undefined && maySee(entry.ownerId)) yield entry
     }
+  }
+
+  /** The warnings that earlier requests of the same conversation have too. */
+  function repeatedIn({ line: { warnings = [] }, session, ownerId }: Entry): readonly string[] {
+    if (!session || warnings.length === 0) return []
+    const left = new Set(warnings)
+    for (const { line, ...earlier } of entries) {
+      if (left.size === 0) break
+      if (earlier.session !== session || earlier.ownerId !== ownerId) continue
+      for (const warning of line.warnings ?? []) left.delete(warning)
+    }
+    return warnings.filter((warning) => !left.has(warning))
   }
 
   function forgetBodies(id: string): void {
@@ -214,9 +230,11 @@ export function createRequestList({ keepsBodies, redact, redactBody = redact }: 
   return {
     note(request) {
       forgetUnwanted()
-      const kept = bodies.get(request.line.requestId)
-      if (kept !== undefined) change(kept, () => [kept.request, kept.answer].forEach((body) => body.finish()))
-      const entry = bounded(request, redact)
+      const texts = bodies.get(request.line.requestId)
+      if (texts !== undefined) change(texts, () => [texts.request, texts.answer].forEach((body) => body.finish()))
+      const kept = bounded(request, redact)
+      const repeated = repeatedIn(kept)
+      const entry = repeated.length === 0 ? kept : { ...kept, repeated }
       if (entries.length < maxRequests) entries.push(entry)
       else entries[next] = entry
       next = (next + 1) % maxRequests
@@ -332,6 +350,7 @@ function toDocument(entry: Entry): RequestDocument {
     first_byte_ms: line.ttfbMs ?? null,
     duration_ms: line.ms ?? null,
     warnings: line.warnings ?? [],
+    repeated_warnings: entry.repeated ?? [],
     adapted: entry.adapted ?? [],
     error: failure ?? null,
     upstream_request_id: line.serviceRequestId ?? null,

@@ -315,6 +315,7 @@ const row: RequestRow = {
   first_byte_ms: 812,
   duration_ms: 9_420,
   warnings: [],
+  repeated_warnings: [],
   adapted: [],
   error: null,
   upstream_request_id: 'C0FE:1A2B:3C4D',

@@ -39,6 +39,7 @@ const request: RequestDetail = {
   first_byte_ms: 840,
   duration_ms: 3100,
   warnings: [],
+  repeated_warnings: [],
   adapted: ['adapted;tools'],
   error: null,
   upstream_request_id: null,
@@ -133,13 +134,31 @@ test('one request is shown in full', () => {
   expect(text).toMatch(/Adapted +adapted;tools/)
 })
 
+const kept = { bodies: 'kept', request_body: '{"a":1}' } as const
+
 test.each([
-  [{}, 'log.bodies was off. This command sends a short message instead:'],
-  [{ bodies: 'kept', request_body: '{"a":1', request_body_truncated: true }, 'too long to store. This command sends'],
-  [{ bodies: 'kept', request_body: '{"a":1}' }, 'Repeat it:'],
-  [{ method: 'GET', api: null, path: '/v1/models' }, 'Repeat it:'],
-] as const)('says whether the command repeats the request: %j', (change, expected) => {
-  expect(requestText({ ...request, ...change }, place, screen(80))).toContain(expected)
+  [{}, 'its body was not stored. To store bodies: copilot-proxy config set log.bodies true'],
+  [{ ...kept, request_body_truncated: true }, 'its body was too long to store'],
+  [{ ...kept, request_body: '{"a":"[redacted]"}' }, 'its body has a credential, which is not stored'],
+])('says why no command repeats a request: %j', (change, expected) => {
+  const text = requestText({ ...request, ...change }, place, screen(80))
+  expect(text).toContain(`No command repeats this request, because ${expected}`)
+  expect(text).not.toContain('curl ')
+})
+
+test.each([
+  ['of the agent', { ...kept, api: 'turn', method: null, path: null }],
+  ['without a route', { api: null, method: 'GET', path: '/v1/nothing' }],
+])('gives no command for a request %s', (_what, change) => {
+  expect(requestText({ ...request, ...change }, place, screen(80))).not.toMatch(/curl|No command|Repeat/)
+})
+
+test('the list shows a warning once for a conversation, one request all of them', () => {
+  const warnings = ['dropped;seed', 'clamped;max_tokens']
+  const repeated = { ...request, warnings, repeated_warnings: ['dropped;seed'] }
+  expect(tableOf([repeated], Infinity)).toContain('warnings: clamped;max_tokens\n')
+  expect(tableOf([{ ...repeated, repeated_warnings: warnings }], Infinity)).not.toContain('warnings')
+  expect(requestText(repeated, place, screen(80))).toMatch(/Warnings +dropped;seed/)
 })
 
 /** The arguments that a shell gives to curl. */
@@ -151,26 +170,14 @@ function argumentsOf(command: string): readonly string[] {
 
 test('the command is one for a shell, with the body as it was', () => {
   const body = { model: 'sonnet', messages: [{ role: 'user', content: 'it\'s $HOME `id`\n"\\ \u202E' }] }
-  const kept = { ...request, bodies: 'kept', request_body: JSON.stringify(body, null, 2) } as const
-  const words = argumentsOf(curlText(kept, { ...place, isKeyAsked: true }))
+  const headers = { 'anthropic-beta': "it's", authorization: 'Bearer theirs' }
+  const sent = { ...request, ...kept, request_headers: headers, request_body: JSON.stringify(body, null, 2) }
+  const words = argumentsOf(curlText(sent, { ...place, isKeyAsked: true }) ?? '')
+  expect(words).toContain("anthropic-beta: it's")
+  expect(words.join(' ')).not.toContain('theirs')
   expect(words[0]).toBe('http://127.0.0.1:4141/v1/messages')
   expect(words).toContain('Authorization: Bearer example-key')
   expect(JSON.parse(words.at(-1) ?? '')).toEqual(body)
-})
-
-test.each([
-  ['chat', { messages: [{ role: 'user', content: 'Hello' }], stream: true }],
-  ['messages', { max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }], stream: true }],
-  ['responses', { input: 'Hello', stream: true }],
-])('without a body of %s it asks the model to say hello', (api, rest) => {
-  const words = argumentsOf(curlText({ ...request, api }, place))
-  expect(JSON.parse(words.at(-1) ?? '')).toEqual({ model: 'sonnet', ...rest })
-  expect(words.join(' ')).not.toContain('Authorization')
-})
-
-test('a request that reached no route has its method and no body', () => {
-  const unknown = { ...request, api: null, method: 'DELETE', path: "/v1/it's", stream: null }
-  expect(argumentsOf(curlText(unknown, place))).toEqual(["http://127.0.0.1:4141/v1/it's", '-X', 'DELETE'])
 })
 
 async function openUser() {
@@ -193,6 +200,18 @@ test('lists the requests of the daemon, the newest last, and shows one', async (
   const one = await run(`requests ${requests[0].id.slice(0, 8)}`)
   expect(one.stdout).toContain(requests[0].id)
   expect(JSON.parse((await run(`requests ${requests[0].id} --json`)).stdout)).toMatchObject(requests[0])
+})
+
+test('a conversation shows a warning once, and each answer has it in its header', async () => {
+  const { chat, run } = await openUser()
+  const body = { model: 'gemini-3-pro-preview', reasoning_effort: 'medium' }
+  for (let turn = 1; turn <= 3; turn += 1) {
+    const { headers } = await chat(body, { headers: { 'session-id': 'one' } })
+    expect(headers['x-copilot-proxy-warnings']).toContain('clamped;reasoning_effort')
+  }
+  expect((await run('requests')).stdout.match(/warnings: clamped;reasoning_effort/g)).toHaveLength(1)
+  const { requests } = JSON.parse((await run('requests --json')).stdout)
+  expect(requests.map(({ warnings }: { warnings: readonly string[] }) => warnings.length)).toEqual([1, 1, 1])
 })
 
 /** Characters that a terminal obeys or hides, without line feeds. */

@@ -64,6 +64,7 @@ describe('curl', () => {
     first_byte_ms: null,
     duration_ms: null,
     warnings: [],
+    repeated_warnings: [],
     adapted: [],
     error: null,
     upstream_request_id: null,
@@ -89,14 +90,19 @@ describe('curl', () => {
     )
   })
 
-  test('sends a short message in place of a body that was not kept, and names the key only by its variable', () => {
-    const command = curlCommand(
-      { ...request, api: 'messages', path: '/v1/messages', request_body: null },
-      { ...place, isKeyAsked: true },
-    )
+  test('names the key only by its variable', () => {
+    const command = curlCommand({ ...request, api: 'messages', path: '/v1/messages' }, { ...place, isKeyAsked: true })
     expect(command).toContain('-H "Authorization: Bearer $COPILOT_PROXY_API_KEY"')
     expect(command).toContain("-H 'anthropic-version: 2023-06-01'")
-    expect(command).toContain('"model":"gpt-5-mini","stream":true,"max_tokens":100')
+  })
+
+  test.each([
+    ['whose body was not kept', { request_body: null }],
+    ['whose body was cut', { request_body_truncated: true }],
+    ['whose body had a credential', { request_body: '{"a":"[redacted]"}' }],
+    ['of a program in the daemon', { api: 'turn', method: null, path: null }],
+  ])('is not given for a request %s', (_what, change) => {
+    expect(curlCommand({ ...request, ...change }, place)).toBeUndefined()
   })
 })
 

@@ -186,3 +186,28 @@ test.each([
 ])('the client of %j is %j', (userAgent, expected) => {
   expect(clientOf(userAgent)).toBe(expected)
 })
+
+describe('warnings of a conversation', () => {
+  const seed = 'dropped;seed (not supported)'
+  const tokens = 'clamped;max_tokens (sent as 16000)'
+
+  test('are named as repeated after the first request, and only there', () => {
+    const { note, list, find } = openList()
+    note('request-1', { warnings: [seed] }, { session: 'one' })
+    note('request-2', { warnings: [seed, tokens] }, { session: 'one' })
+    note('request-3', { warnings: [seed] }, { session: 'other' })
+    note('request-4', { warnings: [seed] }, { session: 'one', ownerId: 'somebody-else' })
+    note('request-5', { warnings: [seed] })
+    note('request-6', { warnings: [seed] })
+    expect(list({ limit: 9 }).map(({ repeated_warnings: repeated }) => repeated)).toEqual([[], [], [], [], [seed], []])
+    expect(find('request-2')).toMatchObject({ warnings: [seed, tokens], repeated_warnings: [seed] })
+  })
+
+  test('are new again when the list has forgotten the first request', () => {
+    const { note, list } = openList()
+    note('first', { warnings: [seed] }, { session: 'one' })
+    for (let at = 0; at < maxRequests; at += 1) note(`other-${at}`)
+    note('last', { warnings: [seed] }, { session: 'one' })
+    expect(list({ limit: 1 })).toMatchObject([{ id: 'last', repeated_warnings: [] }])
+  })
+})

@@ -87,7 +87,10 @@ export function requestsRows(
 
 const indent = '         '
 
-function noteLine({ error, warnings }: RequestDocument, { columns: width, style }: Screen): string {
+/** Warnings that every request of a conversation repeats are shown once. */
+function noteLine(request: RequestDocument, { columns: width, style }: Screen): string {
+  const { error, repeated_warnings: repeated } = request
+  const warnings = request.warnings.filter((warning) => !repeated.includes(warning))
   const text = error ?? (warnings.length === 0 ? '' : `warnings: ${warnings.join('; ')}`)
   return text === '' ? '' : `${indent}${style.dim(clip(visible(text), width - indent.length))}\n`
 }
@@ -173,49 +176,56 @@ export function requestText(request: RequestDetail, place: Place, { style }: Pic
           .map((line) => `${visible(line)}\n`)
           .join('')
   const isCut = request.answer_body_truncated ? ' (the first part)' : ''
+  const repeat = repeatText(request, place)
   return [
     shown,
-    `${curlNote(request)}\n${curlText(request, place)}\n`,
+    ...(repeat === undefined ? [] : [repeat]),
     ...(answer === null ? [] : [`Answer${isCut}:\n${answerLines}`]),
   ].join('\n')
 }
 
-function curlNote({ method, request_body: body, request_body_truncated: isCut }: RequestDetail): string {
-  // A GET request has no body.
-  if (method === 'GET' || (body !== null && !isCut)) return 'Repeat it:'
-  const reason = isCut
-    ? 'The body of this request was too long to store.'
-    : 'The body of this request was not stored, because log.bodies was off.'
-  return `${reason} This command sends a short message instead:`
+/** APIs whose requests are a JSON body and nothing else. */
+const repeatable: ReadonlySet<string | null> = new Set(['chat', 'messages', 'count_tokens', 'responses', 'embeddings'])
+
+/** How to send the request again. Undefined for requests of a program in the daemon, for example the agent. */
+function repeatText(request: RequestDetail, place: Place): string | undefined {
+  if (request.method !== 'POST' || !repeatable.has(request.api)) return undefined
+  const curl = curlText(request, place)
+  if (curl !== undefined) return `Repeat it:\n${curl}\n`
+  if (request.request_body?.includes(removed)) {
+    return 'No command repeats this request, because its body has a credential, which is not stored.\n'
+  }
+  return request.request_body_truncated
+    ? 'No command repeats this request, because its body was too long to store.\n'
+    : 'No command repeats this request, because its body was not stored. To store bodies: copilot-proxy config set log.bodies true\n'
 }
 
-/** The members that a request needs beside its model, by API. */
-const placeholders: Readonly<Record<string, object>> = {
-  chat: { messages: [{ role: 'user', content: 'Hello' }] },
-  messages: { max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }] },
-  count_tokens: { messages: [{ role: 'user', content: 'Hello' }] },
-  responses: { input: 'Hello' },
-  embeddings: { input: 'Hello' },
-}
+/** In place of a credential. */
+const removed = '[redacted]'
 
-/** A command for a POSIX shell. Names the variable of the key, never the key. */
-export function curlText(request: RequestDetail, { url, isKeyAsked }: Place): string {
-  const { api, method, path, asked_model: asked, model, stream } = request
-  const placeholder = api === null || !Object.hasOwn(placeholders, api) ? undefined : placeholders[api]
-  const whole = request.request_body_truncated ? null : request.request_body
-  const spare = placeholder && { model: asked ?? model ?? 'gpt-5-mini', ...(stream && { stream }), ...placeholder }
-  const body = whole === null ? spare && JSON.stringify(spare) : normalised(whole)
-  const lines = [
-    `curl ${quoted(url + (path ?? '/v1/chat/completions'))}`,
-    ...(method === null || method === 'GET' || (method === 'POST' && body !== undefined)
-      ? []
-      : [`-X ${quoted(method)}`]),
+/** Headers that curl or this command sets, or that apply to one connection. */
+const ownHeaders =
+  /^(?:host|connection|content-length|content-type|accept-encoding|user-agent|authorization|x-api-key|expect|te)$/
+
+/**
+ * A command for a POSIX shell that sends the request again. Names the variable of the key, never the key. Undefined if the whole
+ * body is not known.
+ */
+export function curlText(request: RequestDetail, { url, isKeyAsked }: Place): string | undefined {
+  const { api, path, stream, request_body: body } = request
+  if (path === null || body === null || request.request_body_truncated || body.includes(removed)) return undefined
+  const headers = Object.entries(request.request_headers ?? {}).filter(([name]) => !ownHeaders.test(name))
+  const needsVersion =
+    (api === 'messages' || api === 'count_tokens') && !headers.some(([name]) => name === 'anthropic-version')
+  return [
+    `curl ${quoted(url + path)}`,
     ...(stream ? ['--no-buffer'] : []),
     ...(isKeyAsked ? ['-H "Authorization: Bearer $COPILOT_PROXY_API_KEY"'] : []),
-    ...(api === 'messages' || api === 'count_tokens' ? ["-H 'anthropic-version: 2023-06-01'"] : []),
-    ...(body === undefined ? [] : ["-H 'Content-Type: application/json'", `--data-raw ${quoted(body)}`]),
-  ]
-  return lines.join(' \\\n  ')
+    ...(needsVersion ? ["-H 'anthropic-version: 2023-06-01'"] : []),
+    ...headers.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    "-H 'Content-Type: application/json'",
+    `--data-raw ${quoted(normalised(body))}`,
+  ].join(' \\\n  ')
 }
 
 /** One line of JSON with control characters escaped, so that a terminal shows them as text. */

@@ -41,6 +41,7 @@ const fields = {
   first_byte_ms: amount,
   duration_ms: amount,
   warnings: texts,
+  repeated_warnings: texts,
   adapted: texts,
   error: text,
   upstream_request_id: text,

@@ -1,47 +1,44 @@
 /** @import { RequestDetail } from '../wire.ts' */
 import { toVisible } from './visible-text.js'
 
-/** The fields that a request needs besides its model, by API. They replace a body that was not kept. */
-const placeholders = new Map([
-  ['chat', { messages: [{ role: 'user', content: 'Hello' }] }],
-  ['messages', { max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }] }],
-  ['count_tokens', { messages: [{ role: 'user', content: 'Hello' }] }],
-  ['responses', { input: 'Hello' }],
-  ['embeddings', { input: 'Hello' }],
-])
+/** APIs whose requests are a JSON body and nothing else. */
+const repeatable = new Set(['chat', 'messages', 'count_tokens', 'responses', 'embeddings'])
 
 /** Headers that curl or this command sets, or that apply to one connection. */
 const ownHeaders =
   /^(?:host|connection|content-length|content-type|accept-encoding|user-agent|authorization|x-api-key|expect|te)$/
 
 /**
- * Returns a command for a POSIX shell that sends a request again. It contains a variable instead of the key.
+ * Whether the request came over HTTP with a body that a command can send again. A program in the daemon, for example the
+ * agent, sends none.
+ * @param {RequestDetail} request
+ */
+export function isOfHttp({ api, method }) {
+  return method === 'POST' && repeatable.has(api ?? '')
+}
+
+/**
+ * Returns a command for a POSIX shell that sends a request again. It contains a variable instead of the key. Undefined if no
+ * command can: the body was not stored in full, or a credential was removed from it.
  * @param {RequestDetail} request
  * @param {{ url: string, isKeyAsked: boolean }} place
- * @returns {string}
+ * @returns {string | undefined}
  */
 export function curlCommand(request, { url, isKeyAsked }) {
-  const { api, method, path, asked_model: asked, model, stream } = request
-  const kept = request.request_body_truncated ? null : request.request_body
-  const placeholder = placeholders.get(api ?? '')
-  const spare = placeholder && {
-    model: asked ?? model ?? 'gpt-5-mini',
-    ...(stream === true && { stream }),
-    ...placeholder,
-  }
-  const body = kept === null ? spare && JSON.stringify(spare) : toOneLine(kept)
+  const { api, path, stream, request_body: kept } = request
+  if (!isOfHttp(request) || path === null || kept === null || request.request_body_truncated) return undefined
+  if (kept.includes('[redacted]')) return undefined
   const headers = Object.entries(request.request_headers ?? {}).filter(([name]) => !ownHeaders.test(name))
   const needsVersion =
     (api === 'messages' || api === 'count_tokens') && !headers.some(([name]) => name === 'anthropic-version')
-  const isPlain = method === null || method === 'GET' || (method === 'POST' && body !== undefined)
   return [
-    `curl ${quoted(url + (path ?? '/v1/chat/completions'))}`,
-    ...(isPlain ? [] : [`-X ${quoted(method)}`]),
+    `curl ${quoted(url + path)}`,
     ...(stream === true ? ['--no-buffer'] : []),
     ...(isKeyAsked ? ['-H "Authorization: Bearer $COPILOT_PROXY_API_KEY"'] : []),
     ...(needsVersion ? ["-H 'anthropic-version: 2023-06-01'"] : []),
     ...headers.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
-    ...(body === undefined ? [] : ["-H 'content-type: application/json'", `--data-raw ${quoted(body)}`]),
+    "-H 'content-type: application/json'",
+    `--data-raw ${quoted(toOneLine(kept))}`,
   ].join(' \\\n  ')
 }
 

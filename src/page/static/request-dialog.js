@@ -1,7 +1,7 @@
 /** @import { RequestDetail } from '../wire.ts' */
 import { ask, key } from './api.js'
 import { copyButton } from './copy-button.js'
-import { curlCommand } from './curl-command.js'
+import { curlCommand, isOfHttp } from './curl-command.js'
 import { element } from './dom.js'
 import { toCount, toCredits, toDateTime, toDuration } from './format.js'
 import { toVisible } from './visible-text.js'
@@ -58,22 +58,20 @@ function contentOf(request) {
     ),
     ...notesOf('Warnings: parts that were lost or changed', request.warnings),
     ...notesOf('Adapted: changes without a loss', request.adapted),
-    element(
-      'div',
-      { class: 'heading-row' },
-      element('h3', {}, 'Repeat it with curl'),
-      copyButton(() => curl, 'Copy the curl command'),
-    ),
-    ...(request.request_body === null || request.request_body_truncated
-      ? [
+    ...(curl === undefined
+      ? []
+      : [
           element(
-            'p',
-            { class: 'muted' },
-            'The body was not stored in full, so the command sends a short message instead.',
+            'div',
+            { class: 'heading-row' },
+            element('h3', {}, 'Repeat it with curl'),
+            copyButton(() => curl, 'Copy the curl command'),
           ),
-        ]
+          element('pre', { class: 'output' }, curl),
+        ]),
+    ...(curl === undefined && isOfHttp(request)
+      ? [element('p', { class: 'muted' }, 'No command repeats this request, because its body was not stored in full.')]
       : []),
-    element('pre', { class: 'output' }, curl),
     ...(headers
       ? [
           element('h3', {}, 'Request headers'),

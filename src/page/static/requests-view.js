@@ -174,7 +174,8 @@ function setChoices(select, values) {
 
 /** @param {{ readonly key: string, readonly row: RequestRow }} item */
 function rowView({ row }) {
-  const { status, failed, model, asked_model: asked, warnings, adapted } = row
+  const { status, failed, model, asked_model: asked, repeated_warnings: repeated, adapted } = row
+  const warnings = row.warnings.filter((warning) => !repeated.includes(warning))
   const name = model ?? asked ?? '–'
   const open = element('a', { href: `#/requests/${encodeURIComponent(row.id)}`, title: row.time }, toClock(row.time))
   const cells = [

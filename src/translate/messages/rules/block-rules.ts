@@ -283,7 +283,8 @@ function adaptBlock(block: MessagesBlock, walk: Walk): MessagesBlock | readonly 
     current = adapted
   }
   if (!walk.target.refusedBlocks.has(current.type)) return current
-  walk.notes.add('refused_upstream', walk.field(block), 'the provider has refused blocks of this type')
+  const what = /^(?:redacted_)?thinking$/.test(current.type) ? 'the thinking of this answer' : 'blocks of this type'
+  walk.notes.add('refused_upstream', walk.field(block), `the provider has refused ${what}; sent without`)
   return NONE
 }
 

@@ -79,7 +79,8 @@ export const refusals: readonly RefusalRow[] = [
     name: 'system messages',
     source: 'messages, system messages',
     pattern: /Unexpected role "system"|role '?"?system'?"? is not supported/i,
-    finding: without('messages', 'system-messages:no'),
+    // The rule tells which messages change in this request.
+    finding: { ...without('messages', 'system-messages:no'), passing: ['refused-now:system-messages'] },
   },
   {
     name: 'a level of effort',

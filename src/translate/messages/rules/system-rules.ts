@@ -42,19 +42,20 @@ export const systemRules: readonly Rule[] = [
   {
     name: 'system messages as reminders in the user turn',
     source: 'messages, system messages',
-    adapt: ({ body: { messages } }, { takesSystemMessages, traits }) => {
+    adapt: ({ body: { messages } }, { takesSystemMessages, hasRefusedSystem, traits }) => {
       const wrong = misplacedSystem(messages, takesSystemMessages)
       if (wrong.size === 0) return undefined
       const detail = takesSystemMessages
         ? 'system message sent as a reminder in the user turn, because it does not stand between a user message and an answer'
         : `${traits.id} does not support system messages; sent as a reminder in the user turn`
+      const code = hasRefusedSystem ? 'refused_upstream' : 'adapted'
       const notes = createNotes()
       const out: MessagesMessage[] = []
       /** The blocks of the last message, if it is a user turn with reminders. */
       let open: MessagesBlock[] | undefined
       for (const [at, message] of messages.entries()) {
         const isWrong = wrong.has(at)
-        if (isWrong) notes.add('adapted', fieldOf(message, 'messages', at), detail)
+        if (isWrong) notes.add(code, fieldOf(message, 'messages', at), detail)
         else if (open === undefined || message.role !== 'user') {
           open = undefined
           out.push(message)

@@ -26,6 +26,8 @@ export interface Target {
   readonly takesSampling: boolean
   /** The model accepts `role: "system"` after a user message. */
   readonly takesSystemMessages: boolean
+  /** Upstream has just refused the system messages of this request. */
+  readonly hasRefusedSystem: boolean
   readonly takesPrefill: boolean
   /** The model's highest `max_tokens`. */
   readonly maxTokens: number
@@ -90,6 +92,7 @@ export function targetOf(traits: ModelTraits, learnedRefusals: ReadonlySet<strin
     takesSampling: !isClaudeFrom(family, 4, 7),
     takesSystemMessages:
       learned('system-messages').length === 0 && (isClaudeFrom(family, 4, 8) || family.kind !== 'claude'),
+    hasRefusedSystem: learned('refused-now').includes('system-messages'),
     takesPrefill: !isClaudeFrom(family, 4, 6),
     maxTokens: Math.min(traits.maxOutputTokens ?? Infinity, maxTokens ?? Infinity),
     hidesThinking: isClaudeFrom(family, 4, 7),
