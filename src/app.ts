@@ -40,7 +40,7 @@ import type { SessionRouteDeps } from './http/routes/session-routes.ts'
 import { registerStateRoutes } from './http/routes/state-routes.ts'
 import type { StateDeps } from './http/routes/state-routes.ts'
 import type { CodexCli } from './models/codex-catalogue.ts'
-import type { ModelRegistry } from './models/registry.ts'
+import type { PipelineDeps } from './pipeline/pipeline-state.ts'
 import type { UsageRecorder } from './usage/recorder.ts'
 import type { RequestList } from './usage/requests.ts'
 import { registerMcpRoute } from './mcp/server/route.ts'
@@ -60,7 +60,7 @@ export interface AppDeps
     Omit<SelfCheckDeps, 'lifetimes'>,
     SessionRouteDeps,
     Partial<Pick<ServersRouteDeps, 'mcpServers'>> {
-  readonly registry: ModelRegistry
+  readonly accessOf: PipelineDeps['accessOf']
   readonly metrics: Metrics
   readonly totals: UsageRecorder
   readonly requests: RequestList
@@ -321,7 +321,7 @@ function registerRoutes(fastify: FastifyInstance, deps: AppDeps, shared: SharedP
     version: deps.version,
     log: deps.log,
   })
-  registerModelRoutes(fastify, deps.registry, config, deps.codexCli)
+  registerModelRoutes(fastify, (key) => deps.accessOf(key).registry, config, deps.codexCli)
   registerDialectRoutes(fastify, routeDeps)
   return { sessionEvents, mcp }
 }

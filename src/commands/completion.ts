@@ -38,6 +38,7 @@ const knownArguments: Readonly<Record<string, Choices>> = {
   'logout provider': ['copilot', 'codex'],
   'models name': { ask: 'models' },
   'key remove name': { ask: 'keys' },
+  'account use name': { ask: 'accounts' },
   'config get key': settingKeys,
   'config set key': settingKeys,
 }

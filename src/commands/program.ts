@@ -13,6 +13,7 @@ import type { Shell } from './completion.ts'
 import * as helpText from './help-text.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
 import type {
+  AccountFlags,
   AgentFlags,
   CommandContext,
   DoctorFlags,
@@ -61,6 +62,7 @@ export async function runProgram(argv: readonly string[], given: CommandContext)
   }
 }
 
+const loadAccount = () => import('./account.ts')
 const loadService = () => import('./service/service.ts')
 const loadKey = () => import('./key.ts')
 const loadPolicy = () => import('./policy.ts')
@@ -128,6 +130,19 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .action(
       run(async (flags: LogoutFlags, provider: string | undefined) =>
         (await import('./logout.ts')).logout(context, { ...flags, provider }),
+      ),
+    )
+
+  const account = add(program, 'account', 'list or choose the stored GitHub accounts', helpText.account)
+  add(account, 'list', 'list the stored GitHub accounts', helpText.accountList)
+    .option('--json', 'print JSON')
+    .action(run(async (flags: ReportFlags) => (await loadAccount()).accountList(context, flags)))
+  add(account, 'use', 'use this account for requests', helpText.accountUse)
+    .argument('<name>', 'name of the account, see: copilot-proxy account list')
+    .option('--json', 'print JSON')
+    .action(
+      run(async (flags: Omit<AccountFlags, 'name'>, name: string) =>
+        (await loadAccount()).accountUse(context, { ...flags, name }),
       ),
     )
 
@@ -357,7 +372,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     )
   program
     .command('__complete', { hidden: true })
-    .addArgument(new Argument('<kind>').choices(['models', 'keys'] satisfies ValueKind[]))
+    .addArgument(new Argument('<kind>').choices(['models', 'keys', 'accounts'] satisfies ValueKind[]))
     .action(
       run(async (_flags: object, kind: ValueKind) =>
         (await import('./complete-values.ts')).completeValues(context, kind),

@@ -14,6 +14,7 @@ import { answerAuto } from './copilot/auto.ts'
 import { createCopilotChecks } from './copilot/checks.ts'
 import { createGithub } from './copilot/github.ts'
 import { MODELS } from './copilot/models.ts'
+import { createTokenOwners, withoutModels } from './copilot/owners.ts'
 import { routeOf, STREAMING_ROUTES } from './copilot/routes.ts'
 import type { CopilotRoute } from './copilot/routes.ts'
 import { DEFAULT_COPILOT_SETTINGS } from './copilot/settings.ts'
@@ -42,6 +43,8 @@ export interface CopilotUpstream extends Host, Omit<Controls<CopilotRoute>, 'gat
     /** Revokes every GitHub token issued so far, as "Sign out of all applications" does. */
     readonly revokeAll: () => void
   }
+  /** The GitHub token behind the `authorization` of a request. */
+  readonly ownerOf: (authorization: string | undefined) => string
   /** Forgets every choice of a model for `auto` so far. */
   readonly forgetAutoSessions: () => void
   readonly configure: (change: Partial<CopilotSettings>) => void
@@ -64,6 +67,7 @@ export async function startCopilot({
   const githubTokens = new Set<string>()
   const copilotExpiryMs = new Map<string, number>()
   const autoSessions = new Map<string, AutoSession>()
+  const owners = createTokenOwners()
   const { controls, hookReplies, watch } = createControl<CopilotRoute>({
     routeOf,
     streamingRoutes: STREAMING_ROUTES,
@@ -89,12 +93,16 @@ export async function startCopilot({
         if (route === '/_ping') return textReply(200, 'OK')
         const call = { header: (name: string) => headerOf(request, name), body }
         const ofGithub = github(route, call)
-        if (ofGithub !== undefined) return ofGithub
-        return (
+        if (ofGithub !== undefined) {
+          if (route === '/copilot_internal/v2/token') owners.note(request.headers.authorization, ofGithub)
+          return ofGithub
+        }
+        const reply =
           refuseAccess(request, tokens, current.misdirectedHosts) ??
           answerAuto(route, call, { auto, available: current.autoWays }) ??
           answer(hosted)
-        )
+        if (route !== '/models') return reply
+        return withoutModels(reply, (model) => current.lacksModel(owners.of(request.headers.authorization), model))
       },
     }
   })
@@ -105,6 +113,7 @@ export async function startCopilot({
     ...controls,
     exchanges: () => controls.count('/copilot_internal/v2/token'),
     tokens: { ...tokens, expireAll: () => copilotExpiryMs.clear(), revokeAll: () => githubTokens.clear() },
+    ownerOf: owners.of,
     forgetAutoSessions: () => autoSessions.clear(),
     configure: (change) => {
       current = { ...current, ...change }

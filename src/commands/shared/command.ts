@@ -164,6 +164,10 @@ export interface GatewayTokenFlags extends ReportFlags {
   readonly rotate?: true
 }
 
+export interface AccountFlags extends ReportFlags {
+  readonly name: string
+}
+
 export interface KeyFlags extends ReportFlags {
   readonly name: string | undefined
 }

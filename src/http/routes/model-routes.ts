@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { CallerKey } from '../../config/caller.ts'
 import type { Config } from '../../config/schema.ts'
 import { Fault } from '../../errors.ts'
 import type { ListedModel } from '../../models/catalogue.ts'
@@ -24,7 +25,7 @@ type ListShape = 'openai' | 'anthropic' | 'codex'
 /** `GET /v1/models` and `/v1/models/{id}`, also without `/v1`. */
 export function registerModelRoutes(
   app: FastifyInstance,
-  registry: ModelRegistry,
+  registryOf: (key: CallerKey | undefined) => ModelRegistry,
   config: () => Config,
   codexCli: () => Promise<CodexCli | undefined> = async () => undefined,
 ): void {
@@ -32,6 +33,7 @@ export function registerModelRoutes(
     app.get(path, async (request, reply) => {
       const isAllowed = (entry: ListedModel) =>
         keyRefusal(config(), request.caller.key?.name, entry.id, entry) === undefined
+      const registry = registryOf(request.caller.key)
       const models = registry.list().filter(isAllowed)
       markSeeds(reply, models)
       switch (shapeFor(request)) {
@@ -53,7 +55,7 @@ export function registerModelRoutes(
 
     // Not `:id`: ids such as `copilot/gpt-5-mini` hold a slash.
     app.get(`${path}/*`, (request: ModelRequest, reply) => {
-      const resolved = registry.resolve(request.params['*'])
+      const resolved = registryOf(request.caller.key).resolve(request.params['*'])
       if (!resolved.ok) throw new Fault(resolved.error)
       const refusal = keyRefusal(config(), request.caller.key?.name, request.params['*'], resolved.value)
       if (refusal !== undefined) throw refusal
