@@ -22,7 +22,8 @@ import { createPeerCheck, opennessOf } from './http/access/peer-check.ts'
 import type { Openness } from './http/access/peer-check.ts'
 import { createLifetimes } from './http/lifetimes.ts'
 import type { Metrics } from './usage/metrics.ts'
-import { registerModelRoutes } from './http/routes/model-routes.ts'
+import { registerModelRefresh, registerModelRoutes } from './http/routes/model-routes.ts'
+import type { RefreshModels } from './http/routes/model-routes.ts'
 import { createRateLimit } from './http/access/rate-limit.ts'
 import type { RateLimit } from './http/access/rate-limit.ts'
 import { identityOf } from './http/access/caller-identity.ts'
@@ -66,6 +67,7 @@ export interface AppDeps
   readonly requests: RequestList
   readonly randomId: () => string
   readonly owner: OwnerAccess
+  readonly refreshModels?: RefreshModels | undefined
   /** What is known of the Codex CLI of this user. */
   readonly codexCli?: (() => Promise<CodexCli | undefined>) | undefined
   /** Returns undefined while no workspace is configured. */
@@ -321,6 +323,7 @@ function registerRoutes(fastify: FastifyInstance, deps: AppDeps, shared: SharedP
     version: deps.version,
     log: deps.log,
   })
+  registerModelRefresh(fastify, { lifetimes, refreshModels: deps.refreshModels ?? (async () => {}) })
   registerModelRoutes(fastify, (key) => deps.accessOf(key).registry, config, deps.codexCli)
   registerDialectRoutes(fastify, routeDeps)
   return { sessionEvents, mcp }

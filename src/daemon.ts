@@ -250,6 +250,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     randomId: randomUUID,
     owner,
     codexCli: codexCatalogue.codexCli,
+    refreshModels: providers.refreshModels,
     accessOf: providers.accessOf,
     networkFingerprints: fingerprints(networkVariables(env, options.workingDir ?? (() => '/')), ownerHash(ownerToken)),
     noteWork: watchdog.note,

@@ -165,6 +165,15 @@ Examples:
   copilot-proxy models --json
 `
 
+export const modelsEnable = `
+GitHub asks some accounts to accept the terms of a model before they may use it.
+This command shows the terms, asks you and accepts them for the GitHub account in
+use. Models of an organization are enabled by its administrator.
+
+Examples:
+  copilot-proxy models enable claude-opus-4.5
+`
+
 export const usage = `
 Shows the quota that GitHub reports (premium requests or AI credits) and the
 limits of your ChatGPT plan that OpenAI last reported. Also shows your usage

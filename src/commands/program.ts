@@ -17,6 +17,7 @@ import type {
   AgentFlags,
   CommandContext,
   DoctorFlags,
+  EnableFlags,
   GatewayTokenFlags,
   LaunchFlags,
   LoginFlags,
@@ -213,12 +214,22 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   add(program, 'status', 'show logins, tokens and the running copilot-proxy', helpText.status)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await import('./status.ts')).status(context, flags)))
-  add(program, 'models', 'list the models of your account, or show one', helpText.models)
+  const models = add(program, 'models', 'list the models of your account, or show one', helpText.models)
+  models
     .argument('[name]', 'show all details of this model')
     .option('--json', 'print JSON')
     .action(
       run(async (flags: ReportFlags, name: string | undefined) =>
         (await import('./models/models.ts')).models(context, { ...flags, name }),
+      ),
+    )
+  add(models, 'enable', 'accept the terms of a disabled Copilot model', helpText.modelsEnable)
+    .argument('<id>', 'id of the model, see: copilot-proxy models')
+    .option('--yes', 'do not ask')
+    .option('--json', 'print JSON')
+    .action(
+      run(async (flags: Omit<EnableFlags, 'id'>, id: string) =>
+        (await import('./models/enable.ts')).modelsEnable(context, { ...flags, id }),
       ),
     )
   const usage = add(program, 'usage', 'show your quota and the usage so far', helpText.usage)
@@ -441,11 +452,17 @@ function findCommand(program: Command, argv: readonly string[]): boolean {
       if (option?.required && word === name) at += 1
     } else if (command.commands.length === 0) break
     else if (word === 'help') isHelp = true
+    else if (takesArguments(command) && !command.commands.some((each) => each.name() === word)) break
     else command = childOf(command, word)
   }
   if (isHelp) command.help()
   if (command !== program && early !== undefined) refuseEarly(program, command, early)
   return command !== program
+}
+
+/** A word after the command may be an argument of its own, as in `models NAME`, beside `models enable`. */
+function takesArguments({ registeredArguments }: Command): boolean {
+  return registeredArguments.length > 0
 }
 
 function isNamed({ long, short }: Option, name: string): boolean {

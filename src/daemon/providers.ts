@@ -268,6 +268,8 @@ export function connectProviders(deps: ProvidersDeps) {
     tokenStatus: () => copilot.connection().tokens.status(),
     codexStatus: () => codex?.credentials.status(),
     planUse: () => (codex === undefined ? undefined : planUse),
+    /** Fetches the model list of the account in use. */
+    refreshModels: (signal: AbortSignal) => copilot.models.refresh.refresh({ signal }),
     /** GitHub's data about the account of the key. */
     account: (signal: AbortSignal, key?: Pick<CallerKey, 'name'>) => accountOf(key?.name).side.account(signal),
     /** Call once the daemon listens: reports the accounts found so far, and later ones at once. */

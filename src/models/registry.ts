@@ -246,7 +246,7 @@ function closedDetail({ id, model: { policy } }: ListedModel): string {
   const state =
     policy === 'disabled' ? 'disabled for this account' : `not enabled for this account (policy: ${policy ?? ''})`
   return (
-    `The model ${quote(id)} is ${state}. Enable it at ` +
+    `The model ${quote(id)} is ${state}. Enable it with: copilot-proxy models enable ${id} – or at ` +
     'https://github.com/settings/copilot/features, or ask the administrator of your organization.'
   )
 }

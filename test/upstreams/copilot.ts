@@ -15,6 +15,7 @@ import { createCopilotChecks } from './copilot/checks.ts'
 import { createGithub } from './copilot/github.ts'
 import { MODELS } from './copilot/models.ts'
 import { createTokenOwners, withoutModels } from './copilot/owners.ts'
+import { createPolicies } from './copilot/policies.ts'
 import { routeOf, STREAMING_ROUTES } from './copilot/routes.ts'
 import type { CopilotRoute } from './copilot/routes.ts'
 import { DEFAULT_COPILOT_SETTINGS } from './copilot/settings.ts'
@@ -68,6 +69,7 @@ export async function startCopilot({
   const copilotExpiryMs = new Map<string, number>()
   const autoSessions = new Map<string, AutoSession>()
   const owners = createTokenOwners()
+  const policies = createPolicies()
   const { controls, hookReplies, watch } = createControl<CopilotRoute>({
     routeOf,
     streamingRoutes: STREAMING_ROUTES,
@@ -99,10 +101,17 @@ export async function startCopilot({
         }
         const reply =
           refuseAccess(request, tokens, current.misdirectedHosts) ??
+          (route === '/models/{id}/policy'
+            ? policies.accept(owners.of(request.headers.authorization), hosted.path, body)
+            : undefined) ??
           answerAuto(route, call, { auto, available: current.autoWays }) ??
           answer(hosted)
         if (route !== '/models') return reply
-        return withoutModels(reply, (model) => current.lacksModel(owners.of(request.headers.authorization), model))
+        const owner = owners.of(request.headers.authorization)
+        return policies.apply(
+          owner,
+          withoutModels(reply, (model) => current.lacksModel(owner, model)),
+        )
       },
     }
   })

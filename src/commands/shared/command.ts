@@ -113,6 +113,11 @@ export interface ModelsFlags extends ReportFlags {
   readonly name?: string | undefined
 }
 
+export interface EnableFlags extends ReportFlags {
+  readonly id: string
+  readonly yes?: true
+}
+
 export interface UsageFlags extends ReportFlags {
   readonly line?: true
   /** Rows of the totals. */

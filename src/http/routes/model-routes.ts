@@ -15,12 +15,31 @@ import {
   renderModelList,
 } from '../../models/render.ts'
 import type { ModelPage } from '../../models/render.ts'
+import type { Lifetimes } from '../lifetimes.ts'
+import { requireOwner } from './owner-routes.ts'
 import { keyRefusal } from '../../pipeline/route-model.ts'
 
 type ModelRequest = FastifyRequest<{ Params: { '*': string } }>
 
 /** The list format a caller expects; all formats share one path. */
 type ListShape = 'openai' | 'anthropic' | 'codex'
+
+/** `POST /models/refresh`: the owner has changed something about the models of the account. */
+export function registerModelRefresh(
+  app: FastifyInstance,
+  { lifetimes, refreshModels }: { readonly lifetimes: Lifetimes; readonly refreshModels: RefreshModels },
+): void {
+  app.post('/models/refresh', { config: { dialect: 'chat' } }, (request, reply) =>
+    lifetimes.whileCallerStays(request, reply, async (signal) => {
+      requireOwner(request.caller)
+      await refreshModels(signal)
+      return reply.code(204).send()
+    }),
+  )
+}
+
+/** Fetches the model list of the account in use; a failure leaves the list as it is. */
+export type RefreshModels = (signal: AbortSignal) => Promise<unknown>
 
 /** `GET /v1/models` and `/v1/models/{id}`, also without `/v1`. */
 export function registerModelRoutes(

@@ -29,9 +29,13 @@ export function createTokenOwners(): TokenOwners {
 
 /** The model list without the models that the account lacks. */
 export function withoutModels(reply: Outcome, lacks: (model: string) => boolean): Outcome {
-  const list = reply.kind === 'whole' ? modelList.safeParse(parse(reply.body)).data : undefined
+  const list = parseList(reply)
   if (reply.kind !== 'whole' || list === undefined) return reply
   return { ...reply, body: JSON.stringify({ ...list, data: list.data.filter(({ id }) => !lacks(id)) }) }
+}
+
+export function parseList(reply: Outcome): z.infer<typeof modelList> | undefined {
+  return reply.kind === 'whole' ? modelList.safeParse(parse(reply.body)).data : undefined
 }
 
 function parse(body: string | Uint8Array): unknown {
