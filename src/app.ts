@@ -20,7 +20,8 @@ import { createPeerCheck, opennessOf } from './http/access/peer-check.ts'
 import type { Openness } from './http/access/peer-check.ts'
 import { createLifetimes } from './http/lifetimes.ts'
 import type { Metrics } from './usage/metrics.ts'
-import { registerModelRoutes } from './http/routes/model-routes.ts'
+import { registerModelRefresh, registerModelRoutes } from './http/routes/model-routes.ts'
+import type { RefreshModels } from './http/routes/model-routes.ts'
 import { createRateLimit } from './http/access/rate-limit.ts'
 import type { RateLimit } from './http/access/rate-limit.ts'
 import { identityOf } from './http/access/caller-identity.ts'
@@ -38,7 +39,7 @@ import type { SessionRouteDeps } from './http/routes/session-routes.ts'
 import { registerStateRoutes } from './http/routes/state-routes.ts'
 import type { StateDeps } from './http/routes/state-routes.ts'
 import type { CodexCli } from './models/codex-catalogue.ts'
-import type { ModelRegistry } from './models/registry.ts'
+import type { PipelineDeps } from './pipeline/pipeline-state.ts'
 import type { UsageRecorder } from './usage/recorder.ts'
 import type { RequestList } from './usage/requests.ts'
 import { registerMcpRoute } from './mcp/server/route.ts'
@@ -58,12 +59,13 @@ export interface AppDeps
     Omit<SelfCheckDeps, 'lifetimes'>,
     SessionRouteDeps,
     Partial<Pick<ServersRouteDeps, 'mcpServers'>> {
-  readonly registry: ModelRegistry
+  readonly accessOf: PipelineDeps['accessOf']
   readonly metrics: Metrics
   readonly totals: UsageRecorder
   readonly requests: RequestList
   readonly randomId: () => string
   readonly owner: OwnerAccess
+  readonly refreshModels?: RefreshModels | undefined
   /** What is known of the Codex CLI of this user. */
   readonly codexCli?: (() => Promise<CodexCli | undefined>) | undefined
   /** Returns undefined while no workspace is configured. */
@@ -308,7 +310,8 @@ function registerRoutes(fastify: FastifyInstance, deps: AppDeps, shared: SharedP
     version: deps.version,
     log: deps.log,
   })
-  registerModelRoutes(fastify, deps.registry, config, deps.codexCli)
+  registerModelRefresh(fastify, { lifetimes, refreshModels: deps.refreshModels ?? (async () => {}) })
+  registerModelRoutes(fastify, (key) => deps.accessOf(key).registry, config, deps.codexCli)
   registerDialectRoutes(fastify, routeDeps)
   return { sessionEvents, mcp }
 }

@@ -172,8 +172,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
   const pipeline = createPipeline({
     ...common,
-    completeModels: providers.completeModels,
-    executorOf: providers.executorOf,
+    accessOf: providers.accessOf,
     salt: randomBytes(16).toString('hex'),
     randomId: randomUUID,
   })
@@ -218,9 +217,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   /** The choice of `launch opencode` among the models that the key may use. */
   async function defaultModel(keyName: string | undefined, signal: AbortSignal): Promise<string> {
-    await providers.completeModels('', { retry: false, signal })
+    const access = providers.accessOf(keyName === undefined ? undefined : { name: keyName })
+    await access.completeModels('', { retry: false, signal })
     const { chooseAgentModel } = await import('./client-settings/choose-models.ts')
-    const models = registry
+    const models = access.registry
       .list()
       .filter((entry) => entry.model.type === 'chat' && keyRefusal(current, keyName, entry.id, entry) === undefined)
     const chosen = chooseAgentModel(
@@ -247,7 +247,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     randomId: randomUUID,
     owner,
     codexCli: codexCatalogue.codexCli,
-    executorOf: providers.executorOf,
+    refreshModels: providers.refreshModels,
+    accessOf: providers.accessOf,
     networkFingerprints: fingerprints(networkVariables(env, options.workingDir ?? (() => '/')), ownerHash(ownerToken)),
     noteWork: watchdog.note,
   })

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { namedApiKeys } from '../config/api-keys.ts'
+import { accountName } from '../auth/copilot/find-account.ts'
 import { isLoopbackHost } from '../config/loopback.ts'
+import { openRecords } from './shared/accounts.ts'
 import { exitCode } from './shared/command.ts'
 import type { CommandContext, ExitCode } from './shared/command.ts'
 import { daemonUrl, findCommandKey, findDaemon, getFromDaemon } from './shared/find-daemon.ts'
@@ -8,7 +10,7 @@ import { readSettings } from './shared/settings.ts'
 import type { LoadedSettings } from './shared/settings.ts'
 
 /** The kinds of values that a completion script requests while the user types. */
-export type ValueKind = 'models' | 'keys'
+export type ValueKind = 'models' | 'keys' | 'accounts'
 
 /** For each of at most three requests on this machine: the user waits at the prompt. Ms. */
 const timeoutMs = 300
@@ -28,6 +30,7 @@ async function findValues(context: CommandContext, kind: ValueKind): Promise<rea
   const read = await readSettings(context, undefined)
   if (!read.ok) return []
   const { server, models } = read.settings.config
+  if (kind === 'accounts') return (await openRecords(context, read.settings).list()).map(accountName)
   if (kind === 'keys') return namedApiKeys(server.apiKeys).map(({ name }) => name)
   return [...(await listModels(context, read.settings).catch(() => [])), ...Object.keys(models.aliases)]
 }

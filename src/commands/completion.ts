@@ -37,7 +37,9 @@ const knownArguments: Readonly<Record<string, Choices>> = {
   'login provider': ['copilot', 'codex'],
   'logout provider': ['copilot', 'codex'],
   'models name': { ask: 'models' },
+  'models enable id': { ask: 'models' },
   'key remove name': { ask: 'keys' },
+  'account use name': { ask: 'accounts' },
   'config get key': settingKeys,
   'config set key': settingKeys,
 }

@@ -61,6 +61,34 @@ Examples:
   copilot-proxy logout --all
 `
 
+export const account = `
+copilot-proxy uses one GitHub account at a time. Each login adds its account and
+makes it the one in use. A key can have an account of its own (server.key-limits,
+account). Requests are never spread over accounts.
+
+Examples:
+  copilot-proxy account list
+  copilot-proxy account use octocat
+`
+
+export const accountList = `
+The account in use is the one that was logged in or chosen last. KEYS are the
+keys whose requests always use the account.
+
+Examples:
+  copilot-proxy account list
+  copilot-proxy account list --json
+`
+
+export const accountUse = `
+A running copilot-proxy notices within seconds. Requests that run finish as the
+account that they began with. To add an account, run: copilot-proxy login
+
+Examples:
+  copilot-proxy account use octocat
+  copilot-proxy account use octocat@octocorp.ghe.com
+`
+
 export const serve = `
 Prints its address to standard output when it accepts connections, and logs to
 standard error. Ctrl-C stops it after the running requests have finished. Most
@@ -136,6 +164,15 @@ Examples:
   copilot-proxy models
   copilot-proxy models gpt-5-mini
   copilot-proxy models --json
+`
+
+export const modelsEnable = `
+GitHub asks some accounts to accept the terms of a model before they may use it.
+This command shows the terms, asks you and accepts them for the GitHub account in
+use. Models of an organization are enabled by its administrator.
+
+Examples:
+  copilot-proxy models enable claude-opus-4.5
 `
 
 export const usage = `

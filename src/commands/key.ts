@@ -133,6 +133,7 @@ export async function keyList(context: CommandContext, flags: ReportFlags): Prom
           requests_per_minute: limits['requests-per-minute'] ?? null,
           credits_per_day: limits['credits-per-day'] ?? null,
           models: limits.models ?? null,
+          account: limits.account ?? null,
         },
         requests_last_30_days: requests,
         last_used: lastDay,
@@ -162,11 +163,17 @@ function sourceOf(source: Source | undefined, line: number | undefined): string 
   return formatSource(source.kind === 'file' && line !== undefined ? { kind: 'file', path: source.path, line } : source)
 }
 
-function limitsText({ 'requests-per-minute': perMinute, 'credits-per-day': perDay, models }: KeyLimits): string {
+function limitsText({
+  'requests-per-minute': perMinute,
+  'credits-per-day': perDay,
+  models,
+  account,
+}: KeyLimits): string {
   return [
     ...(perMinute === undefined ? [] : [`${perMinute} req/min`]),
     ...(perDay === undefined ? [] : [`${perDay} credits/day`]),
     ...(models === undefined ? [] : [models.join(' ')]),
+    ...(account === undefined ? [] : [`account ${account}`]),
   ].join(', ')
 }
 

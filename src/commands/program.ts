@@ -12,9 +12,11 @@ import type { Shell } from './completion.ts'
 import * as helpText from './help-text.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
 import type {
+  AccountFlags,
   AgentFlags,
   CommandContext,
   DoctorFlags,
+  EnableFlags,
   GatewayTokenFlags,
   LaunchFlags,
   LoginFlags,
@@ -60,6 +62,7 @@ export async function runProgram(argv: readonly string[], given: CommandContext)
   }
 }
 
+const loadAccount = () => import('./account.ts')
 const loadService = () => import('./service/service.ts')
 const loadKey = () => import('./key.ts')
 const loadPolicy = () => import('./policy.ts')
@@ -130,6 +133,19 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
       ),
     )
 
+  const account = add(program, 'account', 'list or choose the stored GitHub accounts', helpText.account)
+  add(account, 'list', 'list the stored GitHub accounts', helpText.accountList)
+    .option('--json', 'print JSON')
+    .action(run(async (flags: ReportFlags) => (await loadAccount()).accountList(context, flags)))
+  add(account, 'use', 'use this account for requests', helpText.accountUse)
+    .argument('<name>', 'name of the account, see: copilot-proxy account list')
+    .option('--json', 'print JSON')
+    .action(
+      run(async (flags: Omit<AccountFlags, 'name'>, name: string) =>
+        (await loadAccount()).accountUse(context, { ...flags, name }),
+      ),
+    )
+
   const serve = add(program, 'serve', 'run copilot-proxy in this terminal', helpText.serve)
   for (const option of serveOptions()) serve.addOption(option)
   serve.option('--json', 'print JSON; only with --detach').action(
@@ -197,12 +213,22 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   add(program, 'status', 'show logins, tokens and the running copilot-proxy', helpText.status)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await import('./status.ts')).status(context, flags)))
-  add(program, 'models', 'list the models of your account, or show one', helpText.models)
+  const models = add(program, 'models', 'list the models of your account, or show one', helpText.models)
+  models
     .argument('[name]', 'show all details of this model')
     .option('--json', 'print JSON')
     .action(
       run(async (flags: ReportFlags, name: string | undefined) =>
         (await import('./models/models.ts')).models(context, { ...flags, name }),
+      ),
+    )
+  add(models, 'enable', 'accept the terms of a disabled Copilot model', helpText.modelsEnable)
+    .argument('<id>', 'id of the model, see: copilot-proxy models')
+    .option('--yes', 'do not ask')
+    .option('--json', 'print JSON')
+    .action(
+      run(async (flags: Omit<EnableFlags, 'id'>, id: string) =>
+        (await import('./models/enable.ts')).modelsEnable(context, { ...flags, id }),
       ),
     )
   const usage = add(program, 'usage', 'show your quota and the usage so far', helpText.usage)
@@ -356,7 +382,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     )
   program
     .command('__complete', { hidden: true })
-    .addArgument(new Argument('<kind>').choices(['models', 'keys'] satisfies ValueKind[]))
+    .addArgument(new Argument('<kind>').choices(['models', 'keys', 'accounts'] satisfies ValueKind[]))
     .action(
       run(async (_flags: object, kind: ValueKind) =>
         (await import('./complete-values.ts')).completeValues(context, kind),
@@ -425,11 +451,17 @@ function findCommand(program: Command, argv: readonly string[]): boolean {
       if (option?.required && word === name) at += 1
     } else if (command.commands.length === 0) break
     else if (word === 'help') isHelp = true
+    else if (takesArguments(command) && !command.commands.some((each) => each.name() === word)) break
     else command = childOf(command, word)
   }
   if (isHelp) command.help()
   if (command !== program && early !== undefined) refuseEarly(program, command, early)
   return command !== program
+}
+
+/** A word after the command may be an argument of its own, as in `models NAME`, beside `models enable`. */
+function takesArguments({ registeredArguments }: Command): boolean {
+  return registeredArguments.length > 0
 }
 
 function isNamed({ long, short }: Option, name: string): boolean {

@@ -65,6 +65,8 @@ export interface KeyLimits {
   readonly 'credits-per-day'?: number | undefined
   /** Names or patterns with `*`. */
   readonly models?: readonly string[] | undefined
+  /** The GitHub account of the key's requests, as `account list` names it; absent: the account in use. */
+  readonly account?: string | undefined
 }
 
 /** The limits of a key, whose name is compared without regard to case. */

@@ -88,7 +88,9 @@ const server = section({
     .describe('Requests above the limit per minute. refuse: answer with 429. wait: put them in the queue.'),
   'key-limits': keyLimitTable
     .default({})
-    .describe('Limits per key name: requests-per-minute, credits-per-day, models (names or patterns with *).'),
+    .describe(
+      'Limits per key name: requests-per-minute, credits-per-day, models (names or patterns with *), account (a GitHub login).',
+    ),
   'max-connections': wholeNumber(1, 100_000)
     .default(4096)
     .describe('Maximum number of open connections. Further connections are closed.'),

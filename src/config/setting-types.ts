@@ -145,6 +145,7 @@ export const keyLimitTable = z.record(
       'requests-per-minute': z.int(perMinutePhrase).min(1, perMinutePhrase).max(1_000_000, perMinutePhrase).optional(),
       'credits-per-day': z.number(creditsPhrase).gt(0, creditsPhrase).optional(),
       models: modelList.min(1, 'at least one model').optional(),
+      account: filledText.optional(),
     },
     'a table of limits',
   ),

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import { fetchAccountInUse } from '../auth/copilot/account-in-use.ts'
 import { createClientIdHeaders } from '../auth/copilot/client-ids.ts'
 import type { CopilotToken } from '../auth/copilot/token.ts'
 import type { CopilotRecord } from '../auth/copilot/wire.ts'
@@ -8,25 +7,27 @@ import { readPlanUse } from '../auth/codex/plan-use.ts'
 import type { PlanUse } from '../auth/codex/plan-use.ts'
 import type { CodexRecord } from '../auth/codex/record.ts'
 import type { RecordStore } from '../auth/records/record-store.ts'
-import { createSharedFetch } from '../auth/shared-fetch.ts'
+import { keyLimitsOf } from '../config/api-keys.ts'
+import type { CallerKey } from '../config/caller.ts'
 import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
 import { connectCodex } from '../executors/codex-connection.ts'
 import type { CodexConnection } from '../executors/codex-connection.ts'
-import { connectCopilot } from '../executors/copilot-connection.ts'
 import type { CopilotConnection } from '../executors/copilot-connection.ts'
 import type { Executor, ProviderId } from '../executors/executor.ts'
 import type { Logger } from '../logging/logger.ts'
 import { completeModels, createAccountModels } from '../models/account-models.ts'
-import type { CompletionOptions } from '../models/account-models.ts'
-import { parseAccountModels } from '../models/auto-model.ts'
 import type { ModelListing } from '../models/model.ts'
 import { providerOfName } from '../models/names.ts'
 import { createModelRefresh } from '../models/refresh.ts'
-import { createModelRegistry } from '../models/registry.ts'
-import { codexSeedClientId, codexSeeds, copilotSeeds, seedClientId } from '../models/seeds.ts'
+import { createModelRegistry, createRegistryGroup } from '../models/registry.ts'
+import type { ModelRegistry } from '../models/registry.ts'
+import { codexSeedClientId, codexSeeds } from '../models/seeds.ts'
+import type { ModelAccess } from '../pipeline/pipeline-state.ts'
 import type { NoteSecrets } from '../redaction/known-secrets.ts'
 import type { Metrics } from '../usage/metrics.ts'
+import { createCopilotSide } from './copilot-side.ts'
+import type { CopilotSide } from './copilot-side.ts'
 
 export interface ProvidersDeps {
   readonly config: () => Config
@@ -56,10 +57,6 @@ export interface ProvidersDeps {
   /** Called when the models or their names may have changed. */
   readonly onModels: () => void
 }
-
-/** How long GitHub's account data is cached, and how long a failure. Ms. */
-const accountKeptMs = 60_000
-const failureKeptMs = 5_000
 
 const switchedOff = { detail: 'Codex is disabled (codex.enabled: false)', fix: 'Set codex.enabled to true.' }
 
@@ -94,14 +91,16 @@ export function connectProviders(deps: ProvidersDeps) {
     ...(deps.beforeExit && { beforeExit: deps.beforeExit }),
     onModelsChanged: () => codexModels.refresh.listChanged(),
   }
-  let copilot = connectCopilot(copilotDeps, config())
   let codex = connectCodex(codexDeps, config())
 
-  const registry = createModelRegistry(
-    config().models,
-    (provider) => (provider === 'codex' ? codexAbsence(codex?.credentials.status()) : undefined),
-    ({ id }, { code, message }) => log.warn({ model: id, code, notice: message }, 'Copilot warns about this model'),
-  )
+  const createRegistry = () =>
+    createModelRegistry(
+      config().models,
+      (provider) => (provider === 'codex' ? codexAbsence(codex?.credentials.status()) : undefined),
+      ({ id }, { code, message }) => log.warn({ model: id, code, notice: message }, 'Copilot warns about this model'),
+    )
+  /** The models of the account in use. */
+  const registry = createRegistry()
   const warnedTargets = new Set<string>()
   function warnOfDeadTargets(): void {
     for (const { alias, target } of registry.deadTargets()) {
@@ -111,55 +110,105 @@ export function connectProviders(deps: ProvidersDeps) {
       log.warn({ alias, target }, 'the target of an alias is not in the model list (models.aliases)')
     }
   }
-  function register(...models: Parameters<typeof registry.register>): void {
-    registry.register(...models)
+  function modelsChanged(): void {
     warnOfDeadTargets()
     deps.onModels()
   }
-  const refreshDeps = { registry: { register }, now: Date.now, setTimer, log }
-  const copilotModels = createAccountModels({
-    provider: 'copilot',
-    seeds: copilotSeeds,
-    seedClientId,
-    seedsWithoutLogin: true,
+  const retiring = new Set<Promise<void>>()
+  /** Closes a replaced connection after all requests that run or wait now have ended, because they use it. */
+  function retire(old: Pick<CopilotConnection | CodexConnection, 'close'>): void {
+    const done = deps
+      .drained()
+      .then(old.close)
+      .catch((error: unknown) => log.warn({ err: error }, 'an old connection pool did not close'))
+      .finally(() => retiring.delete(done))
+    retiring.add(done)
+  }
+
+  const sideDeps = { config, retire, setTimer, log }
+  const copilot = createCopilotSide({
+    ...sideDeps,
+    connection: copilotDeps,
     registry,
-    createRefresh: (clientId) =>
-      createModelRefresh({
-        ...refreshDeps,
-        name: 'Copilot',
-        listModels: (call) => copilot.executor.listModels(call),
-        parse: parseAccountModels,
-        clientId,
-      }),
+    onModels: modelsChanged,
+    onToken: announceCopilot,
   })
+  const registries = createRegistryGroup([registry])
   const codexModels = createAccountModels({
     provider: 'codex',
     seeds: codexSeeds,
     seedClientId: codexSeedClientId,
     seedsWithoutLogin: false,
-    registry,
+    registry: registries,
     createRefresh: (clientId) =>
       createModelRefresh({
-        ...refreshDeps,
+        registry: {
+          register(...list) {
+            registries.register(...list)
+            modelsChanged()
+          },
+        },
+        now: Date.now,
+        setTimer,
+        log,
         name: 'Codex',
-        listModels: (call) => executorOf('codex').listModels(call),
+        listModels: (call) => codexExecutor().listModels(call),
         parse: deps.parseCodexModels,
         clientId,
       }),
   })
 
-  function executorOf(provider: ProviderId): Executor {
-    if (provider === 'copilot') return copilot.executor
+  /** The accounts that keys name, apart from each other and from the account in use; by name in lower case. */
+  const named = new Map<string, KeyAccount>()
+  function followKeyAccounts(): void {
+    const wanted = new Map<string, string>()
+    for (const { account } of Object.values(config().server.keyLimits)) {
+      if (account !== undefined) wanted.set(account.toLowerCase(), account)
+    }
+    for (const [id, { side, registry: own }] of named) {
+      if (wanted.has(id)) continue
+      named.delete(id)
+      registries.remove(own)
+      retire(side)
+    }
+    for (const [id, account] of wanted) {
+      if (named.has(id)) continue
+      const own = createRegistry()
+      registries.add(own)
+      // The token of the environment is one of another account.
+      const connection = { ...copilotDeps, githubToken: undefined }
+      named.set(id, { registry: own, side: createCopilotSide({ ...sideDeps, connection, account, registry: own }) })
+    }
+  }
+  followKeyAccounts()
+
+  /** What requests of the key use. */
+  function accountOf(keyName: string | undefined): KeyAccount {
+    const name = keyLimitsOf(config().server, keyName)?.account
+    return (name === undefined ? undefined : named.get(name.toLowerCase())) ?? { registry, side: copilot }
+  }
+
+  function codexExecutor(): Executor {
     if (codex === undefined) throw new Fault({ kind: 'codex_unavailable', ...switchedOff })
     return codex.executor
   }
 
-  const accountInUse = createSharedFetch({
-    fetch: (signal) => fetchAccountInUse(copilotDeps, config(), signal),
-    monotonicMs: () => performance.now(),
-    keepMs: accountKeptMs,
-    keepFailureMs: failureKeptMs,
-  })
+  const accesses = new WeakMap<CopilotConnection, ModelAccess>()
+  /** The models and connections for a request that begins now, also for its later parts. */
+  function accessOf(key: Pick<CallerKey, 'name'> | undefined): ModelAccess {
+    const { registry: models, side } = accountOf(key?.name)
+    const connection = side.connection()
+    const access = accesses.get(connection) ?? {
+      registry: models,
+      executorOf: (provider) => (provider === 'copilot' ? connection.executor : codexExecutor()),
+      async completeModels(name, options) {
+        await awaitLogins(name, connection, options.signal)
+        return completeModels([side.models, codexModels], name, options)
+      },
+    }
+    accesses.set(connection, access)
+    return access
+  }
 
   /** Undefined once the daemon listens. Before that, it may still fail to start, e.g. because its port is in use. */
   let pendingAnnouncements: (() => void)[] | undefined = []
@@ -168,17 +217,11 @@ export function connectProviders(deps: ProvidersDeps) {
     else pendingAnnouncements.push(tell)
   }
 
-  function followCopilot(token: CopilotToken | undefined): void {
-    accountInUse.forget()
-    copilotModels.follow(token?.recordId)
-    announceCopilot(token)
-  }
-
   /** `''`: nobody is logged in to Copilot. Undefined: not known yet. */
   let announcedAccount: string | undefined
   /** Announces each account once, although every new connection reports its account again. */
   function announceCopilot(token: CopilotToken | undefined): void {
-    const account = token === undefined ? undefined : (copilot.tokens.status().login ?? token.recordId)
+    const account = token === undefined ? undefined : (copilot.connection().tokens.status().login ?? token.recordId)
     const key = account ?? ''
     if (key === announcedAccount) return
     announcedAccount = key
@@ -207,42 +250,28 @@ export function connectProviders(deps: ProvidersDeps) {
    * Waits until the logins have been read, because the models depend on them. Ignores failures, which are reported when
    * a request needs the login.
    */
-  async function awaitLogins(name: string, signal: AbortSignal): Promise<void> {
+  async function awaitLogins(name: string, { tokens }: CopilotConnection, signal: AbortSignal): Promise<void> {
     const wanted = providerOfName(name)
     const starting = [
-      ...(wanted === 'codex' ? [] : [copilot.tokens]),
+      ...(wanted === 'codex' ? [] : [tokens]),
       ...(wanted === 'copilot' || codex === undefined ? [] : [codex.credentials]),
     ].filter((source) => source.status().state === 'starting')
     await Promise.allSettled(starting.map((source) => source.get(signal)))
     signal.throwIfAborted()
   }
 
-  let unfollowCopilot = copilot.tokens.onChange(followCopilot)
   let unfollowCodex = codex?.credentials.onChange(followCodex)
-
-  const retiring = new Set<Promise<void>>()
-  /** Closes a replaced connection after all requests that run or wait now have ended, because they use it. */
-  function retire(old: CopilotConnection | CodexConnection): void {
-    const done = deps
-      .drained()
-      .then(old.close)
-      .catch((error: unknown) => log.warn({ err: error }, 'an old connection pool did not close'))
-      .finally(() => retiring.delete(done))
-    retiring.add(done)
-  }
 
   return {
     registry,
-    executorOf,
-    /** Reads the logins, then fetches the model lists that may contain the name and were never fetched. */
-    completeModels: async (name: string, options: CompletionOptions) => {
-      await awaitLogins(name, options.signal)
-      return completeModels([copilotModels, codexModels], name, options)
-    },
-    tokenStatus: () => copilot.tokens.status(),
+    accessOf,
+    tokenStatus: () => copilot.connection().tokens.status(),
     codexStatus: () => codex?.credentials.status(),
     planUse: () => (codex === undefined ? undefined : planUse),
-    account: accountInUse.get,
+    /** Fetches the model list of the account in use. */
+    refreshModels: (signal: AbortSignal) => copilot.models.refresh.refresh({ signal }),
+    /** GitHub's data about the account of the key. */
+    account: (signal: AbortSignal, key?: Pick<CallerKey, 'name'>) => accountOf(key?.name).side.account(signal),
     /** Call once the daemon listens: reports the accounts found so far, and later ones at once. */
     announceAccounts(): void {
       const announcements = pendingAnnouncements ?? []
@@ -254,15 +283,12 @@ export function connectProviders(deps: ProvidersDeps) {
       const now = config()
       const isSame = (...sections: readonly (keyof Config)[]) =>
         sections.every((section) => isDeepStrictEqual(now[section], before[section]))
-      registry.setNaming(now.models)
-      warnOfDeadTargets()
-      deps.onModels()
+      followKeyAccounts()
+      for (const each of [registry, ...[...named.values()].map((account) => account.registry)])
+        each.setNaming(now.models)
+      modelsChanged()
       if (!isSame('copilot', 'copilotOauth')) {
-        unfollowCopilot()
-        accountInUse.forget()
-        retire(copilot)
-        copilot = connectCopilot(copilotDeps, now)
-        unfollowCopilot = copilot.tokens.onChange(followCopilot)
+        for (const each of [copilot, ...[...named.values()].map(({ side }) => side)]) each.reconnect()
       }
       if (!isSame('codex')) {
         unfollowCodex?.()
@@ -273,13 +299,18 @@ export function connectProviders(deps: ProvidersDeps) {
       }
     },
     async close(): Promise<void> {
-      unfollowCopilot()
       unfollowCodex?.()
-      copilotModels.refresh.stop()
       codexModels.refresh.stop()
-      await Promise.all([...retiring, copilot.close(), codex?.close()])
+      const sides = [copilot, ...[...named.values()].map(({ side }) => side)]
+      await Promise.all([...retiring, ...sides.map((side) => side.close()), codex?.close()])
     },
   }
+}
+
+/** An account of requests, with its models. */
+interface KeyAccount {
+  readonly registry: ModelRegistry
+  readonly side: CopilotSide
 }
 
 /** The reason why there are no Codex models; undefined if Codex is available. */

@@ -6,6 +6,12 @@ import type { Outcome } from './outcome.ts'
 
 /** The first model of the pool answers prompts of fewer characters than this. */
 const SHORT_PROMPT = 200
+/** The models that the tiers choose; `fast` is not supported. */
+const TIERS: ReadonlyMap<string, string> = new Map([
+  ['efficiency', 'gpt-5-mini'],
+  ['balance', 'gpt-5.4'],
+  ['intelligence', 'claude-sonnet-5'],
+])
 /** Upstream offers no way to extend a session. */
 const LIFE_SECONDS = 24 * 60 * 60
 
@@ -42,11 +48,13 @@ export function createAutoMode(now: () => number, sessions = new Map<string, Aut
   return {
     issue,
     choose: (body) => {
-      const { prompt, has_image: hasImage } = fieldsOf(body)
+      const { prompt, has_image: hasImage, tier } = fieldsOf(body)
       if (typeof prompt !== 'string' || prompt === '') return invalidBody('prompt is required')
+      const ofTier = typeof tier === 'string' ? TIERS.get(tier) : undefined
+      if (tier !== undefined && ofTier === undefined) return invalidBody('tier is not supported')
       const wanted = parseMarkers(prompt).asked.get('auto')?.[0]
       const model = findModel(
-        wanted ?? (prompt.length > SHORT_PROMPT || hasImage === true ? AUTO_POOL[1] : AUTO_POOL[0]) ?? '',
+        wanted ?? ofTier ?? (prompt.length > SHORT_PROMPT || hasImage === true ? AUTO_POOL[1] : AUTO_POOL[0]) ?? '',
       )
       if (model === undefined) return failure(503, { message: 'no model could be chosen', code: '' })
       const { id, name, vendor, version, capabilities, supported_endpoints } = model.entry

@@ -14,6 +14,8 @@ import type { Logger } from '../logging/logger.ts'
 
 export interface CopilotConnectionDeps {
   readonly store: RecordStore<CopilotRecord>
+  /** The name of the only account in `store`. Undefined: the account in use. */
+  readonly account?: string | undefined
   /** `COPILOT_GITHUB_TOKEN`. */
   readonly githubToken: string | undefined
   readonly fetch: typeof globalThis.fetch
@@ -56,6 +58,7 @@ export function connectCopilot(deps: CopilotConnectionDeps, config: Config): Cop
       auth: copilot.auth,
       refreshSafetyMarginSeconds: copilot.refreshSafetyMarginSeconds,
       ...(githubToken !== undefined && { githubToken }),
+      ...(deps.account !== undefined && { account: deps.account }),
     },
   )
   const requests = createAccountRequests()

@@ -7,8 +7,22 @@ import type { Model, ModelListing } from './model.ts'
 /** Upstream chooses the model. */
 const autoModelId = 'auto'
 
+/** How upstream weighs price against ability, as GitHub's CLI offers it (`--auto-tier`). */
+const autoTiers = ['efficiency', 'balance', 'intelligence'] as const
+export type AutoTier = (typeof autoTiers)[number]
+
+/** `auto`, or `auto:efficiency` and the other tiers. */
 export function isAutoModel({ provider, id }: Pick<Model, 'provider' | 'id'>): boolean {
-  return provider === 'copilot' && id === autoModelId
+  return provider === 'copilot' && (id === autoModelId || autoTierOf({ id }) !== undefined)
+}
+
+/** Undefined: upstream's own choice. */
+export function autoTierOf({ id }: Pick<Model, 'id'>): AutoTier | undefined {
+  return autoTiers.find((tier) => id === tierId(tier))
+}
+
+function tierId(tier: AutoTier): string {
+  return `${autoModelId}:${tier}`
 }
 
 /** Reads Copilot's `GET /models` and adds `auto`. Undefined if it is no model list. */
@@ -18,12 +32,14 @@ export function parseAccountModels(reply: unknown): ModelListing | undefined {
 }
 
 /**
- * Adds `auto`. Its limits are the smallest of the models that upstream may choose, so that a prompt fits each: those with a
+ * Adds `auto` and its tiers. Its limits are the smallest of the models that upstream may choose, so that a prompt fits each: those with a
  * discount, else those that GitHub's clients offer.
  */
 function withAutoModel(models: readonly Model[]): readonly Model[] {
   const open = models.filter(({ type, policy }) => type === 'chat' && (policy ?? 'enabled') === 'enabled')
-  if (open.length === 0 || models.some(isAutoModel)) return models
+  if (open.length === 0) return models
+  const listed = models.find(isAutoModel)
+  if (listed !== undefined) return [...models, ...autoTiers.map((tier) => toTier(listed, tier))]
   const discounted = open.filter(({ autoDiscount }) => autoDiscount !== undefined)
   const offered = open.filter(({ pickerEnabled, supports }) => pickerEnabled && supports.toolCalls === true)
   const pool = [discounted, offered].find((some) => some.length > 0) ?? open
@@ -50,7 +66,12 @@ function withAutoModel(models: readonly Model[]): readonly Model[] {
       structuredOutputs: pool.every(({ supports }) => supports.structuredOutputs === true),
     },
   }
-  return [...models, auto]
+  return [...models, auto, ...autoTiers.map((tier) => toTier(auto, tier))]
+}
+
+/** Not listed (`pickerEnabled`), so that lists of clients stay short; the name works all the same. */
+function toTier(auto: Model, tier: AutoTier): Model {
+  return { ...auto, id: tierId(tier), name: `${auto.name} (${tier})`, pickerEnabled: false }
 }
 
 function smallest(stated: readonly (number | undefined)[]): number | undefined {

@@ -192,6 +192,40 @@ export function createModelRegistry(
   }
 }
 
+type Members = Pick<ModelRegistry, 'register' | 'unregister' | 'reregister'>
+
+/** Registries that all have the models of some clients; each may have others too. */
+export interface RegistryGroup extends Members {
+  readonly add: (registry: Members) => void
+  readonly remove: (registry: Members) => void
+}
+
+export function createRegistryGroup(initial: readonly Members[]): RegistryGroup {
+  const registries = new Set(initial)
+  const clients = new Map<string, readonly Model[]>()
+  return {
+    register(clientId, models) {
+      clients.set(clientId, models)
+      for (const registry of registries) registry.register(clientId, models)
+    },
+    unregister(clientId) {
+      clients.delete(clientId)
+      for (const registry of registries) registry.unregister(clientId)
+    },
+    reregister(fromClientId, toClientId) {
+      const models = clients.get(fromClientId)
+      clients.delete(fromClientId)
+      if (models !== undefined && !clients.has(toClientId)) clients.set(toClientId, models)
+      for (const registry of registries) registry.reregister(fromClientId, toClientId)
+    },
+    add(registry) {
+      for (const [clientId, models] of clients) registry.register(clientId, models)
+      registries.add(registry)
+    },
+    remove: (registry) => void registries.delete(registry),
+  }
+}
+
 /** Longer names are refused without a search for similar ones, which would take long. No model has such a name. Characters. */
 const longestName = 300
 
@@ -212,7 +246,7 @@ function closedDetail({ id, model: { policy } }: ListedModel): string {
   const state =
     policy === 'disabled' ? 'disabled for this account' : `not enabled for this account (policy: ${policy ?? ''})`
   return (
-    `The model ${quote(id)} is ${state}. Enable it at ` +
+    `The model ${quote(id)} is ${state}. Enable it with: copilot-proxy models enable ${id} – or at ` +
     'https://github.com/settings/copilot/features, or ask the administrator of your organization.'
   )
 }

@@ -3,6 +3,7 @@ import { Fault } from '../errors.ts'
 import type { Executor } from '../executors/executor.ts'
 import type { Logger } from '../logging/logger.ts'
 import { isAutoModel, parseAutoReply } from '../models/auto-model.ts'
+import type { AutoTier } from '../models/auto-model.ts'
 import type { Model } from '../models/model.ts'
 import type { ModelRegistry } from '../models/registry.ts'
 import type { CallerRequest } from '../translate/dialect.ts'
@@ -20,6 +21,8 @@ export interface AutoChoice {
 type AutoAsk = Pick<CallerRequest, 'sessionId' | 'prompts' | 'hasImage'> & {
   /** Two keys may use the same session id or prompt; they share no choice. */
   readonly keyId: string | undefined
+  /** Absent: upstream's own choice. */
+  readonly tier?: AutoTier | undefined
 }
 
 /**
@@ -63,13 +66,15 @@ interface CachedChoice {
 const choiceRequests = [
   {
     path: '/auto',
-    body: ({ prompts, hasImage }: AutoAsk) => ({
+    takesTier: true,
+    body: ({ prompts, hasImage, tier }: AutoAsk) => ({
       // Upstream requires a prompt even if there is only an image.
       prompt: prompts.last === '' ? 'Continue.' : prompts.last,
       ...(hasImage && { has_image: true }),
+      ...(tier !== undefined && { tier }),
     }),
   },
-  { path: '/models/session', body: () => ({ auto_mode: { model_hints: ['auto'] } }) },
+  { path: '/models/session', takesTier: false, body: () => ({ auto_mode: { model_hints: ['auto'] } }) },
 ] as const
 
 export function createAutoChoices(
@@ -100,7 +105,7 @@ export function createAutoChoices(
   async function askUpstream(key: string, ask: AutoAsk, requestId: string): Promise<AutoChoice> {
     // One limit for all attempts, because the caller waits for their sum.
     const signal = AbortSignal.timeout(waitMs)
-    for (const { path, body } of choiceRequests) {
+    for (const { path, takesTier, body } of choiceRequests) {
       if (signal.aborted) break
       const reply = await post(path, JSON.stringify(body(ask)), requestId, signal)
       const parsed = reply === undefined ? undefined : parseAutoReply(reply)
@@ -109,7 +114,8 @@ export function createAutoChoices(
       const { sessionToken, expiresAtSeconds } = parsed
       const untilMs = expiresAtSeconds === undefined ? now() + unstatedLifeMs : expiresAtSeconds * 1000
       log.info({ requestId, model: model.id, path }, 'Copilot chose the model of a conversation')
-      return keep(key, { model, sessionToken, warnings: [] }, untilMs)
+      const warnings = ask.tier === undefined || takesTier ? [] : [tierLost(ask.tier)]
+      return keep(key, { model, sessionToken, warnings }, untilMs)
     }
     const model = defaultModel()
     const detail = `Copilot chose no model; using ${model.id}`
@@ -154,8 +160,17 @@ export function createAutoChoices(
   }
 }
 
-function keyOf({ sessionId, prompts, keyId = '' }: AutoAsk): string {
-  return hash([keyId, sessionId === undefined ? 'by its beginning' : 'by its name', sessionId ?? prompts.first])
+function tierLost(tier: AutoTier): Warning {
+  return { code: 'auto_unavailable', field: 'model', detail: `Copilot chose a model, but not by the tier ${tier}` }
+}
+
+function keyOf({ sessionId, prompts, keyId = '', tier }: AutoAsk): string {
+  return hash([
+    keyId,
+    tier ?? 'any tier',
+    sessionId === undefined ? 'by its beginning' : 'by its name',
+    sessionId ?? prompts.first,
+  ])
 }
 
 /** Failures that the model request would meet too are thrown here; any other failure means no choice. */

@@ -1,4 +1,4 @@
-import { isAutoModel } from '../models/auto-model.ts'
+import { autoTierOf, isAutoModel } from '../models/auto-model.ts'
 import type { CallerRequest, EncodeContext, EncodedRequest } from '../translate/dialect.ts'
 import { dialectOfPath } from '../translate/dialects.ts'
 import { encodeContext, isStatus } from './ask-upstream.ts'
@@ -41,7 +41,7 @@ export async function countTokens(state: PipelineState, call: CountCall): Promis
   const routed = await routeModel(state, request.model, counter.path, { signal, key: call.key })
   // A token count does not make upstream choose a model; without a cached choice it is an estimate.
   const chosen = isAutoModel(routed.model)
-    ? state.autoChoices.cached({ ...request, keyId: call.key?.id })?.model
+    ? state.autoChoices.cached({ ...request, keyId: call.key?.id, tier: autoTierOf(routed.model) })?.model
     : routed.model
   const { model, path } = chosen === undefined ? routed : routeChosen(state, chosen, counter.path)
   const route = `${model.provider}/${dialectOfPath(path)?.id ?? 'chat'}`

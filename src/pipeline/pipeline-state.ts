@@ -12,9 +12,9 @@ import type { AutoChoices } from './auto-choices.ts'
 import type { CacheWatch } from './cache-watch.ts'
 import type { MeterDeps } from './request-meter.ts'
 
-export interface PipelineDeps extends MeterDeps {
-  readonly config: () => Config
-  readonly registry: Pick<ModelRegistry, 'route' | 'fallbacksOf' | 'list' | 'resolve'>
+/** The models and connections of one account, or of the accounts in use. */
+export interface ModelAccess {
+  readonly registry: ModelRegistry
   /**
    * Fetches the model lists that may contain the name and were never fetched. Returns the error of a failed fetch.
    * `retry`: also retries lists whose last fetch failed.
@@ -26,6 +26,12 @@ export interface PipelineDeps extends MeterDeps {
   ) => Promise<ProxyError | undefined>
   /** @throws Fault `codex_unavailable` if Codex is switched off */
   readonly executorOf: (provider: ProviderId) => Executor
+}
+
+export interface PipelineDeps extends MeterDeps {
+  readonly config: () => Config
+  /** For a request of the key that begins now, and for its later parts. The same object as long as the account is the same. */
+  readonly accessOf: (key: CallerKey | undefined) => ModelAccess
   readonly log: Logger
   /** Removes known credentials from upstream's text. */
   readonly redact: (text: string) => string
@@ -34,8 +40,8 @@ export interface PipelineDeps extends MeterDeps {
   readonly randomId: () => string
 }
 
-/** State that all model requests share. */
-export interface PipelineState extends PipelineDeps {
+/** State that all model requests of one account share; all but the access to models is shared by all accounts. */
+export interface PipelineState extends Omit<PipelineDeps, 'accessOf'>, ModelAccess {
   readonly admission: Admission
   readonly learnedRefusals: LearnedRefusals
   readonly cacheWatch: CacheWatch

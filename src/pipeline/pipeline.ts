@@ -7,7 +7,7 @@ import { embed } from './embed.ts'
 import type { EmbeddingsCall } from './embed.ts'
 import type { CallerAnswer, ModelAnswer } from './model-answer.ts'
 import { createLearnedRefusals } from './pipeline-state.ts'
-import type { PipelineDeps, PipelineState } from './pipeline-state.ts'
+import type { ModelAccess, PipelineDeps, PipelineState } from './pipeline-state.ts'
 import { createReasoningCaches, createResponseStores } from './reply-memory.ts'
 import type { ResponseStores } from './reply-memory.ts'
 import { runTurn } from './run-turn.ts'
@@ -34,7 +34,7 @@ export interface Pipeline extends Pick<PipelineState, 'admission' | 'cacheWatch'
 export function createPipeline(deps: PipelineDeps): Pipeline {
   const responses = createResponseStores(deps.now)
   const reasoning = createReasoningCaches(deps.now)
-  const state: PipelineState = {
+  const shared = {
     ...deps,
     admission: createAdmission(() => {
       const { maxConcurrentRequests, maxQueuedRequests } = deps.config().server
@@ -43,19 +43,31 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     learnedRefusals: createLearnedRefusals(deps.now),
     cacheWatch: createCacheWatch(deps.now),
     memoryOf: (key) => ({ responses: responses({ key }), reasoning: reasoning(key) }),
-    autoChoices: createAutoChoices({ ...deps, executor: () => deps.executorOf('copilot') }),
+  } satisfies Omit<PipelineState, keyof ModelAccess | 'autoChoices'>
+  const states = new WeakMap<ModelAccess, PipelineState>()
+  /** A request keeps its state to the end, and with it its account. */
+  function stateFor({ key }: Pick<ModelCall, 'key'>): PipelineState {
+    const access = deps.accessOf(key)
+    const state = states.get(access) ?? {
+      ...shared,
+      ...access,
+      // Copilot's choices belong to the account.
+      autoChoices: createAutoChoices({ ...deps, ...access, executor: () => access.executorOf('copilot') }),
+    }
+    states.set(access, state)
+    return state
   }
   function turn(call: DialectCall): Promise<CallerAnswer>
   function turn(call: ModelCall): Promise<ModelAnswer>
   function turn(call: ModelCall): Promise<ModelAnswer> {
-    return runTurn(state, call)
+    return runTurn(stateFor(call), call)
   }
   return {
-    admission: state.admission,
-    cacheWatch: state.cacheWatch,
+    admission: shared.admission,
+    cacheWatch: shared.cacheWatch,
     responses,
     runTurn: turn,
-    countTokens: (call) => countTokens(state, call),
-    embed: (call) => embed(state, call),
+    countTokens: (call) => countTokens(stateFor(call), call),
+    embed: (call) => embed(stateFor(call), call),
   }
 }

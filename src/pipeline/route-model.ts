@@ -10,7 +10,9 @@ import { providerOfName } from '../models/names.ts'
 import type { Route } from '../models/registry.ts'
 import { upstreamPaths } from '../translate/dialects.ts'
 import type { RouteNeeds } from '../translate/engine/media/route-limits.ts'
-import type { PipelineDeps } from './pipeline-state.ts'
+import type { ModelAccess, PipelineDeps } from './pipeline-state.ts'
+
+type RoutingDeps = Pick<PipelineDeps, 'config'> & Pick<ModelAccess, 'registry' | 'completeModels'>
 
 export interface RouteOptions {
   readonly signal: AbortSignal
@@ -28,7 +30,7 @@ export interface RouteOptions {
  * @throws Fault `model_not_found`, `invalid_request`; the reason why a list could not be fetched if the name may be on it
  */
 export async function routeModel(
-  deps: PipelineDeps,
+  deps: RoutingDeps,
   name: string,
   callerPath: string | undefined,
   { signal, key, target, needs }: RouteOptions,

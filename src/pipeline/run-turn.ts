@@ -2,7 +2,7 @@ import type { CallerKey } from '../config/caller.ts'
 import { endOf, Fault, statusOf } from '../errors.ts'
 import { staleChoice } from '../executors/executor.ts'
 import type { Initiator, ProviderId } from '../executors/executor.ts'
-import { isAutoModel } from '../models/auto-model.ts'
+import { autoTierOf, isAutoModel } from '../models/auto-model.ts'
 import { providerOfName } from '../models/names.ts'
 import type { Route } from '../models/registry.ts'
 import type { Dialect, CallerRequest, EncodeContext, UpstreamDialect } from '../translate/dialect.ts'
@@ -116,7 +116,7 @@ async function openAnswer(state: PipelineState, call: ModelCall, meter: RequestM
   for (let next: Route = routed; ;) {
     try {
       return await (isAutoModel(next.model)
-        ? openAuto(state, ready, ownPath, statuses)
+        ? openAuto(state, ready, next, ownPath, statuses)
         : openRouted(state, ready, next, statuses))
     } catch (error) {
       const status = signal.aborted ? undefined : passingStatus(error)
@@ -169,13 +169,14 @@ async function routeFallback(
 async function openAuto(
   state: PipelineState,
   ready: ReadyCall,
+  { model }: Route,
   ownPath: string | undefined,
   statuses: readonly number[],
 ): Promise<ModelAnswer> {
   const { request, call } = ready
   const { id, signal, key } = call
   const { sessionId, prompts, hasImage } = request
-  const ask = { sessionId, prompts, hasImage, keyId: key?.id }
+  const ask = { sessionId, prompts, hasImage, keyId: key?.id, tier: autoTierOf(model) }
 
   const openChosen = async (stale?: AutoChoice) => {
     const choice = await state.autoChoices.choose(ask, id, stale)

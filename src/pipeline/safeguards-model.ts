@@ -3,7 +3,7 @@ import { isOpen, type Model } from '../models/model.ts'
 import type { Route } from '../models/registry.ts'
 import { upstreamPaths } from '../translate/dialects.ts'
 import { modelFamily } from '../translate/engine/model-family.ts'
-import type { PipelineDeps } from './pipeline-state.ts'
+import type { PipelineState } from './pipeline-state.ts'
 
 /**
  * Returns the model that checks tool calls (`messages.safeguards-model`), of the same provider as the model that made them: the
@@ -11,7 +11,7 @@ import type { PipelineDeps } from './pipeline-state.ts'
  * or no model fits. A smaller model is no substitute.
  */
 export function safeguardsModel(
-  { config, registry }: Pick<PipelineDeps, 'config' | 'registry'>,
+  { config, registry }: Pick<PipelineState, 'config' | 'registry'>,
   provider: Model['provider'],
 ): Route | undefined {
   const { safeguardsModel: wanted } = config().messages

@@ -1,13 +1,13 @@
 import { responsesEndpoint } from '../models/endpoints.ts'
 import type { Model } from '../models/model.ts'
 import { modelFamily } from '../translate/engine/model-family.ts'
-import type { PipelineDeps } from './pipeline-state.ts'
+import type { PipelineState } from './pipeline-state.ts'
 
 /**
  * Returns the Copilot model that runs web searches for models without search (`messages.web-search-model`): the named
  * model, or for `auto` the cheapest allowed GPT model with `/responses`. Undefined if search is off or no model fits.
  */
-export function searchModel({ config, registry }: Pick<PipelineDeps, 'config' | 'registry'>): Model | undefined {
+export function searchModel({ config, registry }: Pick<PipelineState, 'config' | 'registry'>): Model | undefined {
   const { webSearchModel: wanted } = config().messages
   if (wanted === '') return undefined
   if (wanted !== 'auto') {
@@ -23,7 +23,7 @@ export function searchModel({ config, registry }: Pick<PipelineDeps, 'config' | 
 }
 
 /** Whether a web search can be run for a model without search. Logs a warning if the setting names no suitable model. */
-export function canRunSearch(deps: Pick<PipelineDeps, 'config' | 'log' | 'registry'>): boolean {
+export function canRunSearch(deps: Pick<PipelineState, 'config' | 'log' | 'registry'>): boolean {
   const { webSearchModel } = deps.config().messages
   const isAvailable = searchModel(deps) !== undefined
   if (!isAvailable && webSearchModel !== '') {

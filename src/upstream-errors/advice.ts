@@ -16,7 +16,7 @@ const featuresPage = 'https://github.com/settings/copilot/features'
 const bySeat = '(if your organization pays for Copilot, ask its administrator)'
 const configFile = '(to find the file, run: copilot-proxy config path)'
 
-const policyOff = `If its policy is off, enable it at ${featuresPage} ${bySeat}.`
+const policyOff = `If its policy is off, run: copilot-proxy models enable MODEL – or enable it at ${featuresPage} ${bySeat}.`
 const spendLimit = `Raise the spending limit at ${billingPage} ${bySeat}.`
 const severalLicences = `If several organizations or enterprises give you Copilot, choose one at ${featuresPage}.`
 const busyProvider = 'The model’s provider is overloaded. Try again in a moment.'

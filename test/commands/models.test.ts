@@ -253,7 +253,7 @@ describe('the table of models', () => {
     const { stdout } = await user.run('models')
     expect(stdout).toMatch(/^claude-opus-4\.5 .* disabled$/m)
     expect(stdout).toMatch(
-      /^Disabled for your account: claude-opus-4\.5, gemini-3\.1-pro-preview \(pending\), grok-4\.5 \(requires_consent\)\. Enable them at https:/m,
+      /^Disabled for your account: claude-opus-4\.5, gemini-3\.1-pro-preview \(pending\), grok-4\.5 \(requires_consent\)\. To enable one: copilot-proxy models enable MODEL/m,
     )
     const { data, disabled } = JSON.parse((await user.run('models --json')).stdout)
     expect(idsOf(disabled)).toEqual(['claude-opus-4.5', 'gemini-3.1-pro-preview', 'grok-4.5'])

@@ -40,6 +40,35 @@ describe('a request for auto', () => {
     expect(line?.fields).toMatchObject({ model: chosen, chosenFor: 'auto' })
   })
 
+  test.each([
+    ['auto:efficiency', 'gpt-5-mini'],
+    ['auto:balance', 'gpt-5.4'],
+    ['copilot/auto:intelligence', 'claude-sonnet-5'],
+  ])('%s asks upstream for a choice of that tier, which is not listed', async (name, chosen) => {
+    const proxy = await openProxy()
+    const ask = () => proxy.chat({ model: name, messages: [{ role: 'user', content: 'Hi' }] })
+    expect((await ask()).json()).toMatchObject({ model: expect.stringContaining(chosen) })
+    const choice = proxy.demo.log.find(({ route }) => route === '/auto')
+    expect(JSON.parse(choice?.body ?? '')).toEqual({ prompt: 'Hi', tier: name.slice(name.indexOf(':') + 1) })
+    expect(lastCall(proxy)?.headers['copilot-session-token']).toBe('auto-demo-1')
+    // Another tier is another choice, also in the same conversation.
+    await ask()
+    await proxy.chat({ model: 'auto', messages: [{ role: 'user', content: 'Hi' }] })
+    expect(choicesOf(proxy)).toEqual(['/auto', '/auto'])
+    const { data } = JSON.parse((await proxy.send('/v1/models')).text)
+    const ids = data.map(({ id }: { id: string }) => id)
+    expect(ids).toContain('auto')
+    expect(ids.filter((id: string) => id.startsWith('auto:'))).toEqual([])
+  })
+
+  test('a tier that upstream does not have is an unknown model, and one that it does not take is a warning', async () => {
+    const proxy = await openProxy({ demo: { settings: { autoWays: 'session' } } })
+    expect((await proxy.chat({ model: 'auto:fast' })).status).toBe(404)
+    const reply = await proxy.chat({ model: 'auto:balance' })
+    expect(reply.status).toBe(200)
+    expect(reply.headers['x-copilot-proxy-warnings']).toBe('auto_unavailable;model')
+  })
+
   test('keeps its model for the conversation, by its name or its beginning, and chooses for another one', async () => {
     const proxy = await openProxy()
     const ask = (messages: readonly object[], headers: Record<string, string> = {}) =>

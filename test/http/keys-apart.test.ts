@@ -101,6 +101,8 @@ const routes: Readonly<Record<string, Route>> = {
   'GET /page/some-id': plain('/page/main.js'),
   'GET /caller': plain('/caller'),
   // Only the owner gets a code, and a code that nobody was given opens nothing.
+  'POST /models/refresh': { asks: () => [at('/models/refresh', { method: 'POST' })] },
+  'POST /usage/allow': { asks: () => [at('/usage/allow', { method: 'POST' })] },
   'POST /page/codes': { asks: () => [post('/page/codes', {})] },
   'POST /page/tokens': { asks: () => [post('/page/tokens', { code: 'a'.repeat(32), token: 'b'.repeat(64) })] },
   'GET /usage': { asks: () => [at('/usage'), at('/usage?partial=true')] },

@@ -17,10 +17,13 @@ const listOf = (...data: readonly object[]) => {
   return { models, auto: models.find(({ id }) => id === 'auto') }
 }
 
+/** They are listed after all models, and have a name only. */
+const tiers = ['auto:efficiency', 'auto:balance', 'auto:intelligence']
+
 describe('the model auto', () => {
   test('is the last one, as large as the smallest model that may be chosen', () => {
     const { models, auto } = listOf(entry('small', 100), entry('large', 300))
-    expect(models.map(({ id }) => id)).toEqual(['small', 'large', 'auto'])
+    expect(models.map(({ id }) => id)).toEqual(['small', 'large', 'auto', ...tiers])
     expect(auto).toMatchObject({ contextWindow: 100, maxPromptTokens: 90, maxOutputTokens: 5, source: 'live' })
   })
 
@@ -38,14 +41,14 @@ describe('the model auto', () => {
   })
 
   test('is not made up where upstream lists it, or has nothing to choose from', () => {
-    expect(listOf(entry('auto', 500), entry('one', 100)).models.map(({ id }) => id)).toEqual(['auto', 'one'])
+    expect(listOf(entry('auto', 500), entry('one', 100)).models.map(({ id }) => id)).toEqual(['auto', 'one', ...tiers])
     expect(listOf(entry('one', 100, { policy: { state: 'disabled' } })).auto).toBeUndefined()
     expect(parseAccountModels('<html>')).toBeUndefined()
   })
 
   test.each([
-    [{ model_picker_enabled: false, policy: { state: 'enabled' } }, ['one', 'auto']],
-    [{ model_picker_enabled: false }, ['one', 'auto']],
+    [{ model_picker_enabled: false, policy: { state: 'enabled' } }, ['one', 'auto', ...tiers]],
+    [{ model_picker_enabled: false }, ['one', 'auto', ...tiers]],
     [{}, ['one', 'auto']],
   ])('hides no other model, whatever marks these have: %j', (marks, ids) => {
     const registry = createModelRegistry({ aliases: {}, hide: [] })

@@ -32,7 +32,6 @@ export function pipelineParts({
 }: PartsOptions) {
   const common = {
     config: () => config,
-    registry,
     log,
     redact: (text: string) => text,
     redactAll: (text: string) => text,
@@ -41,6 +40,8 @@ export function pipelineParts({
     requests: createRequestList({ keepsBodies: () => config.log.bodies, redact: (text) => text }),
     totals: createUsageRecorder({ file: undefined, now, setTimer: () => () => {}, log }),
   }
-  const pipeline = createPipeline({ ...common, completeModels, executorOf, salt: 'salt', randomId })
-  return { ...common, pipeline, executorOf, networkFingerprints: {} }
+  const access = { registry, completeModels, executorOf }
+  const accessOf = () => access
+  const pipeline = createPipeline({ ...common, accessOf, salt: 'salt', randomId })
+  return { ...common, pipeline, accessOf, networkFingerprints: {} }
 }

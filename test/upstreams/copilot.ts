@@ -14,6 +14,8 @@ import { answerAuto } from './copilot/auto.ts'
 import { createCopilotChecks } from './copilot/checks.ts'
 import { createGithub } from './copilot/github.ts'
 import { MODELS } from './copilot/models.ts'
+import { createTokenOwners, withoutModels } from './copilot/owners.ts'
+import { createPolicies } from './copilot/policies.ts'
 import { routeOf, STREAMING_ROUTES } from './copilot/routes.ts'
 import type { CopilotRoute } from './copilot/routes.ts'
 import { DEFAULT_COPILOT_SETTINGS } from './copilot/settings.ts'
@@ -42,6 +44,8 @@ export interface CopilotUpstream extends Host, Omit<Controls<CopilotRoute>, 'gat
     /** Revokes every GitHub token issued so far, as "Sign out of all applications" does. */
     readonly revokeAll: () => void
   }
+  /** The GitHub token behind the `authorization` of a request. */
+  readonly ownerOf: (authorization: string | undefined) => string
   /** Forgets every choice of a model for `auto` so far. */
   readonly forgetAutoSessions: () => void
   readonly configure: (change: Partial<CopilotSettings>) => void
@@ -64,6 +68,8 @@ export async function startCopilot({
   const githubTokens = new Set<string>()
   const copilotExpiryMs = new Map<string, number>()
   const autoSessions = new Map<string, AutoSession>()
+  const owners = createTokenOwners()
+  const policies = createPolicies()
   const { controls, hookReplies, watch } = createControl<CopilotRoute>({
     routeOf,
     streamingRoutes: STREAMING_ROUTES,
@@ -89,11 +95,22 @@ export async function startCopilot({
         if (route === '/_ping') return textReply(200, 'OK')
         const call = { header: (name: string) => headerOf(request, name), body }
         const ofGithub = github(route, call)
-        if (ofGithub !== undefined) return ofGithub
-        return (
+        if (ofGithub !== undefined) {
+          if (route === '/copilot_internal/v2/token') owners.note(request.headers.authorization, ofGithub)
+          return ofGithub
+        }
+        const reply =
           refuseAccess(request, tokens, current.misdirectedHosts) ??
+          (route === '/models/{id}/policy'
+            ? policies.accept(owners.of(request.headers.authorization), hosted.path, body)
+            : undefined) ??
           answerAuto(route, call, { auto, available: current.autoWays }) ??
           answer(hosted)
+        if (route !== '/models') return reply
+        const owner = owners.of(request.headers.authorization)
+        return policies.apply(
+          owner,
+          withoutModels(reply, (model) => current.lacksModel(owner, model)),
         )
       },
     }
@@ -105,6 +122,7 @@ export async function startCopilot({
     ...controls,
     exchanges: () => controls.count('/copilot_internal/v2/token'),
     tokens: { ...tokens, expireAll: () => copilotExpiryMs.clear(), revokeAll: () => githubTokens.clear() },
+    ownerOf: owners.of,
     forgetAutoSessions: () => autoSessions.clear(),
     configure: (change) => {
       current = { ...current, ...change }

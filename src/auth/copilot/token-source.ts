@@ -31,6 +31,8 @@ export interface CopilotTokenOptions {
   readonly auth?: CopilotAuth
   /** `COPILOT_GITHUB_TOKEN`. Used instead of the stored records, and never stored. */
   readonly githubToken?: string
+  /** The name of the only account that the store returns. Undefined: the account in use. */
+  readonly account?: string
   /** Time limit of one token exchange. Ms; 15,000 by default. */
   readonly exchangeTimeoutMs?: number
 }
@@ -154,7 +156,10 @@ export function createCopilotTokenSource(
       withUnsaved: withNewerToken,
       faultKind: 'copilot_unavailable',
       texts: {
-        nobody: 'Not logged in to GitHub Copilot',
+        nobody:
+          options.account === undefined
+            ? 'Not logged in to GitHub Copilot'
+            : `The GitHub account ${options.account} of this key (server.key-limits, account) is not logged in`,
         loginFix,
         starting: 'copilot-proxy is fetching the first token',
         expired: 'The token has expired; the next request fetches a new one',
@@ -221,7 +226,10 @@ function withNewerToken(
 ): CopilotRecord | undefined {
   const [known, got] = [stored.metadata, after.metadata]
   const isSameLogin = known.github_access_token === got.github_access_token && known.logged_in_at === got.logged_in_at
-  return isSameLogin && isNewer(after, stored) ? { ...stored, metadata: { ...known, ...got } } : undefined
+  if (!isSameLogin || !isNewer(after, stored)) return undefined
+  // Another account may have been chosen since, and this one again.
+  const { selected_at: _, ...token } = got
+  return { ...stored, metadata: { ...known, ...token } }
 }
 
 function environmentRecord(githubToken: string): CopilotRecord {

@@ -30,8 +30,10 @@ export const copilotRecord = z.looseObject({
     /** The account's host, e.g. `https://github.com` or `https://SUB.ghe.com`. */
     github_base_url: z.string().optional(),
     github_api_base_url: z.string().optional(),
-    /** Seconds since epoch; the newest login is the account in use. */
+    /** Seconds since epoch. */
     logged_in_at: z.number().optional(),
+    /** When the account was chosen: seconds since epoch. The login or choice that is the newest is the account in use. */
+    selected_at: z.number().optional(),
   }),
 })
 export type CopilotRecord = z.infer<typeof copilotRecord>

@@ -4,8 +4,10 @@ import type { z } from 'zod'
 export interface StoredRecord {
   readonly id: string
   readonly metadata: {
-    /** Seconds since epoch; the newest login is the account in use. */
+    /** Seconds since epoch. */
     readonly logged_in_at?: number | undefined
+    /** When the user chose the account: seconds since epoch, with a fraction. */
+    readonly selected_at?: number | undefined
   }
 }
 
@@ -21,7 +23,14 @@ export interface RecordKind<Stored extends StoredRecord> {
   readonly cleaned: (record: Stored) => Stored
 }
 
-/** The account in use; undefined if there is none. */
+/** The account in use, the one that was logged in or chosen last; undefined if there is none. */
 export function newestLogin<Stored extends StoredRecord>(records: readonly Stored[]): Stored | undefined {
-  return records.toSorted((a, b) => (b.metadata.logged_in_at ?? 0) - (a.metadata.logged_in_at ?? 0))[0]
+  return records.toSorted((a, b) => usedSince(b) - usedSince(a))[0]
+}
+
+/** Seconds since epoch. */
+export function usedSince({
+  metadata: { logged_in_at: loggedIn = 0, selected_at: selected = 0 },
+}: StoredRecord): number {
+  return Math.max(loggedIn, selected)
 }

@@ -27,9 +27,9 @@ export interface ReadOptions {
  */
 export interface RecordStore<Stored extends StoredRecord> {
   /** All readable records, by id. A record that cannot be read is logged and left out. */
-  readonly list: () => Promise<readonly Stored[]>
-  readonly read: (id: string) => Promise<Stored | undefined>
-  /** The account in use: the newest login. Throws only if there are records and none can be read. */
+  readonly list: (options?: ReadOptions) => Promise<readonly Stored[]>
+  readonly read: (id: string, options?: ReadOptions) => Promise<Stored | undefined>
+  /** The account in use (`newestLogin`). Throws only if there are records and none can be read. */
   readonly current: (options?: ReadOptions) => Promise<Stored | undefined>
   /** Whether a record exists, usable or not. */
   readonly has: (id: string) => Promise<boolean>
@@ -252,8 +252,8 @@ export function createRecordStore<Stored extends StoredRecord>(
   }
 
   return {
-    list: async () => (await readAll()).records,
-    read: (id) => read(id),
+    list: async (how) => (await readAll(how)).records,
+    read,
     current: async (how) => {
       const { records, errors } = await readAll(how)
       const newest = newestLogin(records)

@@ -215,7 +215,7 @@ function judgeList(models: readonly Model[], name: string): Findings {
     const named = disabled.slice(0, mostNamed).join(', ') + (more > 0 ? ` and ${more} more` : '')
     const detail = `${count}; disabled by a policy: ${named}`
     const fix =
-      'Enable them at https://github.com/settings/copilot/features, or ask the administrator of your organization'
+      'Enable them with: copilot-proxy models enable MODEL – or at https://github.com/settings/copilot/features, or ask the administrator of your organization'
     return usable.size === 0 ? failed(detail, fix) : warning(detail, fix)
   }
   return usable.size === 0 ? skipped(`${name} has no chat models for this account`) : ok(count)

@@ -269,6 +269,8 @@ async function toRecord(
       github_base_url: hosts.baseUrl,
       github_api_base_url: hosts.apiBaseUrl,
       logged_in_at: nowSeconds,
+      // A login is a choice too, also in the second of another one.
+      selected_at: context.now() / 1000,
     },
   }
 }

@@ -7,6 +7,7 @@ import { Fault } from '../../errors.ts'
 import { connectCodex } from '../../executors/codex-connection.ts'
 import type { CodexConnection } from '../../executors/codex-connection.ts'
 import { connectCopilot } from '../../executors/copilot-connection.ts'
+import type { CopilotConnection } from '../../executors/copilot-connection.ts'
 import type { Executor, ProviderId } from '../../executors/executor.ts'
 import type { Logger } from '../../logging/logger.ts'
 import { parseAccountModels } from '../../models/auto-model.ts'
@@ -225,21 +226,7 @@ const copilotSource: ModelSource = {
   async connect(context, settings) {
     const login = await findLogin(context, settings)
     if (login === undefined) return undefined
-    const { env, fetch, now } = context
-    const { executor, close } = connectCopilot(
-      {
-        // `findLogin` has reported unusable records.
-        store: openRecordStore(copilotRecordKind, recordPlace(context, settings), silentLog),
-        githubToken: tokenOfEnvironment(context),
-        log: warningLog(context),
-        noteSecrets: context.secrets.note,
-        redact: context.secrets.redact,
-        fetch,
-        now,
-        env,
-      },
-      settings.config,
-    )
+    const { executor, close } = openCopilotConnection(context, settings)
     return { listModels: executor.listModels, close }
   },
   parse: parseAccountModels,
@@ -258,6 +245,24 @@ const codexSource: ModelSource = {
     return connection && { listModels: connection.executor.listModels, close: connection.close }
   },
   parse: parseCodexModels,
+}
+
+/** As a daemon connects with the stored login. Call after `findLogin`, which reports unusable records. */
+export function openCopilotConnection(context: CommandContext, settings: LoadedSettings): CopilotConnection {
+  const { env, fetch, now } = context
+  return connectCopilot(
+    {
+      store: openRecordStore(copilotRecordKind, recordPlace(context, settings), silentLog),
+      githubToken: tokenOfEnvironment(context),
+      log: warningLog(context),
+      noteSecrets: context.secrets.note,
+      redact: context.secrets.redact,
+      fetch,
+      now,
+      env,
+    },
+    settings.config,
+  )
 }
 
 /** In the order in which a daemon lists them. */

@@ -129,7 +129,9 @@ function notesOn(
         ]
       : []),
     ...(disabled.length > 0
-      ? [`Disabled for your account: ${closedOf(disabled)}. Enable them at ${settingsPage}`]
+      ? [
+          `Disabled for your account: ${closedOf(disabled)}. To enable one: copilot-proxy models enable MODEL (or ${settingsPage})`,
+        ]
       : []),
     ...(listed.some((row) => row.copilot_proxy.alias_of !== null)
       ? ['NAME -> MODEL: an alias of yours (models.aliases).']

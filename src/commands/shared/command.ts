@@ -110,6 +110,11 @@ export interface ModelsFlags extends ReportFlags {
   readonly name?: string | undefined
 }
 
+export interface EnableFlags extends ReportFlags {
+  readonly id: string
+  readonly yes?: true
+}
+
 export interface UsageFlags extends ReportFlags {
   readonly line?: true
   /** Rows of the totals. */
@@ -159,6 +164,10 @@ export interface McpFlags extends GlobalFlags {
 
 export interface GatewayTokenFlags extends ReportFlags {
   readonly rotate?: true
+}
+
+export interface AccountFlags extends ReportFlags {
+  readonly name: string
 }
 
 export interface KeyFlags extends ReportFlags {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { CallerKey } from '../../config/caller.ts'
 import type { Config } from '../../config/schema.ts'
 import { Fault } from '../../errors.ts'
 import type { ListedModel } from '../../models/catalogue.ts'
@@ -14,6 +15,8 @@ import {
   renderModelList,
 } from '../../models/render.ts'
 import type { ModelPage } from '../../models/render.ts'
+import type { Lifetimes } from '../lifetimes.ts'
+import { requireOwner } from './owner-routes.ts'
 import { keyRefusal } from '../../pipeline/route-model.ts'
 
 type ModelRequest = FastifyRequest<{ Params: { '*': string } }>
@@ -21,10 +24,27 @@ type ModelRequest = FastifyRequest<{ Params: { '*': string } }>
 /** The list format a caller expects; all formats share one path. */
 type ListShape = 'openai' | 'anthropic' | 'codex'
 
+/** `POST /models/refresh`: the owner has changed something about the models of the account. */
+export function registerModelRefresh(
+  app: FastifyInstance,
+  { lifetimes, refreshModels }: { readonly lifetimes: Lifetimes; readonly refreshModels: RefreshModels },
+): void {
+  app.post('/models/refresh', { config: { dialect: 'chat' } }, (request, reply) =>
+    lifetimes.whileCallerStays(request, reply, async (signal) => {
+      requireOwner(request.caller)
+      await refreshModels(signal)
+      return reply.code(204).send()
+    }),
+  )
+}
+
+/** Fetches the model list of the account in use; a failure leaves the list as it is. */
+export type RefreshModels = (signal: AbortSignal) => Promise<unknown>
+
 /** `GET /v1/models` and `/v1/models/{id}`, also without `/v1`. */
 export function registerModelRoutes(
   app: FastifyInstance,
-  registry: ModelRegistry,
+  registryOf: (key: CallerKey | undefined) => ModelRegistry,
   config: () => Config,
   codexCli: () => Promise<CodexCli | undefined> = async () => undefined,
 ): void {
@@ -32,6 +52,7 @@ export function registerModelRoutes(
     app.get(path, async (request, reply) => {
       const isAllowed = (entry: ListedModel) =>
         keyRefusal(config(), request.caller.key?.name, entry.id, entry) === undefined
+      const registry = registryOf(request.caller.key)
       const models = registry.list().filter(isAllowed)
       markSeeds(reply, models)
       switch (shapeFor(request)) {
@@ -53,7 +74,7 @@ export function registerModelRoutes(
 
     // Not `:id`: ids such as `copilot/gpt-5-mini` hold a slash.
     app.get(`${path}/*`, async (request: ModelRequest, reply) => {
-      const resolved = registry.resolve(request.params['*'])
+      const resolved = registryOf(request.caller.key).resolve(request.params['*'])
       if (!resolved.ok) throw new Fault(resolved.error)
       const refusal = keyRefusal(config(), request.caller.key?.name, request.params['*'], resolved.value)
       if (refusal !== undefined) throw refusal

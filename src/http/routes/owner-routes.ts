@@ -103,6 +103,6 @@ export function registerOwnerRoutes(app: FastifyInstance, deps: OwnerRouteDeps):
 }
 
 /** @throws Fault `session_refused` */
-function requireOwner({ isOwner }: Caller): void {
+export function requireOwner({ isOwner }: Caller): void {
   if (!isOwner) throw new Fault({ kind: 'session_refused', problem: 'owner_required' })
 }

@@ -9,8 +9,7 @@ import type { StateDeps } from './state-routes.ts'
 
 export interface SelfCheckDeps extends Pick<StateDeps, 'codexStatus' | 'redact'> {
   readonly lifetimes: Lifetimes
-  /** @throws Fault */
-  readonly executorOf: (provider: ProviderId) => Pick<Executor, 'listModels'>
+  readonly accessOf: (key: undefined) => { readonly executorOf: (provider: ProviderId) => Pick<Executor, 'listModels'> }
   /** Hashes of this process's network variables, keyed with the owner's token: nobody else can guess values by them. */
   readonly networkFingerprints: Readonly<Record<string, string>>
 }
@@ -34,7 +33,7 @@ export function registerSelfCheck(app: FastifyInstance, deps: SelfCheckDeps): vo
   async function check(provider: ProviderId): Promise<SelfCheck> {
     const deadline = AbortSignal.timeout(limitMs)
     try {
-      await deps.executorOf(provider).listModels({ signal: deadline })
+      await deps.accessOf(undefined).executorOf(provider).listModels({ signal: deadline })
       return { ok: true }
     } catch (error) {
       if (deadline.aborted) return { ok: false, reason: `No answer within ${limitMs / 1000} seconds.` }

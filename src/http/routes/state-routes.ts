@@ -1,6 +1,7 @@
 import { version as nodeVersion } from 'node:process'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { maySee } from '../../config/caller.ts'
+import type { CallerKey } from '../../config/caller.ts'
 import { Fault, toFault } from '../../errors.ts'
 import type { CodexLoginStatus } from '../../auth/codex/credentials.ts'
 import type { PlanUse } from '../../auth/codex/plan-use.ts'
@@ -32,7 +33,7 @@ export interface StateDeps {
   /** Whether the configuration file is invalid, so that earlier settings stay in force. */
   readonly isConfigRefused: () => boolean
   /** @throws Fault; the signal's reason on abort */
-  readonly account: (signal: AbortSignal) => Promise<CopilotAccount | UnreportedAccount>
+  readonly account: (signal: AbortSignal, key?: CallerKey) => Promise<CopilotAccount | UnreportedAccount>
   readonly totals: Pick<UsageRecorder, 'since'>
   /** The owner's budgets. */
   readonly budgets: () => readonly Budget[]
@@ -92,7 +93,7 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void
 
   app.get('/usage', (request, reply) =>
     deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
-      const account = await deps.account(signal).catch((error: unknown) => {
+      const account = await deps.account(signal, request.caller.key).catch((error: unknown) => {
         if (signal.aborted || !isPartial(request)) throw error
         return { problem: deps.redact(toChatError(toFault(error).error, request.id).error.message) }
       })

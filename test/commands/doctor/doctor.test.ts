@@ -111,7 +111,7 @@ describe('in order', () => {
       /^skipped +Token, Codex +The check "Login, Codex" did not pass$/m,
     )
     expect(stdout).toMatch(
-      /^warning +Models, Copilot .*claude-opus-4\.5, gemini-3\.1-pro-preview, grok-4\.5\n {20,}Enable them at https:/m,
+      /^warning +Models, Copilot .*claude-opus-4\.5, gemini-3\.1-pro-preview, grok-4\.5\n {20,}Enable them with: copilot-proxy models/m,
     )
     expect(stdout).toMatch(/\n\d checks skipped \(--verbose shows them\)\.\nNo check failed, \d warnings?\.\n$/)
     expect(stdout).not.toContain('\u001B')

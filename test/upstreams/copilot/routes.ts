@@ -12,6 +12,7 @@ const ROUTES = {
   '/_ping': 'GET',
   '/models': 'GET',
   '/models/{id}': 'GET',
+  '/models/{id}/policy': 'POST',
   '/models/session': 'POST',
   '/auto': 'POST',
   '/chat/completions': 'POST',
@@ -28,7 +29,14 @@ export const STREAMING_ROUTES: ReadonlySet<CopilotRoute> = new Set(['/chat/compl
 /** The route of a request; undefined if the path or the method is not served. */
 export function routeOf({ method = '', url = '' }: IncomingMessage): CopilotRoute | undefined {
   const [path = ''] = url.split('?', 1)
-  const route = isRoute(path) ? path : /^\/models\/[^/]+$/.test(path) ? '/models/{id}' : undefined
+  const ofModel = /^\/models\/[^/]+(\/policy)?$/.exec(path)
+  const route = isRoute(path)
+    ? path
+    : ofModel === null
+      ? undefined
+      : ofModel[1]
+        ? '/models/{id}/policy'
+        : '/models/{id}'
   return route !== undefined && ROUTES[route] === method ? route : undefined
 }
 

@@ -29,6 +29,8 @@ export interface CopilotSettings extends Pace, HostRefusals {
   readonly proxyEp: string | undefined
   /** The interval between polls that the device flow states. GitHub states 5. */
   readonly deviceIntervalSeconds: number
+  /** Whether the account of a GitHub token lacks a model of the list. */
+  readonly lacksModel: (githubToken: string, model: string) => boolean
   /** Endpoints that choose a model for `auto`: both, only the one from before August 2026, or neither. */
   readonly autoWays: 'both' | 'session' | 'none'
   /** `Host` values that get 421, e.g. `localhost:4000`. */
@@ -49,6 +51,7 @@ export const DEFAULT_COPILOT_SETTINGS: CopilotSettings = {
   apiUrl: undefined,
   proxyEp: undefined,
   deviceIntervalSeconds: 1,
+  lacksModel: () => false,
   autoWays: 'both',
   misdirectedHosts: [],
   maxBodyBytes: 64 * 1024 * 1024,

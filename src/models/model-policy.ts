@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { copilotModelEntry } from './wire.ts'
+
+/** Whether an account may use a model, and what GitHub asks it to accept. */
+export interface ModelPolicy {
+  readonly id: string
+  /** Undefined: nothing gates the model. */
+  readonly state: string | undefined
+  readonly terms: string | undefined
+}
+
+const entry = copilotModelEntry.pick({ id: true }).extend({
+  policy: z.looseObject({ state: z.string().nullish(), terms: z.string().nullish() }).nullish().catch(undefined),
+})
+const list = z.looseObject({ data: z.array(z.unknown()) })
+
+/** Reads Copilot's `GET /models`; entries that cannot be read are left out. */
+export function parseModelPolicies(reply: unknown): readonly ModelPolicy[] {
+  return (list.safeParse(reply).data?.data ?? []).flatMap((value) => {
+    const { id, policy } = entry.safeParse(value).data ?? {}
+    if (id === undefined) return []
+    return [{ id, state: policy ? (policy.state ?? 'unconfigured') : undefined, terms: policy?.terms ?? undefined }]
+  })
+}
+
+/** Upstream's path that accepts the terms of a model (docs/copilot-wire.md, "Models"). */
+export function policyPath(id: string): string {
+  return `/models/${encodeURIComponent(id)}/policy`
+}
