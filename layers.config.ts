@@ -11,7 +11,7 @@ const layers: Readonly<Record<string, string>> = {
     'daemon gateway mcp page http usage models executors auth translate tools workspace sessions client-settings terminal config logging redaction sqlite upstream-errors',
   daemon:
     'app gateway mcp page http agent sessions usage models pipeline executors auth client-settings demo config logging redaction',
-  app: 'http rpc mcp page sessions models usage websocket config',
+  app: 'http rpc mcp page sessions pipeline models usage websocket config',
   http: 'sessions workspace pipeline models usage executors auth translate websocket config logging redaction',
   rpc: 'http websocket sessions tools workspace translate config logging',
   gateway: 'http websocket sessions agent tools workspace auth config logging',
