@@ -13,10 +13,9 @@ import type {
 import type { Warning } from '../warning.ts'
 import { cacheOf, decodeAssistantParts, decodeParts, encodePart, encodeParts } from './parts.ts'
 import type { ChatMessage, ChatPart } from './wire.ts'
-import type { ModelFamily } from '../engine/model-family.ts'
 import { toErrorText } from '../engine/tool-codec/tool-payload.ts'
+import { type DraftReasoning, withReasonings } from './draft-reasoning.ts'
 import { IMAGES_OF_RESULT } from '../engine/media/media-parts.ts'
-import { fitsChat } from './rules/message-rules.ts'
 
 /**
  * Decodes messages in order. An assistant message becomes reasoning, a message and calls.
@@ -130,7 +129,7 @@ function toOpaque(written: string): Opaque | undefined {
   return { vendor: 'unknown', family: '', form: 'reasoning_opaque', value: written }
 }
 
-export interface EncodedItem {
+interface EncodedItem {
   readonly message: ChatMessage
   /** Path of the message's first item, for warnings. */
   readonly path: string
@@ -142,14 +141,14 @@ export interface EncodedItem {
  * reasoning and a list of calls: text after a call loses its position.
  * @throws Fault `invalid_request` as `encodePart`
  */
-export function encodeItems(items: readonly TurnItem[], family: ModelFamily) {
+export function encodeItems(items: readonly TurnItem[]) {
   const messages: EncodedItem[] = []
   const warnings: Warning[] = []
   let run: AssistantItem[] = []
   let results: ToolResultItem[] = []
 
   const endRun = () => {
-    if (run.length > 0) encodeRun(run, family, messages, warnings)
+    if (run.length > 0) encodeRun(run, messages, warnings)
     run = []
   }
   const endResults = () => {
@@ -211,23 +210,24 @@ function encodeMessage({ role, parts, path }: MessageItem): ChatMessage {
   return { role, content: isText ? texts.join('\n\n') : encodeParts(parts, path) }
 }
 
-function encodeRun(
-  run: readonly AssistantItem[],
-  family: ModelFamily,
-  messages: EncodedItem[],
-  warnings: Warning[],
-): void {
+function encodeRun(run: readonly AssistantItem[], messages: EncodedItem[], warnings: Warning[]): void {
   const texts = run.filter((item) => item.type === 'message').map((item) => textOf(item, warnings))
   const text = texts.filter((each) => each !== '').join('\n\n')
   const calls = run.filter((item) => item.type === 'tool_call')
-  const reasoning = encodeReasoning(run, family, text !== '' || calls.length > 0, warnings)
-  if (text === '' && calls.length === 0) return
+  if (text === '' && calls.length === 0) {
+    for (const { type, path, ...item } of run) {
+      if (type !== 'reasoning' || !('opaque' in item) || item.opaque === undefined) continue
+      const detail = 'the provider accepts reasoning only in a message with text or calls'
+      warnings.push({ code: 'thinking_dropped', field: path, detail })
+    }
+    return
+  }
   messages.push({
     message: {
       role: 'assistant',
       content: text === '' ? null : text,
       ...(calls.length > 0 && { tool_calls: calls.map(encodeCall) }),
-      ...reasoning,
+      ...withReasonings(reasoningsOf(run)),
     },
     path: run[0]?.path ?? '',
     cache: run.map(markOf).findLast((mark) => mark !== undefined),
@@ -248,32 +248,13 @@ function encodeCall({ id, name, arguments: text }: ToolCallItem) {
   return { id, type: 'function', function: { name, arguments: text } }
 }
 
-/**
- * Returns the one pair that a message can have: the last pair before a call, because the model needs the reasoning of
- * its calls back (docs/copilot-wire.md, quirk 12). If an item has only an opaque value, it gets the preceding text
- * back.
- */
-function encodeReasoning(
-  run: readonly AssistantItem[],
-  family: ModelFamily,
-  hasMessage: boolean,
-  warnings: Warning[],
-): Partial<ChatMessage> {
-  const fits = (item: AssistantItem): item is ReasoningItem =>
-    item.type === 'reasoning' && item.opaque !== undefined && fitsChat(item.opaque, family)
+function reasoningsOf(run: readonly AssistantItem[]): readonly DraftReasoning[] {
   const lastCall = run.findLastIndex((item) => item.type === 'tool_call')
-  const chosen = hasMessage ? (run.slice(0, lastCall + 1).findLast(fits) ?? run.findLast(fits)) : undefined
-  for (const item of run) {
-    if (item.type !== 'reasoning' || item.opaque === undefined || item === chosen) continue
-    const detail = fits(item)
-      ? 'the provider accepts only one reasoning block per message'
-      : 'reasoning of another model dropped'
-    warnings.push({ code: 'thinking_dropped', field: item.path, detail })
-  }
-  if (chosen?.opaque === undefined) return {}
-  const unsigned = run.flatMap((item) => (item.type === 'reasoning' && item.opaque === undefined ? [item.text] : []))
-  const text = chosen.text === '' ? unsigned.join('') : chosen.text
-  return { ...(text !== '' && { reasoning_text: text }), reasoning_opaque: chosen.opaque.value }
+  return run.flatMap((item, at) => {
+    if (item.type !== 'reasoning') return []
+    const { text, opaque, path } = item
+    return [{ text, opaque, path, isBeforeCall: at < lastCall }]
+  })
 }
 
 function markOf(item: AssistantItem): CacheMark | undefined {

@@ -15,6 +15,7 @@ import { parseDataUrl, textOfFile } from '../../engine/media/data-url.ts'
 import { isClaudeFrom, type ModelFamily } from '../../engine/model-family.ts'
 import { isSealed, openOpaque, vendorOf } from '../../engine/opaque-envelope.ts'
 import type { Opaque } from '../../turn.ts'
+import { type DraftReasoning, reasoningsIn, withoutReasonings } from '../draft-reasoning.ts'
 import { counted, mapMessages, type Outcome } from '../request-changes.ts'
 import { firstWarnings, type Rule, type RuleModel, type Target } from './rule.ts'
 
@@ -349,12 +350,14 @@ export const sealedReasoningRule: Rule = {
   adapt: ({ body: { messages } }, { family }) => {
     const warnings: Warning[] = []
     const open = (message: ChatMessage, at: number): ChatMessage => {
+      const reasonings = reasoningsIn(message)
+      if (reasonings.length > 0) return { ...withoutReasonings(message), ...onePair(reasonings, family, warnings) }
       const sealed = message['reasoning_opaque']
       if (message.role !== 'assistant' || typeof sealed !== 'string' || !isSealed(sealed)) return message
       const opaque = openOpaque(sealed)
       if (opaque !== undefined && fitsChat(opaque, family)) return { ...message, reasoning_opaque: opaque.value }
-      const detail = 'reasoning of another model dropped'
-      warnings.push({ code: 'thinking_dropped', field: fieldOf(message, 'messages', at), detail })
+      const field = fieldOf(message, 'messages', at)
+      warnings.push({ code: 'thinking_dropped', field, detail: ofAnotherModel })
       const { reasoning_text: _text, reasoning_content: _content, reasoning_opaque: _opaque, ...others } = message
       return others
     }
@@ -362,10 +365,34 @@ export const sealedReasoningRule: Rule = {
   },
 }
 
+const ofAnotherModel = 'reasoning of another model dropped'
+
+/**
+ * The one pair that a message can have: the last pair before a call, because the model needs the reasoning of its calls back
+ * (docs/copilot-wire.md, quirk 12). A value without text gets the text without a value back.
+ */
+function onePair(
+  reasonings: readonly DraftReasoning[],
+  family: ModelFamily,
+  warnings: Warning[],
+): Partial<ChatMessage> {
+  const fits = ({ opaque }: DraftReasoning): boolean => opaque !== undefined && fitsChat(opaque, family)
+  const chosen = reasonings.findLast((each) => each.isBeforeCall && fits(each)) ?? reasonings.findLast(fits)
+  for (const each of reasonings) {
+    if (each.opaque === undefined || each === chosen) continue
+    const detail = fits(each) ? 'the provider accepts only one reasoning block per message' : ofAnotherModel
+    warnings.push({ code: 'thinking_dropped', field: each.path, detail })
+  }
+  if (chosen?.opaque === undefined) return {}
+  const unsigned = reasonings.flatMap(({ opaque, text }) => (opaque === undefined ? [text] : []))
+  const text = chosen.text === '' ? unsigned.join('') : chosen.text
+  return { ...(text !== '' && { reasoning_text: text }), reasoning_opaque: chosen.opaque.value }
+}
+
 /**
  * Whether a chat upstream made the value, for a model of this vendor. An unsealed value does not state its vendor; it
  * is enough that a chat upstream made it.
  */
-export function fitsChat({ form, vendor }: Opaque, family: ModelFamily): boolean {
+function fitsChat({ form, vendor }: Opaque, family: ModelFamily): boolean {
   return form === 'reasoning_opaque' && (vendor === 'unknown' || vendor === vendorOf(family))
 }

@@ -1,4 +1,5 @@
-import { clampEffort, isEffort } from '../../engine/effort.ts'
+import type { ModelTraits } from '../../model-traits.ts'
+import { budgetOfEffort, clampEffort, isEffort } from '../../engine/effort.ts'
 import { isClaudeFrom, isReasoningGpt } from '../../engine/model-family.ts'
 import { NO_VALIDATED_CHOICE } from './learned-refusals.ts'
 import type { ChatRequest } from '../wire.ts'
@@ -166,6 +167,11 @@ export const stopRule: Rule = {
 /** The order matters: dropping sampling depends on the adapted effort, and a discarded cap needs no limit. */
 export const parameterRules: readonly Rule[] = [
   {
+    name: 'effort in the form of the model',
+    source: 'parameters, reasoning_effort: Claude also accepts thinking_budget',
+    adapt: fitEffort,
+  },
+  {
     name: 'reasoning_effort among the listed levels',
     source:
       'parameters, reasoning_effort: others are 400 invalid_reasoning_effort; nearest lower, else lowest, is our choice',
@@ -213,6 +219,55 @@ function renameCap(request: ChatRequest, from: CapName, to: CapName): Outcome | 
     patch: { [from]: undefined, [to]: request[from] },
     warnings: [{ code: 'adapted', field: from, detail: `sent as ${to}` }],
   }
+}
+
+/** Levels that every reasoning GPT takes, for models that list none. Source: OpenAI guide, reasoning models, 2026-11. */
+const COMMON_EFFORTS = ['low', 'medium', 'high']
+
+/**
+ * Models that list levels and reasoning GPTs take a level, models that state a budget take tokens. A chat caller's own level
+ * goes to a model that lists none as it is, because upstream's message is better than a guess.
+ */
+function fitEffort({ body, made }: ChatDraft, target: Target): Outcome | undefined {
+  const { reasoning_effort: effort, thinking, thinking_budget: stated } = body
+  const { supports } = target.traits
+  const listed = supports.reasoningEffort ?? (isReasoning(target) ? COMMON_EFFORTS : [])
+  if (!isEffort(effort)) return undefined
+  if (listed.length === 0 && supports.maxThinkingBudget !== undefined) {
+    if (thinking !== undefined) return undefined
+    const cap = body.max_completion_tokens ?? body.max_tokens ?? undefined
+    const budget = fitBudget(typeof stated === 'number' ? stated : budgetOfEffort[effort], supports, cap)
+    const detail = budget === undefined ? 'sent without thinking' : `sent as a budget of ${budget} tokens`
+    return {
+      patch: { reasoning_effort: undefined, thinking_budget: budget },
+      warnings: [{ code: 'adapted', field: 'reasoning_effort', detail }],
+    }
+  }
+  if (made === undefined) return undefined
+  const field = 'reasoning_effort'
+  const alone = { thinking_budget: undefined }
+  if (listed.length === 0) {
+    // A model that never reasons satisfies `none`.
+    const detail = notSupported(target)
+    return {
+      patch: { ...alone, reasoning_effort: undefined },
+      warnings: effort === 'none' ? [] : [{ code: 'dropped', field, detail }],
+    }
+  }
+  const nearest = clampEffort(effort, listed)
+  if (nearest === effort) return stated === undefined ? undefined : { patch: alone, warnings: [] }
+  const detail = `${target.traits.id} does not support '${effort}'; sent as '${nearest}'`
+  return { patch: { ...alone, reasoning_effort: nearest }, warnings: [{ code: 'clamped', field, detail }] }
+}
+
+/** Tokens. Undefined for no reasoning, or if no budget fits below the answer's cap. */
+function fitBudget(
+  wanted: number,
+  { minThinkingBudget: least = 1024, maxThinkingBudget: most = Infinity }: ModelTraits['supports'],
+  cap: number | undefined,
+): number | undefined {
+  const budget = Math.min(Math.max(wanted, least), most, (cap ?? Infinity) - 1)
+  return wanted === 0 || budget < least ? undefined : budget
 }
 
 function listEffort({ body: request }: ChatDraft, { traits }: Target): Outcome | undefined {

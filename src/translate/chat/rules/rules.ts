@@ -5,6 +5,7 @@ import { type Applied, applyRules, type Made } from '../../engine/apply-rules.ts
 import { modelFamily } from '../../engine/model-family.ts'
 import { cutHistory } from '../request-changes.ts'
 import type { ChatRequest } from '../wire.ts'
+import { cacheMarksRule } from './cache-rules.ts'
 import { callRules, kimiRule } from './call-rules.ts'
 import { messageRules, sealedReasoningRule, turnRules } from './message-rules.ts'
 import { nullRule, parameterRules, stopRule, toolParameterRules } from './parameter-rules.ts'
@@ -47,6 +48,7 @@ export const rules: readonly Rule[] = [
   toolNamesRule,
   // Before the rules that move messages, so that it sees what the caller sent.
   sealedReasoningRule,
+  cacheMarksRule,
   toolPairsRule,
   ...callRules,
   kimiRule,

@@ -66,7 +66,7 @@ export function limitImages(
   if (dropped.size === 0) return undefined
   const removed = new Set([...dropped.values()].flatMap((each) => each.images.map(({ part }) => part)))
   return {
-    request: shape.mapItems(request, replaceMedia(removed, shape.textType, PLACEHOLDER)),
+    request: shape.mapItems(request, replaceMedia(removed, shape.textType, OMITTED_IMAGE)),
     warnings: [...dropped].map(([detail, { code, images: all }]) => ({
       code,
       field: all[0]?.path ?? shape.member,
@@ -140,7 +140,7 @@ export function limitTurnImages(asked: Turn, upstream: UpstreamDialectId, contex
     if (isTooMuch && isNew) {
       refuseValue('', `${model.id} accepts at most ${most} images in one request`, 'array_above_max_length')
     }
-    if (refusal !== undefined || isTooMuch) return { type: 'text', text: PLACEHOLDER, cache: part.cache }
+    if (refusal !== undefined || isTooMuch) return { type: 'text', text: OMITTED_IMAGE, cache: part.cache }
     count += 1
     length += data.length
     return part
@@ -191,7 +191,7 @@ function withoutRefusedImages(turn: Turn, learnedRefusals: ReadonlySet<string>):
       const content = source.type === 'base64' ? source.data : source.type === 'url' ? source.url : undefined
       const image = { content, isNew: at >= start, isOfPrompt: at >= start && at === prompt }
       const isRefused = whyRefused(image, learnedRefusals) !== undefined
-      return isRefused ? { type: 'text', text: PLACEHOLDER, cache: part.cache } : part
+      return isRefused ? { type: 'text', text: OMITTED_IMAGE, cache: part.cache } : part
     })
   const fitItem = (item: TurnItem, at: number): TurnItem => {
     if (item.type === 'message') return { ...item, parts: fit(item.parts, at) }
@@ -286,7 +286,7 @@ function imagesOf(items: readonly JsonObject[], member: string): readonly Reques
   return images
 }
 
-const PLACEHOLDER = '[Image omitted to keep the request within the limits of the model.]'
+export const OMITTED_IMAGE = '[Image omitted to keep the request within the limits of the model.]'
 
 function dataOf({ image_url: url, source }: JsonObject): Omit<RequestImage, keyof MediaPart> {
   if (isObject(source)) {

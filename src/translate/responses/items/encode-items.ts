@@ -7,7 +7,9 @@ import { isMadeFor, sealOpaque } from '../../engine/opaque-envelope.ts'
 import type { CompactionItem, MessageItem, Opaque, ToolResultItem, TurnItem, TurnPart } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 import { encodeInputPart, encodeOutputParts } from '../parts.ts'
-import { BREAKPOINT, takesBreakpoints } from '../rules/breakpoints.ts'
+
+/** Upstream caches the prompt up to this mark. */
+const BREAKPOINT = { prompt_cache_breakpoint: { mode: 'explicit' } }
 
 export interface EncodedItems {
   /** The system messages before any other item; '' for none. */
@@ -22,13 +24,12 @@ export interface EncodedItems {
  * @throws Fault `invalid_request` for parts that cannot be carried over
  */
 export function encodeItems(items: readonly TurnItem[], context: EncodeContext, warnings: Warning[]): EncodedItems {
-  const marks = takesBreakpoints(context)
   const custom = items.flatMap((item) => (item.type === 'tool_call' && item.kind === 'custom' ? [item.id] : []))
-  const scope = { model: context.model, customCalls: new Set(custom), marks, warnings }
+  const scope = { model: context.model, customCalls: new Set(custom), warnings }
   const first = items.findIndex((item) => !isPlainSystem(item))
   const system = items.slice(0, first === -1 ? items.length : first)
-  // Instructions cannot contain a cache mark.
-  const start = marks && system.some(isMarked) ? 0 : system.length
+  // Instructions cannot contain a cache mark. A rule writes them for models that take none.
+  const start = system.some(isMarked) ? 0 : system.length
   const input = items.slice(start).flatMap((item) => encodeItem(item, scope).map((each) => withPath(each, item.path)))
   return {
     instructions: items.slice(0, start).flatMap(textsOf).join('\n\n'),
@@ -57,16 +58,14 @@ interface Scope {
   readonly model: ModelTraits
   /** Ids of calls of freeform tools, whose results have another type. */
   readonly customCalls: ReadonlySet<string>
-  /** Upstream accepts cache marks. */
-  readonly marks: boolean
   readonly warnings: Warning[]
 }
 
 function encodeItem(item: TurnItem, scope: Scope): JsonObject[] {
-  const { marks, warnings } = scope
+  const { warnings } = scope
   switch (item.type) {
     case 'message':
-      return encodeMessage(item, marks, warnings)
+      return encodeMessage(item, warnings)
     case 'reasoning': {
       const { opaque } = item
       // The envelope states whose reasoning it is. A rule opens it for the model that made it.
@@ -95,7 +94,7 @@ function encodeItem(item: TurnItem, scope: Scope): JsonObject[] {
   }
 }
 
-function encodeMessage({ role, parts, phase, path }: MessageItem, marks: boolean, warnings: Warning[]): JsonObject[] {
+function encodeMessage({ role, parts, phase, path }: MessageItem, warnings: Warning[]): JsonObject[] {
   if (role === 'assistant') {
     const content = encodeOutputParts(parts, path, warnings)
     if (content.length === 0) return []
@@ -104,7 +103,7 @@ function encodeMessage({ role, parts, phase, path }: MessageItem, marks: boolean
   if (parts.length === 0) return []
   const content = parts.map((part) => ({
     ...encodeInputPart(part, path),
-    ...(marks && isMarkedPart(part) && BREAKPOINT),
+    ...(isMarkedPart(part) && BREAKPOINT),
   }))
   // Some backends refuse `system` in the input; none refuses `developer`.
   return [{ type: 'message', role: role === 'system' ? 'developer' : role, content }]

@@ -1,14 +1,11 @@
 import type { EncodeContext } from '../../dialect.ts'
-import type { JsonObject } from '../../../json/json.ts'
+import { isFilled, type JsonObject, objectsOf } from '../../../json/json.ts'
 import { isGptFrom, modelFamily } from '../../engine/model-family.ts'
 import { itemTypeOf, mapParts } from '../items/item.ts'
 import { NO_BREAKPOINTS } from './learned-refusals.ts'
 import { isChatgpt } from './model-profile.ts'
 
 // Source: docs/copilot-wire.md, "Prompt caching".
-
-/** Upstream caches the prompt up to this mark. */
-export const BREAKPOINT = { prompt_cache_breakpoint: { mode: 'explicit' } }
 
 const KEY = 'prompt_cache_breakpoint'
 
@@ -40,6 +37,25 @@ export function fitBreakpoints(items: readonly JsonObject[], context: EncodeCont
   })
   let excess = total - mostBreakpoints
   return excess <= 0 ? placed : mapMarked(placed, () => (excess -= 1) < 0)
+}
+
+/**
+ * Moves the system prompt of an encoded request to the instructions: an encoder puts it into the input only for its
+ * breakpoints. Undefined if it is not there.
+ */
+export function toInstructions({ input }: JsonObject) {
+  const items: readonly JsonObject[] = objectsOf(input)
+  const after = items.findIndex((item) => item['role'] !== 'developer' || !objectsOf(item['content']).every(isText))
+  const system = after === -1 ? items : items.slice(0, after)
+  if (system.length === 0) return undefined
+  const texts = system.flatMap((item) =>
+    objectsOf(item['content']).flatMap(({ text }) => (isFilled(text) ? [text] : [])),
+  )
+  return { input: items.slice(system.length), instructions: texts.join('\n\n') }
+}
+
+function isText({ type }: JsonObject): boolean {
+  return type === 'input_text'
 }
 
 /** Whether a part that has a breakpoint keeps it. */

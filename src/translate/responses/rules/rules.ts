@@ -16,7 +16,7 @@ import { refuseTooManyTools } from '../../engine/request/shared-checks.ts'
 import type { Warning } from '../../warning.ts'
 import { encryptedTools, openToolList, withOpenParameters } from '../agent-messages.ts'
 import { itemTypeOf, mapParts } from '../items/item.ts'
-import { fitBreakpoints, takesBreakpoints } from './breakpoints.ts'
+import { fitBreakpoints, takesBreakpoints, toInstructions } from './breakpoints.ts'
 import { NO_BREAKPOINTS, NO_ITEM_IDS, opaqueItems, refusedItems, UNREADABLE } from './learned-refusals.ts'
 import { isLite, liteHeaders, toLite } from './lite.ts'
 import {
@@ -121,12 +121,20 @@ const itemRules: readonly Rule[] = [
     (items, _target, warnings) => fitDetails(items, warnings),
     isCopilot,
   ),
-  itemsRule(
-    'breakpoints that upstream takes',
-    'docs/copilot-wire.md, "Prompt caching"',
-    (items, target) => fitBreakpoints(items, target),
-    fitsBreakpoints,
-  ),
+  {
+    name: 'breakpoints that upstream takes',
+    source: 'docs/copilot-wire.md, "Prompt caching"',
+    at: 'input',
+    adapt({ body, made }, target) {
+      const { input } = body
+      if (!Array.isArray(input) || (made === undefined && !fitsBreakpoints(target))) return undefined
+      const items: readonly JsonObject[] = input
+      const fitted = fitBreakpoints(items, target)
+      if (fitted === items) return undefined
+      const isInstructed = made !== undefined && body['instructions'] === undefined && !takesBreakpoints(target)
+      return { patch: { input: fitted, ...(isInstructed && toInstructions({ input: fitted })) }, warnings: [] }
+    },
+  },
   memberRule(
     'input',
     'input as a list',

@@ -1,5 +1,7 @@
 import { isFilled, isObject, type JsonObject } from '../../../json/json.ts'
+import { OMITTED_IMAGE } from '../../engine/media/images.ts'
 import { digest, shortName } from '../../engine/ids.ts'
+import { toInstructions } from './breakpoints.ts'
 import { isUserMessage } from '../items/item.ts'
 
 /** OpenAI takes no longer `prompt_cache_key`. Characters. Source: OpenAI API reference, responses, 2026-11. */
@@ -35,7 +37,9 @@ function derivedKey({ instructions, input }: JsonObject): string {
     ? input.find((item: unknown) => isObject(item) && isUserMessage(item))
     : undefined
   const opening = textOf(isObject(first) ? first['content'] : input)
-  return `cpx-${digest(JSON.stringify([headOf(instructions), opening.slice(0, longestRead)]), 32)}`
+  // An encoder writes a system prompt with breakpoints into the input.
+  const system = instructions ?? toInstructions({ input })?.instructions
+  return `cpx-${digest(JSON.stringify([headOf(system), opening.slice(0, longestRead)]), 32)}`
 }
 
 function headOf(instructions: unknown): string {
@@ -45,5 +49,10 @@ function headOf(instructions: unknown): string {
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
-  return content.map((part: unknown) => (isObject(part) && isFilled(part['text']) ? part['text'] : '')).join('\n')
+  return content.map((part: unknown) => (isObject(part) ? textOfPart(part) : '')).join('\n')
+}
+
+/** An image counts as no text, also where it was left out: a later turn may leave out more images than an earlier one. */
+function textOfPart({ text }: JsonObject): string {
+  return isFilled(text) && text !== OMITTED_IMAGE ? text : ''
 }

@@ -1108,6 +1108,38 @@ const always: readonly Case[] = [
 
 const ownCall = { role: 'assistant', content: null, tool_calls: [call('c')], reasoning_opaque: 'own' }
 
+const budgetOnly = { ...sonnet, supports: { maxThinkingBudget: 32_000 } }
+const mark = { copilot_cache_control: { type: 'ephemeral' } }
+
+const forms: readonly Case[] = [
+  ...(
+    [
+      ['high', {}, 24_576],
+      ['high', { thinking_budget: 100_000 }, 32_000],
+      ['low', { max_tokens: 1000 }, undefined],
+      ['none', {}, undefined],
+    ] as const
+  ).map(([level, members, budget]): Case => ({
+    rule: 'effort in the form of the model',
+    model: budgetOnly,
+    body: { reasoning_effort: level, ...members },
+    sent: { ...members, reasoning_effort: undefined, thinking_budget: budget },
+    warnings: [
+      `adapted;reasoning_effort: ${budget === undefined ? 'sent without thinking' : `sent as a budget of ${budget} tokens`}`,
+    ],
+  })),
+  {
+    rule: 'at most four cache marks',
+    model: sonnet,
+    body: {
+      messages: ['a', 'b', 'c', 'd'].flatMap((text) => [Object.assign(user(text), mark), assistant('x')]),
+      tools: [{ ...tool(), ...mark }],
+    },
+    sent: { tools: [tool()] },
+    warnings: ['adapted;tools.0.copilot_cache_control: at most 4 cache marks are accepted'],
+  },
+]
+
 const learnedRefusals: readonly Case[] = [
   {
     rule: 'no cache marks',
@@ -1358,6 +1390,7 @@ const cases = [
   ...kimi,
   ...histories,
   ...limits,
+  ...forms,
   ...learnedRefusals,
   ...always,
 ]

@@ -151,3 +151,26 @@ test.each<[keyof typeof dialects, Json]>([
   expect(id(inBody)).toBe('c')
   expect(id(inBody, { 'x-session-id': 's' })).toBe('s')
 })
+
+test.each<[keyof typeof dialects, (at: number) => Json]>([
+  ['responses', (at) => ({ type: 'input_image', image_url: `data:image/png;base64,iVBORw0KGgo${at}` })],
+  ['chat', (at) => ({ type: 'image_url', image_url: { url: `data:image/png;base64,iVBORw0KGgo${at}` } })],
+  [
+    'messages',
+    (at) => ({ type: 'image', source: { type: 'base64', media_type: 'image/png', data: `iVBORw0KGgo${at}` } }),
+  ],
+])('a conversation of %s without a name keeps its key when its first image is left out', (caller, image) => {
+  const type = caller === 'responses' ? 'input_text' : 'text'
+  const turnWith = (at: number) => ({ role: 'user', content: [{ type, text: `look ${at}` }, image(at)] })
+  const answer = { role: 'assistant', content: [{ type: caller === 'responses' ? 'output_text' : 'text', text: 'ok' }] }
+  const limited = traits('gpt-5-mini', { supports: { vision: true } })
+  const history = Array.from({ length: 22 }, (_, at) => [turnWith(at + 1), answer]).flat()
+  const [first, second] = [[turnWith(1)], [...history, turnWith(23)]].map((items) => {
+    const text = JSON.stringify({ model: 'm', max_tokens: 9, [caller === 'responses' ? 'input' : 'messages']: items })
+    const request = dialects[caller].decodeRequest(text, Buffer.from(text))
+    const { request: sent } = translateForResponses(dialects[caller], request, encodeContext(limited))
+    const body: Json = JSON.parse(sent.body.toString())
+    return { key: body['prompt_cache_key'], hasAll: !sent.body.includes('[Image omitted') }
+  })
+  expect(second).toEqual({ key: first?.key, hasAll: false })
+})
