@@ -54,7 +54,7 @@ import { receiveHandshakes } from './websocket/handshakes.ts'
 export interface AppDeps
   extends
     Omit<ModelRouteDeps, 'rateLimit' | 'creditLimit' | 'uploadIdleMs' | 'lifetimes'>,
-    Omit<StateDeps, 'admission' | 'cacheWatch' | 'lifetimes' | 'sendPage'>,
+    Omit<StateDeps, 'admission' | 'cacheWatch' | 'lifetimes' | 'sendPage' | 'budgets'>,
     Omit<SelfCheckDeps, 'lifetimes'>,
     SessionRouteDeps,
     Partial<Pick<ServersRouteDeps, 'mcpServers'>> {
@@ -121,7 +121,7 @@ export function buildApp(deps: AppDeps): App {
   })
   const lifetimes = createLifetimes(deps.log)
   const rateLimit = createRateLimit(monotonicMs)
-  const creditLimit = createCreditLimit(deps.totals, () => deps.config().server, deps.now)
+  const creditLimit = createCreditLimit(deps)
   const hasPage = (): boolean => deps.workspaces?.() !== undefined
   const sessions = createKeySessions()
   const failedKeys = createFailedKeys(monotonicMs)
@@ -283,12 +283,13 @@ function registerRoutes(fastify: FastifyInstance, deps: AppDeps, shared: SharedP
       queued: () => pipeline.admission.queued() + rateLimit.waiting(),
     },
     cacheWatch: pipeline.cacheWatch,
+    budgets: creditLimit.budgets,
   }
   const sessionEvents = registerSessionEvents(fastify, { companion })
   registerStateRoutes(fastify, routeDeps)
   registerSelfCheck(fastify, routeDeps)
   registerRequestRoutes(fastify, { ...deps, hasPage })
-  registerOwnerRoutes(fastify, { owner, failedKeys, hasPage, lifetimes, uploadIdleMs, setTimer })
+  registerOwnerRoutes(fastify, { owner, creditLimit, failedKeys, hasPage, lifetimes, uploadIdleMs, setTimer })
   registerSessionRoutes(fastify, {
     companion,
     config,

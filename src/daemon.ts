@@ -199,7 +199,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   async function runWithinLimits(call: Parameters<typeof pipeline.runTurn>[0]): Promise<ModelAnswer> {
     // The message that began a run was counted when it came.
     if (call.initiator === 'agent') await app.admitTurn(call.key, call.signal)
-    const leave = app.creditLimit.enter(call.key)
+    const { leave } = app.creditLimit.enter(call.key)
     try {
       const answer = await pipeline.runTurn(call)
       return { ...answer, events: withEnd(answer.events, leave) }

@@ -63,11 +63,12 @@ export type ProxyError =
       readonly setting: string
       readonly retryAfterSeconds: number
     }
-  /** A key has used up its credits of the day. */
+  /** A key, or without a name all callers together, have used up their credits of the period. */
   | {
       readonly kind: 'credits_spent'
-      readonly perDay: number
-      readonly keyName: string
+      readonly limit: number
+      readonly period: 'day' | 'month'
+      readonly keyName?: string
       readonly retryAfterSeconds: number
     }
   /** What a caller asks of a session, a run or an approval cannot be done. `detail`: a sentence in place of the usual one. */

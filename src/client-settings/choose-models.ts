@@ -19,6 +19,12 @@ const gptMini = /^(?:codex\/)?gpt-(?<version>\d+(?:\.\d+)?)-mini$/
 
 type Role = 'main' | 'small'
 
+/** For clients that speak every API. */
+const ofEveryApi: Readonly<Record<Role, Rule>> = {
+  main: { groups: [[claudeSonnet], [gptCodex, gpt]] },
+  small: { groups: [[claudeHaiku], [gptMini]] },
+}
+
 /** Sonnet before Opus, whose requests count several times against a Copilot plan. */
 const rules: Readonly<Record<ClientId, Readonly<Record<Role, Rule>>>> = {
   claude: {
@@ -29,10 +35,8 @@ const rules: Readonly<Record<ClientId, Readonly<Record<Role, Rule>>>> = {
     main: { groups: [[gptCodex, gpt], [claudeSonnet]], native: 'responses' },
     small: { groups: [[gptMini]] },
   },
-  opencode: {
-    main: { groups: [[claudeSonnet], [gptCodex, gpt]] },
-    small: { groups: [[claudeHaiku], [gptMini]] },
-  },
+  opencode: ofEveryApi,
+  copilot: ofEveryApi,
 }
 
 /** What a choice needs to know of a model. */

@@ -1,5 +1,5 @@
 import { bracketId } from './target.ts'
-import type { Target } from './target.ts'
+import type { ChosenModels, Target } from './target.ts'
 
 /**
  * Everything Claude Code needs. Older versions read `ANTHROPIC_SMALL_FAST_MODEL` for the Haiku model.
@@ -7,7 +7,8 @@ import type { Target } from './target.ts'
  */
 export function claudeVariables({ url, key, chosen }: Target): Readonly<Record<string, string>> {
   const { main, small, opus, sonnet } = chosen
-  const { contextTokens, contextTier, outputTokens } = main
+  const { contextTokens, contextTier } = main
+  const outputTokens = longestAnswer(chosen)
   const isKnownSize = main.id.startsWith('claude-')
   return {
     ANTHROPIC_BASE_URL: url,
@@ -29,6 +30,19 @@ export function claudeVariables({ url, key, chosen }: Target): Readonly<Record<s
         [isKnownSize ? 'CLAUDE_CODE_AUTO_COMPACT_WINDOW' : 'CLAUDE_CODE_MAX_CONTEXT_TOKENS']: String(contextTokens),
       }),
   }
+}
+
+/** Claude Code asks for an answer of this length at most, unless it is told a limit. */
+const defaultAnswer = 32_000
+
+/**
+ * The limit of one setting, which holds for every model of the session: the lowest one of these models, but no lower for the main
+ * model than what Claude Code asks for by itself. Undefined: not known.
+ */
+function longestAnswer({ main, small, opus, sonnet }: ChosenModels): number | undefined {
+  if (main.outputTokens === undefined) return undefined
+  const lowest = Math.min(...[small, opus, sonnet].flatMap(({ outputTokens }) => outputTokens ?? []))
+  return Math.min(main.outputTokens, Math.max(lowest, defaultAnswer))
 }
 
 /**

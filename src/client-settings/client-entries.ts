@@ -1,6 +1,6 @@
 import { isLoopbackHost } from '../config/loopback.ts'
 import { claudeVariables } from './claude.ts'
-import type { ClientId, Target } from './target.ts'
+import type { FileClientId, Target } from './target.ts'
 import { codexSettings, tomlValue } from './codex.ts'
 import { isOddlyWritten, removeTomlTable, setTomlRoot, setTomlTable, tomlRoot, tomlTable } from './toml.ts'
 import type { TomlPairs } from './toml.ts'
@@ -154,7 +154,7 @@ function asToml(values: Readonly<Record<string, string | number>>): TomlPairs {
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, tomlValue(value)]))
 }
 
-export const entryFormats: Readonly<Record<ClientId, EntryFormat>> = { claude, codex, opencode }
+export const entryFormats: Readonly<Record<FileClientId, EntryFormat>> = { claude, codex, opencode }
 
 /**
  * The file after setup; undefined if it has to be edited by hand.

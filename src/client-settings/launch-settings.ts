@@ -3,6 +3,7 @@ import { findProxyVariable, readExemptions } from '../config/proxy-variables.ts'
 import { claudeConflicts, claudeOverlay, claudeVariables } from './claude.ts'
 import type { ClientId, Target } from './target.ts'
 import { codexOptions } from './codex.ts'
+import { copilotCliConflicts, copilotCliOptions, copilotCliVariables } from './copilot-cli.ts'
 import { opencodeContent } from './opencode.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -47,6 +48,10 @@ const byClient: Readonly<Record<ClientId, (input: LaunchInput) => LaunchSettings
       [callerKeyVariable]: target.key,
       OPENCODE_CONFIG_CONTENT: opencodeContent(target, env['OPENCODE_CONFIG_CONTENT'], opencodeEnabled),
     },
+  }),
+  copilot: ({ target, env }) => ({
+    args: copilotCliOptions(target),
+    env: { ...env, ...copilotCliConflicts(env), ...copilotCliVariables(target, env['COPILOT_OFFLINE']) },
   }),
 }
 

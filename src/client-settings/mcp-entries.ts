@@ -1,7 +1,7 @@
 import { claudeFormat, jsonFormat } from './client-entries.ts'
 import type { EntryFormat } from './client-entries.ts'
 import { providerName } from './target.ts'
-import type { ClientId } from './target.ts'
+import type { FileClientId } from './target.ts'
 import { isOddlyWritten, removeTomlTable, setTomlTable, tomlRoot, tomlTable } from './toml.ts'
 import type { TomlPairs } from './toml.ts'
 
@@ -59,7 +59,7 @@ const codex: McpFormat = {
 }
 
 /** Settings of MCP servers, by client. */
-export const mcpFormats: Readonly<Record<ClientId, McpFormat>> = { claude, codex, opencode }
+export const mcpFormats: Readonly<Record<FileClientId, McpFormat>> = { claude, codex, opencode }
 
 function filled(name: string, env: McpCommand['env']): object {
   return Object.keys(env).length === 0 ? {} : { [name]: env }

@@ -1,6 +1,6 @@
 import { isObject } from '../json/json.ts'
 import { callerKeyVariable } from '../config/environment.ts'
-import { providerName } from './target.ts'
+import { nativeDialect, providerName } from './target.ts'
 import type { ClientModel, Target } from './target.ts'
 import { readJsonc } from '../json/jsonc.ts'
 
@@ -32,11 +32,6 @@ const packages = {
   responses: '@ai-sdk/openai',
   messages: '@ai-sdk/anthropic',
 } as const
-
-/** The API that the model's upstream speaks itself: requests in it need no translation. */
-export function nativeDialect({ routes }: ClientModel): keyof typeof packages {
-  return (['messages', 'responses', 'chat'] as const).find((dialect) => routes[dialect] === dialect) ?? 'chat'
-}
 
 function modelSettings(model: ClientModel): object {
   const dialect = nativeDialect(model)

@@ -1,9 +1,12 @@
 import { claudeVariables } from './claude.ts'
 import { codexSettings, tomlValue } from './codex.ts'
+import { copilotCliOptions, copilotCliVariables } from './copilot-cli.ts'
 import { formatJson } from './jsonc.ts'
 import { opencodeSettings } from './opencode.ts'
-import { providerName } from './target.ts'
-import type { Target } from './target.ts'
+import { nativeDialect, providerName } from './target.ts'
+import type { ClientModel, Target } from './target.ts'
+
+type Dialect = ReturnType<typeof nativeDialect>
 
 /** Settings of a client, for a person to copy. */
 export interface Snippet {
@@ -13,8 +16,8 @@ export interface Snippet {
   /** What else to do, in sentences. */
   readonly note?: string
   readonly language: 'json' | 'toml' | 'yaml' | 'shell'
-  /** The API that the client will use. */
-  readonly dialect: 'chat' | 'responses' | 'messages'
+  /** The API that the client will use; `native`: for each model the one that its upstream speaks. */
+  readonly dialect: Dialect | 'native'
   readonly text: (target: Target) => string
 }
 
@@ -38,6 +41,56 @@ function tomlLines(values: Readonly<Record<string, string | number>>): string {
     .map(([key, value]) => `${key} = ${tomlValue(value)}\n`)
     .join('')
 }
+
+/** For clients that ask for a number: every model takes this many tokens. */
+const anyContext = 64_000
+const anyOutput = 8000
+
+/** Models as VS Code lists them. The address of a model has the path of its API. */
+function vscodeModel(model: ClientModel, url: string): object {
+  const { id, contextTokens, outputTokens, vision, tools, thinks } = model
+  const dialect = nativeDialect(model)
+  return {
+    id,
+    name: id,
+    url: `${url}${vscodeApis[dialect].path}`,
+    apiType: vscodeApis[dialect].type,
+    toolCalling: tools,
+    vision,
+    thinking: thinks,
+    maxInputTokens: contextTokens ?? anyContext,
+    maxOutputTokens: outputTokens ?? anyOutput,
+    // Otherwise it sends only what is new, and an answer that is no longer stored ends the conversation.
+    ...(dialect === 'responses' && { zeroDataRetentionEnabled: true }),
+  }
+}
+
+const vscodeApis = {
+  chat: { type: 'chat-completions', path: '/v1/chat/completions' },
+  responses: { type: 'responses', path: '/v1/responses' },
+  messages: { type: 'messages', path: '/v1/messages' },
+} as const satisfies Readonly<Record<Dialect, object>>
+
+function piModel(model: ClientModel, url: string): object {
+  const { id, contextTokens, outputTokens, vision, thinks } = model
+  const dialect = nativeDialect(model)
+  return {
+    id,
+    api: piApis[dialect],
+    // It adds /v1 itself.
+    ...(dialect === 'messages' && { baseUrl: url }),
+    reasoning: thinks,
+    input: vision ? ['text', 'image'] : ['text'],
+    ...(contextTokens !== undefined && { contextWindow: contextTokens }),
+    ...(outputTokens !== undefined && { maxTokens: outputTokens }),
+  }
+}
+
+const piApis = {
+  chat: 'openai-completions',
+  responses: 'openai-responses',
+  messages: 'anthropic-messages',
+} as const satisfies Readonly<Record<Dialect, string>>
 
 /** Model ids contain nothing that JSON and YAML write differently. */
 const yamlText = JSON.stringify
@@ -64,11 +117,64 @@ export const snippets = {
     name: 'opencode',
     instruction: 'add this to ~/.config/opencode/opencode.json',
     language: 'json',
-    dialect: 'chat',
+    dialect: 'native',
     text: (target) => {
       const { provider, ...models } = opencodeSettings(target)
       return json({ $schema: 'https://opencode.ai/config.json', ...models, provider: { [providerName]: provider } })
     },
+  },
+  copilot: {
+    name: 'Copilot CLI',
+    instruction: 'run this in the shell that starts copilot',
+    note: 'The Copilot CLI reads these settings from no file. To set them for one session: copilot-proxy launch copilot',
+    language: 'shell',
+    dialect: 'native',
+    text: (target) => `${exports(copilotCliVariables(target))}copilot ${copilotCliOptions(target).join(' ')}\n`,
+  },
+  vscode: {
+    name: 'VS Code',
+    instruction:
+      'add this to chatLanguageModels.json (command "Chat: Manage Language Models", Add Models, Custom Endpoint)',
+    note:
+      'VS Code needs no GitHub login for these models. It also needs chat.utilityModel and chat.utilitySmallModel, its settings ' +
+      'for titles and commit messages.',
+    language: 'json',
+    dialect: 'native',
+    text: ({ url, key, models }) =>
+      json([
+        {
+          name: providerName,
+          vendor: 'customendpoint',
+          apiKey: key,
+          models: models.map((model) => vscodeModel(model, url)),
+        },
+      ]),
+  },
+  'claude-desktop': {
+    name: 'Claude Desktop',
+    instruction:
+      'turn on Help > Troubleshooting > Enable Developer Mode, and enter this in Developer > Configure Third-Party Inference',
+    note: 'Claude Desktop uses only Claude models: an Opus, a Sonnet and a Haiku of your list.',
+    language: 'yaml',
+    dialect: 'messages',
+    text: ({ url, key }) =>
+      `Provider: Gateway\nBase URL: ${yamlText(url)}\nAPI key: ${yamlText(key)}\nAuth scheme: bearer\n`,
+  },
+  pi: {
+    name: 'pi',
+    instruction: 'add this to ~/.pi/agent/models.json',
+    language: 'json',
+    dialect: 'native',
+    text: ({ url, key, models }) =>
+      json({
+        providers: {
+          [providerName]: {
+            baseUrl: `${url}/v1`,
+            apiKey: key,
+            models: models.filter(({ tools }) => tools).map((model) => piModel(model, url)),
+          },
+        },
+      }),
   },
   cursor: {
     name: 'Cursor',
@@ -131,8 +237,7 @@ export const snippets = {
               api_url: `${url}/v1`,
               available_models: models.map(({ id, contextTokens, outputTokens, vision, tools }) => ({
                 name: id,
-                // It asks for a number; this one every model has.
-                max_tokens: contextTokens ?? 64_000,
+                max_tokens: contextTokens ?? anyContext,
                 ...(outputTokens !== undefined && { max_output_tokens: outputTokens }),
                 capabilities: { tools, images: vision, parallel_tool_calls: tools, prompt_cache_key: false },
               })),
@@ -186,3 +291,12 @@ export const snippets = {
 } as const satisfies Readonly<Record<string, Snippet>>
 
 export type SnippetId = keyof typeof snippets
+
+/** Clients that cannot use the proxy yet, and what to do instead. */
+export const waitingClients = {
+  gemini:
+    'Gemini CLI cannot use copilot-proxy yet, because it speaks only the Gemini API. To use Gemini models in another client: ' +
+    'copilot-proxy launch copilot --model MODEL, with an id from copilot-proxy models.',
+} as const satisfies Readonly<Record<string, string>>
+
+export type WaitingClientId = keyof typeof waitingClients

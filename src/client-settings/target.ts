@@ -65,8 +65,16 @@ export interface ChosenModels {
   readonly sonnet: ClientModel
 }
 
-/** A program that `launch` starts and `setup` sets up. */
-export type ClientId = 'claude' | 'codex' | 'opencode'
+/** The API that the model's upstream speaks itself: requests in it need no translation. */
+export function nativeDialect({ routes }: ClientModel): 'messages' | 'responses' | 'chat' {
+  return (['messages', 'responses', 'chat'] as const).find((dialect) => routes[dialect] === dialect) ?? 'chat'
+}
+
+/** A program whose settings file `setup` changes. `launch` starts it too. */
+export type FileClientId = 'claude' | 'codex' | 'opencode'
+
+/** A program that `launch` starts. */
+export type ClientId = FileClientId | 'copilot'
 
 interface ClientFacts {
   /** For people. */
@@ -84,4 +92,5 @@ export const clients: Readonly<Record<ClientId, ClientFacts>> = {
   },
   codex: { name: 'Codex CLI', program: 'codex', install: 'npm install -g @openai/codex' },
   opencode: { name: 'opencode', program: 'opencode', install: 'npm install -g opencode-ai' },
+  copilot: { name: 'Copilot CLI', program: 'copilot', install: 'npm install -g @github/copilot' },
 }

@@ -95,6 +95,7 @@ Examples:
   copilot-proxy launch claude
   copilot-proxy launch codex --model gpt-5.3-codex
   copilot-proxy launch opencode -- run "what does this program do?"
+  copilot-proxy launch copilot --model gpt-5.3-codex
   copilot-proxy launch claude --demo
 `
 
@@ -115,7 +116,7 @@ Examples:
   copilot-proxy setup codex --dry-run
   copilot-proxy setup opencode --undo
   copilot-proxy setup claude --mcp
-  copilot-proxy setup --print cursor
+  copilot-proxy setup --print vscode
 `
 
 export const status = `
@@ -153,8 +154,18 @@ copilot-proxy only, never GitHub, and takes less than a second.
 Examples:
   copilot-proxy usage
   copilot-proxy usage --by key
+  copilot-proxy usage --by session
   copilot-proxy usage --json
   copilot-proxy usage --line
+`
+
+export const usageAllow = `
+Lifts usage.credits-per-day and usage.credits-per-month until midnight. Use it
+if copilot-proxy refuses requests because your budget is used up. The limits of
+keys (server.key-limits) stay. Only the user who runs copilot-proxy can do this.
+
+Examples:
+  copilot-proxy usage allow
 `
 
 export const requests = `

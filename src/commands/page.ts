@@ -1,28 +1,16 @@
 import { openBrowser } from './login/desktop.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
 import type { CommandContext, ExitCode, PageFlags } from './shared/command.ts'
-import { findDaemon, findOwnerToken } from './shared/find-daemon.ts'
+import { findOwnedDaemon } from './shared/owner-request.ts'
 import { requestPageAddress } from './shared/page-code.ts'
 import { loadSettings } from './shared/settings.ts'
-
-/** A daemon on a busy machine may take longer than most commands wait. Ms. */
-const answerTimeoutMs = 5000
 
 /** Opens the page of the running daemon as its owner. */
 export async function page(context: CommandContext, flags: PageFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const { url, health } = await findDaemon(context, settings, { timeoutMs: answerTimeoutMs })
-  if (health === undefined) {
-    throw new CommandFailure(exitCode.failed, 'copilot-proxy is not running. Run: copilot-proxy start --workspace DIR')
-  }
-  const token = await findOwnerToken(context, settings, url)
-  if (token === undefined) {
-    const message =
-      `${settings.dataDir} has no token of the copilot-proxy at ${url}, which is of another version or uses another ` +
-      'COPILOT_PROXY_HOME. Run: copilot-proxy restart'
-    throw new CommandFailure(exitCode.failed, message)
-  }
-  const address = await requestPageAddress(context, { url, token })
+  const daemon = await findOwnedDaemon(context, settings, 'copilot-proxy start --workspace DIR')
+  const { url } = daemon
+  const address = await requestPageAddress(context, daemon)
   if (address === undefined) {
     const message =
       `copilot-proxy at ${url} has no workspace, so it has no page. Add a folder to workspaces in ${settings.configFile}, ` +

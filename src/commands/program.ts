@@ -2,8 +2,7 @@ import { Argument, Command, CommanderError, Option } from 'commander'
 import { RecordStoreError } from '../auth/records/record-fs.ts'
 import { clients } from '../client-settings/target.ts'
 import type { ClientId } from '../client-settings/target.ts'
-import { snippets } from '../client-settings/snippets.ts'
-import type { SnippetId } from '../client-settings/snippets.ts'
+import { snippets, waitingClients } from '../client-settings/snippets.ts'
 import { logLevels } from '../config/schema.ts'
 import { nearMatch } from '../config/near-match.ts'
 import { redacted } from '../terminal/output.ts'
@@ -170,7 +169,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
       ),
     )
   add(program, 'setup', 'change the settings of a client to use copilot-proxy', helpText.setup)
-    .addArgument(new Argument('<client>', 'the client').choices(Object.keys(snippets)))
+    .addArgument(new Argument('<client>', 'the client').choices(Object.keys({ ...snippets, ...waitingClients })))
     .option('--model <model>', 'main model (default: the best one for the client)')
     .option('--dry-run', 'show the changes without making them')
     .option('--undo', 'undo the changes of setup')
@@ -178,7 +177,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .addOption(new Option('--mcp', 'add the tools of workspaces (MCP) instead of models').conflicts('model'))
     .addOption(new Option('--print', 'print the settings without writing them').conflicts(['dryRun', 'undo', 'yes']))
     .action(
-      run(async (flags: SetupFlags, client: SnippetId) =>
+      run(async (flags: SetupFlags, client: SetupFlags['client']) =>
         (await import('./setup/setup.ts')).setup(context, { ...flags, client }),
       ),
     )
@@ -206,11 +205,16 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
         (await import('./models/models.ts')).models(context, { ...flags, name }),
       ),
     )
-  add(program, 'usage', 'show your quota and the usage so far', helpText.usage)
+  const usage = add(program, 'usage', 'show your quota and the usage so far', helpText.usage)
     .option('--json', 'print JSON')
     .addOption(new Option('--line', 'print one line, for status lines').conflicts('json'))
-    .addOption(new Option('--by <group>', 'group totals by').choices(['model', 'key', 'day']).default('model'))
+    .addOption(
+      new Option('--by <group>', 'group totals by').choices(['model', 'key', 'session', 'day']).default('model'),
+    )
     .action(run(async (flags: UsageFlags) => (await import('./usage/usage.ts')).usage(context, flags)))
+  add(usage, 'allow', 'lift your budget until midnight', helpText.usageAllow)
+    .option('--json', 'print JSON')
+    .action(run(async (flags: ReportFlags) => (await import('./usage/allow.ts')).usageAllow(context, flags)))
   add(program, 'requests', 'list the last requests, or show one', helpText.requests)
     .argument('[id]', 'show all details of this request')
     .option('-f, --follow', 'keep printing new requests')

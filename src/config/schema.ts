@@ -9,6 +9,7 @@ import {
   apiKeyList,
   baseUrl,
   bindHost,
+  creditLimit,
   endpointUrl,
   filledText,
   folderList,
@@ -291,6 +292,18 @@ const messages = section({
     ),
 })
 
+const usage = section({
+  'credits-per-day': creditLimit
+    .default(0)
+    .describe(
+      'Your budget: AI credits in a calendar day, of all requests together. At 80 % copilot-proxy warns; at 100 % it refuses ' +
+        'requests, until midnight or `copilot-proxy usage allow`. 0: no limit.',
+    ),
+  'credits-per-month': creditLimit
+    .default(0)
+    .describe('As credits-per-day, in a calendar month of this machine. 0: no limit.'),
+})
+
 const workspace = section({
   'read-only': z
     .union([z.boolean(), z.literal('locked')], 'true, false or locked')
@@ -387,6 +400,7 @@ export const configSchema = section({
   models: models.prefault({}),
   chat: chat.prefault({}),
   messages: messages.prefault({}),
+  usage: usage.prefault({}),
   workspaces: workspaceList
     .default([])
     .describe('Folders whose files tools may use: paths, or tables with path, name and allow-home. Empty: no tools.'),

@@ -133,6 +133,10 @@ function targetFault(name: string, target: string, names: ReadonlySet<string>): 
 
 const perMinutePhrase = 'a whole number from 1 to 1000000'
 const creditsPhrase = 'a number above 0'
+const noLimitPhrase = '0 (no limit) or a number above 0'
+/** AI credits; 0: no limit. */
+export const creditLimit = z.number(noLimitPhrase).min(0, noLimitPhrase)
+
 /** Limits by the name of a key. */
 export const keyLimitTable = z.record(
   z.string(),

@@ -1,14 +1,23 @@
 import * as nodeFs from 'node:fs/promises'
+import { join } from 'node:path'
 import { parseJson } from '../auth/http-json.ts'
 import { replaceFile } from '../auth/records/atomic-file.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { ListedModel } from '../models/catalogue.ts'
-import { catalogueText, codexCli, fitCatalogue, renderCodexCatalogue } from '../models/codex-catalogue.ts'
-import type { CodexCli } from '../models/codex-catalogue.ts'
+import {
+  catalogueText,
+  codexCatalogue,
+  codexCli,
+  fitCatalogue,
+  keepChosen,
+  renderCodexCatalogue,
+} from '../models/codex-catalogue.ts'
+import type { CodexCatalogue, CodexCli } from '../models/codex-catalogue.ts'
 
 /** Written by `setup codex`; both may be missing. */
 export interface CodexFiles {
-  readonly codexCatalogueFile: string
+  /** A catalogue for each configuration of Codex. */
+  readonly codexModelsDir: string
   readonly codexCliFile: string
 }
 
@@ -27,15 +36,23 @@ export function createCatalogueFile({ files, models, log }: CatalogueFileDeps) {
     return text === undefined ? undefined : codexCli.safeParse(parseJson(text)).data
   }
 
-  async function update({ codexCatalogueFile: path }: CodexFiles): Promise<void> {
+  async function updateAll({ codexModelsDir: folder }: CodexFiles): Promise<void> {
     const listed = models()
     // The account's own list is on its way. Codex would not start with an empty one.
     if (listed.some(({ model }) => model.source === 'seed')) return
-    const [before, cli] = await Promise.all([readIfThere(path), readCli()])
-    if (before === undefined || cli === undefined) return
-    const catalogue = fitCatalogue(renderCodexCatalogue(listed), cli)
+    const [names, cli] = await Promise.all([nodeFs.readdir(folder).catch(() => []), readCli()])
+    if (cli === undefined) return
+    const current = fitCatalogue(renderCodexCatalogue(listed), cli)
+    if (current.models.length === 0) return
+    for (const name of names) if (name.endsWith('.json')) await update(join(folder, name), current)
+  }
+
+  async function update(path: string, current: CodexCatalogue): Promise<void> {
+    const before = await readIfThere(path)
+    if (before === undefined) return
+    const catalogue = keepChosen(current, codexCatalogue.safeParse(parseJson(before)).data)
     const text = catalogueText(catalogue)
-    if (catalogue.models.length === 0 || text === before) return
+    if (text === before) return
     await replaceFile(nodeFs, path, text)
     log.info({ file: path, models: catalogue.models.length }, 'wrote the models for Codex CLI')
   }
@@ -45,7 +62,7 @@ export function createCatalogueFile({ files, models, log }: CatalogueFileDeps) {
     follow(): void {
       if (files === undefined) return
       work = work
-        .then(() => update(files))
+        .then(() => updateAll(files))
         .catch((error: unknown) => log.warn({ err: error }, 'the models for Codex CLI could not be written'))
     },
     /** Resolves when nothing is being written. */

@@ -53,6 +53,8 @@ export interface ModelRouteDeps extends MeterDeps {
 /** A model request as arguments of a pipeline call. */
 export interface HttpCall {
   readonly options: MeteredOptions
+  /** Warnings of the account, not of the request, for the header. */
+  readonly notices: readonly Warning[]
   /** Reads the body. Nothing here keeps it, because a stream can last for minutes and a body can be megabytes. */
   readonly readBody: () => Promise<RequestBody>
 }
@@ -85,8 +87,12 @@ export async function callModel<Result>(
     try {
       await admitCaller(deps, request, signal)
       // Counting tokens costs nothing.
-      if (kind !== 'count_tokens') leave = deps.creditLimit.enter(key)
+      const entry = kind === 'count_tokens' ? undefined : deps.creditLimit.enter(key)
+      leave = entry?.leave
+      const notices = entry?.warnings ?? []
+      if (notices.length > 0) reply.header('x-copilot-proxy-warnings', warningHeader(notices))
       const { result, failure, fields } = await handle({
+        notices,
         options: {
           id: request.id,
           signal,
@@ -158,7 +164,7 @@ async function serve(
   deps: ModelRouteDeps,
   dialect: Dialect,
   ticker: Ticker,
-  { options, readBody: read }: HttpCall,
+  { options, notices, readBody: read }: HttpCall,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<ModelReply<FastifyReply | undefined>> {
@@ -199,7 +205,8 @@ async function serve(
         // Set before upstream answers, so that a refusal carries them too. The model before a fallback had its own.
         reply.removeHeader('x-copilot-proxy-warnings')
         reply.header('x-copilot-proxy-route', route)
-        if (warnings.length > 0) reply.header('x-copilot-proxy-warnings', warningHeader(warnings))
+        const told = [...notices, ...warnings]
+        if (told.length > 0) reply.header('x-copilot-proxy-warnings', warningHeader(told))
         if (fallback !== undefined) reply.header('x-copilot-proxy-fallback', plainAscii(fallback))
         if (wantsStream && stream === undefined) startStream()
       },

@@ -189,12 +189,15 @@ function sentence(text: string): string {
 
 /** `upstream silent (phase idle, after_ms 300000)`, for an error without a description. */
 function describeKind(kind: string, error: Fields): string {
-  const { problem = 'missing', per_day: perDay, per_minute: perMinute, setting } = error
+  const { problem = 'missing', limit, period, key_name: keyName, per_minute: perMinute, setting } = error
   if (kind === 'key_required') return `${problem === 'missing' ? 'no' : String(problem)} key`
   if (kind === 'not_stored') return 'response not stored'
   if (kind === 'upstream_truncated') return 'the provider closed the stream before it had finished'
   if (kind === 'session_refused') return String(problem).replaceAll('_', ' ')
-  if (kind === 'credits_spent') return `limit of ${String(perDay)} credits a day (server.key-limits, credits-per-day)`
+  if (kind === 'credits_spent') {
+    const section = keyName === undefined ? 'usage.' : 'server.key-limits, '
+    return `limit of ${String(limit)} credits a ${String(period)} (${section}credits-per-${String(period)})`
+  }
   if (kind === 'rate_limited') return `rate limit of ${String(perMinute)} requests a minute (${String(setting)})`
   const facts = Object.entries(error).flatMap(([name, value]) =>
     name !== 'kind' && (typeof value === 'string' || typeof value === 'number') ? [`${name} ${value}`] : [],

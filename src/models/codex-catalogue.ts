@@ -106,6 +106,21 @@ export function fitCatalogue({ models }: CodexCatalogue, { instructions, traits 
   return { models: models.map((entry) => ({ ...entry, ...known.get(entry.slug), base_instructions: instructions })) }
 }
 
+/** Codex skips fields that it does not know. */
+const chosenMark = 'copilot_proxy_chosen'
+
+/** Marks a model that was chosen by its name and that the list of the daemon does not have. */
+export function markChosen<Entry extends object>(entry: Entry): Entry & { readonly [chosenMark]: true } {
+  return { ...entry, [chosenMark]: true }
+}
+
+/** The catalogue, and the marked models of the one that it replaces. */
+export function keepChosen({ models }: CodexCatalogue, before: CodexCatalogue | undefined): CodexCatalogue {
+  const listed = new Set(models.map(({ slug }) => slug))
+  const kept = before?.models.filter((entry) => entry[chosenMark] === true && !listed.has(entry.slug)) ?? []
+  return { models: [...models, ...kept] }
+}
+
 /** The text of a catalogue file. */
 export function catalogueText(catalogue: CodexCatalogue): string {
   return `${JSON.stringify(catalogue)}\n`

@@ -383,3 +383,24 @@ export interface DayUsage {
   readonly output_tokens: number
   readonly credits: number | null
 }
+
+/** An element of `by_session` in `GET /usage`. */
+export interface SessionUsage {
+  readonly session: string | null
+  readonly client: string | null
+  readonly key: string | null
+  readonly last_day: string
+  readonly requests: number
+  readonly input_tokens: number
+  readonly output_tokens: number
+  readonly credits: number | null
+  readonly estimated: boolean
+}
+
+/** An element of `budgets` in `GET /usage`. */
+export interface BudgetUse {
+  readonly period: 'day' | 'month'
+  readonly limit: number
+  readonly used: number
+  readonly state: 'ok' | 'warning' | 'spent' | 'lifted'
+}

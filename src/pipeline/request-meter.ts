@@ -7,7 +7,10 @@ import { addCredits, creditsOf } from '../models/credits.ts'
 import type { Credits } from '../models/credits.ts'
 import type { Model } from '../models/model.ts'
 import type { UsageRecorder } from '../usage/recorder.ts'
+import { clientOf } from '../usage/requests.ts'
 import type { RequestList, RequestOrigin } from '../usage/requests.ts'
+import { sessionLabel } from '../usage/session-label.ts'
+import type { CallerNames } from '../usage/tally.ts'
 import type { Usage } from '../translate/turn.ts'
 import type { DialectId } from '../translate/dialect.ts'
 import { describeWarning, isLossless } from '../translate/warning.ts'
@@ -37,6 +40,8 @@ interface MeteredRequest {
   readonly key: CallerKey | undefined
   /** Undefined for a program in this process. */
   readonly origin?: RequestOrigin | undefined
+  /** The caller of the request that this one is part of. Default: read from `origin` and `asked`. */
+  readonly caller?: CallerNames | undefined
   /** The status of an error in the caller's dialect. Default: `statusOf`. */
   readonly errorStatus?: ((error: ProxyError) => number) | undefined
 }
@@ -51,8 +56,10 @@ type MeteredModel = Pick<Model, 'provider' | 'id' | 'prices' | 'premiumMultiplie
 export interface RequestMeter {
   /** The request was admitted. @param leave ends its admission */
   readonly admitted: (leave: () => void) => void
-  /** The request names this model. */
-  readonly asked: (model: string) => void
+  /** The request names this model, and the caller's conversation. */
+  readonly asked: (model: string, session?: string) => void
+  /** Whose request it is, for the meters of its parts. */
+  readonly caller: () => CallerNames
   /**
    * The request was routed to this model, which may be the fallback of another (`gpt-4.1 (429)`).
    * @param isChosen upstream chose the model
@@ -88,6 +95,11 @@ export interface RequestMeter {
 /** The model in the totals of all requests that could not be routed. Totals for every name that a caller invents would grow without limit. */
 const noModel = 'other'
 
+/** The client of programs in this process, as in the list of requests. */
+const ownName = 'copilot-proxy'
+/** Characters. */
+const maxClient = 60
+
 /** More than any model reads in one request. */
 const maxTokens = 1e9
 /** A million credits, US$10,000. */
@@ -100,11 +112,12 @@ function toCount(stated: number, max = maxTokens): number {
 
 export function createRequestMeter(
   { metrics, totals, requests, log, now }: MeterDeps,
-  { id, kind, key, origin, errorStatus = statusOf }: MeteredRequest,
+  { id, kind, key, origin, caller, errorStatus = statusOf }: MeteredRequest,
 ): RequestMeter {
   const startedAt = now()
   let leave: (() => void) | undefined
   let askedModel: string | undefined
+  let session = ''
   let model: MeteredModel | undefined
   let route: string | undefined
   let fallback: string | undefined
@@ -123,9 +136,11 @@ export function createRequestMeter(
     admitted(leaveAdmission) {
       leave = leaveAdmission
     },
-    asked(name) {
+    asked(name, named) {
       askedModel = name
+      session = sessionLabel(named)
     },
+    caller: callerNames,
     routed(chosenModel, chosenRoute, how) {
       model = chosenModel
       route = chosenRoute
@@ -184,6 +199,12 @@ export function createRequestMeter(
     },
   }
 
+  function callerNames(): CallerNames {
+    if (caller !== undefined) return caller
+    const client = kind === 'turn' ? ownName : (clientOf(origin?.userAgent) ?? '')
+    return { client: client.slice(0, maxClient), session }
+  }
+
   function count(status: number): void {
     metrics.requestEnded({
       kind: isSideRequest(kind) ? sideRequests[kind].dialect : kind,
@@ -204,6 +225,7 @@ export function createRequestMeter(
       model: model?.id ?? noModel,
       key: key?.name ?? '',
       keyId: key?.id ?? '',
+      ...callerNames(),
       failed: isFailure(status),
       inputTokens: tokens?.inputTokens ?? 0,
       outputTokens: tokens?.outputTokens ?? 0,

@@ -107,7 +107,7 @@ async function openAnswer(state: PipelineState, call: ModelCall, meter: RequestM
   meter.admitted(await state.admission.enter(call.flow ?? '', signal))
   const ready = { call, meter, ...(await readRequest(state, call)) }
   const { request, source } = ready
-  meter.asked(request.model)
+  meter.asked(request.model, request.sessionId)
   const ownPath = 'dialect' in source ? source.dialect.upstream?.path : undefined
   const routed = await routeModel(state, request.model, ownPath, { signal, key, needs: request })
   const fallbacks = [...state.registry.fallbacksOf(request.model)]

@@ -3,9 +3,8 @@ import type { Route } from '../models/registry.ts'
 import type { CallerRequest, Dialect } from '../translate/dialect.ts'
 import { dialectOfPath } from '../translate/dialects.ts'
 import type { AnswerCall, CallCheck, CallVerdict, Verdicts } from '../translate/safeguards/call-check.ts'
-import { checkCalls, type UnavailableReason } from '../translate/safeguards/check-request.ts'
+import { checkCalls, reasonOf } from '../translate/safeguards/check-request.ts'
 import type { Warning } from '../translate/warning.ts'
-import { isPromptTooLong } from '../upstream-errors/full-context.ts'
 import type { PipelineState } from './pipeline-state.ts'
 import type { Reading } from './read-answer.ts'
 import { safeguardsModel } from './safeguards-model.ts'
@@ -122,17 +121,10 @@ async function verdictsOn(
     return fold.verdicts()
   } catch (error) {
     signal.throwIfAborted()
-    return without(timeout.aborted ? 'timeout' : reasonOf(error))
+    return without(timeout.aborted ? 'timeout' : reasonOf(toFault(error).error))
   }
 }
 
 function isFlagged(verdict: CallVerdict): boolean {
   return verdict.type === 'evaluated' && verdict.outcome === 'flagged'
-}
-
-function reasonOf(error: unknown): UnavailableReason {
-  const { error: failure } = toFault(error)
-  if (failure.kind === 'upstream_silent') return 'timeout'
-  const isRefusal = failure.kind === 'upstream_status' || failure.kind === 'upstream_failed'
-  return isRefusal && isPromptTooLong(failure) ? 'input_too_long' : 'error'
 }

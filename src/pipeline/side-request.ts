@@ -18,7 +18,7 @@ export interface ServedAnswer {
   readonly target: UpstreamTarget
   /** The other request counts for this API key. */
   readonly key: CallerKey | undefined
-  readonly meter: Pick<RequestMeter, 'paidFor'>
+  readonly meter: Pick<RequestMeter, 'paidFor' | 'caller'>
 }
 
 interface SideRequest {
@@ -51,7 +51,7 @@ export async function runSideRequest(
     stated: {},
   }
   const route = `${model.provider}/${dialect.id}`
-  const own = createRequestMeter(state, { id: requestId, kind, key })
+  const own = createRequestMeter(state, { id: requestId, kind, key, caller: meter.caller() })
   own.routed(model, route)
   let usage: Usage | undefined
   const read = (events: readonly TurnEvent[]): void => {

@@ -1,5 +1,4 @@
 // The page runs its modules as they are, so what both need is there.
-// oxlint-disable-next-line no-restricted-imports -- this module imports nothing
 import { replaceHidden } from '../page/static/visible-text.js'
 
 /**

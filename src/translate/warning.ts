@@ -27,6 +27,8 @@ export type WarningCode =
   | 'history_cut'
   /** Upstream chose no model for `auto`; the default model answers. */
   | 'auto_unavailable'
+  /** The owner's budget of this setting is nearly used up. */
+  | 'budget'
   /** Upstream refused the request with it; the proxy repeated the request without it. */
   | 'refused_upstream'
 

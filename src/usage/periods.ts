@@ -31,6 +31,16 @@ interface KeyTotals extends TotalsRow {
   readonly last_day: string
 }
 
+export interface SessionTotals extends TotalsRow {
+  /** Null: the requests of the client that name no session. */
+  readonly session: string | null
+  /** Null: not known. */
+  readonly client: string | null
+  readonly key: string | null
+  /** The day of the session's last request in the period. */
+  readonly last_day: string
+}
+
 interface DayTotals extends TotalsRow {
   readonly day: string
 }
@@ -50,6 +60,8 @@ export interface Periods<Row> {
 
 export interface UsageTotals extends Periods<ModelTotals> {
   readonly by_key: Periods<KeyTotals>
+  /** The most expensive sessions first, at most `maxSessions`. */
+  readonly by_session: Periods<SessionTotals>
   /** The last 30 days, the latest first. */
   readonly by_day: readonly DayTotals[]
   readonly month: MonthTotals
@@ -86,6 +98,7 @@ export function toTotals(tallies: readonly Tally[], nowMs: number, resetsAt?: st
   return {
     ...over(byModel),
     by_key: over(byKey),
+    by_session: over(bySession),
     by_day: byDay(periods.last_30_days),
     month: toRow({ since }, sumOf(periods.month_to_date)),
   }
@@ -101,6 +114,19 @@ function byKey(tallies: readonly Tally[]): readonly KeyTotals[] {
   return sumsBy(tallies, ({ key }) => key)
     .toSorted((one, other) => other.requests - one.requests || (one.key < other.key ? -1 : 1))
     .map((sum) => toRow({ key: sum.key === '' ? null : sum.key, last_day: sum.day }, sum))
+}
+
+/** More are of no use to a reader. */
+const maxSessions = 100
+
+function bySession(tallies: readonly Tally[]): readonly SessionTotals[] {
+  const named = tallies.filter(({ client, session }) => client !== '' || session !== '')
+  return sumsBy(named, ({ client, session, key, keyId }) => JSON.stringify([session, client, keyId, key]))
+    .map(({ session, client, key, day, ...sums }) =>
+      toRow({ session: session || null, client: client || null, key: key || null, last_day: day }, sums),
+    )
+    .toSorted((one, other) => (other.credits ?? 0) - (one.credits ?? 0) || other.requests - one.requests)
+    .slice(0, maxSessions)
 }
 
 function byDay(tallies: readonly Tally[]): readonly DayTotals[] {

@@ -4,7 +4,7 @@ import type { FileIdentity } from '../sqlite/database.ts'
 import { openUsageStore } from './store.ts'
 import type { UsageStore } from './store.ts'
 import { addEntry, dayOf, noSums, utcDayOf } from './tally.ts'
-import type { Mutable, Tally, UsageEntry } from './tally.ts'
+import type { CallerNames, Mutable, Tally, UsageEntry } from './tally.ts'
 
 export interface UsageRecorderDeps {
   /** Undefined: totals stay in memory. */
@@ -22,12 +22,19 @@ export interface UsageRecorder {
   /** The totals from this day on, including those that are not written yet. */
   readonly since: (day: string) => readonly Tally[]
   /**
-   * The routed requests of one key on the current day of this machine's calendar. Counts totals that an earlier version has
-   * stored under the key's name today, so that an upgrade resets no limit. Reads the file once a day.
+   * The routed requests of one key, or of all callers, on the current day or in the current month of this machine's calendar.
+   * Counts totals that an earlier version has stored under the key's name, so that an upgrade resets no limit. Reads the file
+   * once a day.
    */
-  readonly spentToday: (key: { readonly name: string; readonly id: string }) => Spending
+  readonly spent: (period: Period, key?: { readonly name: string; readonly id: string }) => Spending
+  /** Lifts the budget for the current day; also for later starts, if that can be stored. */
+  readonly liftBudget: () => void
+  readonly isBudgetLifted: () => boolean
   readonly close: () => void
 }
+
+/** Of this machine's calendar. */
+export type Period = 'day' | 'month'
 
 interface Spending {
   readonly requests: number
@@ -38,6 +45,11 @@ interface Spending {
 /** Between writes; a killed process loses what it has not written. Ms. */
 const gatherMs = 5000
 
+/** Per day and key. The requests of further sessions are counted without their session, so that no caller fills the file. */
+const maxSessions = 200
+/** Days for which the totals of sessions are kept, as `firstDay` of the periods. */
+const sessionDays = 32
+
 /** On close, for another process to finish its write. Ms. */
 const lastWaitMs = 500
 
@@ -47,10 +59,15 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
   let store: UsageStore | undefined
   let stopTimer: (() => void) | undefined
   let hasWarned = false
+  /** Whether old sessions were forgotten in this run. */
+  let hasForgotten = false
   let minute = Number.NaN
   let days = { day: '', utcDay: '' }
-  /** By key (`spenderOf`), for the day that `spentToday` was last called on. */
-  let spending = { day: '', byKey: new Map<string, Spending>() }
+  /** By period and key (`spendersOf`), for the day that `spent` was last called on. */
+  let spending = { day: '', bySpender: new Map<string, Spending>() }
+  let lifted: { readonly day: string; readonly isLifted: boolean } | undefined
+  /** By key, those of the day. */
+  let sessions = { day: '', byKey: new Map<string, Set<string>>() }
 
   /** Computed once a minute: no day begins within one. */
   function today(): Pick<Tally, 'day' | 'utcDay'> {
@@ -81,6 +98,8 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
       store ??= openUsageStore(file, { waitMs })
       store.add([...pending.values()])
       pending.clear()
+      if (!hasForgotten) store.forgetSessionsBefore(dayOf(now(), sessionDays))
+      hasForgotten = true
     } catch (error) {
       if (!(error instanceof DatabaseError)) throw error
       if (error.problem === 'busy') {
@@ -112,11 +131,19 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
 
   /** Undefined if the file cannot be read now. */
   function stored(day: string): readonly Tally[] | undefined {
-    // Reading creates no file.
-    if (file === undefined || (store === undefined && identifyQuietly(file) === undefined)) return []
+    return hasFile() ? ask((opened) => opened.since(day)) : []
+  }
+
+  function hasFile(): boolean {
+    return file !== undefined && (store !== undefined || identifyQuietly(file) !== undefined)
+  }
+
+  /** Undefined if there is no file, which reading does not create, or if it cannot be read now. */
+  function ask<Answer>(question: (opened: UsageStore) => Answer): Answer | undefined {
+    if (file === undefined || !hasFile()) return undefined
     try {
       store ??= openUsageStore(file, { waitMs: 0 })
-      return store.since(day)
+      return question(store)
     } catch (error) {
       if (!(error instanceof DatabaseError)) throw error
       if (error.problem !== 'busy') closeStore()
@@ -124,38 +151,81 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
     }
   }
 
+  /** The names of the caller, or none if the key has too many sessions today. */
+  function callerOf({ client, session, key, keyId }: UsageEntry, day: string): CallerNames {
+    if (client === '' && session === '') return { client, session }
+    if (sessions.day !== day) sessions = { day, byKey: new Map() }
+    const spender = spenderOf({ key, keyId })
+    const known = sessions.byKey.get(spender) ?? new Set()
+    sessions.byKey.set(spender, known)
+    const name = `${session}/${client}`
+    if (known.size >= maxSessions && !known.has(name)) return { client: '', session: '' }
+    known.add(name)
+    return { client, session }
+  }
+
   return {
     note(entry) {
       const { day, utcDay } = today()
       const { provider, model, key, keyId } = entry
-      const name = `${day}/${utcDay}/${provider}/${model}/${keyId}/${key}`
+      const { client, session } = callerOf(entry, day)
+      const name = JSON.stringify([day, utcDay, provider, model, keyId, key, client, session])
       let tally = pending.get(name)
       if (tally === undefined) {
-        tally = { day, utcDay, provider, model, key, keyId, ...noSums }
+        tally = { day, utcDay, provider, model, key, keyId, client, session, ...noSums }
         pending.set(name, tally)
       }
       addEntry(tally, entry)
-      if (spending.day === day && provider !== '')
-        addSpending(spending.byKey, spenderOf(entry), { requests: 1, nanoAiu: nanoAiuOf(entry) })
+      if (spending.day === day && provider !== '') {
+        const added = { requests: 1, nanoAiu: nanoAiuOf(entry) }
+        for (const period of ['day', 'month'] as const) addSpending(spending.bySpender, period, entry, added)
+      }
       arm()
     },
     since: (day) => [...(stored(day) ?? []), ...unwritten(day)],
-    spentToday({ name, id }) {
+    spent(period, key) {
       const { day } = today()
-      let { byKey } = spending
+      let { bySpender } = spending
       if (spending.day !== day) {
-        byKey = new Map()
-        const written = stored(day)
-        for (const tally of [...(written ?? []), ...unwritten(day)]) {
+        bySpender = new Map()
+        const since = firstOfMonth(day)
+        const written = stored(since)
+        for (const tally of [...(written ?? []), ...unwritten(since)]) {
           // A clock that was ahead may have left days in the future.
-          if (tally.day !== day || tally.provider === '') continue
-          addSpending(byKey, spenderOf(tally), { requests: tally.requests, nanoAiu: nanoAiuOf(tally) })
+          if (tally.day > day || tally.provider === '') continue
+          const added = { requests: tally.requests, nanoAiu: nanoAiuOf(tally) }
+          addSpending(bySpender, 'month', tally, added)
+          if (tally.day === day) addSpending(bySpender, 'day', tally, added)
         }
-        if (written !== undefined) spending = { day, byKey }
+        if (written !== undefined) spending = { day, bySpender }
       }
-      const spent = byKey.get(spenderOf({ key: name, keyId: id })) ?? nothingSpent
-      const byName = byKey.get(spenderOf({ key: name, keyId: '' })) ?? nothingSpent
+      const of = (spender: string): Spending => bySpender.get(`${period} ${spender}`) ?? nothingSpent
+      if (key === undefined) return of(everybody)
+      const spent = of(spenderOf({ key: key.name, keyId: key.id }))
+      const byName = of(spenderOf({ key: key.name, keyId: '' }))
       return { requests: spent.requests + byName.requests, nanoAiu: spent.nanoAiu + byName.nanoAiu }
+    },
+    liftBudget() {
+      const { day } = today()
+      lifted = { day, isLifted: true }
+      if (file === undefined) return
+      try {
+        closeStore()
+        store = openUsageStore(file, { waitMs: lastWaitMs })
+        store.liftBudget(day)
+      } catch (error) {
+        if (!(error instanceof DatabaseError)) throw error
+        log.warn(`the budget is lifted only until copilot-proxy stops: ${error.message}`)
+      }
+    },
+    isBudgetLifted() {
+      const { day } = today()
+      if (lifted?.day !== day) {
+        const isLifted = ask((opened) => opened.isBudgetLifted(day))
+        if (isLifted === undefined) return false
+        lifted = { day, isLifted }
+      }
+      return lifted.isLifted
     },
     close() {
       stopTimer?.()
@@ -177,9 +247,26 @@ function nanoAiuOf({ measuredNanoAiu, estimatedNanoAiu }: Pick<Tally, 'measuredN
   return (measuredNanoAiu ?? 0) + (estimatedNanoAiu ?? 0)
 }
 
-function addSpending(byKey: Map<string, Spending>, key: string, { requests, nanoAiu }: Spending): void {
-  const before = byKey.get(key)
-  byKey.set(key, { requests: (before?.requests ?? 0) + requests, nanoAiu: (before?.nanoAiu ?? 0) + nanoAiu })
+/** The spender that stands for all callers together. */
+const everybody = 'all'
+
+/** Adds to the sums of the key and of all callers. */
+function addSpending(
+  bySpender: Map<string, Spending>,
+  period: Period,
+  of: Pick<Tally, 'key' | 'keyId'>,
+  { requests, nanoAiu }: Spending,
+): void {
+  for (const spender of [everybody, spenderOf(of)]) {
+    const name = `${period} ${spender}`
+    const before = bySpender.get(name) ?? nothingSpent
+    bySpender.set(name, { requests: before.requests + requests, nanoAiu: before.nanoAiu + nanoAiu })
+  }
+}
+
+/** @param day `2026-11-20` */
+function firstOfMonth(day: string): string {
+  return `${day.slice(0, 8)}01`
 }
 
 function identifyQuietly(file: string): FileIdentity | undefined {

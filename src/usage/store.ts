@@ -10,19 +10,26 @@ export interface UsageStore {
   readonly add: (tallies: readonly Tally[]) => void
   /** @param day the first, e.g. `2026-11-20` */
   readonly since: (day: string) => readonly Tally[]
+  /** Adds the totals of sessions before the day together, so that the file does not grow by every session for ever. */
+  readonly forgetSessionsBefore: (day: string) => void
+  /** Stores that the owner lifted the budget for the day. */
+  readonly liftBudget: (day: string) => void
+  readonly isBudgetLifted: (day: string) => boolean
   readonly close: () => void
 }
 
-const schemaVersion = 3
+const schemaVersion = 4
 // REAL: a multiplier can be 0.33, and billionths of credits outgrow 53 bits.
 const schema = `
-  CREATE TABLE IF NOT EXISTS key_tallies (
+  CREATE TABLE IF NOT EXISTS session_tallies (
     day TEXT NOT NULL,
     utc_day TEXT NOT NULL,
     provider TEXT NOT NULL,
     model TEXT NOT NULL,
     key TEXT NOT NULL,
     key_id TEXT NOT NULL,
+    client TEXT NOT NULL,
+    session TEXT NOT NULL,
     requests INTEGER NOT NULL,
     errors INTEGER NOT NULL,
     input_tokens INTEGER NOT NULL,
@@ -32,10 +39,11 @@ const schema = `
     premium_requests REAL,
     measured_nano_aiu REAL,
     estimated_nano_aiu REAL,
-    PRIMARY KEY (day, utc_day, provider, model, key, key_id)
+    PRIMARY KEY (day, utc_day, provider, model, key, key_id, client, session)
   ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS lifted_budgets (day TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 `
-const keyFields = ['day', 'utcDay', 'provider', 'model', 'key', 'keyId'] as const
+const keyFields = ['day', 'utcDay', 'provider', 'model', 'key', 'keyId', 'client', 'session'] as const
 const sumFields = [
   'requests',
   'errors',
@@ -55,25 +63,37 @@ const addUp = `ON CONFLICT DO UPDATE SET ${sumFields
   .map(columnOf)
   .map((sum) => `${sum} = coalesce(${sum} + excluded.${sum}, ${sum}, excluded.${sum})`)
   .join(', ')}`
-const addRow = `INSERT INTO key_tallies VALUES (${fields.map((field) => `:${field}`).join(', ')}) ${addUp}`
-const readRows = `SELECT ${fields.map((field) => `${columnOf(field)} AS ${field}`).join(', ')} FROM key_tallies WHERE day >= ?`
+const addRow = `INSERT INTO session_tallies VALUES (${fields.map((field) => `:${field}`).join(', ')}) ${addUp}`
+const ofSessions = "WHERE day < :day AND (client <> '' OR session <> '')"
+const foldSessions = `INSERT INTO session_tallies SELECT ${[
+  ...keyFields.map((field) => (field === 'client' || field === 'session' ? "''" : columnOf(field))),
+  ...sumFields.map((field) => `sum(${columnOf(field)})`),
+].join(', ')} FROM session_tallies ${ofSessions} GROUP BY day, utc_day, provider, model, key, key_id ${addUp}`
+const readRows = `SELECT ${fields.map((field) => `${columnOf(field)} AS ${field}`).join(', ')} FROM session_tallies WHERE day >= ?`
 
-/** Version 1 had no keys, no credits and only local days. In the order of `key_tallies`, as the next one. */
+/** Version 1 had no keys, no credits and only local days. In the order of `session_tallies`, as the next ones. */
 const readFirstVersion = `
-  SELECT day, day AS utcDay, provider, model, '' AS key, '' AS keyId, requests, errors, input_tokens AS inputTokens,
+  SELECT day, day AS utcDay, provider, model, '' AS key, '' AS keyId, '' AS client, '' AS session, requests, errors, input_tokens AS inputTokens,
     output_tokens AS outputTokens, cached_input_tokens AS cachedInputTokens, 0 AS cacheWriteTokens,
     NULL AS premiumRequests, NULL AS measuredNanoAiu, NULL AS estimatedNanoAiu
   FROM totals WHERE day >= ?
 `
+/** Reads a table that lacks some columns. */
+const readWithout = (table: string, absent: readonly string[]): string => {
+  const columns = fields.map((field) => `${absent.includes(field) ? "''" : columnOf(field)} AS ${field}`)
+  return `SELECT ${columns.join(', ')} FROM ${table} WHERE day >= ?`
+}
 /** Version 2 had the names of keys only. */
-const readSecondVersion = `
-  SELECT ${fields.map((field) => (field === 'keyId' ? "'' AS keyId" : `${columnOf(field)} AS ${field}`)).join(', ')}
-  FROM tallies WHERE day >= ?
-`
+const readSecondVersion = readWithout('tallies', ['keyId', 'client', 'session'])
+/** Version 3 had no sessions. */
+const readThirdVersion = readWithout('key_tallies', ['client', 'session'])
 const olderTables = [
   { table: 'totals', readAll: readFirstVersion },
   { table: 'tallies', readAll: readSecondVersion },
+  { table: 'key_tallies', readAll: readThirdVersion },
 ] as const
+/** By the version of the file. */
+const olderReads: readonly (string | undefined)[] = [undefined, readFirstVersion, readSecondVersion, readThirdVersion]
 const hasTable = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
 
 const row = z.object({
@@ -83,6 +103,8 @@ const row = z.object({
   model: z.string(),
   key: z.string(),
   keyId: z.string(),
+  client: z.string(),
+  session: z.string(),
   requests: z.number(),
   errors: z.number(),
   inputTokens: z.number(),
@@ -119,6 +141,22 @@ export function openUsageStore(file: string, options: DatabaseOptions): UsageSto
         if (rows.success) return rows.data
         throw new DatabaseError('damaged', `Cannot read the usage totals in ${file}.`)
       }),
+    forgetSessionsBefore: (day) =>
+      withStoreErrors(file, () =>
+        inTransaction(database, () => {
+          database.prepare(foldSessions).run({ day })
+          database.prepare(`DELETE FROM session_tallies ${ofSessions}`).run({ day })
+        }),
+      ),
+    liftBudget: (day) =>
+      withStoreErrors(file, () => {
+        database.prepare('INSERT OR IGNORE INTO lifted_budgets VALUES (?)').run(day)
+      }),
+    isBudgetLifted: (day) =>
+      withStoreErrors(
+        file,
+        () => database.prepare('SELECT 1 FROM lifted_budgets WHERE day = ?').get(day) !== undefined,
+      ),
     close: () => database.close(),
   }
 }
@@ -129,7 +167,7 @@ function prepareSchema(database: DatabaseSync, file: string, readOnly: boolean):
   if (typeof version === 'number' && version > schemaVersion) {
     throw new DatabaseError('newer', `${file} was written by a newer copilot-proxy.`)
   }
-  if (readOnly) return version === 1 ? readFirstVersion : version === 2 ? readSecondVersion : readRows
+  if (readOnly) return (typeof version === 'number' ? olderReads[version] : undefined) ?? readRows
   // WAL: writers do not wait for readers. NORMAL: a power cut costs the last few writes.
   database.exec('PRAGMA synchronous = NORMAL')
   database.prepare('PRAGMA journal_mode = WAL').get()
@@ -139,7 +177,7 @@ function prepareSchema(database: DatabaseSync, file: string, readOnly: boolean):
     // Keep the empty tables: a running daemon of an earlier version would take the file for damaged without its own.
     for (const { table, readAll } of olderTables) {
       if (database.prepare(hasTable).get(table) === undefined) continue
-      database.prepare(`INSERT INTO key_tallies ${readAll} ${addUp}`).run('')
+      database.prepare(`INSERT INTO session_tallies ${readAll} ${addUp}`).run('')
       database.exec(`DELETE FROM ${table}`)
     }
     database.exec(`PRAGMA user_version = ${schemaVersion}`)

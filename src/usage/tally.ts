@@ -20,8 +20,16 @@ export interface Sums extends Amounts {
   readonly errors: number
 }
 
-/** The sums of one model, on one day, with one key. */
-export interface Tally extends Sums {
+/** The caller of a request, as far as it says who it is. */
+export interface CallerNames {
+  /** The program, as in the list of requests; '' if it does not say. */
+  readonly client: string
+  /** The caller's conversation (`sessionLabel`); '' if it names none. */
+  readonly session: string
+}
+
+/** The sums of one model, on one day, with one key, in one session. */
+export interface Tally extends Sums, CallerNames {
   /** `2026-11-20`, in this machine's calendar. */
   readonly day: string
   /** The day in UTC, by which GitHub bills. */
@@ -37,7 +45,7 @@ export interface Tally extends Sums {
 export type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
 
 /** One request. */
-export interface UsageEntry extends Amounts {
+export interface UsageEntry extends Amounts, CallerNames {
   /** '' if the model could not be routed. */
   readonly provider: ProviderId | ''
   readonly model: string

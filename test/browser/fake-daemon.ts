@@ -3,6 +3,7 @@ import Fastify from 'fastify'
 import type { ServerResponse } from 'node:http'
 import { registerPageFiles, sendPageFile } from '../../src/page/page-routes.ts'
 import type {
+  BudgetUse,
   MessageEntry,
   PageEvent,
   RequestDetail,
@@ -10,6 +11,7 @@ import type {
   RunReport,
   ServerEntry,
   SessionEntry,
+  SessionUsage,
   StreamEntry,
   StreamSummary,
 } from '../../src/page/wire.ts'
@@ -53,6 +55,8 @@ export interface FakeState {
   requests: RequestRow[]
   details: Record<string, RequestDetail>
   days: readonly object[]
+  sessionUsage: readonly SessionUsage[]
+  budgets: readonly BudgetUse[]
   models: readonly string[]
   /** Called for POST and DELETE; the answer is sent as JSON. */
   act: (seen: Seen) => { readonly status: number; readonly body: object }
@@ -74,6 +78,8 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     requests: [],
     details: {},
     days: [],
+    sessionUsage: [],
+    budgets: [],
     models: ['gpt-5-mini', 'claude-sonnet-4.6'],
     act: () => ({ status: 202, body: { id: 'run-new', sessionId: 'session' } }),
     ...change,
@@ -109,7 +115,10 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     return { requests: at === -1 ? state.requests : state.requests.slice(0, at) }
   })
   app.get<{ Params: { id: string } }>('/requests/:id', ({ params }) => state.details[params.id] ?? {})
-  app.get('/usage', () => ({ totals: { by_day: state.days } }))
+  app.get('/usage', () => ({
+    totals: { by_day: state.days, by_session: { last_7_days: state.sessionUsage } },
+    budgets: state.budgets,
+  }))
   app.get('/events', (request, reply) => {
     const after = Number(request.headers['last-event-id'] ?? nextId - 1)
     reply.hijack()

@@ -6,12 +6,14 @@ import { startFakeDaemon } from './fake-daemon.ts'
 import type { FakeDaemon, FakeState } from './fake-daemon.ts'
 import { expectLayout } from './layout.ts'
 import {
+  budgets,
   days,
   detail,
   history,
   hostile,
   requests,
   sessionDetails,
+  sessionUsage,
   shop,
   site,
   untilApproval,
@@ -464,6 +466,18 @@ describe('by keyboard alone', () => {
 })
 
 describe('requests', () => {
+  test('the budgets say what is left and what to do, and sessions their credits', async () => {
+    const daemon = await startDaemon({ sessionUsage, budgets })
+    const { page, complaints } = await open(daemon, '#/requests')
+    await page.getByText('33.1 of 40 credits used. Nearly used up.').waitFor()
+    await page.getByText('Sessions of the last 7 days').click()
+    const table = page.getByRole('region', { name: 'Sessions of the last 7 days' })
+    expect(await table.getByRole('row').count()).toBe(3)
+    expect(await table.getByRole('row', { name: /0196b2a4-7c1e/ }).textContent()).toContain('31.2')
+    await expectAccessible(page)
+    expect(complaints).toEqual([])
+  })
+
   test('are filtered by client, model and failure', async () => {
     const { page } = await open(await startDaemon(), '#/requests')
     const rows = page.locator('table.requests tbody tr')

@@ -1,4 +1,12 @@
-import type { DayUsage, MessageEntry, RequestDetail, RequestRow, SessionEntry } from '../../src/page/wire.ts'
+import type {
+  BudgetUse,
+  DayUsage,
+  MessageEntry,
+  RequestDetail,
+  RequestRow,
+  SessionEntry,
+  SessionUsage,
+} from '../../src/page/wire.ts'
 import type { FakeDaemon, FakeState } from './fake-daemon.ts'
 
 /*
@@ -400,3 +408,33 @@ export function days(today: Date): readonly DayUsage[] {
     }
   })
 }
+
+export const sessionUsage: readonly SessionUsage[] = [
+  {
+    session: '0196b2a4-7c1e',
+    client: 'claude',
+    key: null,
+    last_day: '2026-11-28',
+    requests: 61,
+    input_tokens: 812_000,
+    output_tokens: 21_000,
+    credits: 31.2,
+    estimated: false,
+  },
+  {
+    session: null,
+    client: 'curl',
+    key: 'laptop',
+    last_day: '2026-11-27',
+    requests: 2,
+    input_tokens: 900,
+    output_tokens: 40,
+    credits: 0.02,
+    estimated: true,
+  },
+]
+
+export const budgets: readonly BudgetUse[] = [
+  { period: 'day', limit: 40, used: 33.1, state: 'warning' },
+  { period: 'month', limit: 900, used: 120, state: 'ok' },
+]

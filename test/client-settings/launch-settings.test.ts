@@ -12,7 +12,7 @@ function settings(client: ClientId, env: Record<string, string> = {}, claudeEnv 
   return launchSettings(client, { target: target(client, { key, isKeyAsked: true }), env, claudeEnv })
 }
 
-describe.each<ClientId>(['claude', 'codex', 'opencode'])('%s', (client) => {
+describe.each<ClientId>(['claude', 'codex', 'opencode', 'copilot'])('%s', (client) => {
   test('keeps the user’s environment, and has no key on its command line', () => {
     const { args, env } = settings(client, { EDITOR: 'vi' })
     expect(env['EDITOR']).toBe('vi')
@@ -65,11 +65,69 @@ describe('Claude Code', () => {
     expect(settings('claude').file?.text).not.toContain('NO_PROXY')
   })
 
+  test.each([
+    ['the lowest limit of its models', [128_000, 64_000], '64000'],
+    ['what it asks for by itself, if a small model gives less', [64_000, 16_000], '32000'],
+    ['no more than its main model gives', [16_000, 64_000], '16000'],
+  ])('asks for %s', (_what, [main = 0, small = 0], limit) => {
+    const list = [
+      model('claude-sonnet-5', ['messages'], { outputTokens: main }),
+      model('claude-haiku-4.5', ['messages'], { outputTokens: small }),
+    ]
+    const { env } = launchSettings('claude', { target: target('claude', { models: list }), env: {}, claudeEnv: {} })
+    expect(env['CLAUDE_CODE_MAX_OUTPUT_TOKENS']).toBe(limit)
+  })
+
   test('gets the context size of a model other than Claude', () => {
     const list = [model('gpt-5.4', ['responses'], { contextTokens: 272_000 })]
     const { env } = launchSettings('claude', { target: target('claude', { models: list }), env: {}, claudeEnv: {} })
     expect(env['CLAUDE_CODE_MAX_CONTEXT_TOKENS']).toBe('272000')
     expect(settings('claude').env).not.toHaveProperty('CLAUDE_CODE_MAX_CONTEXT_TOKENS')
+  })
+})
+
+describe('Copilot CLI', () => {
+  const list = [
+    model('claude-sonnet-5', ['messages', 'chat'], { contextTokens: 200_000 }),
+    model('gpt-5.4', ['responses'], { contextTokens: 272_000, outputTokens: 128_000 }),
+    model('codex/gpt-5.5', ['responses']),
+    model('gemini-4', ['chat'], { contextTokens: undefined, outputTokens: undefined }),
+  ]
+  const start = (id: string, env: Record<string, string> = {}) => {
+    const chosen = chooseModels(
+      'copilot',
+      list,
+      list.find((one) => one.id === id),
+    )
+    return launchSettings('copilot', {
+      target: target('copilot', { models: list, ...(chosen && { chosen }) }),
+      env,
+      claudeEnv: {},
+    })
+  }
+
+  test.each([
+    ['claude-sonnet-5', { TYPE: 'anthropic', BASE_URL: 'http://127.0.0.1:4141', MAX_PROMPT_TOKENS: '200000' }],
+    [
+      'gpt-5.4',
+      { TYPE: 'openai', BASE_URL: 'http://127.0.0.1:4141/v1', WIRE_API: 'responses', MAX_OUTPUT_TOKENS: '128000' },
+    ],
+    ['codex/gpt-5.5', { WIRE_API: 'responses', MODEL_ID: 'gpt-5.5', WIRE_MODEL: 'codex/gpt-5.5' }],
+    ['gemini-4', { TYPE: 'openai', WIRE_API: undefined, MAX_PROMPT_TOKENS: undefined, MAX_OUTPUT_TOKENS: undefined }],
+  ])('%s in the API that its upstream speaks, with its limits', (id, wanted) => {
+    const { env, args } = start(id)
+    const named = Object.entries(wanted).map(([name, value]) => [`COPILOT_PROVIDER_${name}`, value] as const)
+    for (const [name, value] of named) expect([name, env[name]]).toEqual([name, value])
+    expect(env).toMatchObject({ COPILOT_MODEL: id, COPILOT_OFFLINE: 'true' })
+    expect(args).toEqual(['--model', id])
+  })
+
+  test('uses no other provider, credential or model of the user’s, and asks GitHub only if the user wants that', () => {
+    const names = ['BEARER_TOKEN', 'API_KEY_COMMAND', 'HEADERS', 'TRANSPORT', 'WIRE_MODEL', 'WIRE_API', 'BASE_URL']
+    const theirs = Object.fromEntries(names.map((name) => [`COPILOT_PROVIDER_${name}`, 'theirs']))
+    const { env } = start('gemini-4', { ...theirs, COPILOT_MODEL: 'theirs', COPILOT_OFFLINE: 'false' })
+    expect(Object.values(env)).not.toContain('theirs')
+    expect(env['COPILOT_OFFLINE']).toBe('false')
   })
 })
 

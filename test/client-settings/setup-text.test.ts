@@ -1,13 +1,13 @@
 import { fc } from '../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { entryFormats, setUpText, undoText } from '../../src/client-settings/client-entries.ts'
-import type { ClientId } from '../../src/client-settings/target.ts'
+import type { FileClientId } from '../../src/client-settings/target.ts'
 import { readJsonc } from './read-jsonc.ts'
 import { model, target } from './models.ts'
 
-const ids: readonly ClientId[] = ['claude', 'codex', 'opencode']
+const ids: readonly FileClientId[] = ['claude', 'codex', 'opencode']
 
-function setUp(client: ClientId, text: string, before = text, key = 'copilot-proxy'): string {
+function setUp(client: FileClientId, text: string, before = text, key = 'copilot-proxy'): string {
   const next = setUpText(entryFormats[client], text, before, target(client, { key }))
   if (next === undefined) throw new Error(`not understood: ${text}`)
   return next
@@ -63,7 +63,7 @@ const tomlFile = fc
     return (lastLine ? text : text.trimEnd()).replaceAll('\n', end)
   })
 
-const files: Readonly<Record<ClientId, fc.Arbitrary<string>>> = {
+const files: Readonly<Record<FileClientId, fc.Arbitrary<string>>> = {
   // It reads plain JSON only.
   claude: jsonFile(true),
   codex: tomlFile,
@@ -71,7 +71,7 @@ const files: Readonly<Record<ClientId, fc.Arbitrary<string>>> = {
 }
 
 /** A change of somebody else's. */
-const laterChange: Readonly<Record<ClientId, (text: string) => string>> = {
+const laterChange: Readonly<Record<FileClientId, (text: string) => string>> = {
   claude: (text) => text.replace('{', '{"later":1,'),
   codex: (text) => `${text}\n# later\n`,
   opencode: (text) => `${text}\n// later\n`,

@@ -92,7 +92,7 @@ describe('Codex CLI', () => {
   })
 
   test('setup gives it the models for good, and undo leaves no path to nothing', async () => {
-    const { run, start, place, codexConfig, own } = await openUser()
+    const { run, start, codexConfig, own } = await openUser()
     expect(await run('setup', 'codex', '--yes', '--model', 'claude-sonnet-4.5')).toMatchObject({ exitCode: 0 })
     const listed = await start(programOf('codex'), 'debug', 'models')
     expect(slugsOf(listed.stdout)).toContain('gemini-3-pro-preview')
@@ -101,7 +101,7 @@ describe('Codex CLI', () => {
     expect(plain.stderr).not.toMatch(notice)
 
     // Codex does not start without the file.
-    const catalogue = join(place.home, 'proxy/codex-models.json')
+    const catalogue = JSON.parse(/^model_catalog_json = (.*)$/m.exec(await readFile(codexConfig, 'utf8'))?.[1] ?? '')
     const text = await readFile(catalogue, 'utf8')
     await rm(catalogue)
     expect(await start(programOf('codex'), 'debug', 'models')).toMatchObject({ exitCode: 1 })

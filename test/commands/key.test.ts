@@ -320,7 +320,16 @@ test('key list shows the line, the limits and the use of the keys in force', asy
       '  key-limits: { laptop: { requests-per-minute: 30, credits-per-day: 50, models: ["gpt-*"] } }\n',
   )
   const store = openUsageStore(join(home, 'usage.sqlite'), { waitMs: 0 })
-  const used = { ...noSums, provider: 'copilot', model: 'gpt-5-mini', key: 'laptop', keyId: 'a1', requests: 3 }
+  const used = {
+    ...noSums,
+    provider: 'copilot',
+    model: 'gpt-5-mini',
+    key: 'laptop',
+    keyId: 'a1',
+    client: '',
+    session: '',
+    requests: 3,
+  }
   const [yesterday, earlier] = [dayOf(Date.now(), 1), dayOf(Date.now(), 4)]
   store.add([
     { ...used, day: yesterday, utcDay: yesterday },

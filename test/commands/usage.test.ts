@@ -24,6 +24,8 @@ const tally: Omit<Tally, 'day' | 'utcDay'> = {
   model: 'gpt-5-mini',
   key: 'work',
   keyId: 'a1',
+  client: 'claude',
+  session: '0196b2a4-7c1e',
   requests: 12,
   errors: 1,
   inputTokens: 34_200,
@@ -112,6 +114,12 @@ describe('usage without a daemon', () => {
         '',
       ].join('\n'),
     )
+    const { stdout: bySession } = await user.run('usage --by session')
+    expect(bySession.slice(0, bySession.indexOf('\nThis month')).match(/^claude 0196b2a4-7c1e.*$/gm)).toEqual([
+      expect.stringMatching(/^claude 0196b2a4-7c1e work +12 .* 12\.5 +4$/),
+      expect.stringMatching(/^claude 0196b2a4-7c1e work +13 .* ~12\.8 +5$/),
+      expect.stringMatching(/^claude 0196b2a4-7c1e +12 /),
+    ])
     const { stdout: byDay } = await user.run('usage --by day')
     const rows = byDay.split('\n').filter((line) => /^\d{4}-/.test(line))
     expect(rows).toEqual([
@@ -121,7 +129,7 @@ describe('usage without a daemon', () => {
     expect(byDay.match(/through copilot-proxy$/gm)).toHaveLength(1)
     expect(await user.run('usage --by hour')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('model, key, day'),
+      stderr: expect.stringContaining('model, key, session, day'),
     })
   })
 
@@ -365,5 +373,53 @@ describe('the line', () => {
     expect(usageLine(undefined, { ...others, today: today.slice(0, 1) })).toBe(
       'today 12 req 34k in 5.1k out ~0.0002 credits',
     )
+  })
+})
+
+describe('usage allow', () => {
+  const body = JSON.stringify({ model: 'gpt-5-mini', messages: [{ role: 'user', content: 'hello' }] })
+
+  test('lifts the budgets of the running daemon until midnight, with the owner token and not with a key', async () => {
+    const user = await createUser()
+    const proxy = await openProxy({
+      file: 'server: { api-keys: [laptop-key] }\nusage: { credits-per-day: 0.000001 }',
+      ownerTokenDir: user.home,
+    })
+    user.env['COPILOT_PROXY_SERVER_PORT'] = new URL(proxy.daemon.url).port
+    user.env['COPILOT_PROXY_API_KEY'] = 'laptop-key'
+    const ask = async () =>
+      (await proxy.send('/v1/chat/completions', { body, headers: { authorization: 'Bearer laptop-key' } })).status
+    expect([await ask(), await ask()]).toEqual([200, 429])
+    expect((await user.run('usage')).stdout).toMatch(
+      /^budget for today +\[#{20}\] \d+ % {2}.*used up: requests are refused/m,
+    )
+
+    const allowed = await user.run('usage allow')
+    expect(allowed).toMatchObject({ code: 0, stderr: '' })
+    expect(allowed.stdout).toMatch(
+      /^Your budgets are lifted until midnight\. .*\nbudget for today .*, lifted until midnight\n$/,
+    )
+    expect(await ask()).toBe(200)
+    expect(JSON.parse((await user.run('usage allow --json')).stdout)).toMatchObject({
+      budgets: [{ period: 'day', state: 'lifted' }],
+    })
+    expect(JSON.parse((await user.run('usage --json')).stdout)).toMatchObject({ budgets: [{ state: 'lifted' }] })
+  })
+
+  test('without the token of the daemon, and without a daemon, it fails and says what to do', async () => {
+    const user = await createUser()
+    expect(await user.run('usage allow')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('copilot-proxy start'),
+    })
+    const proxy = await openProxy({ file: 'server: { api-keys: [laptop-key] }' })
+    user.env['COPILOT_PROXY_SERVER_PORT'] = new URL(proxy.daemon.url).port
+    user.env['COPILOT_PROXY_API_KEY'] = 'laptop-key'
+    expect(await user.run('usage allow')).toMatchObject({ code: 1, stderr: expect.stringContaining('no token') })
+  })
+
+  test('a misspelt subcommand is refused', async () => {
+    const user = await createUser()
+    expect(await user.run('usage alow')).toMatchObject({ code: 2, stderr: expect.stringContaining('allow') })
   })
 })

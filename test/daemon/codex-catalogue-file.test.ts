@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -13,22 +13,27 @@ async function openFiles(options: ProxyOptions = {}, catalogue: string | null = 
   const folder = await mkdtemp(join(tmpdir(), 'copilot-proxy-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const codexFiles = {
-    codexCatalogueFile: join(folder, 'codex-models.json'),
+    codexModelsDir: join(folder, 'codex-models'),
     codexCliFile: join(folder, 'codex-cli.json'),
   }
+  const [codexCatalogueFile, otherFile] = ['one', 'other'].map((name) =>
+    join(codexFiles.codexModelsDir, `${name}.json`),
+  )
+  await mkdir(codexFiles.codexModelsDir)
   await writeFile(codexFiles.codexCliFile, JSON.stringify(cli))
-  if (catalogue !== null) await writeFile(codexFiles.codexCatalogueFile, catalogue)
+  if (catalogue !== null) for (const file of [codexCatalogueFile, otherFile]) await writeFile(file ?? '', catalogue)
   const proxy = await openProxy({ ...options, codexFiles })
-  const slugs = async (): Promise<readonly string[]> => {
-    const { models } = JSON.parse(await readFile(codexFiles.codexCatalogueFile, 'utf8'))
+  const slugs = async (file = codexCatalogueFile): Promise<readonly string[]> => {
+    const { models } = JSON.parse(await readFile(file ?? '', 'utf8'))
     return models.map(({ slug }: { slug: string }) => slug)
   }
-  return { folder, proxy, slugs, ...codexFiles }
+  return { folder: codexFiles.codexModelsDir, proxy, slugs, codexCatalogueFile: codexCatalogueFile ?? '', otherFile }
 }
 
 test('the models that setup wrote for Codex CLI follow those of the account and the configuration', async () => {
-  const { proxy, slugs, codexCatalogueFile } = await openFiles()
+  const { proxy, slugs, codexCatalogueFile, otherFile } = await openFiles()
   await vi.waitFor(async () => expect(await slugs()).toContain('claude-sonnet-4.5'), { timeout: 30_000 })
+  await vi.waitFor(async () => expect(await slugs(otherFile)).toContain('claude-sonnet-4.5'), { timeout: 30_000 })
   expect(await slugs()).not.toContain('model-of-yesterday')
   const { models } = JSON.parse(await readFile(codexCatalogueFile, 'utf8'))
   expect(models[0]).toMatchObject({ base_instructions: cli.instructions })
@@ -50,7 +55,16 @@ test('without setup the daemon writes no file', async () => {
   const { proxy, folder } = await openFiles({}, null)
   proxy.daemon.reconfigure(proxy.configure('models: { hide: [gpt-5] }'))
   await proxy.daemon.close(0)
-  expect((await readdir(folder)).filter((name) => name.startsWith('codex-models'))).toEqual([])
+  expect(await readdir(folder)).toEqual([])
+})
+
+test('a hidden model that was chosen by its name stays in the catalogue', async () => {
+  const hidden = { slug: 'hidden-model', base_instructions: '', copilot_proxy_chosen: true }
+  const before = { models: [...JSON.parse(old).models, hidden] }
+  const { slugs } = await openFiles({}, JSON.stringify(before))
+  await vi.waitFor(async () => expect(await slugs()).toContain('claude-sonnet-4.5'), { timeout: 30_000 })
+  expect(await slugs()).toContain('hidden-model')
+  expect(await slugs()).not.toContain('model-of-yesterday')
 })
 
 test('the built-in models never replace those of the account', async () => {

@@ -37,6 +37,8 @@ export interface ProxyOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** The environment in which the daemon looks for proxies; empty by default. */
   readonly proxies?: Readonly<Record<string, string>>
+  /** The folder for the file `owner-token`, which commands read. */
+  readonly ownerTokenDir?: string
   /** The files of `setup codex`. */
   readonly codexFiles?: CodexFiles
   /** Runs before the daemon starts, e.g. to script its first exchange. */
@@ -69,6 +71,7 @@ export async function openProxy({
   settings,
   proxies = {},
   codexFiles,
+  ownerTokenDir,
   prepare,
 }: ProxyOptions = {}): Promise<Proxy> {
   const demo = await startCopilot({ record: keptRequests, ...demoOptions })
@@ -111,6 +114,7 @@ export async function openProxy({
     ownPaths: { folders: [authDir], files: [] },
     codexHome,
     codexFiles,
+    ownerTokenDir,
     version: '0.0.0-test',
     log,
     demo: false,

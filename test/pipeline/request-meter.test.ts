@@ -54,6 +54,8 @@ test.each([
       model: 'gpt-5-mini',
       key: 'work',
       keyId: 'a1',
+      client: '',
+      session: '',
       failed: false,
       inputTokens: counted,
       outputTokens: counted,

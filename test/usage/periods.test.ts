@@ -7,7 +7,18 @@ const nowMs = new Date(2026, 2, 30, 0, 30).getTime()
 
 function tally(daysBack: number, model: string, requests: number): Tally {
   const days = { day: dayOf(nowMs, daysBack), utcDay: utcDayOf(nowMs - daysBack * 86_400_000) }
-  return { ...noSums, ...days, provider: 'copilot', model, key: '', keyId: '', requests, inputTokens: requests }
+  return {
+    ...noSums,
+    ...days,
+    provider: 'copilot',
+    model,
+    key: '',
+    keyId: '',
+    client: '',
+    session: '',
+    requests,
+    inputTokens: requests,
+  }
 }
 
 test('days are those of the calendar, also where one of them has an hour less', () => {

@@ -16,6 +16,8 @@ const entry: UsageEntry = {
   model: 'gpt-5-mini',
   key: '',
   keyId: '',
+  client: '',
+  session: '',
   failed: false,
   inputTokens: 10,
   outputTokens: 3,
@@ -68,7 +70,17 @@ test('requests gather in memory and are written together; nothing is opened befo
   expect(existsSync(file)).toBe(false)
   const sums = { ...noSums, requests: 2, errors: 1, inputTokens: 20, outputTokens: 6 }
   expect(recorder.since(today)).toEqual([
-    { day: today, utcDay: expect.any(String), provider: 'copilot', model: 'gpt-5-mini', key: '', keyId: '', ...sums },
+    {
+      day: today,
+      utcDay: expect.any(String),
+      provider: 'copilot',
+      model: 'gpt-5-mini',
+      key: '',
+      keyId: '',
+      client: '',
+      session: '',
+      ...sums,
+    },
   ])
   elapse()
   expect(requestsIn(file)).toBe(2)
@@ -191,20 +203,20 @@ test('the spending of a key today survives a restart and counts every request on
   const laptop = { name: 'laptop', id: 'a1' }
   const paid = { ...entry, key: 'laptop', keyId: 'a1', measuredNanoAiu: 2e9 }
   const { recorder, elapse } = record(file)
-  expect(recorder.spentToday(laptop)).toEqual({ requests: 0, nanoAiu: 0 })
+  expect(recorder.spent('day', laptop)).toEqual({ requests: 0, nanoAiu: 0 })
   recorder.note(paid)
   recorder.note({ ...paid, model: 'gpt-5.5', measuredNanoAiu: null, estimatedNanoAiu: 1e9 })
   recorder.note({ ...paid, key: 'phone', keyId: 'a2' })
   recorder.note({ ...paid, provider: '', measuredNanoAiu: null })
-  expect(recorder.spentToday(laptop)).toEqual({ requests: 2, nanoAiu: 3e9 })
+  expect(recorder.spent('day', laptop)).toEqual({ requests: 2, nanoAiu: 3e9 })
   elapse()
-  expect(recorder.spentToday(laptop)).toEqual({ requests: 2, nanoAiu: 3e9 })
+  expect(recorder.spent('day', laptop)).toEqual({ requests: 2, nanoAiu: 3e9 })
   recorder.note(paid)
   recorder.close()
   const { recorder: next } = record(file)
   next.note(paid)
-  expect(next.spentToday(laptop)).toEqual({ requests: 4, nanoAiu: 7e9 })
-  expect(next.spentToday({ name: 'phone', id: 'a2' })).toEqual({ requests: 1, nanoAiu: 2e9 })
+  expect(next.spent('day', laptop)).toEqual({ requests: 4, nanoAiu: 7e9 })
+  expect(next.spent('day', { name: 'phone', id: 'a2' })).toEqual({ requests: 1, nanoAiu: 2e9 })
 })
 
 test('a key made anew under an old name has spent nothing, but what an earlier version stored under the name counts', async () => {
@@ -216,9 +228,9 @@ test('a key made anew under an old name has spent nothing, but what an earlier v
   recorder.note({ ...paid, keyId: 'old' })
   recorder.close()
   const { recorder: next } = record(file)
-  expect(next.spentToday({ name: 'laptop', id: 'old' })).toEqual({ requests: 2, nanoAiu: 4e9 })
-  expect(next.spentToday({ name: 'laptop', id: 'new' })).toEqual({ requests: 1, nanoAiu: 2e9 })
+  expect(next.spent('day', { name: 'laptop', id: 'old' })).toEqual({ requests: 2, nanoAiu: 4e9 })
+  expect(next.spent('day', { name: 'laptop', id: 'new' })).toEqual({ requests: 1, nanoAiu: 2e9 })
   next.note({ ...paid, keyId: 'new' })
-  expect(next.spentToday({ name: 'laptop', id: 'new' })).toEqual({ requests: 2, nanoAiu: 4e9 })
-  expect(next.spentToday({ name: 'laptop', id: 'old' })).toEqual({ requests: 2, nanoAiu: 4e9 })
+  expect(next.spent('day', { name: 'laptop', id: 'new' })).toEqual({ requests: 2, nanoAiu: 4e9 })
+  expect(next.spent('day', { name: 'laptop', id: 'old' })).toEqual({ requests: 2, nanoAiu: 4e9 })
 })

@@ -20,6 +20,8 @@ const tally: Tally = {
   model: 'gpt-5-mini',
   key: 'work',
   keyId: 'a1',
+  client: '',
+  session: '',
   requests: 2,
   errors: 1,
   inputTokens: 30,
@@ -116,7 +118,7 @@ test('what a newer version made is left alone', async () => {
   const file = await newFile()
   open(file).close()
   const newer = new DatabaseSync(file)
-  newer.exec('PRAGMA user_version = 4')
+  newer.exec('PRAGMA user_version = 5')
   newer.close()
   expect(() => open(file)).toThrow(expect.objectContaining({ problem: 'newer' }))
 })
@@ -149,6 +151,8 @@ describe('a file of version 1', () => {
     model: 'gpt-5-mini',
     key: '',
     keyId: '',
+    client: '',
+    session: '',
     requests: 2,
     errors: 1,
     inputTokens: 30,
@@ -247,6 +251,68 @@ describe('a file of version 2', () => {
       old.run('2026-11-20', '2026-11-20', 'copilot', 'gpt-5-mini', 'work', 1, 0, 0, 0, 0, 0, null, null, null)
     expect(write).not.toThrow()
   })
+})
+
+/** As version 3 of the program made it. */
+async function makeThird() {
+  const file = await newFile()
+  mkdirSync(dirname(file), { recursive: true })
+  const database = new DatabaseSync(file)
+  database.exec(`
+    CREATE TABLE key_tallies (
+      day TEXT NOT NULL, utc_day TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL, key TEXT NOT NULL,
+      key_id TEXT NOT NULL, requests INTEGER NOT NULL, errors INTEGER NOT NULL, input_tokens INTEGER NOT NULL,
+      output_tokens INTEGER NOT NULL, cached_input_tokens INTEGER NOT NULL, cache_write_tokens INTEGER NOT NULL,
+      premium_requests REAL, measured_nano_aiu REAL, estimated_nano_aiu REAL,
+      PRIMARY KEY (day, utc_day, provider, model, key, key_id)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO key_tallies VALUES ('2026-11-20', '2026-11-19', 'copilot', 'gpt-5-mini', 'work', 'a1', 2, 1, 30, 7, 20, 5, 0.33, 1e15, NULL);
+    PRAGMA user_version = 3;
+  `)
+  onTestFinished(() => database.close())
+  return { file, database }
+}
+
+describe('a file of version 3', () => {
+  test('is read as it is by who may not change it', async () => {
+    const { file, database } = await makeThird()
+    const store = openUsageStore(file, { readOnly: true, waitMs: 0 })
+    onTestFinished(() => store.close())
+    expect(store.since('')).toEqual([tally])
+    expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 3 })
+  })
+
+  test('keeps its totals, once; new ones also have a session', async () => {
+    const { file } = await makeThird()
+    open(file).close()
+    const store = open(file)
+    const inSession = { ...tally, client: 'claude', session: '0196b2a4-7c1e' }
+    store.add([inSession, tally])
+    expect(store.since('')).toEqual([{ ...tally, ...doubled, premiumRequests: 0.66, measuredNanoAiu: 2e15 }, inSession])
+  })
+
+  test('can still be added to by the daemon that had it open', async () => {
+    const { file, database } = await makeThird()
+    open(file).close()
+    const old = database.prepare(`INSERT INTO key_tallies VALUES (${Array.from({ length: 15 }, () => '?').join()})`)
+    const write = () =>
+      old.run('2026-11-20', '2026-11-20', 'copilot', 'gpt-5-mini', 'work', 'a1', 1, 0, 0, 0, 0, 0, null, null, null)
+    expect(write).not.toThrow()
+  })
+})
+
+test('old sessions are added together, and no sum changes', async () => {
+  const store = open(await newFile())
+  const inSession = (session: string): Tally => ({ ...tally, client: 'claude', session })
+  const later = { ...inSession('a'), day: '2026-11-21' }
+  store.add([inSession('a'), inSession('b'), inSession(''), later, tally])
+  store.forgetSessionsBefore('2026-11-21')
+  store.forgetSessionsBefore('2026-11-21')
+  expect(store.since('2026-11-21')).toEqual([later])
+  expect(store.since('')).toEqual([
+    expect.objectContaining({ client: '', session: '', requests: 8, measuredNanoAiu: 4e15, estimatedNanoAiu: null }),
+    later,
+  ])
 })
 
 test('a link is not followed', async () => {

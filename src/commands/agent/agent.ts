@@ -1,4 +1,3 @@
-// oxlint-disable-next-line no-restricted-imports -- this module imports nothing, and the page describes approvals with it too
 import { forRunOf, mayChoose } from '../../page/static/approval-words.js'
 import { visibleLines } from '../../terminal/visible.ts'
 import { CommandFailure, exitCode, writeJsonLine } from '../shared/command.ts'

@@ -1,4 +1,3 @@
-// oxlint-disable-next-line no-restricted-imports -- this module imports nothing, and the page describes approvals with it too
 import {
   changeOf,
   nameOf,

@@ -1,7 +1,7 @@
 import * as nodeFs from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { claudeDetours } from '../../client-settings/claude.ts'
-import type { ClientId, Target } from '../../client-settings/target.ts'
+import type { FileClientId, Target } from '../../client-settings/target.ts'
 import type { SnippetId } from '../../client-settings/snippets.ts'
 import { isLoopbackHost } from '../../config/loopback.ts'
 import { failed, findingsOr, ok } from '../doctor/check.ts'
@@ -188,7 +188,7 @@ function leadsTo(url: URL, daemon: DaemonUrl): boolean {
 /** @throws CommandFailure `failed` without a home folder */
 export async function findClientFile(
   context: CommandContext,
-  client: ClientId,
+  client: FileClientId,
   filesOf: typeof clientFiles = clientFiles,
 ): Promise<string> {
   const path = filesOf(homesOf(context))[client]
@@ -207,7 +207,7 @@ function exists(file: string): Promise<boolean> {
 }
 
 /** Environment variables that may concern this client. */
-const variablesOf: Readonly<Record<ClientId, RegExp>> = {
+const variablesOf: Readonly<Record<FileClientId, RegExp>> = {
   claude: /^(?!OPENAI_)/,
   codex: /^(?!ANTHROPIC_|CLAUDE_)/,
   opencode: /^(?!ANTHROPIC_|CLAUDE_|OPENAI_)/,
@@ -225,7 +225,7 @@ interface NextFile {
  */
 export async function clientNotes(
   context: CommandContext,
-  client: ClientId,
+  client: FileClientId,
   daemon: string,
   next: NextFile,
 ): Promise<readonly string[]> {

@@ -1,8 +1,8 @@
 import * as nodeFs from 'node:fs/promises'
 import { parseJson } from '../../auth/http-json.ts'
 import { removeIfThere, replaceFile } from '../../auth/records/atomic-file.ts'
-import { catalogueText, codexCatalogue, codexCli, fitCatalogue } from '../../models/codex-catalogue.ts'
-import type { CodexCli } from '../../models/codex-catalogue.ts'
+import { catalogueText, codexCatalogue, codexCli, fitCatalogue, markChosen } from '../../models/codex-catalogue.ts'
+import type { CodexCatalogue, CodexCli } from '../../models/codex-catalogue.ts'
 import { visible } from '../../terminal/visible.ts'
 import type { CommandContext } from '../shared/command.ts'
 import { getFromDaemon } from '../shared/find-daemon.ts'
@@ -15,6 +15,8 @@ const answerTimeoutMs = 5000
 
 interface CatalogueOrder {
   readonly daemon: DaemonAddress
+  /** The model to start with, which the daemon may hide from its list. */
+  readonly chosen: string
   readonly files: Pick<UserFiles, 'dataDir' | 'codexCliFile'>
   /** Codex CLI. */
   readonly program: string
@@ -28,11 +30,11 @@ interface CatalogueOrder {
  * @returns why there is no file, as the end of a sentence; undefined: Codex takes it
  */
 export async function writeCodexCatalogue(context: CommandContext, order: CatalogueOrder): Promise<string | undefined> {
-  const { daemon, files, program, path } = order
+  const { daemon, chosen, files, program, path } = order
   const codex = openCodexProgram(context, program)
   try {
     const facts = await findCodexFacts(codex, files)
-    const catalogue = fitCatalogue(await fetchCatalogue(context, daemon, facts.version), facts)
+    const catalogue = fitCatalogue(await fetchModels(context, daemon, { version: facts.version, chosen }), facts)
     await nodeFs.writeFile(path, catalogueText(catalogue), { mode: 0o600 })
     const read = new Set((await codex.readCatalogue(path)).models.map(({ slug }) => slug))
     if (catalogue.models.every(({ slug }) => read.has(slug))) return undefined
@@ -61,8 +63,26 @@ async function findCodexFacts(
   return facts
 }
 
-async function fetchCatalogue(context: CommandContext, daemon: DaemonAddress, version: string) {
-  const path = `/v1/models?client_version=${encodeURIComponent(version)}`
+interface Wanted {
+  readonly version: string
+  readonly chosen: string
+}
+
+/** The models of the daemon's list, and the chosen one. */
+async function fetchModels(
+  context: CommandContext,
+  daemon: DaemonAddress,
+  { version, chosen }: Wanted,
+): Promise<CodexCatalogue> {
+  const { models } = await fetchCatalogue(context, daemon, '/v1/models', version)
+  if (models.some(({ slug }) => slug === chosen)) return { models }
+  const path = `/v1/models/${chosen.split('/').map(encodeURIComponent).join('/')}`
+  const unlisted = await fetchCatalogue(context, daemon, path, version)
+  return { models: [...models, ...unlisted.models.map(markChosen)] }
+}
+
+async function fetchCatalogue(context: CommandContext, daemon: DaemonAddress, resource: string, version: string) {
+  const path = `${resource}?client_version=${encodeURIComponent(version)}`
   const { body, status } = await getFromDaemon(context, daemon, path, answerTimeoutMs)
   const catalogue = codexCatalogue.safeParse(body).data
   if (catalogue === undefined) throw new CodexProblem(`copilot-proxy did not list its models (status ${status})`)

@@ -69,7 +69,8 @@ interface Run {
 async function run(context: CommandContext, flags: LaunchFlags, { settings, file, target }: Run): Promise<number> {
   const { client, args } = flags
   const { main, small } = target.chosen
-  const forSmall = small.id === main.id || client === 'codex' ? '' : `; small tasks use ${small.id}`
+  const forSmall =
+    small.id === main.id || client === 'codex' || client === 'copilot' ? '' : `; small tasks use ${small.id}`
   const simulated = flags.demo ? ' All answers are simulated.' : ''
   context.stderr.write(visibleLines(`Starting ${clients[client].name} with ${main.id}${forSmall}.${simulated}\n`))
   const { claude, opencode } = await readUserSettings(context, folderOrNone(context))
@@ -96,7 +97,13 @@ async function giveCatalogue(
   folder: string,
 ): Promise<string | undefined> {
   const path = join(folder, 'models.json')
-  const problem = await writeCodexCatalogue(context, { daemon: target, files: settings, program: file, path })
+  const problem = await writeCodexCatalogue(context, {
+    daemon: target,
+    chosen: target.chosen.main.id,
+    files: settings,
+    program: file,
+    path,
+  })
   if (problem === undefined) return path
   context.stderr.write(visibleLines(`Note: Codex CLI starts with its own list of models: ${problem}\n`))
   return undefined

@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import * as nodeFs from 'node:fs/promises'
+import { join } from 'node:path'
 import { removeIfThere, temporaryName } from '../../auth/records/atomic-file.ts'
 import type { Target } from '../../client-settings/target.ts'
 import { tomlStrings } from '../../client-settings/toml.ts'
@@ -26,19 +28,27 @@ export const noCatalogue: PreparedCatalogue = {
   discard: () => Promise.resolve(),
 }
 
+/** The catalogue that this configuration of Codex names. Each configuration has its own, so that undoing one leaves the others whole. */
+function catalogueFor({ codexModelsDir }: LoadedSettings, configFile: string): string {
+  const name = createHash('sha256').update(configFile).digest('hex').slice(0, 16)
+  return join(codexModelsDir, `${name}.json`)
+}
+
+/** @param configFile of Codex */
 export async function prepareCatalogue(
   context: CommandContext,
   { dryRun }: SetupFlags,
   settings: LoadedSettings,
-  daemon: Target,
+  { daemon, configFile }: { readonly daemon: Target; readonly configFile: string },
 ): Promise<PreparedCatalogue> {
-  const { codexCatalogueFile: path, dataDir } = settings
+  const path = catalogueFor(settings, configFile)
   const program = await findProgram('codex', context)
   if (program === undefined) return noCatalogue
   if (dryRun) return { ...noCatalogue, path }
-  await nodeFs.mkdir(dataDir, { recursive: true, mode: 0o700 })
+  await nodeFs.mkdir(settings.codexModelsDir, { recursive: true, mode: 0o700 })
   const candidate = temporaryName(path)
-  const problem = await writeCodexCatalogue(context, { daemon, files: settings, program, path: candidate })
+  const chosen = daemon.chosen.main.id
+  const problem = await writeCodexCatalogue(context, { daemon, chosen, files: settings, program, path: candidate })
   if (problem !== undefined) {
     return { ...noCatalogue, notes: [`Codex CLI keeps its own list of models: ${problem}.`] }
   }
@@ -50,10 +60,11 @@ export async function prepareCatalogue(
   }
 }
 
-/** Removes the models for Codex CLI, unless its configuration still names them. */
-export async function removeUnusedCatalogue({ codexCatalogueFile }: LoadedSettings, configFile: string): Promise<void> {
+/** Removes the models of this configuration of Codex, unless it still names them. */
+export async function removeUnusedCatalogue(settings: LoadedSettings, configFile: string): Promise<void> {
+  const path = catalogueFor(settings, configFile)
   const text = await nodeFs.readFile(configFile, 'utf8').catch(() => '')
   const named = tomlStrings(text)
-  if (named === undefined || named.get('model_catalog_json') === codexCatalogueFile) return
-  await removeIfThere(nodeFs, codexCatalogueFile)
+  if (named === undefined || named.get('model_catalog_json') === path) return
+  await removeIfThere(nodeFs, path)
 }

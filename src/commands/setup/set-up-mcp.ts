@@ -3,7 +3,7 @@ import { mcpFormats } from '../../client-settings/mcp-entries.ts'
 import type { McpCommand } from '../../client-settings/mcp-entries.ts'
 import type { SnippetId } from '../../client-settings/snippets.ts'
 import { clients } from '../../client-settings/target.ts'
-import type { ClientId } from '../../client-settings/target.ts'
+import type { FileClientId } from '../../client-settings/target.ts'
 import { visibleLines } from '../../terminal/visible.ts'
 import { findClientFile } from '../clients/client-check.ts'
 import { mcpFiles } from '../clients/client-settings.ts'
@@ -15,9 +15,8 @@ import { agreed, byHand, printDiff, refused, requirePerson, undoSettings, writeN
 import { tryMcp } from './try-mcp.ts'
 
 /** Adds `copilot-proxy mcp` to the MCP servers of a client, undoes that, or prints the settings. */
-export async function setUpMcp(context: CommandContext, flags: SetupFlags): Promise<ExitCode> {
-  const { client } = flags
-  if (!isClientId(client)) {
+export async function setUpMcp(context: CommandContext, flags: SetupFlags, client: SnippetId): Promise<ExitCode> {
+  if (!hasFile(client)) {
     const message = `setup --mcp is for ${Object.keys(mcpFormats).join(', ')}. In other clients, add the MCP server "copilot-proxy mcp".`
     throw new CommandFailure(exitCode.usage, message)
   }
@@ -80,7 +79,7 @@ export async function setUpMcp(context: CommandContext, flags: SetupFlags): Prom
   )
 }
 
-function isClientId(client: SnippetId): client is ClientId {
+function hasFile(client: SnippetId): client is FileClientId {
   return Object.hasOwn(mcpFormats, client)
 }
 

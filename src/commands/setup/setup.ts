@@ -1,10 +1,9 @@
 import { networkInterfaces } from 'node:os'
 import { entryFormats, setUpText } from '../../client-settings/client-entries.ts'
-import { clients } from '../../client-settings/target.ts'
-import type { ClientId, Target } from '../../client-settings/target.ts'
-import { nativeDialect } from '../../client-settings/opencode.ts'
-import { snippets } from '../../client-settings/snippets.ts'
-import type { Snippet, SnippetId } from '../../client-settings/snippets.ts'
+import { clients, nativeDialect } from '../../client-settings/target.ts'
+import type { ClientId, FileClientId, Target } from '../../client-settings/target.ts'
+import { snippets, waitingClients } from '../../client-settings/snippets.ts'
+import type { Snippet, SnippetId, WaitingClientId } from '../../client-settings/snippets.ts'
 import { visible, visibleLines } from '../../terminal/visible.ts'
 import { ensureDaemon, planDaemon, pickTarget, sketchTarget } from '../clients/target.ts'
 import { clientNotes, findClientFile, sdkNotes } from '../clients/client-check.ts'
@@ -26,26 +25,29 @@ import { tryModel } from './try-model.ts'
  */
 export async function setup(context: CommandContext, flags: SetupFlags): Promise<ExitCode> {
   const { client } = flags
-  if (flags.mcp) return (await import('./set-up-mcp.ts')).setUpMcp(context, flags)
-  if (flags.print) return print(context, flags)
-  if (isClientId(client)) return flags.undo ? undo(context, flags, client) : setUp(context, flags, client)
+  if (isWaiting(client)) throw new CommandFailure(exitCode.failed, waitingClients[client])
+  if (flags.mcp) return (await import('./set-up-mcp.ts')).setUpMcp(context, flags, client)
+  if (flags.print) return print(context, flags, client)
+  if (hasFile(client)) return flags.undo ? undo(context, flags, client) : setUp(context, flags, client)
   if (flags.undo) {
-    const { name } = snippets[client]
-    const message = `setup does not write the settings of ${name}. Remove them in ${name}.`
+    const message = `setup does not write the settings of ${snippets[client].name}. Remove them where you entered them.`
     throw new CommandFailure(exitCode.usage, message)
   }
-  return flags.dryRun ? print(context, flags) : printAndTry(context, flags)
+  return flags.dryRun ? print(context, flags, client) : printAndTry(context, flags, client)
 }
 
-function isClientId(client: SnippetId): client is ClientId {
-  return Object.hasOwn(clients, client)
+function isWaiting(client: SnippetId | WaitingClientId): client is WaitingClientId {
+  return Object.hasOwn(waitingClients, client)
+}
+
+function hasFile(client: SnippetId): client is FileClientId {
+  return Object.hasOwn(entryFormats, client)
 }
 
 /** Prints the settings. Sends a test request only if the person agrees to it. */
-async function printAndTry(context: CommandContext, flags: SetupFlags): Promise<ExitCode> {
-  const { client } = flags
+async function printAndTry(context: CommandContext, flags: SetupFlags, client: SnippetId): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const sketch = await sketchTarget(context, settings, 'opencode', flags.model, { needsLogin: true })
+  const sketch = await sketchTarget(context, settings, rulesFor(client), flags.model, { needsLogin: true })
   printSnippet(context, client, sketch)
   await writeStartHint(context, client, sketch)
   const { id } = sketch.chosen.main
@@ -54,16 +56,16 @@ async function printAndTry(context: CommandContext, flags: SetupFlags): Promise<
     return exitCode.done
   }
   if (!(await agreed(context, flags, `Send one test request to ${id}?`))) return exitCode.done
-  const target = await liveTarget(context, flags, 'opencode')
+  const target = await liveTarget(context, flags, rulesFor(client))
   return probe(context, client, target, '')
 }
 
 /** Starts nothing, and requests at most a list of models. */
-async function print(context: CommandContext, flags: SetupFlags): Promise<ExitCode> {
+async function print(context: CommandContext, flags: SetupFlags, client: SnippetId): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const target = await sketchTarget(context, settings, rulesFor(flags.client), flags.model, { needsLogin: false })
+  const target = await sketchTarget(context, settings, rulesFor(client), flags.model, { needsLogin: false })
   const { url, notes } = await callerAddress(context, settings, target.url)
-  printSnippet(context, flags.client, { ...target, url })
+  printSnippet(context, client, { ...target, url })
   writeNotes(context, notes)
   return exitCode.done
 }
@@ -85,7 +87,12 @@ async function callerAddress(
 
 /** Clients that speak every API use opencode's choice of models. */
 function rulesFor(client: SnippetId): ClientId {
+  if (client === 'claude-desktop') return 'claude'
   return isClientId(client) ? client : 'opencode'
+}
+
+function isClientId(client: SnippetId): client is ClientId {
+  return Object.hasOwn(clients, client)
 }
 
 function printSnippet(context: CommandContext, client: SnippetId, target: Target): void {
@@ -106,7 +113,7 @@ async function liveTarget(context: CommandContext, flags: SetupFlags, client: Cl
   return pickTarget(context, client, daemon, key, flags.model)
 }
 
-async function setUp(context: CommandContext, flags: SetupFlags, client: ClientId): Promise<ExitCode> {
+async function setUp(context: CommandContext, flags: SetupFlags, client: FileClientId): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
   await planDaemon(context, settings)
   requirePerson(context, flags)
@@ -114,7 +121,10 @@ async function setUp(context: CommandContext, flags: SetupFlags, client: ClientI
   const found = flags.dryRun
     ? await sketchTarget(context, settings, client, flags.model, { needsLogin: true })
     : await liveTarget(context, flags, client)
-  const catalogue = client === 'codex' ? await prepareCatalogue(context, flags, settings, found) : noCatalogue
+  const catalogue =
+    client === 'codex'
+      ? await prepareCatalogue(context, flags, settings, { daemon: found, configFile: file.path })
+      : noCatalogue
   try {
     return await writeSettings(context, flags, {
       client,
@@ -129,7 +139,7 @@ async function setUp(context: CommandContext, flags: SetupFlags, client: ClientI
 }
 
 interface Change {
-  readonly client: ClientId
+  readonly client: FileClientId
   readonly settings: LoadedSettings
   readonly file: ClientFile
   readonly target: Target
@@ -187,7 +197,7 @@ async function writeSettings(
   return probe(context, client, target, 'The settings were written. ')
 }
 
-async function undo(context: CommandContext, flags: SetupFlags, client: ClientId): Promise<ExitCode> {
+async function undo(context: CommandContext, flags: SetupFlags, client: FileClientId): Promise<ExitCode> {
   const { name } = clients[client]
   const settings = await loadSettings(context, flags.config)
   const file = await readClientFile(await findClientFile(context, client))
@@ -234,7 +244,8 @@ async function probe(
   consolation: string,
 ): Promise<ExitCode> {
   const { main } = target.chosen
-  const dialect = client === 'opencode' ? nativeDialect(main) : snippets[client].dialect
+  const { dialect: named } = snippets[client]
+  const dialect = named === 'native' ? nativeDialect(main) : named
   context.stderr.write(visibleLines(`Sending a test request to ${main.id} …\n`))
   const trial = await tryModel(context, target, dialect, main.id)
   if (trial.ok) {

@@ -1,6 +1,6 @@
 import type { Keychain } from '../../auth/records/keychain.ts'
 import type { ClientId } from '../../client-settings/target.ts'
-import type { SnippetId } from '../../client-settings/snippets.ts'
+import type { SnippetId, WaitingClientId } from '../../client-settings/snippets.ts'
 import type { KnownSecrets } from '../../redaction/known-secrets.ts'
 import type { Output } from '../../terminal/output.ts'
 import { visibleJson } from '../../terminal/visible.ts'
@@ -113,7 +113,7 @@ export interface ModelsFlags extends ReportFlags {
 export interface UsageFlags extends ReportFlags {
   readonly line?: true
   /** Rows of the totals. */
-  readonly by: 'model' | 'key' | 'day'
+  readonly by: 'model' | 'key' | 'session' | 'day'
 }
 
 export interface RequestsFlags extends ReportFlags {
@@ -219,7 +219,7 @@ export interface LaunchFlags extends GlobalFlags {
 }
 
 export interface SetupFlags extends GlobalFlags {
-  readonly client: SnippetId
+  readonly client: SnippetId | WaitingClientId
   readonly model?: string
   readonly dryRun?: true
   readonly undo?: true

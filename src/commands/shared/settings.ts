@@ -22,8 +22,8 @@ export interface UserFiles {
   /** Totals of usage, by day and model. */
   readonly usageFile: string
   readonly clientIdsFile: string
-  /** The models that `setup codex` gives Codex CLI. */
-  readonly codexCatalogueFile: string
+  /** The models that `setup codex` gives Codex CLI: a file for each of its configurations. */
+  readonly codexModelsDir: string
   /** What is known of the Codex CLI of this user. */
   readonly codexCliFile: string
   /** Journals of workspaces. */
@@ -52,10 +52,10 @@ export function findFiles(context: CommandContext, configFlag: string | undefine
   const { configFile, authDir, dataDir } = resolveFiles(context)
   const usageFile = join(dataDir, 'usage.sqlite')
   const clientIdsFile = join(dataDir, 'client-ids.json')
-  const codexCatalogueFile = join(dataDir, 'codex-models.json')
+  const codexModelsDir = join(dataDir, 'codex-models')
   const codexCliFile = join(dataDir, 'codex-cli.json')
   const [workspacesDir, gatewayDir] = [join(dataDir, 'workspaces'), join(dataDir, 'gateway')]
-  const codexFiles = { codexCatalogueFile, codexCliFile }
+  const codexFiles = { codexModelsDir, codexCliFile }
   const files = { authDir, dataDir, usageFile, clientIdsFile, ...codexFiles, workspacesDir, gatewayDir }
   if (configFlag === undefined) return { configFile, isNamed: false, ...files }
   const named = isAbsolute(configFlag) ? configFlag : join(workingDirOf(context, '--config'), configFlag)

@@ -12,6 +12,8 @@ import { findCommandKey, findDaemon, getFromDaemon } from '../shared/find-daemon
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
+import { budgetList } from './budgets-text.ts'
+import type { Budgets } from './budgets-text.ts'
 
 const count = z.number().catch(0)
 const known = z.number().nullable().catch(null)
@@ -31,6 +33,14 @@ const row = z.object({
   estimated: z.boolean().catch(false),
 })
 const modelTotals = z.array(row.extend({ provider: z.string(), model: z.string() }))
+const sessionTotals = z.array(
+  row.extend({
+    session: z.string().nullable(),
+    client: z.string().nullable(),
+    key: z.string().nullable(),
+    last_day: z.string().catch(''),
+  }),
+)
 const keyTotals = z.array(row.extend({ key: z.string().nullable(), last_day: z.string().catch('') }))
 
 /** Answer of `GET /usage?partial=true`. Unexpected values, as of another version, are ignored. */
@@ -76,15 +86,26 @@ const report = z.object({
         month_to_date: keyTotals,
         last_30_days: keyTotals,
       }),
+      by_session: z
+        .object({
+          today: sessionTotals,
+          last_7_days: sessionTotals,
+          month_to_date: sessionTotals,
+          last_30_days: sessionTotals,
+        })
+        .catch({ today: [], last_7_days: [], month_to_date: [], last_30_days: [] }),
       by_day: z.array(row.extend({ day: z.string() })),
       month: row.extend({ since: z.string() }),
     })
     .optional()
     .catch(undefined),
+  budgets: budgetList.catch([]),
   demo: z.boolean().catch(false),
 })
 
 export interface DaemonUsage {
+  /** The owner's; empty for a key. */
+  readonly budgets: Budgets
   /** The use of the ChatGPT plan; undefined before the first answer reports it. */
   readonly codex: PlanUse | undefined
   /** Undefined if the daemon could not fetch it. */
@@ -112,12 +133,12 @@ export async function askUsage(
     if (!ok) return undefined
     // The totals keep their snake_case names.
     const wire = isObject(body) ? body : {}
-    const { plan, login, sku, resetsAt, quotas, tokenBasedBilling, codex, totals, demo } = report.parse({
+    const { plan, login, sku, resetsAt, quotas, tokenBasedBilling, codex, totals, budgets, demo } = report.parse({
       ...camelKeys(wire),
       totals: wire['totals'],
     })
     const account = plan === undefined ? undefined : { login, plan, sku, tokenBasedBilling, resetsAt, quotas }
-    return { account, codex, totals, demo }
+    return { account, codex, totals, budgets, demo }
   } catch (error) {
     if (error instanceof CommandFailure) throw error
     return undefined

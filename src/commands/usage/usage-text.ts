@@ -6,7 +6,7 @@ import type { Output } from '../../terminal/output.ts'
 import { formatPairs, formatTable } from '../../terminal/table.ts'
 import type { TableColumn } from '../../terminal/table.ts'
 import { visible } from '../../terminal/visible.ts'
-import type { MonthTotals, Periods, TotalsRow, UsageTotals } from '../../usage/periods.ts'
+import type { MonthTotals, Periods, SessionTotals, TotalsRow, UsageTotals } from '../../usage/periods.ts'
 import { addKnown } from '../../usage/tally.ts'
 import { planName } from '../shared/plan-name.ts'
 
@@ -107,7 +107,7 @@ const periods = [
 ] as const satisfies readonly (readonly [title: string, period: keyof Periods<TotalsRow>])[]
 
 interface TotalsOptions {
-  readonly by: 'model' | 'key' | 'day'
+  readonly by: 'model' | 'key' | 'day' | 'session'
   /** The billing of the account decides whether premium requests are shown. */
   readonly account: Pick<CopilotAccount, 'tokenBasedBilling'> | undefined
 }
@@ -121,7 +121,7 @@ export function totalsText(
   output: Pick<Output, 'columns' | 'style'>,
   { by, account }: TotalsOptions,
 ): string {
-  const { by_key: byKey, by_day: byDay, month } = totals
+  const { by_key: byKey, by_day: byDay, by_session: bySession, month } = totals
   if (totals.last_30_days.length === 0 && month.requests === 0) {
     return 'No requests through copilot-proxy in the last 30 days.\n'
   }
@@ -135,18 +135,23 @@ export function totalsText(
     ]
     return `${output.style.bold(`${title}, through copilot-proxy`)}\n${formatTable(shown, rows, output)}`
   }
-  const tables = <Row extends TotalsRow>(first: TableColumn<Row>, rowsOf: Periods<Row>): readonly string[] => {
+  const tables = <Row extends TotalsRow>(
+    first: TableColumn<Row>,
+    rowsOf: Periods<Row>,
+    most = Infinity,
+  ): readonly string[] => {
     const counts = new Set([0])
     return periods.flatMap(([title, period]) => {
       const requests = requestsIn(rowsOf[period])
       if (counts.has(requests)) return []
       counts.add(requests)
-      return table(title, first, rowsOf[period])
+      return table(title, first, rowsOf[period].slice(0, most))
     })
   }
   const shown = {
     model: () => tables({ title: 'MODEL', cell: modelName }, totals),
     key: () => tables({ title: 'KEY', cell: ({ key }) => visible(key ?? '-') }, byKey),
+    session: () => tables({ title: 'SESSION', cell: sessionName }, bySession, maxSessions),
     day: () => [table('Last 30 days', { title: 'DAY', cell: ({ day }) => visible(day) }, byDay)],
   }[by]()
   const isEstimated = month.estimated || byDay.some(({ estimated }) => estimated)
@@ -156,6 +161,14 @@ export function totalsText(
     ...(isEstimated ? ['~ means estimated: GitHub did not report the credits of some answers.\n'] : []),
   ].join('\n')
 }
+
+/** `claude 0196b2a4-7c1e`, and the key if there is one. */
+function sessionName({ client, session, key }: SessionTotals): string {
+  return visible([client ?? '-', session ?? '(no session)', ...(key === null ? [] : [key])].join(' '))
+}
+
+/** Rows of one table. */
+const maxSessions = 20
 
 function modelName({ provider, model }: UsageTotals['today'][number]): string {
   return visible(provider === 'codex' ? `codex/${model}` : model)

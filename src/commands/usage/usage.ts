@@ -12,6 +12,7 @@ import { KeyRefused, returnMissingKey } from '../shared/find-daemon.ts'
 import { planName } from '../shared/plan-name.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
+import { budgetsText } from './budgets-text.ts'
 import { askUsage, readTotals } from './fetch-usage.ts'
 import type { DaemonUsage, TotalsRead } from './fetch-usage.ts'
 import { planUseLine, planUseText, usageLine, accountText, totalsText } from './usage-text.ts'
@@ -39,15 +40,18 @@ export async function usage(context: CommandContext, flags: UsageFlags): Promise
     : readTotals(settings.usageFile, context.now(), account?.resetsAt)
   if (problem !== undefined) context.stderr.write(visibleLines(`Note: ${problem}\n`))
   const codex = fromDaemon?.codex
+  const budgets = fromDaemon?.budgets ?? []
   // Without anything to show, only the failure is reported.
   if (failure !== undefined && codex === undefined && totals.last_30_days.length === 0) throw failure
-  if (flags.json) writeJson(context, usageDocument({ account, codex, demo: fromDaemon?.demo ?? false }, totals))
+  if (flags.json)
+    writeJson(context, usageDocument({ account, codex, budgets, demo: fromDaemon?.demo ?? false }, totals))
   else {
     const { stdout } = context
     const simulated = fromDaemon?.demo ? 'copilot-proxy runs with --demo, so the quota is simulated.\n\n' : ''
     const quota = account === undefined ? '' : `${accountText(account, context.now(), stdout, totals.month)}\n`
     const plan = codex === undefined ? '' : `${planUseText(codex, context.now(), stdout)}\n`
-    stdout.write(`${simulated}${quota}${plan}${totalsText(totals, stdout, { by: flags.by, account })}`)
+    const own = budgets.length === 0 ? '' : `${budgetsText(budgets, stdout)}\n`
+    stdout.write(`${simulated}${quota}${plan}${own}${totalsText(totals, stdout, { by: flags.by, account })}`)
   }
   if (failure !== undefined) throw failure
   return exitCode.done
@@ -94,7 +98,7 @@ async function fetchAccount(context: CommandContext, settings: LoadedSettings): 
   }
 }
 
-function usageDocument({ account, codex, demo }: Omit<DaemonUsage, 'totals'>, totals: UsageTotals): object {
+function usageDocument({ account, codex, budgets, demo }: Omit<DaemonUsage, 'totals'>, totals: UsageTotals): object {
   return {
     account: account?.login ?? null,
     plan: account?.plan ?? null,
@@ -113,6 +117,7 @@ function usageDocument({ account, codex, demo }: Omit<DaemonUsage, 'totals'>, to
       overage_permitted: quota.overagePermitted ?? null,
     })),
     codex: codex === undefined ? null : codexDocument(codex),
+    budgets,
     totals,
     demo,
   }

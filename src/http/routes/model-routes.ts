@@ -52,15 +52,20 @@ export function registerModelRoutes(
     })
 
     // Not `:id`: ids such as `copilot/gpt-5-mini` hold a slash.
-    app.get(`${path}/*`, (request: ModelRequest, reply) => {
+    app.get(`${path}/*`, async (request: ModelRequest, reply) => {
       const resolved = registry.resolve(request.params['*'])
       if (!resolved.ok) throw new Fault(resolved.error)
       const refusal = keyRefusal(config(), request.caller.key?.name, request.params['*'], resolved.value)
       if (refusal !== undefined) throw refusal
       markSeeds(reply, [resolved.value])
-      return shapeFor(request) === 'anthropic'
-        ? renderAnthropicModel(resolved.value)
-        : renderModel(resolved.value, config().copilot.upstreamDialect)
+      switch (shapeFor(request)) {
+        case 'codex':
+          return catalogueFor(request, [resolved.value], await codexCli())
+        case 'anthropic':
+          return renderAnthropicModel(resolved.value)
+        case 'openai':
+          return renderModel(resolved.value, config().copilot.upstreamDialect)
+      }
     })
   }
 }

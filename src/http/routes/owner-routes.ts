@@ -1,10 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { parseJson } from '../../auth/http-json.ts'
+import type { Caller } from '../../config/caller.ts'
 import { Fault } from '../../errors.ts'
 import { addressIdentity } from '../access/caller-identity.ts'
 import { crowdSeconds } from '../access/failed-keys.ts'
 import type { FailedKeys } from '../access/failed-keys.ts'
+import type { CreditLimit } from '../access/key-limits.ts'
 import { oneTimeSecret } from '../access/owner-access.ts'
 import type { OwnerAccess } from '../access/owner-access.ts'
 import { readBody } from '../body.ts'
@@ -12,6 +14,7 @@ import type { Lifetimes } from '../lifetimes.ts'
 
 export interface OwnerRouteDeps {
   readonly owner: Pick<OwnerAccess, 'addCode' | 'redeem'>
+  readonly creditLimit: Pick<CreditLimit, 'budgets' | 'liftToday'>
   readonly failedKeys: FailedKeys
   readonly hasPage: () => boolean
   readonly lifetimes: Lifetimes
@@ -30,7 +33,7 @@ const codeLifeMs = 10 * 60_000
 const maxBodyBytes = 4096
 
 /**
- * The routes that make a page the owner's. The command `page` invents a one-time code and registers it with the owner's token;
+ * What only the owner may do. Two routes make a page the owner's. The command `page` invents a one-time code and registers it with the owner's token;
  * the page invents a token and registers it with the code. So no answer contains a credential.
  */
 export function registerOwnerRoutes(app: FastifyInstance, deps: OwnerRouteDeps): void {
@@ -41,11 +44,16 @@ export function registerOwnerRoutes(app: FastifyInstance, deps: OwnerRouteDeps):
     reply.header('cache-control', 'no-store').send({ key: key?.name ?? null, owner: isOwner }),
   )
 
+  // A key, a tool of a workspace or a program on this machine must not lift the owner's budget.
+  app.post('/usage/allow', { config }, ({ caller }) => {
+    requireOwner(caller)
+    deps.creditLimit.liftToday()
+    return { budgets: deps.creditLimit.budgets() }
+  })
+
   app.post('/page/codes', { config }, (request, reply) =>
     deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
-      if (!request.caller.isOwner) {
-        throw new Fault({ kind: 'session_refused', problem: 'owner_required' })
-      }
+      requireOwner(request.caller)
       if (!deps.hasPage()) throw new Fault({ kind: 'session_refused', problem: 'no_workspace' })
       const { code } = await readSecrets(request, signal, codeRequest, '{"code": …}')
       deps.owner.addCode(code, codeLifeMs)
@@ -92,4 +100,9 @@ export function registerOwnerRoutes(app: FastifyInstance, deps: OwnerRouteDeps):
       detail: `the body must be ${form} of 43 to 128 characters each`,
     })
   }
+}
+
+/** @throws Fault `session_refused` */
+function requireOwner({ isOwner }: Caller): void {
+  if (!isOwner) throw new Fault({ kind: 'session_refused', problem: 'owner_required' })
 }

@@ -13,6 +13,7 @@ import { snakeKeys } from '../../json/key-case.ts'
 import { toChatError } from '../../translate/chat/error.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Admission } from '../../pipeline/admission.ts'
+import type { Budget } from '../access/key-limits.ts'
 import type { CacheWatch } from '../../pipeline/cache-watch.ts'
 import { expositionType } from '../../usage/exposition.ts'
 import type { Metrics } from '../../usage/metrics.ts'
@@ -33,6 +34,8 @@ export interface StateDeps {
   /** @throws Fault; the signal's reason on abort */
   readonly account: (signal: AbortSignal) => Promise<CopilotAccount | UnreportedAccount>
   readonly totals: Pick<UsageRecorder, 'since'>
+  /** The owner's budgets. */
+  readonly budgets: () => readonly Budget[]
   readonly metrics: Pick<Metrics, 'render'>
   /** Sends the page of workspaces; undefined: there is none. */
   readonly sendPage: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> | undefined
@@ -49,6 +52,8 @@ export interface StateDeps {
 type UsageReport = Partial<CopilotAccount> & {
   readonly totals: UsageTotals
   readonly codex?: PlanUse | undefined
+  /** Absent for a key, which sees its own use only. */
+  readonly budgets?: readonly Budget[]
   readonly demo?: true
   /** Why account data is missing: GitHub gives none to this kind of token, or (`?partial=true`) the request failed. */
   readonly problem?: string
@@ -96,7 +101,13 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void
       const tallies = deps.totals.since(firstDay(nowMs))
       const own = tallies.filter(({ keyId }) => maySee(request.caller, keyId === '' ? undefined : keyId))
       const totals = toTotals(own, nowMs, resetsAt)
-      const report: UsageReport = { ...account, codex: deps.planUse(), totals, ...(deps.demo && { demo: true }) }
+      const report: UsageReport = {
+        ...account,
+        codex: deps.planUse(),
+        totals,
+        ...(maySee(request.caller, undefined) && { budgets: deps.budgets() }),
+        ...(deps.demo && { demo: true }),
+      }
       return snakeKeys(report)
     }),
   )

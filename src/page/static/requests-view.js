@@ -1,10 +1,11 @@
-/** @import { DayUsage, RequestRow } from '../wire.ts' */
+/** @import { BudgetUse, DayUsage, RequestRow, SessionUsage } from '../wire.ts' */
 import { ask } from './api.js'
 import { createList, element } from './dom.js'
 import { plural, toClock, toCount, toCredits, toDuration, toShortCount } from './format.js'
 import { createRequestDialog } from './request-dialog.js'
 import { usageChart } from './usage-chart.js'
 import { toDays } from './usage-days.js'
+import { budgetBars, sessionTable } from './usage-sessions.js'
 import { toVisible } from './visible-text.js'
 
 /** Number of requests that the page reads and shows. */
@@ -105,9 +106,13 @@ export function createRequestsView(onFailure) {
     if (requests.length > 0 || newest === undefined) render()
     if (performance.now() - usageReadAt > usageMs) {
       usageReadAt = performance.now()
-      /** @type {{ totals: { by_day: readonly DayUsage[] } }} */
-      const { totals } = await ask('usage?partial=true')
-      chart.replaceChildren(usageChart(toDays(totals.by_day, chartDays, new Date())))
+      /** @type {{ totals: { by_day: readonly DayUsage[], by_session: { last_7_days: readonly SessionUsage[] } }, budgets?: readonly BudgetUse[] }} */
+      const { totals, budgets } = await ask('usage?partial=true')
+      chart.replaceChildren(
+        budgetBars(budgets ?? []),
+        usageChart(toDays(totals.by_day, chartDays, new Date())),
+        sessionTable(totals.by_session.last_7_days),
+      )
     }
   }
 

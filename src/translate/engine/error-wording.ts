@@ -113,11 +113,7 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
           `Try again in ${error.retryAfterSeconds} s.`,
       )
     case 'credits_spent':
-      return tooMany(
-        `The key ${error.keyName} has used its ${error.perDay} credits for today ` +
-          `(server.key-limits, credits-per-day). Try again in ${inWords(error.retryAfterSeconds)}.`,
-        'insufficient_quota',
-      )
+      return tooMany(spentMessage(error), 'insufficient_quota')
     case 'session_refused':
       return {
         type: sessionTypes[error.problem] ?? 'invalid_request_error',
@@ -188,6 +184,20 @@ const sessionTypes: Readonly<Partial<Record<SessionProblem, string>>> = {
   agent_disabled: 'permission_error',
   owner_required: 'permission_error',
   sessions_unavailable: 'service_unavailable_error',
+}
+
+function spentMessage({
+  limit,
+  period,
+  keyName,
+  retryAfterSeconds,
+}: Extract<ProxyError, { kind: 'credits_spent' }>): string {
+  const when = period === 'day' ? 'today' : 'this month'
+  const wait = `ry again in ${inWords(retryAfterSeconds)}.`
+  return keyName === undefined
+    ? `Your budget is used up: ${limit} credits for ${when} (usage.credits-per-${period}). ` +
+        `To go on today, run: copilot-proxy usage allow. Or raise the setting, or t${wait}`
+    : `The key ${keyName} has used its ${limit} credits for ${when} (server.key-limits, credits-per-${period}). T${wait}`
 }
 
 function tooMany(message: string, code = 'rate_limit_exceeded'): Wording {

@@ -1,4 +1,4 @@
-// oxlint-disable-next-line no-restricted-imports -- createHash is a pure function of its input, and SHA-256 is not ours to write
+// oxlint-disable-next-line layers/one-way -- createHash is a pure function of its input, and SHA-256 is not ours to write
 import { createHash } from 'node:crypto'
 
 /** The first hex digits of the text's SHA-256; 64 at most. */

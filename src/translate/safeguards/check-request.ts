@@ -1,6 +1,8 @@
 import { z } from 'zod'
+import type { ProxyError } from '../../errors.ts'
 import { cutText } from '../../json/cut-text.ts'
 import { isObject, parseObject, type JsonObject } from '../../json/json.ts'
+import { isPromptTooLong } from '../../upstream-errors/full-context.ts'
 import { addToDraft, type DraftPart } from '../fold-turn.ts'
 import { createTurn, userMessage } from '../turn-request.ts'
 import type { Turn, TurnEvent, TurnItem, TurnStop } from '../turn.ts'
@@ -110,7 +112,7 @@ interface CheckFold {
   readonly verdicts: () => Verdicts
 }
 
-export type UnavailableReason = Extract<CallVerdict, { type: 'unavailable' }>['reason']
+type UnavailableReason = Extract<CallVerdict, { type: 'unavailable' }>['reason']
 
 export function checkCalls(calls: readonly AnswerCall[], { context, conversation }: CheckSubject): AnswerCheck {
   const known = new Map<string, CallVerdict>()
@@ -255,4 +257,11 @@ function knownRule(text: string, context: JsonObject): string | undefined {
     value = Array.isArray(value) ? value[Number(name)] : isObject(value) ? value[name] : undefined
   }
   return value === undefined ? undefined : path
+}
+
+/** Why there is no verdict, if the classifier's request failed. */
+export function reasonOf(failure: ProxyError): UnavailableReason {
+  if (failure.kind === 'upstream_silent') return 'timeout'
+  const isRefusal = failure.kind === 'upstream_status' || failure.kind === 'upstream_failed'
+  return isRefusal && isPromptTooLong(failure) ? 'input_too_long' : 'error'
 }

@@ -1,5 +1,5 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openProxy } from '../../http/harness.ts'
 import { fakePrompt, installFakeCodex } from '../fake-codex.ts'
@@ -16,8 +16,13 @@ async function openUser() {
   })
   const codex = await installFakeCodex(user)
   const config = join(user.home, '.codex/config.toml')
-  const catalogue = join(user.home, 'codex-models.json')
-  return { user, proxy, codex, config, catalogue }
+  const catalogues = join(user.home, 'codex-models')
+  return { user, proxy, codex, config, catalogues }
+}
+
+/** The catalogue that a configuration of Codex names. */
+async function catalogueOf(config: string): Promise<string> {
+  return JSON.parse(/^model_catalog_json = (".*")$/m.exec(await readFile(config, 'utf8'))?.[1] ?? '""')
 }
 
 const theirs = 'model = "theirs" # mine\napproval_policy = "never"\n'
@@ -90,16 +95,29 @@ describe('launch codex', () => {
   })
 })
 
+test('launch codex gives it a hidden model that is chosen by its name, and refuses an unknown one', async () => {
+  const { user, proxy, codex } = await openUser()
+  proxy.daemon.reconfigure(proxy.configure('models: { hide: [claude-opus-4.8] }'))
+  expect(await user.run('launch codex --model claude-opus-4.8')).toMatchObject({ code: 0 })
+  const { session, catalogue } = (await codex.log()).at(-1) ?? {}
+  expect(catalogue?.models.map(({ slug }) => slug)).toContain('claude-opus-4.8')
+  expect(session).toContain('model="claude-opus-4.8"')
+  const unknown = await user.run('launch codex --model claude-opus-4.88')
+  expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('claude-opus-4.8') })
+  expect(await codex.log()).toHaveLength(2)
+})
+
 describe('setup codex', () => {
   test('writes the models beside the setting that names them, and undo removes both', async () => {
-    const { user, config, catalogue } = await openUser()
+    const { user, config, catalogues } = await openUser()
     await putTheirs(config)
     const done = await user.run('setup codex --yes')
     expect(done).toMatchObject({ code: 0 })
+    const catalogue = await catalogueOf(config)
+    expect(dirname(catalogue)).toBe(catalogues)
     expect(done.stdout).toContain(`+model_catalog_json = ${JSON.stringify(catalogue)}`)
-    expect(await readFile(config, 'utf8')).toContain(`model_catalog_json = ${JSON.stringify(catalogue)}\n`)
     expect(JSON.parse(await readFile(catalogue, 'utf8')).models[0]).toMatchObject({ base_instructions: fakePrompt })
-    expect((await readdir(user.home)).filter((name) => name.endsWith('.tmp'))).toEqual([])
+    expect((await readdir(catalogues)).filter((name) => name.endsWith('.tmp'))).toEqual([])
 
     // A file that was lost comes back.
     await rm(catalogue)
@@ -110,10 +128,36 @@ describe('setup codex', () => {
     expect(JSON.parse(await readFile(catalogue, 'utf8')).models).not.toHaveLength(0)
 
     expect(await user.run('setup codex --undo --dry-run')).toMatchObject({ code: 0 })
-    expect(await readdir(user.home)).toContain('codex-models.json')
+    expect(await readdir(catalogues)).toHaveLength(1)
     expect(await user.run('setup codex --undo --yes')).toMatchObject({ code: 0 })
     expect(await readFile(config, 'utf8')).toBe(theirs)
-    expect(await readdir(user.home)).not.toContain('codex-models.json')
+    expect(await readdir(catalogues)).toEqual([])
+  })
+
+  test('two folders of Codex have catalogues of their own, and undoing one leaves the other whole', async () => {
+    const { user, config, catalogues } = await openUser()
+    const other = join(user.home, 'other')
+    await mkdir(other)
+    await user.run('setup codex --yes')
+    user.env['CODEX_HOME'] = other
+    await user.run('setup codex --yes --model claude-sonnet-4.5')
+    const files = [await catalogueOf(config), await catalogueOf(join(other, 'config.toml'))]
+    expect(new Set(files).size).toBe(2)
+    expect(await user.run('setup codex --undo --yes')).toMatchObject({ code: 0 })
+    expect(await readdir(catalogues)).toEqual([basename(files[0] ?? '')])
+    delete user.env['CODEX_HOME']
+    expect(await findings(user)).not.toContain('model_catalog_json')
+  })
+
+  test('a hidden model that is chosen by its name is in the catalogue', async () => {
+    const { user, proxy, config } = await openUser()
+    proxy.daemon.reconfigure(proxy.configure('models: { hide: [claude-opus-4.8] }'))
+    await user.run('setup codex --yes --model claude-opus-4.8')
+    const slugs = async () =>
+      JSON.parse(await readFile(await catalogueOf(config), 'utf8')).models.map(({ slug }: { slug: string }) => slug)
+    expect(await slugs()).toContain('claude-opus-4.8')
+    await user.run('setup codex --yes --model claude-sonnet-4.5')
+    expect(await slugs()).not.toContain('claude-opus-4.8')
   })
 
   test('takes the setting back if the next Codex refuses the models', async () => {
@@ -127,12 +171,10 @@ describe('setup codex', () => {
   })
 
   test.each([['--dry-run'], ['']])('writes nothing without consent: %s', async (option) => {
-    const { user, catalogue } = await openUser()
+    const { user, catalogues } = await openUser()
     const { stdout } = await user.run(`setup codex ${option}`, { interactive: true })
-    expect(stdout).toContain(`+model_catalog_json = ${JSON.stringify(catalogue)}`)
-    const names = await readdir(user.home)
-    expect(names).not.toContain('codex-models.json')
-    expect(names.filter((name) => name.endsWith('.tmp'))).toEqual([])
+    expect(stdout).toContain(`+model_catalog_json = "${catalogues}/`)
+    expect(await readdir(catalogues).catch(() => [])).toEqual([])
   })
 
   test('a catalogue of the user’s own comes back with undo', async () => {
@@ -163,7 +205,7 @@ describe('doctor', () => {
     const refused = await findings(all.user)
     expect(refused).toContain('missing field field_of_tomorrow')
     expect(refused).toContain('copilot-proxy setup codex')
-    await rm(all.catalogue)
+    await rm(await catalogueOf(all.config))
     expect(await findings(all.user)).toContain('does not exist')
   })
 })

@@ -4,6 +4,7 @@ import { createCreditLimit } from '../../../src/http/access/key-limits.ts'
 import { createRateLimit } from '../../../src/http/access/rate-limit.ts'
 import type { Config } from '../../../src/config/schema.ts'
 import { loaded } from '../../config/loading.ts'
+import { recordingLog } from '../../recording-log.ts'
 import { saying } from '../client.ts'
 import { chatsOf, openProxy } from '../harness.ts'
 
@@ -94,29 +95,30 @@ test('a key without credits for the day is refused with the seconds until midnig
   expect(metrics).toMatch(/copilot_proxy_key_credits_total\{key="phone",kind="\w+"\} \d/)
 })
 
-const server = (): Config['server'] =>
-  loaded({ file: fileWith('key-limits: { laptop: { credits-per-day: 10 } }'), env: {} }).config.server
+const config = (): Config =>
+  loaded({ file: fileWith('key-limits: { laptop: { credits-per-day: 10 } }'), env: {} }).config
 
 test('a running request counts as the average request of the day until it ends', () => {
   const spent = { requests: 4, nanoAiu: 8e9 }
   const midday = new Date(2026, 10, 23, 12).getTime()
-  const limit = createCreditLimit({ spentToday: () => spent }, server, () => midday)
+  const totals = { spent: () => spent, liftBudget: () => {}, isBudgetLifted: () => false }
+  const limit = createCreditLimit({ totals, config, now: () => midday, log: recordingLog() })
   const key = { name: 'Laptop', id: 'a1' }
-  const leave = limit.enter(key)
+  const { leave } = limit.enter(key)
   expect(() => limit.enter(key)).toThrow(
     expect.objectContaining({ error: expect.objectContaining({ retryAfterSeconds: 5 }) }),
   )
   leave()
   leave()
-  limit.enter(key)()
+  limit.enter(key).leave()
   spent.nanoAiu = 10e9
   expect(() => limit.enter(key)).toThrow(
     expect.objectContaining({
       error: expect.objectContaining({ kind: 'credits_spent', retryAfterSeconds: 12 * 3600 }),
     }),
   )
-  limit.enter({ name: 'phone', id: 'a2' })()
-  limit.enter(undefined)()
+  limit.enter({ name: 'phone', id: 'a2' }).leave()
+  limit.enter(undefined).leave()
 })
 
 test('with rate-limit: wait, requests over the limit are served in turn; the queue is bounded; a caller may leave', async () => {

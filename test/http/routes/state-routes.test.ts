@@ -107,12 +107,14 @@ test('usage has totals by model, also with ?partial=true if the account request 
   const sums = [expect.objectContaining({ provider: 'copilot', model: 'gpt-5-mini', requests: 2, errors: 1 })]
   expect(reply.json()).toEqual({
     problem: expect.stringContaining('COPILOT_GITHUB_TOKEN'),
+    budgets: [],
     totals: {
       today: sums,
       last_7_days: sums,
       month_to_date: sums,
       last_30_days: sums,
       by_key: expect.objectContaining({ month_to_date: [expect.objectContaining({ key: null, requests: 2 })] }),
+      by_session: expect.objectContaining({ month_to_date: [] }),
       by_day: [expect.objectContaining({ requests: 2 })],
       month: expect.objectContaining({ since: expect.stringMatching(/-01$/), requests: 2, estimated: false }),
     },

@@ -7,7 +7,17 @@ import { openUsageStore } from '../../../src/usage/store.ts'
 const [file = '', most = 'Infinity'] = process.argv.slice(2)
 const store = openUsageStore(file, { waitMs: 1000 })
 const tokens = { inputTokens: 10, outputTokens: 5, cachedInputTokens: 2 }
-const one = { ...noSums, ...tokens, day: '2026-11-20', utcDay: '2026-11-20', key: '', keyId: '', requests: 1 }
+const one = {
+  ...noSums,
+  ...tokens,
+  day: '2026-11-20',
+  utcDay: '2026-11-20',
+  key: '',
+  keyId: '',
+  client: '',
+  session: '',
+  requests: 1,
+}
 for (let stored = 0; stored < Number(most);) {
   try {
     store.add([

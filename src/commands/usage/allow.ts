@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
+import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
+import { findOwnedDaemon, postAsOwner } from '../shared/owner-request.ts'
+import { loadSettings } from '../shared/settings.ts'
+import { budgetList, budgetsText } from './budgets-text.ts'
+
+const allowance = z.object({ budgets: budgetList })
+
+/** Lifts the budgets of `usage.credits-per-day` and `-per-month` until midnight. */
+export async function usageAllow(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
+  const settings = await loadSettings(context, flags.config)
+  const daemon = await findOwnedDaemon(context, settings, 'copilot-proxy start')
+  const reply = await postAsOwner(context, daemon, '/usage/allow')
+  if (!reply.ok) throw new CommandFailure(exitCode.failed, reply.message)
+  const { budgets } = allowance.parse(reply.body)
+  if (flags.json) writeJson(context, { budgets })
+  else if (budgets.length === 0) {
+    context.stdout.write(
+      'No budget is set, so nothing was refused. To set one: copilot-proxy config set usage.credits-per-day 100\n',
+    )
+  } else {
+    context.stdout.write(
+      `Your budgets are lifted until midnight. The limits of keys stay.\n${budgetsText(budgets, context.stdout)}`,
+    )
+  }
+  return exitCode.done
+}
