@@ -221,8 +221,12 @@ async function openRouted(
   const fallback = statuses.length > 0 ? `${model.id} (${statuses.join(', ')})` : undefined
   meter.routed(model, route, { fallback, isChosen: choice !== undefined })
   const first = encodeContext(state, { model, route, executor })
+  const purpose = purposeOf(call.statement, request)
+  const isSubagent = purpose === 'subagent'
   const safeguards =
-    'dialect' in source ? await createSafeguards(state, source.dialect, request, { model }, call.signal) : undefined
+    'dialect' in source
+      ? await createSafeguards(state, source.dialect, request, { model, isSubagent, signal: call.signal })
+      : undefined
   const search = createSearchDecorator(state, request, { model, dialect }, first)
   const encode = (context: EncodeContext) => translate(source, dialect, request, context, search?.change)
   let translated = encode(first)
@@ -235,7 +239,6 @@ async function openRouted(
   }
   announce()
 
-  const purpose = purposeOf(call.statement, request)
   const initiator = call.initiator ?? initiatorOf(purpose, request, copilot.initiator)
   // Codex has no headers that describe the interaction.
   const isCopilot = model.provider === 'copilot'

@@ -1,11 +1,11 @@
 import { Fault, toFault } from '../errors.ts'
+import type { Model } from '../models/model.ts'
 import type { Route } from '../models/registry.ts'
 import type { CallerRequest, Dialect } from '../translate/dialect.ts'
 import { dialectOfPath } from '../translate/dialects.ts'
 import type { AnswerCall, CallCheck, CallVerdict, Verdicts } from '../translate/safeguards/call-check.ts'
-import { checkCalls, type UnavailableReason } from '../translate/safeguards/check-request.ts'
+import { checkCalls, reasonOf } from '../translate/safeguards/check-request.ts'
 import type { Warning } from '../translate/warning.ts'
-import { isPromptTooLong } from '../upstream-errors/full-context.ts'
 import type { PipelineState } from './pipeline-state.ts'
 import type { Reading } from './read-answer.ts'
 import { safeguardsModel } from './safeguards-model.ts'
@@ -13,6 +13,8 @@ import { runSideRequest, type ServedAnswer } from './side-request.ts'
 
 /** As long as Claude Code waits for its own check. Ms. */
 const timeoutMs = 60_000
+
+const tooSlow = new Fault({ kind: 'upstream_silent', phase: 'idle', afterMs: timeoutMs })
 
 /** Adds verdicts on the tool calls of an answer to what its caller reads. */
 export interface SafeguardsDecorator {
@@ -30,10 +32,9 @@ export async function createSafeguards(
   state: PipelineState,
   caller: Dialect,
   request: CallerRequest,
-  { model }: Pick<Route, 'model'>,
-  signal: AbortSignal,
+  { model, isSubagent, signal }: { readonly model: Model; readonly isSubagent: boolean; readonly signal: AbortSignal },
 ): Promise<SafeguardsDecorator | undefined> {
-  const check = caller.callCheckOf?.(request)
+  const check = caller.callCheckOf?.(request, isSubagent)
   if (check === undefined) return undefined
   const classifier = await findClassifier(state, model.provider, signal)
   return {
@@ -64,11 +65,7 @@ export async function createSafeguards(
   }
 }
 
-async function findClassifier(
-  state: PipelineState,
-  provider: Route['model']['provider'],
-  signal: AbortSignal,
-): Promise<Route> {
+async function findClassifier(state: PipelineState, provider: Model['provider'], signal: AbortSignal): Promise<Route> {
   const { safeguardsModel: setting } = state.config().messages
   const known = safeguardsModel(state, provider)
   if (known !== undefined) return known
@@ -87,7 +84,7 @@ async function findClassifier(
   })
 }
 
-function whyMissing(setting: string, provider: Route['model']['provider']): string {
+function whyMissing(setting: string, provider: Model['provider']): string {
   if (setting === '') return 'the check of tool calls is off; messages.safeguards-model switches it on'
   if (setting !== 'auto') return `messages.safeguards-model names no model of ${provider} that can check tool calls`
   return provider === 'copilot'
@@ -108,31 +105,27 @@ async function verdictsOn(
   const dialect = dialectOfPath(path)
   if (turn === undefined) return known
   if (dialect === undefined) return without('error')
-  const timeout = AbortSignal.timeout(timeoutMs)
+  const timeout = new AbortController()
+  const timer = setTimeout(() => timeout.abort(tooSlow), timeoutMs)
   try {
     await runSideRequest(state, answer, {
       kind: 'safeguards',
       model,
       dialect,
       turn,
-      signal: AbortSignal.any([signal, timeout]),
+      signal: AbortSignal.any([signal, timeout.signal]),
       take: fold.push,
       fields: () => ({ calls: calls.length, flagged: [...fold.verdicts().values()].filter(isFlagged).length }),
     })
     return fold.verdicts()
   } catch (error) {
     signal.throwIfAborted()
-    return without(timeout.aborted ? 'timeout' : reasonOf(error))
+    return without(reasonOf(timeout.signal.aborted ? tooSlow.error : toFault(error).error))
+  } finally {
+    clearTimeout(timer)
   }
 }
 
 function isFlagged(verdict: CallVerdict): boolean {
   return verdict.type === 'evaluated' && verdict.outcome === 'flagged'
-}
-
-function reasonOf(error: unknown): UnavailableReason {
-  const { error: failure } = toFault(error)
-  if (failure.kind === 'upstream_silent') return 'timeout'
-  const isRefusal = failure.kind === 'upstream_status' || failure.kind === 'upstream_failed'
-  return isRefusal && isPromptTooLong(failure) ? 'input_too_long' : 'error'
 }

@@ -320,9 +320,10 @@ export interface Dialect {
   readonly recall?: ((request: CallerRequest, memory: ReplyMemory, strict: boolean) => CallerRequest) | undefined
   /**
    * The verdicts that the request wants on the tool calls of its answer; undefined if it wants none.
+   * @param isSubagent another agent wrote what stands in the user's place
    * @throws Fault `invalid_request` for a check that cannot be made
    */
-  readonly callCheckOf?: ((request: CallerRequest) => CallCheck | undefined) | undefined
+  readonly callCheckOf?: ((request: CallerRequest, isSubagent: boolean) => CallCheck | undefined) | undefined
   /** @throws Fault `invalid_request` for what can neither be carried over nor left out */
   readonly decodeTurn: (request: CallerRequest, context: EncodeContext) => DecodedTurn
   /** Becomes `ReplyNotes.caller`. Absent: a reply needs no facts about its request. */

@@ -109,12 +109,26 @@ export function checksOf({ demo }: Pick<Proxy, 'demo'>) {
 /** The sections of a classifier's prompt, as lines. */
 export function promptOf(check: { readonly messages: readonly { readonly content: unknown }[] } | undefined) {
   const texts = objectsOf(check?.messages[0]?.content).map(({ text }) => String(text).split('\n'))
-  const [context = [], conversation = [], calls = []] = texts
-  return { context, conversation, calls }
+  const [rules = [], conversation = [], surroundings = [], calls = []] = texts
+  return { rules, conversation, surroundings, calls }
 }
 
 /** An answer of the classifier that calls the report with these arguments. */
-export function report(args: unknown, { name = 'report_verdicts', stop = 'tool_use', times = 1 } = {}) {
+export function report(args: unknown, how: ReportForm = {}) {
+  return streamReply(framesOfCall(args, how))
+}
+
+interface ReportForm {
+  readonly name?: string
+  readonly stop?: string
+  readonly times?: number
+}
+
+/** An answer of Claude's that calls a tool. */
+export function framesOfCall(
+  args: unknown,
+  { name = 'report_verdicts', stop = 'tool_use', times = 1 }: ReportForm = {},
+): readonly string[] {
   const blocks = Array.from({ length: times }, (_, index) => [
     { type: 'content_block_start', index, content_block: { type: 'tool_use', id: `toolu_r${index}`, name, input: {} } },
     {
@@ -124,27 +138,25 @@ export function report(args: unknown, { name = 'report_verdicts', stop = 'tool_u
     },
     { type: 'content_block_stop', index },
   ])
-  return answer(blocks.flat(), stop)
+  return framesOf(blocks.flat(), stop)
 }
 
 /** An answer of the classifier that only says something. */
 export function words(text: string) {
-  return answer(
-    [
-      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
-      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } },
-      { type: 'content_block_stop', index: 0 },
-    ],
-    'end_turn',
-  )
+  const blocks = [
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } },
+    { type: 'content_block_stop', index: 0 },
+  ]
+  return streamReply(framesOf(blocks, 'end_turn'))
 }
 
-function answer(blocks: readonly (JsonObject & { readonly type: string })[], stop: string) {
+function framesOf(blocks: readonly (JsonObject & { readonly type: string })[], stop: string): readonly string[] {
   const events = [
     { type: 'message_start', message: { id: 'msg_c', role: 'assistant', content: [], usage: { input_tokens: 10 } } },
     ...blocks,
     { type: 'message_delta', delta: { stop_reason: stop }, usage: { output_tokens: 3 } },
     { type: 'message_stop' },
   ]
-  return streamReply(events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`))
+  return events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
 }

@@ -1,7 +1,24 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Executor } from '../../src/executors/executor.ts'
 import { anthropicFailure } from '../../src/demo/failures.ts'
+import { bodyOf as replyBody } from '../executors/bodies.ts'
+import { model as modelWith } from '../models/samples.ts'
+import { recordingLog } from '../recording-log.ts'
 import { openProxy } from './harness.ts'
-import { bash, bodyOf, call, checksOf, gpt, headers, promptOf, report, verdictsIn, words } from './safeguards-client.ts'
+import { openInMemory } from './in-memory.ts'
+import {
+  bash,
+  bodyOf,
+  call,
+  checksOf,
+  framesOfCall,
+  gpt,
+  headers,
+  promptOf,
+  report,
+  verdictsIn,
+  words,
+} from './safeguards-client.ts'
 import type { Asked } from './safeguards-client.ts'
 import type { Proxy } from './harness.ts'
 
@@ -222,10 +239,11 @@ test('texts of others reach the classifier as data that closes no section and sp
   ]
   await ask(proxy, bash(`echo '${attack}'`), { messages })
   const [check] = checksOf(proxy)
-  const { context, conversation, calls } = promptOf(check)
+  const { rules, conversation, surroundings, calls } = promptOf(check)
   for (const [lines, name] of [
-    [context, 'context'],
+    [rules, 'rules'],
     [conversation, 'conversation'],
+    [surroundings, 'surroundings'],
     [calls, 'calls'],
   ] as const) {
     expect([lines[0], lines.at(-1)]).toEqual([`<${name}>`, `</${name}>`])
@@ -242,6 +260,32 @@ test('texts of others reach the classifier as data that closes no section and sp
   expect(calls.slice(1, -1).map((line) => JSON.parse(line))).toEqual([
     { call: 1, tool: 'Bash', arguments: { command: `echo '${attack}'` } },
   ])
+})
+
+test('the task of a subagent is not what the user wants', async () => {
+  const proxy = await openProxy()
+  const asAgent = { ...headers, 'x-claude-code-agent-id': 'a1', 'x-claude-code-parent-agent-id': 'a0' }
+  await proxy.send(path, { body: bodyOf(bash('ls')), headers: asAgent })
+  const { conversation } = promptOf(checksOf(proxy)[0])
+  expect(JSON.parse(conversation[1] ?? '')).toMatchObject({ from: 'parent_agent' })
+})
+
+test('what changes from answer to answer stands after what is cached', async () => {
+  const proxy = await openProxy()
+  const earlier = Array.from({ length: 500 }, (_, at) => ({
+    tool_use_ids: [`t${at}`],
+    context: { live_cwd: '/earlier' },
+  }))
+  const context = { git_state: { branch: 'main' }, prior_turn_context: earlier, events: ['noise '.repeat(10_000)] }
+  await ask(proxy, bash('ls'), { context })
+  const [check] = checksOf(proxy)
+  const { rules, surroundings } = promptOf(check)
+  expect(JSON.parse(rules[1] ?? '')).toMatchObject({ auto_mode: { soft_deny: ['$defaults', 'Never touch the zoo'] } })
+  expect(surroundings.join('')).toContain('"git_state":{"branch":"main"}')
+  expect(surroundings.join('').length).toBeLessThan(20_000)
+  expect(JSON.stringify(check)).not.toContain('/earlier')
+  const marks = check.messages[0].content.map((part: object) => 'cache_control' in part)
+  expect(marks.slice(0, 2)).toEqual([true, true])
 })
 
 test('a long conversation keeps what the user wants, and stays short', async () => {
@@ -311,4 +355,38 @@ test('the setting can name another model', async () => {
   const proxy = await openProxy({ file: 'messages: { safeguards-model: claude-opus-4.8 }' })
   expect(verdictsIn((await ask(proxy, bash('ls'))).text)).toEqual([evaluated('not_flagged')])
   expect(checksOf(proxy)).toMatchObject([{ model: 'claude-opus-4.8' }])
+})
+
+test('a check that takes longer than a minute is given up, and counts as failed', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const asked = Promise.withResolvers<void>()
+  const log = recordingLog()
+  const executor: Executor = {
+    provider: 'copilot',
+    stream({ body }, { signal }) {
+      if (!Buffer.from(body).includes('report_verdicts')) {
+        const frames = framesOfCall({ command: 'ls' }, { name: 'Bash' })
+        return Promise.resolve({ body: replyBody(frames.join('')), idleMs: 600_000, headers: {} })
+      }
+      const { promise, reject } = Promise.withResolvers<never>()
+      signal.addEventListener('abort', () => reject(signal.reason))
+      asked.resolve()
+      return promise
+    },
+    json: () => Promise.reject(new Error('no such request is part of this test')),
+    listModels: () => Promise.resolve({ data: [] }),
+    close: () => Promise.resolve(),
+  }
+  const claude = modelWith('claude-sonnet-5', { endpoints: [path] })
+  const { send } = openInMemory('messages: { safeguards-model: some-model }', [], {
+    log,
+    executorOf: () => executor,
+    route: () => ({ model: claude, path }),
+  })
+  const reply = send(path, { body: bodyOf('go', { model: 'claude-sonnet-5' }), headers })
+  await asked.promise
+  vi.advanceTimersByTime(60_000)
+  expect(verdictsIn((await reply).text)).toEqual([{ type: 'unavailable', reason: 'timeout' }])
+  expect(log.lines.map(({ message }) => message)).toContain('the check of an answer failed')
 })

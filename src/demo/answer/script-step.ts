@@ -7,7 +7,7 @@ import type { ScriptStep } from './script.ts'
  * The start of data in a prompt: results of an agent's tools, a record to summarise, or the conversation whose calls are checked. The
  * prompt forbids to obey such data.
  */
-const data = /^(?:\[data-\w+ begin: |<(?:context|conversation|calls)>\n)/
+const data = /^(?:\[data-\w+ begin: |<(?:rules|conversation|surroundings|calls)>\n)/
 
 /**
  * The current step of the conversation's script. It advances with each answer of the model after the script. Undefined

@@ -25,7 +25,7 @@ const dangerousToolUse = 'dangerous_tool_use'
  * without the member, and checks the calls of the session itself from then on.
  * @throws Fault `invalid_request` for safeguards that are not known
  */
-export function callCheckOf(request: CallerRequest): CallCheck | undefined {
+export function callCheckOf(request: CallerRequest, isSubagent: boolean): CallCheck | undefined {
   const { value } = messagesBodyOf(request)
   const safeguards = value[member]
   if (safeguards === undefined || safeguards === null) return undefined
@@ -37,7 +37,7 @@ export function callCheckOf(request: CallerRequest): CallCheck | undefined {
   return {
     subject: {
       context: contextOf(asked[at], `${member}[${at}].classifier_context`),
-      conversation: describeConversation(value.messages),
+      conversation: describeConversation(value.messages, isSubagent),
     },
     warnings: asked.flatMap(({ type }, each): Warning[] =>
       each === at ? [] : [{ code: 'dropped', field: `${member}.${each}`, detail: unsupported(type) }],
@@ -60,8 +60,11 @@ function contextOf(safeguard: JsonObject | undefined, path: string): ClassifierC
   refuseValue([path, ...(issue?.path ?? []).map(String)].join('.'), detail, 'unsupported_value')
 }
 
-/** Who an entry of the conversation is from. `client`: the caller's own notes to the model. */
-type Speaker = 'user' | 'client' | 'agent' | 'tool'
+/**
+ * Who an entry of the conversation is from. `client`: the caller's own notes to the model. `parent_agent`: the agent that
+ * started this one.
+ */
+type Speaker = 'user' | 'parent_agent' | 'client' | 'agent' | 'tool'
 
 interface Entry {
   readonly from: Speaker
@@ -72,18 +75,25 @@ interface Entry {
  * Characters of one entry, JSON syntax excluded. The user's words count most. Texts of tools are written by anybody, and are
  * short because they say nothing about what the user wants.
  */
-const longestEntry: Readonly<Record<Speaker, number>> = { user: 8000, client: 2000, agent: 2000, tool: 1000 }
+const longestEntry: Readonly<Record<Speaker, number>> = {
+  user: 8000,
+  parent_agent: 8000,
+  client: 2000,
+  agent: 2000,
+  tool: 1000,
+}
 
 /** Characters of all entries of the user, and of all others. 40,000 characters are about 10,000 tokens. */
 const longestShare = 20_000
 
 /** The newest entries, the user's own apart from the others, so that no amount of tool results hides what the user wants. */
-function describeConversation(messages: readonly MessagesMessage[]): readonly string[] {
-  const entries = messages.flatMap(entriesOf)
+function describeConversation(messages: readonly MessagesMessage[], isSubagent: boolean): readonly string[] {
+  const prompter = isSubagent ? 'parent_agent' : 'user'
+  const entries = messages.flatMap((message) => entriesOf(message, prompter))
   const room = { user: longestShare, others: longestShare }
   const kept: string[] = []
   for (const { from, line } of entries.toReversed()) {
-    const share = from === 'user' ? 'user' : 'others'
+    const share = from === prompter ? 'user' : 'others'
     if (room[share] < line.length) {
       room[share] = 0
       continue
@@ -95,10 +105,10 @@ function describeConversation(messages: readonly MessagesMessage[]): readonly st
   return [...(omitted === 0 ? [] : [quoted({ omitted_entries: omitted })]), ...kept.toReversed()]
 }
 
-function entriesOf({ role, content }: MessagesMessage): readonly Entry[] {
+function entriesOf({ role, content }: MessagesMessage, prompter: Speaker): readonly Entry[] {
   return contentBlocks(content).flatMap((block): readonly Entry[] => {
     if (isBlock(block, 'text'))
-      return [entryOf(role === 'assistant' ? 'agent' : speakerOf(role, block.text), block.text)]
+      return [entryOf(role === 'assistant' ? 'agent' : speakerOf(role, block.text, prompter), block.text)]
     if (isBlock(block, 'tool_use')) {
       const { name, input } = block
       return [entryOf('agent', JSON.stringify(input ?? {}), { tool: name })]
@@ -107,8 +117,8 @@ function entriesOf({ role, content }: MessagesMessage): readonly Entry[] {
   })
 }
 
-function speakerOf(role: MessagesMessage['role'], text: string): Speaker {
-  return role === 'user' && !text.trimStart().startsWith(reminderMark) ? 'user' : 'client'
+function speakerOf(role: MessagesMessage['role'], text: string, prompter: Speaker): Speaker {
+  return role === 'user' && !text.trimStart().startsWith(reminderMark) ? prompter : 'client'
 }
 
 function entryOf(from: Speaker, text: string, more: JsonObject = {}): Entry {
