@@ -18,7 +18,7 @@ import type { Warning } from '../translate/warning.ts'
 import type { Metrics, TokenCounts } from '../usage/metrics.ts'
 
 /** The caller's dialect, a route that has none, `turn` for a program in this process, or a web search for an answer. */
-export type RequestKind = DialectId | 'turn' | 'embeddings' | 'count_tokens' | 'search'
+export type RequestKind = DialectId | 'turn' | 'embeddings' | 'images' | 'completions' | 'count_tokens' | 'search'
 
 export interface MeterDeps {
   readonly metrics: Metrics
