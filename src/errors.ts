@@ -36,6 +36,8 @@ export type ProxyError =
       readonly method: string
       readonly path: string
       readonly suggestion?: string | undefined
+      /** A sentence for a route of another API that has no counterpart here. */
+      readonly advice?: string | undefined
     }
   | {
       readonly kind: 'method_not_allowed'

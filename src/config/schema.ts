@@ -178,6 +178,14 @@ const copilot = section({
   'base-url': optionalBaseUrl
     .default('')
     .describe('Copilot endpoint. Must be a host of GitHub or this machine. Empty: the endpoint of the login.'),
+  'completions-url': optionalBaseUrl
+    .default('')
+    .describe(
+      'Endpoint for code completion (/v1/completions). Must be a host of GitHub or this machine. Empty: the one of the login.',
+    ),
+  'completions-engine': filledText
+    .default('gpt-41-copilot')
+    .describe('Engine for code completion if the account lists no model for it.'),
   auth: oneOf(['exchange', 'direct'])
     .default('exchange')
     .describe(
@@ -382,13 +390,36 @@ const gateway = section({
     ),
 })
 
-/** The check of `copilot.base-url` needs these to be valid, and nothing else. */
-const hostSettings = ['copilot.base-url', 'copilot-oauth.github-base-url', 'copilot-oauth.github-api-base-url']
-
 /** Whether an issue is with the setting or a section around it. */
 function concerns(issue: z.core.$ZodRawIssue, key: string): boolean {
   const place = [...(issue.path ?? []), ''].join('.')
   return issue.code !== 'unrecognized_keys' && `${key}.`.startsWith(place)
+}
+
+type TokenUrl = 'base-url' | 'completions-url'
+
+function takesToken(
+  {
+    copilot: urls,
+    'copilot-oauth': oauth,
+  }: { readonly copilot: Readonly<Record<TokenUrl, string>>; readonly 'copilot-oauth': z.output<typeof copilotOauth> },
+  key: TokenUrl,
+): boolean {
+  const githubHosts = githubHostsOf([oauth['github-base-url'], oauth['github-api-base-url']])
+  return urls[key] === '' || tokenBaseUrl(urls[key], githubHosts) !== undefined
+}
+
+function tokenHost(key: TokenUrl) {
+  const needed = [`copilot.${key}`, 'copilot-oauth.github-base-url', 'copilot-oauth.github-api-base-url']
+  return {
+    path: ['copilot', key],
+    error:
+      'expected githubcopilot.com, githubusercontent.com, ghe.com, a GitHub host of copilot-oauth, a subdomain of one ' +
+      'of these (https, no port), or this machine; Copilot tokens must not be sent to other hosts',
+    // The check needs these settings to be valid, and nothing else.
+    when: ({ issues }: { readonly issues: readonly z.core.$ZodRawIssue[] }) =>
+      !issues.some((issue) => needed.some((each) => concerns(issue, each))),
+  }
 }
 
 /** Every key with its default, bounds and description. Parses the result of `sanitizeCopilotOAuth`. */
@@ -414,18 +445,10 @@ export const configSchema = section({
   'mcp-servers': mcpServerTable
     .default({})
     .describe('MCP servers whose tools are added to the workspaces, by name: a table with command or url.'),
-}).refine(
-  ({ copilot: { 'base-url': url }, 'copilot-oauth': oauth }) =>
-    url === '' ||
-    tokenBaseUrl(url, githubHostsOf([oauth['github-base-url'], oauth['github-api-base-url']])) !== undefined,
-  {
-    path: ['copilot', 'base-url'],
-    error:
-      'expected githubcopilot.com, githubusercontent.com, ghe.com, a GitHub host of copilot-oauth, a subdomain of one ' +
-      'of these (https, no port), or this machine; Copilot tokens must not be sent to other hosts',
-    when: ({ issues }) => !issues.some((issue) => hostSettings.some((key) => concerns(issue, key))),
-  },
-)
+})
+  .refine((settings) => takesToken(settings, 'base-url'), tokenHost('base-url'))
+  .refine((settings) => takesToken(settings, 'completions-url'), tokenHost('completions-url'))
+
 /** With the file's kebab-case keys, all present. */
 type Settings = z.output<typeof configSchema>
 

@@ -300,6 +300,15 @@ export const CATALOGUE: readonly CatalogueRow[] = [
   { ...KIMI, id: 'kimi-k2.6', limits: [256, 224, 32] },
   { ...KIMI, id: 'kimi-k3', toolSearch: true, limits: [1048.5, 917.5, 131], efforts: LMH },
   { id: 'gpt-41-copilot', vendor: AZURE, profile: 'gpt-4', type: 'completion', limits: [16, 12, 4] },
+  {
+    id: 'gpt-image-2.5-flare',
+    vendor: 'Simulated OpenAI (demo)',
+    profile: 'gpt-5',
+    limits: [32, 32, 8],
+    endpoints: ['/v1/images/generations'],
+    picker: false,
+    policy: 'enabled',
+  },
   { ...GPT_4, id: 'text-embedding-3-small', type: 'embeddings', limits: [8, 8, 0], picker: false },
   ...LATE_2026,
 ]

@@ -2,12 +2,14 @@ import type { IncomingMessage } from 'node:http'
 import type { AutoMode } from './auto.ts'
 import { answerChat } from './chat/route.ts'
 import type { ChatRequest } from './chat/request.ts'
+import { answerCompletions, completionsEngine } from './completions.ts'
 import { answerEmbeddings } from './embeddings.ts'
 import { modelNotSupported, usualFailure } from './failures.ts'
 import { DEMO_LOGIN, DEMO_SKU, endpointsOf, githubUser, tokenReply } from './github.ts'
 import { headerOf, tokenOf } from './host.ts'
 import type { HostedRequest } from './host.ts'
 import type { Checks, InferenceCall, Pace } from './inference.ts'
+import { answerImages } from './images.ts'
 import type { MessagesRequest } from './messages/request.ts'
 import { answerCountTokens, answerMessages } from './messages/route.ts'
 import { DEMO_MODELS } from './models.ts'
@@ -70,14 +72,18 @@ export function createCopilotRoutes(deps: CopilotRoutesDeps): (hosted: HostedReq
         return answerCountTokens(call, checks?.messages)
       case 'POST /embeddings':
         return answerEmbeddings(body, quotaHeaders(now()))
+      case 'POST /v1/images/generations':
+        return answerImages(body, models, now(), quotaHeaders(now()))
       case 'POST /auto':
         return auto.choose(body)
       case 'GET /models':
         return jsonReply(200, { object: 'list', data: models.list(apiVersion).map(({ entry }) => entry) })
-      default:
-        return /^GET \/models\/[^/]+$/.test(route)
-          ? answerModel(models.find(path.slice('/models/'.length), apiVersion))
-          : undefined
+      default: {
+        if (/^GET \/models\/[^/]+$/.test(route))
+          return answerModel(models.find(path.slice('/models/'.length), apiVersion))
+        const engine = request.method === 'POST' ? completionsEngine(path) : undefined
+        return engine === undefined ? undefined : answerCompletions(engine, body)
+      }
     }
   }
 

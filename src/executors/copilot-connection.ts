@@ -54,6 +54,7 @@ export function connectCopilot(deps: CopilotConnectionDeps, config: Config): Cop
       githubBaseUrl: copilotOauth.githubBaseUrl,
       githubApiBaseUrl: copilotOauth.githubApiBaseUrl,
       baseUrl: copilot.baseUrl,
+      completionsUrl: copilot.completionsUrl,
       headers: copilot.headers,
       auth: copilot.auth,
       refreshSafetyMarginSeconds: copilot.refreshSafetyMarginSeconds,

@@ -28,7 +28,7 @@ export function createCopilotHeaders(
         ...fixed,
         ...call.headers,
         authorization: `Bearer ${token}`,
-        'content-type': 'application/json',
+        'content-type': call.contentType ?? 'application/json',
         accept,
         'x-request-id': call.requestId,
         'x-initiator': initiator,

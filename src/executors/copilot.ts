@@ -40,6 +40,7 @@ interface TokenRequest {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly body: string | Buffer | null
+  readonly host?: UpstreamCall['host']
   /** @param repeated the proxy sends the request again, not the user */
   readonly headers: (token: CopilotToken, repeated: boolean) => Record<string, string>
   readonly signal: AbortSignal
@@ -83,7 +84,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
     let token = await tokens.get(request.signal)
     let mayRefresh = options.refreshOnUnauthorized
     let misdirected: Fault | undefined
-    let baseUrl = firstEndpoint(token.value, token.candidates)
+    let baseUrl = endpointOf(token, request)
     for (;;) {
       let reply: UpstreamReply
       try {
@@ -103,7 +104,8 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
       log.debug({ status, message, code, path: request.path, headers }, 'the provider refused the request')
 
       if (status === 421) {
-        const next = token.candidates[token.candidates.indexOf(baseUrl) + 1]
+        // The host for code completion has no alternative.
+        const next = request.host === undefined ? token.candidates[token.candidates.indexOf(baseUrl) + 1] : undefined
         if (misdirected !== undefined || next === undefined) throw misdirected ?? fault
         misdirected = fault
         baseUrl = next
@@ -123,12 +125,16 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
         }
         mayRefresh = false
         token = fresh
-        baseUrl = firstEndpoint(token.value, token.candidates)
+        baseUrl = endpointOf(token, request)
       } else {
         if (status === 402 || status === 403) tokens.renewBeforeNext(token.value)
         throw fault
       }
     }
+  }
+
+  function endpointOf({ value, candidates, completionsUrl }: CopilotToken, { host }: TokenRequest): string {
+    return host === 'completions' ? completionsUrl : firstEndpoint(value, candidates)
   }
 
   function firstEndpoint(token: string, candidates: readonly string[]): string {
@@ -152,6 +158,7 @@ export function createCopilotExecutor(deps: CopilotExecutorDeps, options: Copilo
       method: 'POST',
       path: call.path,
       body: call.body,
+      host: call.host,
       headers: (token, repeated) =>
         headersFor(token).ofCall(token.value, call, repeated ? 'agent' : call.initiator, accept),
       signal,

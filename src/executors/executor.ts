@@ -28,8 +28,11 @@ export interface Interaction {
 export interface UpstreamCall {
   /** Below the provider's base URL, e.g. `/chat/completions`. */
   readonly path: string
-  /** JSON text. */
+  /** JSON text, unless `contentType` says otherwise. */
   readonly body: string | Buffer
+  readonly contentType?: string | undefined
+  /** `completions`: the provider's host for code completion. Default: its host for everything else. */
+  readonly host?: 'completions' | undefined
   /** Headers of the body's format, e.g. `anthropic-beta`; names in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly initiator: Initiator

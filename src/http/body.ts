@@ -40,12 +40,17 @@ export interface ReadBodyOptions {
  * abort
  */
 export async function readBody(request: IncomingMessage, options: ReadBodyOptions): Promise<RequestBody> {
+  return toBody(await readBytes(request, options))
+}
+
+/** As `readBody`, for a body that is no text. */
+export async function readBytes(request: IncomingMessage, options: ReadBodyOptions): Promise<Buffer> {
   const { limitBytes } = options
   const declared = Number(request.headers['content-length'])
   const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
   if (encoding === 'identity' || encoding === '') {
     if (declared > limitBytes) throw new Fault({ kind: 'body_too_large', limitBytes })
-    return toBody(takeArrived(request, declared) ?? (await collect(request, options)))
+    return takeArrived(request, declared) ?? (await collect(request, options))
   }
   const createDecoder = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
   if (createDecoder === undefined) {
@@ -54,7 +59,7 @@ export async function readBody(request: IncomingMessage, options: ReadBodyOption
       detail: `content-encoding "${encoding}" is not supported; send gzip, deflate, br, zstd or none`,
     })
   }
-  return toBody(await inflate(request, createDecoder(), encoding, options))
+  return inflate(request, createDecoder(), encoding, options)
 }
 
 /** Reads a body that has arrived completely without timers and listeners. Most small bodies have. */

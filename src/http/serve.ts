@@ -16,7 +16,7 @@ import { formatWarning } from '../translate/warning.ts'
 import type { Warning } from '../translate/warning.ts'
 import type { RequestList, RequestOrigin } from '../usage/requests.ts'
 import { presentedKeys } from './access/api-keys.ts'
-import { readBody } from './body.ts'
+import { readBody, readBytes } from './body.ts'
 import type { RequestBody } from './body.ts'
 import { callerIdentity } from './access/caller-identity.ts'
 import { initiatorIn, statementIn } from './caller-statement.ts'
@@ -57,6 +57,8 @@ export interface HttpCall {
   readonly notices: readonly Warning[]
   /** Reads the body. Nothing here keeps it, because a stream can last for minutes and a body can be megabytes. */
   readonly readBody: () => Promise<RequestBody>
+  /** As `readBody`, for a body that is no text. No list of requests keeps it. */
+  readonly readBytes: () => Promise<Buffer>
 }
 
 /** The reply of a handler that calls a model. */
@@ -81,7 +83,7 @@ export async function callModel<Result>(
   const { errorStatus } = dialects[request.routeOptions.config.dialect ?? 'chat']
   const meter = createRequestMeter(deps, { id: request.id, kind, key, origin: originOf(request), errorStatus })
   request.meter = meter
-  const { server } = deps.config()
+  const limits = { limitBytes: deps.config().server.bodyLimitMb * 1024 * 1024, idleMs: deps.uploadIdleMs }
   return await deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
     let leave: (() => void) | undefined
     try {
@@ -102,9 +104,9 @@ export async function callModel<Result>(
           statement: statementIn(request.headers),
           meter,
         },
+        readBytes: () => readBytes(request.raw, { ...limits, signal }),
         async readBody() {
-          const limitBytes = server.bodyLimitMb * 1024 * 1024
-          const body = await readBody(request.raw, { limitBytes, idleMs: deps.uploadIdleMs, signal })
+          const body = await readBody(request.raw, { ...limits, signal })
           deps.requests.noteHeaders(request.id, request.headers)
           deps.requests.noteBody(request.id, 'request', body.text)
           return body
@@ -243,7 +245,7 @@ function logBody(log: Logger, requestId: string, what: 'request' | 'answer', bod
 const maxWarningHeader = 2000
 
 /** Replaces characters outside ASCII, which header values cannot carry. The log has the original warnings. */
-function warningHeader(warnings: readonly Warning[]): string {
+export function warningHeader(warnings: readonly Warning[]): string {
   return plainAscii(warnings.map(formatWarning).join(', ')).slice(0, maxWarningHeader)
 }
 

@@ -53,6 +53,8 @@ export function withLongContext(
 export interface Catalogue {
   /** The model list, without duplicates and hidden, switched off or unservable models; the user's aliases last. */
   readonly visible: readonly ListedModel[]
+  /** Also those that no list shows. */
+  readonly all: readonly ListedModel[]
   /** Missing from `visible` only because the account has them switched off. */
   readonly switchedOff: readonly ListedModel[]
   /**
@@ -107,6 +109,7 @@ export function buildCatalogue(models: readonly Model[], hide: readonly string[]
     return [withShownTiers({ ...facts, id, aliasOf, ...(fallbacks.length > 0 && { fallbacks }) }, [id])]
   })
   return {
+    all: listed,
     visible: [
       ...shown.filter((entry) => offered.has(entry.model)).map((entry) => withShownTiers(entry, namesOf(entry))),
       ...named,

@@ -1,7 +1,13 @@
 import { parseModelList } from './wire.ts'
 import type { CopilotModelEntry } from './wire.ts'
 import type { ContextLimits, ImageLimits } from '../translate/model-traits.ts'
-import { chatEndpoint, embeddingsEndpoint } from './endpoints.ts'
+import {
+  chatEndpoint,
+  completionsEndpoint,
+  embeddingsEndpoint,
+  imageEditsEndpoint,
+  imagesEndpoint,
+} from './endpoints.ts'
 import type { Model, ModelListing, ModelNotice, ModelPrices, ModelType, TierPrices } from './model.ts'
 
 /** Reads Copilot's `GET /models`. Undefined if it is no model list. */
@@ -14,7 +20,7 @@ export function toCopilotModel(entry: CopilotModelEntry): Model {
   const capabilities = entry.capabilities ?? {}
   const limits = capabilities.limits ?? {}
   const supports = capabilities.supports ?? {}
-  const type = toModelType(capabilities.type ?? undefined, entry.id)
+  const type = toModelType(capabilities.type ?? undefined, entry.id, entry.supported_endpoints ?? [])
   const prices = toPrices(entry)
   return {
     provider: 'copilot',
@@ -124,8 +130,14 @@ function toImageLimits(vision: LimitsEntry['vision']): ImageLimits | undefined {
   }
 }
 
-/** An entry without a type is a chat model, unless its id contains `embedding`, which is a guess. */
-function toModelType(stated: string | undefined, id: string): ModelType {
+const imagePaths: ReadonlySet<string> = new Set([imagesEndpoint, imageEditsEndpoint])
+
+/**
+ * An entry without a type is a chat model, unless its id contains `embedding`, which is a guess. The type of a model that only
+ * makes images has not been captured: its paths say it.
+ */
+function toModelType(stated: string | undefined, id: string, paths: readonly string[]): ModelType {
+  if (paths.length > 0 && paths.every((path) => imagePaths.has(path))) return 'other'
   switch (stated) {
     case 'chat':
     case 'embeddings':
@@ -144,6 +156,7 @@ function toModelType(stated: string | undefined, id: string): ModelType {
  */
 function toEndpoints(type: ModelType, stated: readonly string[]): readonly string[] {
   if (type === 'embeddings') return [embeddingsEndpoint]
+  if (type === 'completion') return [completionsEndpoint]
   if (type === 'chat' && stated.length === 0) return [chatEndpoint]
   return stated
 }

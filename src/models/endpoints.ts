@@ -6,6 +6,10 @@ export const chatEndpoint = '/chat/completions'
 export const embeddingsEndpoint = '/embeddings'
 export const responsesEndpoint = '/responses'
 export const messagesEndpoint = '/v1/messages'
+export const imagesEndpoint = '/v1/images/generations'
+export const imageEditsEndpoint = '/v1/images/edits'
+/** Upstream's real path names the model (`/v1/engines/ID/completions`), and upstream lists none. */
+export const completionsEndpoint = '/completions'
 
 /** By caller dialect, the upstream path that needs no translation. */
 const ownEndpoint = { chat: chatEndpoint, responses: responsesEndpoint, messages: messagesEndpoint } as const

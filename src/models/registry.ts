@@ -2,7 +2,14 @@ import { cutText } from '../json/cut-text.ts'
 import type { ProxyError } from '../errors.ts'
 import type { ProviderId } from '../executors/executor.ts'
 import { buildCatalogue, type Catalogue, type ListedModel } from './catalogue.ts'
-import { chooseEndpoint, embeddingsEndpoint, type EndpointAsk } from './endpoints.ts'
+import {
+  chooseEndpoint,
+  completionsEndpoint,
+  embeddingsEndpoint,
+  imageEditsEndpoint,
+  imagesEndpoint,
+  type EndpointAsk,
+} from './endpoints.ts'
 import { isOpen, type Model, type ModelNotice } from './model.ts'
 import { createAliasTable, nearMisses, providerOfName, resolveName } from './names.ts'
 import type { Aliases } from './names.ts'
@@ -44,6 +51,8 @@ export interface ModelRegistry {
   readonly setNaming: (naming: ModelNaming) => void
   readonly list: () => readonly ListedModel[]
   readonly listSwitchedOff: () => readonly ListedModel[]
+  /** The models that have an upstream path, also those in no list. */
+  readonly listWith: (path: string) => readonly ListedModel[]
   /** The model of a name, hidden ones included, or `model_not_found`. */
   readonly resolve: (name: string) => ModelResult
   /**
@@ -140,8 +149,14 @@ export function createModelRegistry(
       warn(result.value.model)
       return { ok: true, value: { ...result.value, path } }
     }
-    const others = idsOf(catalogue.visible.filter(isReachable))
-    return { ok: false, error: unreachable(result.value, ask, others) }
+    const others = catalogue.visible.filter(isReachable)
+    // Models for images and for code completion are in no list.
+    const suited = others.length > 0 ? others : openModels().filter(isReachable)
+    return { ok: false, error: unreachable(result.value, ask, idsOf(suited)) }
+  }
+
+  function openModels(): readonly ListedModel[] {
+    return catalogue.all.filter(({ model }) => isOpen(model))
   }
 
   function isDead(target: string): boolean {
@@ -174,6 +189,7 @@ export function createModelRegistry(
     },
     list: () => catalogue.visible,
     listSwitchedOff: () => catalogue.switchedOff,
+    listWith: (path) => openModels().filter(({ model }) => model.endpoints.includes(path)),
     resolve: (name) => {
       const result = resolve(name)
       const alias = catalogue.aliases.get(name)
@@ -264,13 +280,22 @@ function unreachable(entry: ListedModel, ask: EndpointAsk, others: readonly stri
   }
 }
 
+/** What a model without one of these paths cannot do. */
+const special: ReadonlyMap<string, string> = new Map([
+  [embeddingsEndpoint, 'support embeddings'],
+  [imagesEndpoint, 'make images'],
+  [imageEditsEndpoint, 'edit images'],
+  [completionsEndpoint, 'complete code'],
+])
+
 function unreachableReason({ id, model }: ListedModel, ask: EndpointAsk): string {
-  if (ask.callerPath === embeddingsEndpoint) return `The model ${quote(id)} does not support embeddings.`
+  const missing = ask.callerPath === undefined ? undefined : special.get(ask.callerPath)
+  if (missing !== undefined) return `The model ${quote(id)} does not ${missing}.`
   switch (model.type) {
     case 'embeddings':
       return `The model ${quote(id)} supports embeddings only. Use /v1/embeddings.`
     case 'completion':
-      return `The model ${quote(id)} supports code completion in editors only.`
+      return `The model ${quote(id)} completes code only. Use /v1/completions.`
     case 'chat':
     case 'other': {
       const endpoints = model.endpoints.filter((endpoint) => endpoint.startsWith('/'))

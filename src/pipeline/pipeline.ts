@@ -1,10 +1,14 @@
 import { createAdmission } from './admission.ts'
 import { createAutoChoices } from './auto-choices.ts'
+import { complete } from './complete.ts'
+import type { Completion, CompletionCall } from './complete.ts'
 import { createCacheWatch } from './cache-watch.ts'
 import { countTokens } from './count-tokens.ts'
 import type { CountCall, TokenCount } from './count-tokens.ts'
 import { embed } from './embed.ts'
 import type { EmbeddingsCall } from './embed.ts'
+import { makeImages } from './make-images.ts'
+import type { ImagesCall } from './make-images.ts'
 import type { CallerAnswer, ModelAnswer } from './model-answer.ts'
 import { createLearnedRefusals } from './pipeline-state.ts'
 import type { ModelAccess, PipelineDeps, PipelineState } from './pipeline-state.ts'
@@ -29,6 +33,8 @@ export interface Pipeline extends Pick<PipelineState, 'admission' | 'cacheWatch'
   readonly runTurn: RunTurn
   readonly countTokens: (call: CountCall) => Promise<TokenCount>
   readonly embed: (call: EmbeddingsCall) => Promise<EmbeddingsReply>
+  readonly makeImages: (call: ImagesCall) => Promise<object>
+  readonly complete: (call: CompletionCall) => Promise<Completion>
 }
 
 export function createPipeline(deps: PipelineDeps): Pipeline {
@@ -69,5 +75,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     runTurn: turn,
     countTokens: (call) => countTokens(stateFor(call), call),
     embed: (call) => embed(stateFor(call), call),
+    complete: (call) => complete(stateFor(call), call),
+    makeImages: (call) => makeImages(stateFor(call), call),
   }
 }

@@ -21,7 +21,14 @@ import type { Metrics, TokenCounts } from '../usage/metrics.ts'
 export type SideRequestKind = 'search' | 'safeguards'
 
 /** The caller's dialect, a route that has none, `turn` for a program in this process, or a request for an answer. */
-export type RequestKind = DialectId | 'turn' | 'embeddings' | 'count_tokens' | SideRequestKind
+export type RequestKind =
+  | DialectId
+  | 'turn'
+  | 'embeddings'
+  | 'images'
+  | 'completions'
+  | 'count_tokens'
+  | SideRequestKind
 
 export interface MeterDeps {
   readonly metrics: Metrics

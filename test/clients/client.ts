@@ -10,6 +10,8 @@ export interface Settings {
   readonly key: string
   /** Text that is added to the client's own configuration. */
   readonly more?: string
+  /** Text before it, for formats in which sections follow single settings. */
+  readonly first?: string
 }
 
 /** Where a client runs: nothing of it is shared with another test or with the person at this machine. */

@@ -21,7 +21,7 @@ export const codex: Client = {
   start: async (place, settings, { prompt, isResumed = false, image }) => {
     const folder = join(place.home, '.codex')
     await mkdir(folder, { recursive: true })
-    await writeFile(join(folder, 'config.toml'), configOf(settings) + (settings.more ?? ''))
+    await writeFile(join(folder, 'config.toml'), (settings.first ?? '') + configOf(settings) + (settings.more ?? ''))
     return startClient({
       program: programOf('codex'),
       args: [

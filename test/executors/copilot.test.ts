@@ -63,6 +63,7 @@ function tokensFor(candidates: readonly string[], values: readonly string[] = ['
   const toToken = (value: string): CopilotToken => ({
     value,
     recordId: 'copilot-example',
+    completionsUrl: 'http://127.0.0.1:9',
     candidates,
   })
   return {

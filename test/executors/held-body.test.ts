@@ -39,7 +39,7 @@ function deps() {
 }
 
 function copilot(url: string): Executor {
-  const token = { value: 'token-1', recordId: 'copilot-1', candidates: [url] }
+  const token = { value: 'token-1', recordId: 'copilot-1', candidates: [url], completionsUrl: url }
   const tokens = { get: () => Promise.resolve(token), replace: () => Promise.resolve(token), renewBeforeNext: () => {} }
   return createCopilotExecutor({ ...deps(), tokens }, { ...deadlines, refreshOnUnauthorized: true, headers: {} })
 }

@@ -179,7 +179,7 @@ const copilot: readonly (readonly [
     coded('model_not_supported'),
     undefined,
     'model_not_supported',
-    `If its policy is off, enable it at https://github.com/settings/copilot/features ${bySeat}`,
+    `If its policy is off, run: copilot-proxy models enable MODEL – or enable it at https://github.com/settings/copilot/features ${bySeat}`,
   ],
   [
     403,

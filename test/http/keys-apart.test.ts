@@ -81,6 +81,11 @@ const responsesRows = (path: string): Route => ({
     post(path, { model: 'gpt-5-mini', input: [{ id: itemId }, goOn] }),
   ],
 })
+const imageRow = (path: string): Route => ({ asks: () => [post(path, { prompt: 'A heron' })] })
+const completionRow = (path: string): Route => ({
+  compared: 'never',
+  asks: () => [post(path, { model: 'gpt-41-copilot', prompt: 'a' })],
+})
 const byResponse = (path: (id: string) => string, method = 'GET'): Route => ({
   asks: ({ responseId }) => [at(path(responseId), { method })],
 })
@@ -140,6 +145,12 @@ const routes: Readonly<Record<string, Route>> = {
     ],
   },
   'POST /v1/embeddings': { asks: () => [post('/v1/embeddings', { model: 'text-embedding-3-small', input: 'a' })] },
+  'POST /v1/images/generations': imageRow('/v1/images/generations'),
+  'POST /images/generations': imageRow('/images/generations'),
+  'POST /v1/images/edits': imageRow('/v1/images/edits'),
+  'POST /images/edits': imageRow('/images/edits'),
+  'POST /v1/completions': completionRow('/v1/completions'),
+  'POST /completions': completionRow('/completions'),
   'POST /embeddings': { asks: () => [post('/embeddings', { model: 'text-embedding-3-small', input: 'a' })] },
   'GET /v1/responses': plain('/v1/responses'),
   'GET /responses': plain('/responses'),

@@ -182,7 +182,9 @@ test.each([
   { type: 'chat', stated: [], endpoints: ['/chat/completions'] },
   { type: 'chat', stated: ['/responses', 'ws:/responses'], endpoints: ['/responses', 'ws:/responses'] },
   { type: 'embeddings', stated: undefined, endpoints: ['/embeddings'] },
-  { type: 'completion', stated: undefined, endpoints: [] },
+  { type: 'completion', stated: undefined, endpoints: ['/completions'] },
+  // What type such a model states has not been captured.
+  { type: 'chat', stated: ['/v1/images/generations'], endpoints: ['/v1/images/generations'] },
   { type: 'something-new', stated: undefined, endpoints: [] },
 ])('a model of type $type stating endpoints $stated is reached through $endpoints', ({ type, stated, endpoints }) => {
   const model = toCopilotModel({ id: 'example', capabilities: { type }, supported_endpoints: stated })

@@ -538,7 +538,7 @@ describe('routing', () => {
 
   test.each([
     ['text-embedding-3-small', chatOnly, /supports embeddings only\. Use \/v1\/embeddings\./],
-    ['gpt-41-copilot', chatOnly, /supports code completion in editors only/],
+    ['gpt-41-copilot', chatOnly, /completes code only\. Use \/v1\/completions/],
     ['gpt-4.1', embeddings, /does not support embeddings\. Models for this request: text-embedding-3-small\./],
   ])('%s is refused with its reason', (name, ask, detail) => {
     expect(registryWith().route(name, ask)).toMatchObject({

@@ -47,6 +47,23 @@ export function endpointCandidates(record: CopilotRecord, options: EndpointOptio
   return { candidates: [...candidates], refused: [...refused] }
 }
 
+/** Default of GitHub's editors for a token reply without one (docs/copilot-wire.md, "Hosts"). */
+const publicCompletionsUrl = 'https://copilot-proxy.githubusercontent.com'
+
+/**
+ * The base URL for code completion: `copilot.completions-url`, the one that the token reply names, else the public one. Only if it
+ * may receive a token.
+ */
+export function completionsUrlOf(
+  { metadata }: CopilotRecord,
+  explicitUrl: string | undefined,
+  githubHosts: readonly string[],
+): string {
+  const explicit = explicitUrl ? allowedBaseUrl(explicitUrl, githubHosts) : undefined
+  const hinted = metadata.completions_url ? hintedBaseUrl(metadata.completions_url, githubHosts) : undefined
+  return explicit ?? hinted ?? publicCompletionsUrl
+}
+
 /** A tenant of GHE.com has its own host, and the public host does not know its tokens. */
 function defaultBaseUrl({ metadata }: CopilotRecord, githubHosts: readonly string[]): string {
   const own = githubHostsOf([metadata.github_base_url ?? '', metadata.github_api_base_url ?? ''])

@@ -78,6 +78,8 @@ export interface ExchangedToken {
   /** `endpoints.api` as received, not yet checked against the allowed hosts. */
   readonly apiBaseUrl?: string
   readonly sku?: string
+  /** `endpoints.proxy` as received, not yet checked against the allowed hosts. */
+  readonly completionsUrl?: string
 }
 
 /**
@@ -102,6 +104,7 @@ export async function exchangeCopilotToken(
     expiresAtSeconds: expires_at,
     refreshInSeconds: refresh_in,
     ...(endpoints?.api ? { apiBaseUrl: endpoints.api } : {}),
+    ...(endpoints?.proxy ? { completionsUrl: endpoints.proxy } : {}),
     ...(sku ? { sku } : {}),
   }
 }

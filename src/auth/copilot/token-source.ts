@@ -10,7 +10,7 @@ import {
   type RefreshFailure,
 } from '../refreshing-credential.ts'
 import { isExpired, type Moment, type TokenLife } from '../token-life.ts'
-import { endpointCandidates, hintedBaseUrl } from './endpoint.ts'
+import { completionsUrlOf, endpointCandidates, hintedBaseUrl } from './endpoint.ts'
 import { isDirectKind, obtainCopilotToken, type CopilotAuth, type ExchangedToken } from './github-api.ts'
 import { loginFix, type GithubFailure } from './github-failure.ts'
 import { copilotRecordKind, tokenLife } from './record.ts'
@@ -24,6 +24,8 @@ export interface CopilotTokenOptions {
   readonly githubApiBaseUrl: string
   /** `copilot.base-url`; '' if it is not set. */
   readonly baseUrl: string
+  /** `copilot.completions-url`; '' if it is not set. */
+  readonly completionsUrl?: string
   /** `copilot.headers`, names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly refreshSafetyMarginSeconds: number
@@ -81,6 +83,7 @@ export function createCopilotTokenSource(
       recordId: record.id,
       ...(isUsedDirectly(record.metadata) && { direct: true }),
       candidates,
+      completionsUrl: completionsUrlOf(record, options.completionsUrl, githubHosts),
     }
     return { credential, record, life }
   }
@@ -115,6 +118,7 @@ export function createCopilotTokenSource(
         refresh_in: got.refreshInSeconds,
         obtained_at: Math.floor(deps.now() / 1000),
         ...(base !== undefined && { base_url: base }),
+        ...(got.completionsUrl !== undefined && { completions_url: got.completionsUrl }),
         ...(got.sku !== undefined && { sku: got.sku }),
       },
     }

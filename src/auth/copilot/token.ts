@@ -8,6 +8,8 @@ export interface CopilotToken {
   readonly direct?: true
   /** Base URLs in the order to try, without a final slash; never empty. */
   readonly candidates: readonly string[]
+  /** The base URL for code completion. */
+  readonly completionsUrl: string
 }
 
 export interface CopilotTokenStatus extends CredentialStatus {

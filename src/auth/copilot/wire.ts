@@ -25,6 +25,8 @@ export const copilotRecord = z.looseObject({
     obtained_at: z.number().optional(),
     /** `endpoints.api` of the last token reply. */
     base_url: z.string().optional(),
+    /** `endpoints.proxy` of the last token reply: the host for code completion. */
+    completions_url: z.string().optional(),
     login: z.string().optional(),
     sku: z.string().optional(),
     /** The account's host, e.g. `https://github.com` or `https://SUB.ghe.com`. */
@@ -55,7 +57,7 @@ export const copilotTokenReply = z.looseObject({
   refresh_in: z.number(),
   sku: z.string().nullish().catch(null),
   endpoints: z
-    .looseObject({ api: z.string().nullish().catch(null) })
+    .looseObject({ api: z.string().nullish().catch(null), proxy: z.string().nullish().catch(null) })
     .nullish()
     .catch(null),
 })

@@ -286,6 +286,8 @@ export async function listCopilotModels(
     value,
     recordId: record?.id ?? nobodysRecord.id,
     candidates,
+    // Not asked here.
+    completionsUrl: '',
     ...(direct && { direct }),
   }
   const give = () => Promise.resolve(token)

@@ -6,6 +6,8 @@ import type { ResponseStore } from '../../pipeline/reply-memory.ts'
 import { decodeCountRequest } from '../../translate/messages/decode-request.ts'
 import { countRequestBody, estimateTokens } from '../../translate/messages/count-tokens.ts'
 import { callModel, createServe, creditsHeader } from '../serve.ts'
+import { registerCompletionRoutes } from './completion-routes.ts'
+import { registerImageRoutes } from './image-routes.ts'
 import type { ModelRouteDeps } from '../serve.ts'
 
 /** The routes that call a model. OpenAI's routes also work without `/v1`, for clients with the bare origin as base URL. */
@@ -14,6 +16,8 @@ export function registerDialectRoutes(app: FastifyInstance, deps: ModelRouteDeps
   registerResponsesRoutes(app, deps)
   registerMessagesRoutes(app, deps)
   registerEmbeddingsRoutes(app, deps)
+  registerImageRoutes(app, deps)
+  registerCompletionRoutes(app, deps)
 }
 
 function registerChatRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {

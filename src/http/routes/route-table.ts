@@ -33,7 +33,9 @@ export function collectRoutes(app: FastifyInstance): RouteTable {
 /** The fault for a request that matches no route: `method_not_allowed` or `route_not_found`. */
 export function unknownRoute(table: RouteTable, method: string, url: string): Fault {
   const path = url.split('?', 1)[0] ?? url
-  const allowed = openaiPathLikeId.test(path) ? undefined : [...table].find(([pattern]) => matches(pattern, path))?.[1]
+  const advice = notOffered.get(path.replace(/^\/v1\//, '/'))
+  if (advice !== undefined) return new Fault({ kind: 'route_not_found', method, path, advice })
+  const allowed = [...table].find(([pattern]) => matches(pattern, path))?.[1]
   if (allowed !== undefined) return new Fault({ kind: 'method_not_allowed', method, path, allow: [...allowed] })
   const near = nearPath(table, path)
   const suggestion = near && `${methodOf(table.get(near))} ${near}`
@@ -48,8 +50,7 @@ function methodOf(methods: ReadonlySet<string> | undefined): string {
 /** Paths of other APIs, without `/v1`, and the route that does their job here. */
 const foreignPaths: ReadonlyMap<string, string> = new Map([
   ['chat', '/v1/chat/completions'],
-  // OpenAI's and Anthropic's older text completions.
-  ['completions', '/v1/chat/completions'],
+  // Anthropic's older text completions.
   ['complete', '/v1/messages'],
   // Ollama.
   ['api/generate', '/v1/chat/completions'],
@@ -92,8 +93,21 @@ function nearPath(table: RouteTable, path: string): string | undefined {
   return nearest && byName.get(nearest.name)
 }
 
-/** OpenAI routes that this program lacks and that look like a response id; clients expect 404 for a missing route. */
-const openaiPathLikeId = /^(?:\/v1)?\/responses\/(?:compact|input_tokens)$/
+/**
+ * OpenAI routes that this program lacks and that look like a response id; clients expect 404 for a missing route. No client of
+ * docs/clients.md calls them (Codex CLI 0.169.0 compacts with a request to /v1/responses).
+ */
+const notOffered: ReadonlyMap<string, string> = new Map([
+  [
+    '/responses/compact',
+    'copilot-proxy does not offer /v1/responses/compact. To compact a conversation, ask for a summary with POST /v1/responses.',
+  ],
+  [
+    '/responses/input_tokens',
+    'copilot-proxy does not offer /v1/responses/input_tokens. Read usage.input_tokens of an answer, or count a Messages request ' +
+      'with POST /v1/messages/count_tokens.',
+  ],
+])
 
 function matches(pattern: string, path: string): boolean {
   if (!pattern.includes(':') && !pattern.includes('*')) return pattern === path

@@ -82,10 +82,11 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
       return { type: 'permission_error', message: sentence(`Refused: ${error.detail}`), code: error.kind }
     case 'route_not_found':
       return invalid(
-        `Unknown path: ${shortened(`${error.method} ${error.path}`)}. ` +
-          (error.suggestion === undefined
-            ? 'The APIs are at /v1/chat/completions, /v1/responses and /v1/messages.'
-            : `Did you mean ${error.suggestion}?`),
+        error.advice ??
+          `Unknown path: ${shortened(`${error.method} ${error.path}`)}. ` +
+            (error.suggestion === undefined
+              ? 'The APIs are at /v1/chat/completions, /v1/responses and /v1/messages.'
+              : `Did you mean ${error.suggestion}?`),
         error.kind,
       )
     case 'method_not_allowed':

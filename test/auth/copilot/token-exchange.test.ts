@@ -49,6 +49,7 @@ describe('a good reply', () => {
       expiresAtSeconds: 1767225600,
       refreshInSeconds: 1500,
       apiBaseUrl: 'https://api.individual.githubcopilot.com',
+      completionsUrl: 'https://proxy.individual.githubcopilot.com',
       sku: 'monthly_subscriber_quota',
     })
   })

@@ -100,6 +100,7 @@ describe('when a token is fetched', () => {
       value: 'tid=stored',
       recordId: 'copilot-octocat',
       candidates: ['https://api.githubcopilot.com'],
+      completionsUrl: 'https://copilot-proxy.githubusercontent.com',
     })
     expect(exchanges.count).toBe(0)
   })

@@ -41,7 +41,7 @@ describe.each(surfaces)('%s', (_name, open) => {
     ['/v1/chat/completions/x', 'POST /v1/chat/completions'],
     ['/v1/v1/chat/completions', 'POST /v1/chat/completions'],
     ['/openai/deployments/gpt/chat/completions?api-version=1', 'POST /v1/chat/completions'],
-    ['/v1/completions', 'POST /v1/chat/completions'],
+    ['/v1/completion', 'POST /v1/completions'],
     ['/api/generate', 'POST /v1/chat/completions'],
     ['/v1/response', 'POST /v1/responses'],
     ['/v1/embedding', 'POST /v1/embeddings'],
@@ -83,14 +83,17 @@ describe.each(surfaces)('%s', (_name, open) => {
     },
   )
 
-  test.each(['/v1/responses/compact', '/responses/compact', '/v1/responses/input_tokens'])(
-    'POST %s is unknown, though it reads like a response',
-    async (path) => {
-      const send = await open()
-      expectEnvelope(await send(path, { body: '{}' }), 404, 'route_not_found')
-      expectEnvelope(await send('/v1/responses/resp_1', { body: '{}' }), 405, 'method_not_allowed')
-    },
-  )
+  test.each([
+    ['/v1/responses/compact', 'ask for a summary with POST /v1/responses'],
+    ['/responses/compact', 'ask for a summary with POST /v1/responses'],
+    ['/v1/responses/input_tokens', 'POST /v1/messages/count_tokens'],
+  ])('POST %s is unknown, though it reads like a response, and the answer says what to use', async (path, advice) => {
+    const send = await open()
+    const envelope = expectEnvelope(await send(path, { body: '{}' }), 404, 'route_not_found')
+    expect(envelope).toMatch(/copilot-proxy does not offer \/v1\/responses\//)
+    expect(envelope).toContain(advice)
+    expectEnvelope(await send('/v1/responses/resp_1', { body: '{}' }), 405, 'method_not_allowed')
+  })
 
   test('an unknown route is unknown whatever the body is', async () => {
     const send = await open()

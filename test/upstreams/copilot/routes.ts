@@ -20,23 +20,31 @@ const ROUTES = {
   '/v1/messages': 'POST',
   '/v1/messages/count_tokens': 'POST',
   '/embeddings': 'POST',
+  '/v1/images/generations': 'POST',
+  '/v1/images/edits': 'POST',
+  '/v1/engines/{id}/completions': 'POST',
 } as const
 export type CopilotRoute = keyof typeof ROUTES
 
 /** Routes whose replies may stream an answer of a model. */
-export const STREAMING_ROUTES: ReadonlySet<CopilotRoute> = new Set(['/chat/completions', '/responses', '/v1/messages'])
+export const STREAMING_ROUTES: ReadonlySet<CopilotRoute> = new Set([
+  '/chat/completions',
+  '/responses',
+  '/v1/messages',
+  '/v1/engines/{id}/completions',
+])
+
+/** Routes of which a part names a model or an engine. */
+const NAMED: readonly (readonly [RegExp, CopilotRoute])[] = [
+  [/^\/models\/[^/]+$/, '/models/{id}'],
+  [/^\/models\/[^/]+\/policy$/, '/models/{id}/policy'],
+  [/^\/v1\/engines\/[^/]+\/completions$/, '/v1/engines/{id}/completions'],
+]
 
 /** The route of a request; undefined if the path or the method is not served. */
 export function routeOf({ method = '', url = '' }: IncomingMessage): CopilotRoute | undefined {
   const [path = ''] = url.split('?', 1)
-  const ofModel = /^\/models\/[^/]+(\/policy)?$/.exec(path)
-  const route = isRoute(path)
-    ? path
-    : ofModel === null
-      ? undefined
-      : ofModel[1]
-        ? '/models/{id}/policy'
-        : '/models/{id}'
+  const route = isRoute(path) ? path : NAMED.find(([pattern]) => pattern.test(path))?.[1]
   return route !== undefined && ROUTES[route] === method ? route : undefined
 }
 
