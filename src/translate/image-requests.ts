@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { Fault } from '../errors.ts'
 import { checkValue } from '../json/check-value.ts'
-import { refuseProblem } from './parts/invalid.ts'
-import { parseBody } from './parts/json-body.ts'
-import { readCopilotUsage } from './usage.ts'
+import { refuseProblem } from './engine/request/invalid.ts'
+import { parseBody } from './engine/request/json-body.ts'
+import { readCopilotUsage } from './engine/usage.ts'
 import type { Usage } from './turn.ts'
 
 /** A request to make or edit images, for the one upstream path that takes it. */

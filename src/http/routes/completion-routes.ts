@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stringify } from '../../json/json.ts'
 import { endInEvent } from '../../pipeline/model-answer.ts'
-import { callerDialects } from '../../translate/dialects.ts'
+import { dialects } from '../../translate/dialects.ts'
 import { decodeCompletionRequest } from '../../translate/completions.ts'
 import type { Fault } from '../../errors.ts'
 import { createEventStream, createTicker } from '../event-stream.ts'
@@ -12,7 +12,7 @@ import type { ModelRouteDeps } from '../serve.ts'
 /** OpenAI's legacy route for completions, which editors use for code between a prompt and a suffix. Also without `/v1`. */
 export function registerCompletionRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {
   const ticker = createTicker()
-  const { heartbeat, errorEvent } = callerDialects.chat
+  const { heartbeat, errorEvent } = dialects.chat
 
   const handle = (request: FastifyRequest, reply: FastifyReply) => {
     const onText = (text: string): void => deps.requests.noteBody(request.id, 'answer', text)
