@@ -284,6 +284,12 @@ const messages = section({
     ),
 })
 
+const responses = section({
+  websocket: onOff
+    .default(true)
+    .describe('Take requests over WebSocket at /v1/responses too. false: such clients are told to use HTTP.'),
+})
+
 const workspace = section({
   'read-only': z
     .union([z.boolean(), z.literal('locked')], 'true, false or locked')
@@ -380,6 +386,7 @@ export const configSchema = section({
   models: models.prefault({}),
   chat: chat.prefault({}),
   messages: messages.prefault({}),
+  responses: responses.prefault({}),
   workspaces: workspaceList
     .default([])
     .describe('Folders whose files tools may use: paths, or tables with path, name and allow-home. Empty: no tools.'),

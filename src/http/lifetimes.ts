@@ -12,6 +12,14 @@ interface Open {
   readonly closed: PromiseWithResolvers<void>
 }
 
+/** The reply of a request that lasts as long as its caller stays. */
+export interface LastingReply {
+  readonly raw: ServerResponse
+  readonly hijack: () => unknown
+  /** Aborted when a caller disconnects whose connection `raw` does not have. */
+  readonly left?: AbortSignal
+}
+
 /** The requests that run, so that a shutdown can end those that outlast the grace period. */
 export interface Lifetimes {
   /**
@@ -22,7 +30,7 @@ export interface Lifetimes {
    */
   readonly whileCallerStays: <Result>(
     request: Pick<FastifyRequest, 'id' | 'caller' | 'meter'>,
-    reply: { readonly raw: ServerResponse; readonly hijack: () => unknown },
+    reply: LastingReply,
     run: (signal: AbortSignal) => Promise<Result>,
   ) => Promise<Result | undefined>
   readonly end: (reason: Fault, matches?: (response: ServerResponse) => boolean) => void
@@ -44,7 +52,9 @@ export function createLifetimes(log: Logger, beginWork: BeginWork): Lifetimes {
       const onClose = () => {
         if (!response.writableFinished) controller.abort()
       }
+      const onLeft = () => controller.abort()
       response.once('close', onClose)
+      reply.left?.addEventListener('abort', onLeft)
       try {
         return await run(signal)
       } catch (error) {
@@ -59,6 +69,7 @@ export function createLifetimes(log: Logger, beginWork: BeginWork): Lifetimes {
         endWork()
         opened.closed.resolve()
         response.off('close', onClose)
+        reply.left?.removeEventListener('abort', onLeft)
       }
     },
     end(reason, matches = () => true) {
