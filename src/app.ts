@@ -29,6 +29,8 @@ import { rateRuleOf } from './http/serve.ts'
 import type { ModelRouteDeps } from './http/serve.ts'
 import { registerDialectRoutes } from './http/routes/dialect-routes.ts'
 import { collectRoutes } from './http/routes/route-table.ts'
+import { registerResponsesSocket, responsesPaths } from './http/responses-socket/route.ts'
+import type { ResponsesSocketDeps } from './http/responses-socket/route.ts'
 import { registerOwnerRoutes } from './http/routes/owner-routes.ts'
 import { registerRequestRoutes } from './http/routes/request-routes.ts'
 import { registerSelfCheck } from './http/routes/self-check-route.ts'
@@ -51,6 +53,7 @@ import { registerRpcRoute, rpcPath } from './rpc/route.ts'
 import type { Workspaces } from './sessions/workspaces.ts'
 import { createResultBudget } from './http/result-budget.ts'
 import { receiveHandshakes } from './websocket/handshakes.ts'
+import type { Handshakes } from './websocket/handshakes.ts'
 
 export interface AppDeps
   extends
@@ -153,7 +156,12 @@ export function buildApp(deps: AppDeps): App {
     deadlines,
     budget: createResultBudget(),
   }
-  const rpc = registerRpc(fastify, deps, shared)
+  const handshakes = receiveHandshakes(
+    fastify.server,
+    ({ url = '' }) => acceptsHandshake(deps, url.split('?', 1)[0] ?? ''),
+    (request, response) => fastify.routing(request, response),
+  )
+  const rpc = registerRpc(fastify, deps, { ...shared, handshakes })
   const routes = collectRoutes(fastify)
   const refuseUrl = receiveRequests(fastify, {
     guard,
@@ -163,7 +171,7 @@ export function buildApp(deps: AppDeps): App {
     noteWork: deps.noteWork,
     isClosing: () => isClosing,
   })
-  const { sessionEvents, mcp } = registerRoutes(fastify, deps, shared)
+  const { sessionEvents, mcp, responsesSocket } = registerRoutes(fastify, deps, { ...shared, handshakes, guard })
 
   /** Counts a call of a tool as a model request is counted. */
   async function admitCall(
@@ -187,7 +195,7 @@ export function buildApp(deps: AppDeps): App {
     const accepted = guard.accepted()
     const isRevoked = (response: ServerResponse) => sessions.isRevoked(response, accepted)
     lifetimes.end(new Fault({ kind: 'key_required', problem: 'removed' }), isRevoked)
-    for (const { closeRevoked } of [rpc, mcp]) {
+    for (const { closeRevoked } of [rpc, mcp, responsesSocket]) {
       closeRevoked((response, { key, isOwner }) => (key === undefined && !isOwner) || isRevoked(response))
     }
     sessionEvents.endWhere((response) => sessions.isUnkeyed(response) || isRevoked(response))
@@ -221,6 +229,7 @@ export function buildApp(deps: AppDeps): App {
       pipeline.admission.limitsChanged()
       endRevoked()
       if (!deps.config().rpc.enabled) rpc.closeAll()
+      if (!deps.config().responses.websocket) responsesSocket.closeAll()
     },
     drained: lifetimes.drained,
     async close(graceMs) {
@@ -231,7 +240,8 @@ export function buildApp(deps: AppDeps): App {
       const sweep = setInterval(() => fastify.server.closeIdleConnections(), sweepIntervalMs)
       stopSecond?.()
       unused.closeAll()
-      await Promise.all([fastify.close(), rpc.close(graceMs), mcp.close(graceMs), endSessions(graceMs)])
+      const parts = [rpc, mcp, responsesSocket].map((part) => part.close(graceMs))
+      await Promise.all([fastify.close(), ...parts, endSessions(graceMs)])
       clearTimeout(endRequests)
       clearTimeout(endConnections)
       clearInterval(sweep)
@@ -249,16 +259,26 @@ interface SharedParts
   readonly deadlines: Deadlines
 }
 
-function registerRpc(fastify: FastifyInstance, deps: AppDeps, { admit, budget, deadlines }: SharedParts) {
-  const workspaces = () => (deps.config().rpc.enabled ? deps.workspaces?.() : undefined)
+/** The workspaces that /rpc offers; undefined while it offers none. */
+function rpcWorkspaces(deps: AppDeps): Workspaces | undefined {
+  return deps.config().rpc.enabled ? deps.workspaces?.() : undefined
+}
+
+function acceptsHandshake(deps: AppDeps, path: string): boolean {
+  if (path === rpcPath) return rpcWorkspaces(deps) !== undefined
+  return responsesPaths.includes(path) && deps.config().responses.websocket
+}
+
+function registerRpc(
+  fastify: FastifyInstance,
+  deps: AppDeps,
+  { admit, budget, deadlines, handshakes }: SharedParts & { readonly handshakes: Handshakes },
+) {
+  const workspaces = () => rpcWorkspaces(deps)
   return registerRpcRoute(fastify, {
     config: deps.config,
     workspaces,
-    handshakes: receiveHandshakes(
-      fastify.server,
-      ({ url = '' }) => url.split('?', 1)[0] === rpcPath && workspaces() !== undefined,
-      (request, response) => fastify.routing(request, response),
-    ),
+    handshakes,
     admit,
     noteMessage: () => deps.noteWork?.('a message over /rpc'),
     budget,
@@ -268,7 +288,11 @@ function registerRpc(fastify: FastifyInstance, deps: AppDeps, { admit, budget, d
   })
 }
 
-function registerRoutes(fastify: FastifyInstance, deps: AppDeps, shared: SharedParts) {
+function registerRoutes(
+  fastify: FastifyInstance,
+  deps: AppDeps,
+  shared: SharedParts & Pick<ResponsesSocketDeps, 'handshakes' | 'guard'>,
+) {
   const { lifetimes, rateLimit, creditLimit, failedKeys, hasPage, admit, deadlines, budget } = shared
   const { config, owner, pipeline } = deps
   const { uploadIdleMs } = deadlines
@@ -313,7 +337,16 @@ function registerRoutes(fastify: FastifyInstance, deps: AppDeps, shared: SharedP
   registerModelRefresh(fastify, { lifetimes, refreshModels: deps.refreshModels ?? (async () => {}) })
   registerModelRoutes(fastify, (key) => deps.accessOf(key).registry, config, deps.codexCli)
   registerDialectRoutes(fastify, routeDeps)
-  return { sessionEvents, mcp }
+  const responsesSocket = registerResponsesSocket(fastify, {
+    ...routeDeps,
+    handshakes: shared.handshakes,
+    guard: shared.guard,
+    randomId: deps.randomId,
+    noteWork: deps.noteWork,
+    unread: { limitMs: deadlines.unreadMs, isScarce: budget.isScarce },
+    pingMs: deadlines.pingMs,
+  })
+  return { sessionEvents, mcp, responsesSocket }
 }
 
 function addressOf({ server }: FastifyInstance): AddressInfo {

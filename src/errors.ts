@@ -45,7 +45,7 @@ export type ProxyError =
       readonly path: string
       readonly allow: readonly string[]
     }
-  /** The caller asked for a WebSocket upgrade, which no route supports. */
+  /** The caller asked for a WebSocket upgrade while that is turned off. */
   | { readonly kind: 'upgrade_refused' }
   /** No response with that id is stored. */
   | { readonly kind: 'not_stored' }

@@ -314,6 +314,12 @@ const usage = section({
     .describe('As credits-per-day, in a calendar month of this machine. 0: no limit.'),
 })
 
+const responses = section({
+  websocket: onOff
+    .default(true)
+    .describe('Take requests over WebSocket at /v1/responses too. false: such clients are told to use HTTP.'),
+})
+
 const workspace = section({
   'read-only': z
     .union([z.boolean(), z.literal('locked')], 'true, false or locked')
@@ -434,6 +440,7 @@ export const configSchema = section({
   chat: chat.prefault({}),
   messages: messages.prefault({}),
   usage: usage.prefault({}),
+  responses: responses.prefault({}),
   workspaces: workspaceList
     .default([])
     .describe('Folders whose files tools may use: paths, or tables with path, name and allow-home. Empty: no tools.'),

@@ -11,6 +11,14 @@ interface Open {
   readonly closed: PromiseWithResolvers<void>
 }
 
+/** The reply of a request that lasts as long as its caller stays. */
+export interface LastingReply {
+  readonly raw: ServerResponse
+  readonly hijack: () => unknown
+  /** Aborted when a caller disconnects whose connection `raw` does not have. */
+  readonly left?: AbortSignal
+}
+
 /** The requests that run, so that a shutdown can end those that outlast the grace period. */
 export interface Lifetimes {
   /**
@@ -21,7 +29,7 @@ export interface Lifetimes {
    */
   readonly whileCallerStays: <Result>(
     request: Pick<FastifyRequest, 'id' | 'caller' | 'meter'>,
-    reply: { readonly raw: ServerResponse; readonly hijack: () => unknown },
+    reply: LastingReply,
     run: (signal: AbortSignal) => Promise<Result>,
   ) => Promise<Result | undefined>
   readonly end: (reason: Fault, matches?: (response: ServerResponse) => boolean) => void
@@ -42,7 +50,9 @@ export function createLifetimes(log: Logger): Lifetimes {
       const onClose = () => {
         if (!response.writableFinished) controller.abort()
       }
+      const onLeft = () => controller.abort()
       response.once('close', onClose)
+      reply.left?.addEventListener('abort', onLeft)
       try {
         return await run(signal)
       } catch (error) {
@@ -56,6 +66,7 @@ export function createLifetimes(log: Logger): Lifetimes {
         removeFrom(open, opened)
         opened.closed.resolve()
         response.off('close', onClose)
+        reply.left?.removeEventListener('abort', onLeft)
       }
     },
     end(reason, matches = () => true) {

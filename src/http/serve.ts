@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import { keyLimitsOf } from '../config/api-keys.ts'
 import type { Config } from '../config/schema.ts'
 import { endOf } from '../errors.ts'
@@ -8,7 +8,7 @@ import { endInEvent } from '../pipeline/model-answer.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { createRequestMeter } from '../pipeline/request-meter.ts'
 import type { MeterDeps, RequestKind, RequestMeter } from '../pipeline/request-meter.ts'
-import type { MeteredOptions } from '../pipeline/run-turn.ts'
+import type { DialectCall, MeteredOptions } from '../pipeline/run-turn.ts'
 import type { Dialect } from '../translate/dialect.ts'
 import { dialects } from '../translate/dialects.ts'
 import { stringify } from '../json/json.ts'
@@ -21,8 +21,8 @@ import type { RequestBody } from './body.ts'
 import { callerIdentity } from './access/caller-identity.ts'
 import { initiatorIn, statementIn } from './caller-statement.ts'
 import { createEventStream, createTicker } from './event-stream.ts'
-import type { EventStream, Ticker } from './event-stream.ts'
-import type { Lifetimes } from './lifetimes.ts'
+import type { EventStream, EventStreamOptions } from './event-stream.ts'
+import type { LastingReply, Lifetimes } from './lifetimes.ts'
 import type { CreditLimit } from './access/key-limits.ts'
 import type { RateLimit, RateRule } from './access/rate-limit.ts'
 import { createBodyText, type BodyText } from '../usage/body-text.ts'
@@ -50,6 +50,24 @@ export interface ModelRouteDeps extends MeterDeps {
   readonly redactBody?: ((text: string) => string) | undefined
 }
 
+/** A request that calls a model, in the form that Fastify has it. */
+export interface ModelRequest extends Pick<
+  FastifyRequest,
+  'id' | 'caller' | 'headers' | 'method' | 'url' | 'raw' | 'meter'
+> {
+  readonly routeOptions: {
+    readonly url?: string | undefined
+    readonly config: Pick<FastifyContextConfig, 'dialect'>
+  }
+}
+
+/** The head of a reply. */
+export interface ReplyHead extends Pick<LastingReply, 'raw' | 'hijack' | 'left'> {
+  readonly header: (name: string, value: string) => unknown
+  readonly headers: (values: Readonly<Record<string, string>>) => unknown
+  readonly removeHeader: (name: string) => unknown
+}
+
 /** A model request as arguments of a pipeline call. */
 export interface HttpCall {
   readonly options: MeteredOptions
@@ -75,8 +93,8 @@ export interface ModelReply<Result> {
 export async function callModel<Result>(
   deps: ModelRouteDeps,
   kind: RequestKind,
-  request: FastifyRequest,
-  reply: FastifyReply,
+  request: ModelRequest,
+  reply: ReplyHead,
   handle: (call: HttpCall) => Promise<ModelReply<Result>>,
 ): Promise<Result | undefined> {
   const { key } = request.caller
@@ -124,7 +142,11 @@ export async function callModel<Result>(
 }
 
 /** Applies the rate limit to the caller of a model. @throws Fault `rate_limited`; the signal's reason on abort */
-async function admitCaller(deps: ModelRouteDeps, request: FastifyRequest, signal: AbortSignal): Promise<void> {
+export async function admitCaller(
+  deps: Pick<ModelRouteDeps, 'config' | 'rateLimit' | 'pipeline'>,
+  request: Pick<ModelRequest, 'caller' | 'raw'>,
+  signal: AbortSignal,
+): Promise<void> {
   const { server } = deps.config()
   const rule = rateRuleOf(server, request.caller.key?.name)
   if (rule === undefined) return
@@ -145,12 +167,12 @@ export function rateRuleOf(server: Config['server'], keyName: string | undefined
   return perMinute > 0 ? { perMinute, setting: 'server.max-requests-per-minute' } : undefined
 }
 
-export function originOf({ method, routeOptions, url, headers }: FastifyRequest): RequestOrigin {
+export function originOf({ method, routeOptions, url, headers }: Omit<ModelRequest, 'meter'>): RequestOrigin {
   return { method, path: routeOptions.url ?? url.split('?', 1)[0] ?? '', userAgent: headers['user-agent'] }
 }
 
 /** The flow for admission: the accepted key's name, else the first key presented, else the user agent. */
-function flowOf(request: FastifyRequest): string {
+function flowOf(request: Pick<ModelRequest, 'caller' | 'headers'>): string {
   return request.caller.key?.name ?? presentedKeys(request.headers)[0] ?? request.headers['user-agent'] ?? ''
 }
 
@@ -158,18 +180,37 @@ function flowOf(request: FastifyRequest): string {
 export function createServe(deps: ModelRouteDeps) {
   const ticker = createTicker()
   return (dialect: Dialect) =>
-    (request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
-      callModel(deps, dialect.id, request, reply, (call) => serve(deps, dialect, ticker, call, request, reply))
+    async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+      const { heartbeat } = dialect
+      const headers = () => flatHeaders(reply)
+      const openStream: OpenStream = (parts) => createEventStream(reply.raw, { heartbeat, ticker, headers, ...parts })
+      const body = await callModel(deps, dialect.id, request, reply, (call) =>
+        serve(deps, { dialect, openStream }, call, request, reply),
+      )
+      return body === undefined ? undefined : reply.type('application/json; charset=utf-8').send(body)
+    }
 }
 
-async function serve(
+/** The parts of a stream that are the same for every transport. */
+export type StreamParts = Pick<EventStreamOptions, 'onHead' | 'onText'>
+export type OpenStream = (parts: StreamParts) => EventStream
+
+/** How a caller speaks and listens. */
+interface Transport {
+  readonly dialect: Dialect
+  readonly openStream: OpenStream
+  /** Where replies are kept for later requests. Default: with those of the key. */
+  readonly responses?: DialectCall['responses']
+}
+
+/** Runs a model turn. The result is the body; undefined: the answer was streamed. */
+export async function serve(
   deps: ModelRouteDeps,
-  dialect: Dialect,
-  ticker: Ticker,
+  { dialect, openStream, responses }: Transport,
   { options, notices, readBody: read }: HttpCall,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<ModelReply<FastifyReply | undefined>> {
+  request: Pick<ModelRequest, 'id' | 'headers'>,
+  reply: ReplyHead,
+): Promise<ModelReply<string | undefined>> {
   const { signal, meter } = options
   const { bodies } = deps.config().log
   const redactBody = deps.redactBody ?? deps.redact
@@ -184,14 +225,13 @@ async function serve(
   let failure: Fault | undefined
 
   const startStream = (): void => {
-    const { heartbeat } = dialect
-    const headers = () => flatHeaders(reply)
-    stream = createEventStream(reply.raw, { heartbeat, ticker, headers, onHead: meter.firstByte, onText })
+    stream = openStream({ onHead: meter.firstByte, onText })
   }
 
   try {
     const answer = await deps.pipeline.runTurn({
       ...options,
+      responses,
       async request() {
         const { text, bytes } = await read()
         if (bodies) {
@@ -217,7 +257,7 @@ async function serve(
       const text = stringify(await answer.body())
       onText?.(text)
       reply.headers({ ...answer.headers, ...creditsHeader(meter) })
-      return { result: reply.type('application/json; charset=utf-8').send(text), fields: { stream: false } }
+      return { result: text, fields: { stream: false } }
     }
     failure = await answer.stream(stream)
   } catch (error) {

@@ -9,6 +9,7 @@ import type { SseEvent } from '../sse/decode.ts'
 import type { Dialect, Reply, ReplySeed } from '../translate/dialect.ts'
 import { createEventReply, createFoldWriter, createStreamWriter } from '../translate/reply.ts'
 import type { EventReader, ReplyReader } from '../translate/translated-call.ts'
+import type { ReplyMemory } from '../translate/reply-memory.ts'
 import type { TurnEvent, Usage } from '../translate/turn.ts'
 import type { Warning } from '../translate/warning.ts'
 import type { UpstreamTarget } from './ask-upstream.ts'
@@ -84,6 +85,8 @@ interface AnswerParts {
   readonly seed: ReplySeed
   readonly warnings: readonly Warning[]
   readonly key: CallerKey | undefined
+  /** Remembers the reply for later requests. */
+  readonly memory: () => ReplyMemory
   readonly meter: RequestMeter
   /** Called with the answer's usage, if cache diagnostics are on. */
   readonly watchUsage: ((usage: Usage | undefined) => void) | undefined
@@ -109,7 +112,7 @@ export function createAnswer(state: PipelineState, parts: AnswerParts): ModelAns
     signal.removeEventListener('abort', abandon)
     try {
       const end = await reading.read(take, flush, stop)
-      reading.remember?.(state.memoryOf(parts.key))
+      reading.remember?.(parts.memory())
       return end
     } finally {
       const usage = reading.usage()

@@ -9,6 +9,7 @@ import type { Dialect, CallerRequest, EncodeContext, UpstreamDialect } from '../
 import { dialectOfPath } from '../translate/dialects.ts'
 import { describeLargest, limitTurnImages } from '../translate/engine/media/images.ts'
 import { translateCall, translateTurn } from '../translate/translated-call.ts'
+import type { ReplyMemory } from '../translate/reply-memory.ts'
 import type { ChangeTurn, EventReader, ReplyReader, TranslatedCall } from '../translate/translated-call.ts'
 import type { Turn } from '../translate/turn.ts'
 import { requestOfTurn } from '../translate/turn-request.ts'
@@ -63,6 +64,8 @@ interface Routed {
 export interface DialectCall extends MeteredOptions {
   /** Reads and decodes the request. Called after admission, so that queued requests hold no body in memory. */
   readonly request: () => Promise<DecodedCall>
+  /** Where replies are kept for later requests, and those of earlier ones are found. Default: with those of the key. */
+  readonly responses?: ReplyMemory['responses'] | undefined
   /** Called before the upstream call, and again if the warnings change. */
   readonly onRouted?: ((routed: Routed) => void) | undefined
 }
@@ -194,11 +197,17 @@ async function openAuto(
   }
 }
 
+/** What is kept of earlier replies for this call. */
+function memoryOf(state: PipelineState, call: ModelCall): ReplyMemory {
+  const memory = state.memoryOf(call.key)
+  return 'responses' in call && call.responses !== undefined ? { ...memory, responses: call.responses } : memory
+}
+
 /** Reads the request, and adds what it leaves to earlier replies. */
 async function readRequest(state: PipelineState, call: ModelCall): Promise<Pick<ReadyCall, 'request' | 'source'>> {
   if ('turn' in call) return { request: requestOfTurn(call.turn, call.model), source: { turn: call.turn } }
   const { dialect, request } = await call.request()
-  const recalled = dialect.recall?.(request, state.memoryOf(call.key), state.config().chat.strict)
+  const recalled = dialect.recall?.(request, memoryOf(state, call), state.config().chat.strict)
   return { request: recalled ?? request, source: { dialect } }
 }
 
@@ -299,6 +308,7 @@ async function openRouted(
       addRounds: search?.addRounds({ target, seed, key: call.key, meter }),
       warnings,
       key: call.key,
+      memory: () => memoryOf(state, call),
       meter,
       watchUsage: log.cacheDiagnostics
         ? state.cacheWatch.note({ ...watchedRequest, body: translated.request.body })

@@ -8,7 +8,7 @@ import type { Workspaces } from '../sessions/workspaces.ts'
 import type { ResultBudget } from '../http/result-budget.ts'
 import type { Connection } from '../websocket/connection.ts'
 import type { Handshakes } from '../websocket/handshakes.ts'
-import { keysInSubprotocols, offeredSubprotocols, subprotocol } from '../websocket/subprotocol.ts'
+import { requireSubprotocol } from '../websocket/subprotocol.ts'
 import type { Peer } from './peer.ts'
 
 export const rpcPath = '/rpc'
@@ -67,10 +67,7 @@ export function registerRpcRoute(fastify: FastifyInstance, deps: RpcRouteDeps): 
     async (request, reply) => {
       if (workspaces() === undefined) return reply.callNotFound()
       const { raw, headers, caller } = request
-      if (keysInSubprotocols(headers).length > 0 && !offeredSubprotocols(headers).includes(subprotocol)) {
-        const detail = `offer the subprotocol "${subprotocol}" too, next to the one with the key`
-        throw new Fault({ kind: 'invalid_request', path: 'sec-websocket-protocol', detail })
-      }
+      requireSubprotocol(headers)
       // Loaded here, so that a daemon without clients of /rpc holds none of it.
       const [{ acceptHandshake }, { createPeer }] = await Promise.all([
         import('../websocket/connection.ts'),

@@ -7,15 +7,18 @@ test.each(['/', '/api/hello'])('HEAD and GET %s find somebody there, without a k
   for (const method of ['HEAD', 'GET']) expect((await send(path, { method })).status).toBe(200)
 })
 
-test.each(['/v1/responses', '/responses'])('a WebSocket upgrade of %s is answered 426 at once', async (path) => {
-  const { raw, port } = await openProxy()
-  const answer = await raw(
-    `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n` +
-      'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
-  )
-  expect(answer).toMatch(/^HTTP\/1\.1 426 /)
-  expect(answer).toContain('WebSocket is not supported')
-})
+test.each(['/v1/responses', '/responses'])(
+  'a WebSocket upgrade of %s is answered 426 at once while the setting is off',
+  async (path) => {
+    const { raw, port } = await openProxy({ file: 'responses: { websocket: false }' })
+    const answer = await raw(
+      `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n` +
+        'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+    )
+    expect(answer).toMatch(/^HTTP\/1\.1 426 /)
+    expect(answer).toContain('WebSocket is turned off (responses.websocket)')
+  },
+)
 
 test('GET /v1/responses without an upgrade is a 405 that names the allowed method', async () => {
   const { send } = openInMemory()

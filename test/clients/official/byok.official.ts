@@ -119,6 +119,21 @@ describe('Copilot CLI', () => {
   })
 })
 
+test('the CLI runs a tool loop over WebSocket', async () => {
+  const { proxy, place, run } = await openUser()
+  const printed = await run(process.execPath, [mainFile, 'setup', 'copilot', '--print', '--model', 'gpt-5.3-codex'])
+  const call = { command: `cat '${join(place.workspace, 'heron.txt')}'`, description: 'Read the note' }
+  const prompt = `[demo:tool bash ${JSON.stringify(call).replaceAll("'", '')}]`
+  const script = printed.stdout
+    .replace('YOUR_KEY', key)
+    .replace(/(copilot --model .*)\n$/, `COPILOT_PROVIDER_TRANSPORT=websockets $1 --allow-all-tools -p '${prompt}'\n`)
+  const { stdout } = await run('sh', ['-c', script])
+  expect(stdout).toContain('about a heron')
+  expect(generationsOf(proxy)).toHaveLength(2)
+  const { text } = await proxy.send('/requests', { headers: { authorization: `Bearer ${key}` } })
+  expect(JSON.parse(text).requests).toMatchObject([{ method: 'WEBSOCKET' }, { method: 'WEBSOCKET' }])
+})
+
 /** A program that uses the SDK. It prints each piece of text on a line, and the answer. */
 const program = (provider: object, model: string) => `
 import { CopilotClient, approveAll, defineTool } from ${JSON.stringify(join(import.meta.dirname, 'node_modules/@github/copilot-sdk/dist/index.js'))}
