@@ -1,5 +1,6 @@
 import { countChars } from '../../json/count-chars.ts'
 import { createResponseStores } from '../../pipeline/reply-memory.ts'
+import type { ResponseStoreLimits } from '../../pipeline/reply-memory.ts'
 import type { ReplyMemory, StoredResponse } from '../../translate/reply-memory.ts'
 
 type Responses = ReplyMemory['responses']
@@ -17,13 +18,16 @@ export interface SocketMemory {
 }
 
 /** Of all connections together. The client of a forgotten reply sends its whole conversation again. */
-const limits = { maxAgeMs: 3_600_000, maxEntries: 10_000, maxChars: 64 * 1024 * 1024 }
+const defaultLimits: ResponseStoreLimits = { maxAgeMs: 3_600_000, maxEntries: 10_000, maxChars: 64 * 1024 * 1024 }
 
 /**
  * Opens the memory of a connection.
  * @param now ms since epoch
  */
-export function createSocketMemories(now: () => number): (connectionId: string) => SocketMemory {
+export function createSocketMemories(
+  now: () => number,
+  limits: ResponseStoreLimits = defaultLimits,
+): (connectionId: string) => SocketMemory {
   const stores = createResponseStores(now, limits)
   return (connectionId) => {
     // To the store, a connection is a caller whose replies no other caller sees.
