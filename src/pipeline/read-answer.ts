@@ -21,7 +21,7 @@ export interface Reading<Out, End> extends Pick<Reply<Out, End>, 'usage' | 'skip
    * two promises per upstream chunk, and a chunk is one token.
    * @param take called with what each upstream event adds to the answer
    * @param flush called after each chunk; a promise pauses upstream until it settles
-   * @param stop ends this read early
+   * @param stop ends this read early: upstream is asked for nothing more
    * @throws Fault; the signal's reason on abort
    */
   readonly read: (take: Take<Out>, flush: () => ChunkVerdict, stop?: AbortSignal) => Promise<End>
@@ -47,6 +47,7 @@ export function readReplies<Out, End>(
         await readReply(upstream, reply, take, flush, stop)
         for (let more = reply.continuation?.(); more !== undefined; more = reply.continuation?.()) {
           await flush()
+          stop?.throwIfAborted()
           const next = await askToContinue(state, target, more.request, { encodeAgain: more.request.encodeAgain })
           if (next === undefined) {
             more.refused()

@@ -35,6 +35,7 @@ export function readUpstream(
     let idleTimer: NodeJS.Timeout | undefined
     let isOver = false
     signal?.addEventListener('abort', () => fail(signal.reason), { once: true })
+    if (signal?.aborted === true) return fail(signal.reason)
     /** The pieces of the current socket read. */
     let pieces: Uint8Array[] = []
 

@@ -92,10 +92,12 @@ function addRounds(
           if (!rounds.isWaiting()) return []
           // The caller sees the searches before their results.
           await flush()
+          stop?.throwIfAborted()
           const searches = rounds.searches()
           const outcomes = await Promise.all(searches.map((query) => runSearch(state, answer, query)))
           const { events, turn } = rounds.resume(outcomes)
           take(events)
+          stop?.throwIfAborted()
           const next = turn && (await askAgain(turn, searches.length))
           if (next === undefined) return rounds.endAnswer()
           skippedBefore += round.skipped()

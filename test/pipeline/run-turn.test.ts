@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { jsonReply, streamReply } from '../../src/demo/outcome.ts'
 import type { AnswerEvent } from '../../src/pipeline/model-answer.ts'
 import { foldTurn } from '../../src/translate/fold-turn.ts'
-import type { TurnEvent } from '../../src/translate/turn.ts'
+import type { Turn, TurnEvent } from '../../src/translate/turn.ts'
 import { createTurn, userMessage } from '../../src/translate/turn-request.ts'
 import { openProxy } from '../http/harness.ts'
 import type { Proxy } from '../http/harness.ts'
@@ -117,6 +117,31 @@ test('leaving the loop early cancels the upstream request and ends the admission
   })
   const { stop } = await foldTurn((await call(proxy, 'Say hello', 'gemini-2.5-pro')).events)
   expect(stop).toBe('end')
+})
+
+test('a program that leaves during a web search causes no further request for its answer', async () => {
+  const proxy = await openProxy()
+  const events = [
+    { type: 'message_start', message: { id: 'msg_1', role: 'assistant', content: [], usage: { input_tokens: 10 } } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 'toolu_1', name: 'web_search' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'input_json_delta', partial_json: '{"query":"herons"}' } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 3 } },
+    { type: 'message_stop' },
+  ]
+  // One chunk, so that the search has begun when the program leaves.
+  const chunk = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
+  proxy.demo.script('/v1/messages', { outcome: streamReply([chunk]) })
+  const tools: Turn['tools'] = [{ type: 'web_search', path: '', onlyThere: [] }]
+  const turn = { ...createTurn([userMessage('go')]), tools }
+  const { signal } = new AbortController()
+  const model = 'claude-opus-4.7'
+  const answer = await proxy.daemon.runTurn({ id: 'in-process', turn, model, signal })
+  for await (const { event } of answer.events) if (event.type === 'search.open') break
+  await proxy.demo.until(() => proxy.demo.count('/responses') === 1 && proxy.demo.openStreams() === 0)
+  // A later turn: its request would be the third if the answer went on.
+  await foldTurn((await call(proxy, 'Say hello', model)).events)
+  expect(proxy.demo.count('/v1/messages')).toBe(2)
 })
 
 test('an abort ends the admission of an answer that nobody reads', async () => {
