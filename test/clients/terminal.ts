@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { stripVTControlCharacters } from 'node:util'
 import { onTestFinished } from 'vitest'
 import type { ClientCommand } from './run-client.ts'
@@ -49,7 +50,10 @@ export function startInTerminal({ program, args, cwd, env }: Omit<ClientCommand,
     tell()
   })
   onTestFinished(() => {
-    if (child.pid !== undefined && !hasEnded) process.kill(-child.pid, 'SIGKILL')
+    if (child.pid === undefined || hasEnded) return
+    // `script` gives its terminal a session of its own, and a client may survive the end of that terminal.
+    const sessions = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(/\s+/)
+    for (const group of [...sessions.filter(Boolean), child.pid]) process.kill(-Number(group), 'SIGKILL')
   })
   return {
     type: (keys) => void child.stdin.write(keys),
