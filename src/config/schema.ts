@@ -206,7 +206,7 @@ const copilot = section({
     .default('auto')
     .describe(
       'auto: the API of the caller if the model supports it, else Responses, Messages, Chat Completions. ' +
-        'chat: Chat Completions if the model supports it.',
+        'chat: Chat Completions if the model supports it and it can carry the request.',
     ),
   headers: headerTable(editorHeaders)
     .prefault({})

@@ -21,7 +21,7 @@ export type DialectRoutes = Readonly<Record<RoutedDialect, RoutedDialect | null>
 export interface EndpointAsk {
   /** The upstream path of the caller's own dialect; undefined for a dialect that only callers speak. */
   readonly callerPath: string | undefined
-  /** `copilot.upstream-dialect`: `chat` prefers chat wherever the model has it. */
+  /** `copilot.upstream-dialect`: `chat` prefers chat wherever the model has it and chat can carry the request. */
   readonly setting: 'auto' | 'chat'
   /** The upstream paths that this route can encode for. */
   readonly spoken: readonly string[]
@@ -38,12 +38,17 @@ export function chooseEndpoint(model: Model, { callerPath, setting, spoken, need
   const own = callerPath === undefined ? [] : [callerPath]
   const order = [...own, responsesEndpoint, messagesEndpoint, chatEndpoint]
   const usable = order.filter((path) => model.endpoints.includes(path) && spoken.includes(path))
-  if (setting === 'chat' && usable.includes(chatEndpoint)) return chatEndpoint
   const carries = (path: string): boolean => {
     const dialect = dialectOf(path)
     return needs === undefined || dialect === undefined || canCarry(dialect, needs, model)
   }
-  return usable.find(carries) ?? usable[0]
+  const preferred = setting === 'chat' ? usable.toSorted((a, b) => rankAfterChat(a) - rankAfterChat(b)) : usable
+  return preferred.find(carries) ?? preferred[0]
+}
+
+/** Sorts chat first and leaves the others in their order. */
+function rankAfterChat(path: string): number {
+  return path === chatEndpoint ? 0 : 1
 }
 
 function dialectOf(path: string | undefined): RoutedDialect | undefined {

@@ -61,9 +61,13 @@ test.each([
   expect(chooseEndpoint(model('m', { endpoints }), ask)).toBe(expected)
 })
 
-test('keeps chat for a document when it is forced', () => {
-  const ask = { callerPath: chat, setting: 'chat', spoken: everything, needs: document } as const
-  expect(chooseEndpoint(model('m', { endpoints: everything }), ask)).toBe(chat)
+test.each([
+  ['a request without a document goes to chat', undefined, everything, chat],
+  ['a document goes where it is taken', document, everything, responses],
+  ['a document goes to chat if the model has nothing else', document, [chat], chat],
+])('if chat is preferred, %s', (_, needs, endpoints, expected) => {
+  const ask = { callerPath: messages, setting: 'chat', spoken: everything, needs } as const
+  expect(chooseEndpoint(model('m', { endpoints: endpoints.filter((path) => path !== messages) }), ask)).toBe(expected)
 })
 
 test('does not count the tools of a model with tool search', () => {

@@ -69,7 +69,7 @@ describe.each([chat, anthropic, responses])('settings of $dialect', (given) => {
 })
 
 test.each([
-  ['chat has no top_k', { top_k: 3 }, anthropic, chat, ['dropped;top_k']],
+  ['Responses has no top_k', { top_k: 3 }, anthropic, responses, ['dropped;top_k']],
   ['Messages has no seed', { seed: 7 }, chat, anthropic, ['dropped;seed']],
   ['Responses has no seed', { seed: 7 }, chat, responses, ['dropped;seed']],
   ['a penalty of 0 asks for nothing', { frequency_penalty: 0 }, chat, anthropic, []],

@@ -10,6 +10,8 @@ export const chatFields = createFieldTable({
   fields: [
     { member: 'temperature', turn: 'temperature' },
     { member: 'top_p', turn: 'topP' },
+    // A rule drops it for the models of OpenAI, whose API has no such parameter.
+    { member: 'top_k', turn: 'topK', from: aNumber },
     { member: 'frequency_penalty', turn: 'frequencyPenalty' },
     { member: 'presence_penalty', turn: 'presencePenalty' },
     { member: 'seed', turn: 'seed' },
@@ -25,8 +27,6 @@ export const chatFields = createFieldTable({
     { member: 'max_completion_tokens', turn: 'maxOutputTokens' },
     // No model on this route states which sequence ended an answer, so the proxy looks for them.
     { member: 'stop', turn: 'stop', from: decodeStop },
-    // Callers of local models send it.
-    { member: 'top_k', turn: 'topK', from: aNumber },
   ],
   composed: [
     { member: 'reasoning_effort', turn: 'reasoning' },

@@ -188,8 +188,15 @@ describe('tool results', () => {
       answered,
       { role: 'tool', tool_call_id: 't1', content: '[image attached below]' },
       { role: 'tool', tool_call_id: 't2', content: 'ok' },
-      { role: 'user', content: [{ type: 'text', text: 'Images returned by tool call t1:' }, imageUrl] },
+      { role: 'user', content: [{ type: 'text', text: 'Images returned by tool call 1:' }, imageUrl] },
     ])
+  })
+
+  test('with images are not named by an id that upstream does not see', () => {
+    const { value } = encode({ items: [call(0, 'call.1|fc'), result(1, 'call.1|fc', [image])] }, { model: sonnet })
+    const json = JSON.stringify(value)
+    expect(json).toContain('Images returned by tool call 1:')
+    expect(json).not.toContain('call.1|fc')
   })
 
   test('with images and files of several calls', () => {
@@ -207,10 +214,10 @@ describe('tool results', () => {
       {
         role: 'user',
         content: [
-          { type: 'text', text: 'Images returned by tool call t1:' },
+          { type: 'text', text: 'Images returned by tool call 1:' },
           imageUrl,
           imageUrl,
-          { type: 'text', text: 'Files returned by tool call t2:' },
+          { type: 'text', text: 'Files returned by tool call 2:' },
           { type: 'file', file: { filename: 'document.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } },
           imageUrl,
         ],
@@ -437,8 +444,8 @@ describe('parameters', () => {
     const model = traits('gpt-5-mini', { maxOutputTokens: 5 })
     const { warnings } = encode({ fieldNames, maxOutputTokens: 7, sampling: { temperature: 0, topK: 3 } }, { model })
     expect(warnings).toEqual([
-      'dropped;top_k: Chat Completions has no such parameter',
       'dropped;sampling.temperature: not supported by gpt-5-mini',
+      'dropped;top_k: not supported by gpt-5-mini',
       'clamped;cap: above the limit of gpt-5-mini; lowered to 5',
     ])
     expect(

@@ -87,6 +87,12 @@ const rows: readonly DropRow<ChatRequest, Target>[] = [
     reason: ({ traits }: Target) => `not supported by ${traits.id} together with thinking`,
   })),
   {
+    member: 'top_k',
+    name: 'top_k dropped for OpenAI',
+    source: 'OpenAI API reference, chat completions: it has no top_k',
+    applies: ({ family }) => family.kind === 'gpt' || family.kind === 'o-series',
+  },
+  {
     member: 'verbosity',
     source: 'parameters, verbosity',
     applies: ({ family }) => family.kind !== 'gpt' || (family.major ?? 0) < 5,

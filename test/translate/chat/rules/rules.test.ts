@@ -66,8 +66,8 @@ const sampling: readonly Case[] = [
   ...[gpt4, gemini, grok, sonnet, traits('claude-opus-4.6')].map((model) => ({
     rule: 'temperature dropped',
     model,
-    body: { temperature: 0, top_p: 0.5, top_k: 3 },
-    sent: { temperature: 0, top_p: 0.5, top_k: 3 },
+    body: { temperature: 0, top_p: 0.5 },
+    sent: { temperature: 0, top_p: 0.5 },
     warnings: [],
   })),
   {
@@ -100,6 +100,14 @@ const sampling: readonly Case[] = [
     sent: { top_p: undefined, reasoning_effort: 'high' },
     warnings: ['dropped;top_p: not supported by claude-sonnet-4.5 together with thinking'],
     strictPath: 'top_p',
+  },
+  {
+    rule: 'top_k dropped for OpenAI',
+    model: gpt4,
+    body: { top_k: 3 },
+    sent: { top_k: undefined },
+    warnings: ['dropped;top_k: not supported by gpt-4.1'],
+    strictPath: 'top_k',
   },
   {
     // Without the effort nothing asks for thinking, so that sampling may stay.
