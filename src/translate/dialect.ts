@@ -57,7 +57,12 @@ export interface CallerRequest<Body = unknown> {
   readonly body: Body
 }
 
-/** Where a dialect has its conversation, and the type of a text part there. Used only for requests with images or documents. */
+/**
+ * Where a dialect has its conversation, and the type of a text part there. Used only for requests with images or documents.
+ * An item has a `role` or a `type`, and its parts are in `content` or `output`. The types of parts with media are in
+ * `engine/media/media-parts.ts`. Their bytes are base64 in `source.data`, of the type in `source.media_type`, or a `data:` URL
+ * in `image_url`.
+ */
 export interface ConversationShape {
   readonly member: 'messages' | 'input'
   readonly textType: 'text' | 'input_text'
@@ -260,6 +265,7 @@ export interface UpstreamDialect {
   readonly judgeFirstEvent?: ((event: SseEvent) => FirstEvent) | undefined
 
   // For callers of the same dialect.
+  readonly conversation: ConversationShape
   /**
    * The body of a caller's request, with every byte kept that needs no change.
    * @throws Fault `invalid_request`
@@ -295,12 +301,6 @@ export interface Dialect {
   readonly heartbeat: string
   /** Fields that every request must have. A warning about one of them is no reason to refuse under `chat.strict`. */
   readonly mandatory?: ReadonlySet<string> | undefined
-  /**
-   * In a dialect without images, `itemsOf` returns [] and `mapItems` the request. `member` and `textType` may then be any
-   * of their values, because nothing reads them.
-   */
-  readonly conversation: ConversationShape
-
   /**
    * Checks a caller's body. `bytes` is the UTF-8 that `text` was decoded from, so that a large body is not encoded again.
    * Without `settings`, the defaults of the configuration apply.

@@ -18,12 +18,20 @@ const accepts: TurnAccepts = {
   stop: false,
 }
 
+const conversation: ConversationShape = {
+  member: 'messages',
+  textType: 'text',
+  itemsOf: (request) => chatBodyOf(request).value.messages,
+  mapItems: mapMessages,
+}
+
 const upstream: UpstreamDialect = {
   id: 'chat',
   path: '/chat/completions',
   accepts: () => accepts,
   encodeTurn: encodeChatTurn,
   createDecoder: createChatDecoder,
+  conversation,
   passRequest: passChatRequest,
   createStream: createChatStream,
   createFold: createChatFold,
@@ -31,13 +39,6 @@ const upstream: UpstreamDialect = {
 }
 
 const defaultSettings: DialectSettings = { chat: { historyWindow: 0, reasoningContent: 'auto' } }
-
-const conversation: ConversationShape = {
-  member: 'messages',
-  textType: 'text',
-  itemsOf: (request) => chatBodyOf(request).value.messages,
-  mapItems: mapMessages,
-}
 
 /**
  * Clients that show the reasoning in `reasoning_content` and do not know `reasoning_text`: the AI SDK's provider for
@@ -49,7 +50,6 @@ const readsReasoningContent = /\bai-sdk\/openai-compatible\/|^(?:opencode|Cline|
 export const chatDialect: TwoSidedDialect = {
   id: 'chat',
   heartbeat: encodeComment('keepalive'),
-  conversation,
   decodeRequest(text, bytes = Buffer.from(text), headers = {}, { chat } = defaultSettings) {
     const agent = String(headers['user-agent'] ?? '')
     return decodeChatRequest(text, bytes, headers, {

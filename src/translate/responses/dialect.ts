@@ -15,24 +15,6 @@ import { judgeResponsesEvent } from './read-stream/first-event.ts'
 import { createResponsesFold, createResponsesStream } from './read-stream/forward-stream.ts'
 import { NO_CUSTOM_TOOLS, recoverResponses } from './rules/learned-refusals.ts'
 
-const upstream: UpstreamDialect = {
-  id: 'responses',
-  path: '/responses',
-  accepts: (learned) => ({
-    customTools: !learned.has(NO_CUSTOM_TOOLS),
-    webSearch: true,
-    allowedTools: true,
-    stop: false,
-  }),
-  encodeTurn: encodeResponsesTurn,
-  createDecoder: createResponsesDecoder,
-  judgeFirstEvent: judgeResponsesEvent,
-  passRequest: passResponsesRequest,
-  createStream: createResponsesStream,
-  createFold: createResponsesFold,
-  recover: recoverResponses,
-}
-
 const conversation: ConversationShape = {
   member: 'input',
   textType: 'input_text',
@@ -45,6 +27,25 @@ const conversation: ConversationShape = {
   },
 }
 
+const upstream: UpstreamDialect = {
+  id: 'responses',
+  path: '/responses',
+  accepts: (learned) => ({
+    customTools: !learned.has(NO_CUSTOM_TOOLS),
+    webSearch: true,
+    allowedTools: true,
+    stop: false,
+  }),
+  encodeTurn: encodeResponsesTurn,
+  createDecoder: createResponsesDecoder,
+  judgeFirstEvent: judgeResponsesEvent,
+  conversation,
+  passRequest: passResponsesRequest,
+  createStream: createResponsesStream,
+  createFold: createResponsesFold,
+  recover: recoverResponses,
+}
+
 /** An `input` that is a string holds no image. */
 function inputItems(request: CallerRequest): readonly JsonObject[] {
   const { input } = responsesBodyOf(request).value
@@ -55,7 +56,6 @@ function inputItems(request: CallerRequest): readonly JsonObject[] {
 export const responsesDialect: TwoSidedDialect = {
   id: 'responses',
   heartbeat: encodeComment('keepalive'),
-  conversation,
   decodeRequest: decodeResponsesRequest,
   recall: recallResponses,
   decodeTurn: decodeResponsesTurn,
