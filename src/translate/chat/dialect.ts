@@ -1,6 +1,7 @@
 import type { ConversationShape, DialectSettings, TurnAccepts, TwoSidedDialect, UpstreamDialect } from '../dialect.ts'
 import { encodeComment } from '../../sse/encode.ts'
-import { chatErrorStatus, encodeChatErrorEvent, toChatError } from './error.ts'
+import { encodeChatErrorEvent } from './error.ts'
+import { openAiErrorStatus, toOpenAiError } from '../engine/openai-error.ts'
 import { chatNotes } from './reply-notes.ts'
 import { chatBodyOf } from './wire.ts'
 import { decodeChatRequest, mapMessages, recallChatReasoning } from './decode-request.ts'
@@ -63,8 +64,8 @@ export const chatDialect: TwoSidedDialect = {
   replyNotes: (request) => chatNotes(chatBodyOf(request)),
   createTurnStream: createChatTurnStream,
   createTurnFold: createChatTurnFold,
-  errorStatus: chatErrorStatus,
-  errorBody: toChatError,
+  errorStatus: openAiErrorStatus,
+  errorBody: toOpenAiError,
   errorEvent: encodeChatErrorEvent,
   upstream,
 }

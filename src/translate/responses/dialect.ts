@@ -5,7 +5,8 @@ import { replaceMember } from '../../json/json-members.ts'
 import { decodeResponsesRequest } from './decode-request.ts'
 import { decodeResponsesTurn, responsesNotes } from './decode-turn.ts'
 import { createResponsesTurnFold, createResponsesTurnStream } from './write-stream/write-stream.ts'
-import { encodeResponsesErrorEvent, responsesErrorStatus, toResponsesError } from './error.ts'
+import { encodeResponsesErrorEvent } from './error.ts'
+import { openAiErrorStatus, toOpenAiError } from '../engine/openai-error.ts'
 import { recallResponses } from './join-history.ts'
 import { ResponsesBody, responsesBodyOf } from './wire.ts'
 import { createResponsesDecoder } from './read-stream/decode-stream.ts'
@@ -62,8 +63,8 @@ export const responsesDialect: TwoSidedDialect = {
   replyNotes: responsesNotes,
   createTurnStream: createResponsesTurnStream,
   createTurnFold: createResponsesTurnFold,
-  errorStatus: responsesErrorStatus,
-  errorBody: toResponsesError,
+  errorStatus: openAiErrorStatus,
+  errorBody: toOpenAiError,
   errorEvent: encodeResponsesErrorEvent,
   upstream,
 }
