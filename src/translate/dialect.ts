@@ -43,7 +43,7 @@ export interface CallerRequest<Body = unknown> {
   readonly hasDocument: boolean
   /** Some message is from the assistant or a tool: this is not the first turn. */
   readonly hasAgentHistory: boolean
-  /** The last message is from the user. */
+  /** The last message is a prompt of a person. Tool results and system notes do not count. */
   readonly endsWithUser: boolean
   /** The tools that the request offers to the model, those of namespaces included. */
   readonly toolCount: number
