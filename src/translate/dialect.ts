@@ -281,6 +281,16 @@ export interface UpstreamDialect {
   readonly recover: (sent: EncodedRequest, refusal: UpstreamRefusal, context: EncodeContext) => readonly Recovery[]
 }
 
+/** What `decodeRequest` gets besides the text of a body. */
+export interface Received {
+  /** The UTF-8 that the text was decoded from, so that a large body is not encoded again. */
+  readonly bytes?: Buffer | undefined
+  /** Default: none. */
+  readonly headers?: CallerHeaders | undefined
+  /** Default: those of the configuration. */
+  readonly settings?: DialectSettings | undefined
+}
+
 /** The sections of the configuration that dialects read. */
 export interface DialectSettings {
   readonly chat: ChatSettings
@@ -302,16 +312,10 @@ export interface Dialect {
   /** Fields that every request must have. A warning about one of them is no reason to refuse under `chat.strict`. */
   readonly mandatory?: ReadonlySet<string> | undefined
   /**
-   * Checks a caller's body. `bytes` is the UTF-8 that `text` was decoded from, so that a large body is not encoded again.
-   * Without `settings`, the defaults of the configuration apply.
+   * Checks a caller's body.
    * @throws Fault `malformed_body`, `invalid_request`
    */
-  readonly decodeRequest: (
-    text: string,
-    bytes?: Buffer,
-    headers?: CallerHeaders,
-    settings?: DialectSettings,
-  ) => CallerRequest
+  readonly decodeRequest: (text: string, received?: Received) => CallerRequest
   /**
    * Adds the parts of earlier replies that the request refers to or leaves out. Returns the same object if there are none.
    * @param strict `chat.strict`: adds only what the request refers to

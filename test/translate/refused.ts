@@ -26,7 +26,7 @@ interface Call {
 /** The caller's request as upstream gets it, and what becomes of it if upstream refuses it. */
 export function callOf({ upstream: id, caller: callerId = id, text, headers = {}, context }: Call) {
   const [upstream, caller] = [dialects[id].upstream, dialects[callerId]]
-  const request = caller.decodeRequest(text, Buffer.from(text), headers)
+  const request = caller.decodeRequest(text, { bytes: Buffer.from(text), headers })
   const encode = (each: EncodeContext) => translateCall(caller, upstream, request, each).request
   const sent = encode(context)
   return {

@@ -126,7 +126,7 @@ export function createConversation(deps: ConversationDeps, parts: ConversationPa
   /** Answers a message that only prepares the next one. No model is asked. */
   async function prepare(request: ModelRequest, { body }: CreateFrame): Promise<void> {
     await admitCaller(deps, request, left.signal)
-    const asked = responsesSocketDialect.decodeRequest(body.text, body.bytes, request.headers)
+    const asked = responsesSocketDialect.decodeRequest(body.text, { bytes: body.bytes, headers: request.headers })
     const responses = memory.of(deps.pipeline.responses(request.caller), () => false)
     const memories = { responses, reasoning: { keep: () => {}, recall: () => undefined } }
     const recalled = responsesSocketDialect.recall?.(asked, memories, false) ?? asked

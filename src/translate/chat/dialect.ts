@@ -51,7 +51,7 @@ const readsReasoningContent = /\bai-sdk\/openai-compatible\/|^(?:opencode|Cline|
 export const chatDialect: TwoSidedDialect = {
   id: 'chat',
   heartbeat: encodeComment('keepalive'),
-  decodeRequest(text, bytes = Buffer.from(text), headers = {}, { chat } = defaultSettings) {
+  decodeRequest(text, { bytes = Buffer.from(text), headers = {}, settings: { chat } = defaultSettings } = {}) {
     const agent = String(headers['user-agent'] ?? '')
     return decodeChatRequest(text, bytes, headers, {
       historyWindow: chat.historyWindow,

@@ -26,7 +26,7 @@ function textWith(dialect: UpstreamDialectId, novelty: string): string {
 }
 
 function send(text: string, from: UpstreamDialectId, to: UpstreamDialectId, model: typeof claude) {
-  const request = dialects[from].decodeRequest(text, Buffer.from(text))
+  const request = dialects[from].decodeRequest(text, { bytes: Buffer.from(text) })
   const { request: sent, reader } = translateCall(dialects[from], dialects[to].upstream, request, encodeContext(model))
   return { body: sent.body.toString(), warnings: sent.warnings.map(formatWarning), names: reader.notes.properties }
 }
