@@ -239,7 +239,7 @@ export async function serve(
           asked.add(text)
           logBody(deps.log, request.id, 'request', asked)
         }
-        const decoded = dialect.decodeRequest(text, bytes, request.headers, deps.config())
+        const decoded = dialect.decodeRequest(text, { bytes, headers: request.headers, settings: deps.config() })
         wantsStream = decoded.stream
         return { dialect, request: decoded }
       },

@@ -7,7 +7,7 @@ import { providerOfName } from '../models/names.ts'
 import type { Route } from '../models/registry.ts'
 import type { Dialect, CallerRequest, EncodeContext, UpstreamDialect } from '../translate/dialect.ts'
 import { dialectOfPath } from '../translate/dialects.ts'
-import { describeLargest, limitTurnImages } from '../translate/engine/media/images.ts'
+import { describeLargest, limitAgentImages } from '../translate/engine/media/images.ts'
 import { translateCall, translateTurn } from '../translate/translated-call.ts'
 import type { ReplyMemory } from '../translate/reply-memory.ts'
 import type { ChangeTurn, EventReader, ReplyReader, TranslatedCall } from '../translate/translated-call.ts'
@@ -332,7 +332,7 @@ function translate(
   change: ChangeTurn | undefined,
 ): TranslatedCall<EventReader | ReplyReader> {
   if ('dialect' in source) return translateCall(source.dialect, upstream, request, context, change)
-  const turn = request.hasImage ? limitTurnImages(source.turn, upstream.id, context) : source.turn
+  const turn = request.hasImage ? limitAgentImages(source.turn, upstream.id, context) : source.turn
   return translateTurn(upstream, change?.({ turn, warnings: [] }) ?? { turn, warnings: [] }, context)
 }
 
@@ -341,9 +341,9 @@ function isStaleChoice(error: unknown): boolean {
 }
 
 /** Adds the largest images to the error of a body that is too large even without the images of its history. */
-function withLargestImages(error: unknown, { conversation }: Dialect, request: CallerRequest): unknown {
+function withLargestImages(error: unknown, { upstream }: Dialect, request: CallerRequest): unknown {
   if (!(error instanceof Fault) || error.error.kind !== 'upstream_status' || !isStatus(error, [413])) return error
-  const largest = request.hasImage ? describeLargest(request, conversation) : ''
+  const largest = request.hasImage && upstream !== undefined ? describeLargest(request, upstream.conversation) : ''
   if (largest === '') return error
   const advice = [error.error.advice, `The largest images: ${largest}.`].filter(Boolean).join(' ')
   return new Fault({ ...error.error, advice }, { cause: error.cause })

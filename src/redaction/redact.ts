@@ -1,5 +1,6 @@
 import { rememberResults } from '../cache/remember-results.ts'
 import { Fault } from '../errors.ts'
+import { keyHeaders, mayHoldKey } from './key-headers.ts'
 
 const replacement = '[redacted]'
 
@@ -59,7 +60,7 @@ const patterns: readonly { readonly find: RegExp; readonly replaceWith: string }
   // `name: value`, `name=value`, `"name":"value"` for names that only ever hold a secret.
   {
     find: new RegExp(
-      String.raw`${start}(authorization|(?:set-)?cookie|x-api-key|api[-_]?key|client[-_]secret|password|` +
+      String.raw`${start}(${keyHeaders.join('|')}|(?:set-)?cookie|api[-_]?key|client[-_]secret|password|` +
         String.raw`(?:github_)?(?:access|refresh|id)[-_]?token|device_code|device_auth_id|authorization_code|code_verifier)` +
         String.raw`(\\?["']?\s{0,8}[:=]\s{0,8}\\?["']?)(?!\[redacted\])(?:(?:token|bearer|basic)\s{1,8})?${value}`,
       'gi',
@@ -79,7 +80,8 @@ const suspicious = new RegExp(
     'Bearer|Basic',
     '[sp]k-',
     'eyJ',
-    'authorization|cookie|api[-_]?key|client[-_]secret|password',
+    ...keyHeaders,
+    'cookie|api[-_]?key|client[-_]secret|password',
     '(?:access|refresh|id)[-_]?token|device_code|device_auth_id|code_verifier',
     '://[^\\s/@]{1,300}@',
   ].join('|'),
@@ -108,7 +110,7 @@ export const findShapes: FindSecrets = (text) => {
 
 /** Field names whose value is never logged, in lower case with separators removed. */
 const secretNames = new Set([
-  'authorization',
+  ...Array.from(mayHoldKey, withoutSeparators),
   'proxyauthorization',
   'token',
   'tokens',
@@ -119,7 +121,6 @@ const secretNames = new Set([
   'idtoken',
   'apikey',
   'apikeys',
-  'xapikey',
   'cookie',
   'setcookie',
   'password',
@@ -133,7 +134,11 @@ const secretNames = new Set([
 ])
 
 /** The 16 names of a log line would take 2 µs. */
-const isSecretName = rememberResults((name) => secretNames.has(name.toLowerCase().replaceAll(/[-_]/g, '')))
+const isSecretName = rememberResults((name) => secretNames.has(withoutSeparators(name.toLowerCase())))
+
+function withoutSeparators(name: string): string {
+  return name.replaceAll(/[-_]/g, '')
+}
 
 /** Deeper values are replaced by a mark, which also ends cycles. */
 const maxDepth = 8

@@ -43,7 +43,7 @@ export interface CallerRequest<Body = unknown> {
   readonly hasDocument: boolean
   /** Some message is from the assistant or a tool: this is not the first turn. */
   readonly hasAgentHistory: boolean
-  /** The last message is from the user. */
+  /** The last message is a prompt of a person. Tool results and system notes do not count. */
   readonly endsWithUser: boolean
   /** The tools that the request offers to the model, those of namespaces included. */
   readonly toolCount: number
@@ -57,7 +57,12 @@ export interface CallerRequest<Body = unknown> {
   readonly body: Body
 }
 
-/** Where a dialect has its conversation, and the type of a text part there. Used only for requests with images or documents. */
+/**
+ * Where a dialect has its conversation, and the type of a text part there. Used only for requests with images or documents.
+ * An item has a `role` or a `type`, and its parts are in `content` or `output`. The types of parts with media are in
+ * `engine/media/media-parts.ts`. Their bytes are base64 in `source.data`, of the type in `source.media_type`, or a `data:` URL
+ * in `image_url`.
+ */
 export interface ConversationShape {
   readonly member: 'messages' | 'input'
   readonly textType: 'text' | 'input_text'
@@ -260,6 +265,7 @@ export interface UpstreamDialect {
   readonly judgeFirstEvent?: ((event: SseEvent) => FirstEvent) | undefined
 
   // For callers of the same dialect.
+  readonly conversation: ConversationShape
   /**
    * The body of a caller's request, with every byte kept that needs no change.
    * @throws Fault `invalid_request`
@@ -273,6 +279,16 @@ export interface UpstreamDialect {
    * does, the refusal is the answer. Never called for 402, 429 or 5xx, and for 413 only if the request has images.
    */
   readonly recover: (sent: EncodedRequest, refusal: UpstreamRefusal, context: EncodeContext) => readonly Recovery[]
+}
+
+/** What `decodeRequest` gets besides the text of a body. */
+export interface Received {
+  /** The UTF-8 that the text was decoded from, so that a large body is not encoded again. */
+  readonly bytes?: Buffer | undefined
+  /** Default: none. */
+  readonly headers?: CallerHeaders | undefined
+  /** Default: those of the configuration. */
+  readonly settings?: DialectSettings | undefined
 }
 
 /** The sections of the configuration that dialects read. */
@@ -296,22 +312,10 @@ export interface Dialect {
   /** Fields that every request must have. A warning about one of them is no reason to refuse under `chat.strict`. */
   readonly mandatory?: ReadonlySet<string> | undefined
   /**
-   * In a dialect without images, `itemsOf` returns [] and `mapItems` the request. `member` and `textType` may then be any
-   * of their values, because nothing reads them.
-   */
-  readonly conversation: ConversationShape
-
-  /**
-   * Checks a caller's body. `bytes` is the UTF-8 that `text` was decoded from, so that a large body is not encoded again.
-   * Without `settings`, the defaults of the configuration apply.
+   * Checks a caller's body.
    * @throws Fault `malformed_body`, `invalid_request`
    */
-  readonly decodeRequest: (
-    text: string,
-    bytes?: Buffer,
-    headers?: CallerHeaders,
-    settings?: DialectSettings,
-  ) => CallerRequest
+  readonly decodeRequest: (text: string, received?: Received) => CallerRequest
   /**
    * Adds the parts of earlier replies that the request refers to or leaves out. Returns the same object if there are none.
    * @param strict `chat.strict`: adds only what the request refers to

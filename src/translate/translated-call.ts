@@ -12,8 +12,8 @@ import type {
   UpstreamDialect,
 } from './dialect.ts'
 import { mergeEffects, type ToolIdentity } from './engine/reply-effects.ts'
-import { limitImages } from './engine/media/images.ts'
-import { limitDocuments } from './engine/media/route-limits.ts'
+import { limitImages, limitImagesInTurn } from './engine/media/images.ts'
+import { limitDocuments, limitDocumentsInTurn } from './engine/media/route-limits.ts'
 import { prepareTurn } from './engine/tool-codec/prepare-turn.ts'
 import { createTranslatedFold, createTranslatedStream } from './reply.ts'
 import type { Turn } from './turn.ts'
@@ -53,16 +53,35 @@ export function translateCall(
   context: EncodeContext,
   change?: ChangeTurn,
 ): TranslatedCall {
-  const documents = limitDocuments(asked, caller.conversation, upstream.id, context)
-  const images = limitImages(documents?.request ?? asked, caller.conversation, upstream.id, context)
-  const request = images?.request ?? documents?.request ?? asked
+  const { request, warnings: ofMedia } = withoutMedia(asked, caller, upstream, context)
   const call =
     caller.id === upstream.id && change === undefined
       ? passedCall(upstream.passRequest(request, context), caller, upstream, request)
       : translatedCall(caller, upstream, callOfTurn(caller, upstream, request, context, change))
-  const warnings = distinct([...(documents?.warnings ?? []), ...(images?.warnings ?? []), ...call.request.warnings])
+  const warnings = distinct([...ofMedia, ...call.request.warnings])
   if (context.strict) refuseLosses(warnings, caller.mandatory)
   return { ...call, request: { ...call.request, warnings } }
+}
+
+/** Leaves out what upstream does not take. A caller's dialect without an upstream's side leaves this to the Turn. */
+function withoutMedia(asked: CallerRequest, caller: Dialect, { id }: UpstreamDialect, context: EncodeContext) {
+  const conversation = caller.upstream?.conversation
+  if (conversation === undefined) return { request: asked, warnings: [] }
+  const documents = limitDocuments(asked, conversation, id, context)
+  const images = limitImages(documents?.request ?? asked, conversation, id, context)
+  return {
+    request: images?.request ?? documents?.request ?? asked,
+    warnings: [...(documents?.warnings ?? []), ...(images?.warnings ?? [])],
+  }
+}
+
+function withoutMediaOfTurn({ turn, warnings }: DecodedTurn, { id }: UpstreamDialect, context: EncodeContext) {
+  const documents = limitDocumentsInTurn(turn, id, context)
+  const images = limitImagesInTurn(documents?.turn ?? turn, id, context)
+  return {
+    turn: images?.turn ?? documents?.turn ?? turn,
+    warnings: [...(documents?.warnings ?? []), ...(images?.warnings ?? []), ...warnings],
+  }
 }
 
 function callOfTurn(
@@ -72,7 +91,9 @@ function callOfTurn(
   context: EncodeContext,
   change: ChangeTurn = unchanged,
 ): TranslatedCall<EventReader> {
-  const { request, reader } = translateTurn(upstream, change(caller.decodeTurn(asked, context)), context)
+  const decoded = caller.decodeTurn(asked, context)
+  const fitting = caller.upstream === undefined ? withoutMediaOfTurn(decoded, upstream, context) : decoded
+  const { request, reader } = translateTurn(upstream, change(fitting), context)
   return { request, reader: { notes: { ...reader.notes, caller: caller.replyNotes?.(asked) } } }
 }
 

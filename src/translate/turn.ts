@@ -62,7 +62,10 @@ export type TurnPart =
   | { readonly type: 'refusal'; readonly text: string }
 
 interface HasPath {
-  /** Position in the caller's body, as warnings name it: `messages.3`, `input.0`. */
+  /**
+   * Position in the caller's body, as warnings name it: the message or item (`messages.3`, `input.0`). Decoders add the part
+   * only where one warning is about it.
+   */
   readonly path: string
 }
 
@@ -287,7 +290,10 @@ export interface Usage {
   readonly nanoAiu?: number | undefined
 }
 
-/** Why an answer ended. A limit or a filter takes precedence over tool calls: a call that was cut short is no call. */
+/**
+ * Why an answer ended. A limit or a filter takes precedence over tool calls: a call that was cut short must not reach a caller as a
+ * complete call.
+ */
 export type TurnStop =
   | 'end'
   | 'stop_sequence'
@@ -322,7 +328,10 @@ export type TurnEvent =
     }
   | { readonly type: 'refusal.delta'; readonly slot: number; readonly text: string }
   | { readonly type: 'think.delta'; readonly slot: number; readonly text: string }
-  /** At most once per thinking slot, directly before its `part.close`. */
+  /**
+   * At most once per thinking slot, directly before its `part.close`. Its slot may have no text, and may come after texts and
+   * calls.
+   */
   | { readonly type: 'think.sign'; readonly slot: number; readonly opaque: Opaque }
   | {
       readonly type: 'tool.open'
@@ -347,7 +356,10 @@ export type TurnEvent =
       readonly query: string
       readonly outcome: SearchOutcome
     }
-  /** The last event of a slot. At `stop`, encoders close slots that are still open. */
+  /**
+   * The last event of a slot. A call that was cut short is closed too: only the reason of `stop` tells whether the last call is
+   * complete. At `stop`, encoders close slots that are still open.
+   */
   | { readonly type: 'part.close'; readonly slot: number }
   /** Before `stop`; a later one replaces an earlier one. */
   | { readonly type: 'usage'; readonly usage: Usage }

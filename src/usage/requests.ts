@@ -2,6 +2,7 @@ import { isFailure } from '../errors.ts'
 import { isObject } from '../json/json.ts'
 import { snakeKeys } from '../json/key-case.ts'
 import { describeError } from '../logging/pretty-log.ts'
+import { mayHoldKey } from '../redaction/key-headers.ts'
 import { createBodyText, type BodyText } from './body-text.ts'
 
 /** Where a request came from over HTTP. */
@@ -168,8 +169,8 @@ interface Bodies {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Headers whose values are credentials, whatever they look like. */
-const secretHeader = /^(?:authorization|proxy-authorization|cookie|x-api-key|.*(?:token|secret|password).*)$/
+/** Headers besides those with the caller's key whose values are credentials, whatever they look like. */
+const secretHeader = /^(?:proxy-authorization|cookie|.*(?:token|secret|password).*)$/
 
 export function createRequestList({ keepsBodies, redact, redactBody = redact }: RequestListOptions): RequestList {
   /** A ring once it is full; `next` is then the oldest. */
@@ -250,7 +251,7 @@ export function createRequestList({ keepsBodies, redact, redactBody = redact }: 
     },
     noteHeaders(id, given) {
       if (!keepsBodies()) return
-      const shown = Object.entries(given).filter(([name]) => !secretHeader.test(name))
+      const shown = Object.entries(given).filter(([name]) => !mayHoldKey.has(name) && !secretHeader.test(name))
       // Node takes at most 16 KB of headers: they are not counted with the bodies.
       const headers = Object.fromEntries(shown.map(([name, value]) => [name, cut(redact([value].flat().join(', ')))]))
       bodies.set(id, { ...bodiesOf(id), headers })

@@ -116,8 +116,8 @@ test('A08 a listed origin may send the headers of the APIs and their SDKs, and n
   )
 })
 
-test('A10 no route takes a WebSocket, whoever asks', async () => {
-  const proxy = await openProxy()
+test('A10 a foreign page opens no WebSocket, and without its setting nobody does', async () => {
+  const proxy = await openProxy({ file: 'responses: { websocket: false }' })
   const handshake = (origin: string) =>
     proxy.raw(
       `GET /v1/responses HTTP/1.1\r\nHost: localhost\r\nOrigin: ${origin}\r\nConnection: Upgrade, close\r\n` +

@@ -89,7 +89,7 @@ function cost(from: UpstreamDialectId, to: UpstreamDialectId, text: string) {
   const before = process.cpuUsage()
   let sent = 0
   try {
-    const request = dialects[from].decodeRequest(text, bytes, {})
+    const request = dialects[from].decodeRequest(text, { bytes })
     sent = translateCall(dialects[from], dialects[to].upstream, request, encodeContext(model)).request.body.length
   } catch (error) {
     expect(error).toBeInstanceOf(Fault)
@@ -131,7 +131,7 @@ describe('P14 memory', () => {
     const before = process.memoryUsage()
     let request: unknown
     try {
-      request = dialects.chat.decodeRequest(text, bytes, {})
+      request = dialects.chat.decodeRequest(text, { bytes })
     } catch (error) {
       request = error
     }

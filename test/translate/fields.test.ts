@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { isObject, type JsonObject } from '../../src/json/json.ts'
+import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
 import { dialects } from '../../src/translate/dialects.ts'
 import { translateTurn } from '../../src/translate/translated-call.ts'
 import { formatWarning } from '../../src/translate/warning.ts'
 import { encodeContext, traits } from './turns.ts'
 
 interface Case {
-  readonly dialect: keyof typeof dialects
+  readonly dialect: UpstreamDialectId
   readonly model: string
   readonly body: JsonObject
   readonly settings: JsonObject

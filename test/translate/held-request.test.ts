@@ -17,7 +17,7 @@ function open(caller: UpstreamDialectId, upstream: UpstreamDialectId) {
     model: 'm',
     ...(caller === 'responses' ? { input: prompt } : { max_tokens: 9, messages }),
   })
-  const request = dialects[caller].decodeRequest(text, Buffer.from(text), {})
+  const request = dialects[caller].decodeRequest(text, { bytes: Buffer.from(text) })
   const exchange = translateCall(dialects[caller], dialects[upstream].upstream, request, encodeContext(model))
   const { notes, createStream } = exchange.reader
   return {

@@ -14,7 +14,7 @@ function sentTo(
   headers?: CallerHeaders,
 ): Record<string, unknown> {
   const text = JSON.stringify(body)
-  const request = dialects[dialect].decodeRequest(text, Buffer.from(text), headers)
+  const request = dialects[dialect].decodeRequest(text, { bytes: Buffer.from(text), headers })
   return JSON.parse(
     translateCall(dialects[dialect], dialects[dialect].upstream, request, context).request.body.toString(),
   )

@@ -1,4 +1,4 @@
-import type { EncodeContext, UpstreamRefusal } from '../../src/translate/dialect.ts'
+import type { DialectId, EncodeContext, UpstreamDialectId, UpstreamRefusal } from '../../src/translate/dialect.ts'
 import { dialects } from '../../src/translate/dialects.ts'
 import { newWarnings, recoverRequest } from '../../src/translate/engine/learned-refusals.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
@@ -14,9 +14,9 @@ function refusal(words: Words): UpstreamRefusal {
 }
 
 interface Call {
-  readonly upstream: keyof typeof dialects
+  readonly upstream: UpstreamDialectId
   /** Default: that of upstream. */
-  readonly caller?: keyof typeof dialects
+  readonly caller?: DialectId
   /** The caller's own text. */
   readonly text: string
   readonly headers?: Readonly<Record<string, string>>
@@ -26,7 +26,7 @@ interface Call {
 /** The caller's request as upstream gets it, and what becomes of it if upstream refuses it. */
 export function callOf({ upstream: id, caller: callerId = id, text, headers = {}, context }: Call) {
   const [upstream, caller] = [dialects[id].upstream, dialects[callerId]]
-  const request = caller.decodeRequest(text, Buffer.from(text), headers)
+  const request = caller.decodeRequest(text, { bytes: Buffer.from(text), headers })
   const encode = (each: EncodeContext) => translateCall(caller, upstream, request, each).request
   const sent = encode(context)
   return {

@@ -1,5 +1,3 @@
-import type { ChatNotes } from '../../src/translate/chat/notes.ts'
-import type { ResponsesNotes, ResponsesUpstreamNotes } from '../../src/translate/responses/notes.ts'
 import type {
   Dialect,
   CallerRequest,
@@ -10,6 +8,7 @@ import type {
 } from '../../src/translate/dialect.ts'
 import type { JsonObject } from '../../src/json/json.ts'
 import type { ModelTraits } from '../../src/translate/model-traits.ts'
+import type { CallerNotes, UpstreamNotes } from '../../src/translate/reply-notes.ts'
 import type { ReplyMemory, ReplyReasoning, StoredInput } from '../../src/translate/reply-memory.ts'
 import { responsesDialect } from '../../src/translate/responses/dialect.ts'
 import { translateCall } from '../../src/translate/translated-call.ts'
@@ -59,8 +58,9 @@ export function translateForResponses(caller: Dialect, request: CallerRequest, c
 const noInput: StoredInput = { input: [], inputChars: 0, previousId: undefined }
 
 /** Notes of a request that asks for all that a reply can give. */
-function askForAll<Notes extends ChatNotes | ResponsesNotes | ResponsesUpstreamNotes>(notes: Notes | undefined) {
+function askForAll<Notes extends CallerNotes | UpstreamNotes>(notes: Notes | undefined) {
   if (notes?.dialect === 'chat') return { ...notes, wantsUsage: true }
+  if (notes !== undefined && notes.dialect !== 'responses') return notes
   return { ...notes, dialect: 'responses', storedInput: noInput } as const
 }
 
@@ -108,8 +108,8 @@ export function replySeed(model: ModelTraits, { notes, ...parts }: Partial<Reply
       tools: new Map(),
       stop: [],
       ...notes,
-      caller: caller?.dialect === 'messages' ? caller : askForAll(caller),
-      upstream: upstream?.dialect === 'messages' ? upstream : askForAll(upstream),
+      caller: askForAll(caller),
+      upstream: askForAll(upstream),
     },
   }
 }

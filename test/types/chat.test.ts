@@ -2,7 +2,7 @@ import type * as ours from '../../src/translate/chat/wire.ts'
 import type { ChatCompletion, ChatCompletionChunk } from 'openai/resources/chat/completions'
 import type { ErrorObject } from 'openai/resources/shared'
 import { expectTypeOf, test } from 'vitest'
-import type { ChatErrorBody } from '../../src/translate/chat/error.ts'
+import type { OpenAiErrorBody } from '../../src/translate/engine/openai-error.ts'
 import type { Swap } from './swap.ts'
 
 // Checked by the compiler (`npm run check:types`): running these only shows that they are there.
@@ -25,7 +25,7 @@ test('a chunk is one of the SDK’s', () => {
 })
 
 test('an error is one of the SDK’s', () => {
-  expectTypeOf<ChatErrorBody['error']>().toExtend<ErrorObject>()
+  expectTypeOf<OpenAiErrorBody['error']>().toExtend<ErrorObject>()
 })
 
 test('rejects values that are not completions', () => {

@@ -2,7 +2,7 @@ import type * as ours from '../../src/translate/responses/wire.ts'
 import type { Response, ResponseError, ResponseOutputItem } from 'openai/resources/responses/responses'
 import type { ErrorObject } from 'openai/resources/shared'
 import { expectTypeOf, test } from 'vitest'
-import type { ResponsesErrorBody } from '../../src/translate/responses/error.ts'
+import type { OpenAiErrorBody } from '../../src/translate/engine/openai-error.ts'
 import type { Swap } from './swap.ts'
 
 // Checked by the compiler (`npm run check:types`): running these only shows that they are there.
@@ -26,7 +26,7 @@ test('a response is one of the SDK’s', () => {
 })
 
 test('an error is one of the SDK’s', () => {
-  expectTypeOf<ResponsesErrorBody['error']>().toExtend<ErrorObject>()
+  expectTypeOf<OpenAiErrorBody['error']>().toExtend<ErrorObject>()
 })
 
 test('rejects values that the SDK does not define', () => {

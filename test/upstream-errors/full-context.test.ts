@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ProxyError } from '../../src/errors.ts'
-import { chatErrorStatus, toChatError } from '../../src/translate/chat/error.ts'
+import { openAiErrorStatus, toOpenAiError } from '../../src/translate/engine/openai-error.ts'
 import { messagesErrorStatus, toMessagesError } from '../../src/translate/messages/error.ts'
-import { responsesErrorStatus, toResponsesError } from '../../src/translate/responses/error.ts'
 
 /** What a backend says, and what Claude Code reads. */
 const full: readonly (readonly [message: string, forMessages: string])[] = [
@@ -50,11 +49,7 @@ describe('a full context window', () => {
       expect(told.type).toBe('invalid_request_error')
       if (forMessages === '') expect(told.message).toContain(`prompt is too long: `)
       else if (at !== 2) expect(told.message).toBe(forMessages)
-      expect([chatErrorStatus(error), toChatError(error, 'r').error.code]).toEqual([400, 'context_length_exceeded'])
-      expect([responsesErrorStatus(error), toResponsesError(error, 'r').error.code]).toEqual([
-        400,
-        'context_length_exceeded',
-      ])
+      expect([openAiErrorStatus(error), toOpenAiError(error, 'r').error.code]).toEqual([400, 'context_length_exceeded'])
     }
   })
 })
@@ -71,12 +66,13 @@ describe('another limit', () => {
     'tools.0.custom.description: String should have at most 4096 characters',
     'the context of this conversation is unknown',
   ])('is none: %s', (message) => {
-    for (const error of faults(message)) expect(toChatError(error, 'r').error.code).not.toBe('context_length_exceeded')
+    for (const error of faults(message))
+      expect(toOpenAiError(error, 'r').error.code).not.toBe('context_length_exceeded')
   })
 
   test('is none: a rate limit on the tokens of prompts', () => {
     const message = 'The prompt tokens exceed the limit of this window.'
     const error: ProxyError = { kind: 'upstream_status', status: 429, message, code: 'rate_limited' }
-    expect(chatErrorStatus(error)).toBe(429)
+    expect(openAiErrorStatus(error)).toBe(429)
   })
 })

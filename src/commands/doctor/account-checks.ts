@@ -6,7 +6,7 @@ import type { ProxyError } from '../../errors.ts'
 import { isOpen } from '../../models/model.ts'
 import type { Model, ModelListing } from '../../models/model.ts'
 import type { ProviderId } from '../../executors/executor.ts'
-import { toChatError } from '../../translate/chat/error.ts'
+import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import { providerNames } from '../shared/accounts.ts'
 import { planName } from '../shared/plan-name.ts'
 import { failed, ok, skipped, warning } from './check.ts'
@@ -126,7 +126,7 @@ export interface CodexAnswer {
 }
 
 function describe(error: ProxyError): string {
-  return toChatError(error, '').error.message
+  return toOpenAiError(error, '').error.message
 }
 
 /** Whether OpenAI accepts the login, renewed if it was due. */

@@ -12,7 +12,7 @@ import type { RecordStore } from '../../auth/records/record-store.ts'
 import type { CopilotRecord } from '../../auth/copilot/wire.ts'
 import type { ProviderId } from '../../executors/executor.ts'
 import { visibleLines } from '../../terminal/visible.ts'
-import { toChatError } from '../../translate/chat/error.ts'
+import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import {
   describeFailure,
   describePlace,
@@ -232,7 +232,7 @@ async function tryDirectly(
   if (outcome.kind === 'listed') return
   if (outcome.kind === 'unusable') throw loginFailed('Copilot did not answer with a model list.', '\n')
   const { error } = outcome
-  const reason = error.kind === 'upstream_unauthorized' ? error.upstreamMessage : toChatError(error, '').error.message
+  const reason = error.kind === 'upstream_unauthorized' ? error.upstreamMessage : toOpenAiError(error, '').error.message
   const isRefusal =
     error.kind === 'upstream_unauthorized' ||
     (error.kind === 'upstream_status' && error.status < 500 && error.status !== 429)

@@ -4,7 +4,7 @@ import type { Executor } from '../../executors/executor.ts'
 import { parseModelPolicies, policyPath } from '../../models/model-policy.ts'
 import type { ModelPolicy } from '../../models/model-policy.ts'
 import { visibleLines } from '../../terminal/visible.ts'
-import { toChatError } from '../../translate/chat/error.ts'
+import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import { requireLogin } from '../shared/accounts.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, EnableFlags, ExitCode } from '../shared/command.ts'
@@ -39,7 +39,7 @@ export async function modelsEnable(context: CommandContext, flags: EnableFlags):
   } catch (error) {
     context.signal.throwIfAborted()
     if (!(error instanceof Fault)) throw error
-    throw new CommandFailure(exitCode.failed, toChatError(error.error, '').error.message, { cause: error })
+    throw new CommandFailure(exitCode.failed, toOpenAiError(error.error, '').error.message, { cause: error })
   } finally {
     await close()
   }
@@ -91,7 +91,7 @@ async function enable({ signal }: CommandContext, executor: Pick<Executor, 'json
     if (!(error instanceof Fault) || error.error.kind !== 'upstream_status') throw error
     throw new CommandFailure(
       exitCode.failed,
-      `GitHub did not enable ${id}: ${toChatError(error.error, '').error.message} ${byAdministrator}`,
+      `GitHub did not enable ${id}: ${toOpenAiError(error.error, '').error.message} ${byAdministrator}`,
       { cause: error },
     )
   }

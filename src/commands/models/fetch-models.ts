@@ -16,7 +16,7 @@ import type { Model, ModelListing } from '../../models/model.ts'
 import { createModelRegistry } from '../../models/registry.ts'
 import { renderModel, renderModelList } from '../../models/render.ts'
 import { codexSeeds, copilotSeeds } from '../../models/seeds.ts'
-import { toChatError } from '../../translate/chat/error.ts'
+import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import { loginAdvice, findLogin, silentLog, recordPlace, tokenOfEnvironment, warningLog } from '../shared/accounts.ts'
 import { hasCodexLogin, readCodexState } from '../shared/codex-login.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
@@ -165,7 +165,7 @@ export async function fetchFromProviders(
     ),
     find: (name) => {
       const result = registry.resolve(name)
-      if (!result.ok) return Promise.resolve({ problem: toChatError(result.error, '').error.message })
+      if (!result.ok) return Promise.resolve({ problem: toOpenAiError(result.error, '').error.message })
       return Promise.resolve({
         problem: '',
         row: listedModel.parse(renderModel(result.value, config.copilot.upstreamDialect)),
@@ -195,7 +195,7 @@ async function ask(context: CommandContext, settings: LoadedSettings, source: Mo
 function toFailure(error: unknown): CommandFailure | RecordStoreError {
   if (error instanceof CommandFailure || error instanceof RecordStoreError) return error
   if (!(error instanceof Fault)) throw error
-  return new CommandFailure(exitCode.failed, toChatError(error.error, '').error.message, { cause: error })
+  return new CommandFailure(exitCode.failed, toOpenAiError(error.error, '').error.message, { cause: error })
 }
 
 /** A provider whose models can be fetched without a daemon. */

@@ -1,3 +1,4 @@
+import { mayHoldKey } from '../../redaction/key-headers.ts'
 import { shortCount, shortCredits, shortMs } from '../../terminal/format.ts'
 import type { Output, Style } from '../../terminal/output.ts'
 import { formatPairs, padText, textWidth } from '../../terminal/table.ts'
@@ -203,9 +204,8 @@ function repeatText(request: RequestDetail, place: Place): string | undefined {
 /** In place of a credential. */
 const removed = '[redacted]'
 
-/** Headers that curl or this command sets, or that apply to one connection. */
-const ownHeaders =
-  /^(?:host|connection|content-length|content-type|accept-encoding|user-agent|authorization|x-api-key|expect|te)$/
+/** Headers besides those with a key that curl or this command sets, or that apply to one connection. */
+const ownHeaders = /^(?:host|connection|content-length|content-type|accept-encoding|user-agent|expect|te)$/
 
 /**
  * A command for a POSIX shell that sends the request again. Names the variable of the key, never the key. Undefined if the whole
@@ -214,7 +214,9 @@ const ownHeaders =
 export function curlText(request: RequestDetail, { url, isKeyAsked }: Place): string | undefined {
   const { api, path, stream, request_body: body } = request
   if (path === null || body === null || request.request_body_truncated || body.includes(removed)) return undefined
-  const headers = Object.entries(request.request_headers ?? {}).filter(([name]) => !ownHeaders.test(name))
+  const headers = Object.entries(request.request_headers ?? {}).filter(
+    ([name]) => !ownHeaders.test(name) && !mayHoldKey.has(name),
+  )
   const needsVersion =
     (api === 'messages' || api === 'count_tokens') && !headers.some(([name]) => name === 'anthropic-version')
   return [

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { namedApiKeys } from '../../config/api-keys.ts'
+import { keyHeaders } from '../../redaction/key-headers.ts'
 import { keysInSubprotocols } from '../../websocket/subprotocol.ts'
 
 /** One of `server.api-keys`, as a digest to compare with. */
@@ -33,9 +34,14 @@ function idOf(digest: Buffer): string {
  * subprotocol. A key in a URL is ignored.
  */
 export function presentedKeys(headers: IncomingHttpHeaders): readonly string[] {
-  const bearer = /^bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1]
-  const inHeaders = [bearer?.trim(), headers['x-api-key']].filter((key) => typeof key === 'string')
+  const inHeaders = keyHeaders
+    .map((name) => (name === 'authorization' ? bearerIn(headers[name]) : headers[name]))
+    .filter((key) => typeof key === 'string')
   return headers.upgrade === undefined ? inHeaders : [...inHeaders, ...keysInSubprotocols(headers)]
+}
+
+function bearerIn(authorization = ''): string | undefined {
+  return /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
 }
 
 /** Compares all digests, so that the duration reveals nothing about a key or its length. */

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ownerCaller } from '../../config/caller.ts'
 import { Fault } from '../../errors.ts'
+import { keyHeaders } from '../../redaction/key-headers.ts'
 import { findKey, prepareKeys, presentedKeys } from './api-keys.ts'
 import type { ApiKey } from './api-keys.ts'
 import { addressIdentity } from './caller-identity.ts'
@@ -160,8 +161,10 @@ const exposedHeaders = [
 ].join(', ')
 
 /** Request headers that a web page may send: those of the three APIs, of their SDKs and of MCP. */
-const allowedHeader =
-  /^(?:accept|authorization|content-type|last-event-id|x-api-key|x-initiator|x-request-id|(?:anthropic|mcp|openai|x-stainless)-[a-z0-9-]+)$/
+const allowedHeader = new RegExp(
+  `^(?:${keyHeaders.join('|')}|accept|content-type|last-event-id|x-initiator|x-request-id|` +
+    '(?:anthropic|mcp|openai|x-stainless)-[a-z0-9-]+)$',
+)
 
 /** The answer to a preflight from an allowed origin. */
 export function answerPreflight(request: FastifyRequest, reply: FastifyReply): FastifyReply {

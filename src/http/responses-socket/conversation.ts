@@ -5,7 +5,7 @@ import type { ProxyError } from '../../errors.ts'
 import { logRefusal } from '../../pipeline/request-meter.ts'
 import type { CallerRequest } from '../../translate/dialect.ts'
 import { answerNothing, isStored, responsesSocketDialect } from '../../translate/responses/socket.ts'
-import { responsesErrorStatus } from '../../translate/responses/error.ts'
+import { openAiErrorStatus } from '../../translate/engine/openai-error.ts'
 import type { Connection } from '../../websocket/connection.ts'
 import { admitCaller, callModel, serve } from '../serve.ts'
 import type { ModelRequest, ModelRouteDeps, OpenStream, ReplyHead } from '../serve.ts'
@@ -126,7 +126,7 @@ export function createConversation(deps: ConversationDeps, parts: ConversationPa
   /** Answers a message that only prepares the next one. No model is asked. */
   async function prepare(request: ModelRequest, { body }: CreateFrame): Promise<void> {
     await admitCaller(deps, request, left.signal)
-    const asked = responsesSocketDialect.decodeRequest(body.text, body.bytes, request.headers)
+    const asked = responsesSocketDialect.decodeRequest(body.text, { bytes: body.bytes, headers: request.headers })
     const responses = memory.of(deps.pipeline.responses(request.caller), () => false)
     const memories = { responses, reasoning: { keep: () => {}, recall: () => undefined } }
     const recalled = responsesSocketDialect.recall?.(asked, memories, false) ?? asked
@@ -149,7 +149,7 @@ export function createConversation(deps: ConversationDeps, parts: ConversationPa
   /** Sends a failure that came before the first event. */
   function refuse(id: string, error: unknown, headers: Readonly<Record<string, string>>, isLogged: boolean): void {
     const fault = toFault(error)
-    const status = responsesErrorStatus(fault.error)
+    const status = openAiErrorStatus(fault.error)
     if (!isLogged) {
       const { caller } = handshake
       deps.metrics.refused(status)

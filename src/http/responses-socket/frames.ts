@@ -5,7 +5,7 @@ import { callerJsonLimits, isObject } from '../../json/json.ts'
 import type { JsonObject } from '../../json/json.ts'
 import { spliceMembers } from '../../json/json-members.ts'
 import { parseBody } from '../../translate/engine/request/json-body.ts'
-import { responsesErrorStatus, toResponsesError } from '../../translate/responses/error.ts'
+import { openAiErrorStatus, toOpenAiError } from '../../translate/engine/openai-error.ts'
 import type { RequestBody } from '../body.ts'
 
 /** A request in a message of the client. */
@@ -92,8 +92,8 @@ export function errorMessage(error: ProxyError, requestId: string, headers: Read
   const retryAfter = retryAfterOf(error)
   return JSON.stringify({
     type: 'error',
-    status: responsesErrorStatus(error),
-    ...toResponsesError(error, requestId),
+    status: openAiErrorStatus(error),
+    ...toOpenAiError(error, requestId),
     headers: { ...headers, ...headersOf(error), ...(retryAfter !== undefined && { 'retry-after': retryAfter }) },
   })
 }

@@ -40,7 +40,7 @@ function registerMessagesRoutes(app: FastifyInstance, deps: ModelRouteDeps): voi
         counter,
         async request() {
           const { text, bytes } = await readBody()
-          return decodeCountRequest(text, bytes, request.headers)
+          return decodeCountRequest(text, { bytes, headers: request.headers })
         },
         onRouted: ({ route }) => void reply.header('x-copilot-proxy-route', route),
       })

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { createSharedFetch } from '../../auth/shared-fetch.ts'
 import { toFault } from '../../errors.ts'
 import type { Executor, ProviderId } from '../../executors/executor.ts'
-import { toChatError } from '../../translate/chat/error.ts'
+import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import type { Lifetimes } from '../lifetimes.ts'
 import { isCodexConfigured } from './state-routes.ts'
 import type { StateDeps } from './state-routes.ts'
@@ -37,7 +37,7 @@ export function registerSelfCheck(app: FastifyInstance, deps: SelfCheckDeps): vo
       return { ok: true }
     } catch (error) {
       if (deadline.aborted) return { ok: false, reason: `No answer within ${limitMs / 1000} seconds.` }
-      return { ok: false, reason: deps.redact(toChatError(toFault(error).error, '').error.message) }
+      return { ok: false, reason: deps.redact(toOpenAiError(toFault(error).error, '').error.message) }
     }
   }
 

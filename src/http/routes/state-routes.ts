@@ -11,7 +11,7 @@ import { firstDay, toTotals } from '../../usage/periods.ts'
 import type { UsageTotals } from '../../usage/periods.ts'
 import type { UsageRecorder } from '../../usage/recorder.ts'
 import { snakeKeys } from '../../json/key-case.ts'
-import { toChatError } from '../../translate/chat/error.ts'
+import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Admission } from '../../pipeline/admission.ts'
 import type { Budget } from '../access/key-limits.ts'
@@ -95,7 +95,7 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void
     deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
       const account = await deps.account(signal, request.caller.key).catch((error: unknown) => {
         if (signal.aborted || !isPartial(request)) throw error
-        return { problem: deps.redact(toChatError(toFault(error).error, request.id).error.message) }
+        return { problem: deps.redact(toOpenAiError(toFault(error).error, request.id).error.message) }
       })
       const nowMs = deps.now()
       const resetsAt = 'resetsAt' in account ? account.resetsAt : undefined

@@ -9,6 +9,7 @@ import { readBody } from '../../http/body.ts'
 import { flatHeaders } from '../../http/serve.ts'
 import { isObject, parseCallerJson } from '../../json/json.ts'
 import type { Logger } from '../../logging/logger.ts'
+import { mayHoldKey } from '../../redaction/key-headers.ts'
 import type { Workspaces } from '../../sessions/workspaces.ts'
 import type { AnswerQueue, ResultBudget } from '../../http/result-budget.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -180,8 +181,7 @@ function headersOf({ headers }: FastifyRequest): Headers {
   const copy = new Headers()
   for (const [name, value] of Object.entries(headers)) {
     // Omit the API key: it has been checked, and nothing else needs it.
-    if (value !== undefined && name !== 'authorization' && name !== 'x-api-key')
-      copy.set(name, [value].flat().join(', '))
+    if (value !== undefined && !mayHoldKey.has(name)) copy.set(name, [value].flat().join(', '))
   }
   return copy
 }

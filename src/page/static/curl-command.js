@@ -6,7 +6,7 @@ const repeatable = new Set(['chat', 'messages', 'count_tokens', 'responses', 'em
 
 /** Headers that curl or this command sets, or that apply to one connection. */
 const ownHeaders =
-  /^(?:host|connection|content-length|content-type|accept-encoding|user-agent|authorization|x-api-key|expect|te)$/
+  /^(?:host|connection|content-length|content-type|accept-encoding|user-agent|expect|te|authorization|x-api-key|sec-websocket-protocol)$/
 
 /**
  * Whether the request came over HTTP with a body that a command can send again. A program in the daemon, for example the

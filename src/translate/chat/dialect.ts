@@ -1,6 +1,7 @@
 import type { ConversationShape, DialectSettings, TurnAccepts, TwoSidedDialect, UpstreamDialect } from '../dialect.ts'
 import { encodeComment } from '../../sse/encode.ts'
-import { chatErrorStatus, encodeChatErrorEvent, toChatError } from './error.ts'
+import { encodeChatErrorEvent } from './error.ts'
+import { openAiErrorStatus, toOpenAiError } from '../engine/openai-error.ts'
 import { chatNotes } from './reply-notes.ts'
 import { chatBodyOf } from './wire.ts'
 import { decodeChatRequest, mapMessages, recallChatReasoning } from './decode-request.ts'
@@ -18,12 +19,20 @@ const accepts: TurnAccepts = {
   stop: false,
 }
 
+const conversation: ConversationShape = {
+  member: 'messages',
+  textType: 'text',
+  itemsOf: (request) => chatBodyOf(request).value.messages,
+  mapItems: mapMessages,
+}
+
 const upstream: UpstreamDialect = {
   id: 'chat',
   path: '/chat/completions',
   accepts: () => accepts,
   encodeTurn: encodeChatTurn,
   createDecoder: createChatDecoder,
+  conversation,
   passRequest: passChatRequest,
   createStream: createChatStream,
   createFold: createChatFold,
@@ -31,13 +40,6 @@ const upstream: UpstreamDialect = {
 }
 
 const defaultSettings: DialectSettings = { chat: { historyWindow: 0, reasoningContent: 'auto' } }
-
-const conversation: ConversationShape = {
-  member: 'messages',
-  textType: 'text',
-  itemsOf: (request) => chatBodyOf(request).value.messages,
-  mapItems: mapMessages,
-}
 
 /**
  * Clients that show the reasoning in `reasoning_content` and do not know `reasoning_text`: the AI SDK's provider for
@@ -49,8 +51,7 @@ const readsReasoningContent = /\bai-sdk\/openai-compatible\/|^(?:opencode|Cline|
 export const chatDialect: TwoSidedDialect = {
   id: 'chat',
   heartbeat: encodeComment('keepalive'),
-  conversation,
-  decodeRequest(text, bytes = Buffer.from(text), headers = {}, { chat } = defaultSettings) {
+  decodeRequest(text, { bytes = Buffer.from(text), headers = {}, settings: { chat } = defaultSettings } = {}) {
     const agent = String(headers['user-agent'] ?? '')
     return decodeChatRequest(text, bytes, headers, {
       historyWindow: chat.historyWindow,
@@ -63,8 +64,8 @@ export const chatDialect: TwoSidedDialect = {
   replyNotes: (request) => chatNotes(chatBodyOf(request)),
   createTurnStream: createChatTurnStream,
   createTurnFold: createChatTurnFold,
-  errorStatus: chatErrorStatus,
-  errorBody: toChatError,
+  errorStatus: openAiErrorStatus,
+  errorBody: toOpenAiError,
   errorEvent: encodeChatErrorEvent,
   upstream,
 }

@@ -1,6 +1,5 @@
 import { isFilled, isObject, type JsonObject } from '../../json/json.ts'
-import { createFieldTable } from '../engine/fields.ts'
-import { nameSet } from '../engine/learned-refusals.ts'
+import { createFieldTable, decodeStop, nameSet } from '../engine/fields.ts'
 import { refuseType, refuseValue } from '../engine/request/invalid.ts'
 import { isStrictSchema } from '../engine/schema/json-schema.ts'
 import type { OutputFormat } from '../turn.ts'
@@ -8,32 +7,32 @@ import type { OutputFormat } from '../turn.ts'
 /** Source: OpenAI API reference, chat completions, 2026-11. */
 export const chatFields = createFieldTable({
   fields: [
-    { member: 'temperature', turn: 'temperature' },
-    { member: 'top_p', turn: 'topP' },
+    { member: 'temperature', setting: 'temperature' },
+    { member: 'top_p', setting: 'topP' },
     // A rule drops it for the models of OpenAI, whose API has no such parameter.
-    { member: 'top_k', turn: 'topK', from: aNumber },
-    { member: 'frequency_penalty', turn: 'frequencyPenalty' },
-    { member: 'presence_penalty', turn: 'presencePenalty' },
-    { member: 'seed', turn: 'seed' },
-    { member: 'logit_bias', turn: 'logitBias' },
-    { member: 'response_format', turn: 'format', from: decodeFormat, to: encodeFormat },
-    { member: 'verbosity', turn: 'verbosity', from: aString },
-    { member: 'parallel_tool_calls', turn: 'parallelToolCalls' },
+    { member: 'top_k', setting: 'topK', from: aNumber },
+    { member: 'frequency_penalty', setting: 'frequencyPenalty' },
+    { member: 'presence_penalty', setting: 'presencePenalty' },
+    { member: 'seed', setting: 'seed' },
+    { member: 'logit_bias', setting: 'logitBias' },
+    { member: 'response_format', setting: 'format', from: decodeFormat, to: encodeFormat },
+    { member: 'verbosity', setting: 'verbosity', from: aString },
+    { member: 'parallel_tool_calls', setting: 'parallelToolCalls' },
     // A cap of 0 is for filling the cache of the Messages API. Here every answer has at least one token.
-    { member: 'max_tokens', turn: 'maxOutputTokens', to: (cap) => Math.max(1, cap) },
+    { member: 'max_tokens', setting: 'maxOutputTokens', to: (cap) => Math.max(1, cap) },
   ],
   read: [
     // A rule gives the cap this name for models that take no other.
-    { member: 'max_completion_tokens', turn: 'maxOutputTokens' },
+    { member: 'max_completion_tokens', setting: 'maxOutputTokens' },
     // No model on this route states which sequence ended an answer, so the proxy looks for them.
-    { member: 'stop', turn: 'stop', from: decodeStop },
+    { member: 'stop', setting: 'stop', from: decodeStop },
   ],
   composed: [
-    { member: 'reasoning_effort', turn: 'reasoning' },
-    { member: 'reasoning_effort', turn: 'effort' },
-    { member: 'top_logprobs', turn: 'logprobs' },
-    { member: 'logprobs', turn: 'logprobs' },
-    { member: 'tool_choice', turn: 'toolChoice' },
+    { member: 'reasoning_effort', setting: 'reasoning' },
+    { member: 'reasoning_effort', setting: 'effort' },
+    { member: 'top_logprobs', setting: 'logprobs' },
+    { member: 'logprobs', setting: 'logprobs' },
+    { member: 'tool_choice', setting: 'toolChoice' },
   ],
   known: nameSet(
     'model messages stream stream_options n thinking thinking_budget tools functions function_call ' +
@@ -46,12 +45,6 @@ export const chatFields = createFieldTable({
     ['store', [false]],
   ]),
 })
-
-/** An empty stop text would end every answer at once. */
-function decodeStop(stop: unknown): readonly string[] {
-  const texts: readonly unknown[] = Array.isArray(stop) ? stop : [stop]
-  return texts.filter(isFilled)
-}
 
 function aString(value: unknown): string {
   return typeof value === 'string' ? value : refuseType('verbosity', 'a string', value)

@@ -1,15 +1,8 @@
 import { z } from 'zod'
 import type { CallerRequest } from '../dialect.ts'
-import { isObject, type JsonObject } from '../../json/json.ts'
+import { aBoolean, anInteger, anObject, aNumber, aString } from '../engine/request/scalars.ts'
+import type { JsonObject } from '../../json/json.ts'
 import type { JsonObjectBytes, Member } from '../../json/json-members.ts'
-
-// The `error` of every schema completes the sentence "expected …" of the 400.
-const aString = z.string('a string')
-const aNumber = z.number('a number')
-const anInteger = z.int('an integer')
-const aBoolean = z.boolean('true or false')
-// Not `z.looseObject`, which walks and copies every member.
-const anObject = z.custom<JsonObject>(isObject, 'an object')
 
 const namedFunction = z.object({ name: aString }, 'an object with the name of a function')
 

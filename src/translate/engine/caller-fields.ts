@@ -7,7 +7,7 @@ export type CallerFields = ReadonlyMap<string, string | undefined>
 
 /** @param table of the dialect of the draft */
 export function callerFields({ fieldNames }: Turn, { fields, read, composed }: FieldTable): Map<string, string> {
-  return new Map([...fields, ...read, ...composed].map(({ member, turn }) => [member, fieldNames[turn]]))
+  return new Map([...fields, ...read, ...composed].map(({ member, setting }) => [member, fieldNames[setting]]))
 }
 
 /**

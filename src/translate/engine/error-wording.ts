@@ -293,3 +293,9 @@ function size(bytes: number): string {
 function sentence(text: string): string {
   return /[.!?](?: \([^()]*\))?$/.test(text) ? text : `${text}.`
 }
+
+/** Upstream's message about a prompt that is too long; undefined for any other error. */
+export function overflowOf(error: ProxyError): string | undefined {
+  if (error.kind !== 'upstream_status' && error.kind !== 'upstream_failed') return undefined
+  return isPromptTooLong(error) ? error.message : undefined
+}

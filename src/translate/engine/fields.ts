@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../json/json.ts'
+import { isFilled, isObject, type JsonObject } from '../../json/json.ts'
 import type { FieldNames, Sampling, Turn, TurnField } from '../turn.ts'
 import type { Warning } from '../warning.ts'
 
@@ -10,21 +10,21 @@ type Field = { readonly [Name in keyof Settings]-?: FieldOf<Name> }[keyof Settin
 
 interface FieldOf<Name extends keyof Settings> {
   readonly member: string
-  readonly turn: Name
+  readonly setting: Name
   /** From the wire; undefined if the value states nothing. Absent: the value stays, which the dialect's schema has checked. */
   readonly from?: (value: unknown) => Settings[Name] | undefined
   /** To the wire. Absent: the value stays. */
   readonly to?: (value: NonNullable<Settings[Name]>) => unknown
 }
 
-/** The rows that a dialect writes. */
+/** The rows that a dialect states. A dialect that only callers speak uses `read` and leaves `fields` empty. */
 interface FieldRows {
   /** Members that are read and written, in the order in which they are written. */
   readonly fields: readonly Field[]
   /** Members that callers state and that are never written. Of two members for one setting, this one counts. */
   readonly read: readonly Field[]
   /** Paths of members that functions read and write, because one setting needs several. The last one names the setting. */
-  readonly composed: readonly { readonly member: string; readonly turn: TurnField }[]
+  readonly composed: readonly { readonly member: string; readonly setting: TurnField }[]
   /** All other members that are read, and members that change no answer. */
   readonly known: ReadonlySet<string>
   /** Values that ask for the default. */
@@ -41,6 +41,11 @@ export interface FieldTable extends FieldRows {
   readonly names: FieldNames
 }
 
+/** The names in a list with spaces between them. */
+export function nameSet(list: string): ReadonlySet<string> {
+  return new Set(list.split(' '))
+}
+
 /** Makes a table ready for use. */
 export function createFieldTable(rows: FieldRows): FieldTable {
   const { fields, read, composed } = rows
@@ -48,8 +53,8 @@ export function createFieldTable(rows: FieldRows): FieldTable {
   return {
     ...rows,
     members: new Set(all.map(({ member }) => member.split('.', 1)[0])),
-    written: new Set([...fields, ...composed].map(({ turn }) => turn)),
-    names: { ...turnFieldNames, ...Object.fromEntries(all.map(({ member, turn }) => [turn, member])) },
+    written: new Set([...fields, ...composed].map(({ setting }) => setting)),
+    names: { ...turnFieldNames, ...Object.fromEntries(all.map(({ member, setting }) => [setting, member])) },
   }
 }
 
@@ -82,12 +87,12 @@ type DecodedFields = Pick<Turn, 'fieldNames' | 'sampling' | Exclude<keyof Settin
 export function decodeFields(body: JsonObject, { fields, read, names }: FieldTable): DecodedFields {
   const values: Record<string, unknown> = {}
   const otherNames: Record<string, string> = {}
-  for (const { member, turn, from } of [...fields, ...read]) {
-    const value = body[member] ?? undefined
-    const setting = value === undefined || from === undefined ? value : from(value)
-    if (setting === undefined) continue
-    values[turn] = setting
-    if (names[turn] !== member) otherNames[turn] = member
+  for (const { member, setting, from } of [...fields, ...read]) {
+    const stated = body[member] ?? undefined
+    const value = stated === undefined || from === undefined ? stated : from(stated)
+    if (value === undefined) continue
+    values[setting] = value
+    if (names[setting] !== member) otherNames[setting] = member
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each row states the type of its setting
   const settings = values as Partial<Settings>
@@ -102,6 +107,12 @@ export function lostMembers(body: JsonObject, { members, known, usual }: FieldTa
     const value = body[member]
     return isStated(value) && !members.has(member) && !known.has(member) && usual.get(member)?.includes(value) !== true
   })
+}
+
+/** An empty stop text would end every answer at once. */
+export function decodeStop(stop: unknown): readonly string[] {
+  const texts: readonly unknown[] = Array.isArray(stop) ? stop : [stop]
+  return texts.filter(isFilled)
 }
 
 /** Clients write "none" as `null` or `[]`. */
@@ -128,7 +139,7 @@ export function encodeFields(
     warnings.push({ code: 'dropped', field: name, detail: reason })
   }
   const members: Record<string, unknown> = {}
-  for (const { member, turn: setting, to } of fields) {
+  for (const { member, setting, to } of fields) {
     const value = settings[setting]
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the row names the setting whose type `to` takes
     members[member] = value === undefined || to === undefined ? value : to(value as never)

@@ -150,10 +150,6 @@ export function withoutFields(...paths: readonly string[]): Recovery {
   return { passing: paths.map(learnedField) }
 }
 
-export function nameSet(list: string): ReadonlySet<string> {
-  return new Set(list.split(' '))
-}
-
 /** @param path as `refusedField` returns it */
 export function learnedField(path: string): string {
   return `field:${path}`

@@ -1,5 +1,5 @@
 import { Fault } from '../../errors.ts'
-import type { CallerHeaders, CallerRequest } from '../dialect.ts'
+import type { Received, CallerRequest } from '../dialect.ts'
 import { refuseType } from '../engine/request/invalid.ts'
 import { callerJsonLimits, isObject, parseObject } from '../../json/json.ts'
 import type { JsonObject } from '../../json/json.ts'
@@ -20,12 +20,8 @@ const withKnownTools = createKnownTools()
  * @param bytes the UTF-8 that `text` was read from; encoding it again costs more than parsing it
  * @throws Fault `malformed_body` naming line and column, `invalid_request` naming the path and what was expected
  */
-export function decodeMessagesRequest(
-  text: string,
-  bytes: Buffer = Buffer.from(text),
-  headers: CallerHeaders = {},
-): CallerRequest<MessagesBody> {
-  const request = decodeCountRequest(text, bytes, headers)
+export function decodeMessagesRequest(text: string, received?: Received): CallerRequest<MessagesBody> {
+  const request = decodeCountRequest(text, received)
   const { max_tokens: maxTokens } = request.body.value
   if (typeof maxTokens !== 'number') refuseType('max_tokens', 'an integer', maxTokens)
   return request
@@ -38,8 +34,7 @@ export function decodeMessagesRequest(
  */
 export function decodeCountRequest(
   text: string,
-  bytes: Buffer = Buffer.from(text),
-  headers: CallerHeaders = {},
+  { bytes = Buffer.from(text), headers = {} }: Received = {},
 ): CallerRequest<MessagesBody> {
   const { value: parsed, members } = parseBody(text, callerJsonLimits, bytes)
   const value = withKnownTools(parsed, bytes, members)

@@ -19,18 +19,6 @@ const accepts: TurnAccepts = {
   stop: true,
 }
 
-const upstream: UpstreamDialect = {
-  id: 'messages',
-  path: '/v1/messages',
-  accepts: () => accepts,
-  encodeTurn: encodeMessagesTurn,
-  createDecoder: createMessagesDecoder,
-  passRequest: passMessagesRequest,
-  createStream: createMessagesStream,
-  createFold: createMessagesFold,
-  recover: recoverMessages,
-}
-
 const conversation: ConversationShape = {
   member: 'messages',
   textType: 'text',
@@ -43,12 +31,24 @@ const conversation: ConversationShape = {
   },
 }
 
+const upstream: UpstreamDialect = {
+  id: 'messages',
+  path: '/v1/messages',
+  accepts: () => accepts,
+  encodeTurn: encodeMessagesTurn,
+  createDecoder: createMessagesDecoder,
+  conversation,
+  passRequest: passMessagesRequest,
+  createStream: createMessagesStream,
+  createFold: createMessagesFold,
+  recover: recoverMessages,
+}
+
 /** Anthropic Messages. */
 export const messagesDialect: TwoSidedDialect = {
   id: 'messages',
   mandatory: new Set(['max_tokens']),
   heartbeat: encodeJsonEvent('ping', '{"type":"ping"}'),
-  conversation,
   decodeRequest: decodeMessagesRequest,
   callCheckOf,
   decodeTurn: decodeMessagesTurn,

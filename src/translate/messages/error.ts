@@ -1,7 +1,7 @@
 import { statusOf, type ProxyError } from '../../errors.ts'
 import { encodeJsonEvent } from '../../sse/encode.ts'
-import { isPromptTooLong, outputOverflowOf, promptCountsOf } from '../../upstream-errors/full-context.ts'
-import { wordError } from '../engine/error-wording.ts'
+import { outputOverflowOf, promptCountsOf } from '../../upstream-errors/full-context.ts'
+import { overflowOf, wordError } from '../engine/error-wording.ts'
 
 /** Anthropic's error envelope. Source: Anthropic API reference, errors, 2026-11. */
 export interface MessagesErrorBody {
@@ -56,12 +56,6 @@ function messageOf(error: ProxyError, requestId: string): string {
   // Anthropic's exact wording.
   if (error.kind === 'invalid_request' && error.code === 'assistant_prefill') return error.detail
   return wordError(error, requestId).message
-}
-
-/** Upstream's message about a prompt that is too long; undefined for any other error. */
-function overflowOf(error: ProxyError): string | undefined {
-  if (error.kind !== 'upstream_status' && error.kind !== 'upstream_failed') return undefined
-  return isPromptTooLong(error) ? error.message : undefined
 }
 
 const ANTHROPICS_WORDS = /prompt is too long/i

@@ -1,25 +1,23 @@
-import { isFilled } from '../../json/json.ts'
-import { createFieldTable } from '../engine/fields.ts'
-import { nameSet } from '../engine/learned-refusals.ts'
+import { createFieldTable, decodeStop, nameSet } from '../engine/fields.ts'
 
 /** Source: Anthropic API reference, Messages, 2026-11. */
 export const messagesFields = createFieldTable({
   fields: [
-    { member: 'max_tokens', turn: 'maxOutputTokens' },
-    { member: 'temperature', turn: 'temperature' },
-    { member: 'top_p', turn: 'topP' },
-    { member: 'top_k', turn: 'topK' },
-    { member: 'stop_sequences', turn: 'stop', from: decodeStop },
+    { member: 'max_tokens', setting: 'maxOutputTokens' },
+    { member: 'temperature', setting: 'temperature' },
+    { member: 'top_p', setting: 'topP' },
+    { member: 'top_k', setting: 'topK' },
+    { member: 'stop_sequences', setting: 'stop', from: decodeStop },
   ],
   read: [],
   composed: [
-    { member: 'thinking.budget_tokens', turn: 'reasoning' },
-    { member: 'thinking', turn: 'reasoning' },
-    { member: 'output_config.effort', turn: 'effort' },
-    { member: 'output_format', turn: 'format' },
-    { member: 'output_config.format', turn: 'format' },
-    { member: 'tool_choice', turn: 'toolChoice' },
-    { member: 'tool_choice.disable_parallel_tool_use', turn: 'parallelToolCalls' },
+    { member: 'thinking.budget_tokens', setting: 'reasoning' },
+    { member: 'thinking', setting: 'reasoning' },
+    { member: 'output_config.effort', setting: 'effort' },
+    { member: 'output_format', setting: 'format' },
+    { member: 'output_config.format', setting: 'format' },
+    { member: 'tool_choice', setting: 'toolChoice' },
+    { member: 'tool_choice.disable_parallel_tool_use', setting: 'parallelToolCalls' },
   ],
   known: nameSet(
     'model messages system stream tools context_management ' +
@@ -30,7 +28,3 @@ export const messagesFields = createFieldTable({
   ),
   usual: new Map([['speed', ['standard']]]),
 })
-
-function decodeStop(sequences: unknown): readonly string[] {
-  return Array.isArray(sequences) ? sequences.filter(isFilled) : []
-}

@@ -1,17 +1,12 @@
 import { z } from 'zod'
 import type { CallerRequest } from '../dialect.ts'
+import { aBoolean, anInteger, anObject, aNumber, aString } from '../engine/request/scalars.ts'
 import { isObject } from '../../json/json.ts'
 import type { JsonObject } from '../../json/json.ts'
 import type { JsonObjectBytes, Member } from '../../json/json-members.ts'
 import type { SearchFailure } from '../turn.ts'
 
-// The `error` of every schema completes the sentence "expected …" of the 400.
-const aString = z.string('a string')
-const aNumber = z.number('a number')
-const aBoolean = z.boolean('true or false')
-const aCount = z.int('an integer').nonnegative('an integer that is not negative')
-// Not `z.looseObject`, which walks and copies every member.
-const anObject = z.custom<JsonObject>(isObject, 'an object')
+const aCount = anInteger.nonnegative('an integer that is not negative')
 
 /** Source: Anthropic Messages API reference, extended and adaptive thinking, 2026-11. */
 const thinking = z.object(

@@ -1,4 +1,4 @@
-import type { CallerHeaders, CallerRequest } from '../dialect.ts'
+import type { Received, CallerRequest } from '../dialect.ts'
 import { refuseType, refuseValue } from '../engine/request/invalid.ts'
 import { type JsonObject, callerJsonLimits, isObject } from '../../json/json.ts'
 import { createMemberCheck, parseBody } from '../engine/request/json-body.ts'
@@ -26,8 +26,7 @@ const withKnownTools = createKnownTools()
  */
 export function decodeResponsesRequest(
   text: string,
-  bytes: Buffer = Buffer.from(text),
-  headers: CallerHeaders = {},
+  { bytes = Buffer.from(text), headers = {} }: Received = {},
 ): CallerRequest<ResponsesBody> {
   const { value: parsed, members } = parseBody(text, callerJsonLimits, bytes)
   const value = withKnownTools(parsed, bytes, members)

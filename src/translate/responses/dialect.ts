@@ -5,7 +5,8 @@ import { replaceMember } from '../../json/json-members.ts'
 import { decodeResponsesRequest } from './decode-request.ts'
 import { decodeResponsesTurn, responsesNotes } from './decode-turn.ts'
 import { createResponsesTurnFold, createResponsesTurnStream } from './write-stream/write-stream.ts'
-import { encodeResponsesErrorEvent, responsesErrorStatus, toResponsesError } from './error.ts'
+import { encodeResponsesErrorEvent } from './error.ts'
+import { openAiErrorStatus, toOpenAiError } from '../engine/openai-error.ts'
 import { recallResponses } from './join-history.ts'
 import { ResponsesBody, responsesBodyOf } from './wire.ts'
 import { createResponsesDecoder } from './read-stream/decode-stream.ts'
@@ -14,24 +15,6 @@ import { passResponsesRequest } from './pass-request.ts'
 import { judgeResponsesEvent } from './read-stream/first-event.ts'
 import { createResponsesFold, createResponsesStream } from './read-stream/forward-stream.ts'
 import { NO_CUSTOM_TOOLS, recoverResponses } from './rules/learned-refusals.ts'
-
-const upstream: UpstreamDialect = {
-  id: 'responses',
-  path: '/responses',
-  accepts: (learned) => ({
-    customTools: !learned.has(NO_CUSTOM_TOOLS),
-    webSearch: true,
-    allowedTools: true,
-    stop: false,
-  }),
-  encodeTurn: encodeResponsesTurn,
-  createDecoder: createResponsesDecoder,
-  judgeFirstEvent: judgeResponsesEvent,
-  passRequest: passResponsesRequest,
-  createStream: createResponsesStream,
-  createFold: createResponsesFold,
-  recover: recoverResponses,
-}
 
 const conversation: ConversationShape = {
   member: 'input',
@@ -45,6 +28,25 @@ const conversation: ConversationShape = {
   },
 }
 
+const upstream: UpstreamDialect = {
+  id: 'responses',
+  path: '/responses',
+  accepts: (learned) => ({
+    customTools: !learned.has(NO_CUSTOM_TOOLS),
+    webSearch: true,
+    allowedTools: true,
+    stop: false,
+  }),
+  encodeTurn: encodeResponsesTurn,
+  createDecoder: createResponsesDecoder,
+  judgeFirstEvent: judgeResponsesEvent,
+  conversation,
+  passRequest: passResponsesRequest,
+  createStream: createResponsesStream,
+  createFold: createResponsesFold,
+  recover: recoverResponses,
+}
+
 /** An `input` that is a string holds no image. */
 function inputItems(request: CallerRequest): readonly JsonObject[] {
   const { input } = responsesBodyOf(request).value
@@ -55,15 +57,14 @@ function inputItems(request: CallerRequest): readonly JsonObject[] {
 export const responsesDialect: TwoSidedDialect = {
   id: 'responses',
   heartbeat: encodeComment('keepalive'),
-  conversation,
   decodeRequest: decodeResponsesRequest,
   recall: recallResponses,
   decodeTurn: decodeResponsesTurn,
   replyNotes: responsesNotes,
   createTurnStream: createResponsesTurnStream,
   createTurnFold: createResponsesTurnFold,
-  errorStatus: responsesErrorStatus,
-  errorBody: toResponsesError,
+  errorStatus: openAiErrorStatus,
+  errorBody: toOpenAiError,
   errorEvent: encodeResponsesErrorEvent,
   upstream,
 }

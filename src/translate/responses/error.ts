@@ -1,39 +1,9 @@
 import { type ProxyError, statusOf } from '../../errors.ts'
 import { encodeJsonEvent } from '../../sse/encode.ts'
-import { isPromptTooLong } from '../../upstream-errors/full-context.ts'
-import { wordError } from '../engine/error-wording.ts'
+import { overflowOf } from '../engine/error-wording.ts'
+import { toOpenAiError } from '../engine/openai-error.ts'
 import { type JsonObject, isObject } from '../../json/json.ts'
 import { echoOf } from './response-object.ts'
-
-/** OpenAI's error envelope. Source: OpenAI API reference, error object, 2026-08. */
-export interface ResponsesErrorBody {
-  readonly error: {
-    readonly message: string
-    readonly type: string
-    readonly param: string | null
-    readonly code: string | null
-  }
-}
-
-/** The body of an error reply. */
-export function toResponsesError(error: ProxyError, requestId: string): ResponsesErrorBody {
-  const { message, type, param, code } = wordError(error, requestId)
-  return { error: { message, type, param: param || null, code: code || null } }
-}
-
-/**
- * HTTP status of an error reply. A prompt that is too long is a 400 whatever upstream's status, because clients look
- * for the code `context_length_exceeded` there. Anthropic's status for an overload is 529, OpenAI's is 503.
- */
-export function responsesErrorStatus(error: ProxyError): number {
-  if (isTooLong(error)) return 400
-  const status = statusOf(error)
-  return status === 529 ? 503 : status
-}
-
-function isTooLong(error: ProxyError): boolean {
-  return (error.kind === 'upstream_status' || error.kind === 'upstream_failed') && isPromptTooLong(error)
-}
 
 /**
  * Ends a started stream: `error`, then `response.failed`, as OpenAI's servers do. Both are needed, in this order:
@@ -54,7 +24,7 @@ export function encodeResponsesFailure(
   upstreamError?: unknown,
 ): string {
   const limit = limitIn(upstreamError)
-  const { error: body } = toResponsesError(error, requestId)
+  const { error: body } = toOpenAiError(error, requestId)
   const { message, param } = body
   const failure = failureCode(error)
   const code = body.code ?? failure
@@ -129,7 +99,7 @@ const KEPT = new Set([
  * prompt and an overload, and sends the request again for any other code (openai/codex, as above).
  */
 function failureCode(error: ProxyError): string {
-  if (isTooLong(error)) return 'context_length_exceeded'
+  if (overflowOf(error) !== undefined) return 'context_length_exceeded'
   const status = statusOf(error)
   if (error.kind === 'upstream_status' || error.kind === 'upstream_failed') {
     if (error.code !== undefined && KEPT.has(error.code)) return error.code

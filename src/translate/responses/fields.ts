@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../json/json.ts'
-import { createFieldTable } from '../engine/fields.ts'
-import { nameSet } from '../engine/learned-refusals.ts'
+import { createFieldTable, nameSet } from '../engine/fields.ts'
 import { refuseValue } from '../engine/request/invalid.ts'
 import { isStrictSchema } from '../engine/schema/json-schema.ts'
 import type { OutputFormat, Turn } from '../turn.ts'
@@ -17,23 +16,23 @@ const LEAST_OUTPUT_TOKENS = 16
 /** Source: OpenAI API reference, responses, 2026-11. */
 export const responsesFields = createFieldTable({
   fields: [
-    { member: 'max_output_tokens', turn: 'maxOutputTokens', to: (cap) => Math.max(LEAST_OUTPUT_TOKENS, cap) },
-    { member: 'temperature', turn: 'temperature' },
-    { member: 'top_p', turn: 'topP' },
+    { member: 'max_output_tokens', setting: 'maxOutputTokens', to: (cap) => Math.max(LEAST_OUTPUT_TOKENS, cap) },
+    { member: 'temperature', setting: 'temperature' },
+    { member: 'top_p', setting: 'topP' },
   ],
   read: [
     // Open Responses has these, OpenAI's API does not.
-    { member: 'frequency_penalty', turn: 'frequencyPenalty' },
-    { member: 'presence_penalty', turn: 'presencePenalty' },
+    { member: 'frequency_penalty', setting: 'frequencyPenalty' },
+    { member: 'presence_penalty', setting: 'presencePenalty' },
   ],
   composed: [
-    { member: 'text.format', turn: 'format' },
-    { member: 'text.verbosity', turn: 'verbosity' },
-    { member: 'reasoning', turn: 'reasoning' },
-    { member: 'reasoning.effort', turn: 'effort' },
-    { member: 'top_logprobs', turn: 'logprobs' },
-    { member: 'tool_choice', turn: 'toolChoice' },
-    { member: 'parallel_tool_calls', turn: 'parallelToolCalls' },
+    { member: 'text.format', setting: 'format' },
+    { member: 'text.verbosity', setting: 'verbosity' },
+    { member: 'reasoning', setting: 'reasoning' },
+    { member: 'reasoning.effort', setting: 'effort' },
+    { member: 'top_logprobs', setting: 'logprobs' },
+    { member: 'tool_choice', setting: 'toolChoice' },
+    { member: 'parallel_tool_calls', setting: 'parallelToolCalls' },
   ],
   known: nameSet(
     'model input instructions stream tools previous_response_id background conversation prompt include ' +

@@ -1,16 +1,9 @@
 import { z } from 'zod'
 import type { CallerRequest } from '../dialect.ts'
+import { aBoolean, anInteger, anObject, aNumber, aString } from '../engine/request/scalars.ts'
 import type { StoredInput } from '../reply-memory.ts'
 import { type JsonObject, isObject } from '../../json/json.ts'
 import type { JsonObjectBytes, Member } from '../../json/json-members.ts'
-
-// The `error` of every schema completes the sentence "expected …" of the 400.
-const aString = z.string('a string')
-const aNumber = z.number('a number')
-const anInteger = z.int('an integer')
-const aBoolean = z.boolean('true or false')
-// `z.looseObject` would walk and copy every member.
-const anObject = z.custom<JsonObject>(isObject, 'an object')
 
 /** Source: OpenAI API reference, responses, `text.format`, 2026-11. */
 const textFormat = z

@@ -53,7 +53,9 @@ export function checkRequest(requestCase: RequestCase): boolean {
   const settings: DialectSettings = { chat: { historyWindow: historyWindowOf(context), reasoningContent: 'auto' } }
   const caller = dialects[dialectIds[requestCase.caller % 3] ?? 'chat']
   const sentHeaders = headers[context % headers.length]
-  const request = refusable(() => caller.decodeRequest(text, Buffer.from(text), sentHeaders, settings))
+  const request = refusable(() =>
+    caller.decodeRequest(text, { bytes: Buffer.from(text), headers: sentHeaders, settings }),
+  )
   if (caller.id === 'messages') {
     const counted = refusable(() => decodeCountRequest(text))
     if (counted !== undefined) {

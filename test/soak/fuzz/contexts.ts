@@ -1,11 +1,5 @@
 import type { ChatNotes } from '../../../src/translate/chat/notes.ts'
-import type {
-  DialectId,
-  EncodeContext,
-  ReplyNotes,
-  ReplySeed,
-  UpstreamDialectId,
-} from '../../../src/translate/dialect.ts'
+import type { EncodeContext, ReplyNotes, ReplySeed, UpstreamDialectId } from '../../../src/translate/dialect.ts'
 import type { ToolIdentity } from '../../../src/translate/engine/reply-effects.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import type { CallerNotes, UpstreamNotes } from '../../../src/translate/reply-notes.ts'
@@ -82,7 +76,7 @@ export function historyWindowOf(pick: number): number {
 }
 
 /** What a caller's dialect knows of its request, by a number. */
-function callerNotesOf(dialect: DialectId, pick: number): CallerNotes {
+function callerNotesOf(dialect: UpstreamDialectId, pick: number): CallerNotes {
   switch (dialect) {
     case 'chat':
       return chatNotesOf(pick)
@@ -120,7 +114,7 @@ function responsesNotesOf(pick: number) {
 }
 
 /** What a reply knows of its request, by a number. */
-export function seedOf(pick: number, caller: DialectId, upstream: UpstreamDialectId): ReplySeed {
+export function seedOf(pick: number, caller: UpstreamDialectId, upstream: UpstreamDialectId): ReplySeed {
   const traits = of(models, pick)
   const notes: ReplyNotes = {
     tools: pick % 3 === 0 ? renamed : new Map(),

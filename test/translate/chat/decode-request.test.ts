@@ -329,8 +329,8 @@ test('is not polluted by __proto__', () => {
 test('reads a body that is not ASCII, from text alone and with its bytes', () => {
   const text = JSON.stringify({ user: 'Zoë', messages: [{ role: 'user', content: '日本 😀' }], model: 'm' })
   const bytes = Buffer.from(text)
-  expect(chatBodyOf(decodeRequest(text, bytes)).bytes).toBe(bytes)
-  expect(decodeRequest(text).body).toEqual(decodeRequest(text, bytes).body)
+  expect(chatBodyOf(decodeRequest(text, { bytes })).bytes).toBe(bytes)
+  expect(decodeRequest(text).body).toEqual(decodeRequest(text, { bytes }).body)
 })
 
 test('takes 100,000 messages', { timeout: 180_000 }, () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ProxyError } from '../../../src/errors.ts'
-import { chatErrorStatus, encodeChatErrorEvent, toChatError } from '../../../src/translate/chat/error.ts'
+import { encodeChatErrorEvent } from '../../../src/translate/chat/error.ts'
+import { openAiErrorStatus, toOpenAiError } from '../../../src/translate/engine/openai-error.ts'
 
 /** One of every kind, and every branch of a kind. */
 const cases: readonly [ProxyError, string, string, string | null, string | null][] = [
@@ -220,7 +221,7 @@ const cases: readonly [ProxyError, string, string, string | null, string | null]
 ]
 
 test.each(cases)('words %j', (error, type, message, param, code) => {
-  expect(toChatError(error, 'req-1')).toEqual({ error: { message, type, param, code } })
+  expect(toOpenAiError(error, 'req-1')).toEqual({ error: { message, type, param, code } })
 })
 
 test.each([
@@ -238,7 +239,7 @@ test.each([
   [503, 'service_unavailable_error'],
   [504, 'timeout_error'],
 ])('types an upstream %i as %s', (status, type) => {
-  expect(toChatError({ kind: 'upstream_status', status, message: 'm' }, 'r').error).toMatchObject({
+  expect(toOpenAiError({ kind: 'upstream_status', status, message: 'm' }, 'r').error).toMatchObject({
     type,
     message: 'm',
   })
@@ -254,14 +255,14 @@ test.each([
 ])('gives a full context the code that OpenAI clients know: %s (%s)', (message, code) => {
   const error = { message, ...(code !== undefined && { code }) }
   const expected = { message, code: 'context_length_exceeded' }
-  expect(toChatError({ kind: 'upstream_status', status: 400, ...error }, 'r').error).toMatchObject(expected)
-  expect(toChatError({ kind: 'upstream_failed', ...error }, 'r').error).toMatchObject(expected)
+  expect(toOpenAiError({ kind: 'upstream_status', status: 400, ...error }, 'r').error).toMatchObject(expected)
+  expect(toOpenAiError({ kind: 'upstream_failed', ...error }, 'r').error).toMatchObject(expected)
 })
 
 test('ends a stream with one event that holds the same body', () => {
   const error: ProxyError = { kind: 'upstream_failed', message: 'two\nlines' }
   const event = encodeChatErrorEvent(error, 'r')
-  expect(event).toBe(`data: ${JSON.stringify(toChatError(error, 'r'))}\n\n`)
+  expect(event).toBe(`data: ${JSON.stringify(toOpenAiError(error, 'r'))}\n\n`)
   expect(event.split('\n')).toHaveLength(3)
 })
 
@@ -275,5 +276,5 @@ test.each<[ProxyError, number]>([
   [{ kind: 'queue_full', retryAfterSeconds: 1 }, 429],
   [{ kind: 'rate_limited', perMinute: 1, setting: 'server.max-requests-per-minute', retryAfterSeconds: 1 }, 429],
 ])('%j has the status %i', (error, status) => {
-  expect(chatErrorStatus(error)).toBe(status)
+  expect(openAiErrorStatus(error)).toBe(status)
 })

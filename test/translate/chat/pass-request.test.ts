@@ -33,7 +33,7 @@ test('sends the routed model under its own id', () => {
 test('sends the very bytes where nothing has to change', () => {
   const text = ` {"model":"gpt-4.1", "messages":[{"role":"user","content":"\\u00e9é"}],\n"stream":true,${includeUsage}, "x":1.0}\n`
   const bytes = Buffer.from(text)
-  const request = dialects.chat.decodeRequest(text, bytes)
+  const request = dialects.chat.decodeRequest(text, { bytes })
   const context = contextOf()
   expect(chatDialect.upstream.passRequest(request, context)?.body).toBe(bytes)
 })

@@ -42,7 +42,7 @@ export function turnOf(request: CallerRequest): DecodedTurn {
 export function callOf(body: unknown, { historyWindow = 0, reasoningContent = false }: PassOptions = {}) {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   const settings = { historyWindow, reasoningContent: reasoningContent ? 'always' : 'auto' } as const
-  const request = dialects.chat.decodeRequest(text, Buffer.from(text), {}, { chat: settings })
+  const request = dialects.chat.decodeRequest(text, { bytes: Buffer.from(text), settings: { chat: settings } })
   deepFreeze(chatBodyOf(request).value)
   return request
 }

@@ -13,7 +13,7 @@ export const context = encodeContext(traits('gpt-5-mini'))
 /** A body that is complete but for what the test is about. */
 export function decode(body: object, headers?: CallerHeaders) {
   const text = JSON.stringify({ model: 'gpt-5-mini', max_tokens: 100, messages: hello, ...body })
-  return messagesDialect.decodeRequest(text, Buffer.from(text), headers)
+  return messagesDialect.decodeRequest(text, { bytes: Buffer.from(text), headers })
 }
 
 /** The body as a Turn. It is frozen, so that a decoder which changes it fails the test. */

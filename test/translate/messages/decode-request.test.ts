@@ -84,7 +84,7 @@ test.each([
 test('keeps the very bytes and every key', () => {
   const body = fixture('messages-requests/claude-code-first.json')
   const bytes = Buffer.from(body)
-  const { value, bytes: kept, members } = messagesBodyOf(messagesDialect.decodeRequest(body, bytes))
+  const { value, bytes: kept, members } = messagesBodyOf(messagesDialect.decodeRequest(body, { bytes }))
   expect(kept).toBe(bytes)
   expect(value).toEqual(JSON.parse(body))
   expect(members.map(({ start, keyEnd }) => body.slice(start + 1, keyEnd - 1))).toEqual(Object.keys(value))

@@ -27,7 +27,7 @@ test('sends the routed model under its own id, and the version', () => {
 test('sends the very bytes where nothing has to change', () => {
   const text = ` {"model":"claude-opus-4.8", "max_tokens":9, "messages":[{"role":"user","content":"\\u00e9é"}],\n"stream":true, "x":1.0}\n`
   const bytes = Buffer.from(text)
-  const encoded = messagesDialect.upstream.passRequest(messagesDialect.decodeRequest(text, bytes), contextOf())
+  const encoded = messagesDialect.upstream.passRequest(messagesDialect.decodeRequest(text, { bytes }), contextOf())
   expect(encoded?.body).toBe(bytes)
 })
 

@@ -59,7 +59,7 @@ export function pass(body: object | string, options: PassOptions = {}) {
 
 export function passText(text: string, options: PassOptions = {}): EncodedRequest | undefined {
   const headers = options.betas === undefined ? {} : { 'anthropic-beta': options.betas.join(', ') }
-  const request = messagesDialect.decodeRequest(text, Buffer.from(text), headers)
+  const request = messagesDialect.decodeRequest(text, { bytes: Buffer.from(text), headers })
   deepFreeze(messagesBodyOf(request).value)
   return messagesDialect.upstream.passRequest(request, contextOf(options))
 }

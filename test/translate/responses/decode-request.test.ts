@@ -86,7 +86,7 @@ test.each([
 
 test('members are found in a body that is not ASCII', () => {
   const text = '{"model":"gpt-5-mini","input":"Gruß"}'
-  const body = responsesBodyOf(responsesDialect.decodeRequest(text, Buffer.from(text)))
+  const body = responsesBodyOf(responsesDialect.decodeRequest(text, { bytes: Buffer.from(text) }))
   const last = body.members.at(-1)
   expect(body.bytes.subarray(last?.valueStart, last?.end).toString()).toBe('"Gruß"')
 })

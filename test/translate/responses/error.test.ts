@@ -4,12 +4,8 @@ import { describe, expect, test } from 'vitest'
 import { type ProxyError, statusOf } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import { encodeEvent } from '../../../src/sse/encode.ts'
-import {
-  encodeResponsesErrorEvent,
-  encodeResponsesFailure,
-  responsesErrorStatus,
-  toResponsesError,
-} from '../../../src/translate/responses/error.ts'
+import { encodeResponsesErrorEvent, encodeResponsesFailure } from '../../../src/translate/responses/error.ts'
+import { openAiErrorStatus, toOpenAiError } from '../../../src/translate/engine/openai-error.ts'
 import { echoOf } from '../../../src/translate/responses/response-object.ts'
 
 const truncated: ProxyError = { kind: 'upstream_truncated' }
@@ -30,13 +26,13 @@ function eventsOf(text: string) {
 }
 
 test('the envelope is OpenAI’s', () => {
-  expect(toResponsesError(status(404, { code: 'model_not_found', param: 'model' }), 'r')).toEqual({
+  expect(toOpenAiError(status(404, { code: 'model_not_found', param: 'model' }), 'r')).toEqual({
     error: { message: 'words of upstream', type: 'invalid_request_error', param: 'model', code: 'model_not_found' },
   })
 })
 
 test('what is not known is null', () => {
-  expect(toResponsesError({ kind: 'malformed_body', detail: 'x' }, 'r').error).toMatchObject({
+  expect(toOpenAiError({ kind: 'malformed_body', detail: 'x' }, 'r').error).toMatchObject({
     param: null,
     code: null,
   })
@@ -51,18 +47,18 @@ test.each<[string, ProxyError, number]>([
   ['a broken stream', truncated, 502],
   ['a bad request', { kind: 'invalid_request', path: 'input', detail: 'x' }, 400],
 ])('status: %s', (_title, error, expected) => {
-  expect(responsesErrorStatus(error)).toBe(expected)
+  expect(openAiErrorStatus(error)).toBe(expected)
 })
 
 test('any other status is the one of all dialects', () => {
   for (const code of [400, 401, 402, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504]) {
-    expect(responsesErrorStatus(status(code))).toBe(statusOf(status(code)))
+    expect(openAiErrorStatus(status(code))).toBe(statusOf(status(code)))
   }
 })
 
 test('a prompt that is too long has the code that clients look for', () => {
   const error = status(400, { message: 'prompt token count of 9 exceeds the limit of 8' })
-  expect(toResponsesError(error, 'r').error.code).toBe('context_length_exceeded')
+  expect(toOpenAiError(error, 'r').error.code).toBe('context_length_exceeded')
 })
 
 describe('a started stream', () => {

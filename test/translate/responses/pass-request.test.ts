@@ -90,7 +90,7 @@ describe('what every request needs', () => {
     const text = ` {"model":"gpt-5.3-codex", "input":"\\u00e9é", "prompt_cache_key":"k", ${needed},\n"x":1.0, "reasoning": {"effort":"low"} }\n`
     const bytes = Buffer.from(text)
     expect(
-      responsesDialect.upstream.passRequest(responsesDialect.decodeRequest(text, bytes), encodeContext(gpt))?.body,
+      responsesDialect.upstream.passRequest(responsesDialect.decodeRequest(text, { bytes }), encodeContext(gpt))?.body,
     ).toBe(bytes)
   })
 

@@ -1,4 +1,4 @@
-import type { EncodeContext, Dialect } from '../../../src/translate/dialect.ts'
+import type { EncodeContext, Dialect, UpstreamDialectId } from '../../../src/translate/dialect.ts'
 import { describe, expect, test } from 'vitest'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import { dialects } from '../../../src/translate/dialects.ts'
@@ -20,7 +20,7 @@ const contexts: Readonly<Record<'codex' | 'key' | 'copilot', EncodeContext>> = {
   copilot: encodeContext(copilot),
 }
 
-type Caller = keyof typeof dialects
+type Caller = UpstreamDialectId
 
 const request: Readonly<Record<Caller, object>> = {
   chat: { messages: [{ role: 'user', content: 'go' }] },

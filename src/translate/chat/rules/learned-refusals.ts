@@ -4,7 +4,6 @@ import {
   FIELD_CODES,
   learnedField,
   namedFields,
-  nameSet,
   UNSUPPORTED_VALUE,
   withoutField,
   withoutFields,
@@ -12,6 +11,7 @@ import {
   type RefusalRow,
   type Refused,
 } from '../../engine/learned-refusals.ts'
+import { nameSet } from '../../engine/fields.ts'
 import { outputOverflowRow } from '../../engine/output-overflow.ts'
 
 /** The model requires `max_completion_tokens` in place of `max_tokens`. */

@@ -12,10 +12,11 @@ import { mediaOf, type MediaPart, replaceMedia } from './media-parts.ts'
 import { isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 import { digest } from '../ids.ts'
 import { modelFamily } from '../model-family.ts'
-import type { Turn, TurnItem, TurnPart } from '../../turn.ts'
+import type { MediaSource, Turn, TurnPart } from '../../turn.ts'
+import { mediaOfTurn, replaceInTurn } from './turn-media.ts'
 import type { Warning, WarningCode } from '../../warning.ts'
 
-interface RequestImage extends MediaPart {
+interface ImageData {
   /** E.g. `image/png`. Undefined, like `sizeBytes`, for an image that upstream has to fetch. */
   readonly mediaType?: string | undefined
   readonly sizeBytes?: number | undefined
@@ -24,6 +25,8 @@ interface RequestImage extends MediaPart {
   /** Its bytes in base64, or its address. Undefined for an upload. */
   readonly content?: string | undefined
 }
+
+type RequestImage<Part = JsonObject> = MediaPart<Part> & ImageData
 
 /**
  * Images allowed in one request: the limits of GitHub's own client on Messages (20) and for Gemini (10), and the limit in
@@ -47,12 +50,32 @@ export function limitImages(
   upstream: UpstreamDialectId,
   context: EncodeContext,
 ): { readonly request: CallerRequest; readonly warnings: readonly Warning[] } | undefined {
-  const { model, learnedRefusals } = context
   if (!request.hasImage) return undefined
-  const items = shape.itemsOf(request)
-  const images = imagesOf(items, shape.member)
-  const dropped = new Map<string, { readonly code: WarningCode; readonly images: RequestImage[] }>()
-  const drop = (image: RequestImage, detail: string, code: WarningCode = 'dropped'): void => {
+  const omitted = omittedImages(imagesOf(shape.itemsOf(request), shape.member), upstream, context)
+  if (omitted === undefined) return undefined
+  const { removed, warnings } = omitted
+  return { request: shape.mapItems(request, replaceMedia(removed, shape.textType, OMITTED_IMAGE)), warnings }
+}
+
+/** As `limitImages`, for a caller of a dialect that no upstream speaks. Warnings name the item of an image. */
+export function limitImagesInTurn(
+  turn: Turn,
+  upstream: UpstreamDialectId,
+  context: EncodeContext,
+): { readonly turn: Turn; readonly warnings: readonly Warning[] } | undefined {
+  const omitted = omittedImages(imagesOfTurn(turn), upstream, context)
+  return omitted && { turn: replaceInTurn(turn, omitted.removed, OMITTED_IMAGE), warnings: omitted.warnings }
+}
+
+/** @returns undefined if no image has to be left out */
+function omittedImages<Part>(
+  images: readonly RequestImage<Part>[],
+  upstream: UpstreamDialectId,
+  context: EncodeContext,
+): { readonly removed: ReadonlySet<Part>; readonly warnings: readonly Warning[] } | undefined {
+  const { model, learnedRefusals } = context
+  const dropped = new Map<string, { readonly code: WarningCode; readonly images: RequestImage<Part>[] }>()
+  const drop = (image: RequestImage<Part>, detail: string, code: WarningCode = 'dropped'): void => {
     const known = dropped.get(detail) ?? { code, images: [] }
     known.images.push(image)
     dropped.set(detail, known)
@@ -64,24 +87,23 @@ export function limitImages(
     if (refused !== undefined) drop(image, refused, 'refused_upstream')
   }
   if (dropped.size === 0) return undefined
-  const removed = new Set([...dropped.values()].flatMap((each) => each.images.map(({ part }) => part)))
   return {
-    request: shape.mapItems(request, replaceMedia(removed, shape.textType, OMITTED_IMAGE)),
+    removed: new Set([...dropped.values()].flatMap((each) => each.images.map(({ part }) => part))),
     warnings: [...dropped].map(([detail, { code, images: all }]) => ({
       code,
-      field: all[0]?.path ?? shape.member,
+      field: all[0]?.path ?? 'images',
       detail: all.length === 1 ? detail : `${detail} (${all.length} images)`,
     })),
   }
 }
 
 /** @param drop called with the images that are left out */
-function limited(
-  images: readonly RequestImage[],
+function limited<Part>(
+  images: readonly RequestImage<Part>[],
   upstream: UpstreamDialectId,
   context: EncodeContext,
-  drop: (image: RequestImage, detail: string) => void,
-): readonly RequestImage[] {
+  drop: (image: RequestImage<Part>, detail: string) => void,
+): readonly RequestImage<Part>[] {
   const { model } = context
   const most = maxImages(upstream, context)
   const fitting = images.filter((image) => {
@@ -121,9 +143,10 @@ const maxTurnImages = 10 * 1024 * 1024
  * with a text, the oldest first, because an image that upstream refuses would fail every later request of its session.
  * @throws Fault `invalid_request` for images of the last message that are too many or too large
  */
-export function limitTurnImages(asked: Turn, upstream: UpstreamDialectId, context: EncodeContext): Turn {
+export function limitAgentImages(asked: Turn, upstream: UpstreamDialectId, context: EncodeContext): Turn {
   const { model, learnedRefusals } = context
-  const turn = withoutRefusedImages(asked, learnedRefusals)
+  const refused = imagesOfTurn(asked).filter((image) => whyRefused(image, learnedRefusals) !== undefined)
+  const turn = replaceInTurn(asked, new Set(refused.map(({ part }) => part)), OMITTED_IMAGE)
   if (model.provider === 'codex') return turn
   const most = maxImages(upstream, context)
   const all = turn.items.flatMap((item) => (item.type === 'message' ? item.parts : []))
@@ -178,31 +201,6 @@ function refusalOf(
   return mediaTypes.includes(known)
     ? undefined
     : `has a type that ${model.id} does not accept; use ${mediaTypes.join(', ')}`
-}
-
-function withoutRefusedImages(turn: Turn, learnedRefusals: ReadonlySet<string>): Turn {
-  const { items } = turn
-  const start = items.findLastIndex(isFromModel) + 1
-  const prompt = items.findLastIndex((item) => item.type === 'message' && item.role === 'user')
-  const fit = (parts: readonly TurnPart[], at: number): readonly TurnPart[] =>
-    parts.map((part) => {
-      if (part.type !== 'image') return part
-      const { source } = part
-      const content = source.type === 'base64' ? source.data : source.type === 'url' ? source.url : undefined
-      const image = { content, isNew: at >= start, isOfPrompt: at >= start && at === prompt }
-      const isRefused = whyRefused(image, learnedRefusals) !== undefined
-      return isRefused ? { type: 'text', text: OMITTED_IMAGE, cache: part.cache } : part
-    })
-  const fitItem = (item: TurnItem, at: number): TurnItem => {
-    if (item.type === 'message') return { ...item, parts: fit(item.parts, at) }
-    if (item.type !== 'tool_result' || typeof item.content === 'string') return item
-    return { ...item, content: fit(item.content, at) }
-  }
-  return { ...turn, items: items.map(fitItem) }
-}
-
-function isFromModel(item: TurnItem): boolean {
-  return item.type === 'message' ? item.role === 'assistant' : item.type !== 'tool_result'
 }
 
 /** Learned refusals of one request. Images that the model has not seen yet stay, because the request was too large. */
@@ -286,9 +284,20 @@ function imagesOf(items: readonly JsonObject[], member: string): readonly Reques
   return images
 }
 
+function imagesOfTurn(turn: Turn): readonly RequestImage<TurnPart>[] {
+  const images: RequestImage<TurnPart>[] = []
+  for (const image of mediaOfTurn(turn, 'image')) images.push({ ...image, ...dataOfSource(image.part.source) })
+  return images
+}
+
+function dataOfSource(source: MediaSource): ImageData {
+  if (source.type === 'base64') return dataOfBytes(source.mediaType, source.data)
+  return source.type === 'url' ? { isByAddress: isAddress(source.url), content: source.url } : {}
+}
+
 export const OMITTED_IMAGE = '[Image omitted to keep the request within the limits of the model.]'
 
-function dataOf({ image_url: url, source }: JsonObject): Omit<RequestImage, keyof MediaPart> {
+function dataOf({ image_url: url, source }: JsonObject): ImageData {
   if (isObject(source)) {
     const { media_type: mediaType, data, url: address } = source
     if (isAddress(address)) return { isByAddress: true, content: address }
@@ -300,7 +309,7 @@ function dataOf({ image_url: url, source }: JsonObject): Omit<RequestImage, keyo
   return embedded === undefined ? {} : dataOfBytes(embedded.mediaType, embedded.data)
 }
 
-function dataOfBytes(mediaType: string, content: string): Omit<RequestImage, keyof MediaPart> {
+function dataOfBytes(mediaType: string, content: string): ImageData {
   return { mediaType, content, sizeBytes: Buffer.byteLength(content, 'base64') }
 }
 

@@ -77,10 +77,10 @@ function mapPart(part: unknown, path: string, map: MapMedia): unknown {
 }
 
 /** An image or a document, and where it is. */
-export interface MediaPart {
+export interface MediaPart<Part = JsonObject> {
   /** Position as warnings name it: `messages.3.content.1`. */
   readonly path: string
-  readonly part: JsonObject
+  readonly part: Part
   /** Whether the part comes after the last answer of the model, which therefore has not seen it yet. */
   readonly isNew: boolean
   /** Whether the part belongs to the newest prompt. The person can send that prompt again without it. */

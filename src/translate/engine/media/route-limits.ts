@@ -1,8 +1,10 @@
 import type { CallerRequest, ConversationShape, EncodeContext, UpstreamDialectId } from '../../dialect.ts'
 import type { ModelTraits } from '../../model-traits.ts'
 import { refuseValue, toFieldPath } from '../request/invalid.ts'
-import { mediaOf, replaceMedia } from './media-parts.ts'
+import { mediaOf, type MediaPart, replaceMedia } from './media-parts.ts'
+import { mediaOfTurn, replaceInTurn } from './turn-media.ts'
 import { exceedsToolLimit } from '../request/shared-checks.ts'
+import type { Turn, TurnPart } from '../../turn.ts'
 import type { Warning } from '../../warning.ts'
 
 /** The facts of a request that decide which routes can carry it. */
@@ -44,10 +46,32 @@ export function limitDocuments(
   request: CallerRequest,
   { member, textType, itemsOf, mapItems }: ConversationShape,
   upstream: UpstreamDialectId,
-  { model }: EncodeContext,
+  context: EncodeContext,
 ): { readonly request: CallerRequest; readonly warnings: readonly Warning[] } | undefined {
   if (!request.hasDocument || takesDocuments(upstream)) return undefined
-  const documents = mediaOf(itemsOf(request), member, 'document')
+  const omitted = omittedDocuments(mediaOf(itemsOf(request), member, 'document'), context)
+  if (omitted === undefined) return undefined
+  const { removed, warnings } = omitted
+  return { request: mapItems(request, replaceMedia(removed, textType, OMITTED_DOCUMENT)), warnings }
+}
+
+/** As `limitDocuments`, for a caller of a dialect that no upstream speaks. Warnings name the item of a document. */
+export function limitDocumentsInTurn(
+  turn: Turn,
+  upstream: UpstreamDialectId,
+  context: EncodeContext,
+): { readonly turn: Turn; readonly warnings: readonly Warning[] } | undefined {
+  if (takesDocuments(upstream)) return undefined
+  const omitted = omittedDocuments<TurnPart>(mediaOfTurn(turn, 'file'), context)
+  return omitted && { turn: replaceInTurn(turn, omitted.removed, OMITTED_DOCUMENT), warnings: omitted.warnings }
+}
+
+const OMITTED_DOCUMENT = '[Document omitted: the model takes no documents.]'
+
+function omittedDocuments<Part>(
+  documents: readonly MediaPart<Part>[],
+  { model }: EncodeContext,
+): { readonly removed: ReadonlySet<Part>; readonly warnings: readonly Warning[] } | undefined {
   const ofPrompt = documents.find(({ isOfPrompt }) => isOfPrompt)
   const detail = `${model.id} takes no documents on Chat Completions`
   if (ofPrompt !== undefined) {
@@ -56,9 +80,8 @@ export function limitDocuments(
   const [first] = documents
   if (first === undefined) return undefined
   const counted = documents.length === 1 ? '' : ` (${documents.length} documents)`
-  const removed = new Set(documents.map(({ part }) => part))
   return {
-    request: mapItems(request, replaceMedia(removed, textType, '[Document omitted: the model takes no documents.]')),
+    removed: new Set(documents.map(({ part }) => part)),
     warnings: [{ code: 'dropped', field: first.path, detail: `${detail}; replaced by a text${counted}` }],
   }
 }

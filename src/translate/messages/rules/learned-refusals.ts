@@ -3,12 +3,12 @@ import {
   createRecover,
   learnedField,
   namedFields,
-  nameSet,
   refusedField,
   withoutFields,
   type IsEssential,
   type RefusalRow,
 } from '../../engine/learned-refusals.ts'
+import { nameSet } from '../../engine/fields.ts'
 import { outputOverflowRow } from '../../engine/output-overflow.ts'
 import { isPromptTooLong, outputOverflowOf } from '../../../upstream-errors/full-context.ts'
 import { objectsOf } from '../../../json/json.ts'

@@ -5,7 +5,6 @@ import {
   learnedField,
   learnedValues,
   namedFields,
-  nameSet,
   UNSUPPORTED_VALUE,
   withoutField,
   withoutFields,
@@ -13,6 +12,7 @@ import {
   type RefusalRow,
   type Refused,
 } from '../../engine/learned-refusals.ts'
+import { nameSet } from '../../engine/fields.ts'
 import { clampEffort, isEffort } from '../../engine/effort.ts'
 import { isFilled, isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 import { valueAt } from '../../../json/value-at.ts'

@@ -1,5 +1,5 @@
 import type { EncodeContext } from '../../dialect.ts'
-import { nameSet } from '../../engine/learned-refusals.ts'
+import { nameSet } from '../../engine/fields.ts'
 import type { DropRow } from '../../engine/drop-rule.ts'
 import type { Outcome } from '../../engine/apply-rules.ts'
 import { refuseValue } from '../../engine/request/invalid.ts'

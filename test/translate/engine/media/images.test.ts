@@ -1,7 +1,7 @@
 import { fc } from '../../../fast-check.ts'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
-import type { EncodeContext } from '../../../../src/translate/dialect.ts'
+import type { Dialect, EncodeContext, UpstreamDialect } from '../../../../src/translate/dialect.ts'
 import { dialects } from '../../../../src/translate/dialects.ts'
 import { translateCall } from '../../../../src/translate/translated-call.ts'
 import { limitImages } from '../../../../src/translate/engine/media/images.ts'
@@ -126,7 +126,7 @@ test.each([
   const request = dialect.decodeRequest(
     JSON.stringify({ model: 'm', max_tokens: 9, messages: [{ role: 'user', ...message }] }),
   )
-  expect(limitImages(request, dialect.conversation, 'messages', encodeContext(model))).toBeUndefined()
+  expect(limitImages(request, dialect.upstream.conversation, 'messages', encodeContext(model))).toBeUndefined()
 })
 
 test('after a 413 the images of the history go once, whatever else is in the body', () => {
@@ -158,3 +158,61 @@ function refusable<Result>(run: () => Result): Result | undefined {
     throw error
   }
 }
+
+describe('a caller of a dialect that no upstream speaks', () => {
+  const callerOnly: Dialect = { ...dialects.messages, upstream: undefined }
+  const pdf = {
+    type: 'document',
+    source: { type: 'base64', media_type: 'application/pdf', data: small },
+    cache_control: { type: 'ephemeral' },
+  }
+  const result = (...content: readonly Json[]): Json => ({ type: 'tool_result', tool_use_id: 't', content })
+  const gif = image(small, 'image/gif')
+  const said = { role: 'assistant', content: 'x' }
+
+  /** The request that upstream gets, and the warnings; the refusal if there is one. */
+  function sentBy(caller: Dialect, upstream: UpstreamDialect, messages: readonly Json[], learned: readonly string[]) {
+    const request = dialects.messages.decodeRequest(JSON.stringify({ model: 'm', max_tokens: 9, messages }))
+    const context = encodeContext(claude, { learnedRefusals: new Set(learned) })
+    try {
+      const sent = translateCall(caller, upstream, request, context).request
+      return { body: sent.body.toString(), warnings: sent.warnings }
+    } catch (error) {
+      if (error instanceof Fault && error.error.kind === 'invalid_request') return { refusal: error.error }
+      throw error
+    }
+  }
+
+  test.each<[string, readonly Json[], (readonly string[])?]>([
+    ['images within the limits', [user(image(), text)]],
+    ['too many images in the history', [user(...Array.from({ length: 25 }, () => image())), said, user(image())]],
+    [
+      'odd images of the history',
+      [user(image(large)), said, user(gif), call, user(result(text, gif)), said, user(text)],
+    ],
+    ['an image of a tool result in the newest turn', [user(text), call, user(result(image(large)))]],
+    ['a new image that is odd', [user(text), call, user(result(text), gif)]],
+    ['too many new images', [user(...Array.from({ length: 21 }, () => image()))]],
+    ['an image by its address', [user({ type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } })]],
+    ['a request that was too large', [user(image()), said, user(image())], ['images:seen']],
+    ['an image that was refused', [user(text), call, user(result(image()), image())], ['images:unprompted']],
+    ['documents of the history', [user(pdf, text), said, user(text)]],
+    ['a document of a tool result', [user(text), call, user(result(pdf))]],
+    ['a document of the prompt', [user(pdf, text)]],
+  ])('has the same limits: %s', (_, messages, learned = []) => {
+    for (const { upstream } of [dialects.chat, dialects.responses]) {
+      const other = sentBy(dialects.messages, upstream, messages, learned)
+      const own = sentBy(callerOnly, upstream, messages, learned)
+      const fieldsOf = ({ warnings = [] }: typeof own) => warnings.map(({ field }) => field)
+      expect({
+        ...own,
+        ...(own.warnings && { warnings: own.warnings.map((each, at) => ({ ...each, field: fieldsOf(other)[at] })) }),
+        ...(own.refusal && { refusal: { ...own.refusal, path: other.refusal?.path } }),
+      }).toEqual(other)
+      // Paths lead to the item, or further.
+      for (const [at, field] of fieldsOf(own).entries()) expect(fieldsOf(other)[at]).toContain(field)
+      expect(other.refusal?.path ?? '').toContain(own.refusal?.path ?? '')
+      if (own.refusal !== undefined) expect(own.refusal.path).toMatch(/^messages\[\d\]/)
+    }
+  })
+})

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { DialectId } from '../../../../src/translate/dialect.ts'
+import type { UpstreamDialectId } from '../../../../src/translate/dialect.ts'
 import { dialects } from '../../../../src/translate/dialects.ts'
 import { translateCall } from '../../../../src/translate/translated-call.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
@@ -12,7 +12,7 @@ const gemini = traits('gemini-3-pro-preview', { vendor: 'Google' })
 const gpt = traits('gpt-5-mini', { vendor: 'OpenAI' })
 
 /** @param novelty a value that each tool has for a member that we do not know */
-function textWith(dialect: DialectId, novelty: string): string {
+function textWith(dialect: UpstreamDialectId, novelty: string): string {
   const properties = `{"path $":{"type":"string","pattern":"^a"},"at":{"type":["object","null"]}}`
   const schema = `{"type":"object","properties":${properties},"description":"${'d'.repeat(2000)}"}`
   const tools = ['one', 'two', 'three'].map((name) => {
@@ -25,13 +25,13 @@ function textWith(dialect: DialectId, novelty: string): string {
   return `{"model":"m","max_tokens":9,${asked},"tools":[${tools.join()}]}`
 }
 
-function send(text: string, from: DialectId, to: DialectId, model: typeof claude) {
-  const request = dialects[from].decodeRequest(text, Buffer.from(text))
+function send(text: string, from: UpstreamDialectId, to: UpstreamDialectId, model: typeof claude) {
+  const request = dialects[from].decodeRequest(text, { bytes: Buffer.from(text) })
   const { request: sent, reader } = translateCall(dialects[from], dialects[to].upstream, request, encodeContext(model))
   return { body: sent.body.toString(), warnings: sent.warnings.map(formatWarning), names: reader.notes.properties }
 }
 
-const routes: readonly [DialectId, DialectId, typeof claude][] = [
+const routes: readonly [UpstreamDialectId, UpstreamDialectId, typeof claude][] = [
   ['chat', 'chat', gemini],
   ['chat', 'chat', claude],
   ['chat', 'messages', claude],

@@ -18,7 +18,7 @@ function send(
 ) {
   const dialect: Dialect = dialects[caller]
   const text = JSON.stringify({ model: 'm', ...body })
-  const request = dialect.decodeRequest(text, Buffer.from(text), headers)
+  const request = dialect.decodeRequest(text, { bytes: Buffer.from(text), headers })
   const { request: sent } = translateForResponses(dialect, request, encodeContext(sol, parts))
   const { prompt_cache_key: key }: Json = JSON.parse(sent.body.toString())
   return { key, headers: sent.headers, replyNotes: sent.replyNotes, warnings: sent.warnings }
@@ -52,7 +52,10 @@ describe('a conversation goes by', () => {
 
   test('the same where the request goes on from a stored response', () => {
     const text = '{"model":"m","input":"x","previous_response_id":"resp_7"}'
-    const request = dialects.responses.decodeRequest(text, Buffer.from(text), { 'session-id': 's-2' })
+    const request = dialects.responses.decodeRequest(text, {
+      bytes: Buffer.from(text),
+      headers: { 'session-id': 's-2' },
+    })
     expect(joinHistory(request, {}).sessionId).toBe('s-2')
   })
 
@@ -143,7 +146,7 @@ test.each<[keyof typeof dialects, Json]>([
 ])('a %s request has the session of its header, else that of its body, else none', (caller, body) => {
   const id = (more: Json, headers: Headers = {}) => {
     const text = JSON.stringify({ model: 'm', ...body, ...more })
-    return dialects[caller].decodeRequest(text, Buffer.from(text), headers).sessionId
+    return dialects[caller].decodeRequest(text, { bytes: Buffer.from(text), headers }).sessionId
   }
   const inBody =
     caller === 'messages' ? { metadata: { user_id: 'user_a_account_b_session_c' } } : { prompt_cache_key: 'c' }
@@ -167,7 +170,7 @@ test.each<[keyof typeof dialects, (at: number) => Json]>([
   const history = Array.from({ length: 22 }, (_, at) => [turnWith(at + 1), answer]).flat()
   const [first, second] = [[turnWith(1)], [...history, turnWith(23)]].map((items) => {
     const text = JSON.stringify({ model: 'm', max_tokens: 9, [caller === 'responses' ? 'input' : 'messages']: items })
-    const request = dialects[caller].decodeRequest(text, Buffer.from(text))
+    const request = dialects[caller].decodeRequest(text, { bytes: Buffer.from(text) })
     const { request: sent } = translateForResponses(dialects[caller], request, encodeContext(limited))
     const body: Json = JSON.parse(sent.body.toString())
     return { key: body['prompt_cache_key'], hasAll: !sent.body.includes('[Image omitted') }
