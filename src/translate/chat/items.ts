@@ -271,16 +271,22 @@ function encodeResult({ callId, content, isError }: ToolResultItem): ChatMessage
   return { role: 'tool', tool_call_id: callId, content: isError ? toErrorText(text) : text }
 }
 
+/** An id that no model refuses. Rules may give a call with another id a new one, so its result is numbered. */
+const isKept = /^[\w-]{1,40}$/
+
 /**
- * One user message with the images and files of several results, which are numbered because rules may rewrite the ids, after all of their tool messages: nothing may stand
- * between those and their calls. Undefined if all results are text.
+ * One user message with the images and files of several results, after all of their tool messages: nothing may stand between
+ * those and their calls. Undefined if all results are text.
  */
 function encodeAttachments(results: readonly ToolResultItem[]): ChatMessage | undefined {
-  const parts = results.flatMap(({ content, path }, at): ChatPart[] => {
+  const parts = results.flatMap(({ callId, content, path }, at): ChatPart[] => {
     const attached = typeof content === 'string' ? [] : content.filter(isAttachment)
     if (attached.length === 0) return []
     const label = attached.every(({ type }) => type === 'image') ? IMAGES_OF_RESULT : 'Files returned by tool call '
-    return [{ type: 'text', text: `${label}${at + 1}:` }, ...attached.map((part) => encodePart(part, path))]
+    return [
+      { type: 'text', text: `${label}${isKept.test(callId) ? callId : at + 1}:` },
+      ...attached.map((part) => encodePart(part, path)),
+    ]
   })
   return parts.length === 0 ? undefined : { role: 'user', content: parts }
 }

@@ -188,7 +188,7 @@ describe('tool results', () => {
       answered,
       { role: 'tool', tool_call_id: 't1', content: '[image attached below]' },
       { role: 'tool', tool_call_id: 't2', content: 'ok' },
-      { role: 'user', content: [{ type: 'text', text: 'Images returned by tool call 1:' }, imageUrl] },
+      { role: 'user', content: [{ type: 'text', text: 'Images returned by tool call t1:' }, imageUrl] },
     ])
   })
 
@@ -214,10 +214,10 @@ describe('tool results', () => {
       {
         role: 'user',
         content: [
-          { type: 'text', text: 'Images returned by tool call 1:' },
+          { type: 'text', text: 'Images returned by tool call t1:' },
           imageUrl,
           imageUrl,
-          { type: 'text', text: 'Files returned by tool call 2:' },
+          { type: 'text', text: 'Files returned by tool call t2:' },
           { type: 'file', file: { filename: 'document.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } },
           imageUrl,
         ],
