@@ -236,12 +236,13 @@ describe('the user’s deny and ask rules', () => {
     expect(verdictsIn(reply.text)).toEqual([evaluated('not_flagged')])
   })
 
-  test('that take too long to compare let nothing run', async () => {
+  const slowRule = rule(`Read(//${'*a'.repeat(300)}*b)`)
+  test.each([
+    ['Read', { file_path: `/${'a'.repeat(3000)}` }, Array.from({ length: 500 }, () => slowRule)],
+    ['Bash', { command: 'env '.repeat(10_000) }, Array.from({ length: 1000 }, (_, at) => rule(`Bash(x${at}:*)`))],
+  ])('that take too long to compare with a %s call let nothing run', async (name, input, deny) => {
     const proxy = await openProxy()
-    const deny = Array.from({ length: 500 }, () => rule(`Read(//${'*a'.repeat(300)}*b)`))
-    const reply = await ask(proxy, call('Read', { file_path: `/${'a'.repeat(3000)}` }), {
-      context: { rules: { deny } },
-    })
+    const reply = await ask(proxy, call(name, input), { context: { rules: { deny } } })
     expect(verdictsIn(reply.text)).toEqual([{ type: 'unavailable', reason: 'error' }])
     expect(checksOf(proxy)).toEqual([])
   })

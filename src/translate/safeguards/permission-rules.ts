@@ -1,6 +1,6 @@
 import { isFilled } from '../../json/json.ts'
 import type { AnswerCall, ClassifierContext, PermissionRule } from './call-check.ts'
-import { matchesGlob, matchesWildcards, type MatchBudget } from './wildcards.ts'
+import { matchesGlob, matchesWildcards, spend, type MatchBudget } from './wildcards.ts'
 
 // The user's permission rules, as `Bash(curl:*)`. A deny or ask rule that covers a call flags it whatever the classifier says.
 // Rules that are not understood are left to the classifier, which reads them all.
@@ -112,6 +112,7 @@ function commandsIn(text: string): readonly string[] {
 /** `npm run test:*` is a prefix, `git * main` has wildcards, anything else is the whole command. */
 function coversCommand(scope: string, command: string, budget: MatchBudget): boolean {
   if (!scope.endsWith(':*')) return matchesWildcards(scope, command, budget)
+  spend(budget, 1)
   const prefix = scope.slice(0, -2)
   return command === prefix || (command.startsWith(prefix) && /^[\s;]/.test(command.slice(prefix.length)))
 }

@@ -12,7 +12,8 @@ export const maxSteps = 5_000_000
 /** Thrown when the budget is used up: nobody knows whether the rule covers the call. */
 export class TooManySteps extends Error {}
 
-function spend(budget: MatchBudget, steps: number): void {
+/** @throws TooManySteps */
+export function spend(budget: MatchBudget, steps: number): void {
   budget.steps -= steps
   if (budget.steps < 0) throw new TooManySteps('the rules take too long to compare')
 }
