@@ -57,6 +57,7 @@ export function createCopilotSide(deps: CopilotSideDeps) {
     seeds: copilotSeeds,
     seedClientId,
     seedsWithoutLogin: true,
+    isRequired: account !== undefined,
     registry,
     createRefresh: (clientId) =>
       createModelRefresh({

@@ -12,6 +12,8 @@ export interface AccountModelsOptions {
   readonly seedClientId: string
   /** Whether to offer the seeds without a login. */
   readonly seedsWithoutLogin: boolean
+  /** Whether a missing login is an error, also if there are models of another provider. Default: false. */
+  readonly isRequired?: boolean
   readonly registry: Pick<ModelRegistry, 'register' | 'unregister' | 'reregister'>
   /** Called once; `clientId` returns the account whose list to fetch. */
   readonly createRefresh: (clientId: () => string) => ModelRefresh
@@ -23,6 +25,7 @@ export interface AccountModels {
   /** Switches to this account; undefined: logged out. */
   readonly follow: (accountId: string | undefined) => void
   readonly isInUse: () => boolean
+  readonly isRequired: boolean
   readonly refresh: ModelRefresh
 }
 
@@ -31,7 +34,7 @@ export interface AccountModels {
  * at once, which also opens the first connection.
  */
 export function createAccountModels(options: AccountModelsOptions): AccountModels {
-  const { provider, registry, seeds, seedClientId, seedsWithoutLogin } = options
+  const { provider, registry, seeds, seedClientId, seedsWithoutLogin, isRequired = false } = options
   let clientId = seedClientId
   let inUse = false
   if (seedsWithoutLogin) registry.register(seedClientId, seeds)
@@ -41,6 +44,7 @@ export function createAccountModels(options: AccountModelsOptions): AccountModel
     provider,
     refresh,
     isInUse: () => inUse,
+    isRequired,
     follow(accountId) {
       inUse = accountId !== undefined
       const next = accountId ?? seedClientId
@@ -74,7 +78,9 @@ export async function completeModels(
   { retry, signal }: CompletionOptions,
 ): Promise<ProxyError | undefined> {
   const wanted = providerOfName(name)
-  const used = all.filter((models) => models.isInUse() && (wanted === undefined || models.provider === wanted))
+  const used = all.filter(
+    (models) => (models.isInUse() || models.isRequired) && (wanted === undefined || models.provider === wanted),
+  )
   // Without a login, Copilot's error tells the user to log in.
   const asked = used.length === 0 && wanted !== 'codex' ? all.filter(({ provider }) => provider === 'copilot') : used
   const outcomes = await Promise.all(

@@ -57,19 +57,27 @@ function streamed(): Fault {
 /** OpenAI takes 16 images, a mask and about ten settings. */
 const maxParts = 64
 
+/** Bytes. A head has the name of a part, of its file and of its type. */
+const maxHead = 16 * 1024
+
+/** The characters of RFC 2046. The parser of forms reads any others, and a second boundary, in its own way. */
+const boundaryForm =
+  /^multipart\/form-data(?:\s*;\s*charset=[\w-]+)?\s*;\s*boundary=(?:"([\w'()+,./:=? -]{1,70})"|([\w'()+,./:=?-]{1,70}))\s*$/i
+
 /**
  * Reads the form of POST /v1/images/edits. Upstream's own form has not been captured, so all parts are passed on.
  * @throws Fault `unsupported_media_type`, `malformed_body`, `invalid_request`
  */
 export async function decodeImageEdit(bytes: Buffer, contentType: string | undefined): Promise<ImagesRequest> {
-  const boundary = /^multipart\/form-data\s*;.*\bboundary=(?:"([^"]{1,70})"|([^\s;]{1,70}))/i.exec(contentType ?? '')
+  const boundary = boundaryForm.exec(contentType ?? '')
   const mark = boundary?.[1] ?? boundary?.[2]
   if (contentType === undefined || mark === undefined) {
-    throw new Fault({ kind: 'unsupported_media_type', detail: 'send the images as multipart/form-data' })
+    throw new Fault({
+      kind: 'unsupported_media_type',
+      detail: 'send the images as multipart/form-data, with one boundary',
+    })
   }
-  if (countOf(bytes, `--${mark}`) > maxParts) {
-    throw new Fault({ kind: 'invalid_request', path: '', detail: `the form must have at most ${maxParts} parts` })
-  }
+  checkParts(bytes, `--${mark}`)
   const form = await new Response(Uint8Array.from(bytes), { headers: { 'content-type': contentType } })
     .formData()
     .catch((cause: unknown) => {
@@ -93,12 +101,20 @@ export async function decodeImageEdit(bytes: Buffer, contentType: string | undef
   }
 }
 
-/** Ends at `maxParts`, so that a large form of empty parts takes no time. */
-function countOf(bytes: Buffer, mark: string): number {
+/** A form of many parts, or with long heads, would keep the parser busy for minutes. @throws Fault `invalid_request` */
+function checkParts(bytes: Buffer, mark: string): void {
   let count = 0
-  for (let at = bytes.indexOf(mark); at !== -1 && count <= maxParts; at = bytes.indexOf(mark, at + mark.length))
+  for (let at = bytes.indexOf(mark); at !== -1; at = bytes.indexOf(mark, at + mark.length)) {
     count += 1
-  return count
+    const after = at + mark.length
+    const isHeadLong = after + maxHead < bytes.length && !bytes.subarray(after, after + maxHead).includes('\r\n\r\n')
+    if (count > maxParts) throw formRefusal(`the form must have at most ${maxParts} parts`)
+    if (isHeadLong) throw formRefusal(`a part of the form has a head of more than ${maxHead / 1024} KB`)
+  }
+}
+
+function formRefusal(detail: string): Fault {
+  return new Fault({ kind: 'invalid_request', path: '', detail })
 }
 
 const tokens = z.number().int().nonnegative().nullish().catch(undefined)

@@ -37,6 +37,7 @@ export interface UsageRecorder {
 export type Period = 'day' | 'month'
 
 interface Spending {
+  /** Those that had a cost. Others, which upstream refused or the caller left, say nothing about what a request costs. */
   readonly requests: number
   /** Billionths of AI credits, estimates included. */
   readonly nanoAiu: number
@@ -177,7 +178,8 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
       }
       addEntry(tally, entry)
       if (spending.day === day && provider !== '') {
-        const added = { requests: 1, nanoAiu: nanoAiuOf(entry) }
+        const nanoAiu = nanoAiuOf(entry)
+        const added = { requests: nanoAiu > 0 ? 1 : 0, nanoAiu }
         for (const period of ['day', 'month'] as const) addSpending(spending.bySpender, period, entry, added)
       }
       arm()
@@ -193,7 +195,9 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
         for (const tally of [...(written ?? []), ...unwritten(since)]) {
           // A clock that was ahead may have left days in the future.
           if (tally.day > day || tally.provider === '') continue
-          const added = { requests: tally.requests, nanoAiu: nanoAiuOf(tally) }
+          const nanoAiu = nanoAiuOf(tally)
+          // Stored sums do not tell which requests had a cost.
+          const added = { requests: nanoAiu > 0 ? Math.max(1, tally.requests - tally.errors) : 0, nanoAiu }
           addSpending(bySpender, 'month', tally, added)
           if (tally.day === day) addSpending(bySpender, 'day', tally, added)
         }

@@ -228,6 +228,22 @@ test('a key whose account is not logged in is refused with what to do, and never
   expect(sentAs(proxy).at(-1)).toBe('bob')
 })
 
+test('that key is told so for every model of Copilot, also if there is a login to Codex', async () => {
+  const proxy = await openProxy({ login: 'none', codexLogin: 'stored', file: keyed('{ work: { account: bob } }') })
+  const requests = [
+    ['/v1/chat/completions', chat({ model: 'claude-opus-5.5' })],
+    ['/v1/completions', '{"model":"gpt-41-copilot","prompt":"a"}'],
+    ['/v1/images/generations', '{"prompt":"A heron"}'],
+  ] as const
+  for (const [path, body] of requests) {
+    const reply = await proxy.send(path, { body, headers: work })
+    const said = expect.stringMatching(/The GitHub account bob of this key .*copilot-proxy login/)
+    expect([reply.status, JSON.parse(reply.text).error.message]).toEqual([503, said])
+  }
+  const codex = await proxy.send('/v1/chat/completions', { body: chat({ model: 'codex/gpt-5.5' }), headers: work })
+  expect([codex.status, codex.text]).toEqual([200, expect.any(String)])
+})
+
 test('a key gets the models and the quota of its account', async () => {
   const proxy = await openProxy({ login: 'none', file: keyed('{ home: { account: alice }, work: { account: bob } }') })
   listOwnModels(proxy)

@@ -133,3 +133,38 @@ test('edits are refused with 400 where no model lists the route, and forms that 
   })
   expect(elsewhere.status).toBe(415)
 })
+
+test.each([
+  ['a second boundary', 'multipart/form-data; boundary=x; boundary=y', part('a', '').repeat(1000), 415],
+  [
+    'a boundary in another parameter',
+    'multipart/form-data; boundary=x; a="; boundary=y"',
+    part('a', '').repeat(1000),
+    415,
+  ],
+  ['an escape', String.raw`multipart/form-data; boundary="\x"`, part('a', '').repeat(1000), 415],
+  [
+    'many headers',
+    'multipart/form-data; boundary=x',
+    `--x\r\n${'a: b\r\n'.repeat(10_000)}${part('a', '').slice(5)}`,
+    400,
+  ],
+  ['a long name', 'multipart/form-data; boundary=x', part('%0a'.repeat(10_000), ''), 400],
+])('a form with %s does not reach the parser, which it would keep busy', async (_what, type, parts, status) => {
+  const proxy = await openProxy({ prepare: (demo) => listEdits({ demo }) })
+  proxy.demo.script('/v1/images/edits', { outcome: jsonReply(200, made) })
+  const body = `${parts}${part('model', model)}--x--\r\n`
+  const reply = await proxy.send('/v1/images/edits', { body, headers: { 'content-type': type } })
+  expect([reply.status, JSON.parse(reply.text).error.message]).toEqual([status, expect.stringContaining('form')])
+  expect(sent(proxy)).toEqual([])
+})
+
+test.each(['x', '"x"', '----=_Part:1/2', '"a b?"'])('a form with the boundary %s passes', async (boundary) => {
+  const proxy = await openProxy({ prepare: (demo) => listEdits({ demo }) })
+  proxy.demo.script('/v1/images/edits', { outcome: jsonReply(200, made) })
+  const mark = `--${boundary.replaceAll('"', '')}`
+  const body = `${part('model', model)}${part('prompt', '-'.repeat(50_000))}--x--\r\n`.replaceAll('--x', mark)
+  const type = `multipart/form-data; charset=utf-8; boundary=${boundary}`
+  const reply = await proxy.send('/v1/images/edits', { body, headers: { 'content-type': type } })
+  expect([reply.status, reply.text]).toEqual([200, expect.stringContaining('AAAA')])
+})

@@ -182,6 +182,12 @@ describe('the user’s deny and ask rules', () => {
     ['Read(//etc/**)', 'Read', { file_path: '/etc/passwd' }],
     ['Read(*.pem)', 'Read', { file_path: '/elsewhere/key.pem' }],
     ['WebFetch(domain:*.example.org)', 'WebFetch', { url: 'https://a.example.org/x' }],
+    ['Bash(*rm -* /)', 'Bash', { command: 'sudo rm -rf  /' }],
+    ['Bash(git * main)', 'Bash', { command: 'git push origin main' }],
+    ['Bash(rm:*)', 'Bash', { command: 'for each in *; do rm "$each"; done' }],
+    ['Bash(rm:*)', 'Bash', { command: 'if ! rm a; then time rm b; else rm c; fi' }],
+    ['Edit(/src/**/*.ge?.ts)', 'Edit', { file_path: '/home/hidden-name/.claude/src/a/b/c.gen.ts' }],
+    ['Edit(build)', 'Write', { file_path: 'a/build/b/c.txt' }],
     ['mcp__mail', 'mcp__mail__send', { to: 'a' }],
   ])('%s flags %s %o, whatever the classifier says', async (text, name, input) => {
     for (const list of ['deny', 'ask']) {
@@ -203,6 +209,10 @@ describe('the user’s deny and ask rules', () => {
     ['Bash(npm publish)', 'Bash', { command: 'npm test' }],
     ['Edit(./secrets/**)', 'Write', { file_path: '/home/hidden-name/work/secretsauce.txt' }],
     ['Read(//etc/**)', 'Read', { file_path: '/home/hidden-name/etc/passwd' }],
+    ['Read(//etc/*.d)', 'Read', { file_path: '/etc/a/b.d' }],
+    ['Read(**/key)', 'Read', { file_path: 'a/monkey' }],
+    ['Bash(git * main)', 'Bash', { command: 'git main' }],
+    ['Bash(rm:*)', 'Bash', { command: 'echo do rm it' }],
     ['WebFetch(domain:example.org)', 'WebFetch', { url: 'https://example.org.evil.example/x' }],
     ['mcp__mail', 'Read', { file_path: 'mcp__mail__send' }],
   ])('%s says nothing about %s %o', async (text, name, input) => {
@@ -210,6 +220,31 @@ describe('the user’s deny and ask rules', () => {
     proxy.demo.script(path, { outcome: allowing })
     const reply = await ask(proxy, call(name, input), { context: { rules: { deny: [rule(text)] } } })
     expect(verdictsIn(reply.text)).toEqual([evaluated('not_flagged')])
+  })
+
+  test.each([
+    ['Bash', `${'*a'.repeat(12)}*b`, { command: 'a'.repeat(3000) }],
+    ['Bash', '* * * * * * * * *x', { command: 'ls '.repeat(3000) }],
+    ['Read', `${'**/a/'.repeat(12)}b`, { file_path: `/${'a/'.repeat(1500)}` }],
+    ['Read', `//${'*a'.repeat(12)}*b`, { file_path: `/${'a'.repeat(3000)}` }],
+    ['WebFetch', `domain:${'*a'.repeat(12)}*b`, { url: `x://${'a'.repeat(3000)}` }],
+  ])('with many wildcards take no time for a long %s call', async (name, scope, input) => {
+    const proxy = await openProxy()
+    proxy.demo.script(path, { outcome: allowing })
+    const rules = { deny: [rule(`${name}(${scope})`)] }
+    const reply = await ask(proxy, call(name, input), { context: { rules } })
+    expect(verdictsIn(reply.text)).toEqual([evaluated('not_flagged')])
+  })
+
+  const slowRule = rule(`Read(//${'*a'.repeat(300)}*b)`)
+  test.each([
+    ['Read', { file_path: `/${'a'.repeat(3000)}` }, Array.from({ length: 500 }, () => slowRule)],
+    ['Bash', { command: 'env '.repeat(10_000) }, Array.from({ length: 1000 }, (_, at) => rule(`Bash(x${at}:*)`))],
+  ])('that take too long to compare with a %s call let nothing run', async (name, input, deny) => {
+    const proxy = await openProxy()
+    const reply = await ask(proxy, call(name, input), { context: { rules: { deny } } })
+    expect(verdictsIn(reply.text)).toEqual([{ type: 'unavailable', reason: 'error' }])
+    expect(checksOf(proxy)).toEqual([])
   })
 
   test('the classifier may cite a rule of the context', async () => {

@@ -7,7 +7,8 @@ import { addToDraft, type DraftPart } from '../fold-turn.ts'
 import { createTurn } from '../turn-request.ts'
 import type { Turn, TurnEvent, TurnItem, TurnStop } from '../turn.ts'
 import type { AnswerCall, CallVerdict, CheckSubject, ClassifierContext, Verdicts } from './call-check.ts'
-import { coveringRule } from './permission-rules.ts'
+import { coveringRule, type CoveringRule } from './permission-rules.ts'
+import { maxSteps, TooManySteps, type MatchBudget } from './wildcards.ts'
 
 // The classifier's request and its answer. The classifier is a model, so the user's deny and ask rules are applied before it is
 // asked, and everything that does not have the exact form of a verdict counts as no verdict.
@@ -118,10 +119,11 @@ export function checkCalls(calls: readonly AnswerCall[], { context, conversation
   const known = new Map<string, CallVerdict>()
   const open: NumberedCall[] = []
   const byId = Map.groupBy(calls, ({ id }) => id)
+  const budget: MatchBudget = { steps: maxSteps }
   for (const [id, [call, ...others]] of byId) {
     if (call === undefined) continue
     // One verdict cannot speak for two calls.
-    const verdict = others.length > 0 ? noVerdict : verdictWithoutClassifier(call, context)
+    const verdict = others.length > 0 ? noVerdict : verdictWithoutClassifier(call, context, budget)
     if (verdict === undefined) open.push({ call, number: open.length + 1 })
     else known.set(id, verdict)
   }
@@ -148,9 +150,19 @@ export function checkCalls(calls: readonly AnswerCall[], { context, conversation
 const noVerdict: CallVerdict = { type: 'unavailable', reason: 'error' }
 const tooLong: CallVerdict = { type: 'unavailable', reason: 'input_too_long' }
 
-function verdictWithoutClassifier(call: AnswerCall, context: ClassifierContext): CallVerdict | undefined {
+function verdictWithoutClassifier(
+  call: AnswerCall,
+  context: ClassifierContext,
+  budget: MatchBudget,
+): CallVerdict | undefined {
   if (call.input === undefined) return { type: 'unavailable', reason: 'truncated' }
-  const found = coveringRule(call, context)
+  let found: CoveringRule | undefined
+  try {
+    found = coveringRule(call, context, budget)
+  } catch (error) {
+    if (error instanceof TooManySteps) return noVerdict
+    throw error
+  }
   if (found === undefined) return undefined
   const { list, at, rule } = found
   const explanation =

@@ -1,5 +1,6 @@
 import { isFilled } from '../../json/json.ts'
 import type { AnswerCall, ClassifierContext, PermissionRule } from './call-check.ts'
+import { matchesGlob, matchesWildcards, spend, type MatchBudget } from './wildcards.ts'
 
 // The user's permission rules, as `Bash(curl:*)`. A deny or ask rule that covers a call flags it whatever the classifier says.
 // Rules that are not understood are left to the classifier, which reads them all.
@@ -13,14 +14,23 @@ export interface CoveringRule {
   readonly rule: string
 }
 
-/** The deny rule, else the ask rule, that covers a call. */
+/** A call as rules read it. */
+interface ReadCall extends Pick<AnswerCall, 'name' | 'input'> {
+  /** Undefined: it runs no command. */
+  readonly commands: readonly string[] | undefined
+}
+
+/** The deny rule, else the ask rule, that covers a call. @throws TooManySteps */
 export function coveringRule(
-  call: Pick<AnswerCall, 'name' | 'input'>,
+  { name, input }: Pick<AnswerCall, 'name' | 'input'>,
   context: ClassifierContext,
+  budget: MatchBudget,
 ): CoveringRule | undefined {
+  const command = input?.['command']
+  const call = { name, input, commands: isFilled(command) ? commandsIn(command) : undefined }
   for (const list of ['deny', 'ask'] as const) {
     const rules = context.rules?.[list] ?? []
-    const at = rules.findIndex((rule) => covers(rule, call, context))
+    const at = rules.findIndex((rule) => covers(rule, call, context, budget))
     const found = rules[at]
     if (found !== undefined) return { list, at, rule: found.rule }
   }
@@ -37,17 +47,18 @@ const ruleForm = /^(?<tool>[^()]+?)(?:\((?<scope>.*)\))?$/s
 
 function covers(
   rule: PermissionRule,
-  { name, input = {} }: Pick<AnswerCall, 'name' | 'input'>,
+  { name, input = {}, commands }: ReadCall,
   context: ClassifierContext,
+  budget: MatchBudget,
 ) {
   const { tool, scope } = ruleForm.exec(rule.rule.trim())?.groups ?? {}
   if (tool === undefined || !coversTool(tool, name)) return false
   if (scope === undefined || scope === '' || scope === '*') return true
-  if (isFilled(input['command'])) return commandsIn(input['command']).some((command) => coversCommand(scope, command))
+  if (commands !== undefined) return commands.some((command) => coversCommand(scope, command, budget))
   const host = /^domain:(.+)$/.exec(scope)?.[1]
-  if (host !== undefined) return isFilled(input['url']) && isHost(input['url'], host)
+  if (host !== undefined) return isFilled(input['url']) && isHost(input['url'], host, budget)
   const paths = [input['file_path'], input['notebook_path'], input['path']].filter(isFilled)
-  return paths.some((path) => coversPath(scope, path, rule, context))
+  return paths.some((path) => coversPath(scope, path, rule, context, budget))
 }
 
 function coversTool(tool: string, name: string): boolean {
@@ -58,7 +69,8 @@ function coversTool(tool: string, name: string): boolean {
 }
 
 /** Words before a command that run it: `FOO=1 sudo curl …`. */
-const runners = /^(?:[A-Za-z_]\w*=\S*|sudo|command|nohup|time|nice|exec|env|timeout\s+\S+|xargs)\s+/
+const runners =
+  /^(?:[A-Za-z_]\w*=\S*|!|do|then|else|if|elif|while|until|sudo|command|nohup|time|nice|exec|env|timeout\s+\S+|xargs)\s+/
 
 /** The commands of a shell text, each with and without the words that run it. Text in quotes is no command, except substitutions. */
 function commandsIn(text: string): readonly string[] {
@@ -98,43 +110,45 @@ function commandsIn(text: string): readonly string[] {
 }
 
 /** `npm run test:*` is a prefix, `git * main` has wildcards, anything else is the whole command. */
-function coversCommand(scope: string, command: string): boolean {
-  if (!scope.endsWith(':*')) return wildcards(scope, '[^]*').test(command)
+function coversCommand(scope: string, command: string, budget: MatchBudget): boolean {
+  if (!scope.endsWith(':*')) return matchesWildcards(scope, command, budget)
+  spend(budget, 1)
   const prefix = scope.slice(0, -2)
   return command === prefix || (command.startsWith(prefix) && /^[\s;]/.test(command.slice(prefix.length)))
 }
 
-function isHost(url: string, wanted: string): boolean {
+function isHost(url: string, wanted: string, budget: MatchBudget): boolean {
   if (!URL.canParse(url)) return false
   const { hostname } = new URL(url)
-  return wildcards(wanted.toLowerCase(), '[^]*').test(hostname)
+  return matchesWildcards(wanted.toLowerCase(), hostname, budget)
 }
 
 /** A glob of `.gitignore`: `//` begins at the root, `~/` in the home folder, `/` at the root of the settings. */
-function coversPath(scope: string, path: string, { source }: PermissionRule, context: ClassifierContext): boolean {
+function coversPath(
+  scope: string,
+  path: string,
+  { source }: PermissionRule,
+  context: ClassifierContext,
+  budget: MatchBudget,
+): boolean {
   const cwd = context.live_cwd ?? ''
   const home = context.home_dir ?? ''
-  const absolute = normalised(path.startsWith('~/') ? home + path.slice(1) : isAbsolute(path) ? path : `${cwd}/${path}`)
-  const flags = context.case_insensitive_paths === true ? 'i' : ''
+  const fold = (text: string): string => (context.case_insensitive_paths === true ? text.toLowerCase() : text)
+  const absolute = fold(
+    normalised(path.startsWith('~/') ? home + path.slice(1) : isAbsolute(path) ? path : `${cwd}/${path}`),
+  )
   const glob = scope.replace(/^\.\//, '')
-  const within = (root: string, inner: string): boolean => pathPattern(normalised(root), inner, flags).test(absolute)
+  const within = (folder: string, inner: string): boolean => {
+    const root = `${fold(normalised(folder))}/`
+    const form = fold(inner.replace(/\/(?:\*\*)?$/, ''))
+    return absolute.startsWith(root) && matchesGlob(form, absolute.slice(root.length), budget)
+  }
   if (glob.startsWith('//')) return within('', glob.slice(2))
   if (glob.startsWith('~/')) return within(home, glob.slice(2))
   const root = context.rule_roots?.[source ?? '']
   if (glob.startsWith('/')) return within(isFilled(root) ? root : cwd, glob.slice(1))
   return within(cwd, glob) || (!glob.slice(0, -1).includes('/') && within('', `**/${glob}`))
 }
-
-function pathPattern(root: string, glob: string, flags: string): RegExp {
-  const inner = glob
-    .replace(/\/(?:\*\*)?$/, '')
-    .split(/(\*\*\/|\*\*|\*|\?)/)
-    .map((part) => globParts[part] ?? escaped(part))
-    .join('')
-  return new RegExp(`^${escaped(root)}/${inner}(?:/.*)?$`, `s${flags}`)
-}
-
-const globParts: Readonly<Record<string, string>> = { '**/': '(?:.*/)?', '**': '.*', '*': '[^/]*', '?': '[^/]' }
 
 function isAbsolute(path: string): boolean {
   return path.startsWith('/') || /^[A-Za-z]:[\\/]/.test(path)
@@ -148,12 +162,4 @@ function normalised(path: string): string {
     else if (name !== '' && name !== '.') names.push(name)
   }
   return names.length === 0 ? '' : `/${names.join('/')}`
-}
-
-function wildcards(glob: string, any: string): RegExp {
-  return new RegExp(`^${glob.split('*').map(escaped).join(any)}$`)
-}
-
-function escaped(text: string): string {
-  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
 }

@@ -181,3 +181,32 @@ test('running requests count with the average, so that concurrent ones exceed th
   leave()
   limit.enter(undefined).leave()
 })
+
+test('requests that cost nothing do not make concurrent ones look cheap, also after a restart', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'budget-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const log = recordingLog()
+  const open = () =>
+    createUsageRecorder({ file: join(folder, 'usage.sqlite'), now: Date.now, setTimer: () => () => {}, log })
+  const settings = loaded({ file: 'usage: { credits-per-day: 10 }', env: {} }).config
+  const admitted = (totals: ReturnType<typeof open>): number => {
+    const limit = createCreditLimit({ totals, config: () => settings, now: Date.now, log })
+    let count = 0
+    try {
+      for (; count < 100; count += 1) limit.enter(undefined)
+    } catch {}
+    return count
+  }
+  const first = open()
+  first.spent('day')
+  first.note({ ...entry, measuredNanoAiu: 2e9 })
+  for (let count = 0; count < 200; count += 1) {
+    first.note({ ...entry, measuredNanoAiu: null, failed: true })
+    first.note({ ...entry, model: 'free', measuredNanoAiu: 0 })
+  }
+  expect(admitted(first)).toBe(4)
+  first.close()
+  const second = open()
+  onTestFinished(second.close)
+  expect(admitted(second)).toBe(4)
+})
