@@ -440,6 +440,7 @@ function findCommand(program: Command, argv: readonly string[]): boolean {
   const known = [...own, ...serveOptions(), ...program.commands.flatMap(({ options }) => options)]
   let command = program
   let early: string | undefined
+  let unknown: string | undefined
   let isHelp = false
   for (let at = 0; at < argv.length; at += 1) {
     const word = argv[at] ?? ''
@@ -449,13 +450,20 @@ function findCommand(program: Command, argv: readonly string[]): boolean {
       const option = known.find((each) => isNamed(each, name))
       if (command === program && option !== undefined && !own.some((each) => isNamed(each, name))) early ??= name
       if (option?.required && word === name) at += 1
+      if (option === undefined) unknown ??= name
     } else if (command.commands.length === 0) break
+    // The word may be the value of a misspelt option.
+    else if (unknown !== undefined && !command.commands.some((each) => each.name() === word)) break
     else if (word === 'help') isHelp = true
     else if (takesArguments(command) && !command.commands.some((each) => each.name() === word)) break
     else command = childOf(command, word)
   }
   if (isHelp) command.help()
   if (command !== program && early !== undefined) refuseEarly(program, command, early)
+  const isHelpAsked = argv.some((word) => word === '--help' || word === '-h')
+  if (command === program && unknown !== undefined && !isHelpAsked) {
+    program.error(`error: unknown option '${unknown}'${meantOf(unknown, [...own, ...serveOptions()].map(longOf))}`)
+  }
   return command !== program
 }
 
@@ -473,11 +481,21 @@ function childOf(parent: Command, word: string): Command {
   const child = parent.commands.find((each) => each.name() === word)
   if (child !== undefined) return child
   const names = parent.createHelp().visibleCommands(parent)
-  const meant = nearMatch(
+  const meant = meantOf(
     word,
     names.map((each) => each.name()),
   )
-  return parent.error(`error: unknown command '${word}'${meant === undefined ? '' : `\n(Did you mean ${meant}?)`}`)
+  return parent.error(`error: unknown command '${word}'${meant}`)
+}
+
+function longOf({ long = '' }: Option): string {
+  return long
+}
+
+/** As commander words it; empty if no name is similar. */
+function meantOf(word: string, names: readonly string[]): string {
+  const meant = nearMatch(word, names)
+  return meant === undefined ? '' : `\n(Did you mean ${meant}?)`
 }
 
 /** @throws CommanderError */

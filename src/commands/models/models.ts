@@ -277,7 +277,7 @@ export async function models(
   const { stdout, stderr } = context
   if (flags.name !== undefined) await showModel(context, settings, fetched, { ...flags, name: flags.name })
   else if (flags.json) writeJson(context, { object: 'list', data: list, disabled })
-  else stdout.write(`${modelsText(list, disabled, stdout)}${builtInNote(list, stdout.columns)}`)
+  else stdout.write(`${builtInNote(list, stdout.columns)}${modelsText(list, disabled, stdout)}`)
   for (const problem of problems) stderr.write(visibleLines(`Note: ${problem}\n`))
   return problems.length > 0 ? exitCode.failed : exitCode.done
 }
@@ -306,5 +306,5 @@ function builtInNote(list: readonly ListedModel[], columns: number): string {
   const builtIn = providersOf(list.filter((row) => row.copilot_proxy.source === 'seed'))
   if (builtIn.size === 0) return ''
   const whose = providersOf(list).size > 1 ? ` of ${[...builtIn].map(visible).join(' and ')}` : ''
-  return `\n${wrapText(`The models${whose} are from a built-in list. Log in to see those of your account: copilot-proxy login`, columns)}`
+  return `${wrapText(`The models${whose} are from a built-in list. Log in to see those of your account: copilot-proxy login`, columns)}\n`
 }
