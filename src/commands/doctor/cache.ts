@@ -1,39 +1,11 @@
-import { z } from 'zod'
+import { cacheReport } from '../../api/state.ts'
+import type { CacheChange, CacheReport, CacheSession } from '../../api/state.ts'
 import { visibleLines } from '../../terminal/visible.ts'
 import { requireCommandKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
 import type { DaemonAddress } from '../shared/find-daemon.ts'
 import { loadSettings } from '../shared/settings.ts'
-
-const count = z.number().catch(0)
-
-/** Answer of `GET /cache`. */
-const report = z.object({
-  on: z.boolean(),
-  sessions: z.array(
-    z.object({
-      session: z.string(),
-      named: z.boolean(),
-      model: z.string(),
-      requests: count,
-      input_tokens: count,
-      cached_input_tokens: count,
-      changes: z.array(
-        z.object({
-          request: count,
-          since: count,
-          segment: z.string().optional(),
-          idle_seconds: z.number().optional(),
-          cached_tokens: z.number().optional(),
-        }),
-      ),
-    }),
-  ),
-})
-type CacheReport = z.infer<typeof report>
-type Session = CacheReport['sessions'][number]
-type Change = Session['changes'][number]
 
 const timeoutMs = 5000
 
@@ -58,7 +30,7 @@ export async function doctorCache(context: CommandContext, flags: ReportFlags): 
 async function askCache(context: CommandContext, address: DaemonAddress): Promise<CacheReport> {
   try {
     const { ok, status, body } = await getFromDaemon(context, address, '/cache', timeoutMs)
-    if (ok) return report.parse(body)
+    if (ok) return cacheReport.parse(body)
     throw new Error(`the daemon answered ${status}`)
   } catch (cause) {
     context.signal.throwIfAborted()
@@ -74,7 +46,7 @@ function cacheText({ on, sessions }: CacheReport): string {
   return `${hint}${sessions.map(sessionText).join('\n')}`
 }
 
-function sessionText({ session, named, model, requests, changes, ...tokens }: Session): string {
+function sessionText({ session, named, model, requests, changes, ...tokens }: CacheSession): string {
   const { input_tokens: inputTokens, cached_input_tokens: cachedInputTokens } = tokens
   const rate =
     inputTokens === 0
@@ -92,7 +64,7 @@ function unchangedText(requests: number, inputTokens: number, cachedInputTokens:
   return `${same} Nothing came from the cache: prompts under about 1000 tokens are not cached.`
 }
 
-function changeText({ request, since, segment, ...cache }: Change): string {
+function changeText({ request, since, segment, ...cache }: CacheChange): string {
   const { idle_seconds: idleSeconds, cached_tokens: cachedTokens } = cache
   const reasons = [
     ...(segment === undefined ? [] : [whatChanged(segment)]),

@@ -1,63 +1,15 @@
-import { z } from 'zod'
-import { CommandFailure, exitCode, writeJson, writeJsonLine } from '../shared/command.ts'
+import { errorBody } from '../../api/error.ts'
+import { requestDetail, requestList } from '../../api/requests.ts'
+import { CommandFailure, exitCode, otherVersion, writeJson, writeJsonLine } from '../shared/command.ts'
 import type { CommandContext, ExitCode, RequestsFlags } from '../shared/command.ts'
 import { findDaemon, findCallerKey, getFromDaemon, findCommandKey } from '../shared/find-daemon.ts'
 import type { DaemonAddress } from '../shared/find-daemon.ts'
 import { visible } from '../../terminal/visible.ts'
 import { maxRequests } from '../../usage/requests.ts'
-import type { RequestDetail, RequestDocument } from '../../usage/requests.ts'
+import type { RequestDocument } from '../../api/requests.ts'
 import { loadSettings } from '../shared/settings.ts'
 import { layoutRequests, requestText, requestsHead, requestsRows } from './requests-text.ts'
 import type { RequestsLayout } from './requests-text.ts'
-
-const text = z.string().nullable().catch(null)
-const amount = z.number().nullable().catch(null)
-const texts = z.array(z.string()).catch([])
-const isTrue = z.boolean().catch(false)
-const fields = {
-  id: z.string(),
-  time: z.string(),
-  client: text,
-  user_agent: text,
-  key: text,
-  api: text,
-  method: text,
-  path: text,
-  asked_model: text,
-  model: text,
-  route: text,
-  fallback: text,
-  status: z.number(),
-  http_status: z.number(),
-  failed: isTrue,
-  stream: z.boolean().nullable().catch(null),
-  input_tokens: amount,
-  output_tokens: amount,
-  cached_input_tokens: amount,
-  credits: amount,
-  search_credits: amount,
-  safeguards_credits: amount,
-  estimated: isTrue,
-  first_byte_ms: amount,
-  duration_ms: amount,
-  warnings: texts,
-  repeated_warnings: texts,
-  adapted: texts,
-  error: text,
-  upstream_request_id: text,
-} satisfies Record<keyof RequestDocument, z.ZodType>
-const listReply = z.object({ requests: z.array(z.looseObject(fields)) })
-const oneReply = z.looseObject({
-  ...fields,
-  bodies: z.enum(['kept', 'not_kept']),
-  request_headers: z.record(z.string(), z.string()).nullable().catch(null),
-  request_body: text,
-  request_body_truncated: isTrue,
-  answer_body: text,
-  answer_body_truncated: isTrue,
-} satisfies Record<keyof RequestDetail, z.ZodType>)
-
-const errorReply = z.looseObject({ error: z.looseObject({ message: z.string() }) })
 
 const timeoutMs = 5000
 /** Polling interval of `--follow`. Ms. */
@@ -164,7 +116,7 @@ async function showOne(
     const message = `No request ${visible(JSON.stringify(id))} in the last ${maxRequests} requests. Run: copilot-proxy requests`
     throw new CommandFailure(exitCode.failed, message)
   }
-  const request = oneReply.safeParse(body)
+  const request = requestDetail.safeParse(body)
   if (!request.success) throw otherVersion(request.error)
   if (json) writeJson(context, request.data)
   else context.stdout.write(requestText(request.data, { url: address.url, isKeyAsked: isAsked }, context.stdout))
@@ -174,7 +126,7 @@ async function showOne(
 /** Requests, newest first. @throws CommandFailure; the signal's reason on abort */
 async function ask(context: CommandContext, address: DaemonAddress, path: string): Promise<readonly RequestDocument[]> {
   const { body } = await get(context, address, path)
-  const list = listReply.safeParse(body)
+  const list = requestList.safeParse(body)
   if (list.success) return list.data.requests
   throw otherVersion(list.error)
 }
@@ -199,15 +151,10 @@ async function get(
   if (status >= 500) throw new DaemonGone(address.url)
   // After too many wrong keys.
   if (status === 429) {
-    const reason = errorReply.safeParse(body).data?.error.message ?? 'Try again later.'
+    const reason = errorBody.safeParse(body).data?.error.message ?? 'Try again later.'
     throw new CommandFailure(exitCode.failed, `copilot-proxy refused the request. ${visible(reason)}`)
   }
   return { status, body }
-}
-
-function otherVersion(cause: unknown): CommandFailure {
-  const message = 'The running copilot-proxy is another version. Run: copilot-proxy restart'
-  return new CommandFailure(exitCode.failed, message, { cause })
 }
 
 /** @throws CommandFailure `usage` */

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { serverList, sessionList } from '../../api/sessions.ts'
 import { findProcessStart } from '../../auth/records/process-start.ts'
 import { readRunningGateways } from '../../gateway/token-files.ts'
 import type { CommandContext } from './command.ts'
@@ -13,11 +13,6 @@ export interface ToolFailure {
   /** The remedy: one line. */
   readonly fix: string
 }
-
-const sessionList = z.object({ sessions: z.array(z.object({ id: z.string(), name: z.string() })) })
-const serverList = z.object({
-  servers: z.array(z.object({ name: z.string(), state: z.string(), error: z.string().optional() })),
-})
 
 const gatewayFix = 'End the other program, or run: copilot-proxy config set gateway.port PORT'
 const serverFix =

@@ -5,15 +5,14 @@ import type { CopilotAccount } from '../../auth/copilot/quota.ts'
 import { isObject } from '../../json/json.ts'
 import { camelKeys } from '../../json/key-case.ts'
 import { firstDay, toTotals } from '../../usage/periods.ts'
-import type { UsageTotals } from '../../usage/periods.ts'
+import { allowance } from '../../api/usage.ts'
+import type { Budget, UsageTotals } from '../../api/usage.ts'
 import { DatabaseError } from '../../sqlite/database.ts'
 import { openUsageStore } from '../../usage/store.ts'
 import { findCommandKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
-import { budgetList } from './budgets-text.ts'
-import type { Budgets } from './budgets-text.ts'
 
 const count = z.number().catch(0)
 const known = z.number().nullable().catch(null)
@@ -99,13 +98,13 @@ const report = z.object({
     })
     .optional()
     .catch(undefined),
-  budgets: budgetList.catch([]),
+  budgets: allowance.shape.budgets.catch([]),
   demo: z.boolean().catch(false),
 })
 
 export interface DaemonUsage {
   /** The owner's; empty for a key. */
-  readonly budgets: Budgets
+  readonly budgets: readonly Budget[]
   /** The use of the ChatGPT plan; undefined before the first answer reports it. */
   readonly codex: PlanUse | undefined
   /** Undefined if the daemon could not fetch it. */

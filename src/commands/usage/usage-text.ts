@@ -6,7 +6,7 @@ import type { Output } from '../../terminal/output.ts'
 import { formatPairs, formatTable } from '../../terminal/table.ts'
 import type { TableColumn } from '../../terminal/table.ts'
 import { visible } from '../../terminal/visible.ts'
-import type { MonthTotals, Periods, SessionTotals, TotalsRow, UsageTotals } from '../../usage/periods.ts'
+import type { MonthTotals, Periods, SessionTotals, TotalsRow, UsageTotals } from '../../api/usage.ts'
 import { addKnown } from '../../usage/tally.ts'
 import { planName } from '../shared/plan-name.ts'
 

@@ -3,7 +3,7 @@ import { fetchCopilotUser, isDirectKind } from '../../auth/copilot/github-api.ts
 import type { CopilotAccount } from '../../auth/copilot/quota.ts'
 import { RecordStoreError } from '../../auth/records/record-fs.ts'
 import { visibleLines } from '../../terminal/visible.ts'
-import type { UsageTotals } from '../../usage/periods.ts'
+import type { UsageTotals } from '../../api/usage.ts'
 import { describeFailure, githubApi, requireLogin } from '../shared/accounts.ts'
 import { hasCodexLogin, readCodexState } from '../shared/codex-login.ts'
 import { CommandFailure, exitCode, isNotLoggedIn, writeJson } from '../shared/command.ts'
