@@ -37,7 +37,7 @@ const commands = [
   'gateway',
   'gateway status',
   'gateway token',
-  'gateway providers',
+  'gateway programs',
   'policy',
   'policy check',
   'policy init',
