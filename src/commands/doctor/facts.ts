@@ -237,8 +237,8 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
       config.workspaces.length > 0 && (config.gateway.enabled || Object.keys(config.mcpServers).length > 0),
     /** Undefined if no daemon runs. */
     toolFailures: async () => {
-      const { url, health } = await findDaemon(context, settings)
-      return health && (await findToolFailures(context, settings, url))
+      const { health } = await findDaemon(context, settings)
+      return health && (await findToolFailures(context, settings))
     },
     /** Waits for a running renewal: its tokens exist nowhere else. */
     close: async () => opened?.close(),

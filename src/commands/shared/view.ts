@@ -13,7 +13,7 @@ import type { LoadedSettings } from './settings.ts'
 export interface DaemonView {
   /**
    * The body of a route, checked against its schema.
-   * @throws RouteRefused if the route refuses; KeyRefused; CommandFailure; the signal's reason on abort
+   * @throws RouteRefused if the route refuses; DaemonGone; KeyRefused; CommandFailure; the signal's reason on abort
    */
   readonly get: <Schema extends z.ZodType>(
     path: string,
@@ -25,6 +25,10 @@ export interface DaemonView {
   /** Why this process answers, although a daemon runs. */
   readonly refusal: () => KeyRefused | undefined
   readonly close: () => Promise<void>
+}
+
+export interface RemoteView extends DaemonView {
+  readonly address: DaemonAddress
 }
 
 /** A refusal of a route, with its message and code. */
@@ -49,16 +53,24 @@ export function modelPath(name: string): string {
   return `/v1/models/${name.split('/').map(encodeURIComponent).join('/')}`
 }
 
+/** The daemon does not answer, or is stopping. */
+export class DaemonGone extends CommandFailure {
+  constructor(url: string, options?: ErrorOptions) {
+    super(exitCode.failed, `copilot-proxy at ${url} does not answer. Run: copilot-proxy status`, options)
+  }
+}
+
 /** The view of the running daemon; undefined if none runs. */
 export async function openDaemonView(
   context: CommandContext,
   settings: LoadedSettings,
   timeoutMs = healthTimeoutMs,
-): Promise<DaemonView | undefined> {
+): Promise<RemoteView | undefined> {
   const { url, health } = await findDaemon(context, settings, { timeoutMs: Math.min(timeoutMs, healthTimeoutMs) })
   if (health === undefined) return undefined
   const address = { url, key: await findCommandKey(context, settings, url) }
   return {
+    address,
     async get(path, schema, { timeoutMs: limitMs = answerTimeoutMs } = {}) {
       const reply = await ask(context, address, path, limitMs)
       if (!reply.ok) throw new RouteRefused(reply)
@@ -72,6 +84,13 @@ export async function openDaemonView(
   }
 }
 
+/** @throws CommandFailure `failed` if no daemon runs */
+export async function requireDaemonView(context: CommandContext, settings: LoadedSettings): Promise<RemoteView> {
+  const view = await openDaemonView(context, settings)
+  if (view !== undefined) return view
+  throw new CommandFailure(exitCode.failed, 'copilot-proxy is not running. Run: copilot-proxy start')
+}
+
 async function ask(
   context: CommandContext,
   address: DaemonAddress,
@@ -83,8 +102,7 @@ async function ask(
   } catch (cause) {
     context.signal.throwIfAborted()
     if (cause instanceof CommandFailure) throw cause
-    const message = `copilot-proxy at ${address.url} does not answer. Run: copilot-proxy status`
-    throw new CommandFailure(exitCode.failed, message, { cause })
+    throw new DaemonGone(address.url, { cause })
   }
 }
 
