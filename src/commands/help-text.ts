@@ -30,7 +30,7 @@ Environment variables:
   COPILOT_PROXY_API_KEY           key that commands send to copilot-proxy
   COPILOT_GITHUB_TOKEN            GitHub token to use instead of a login
   CODEX_HOME                      folder of Codex CLI, for codex.use-cli-login
-  COPILOT_HOME                    folder where tool providers find the token
+  COPILOT_HOME                    folder where tool programs find the token
   HTTPS_PROXY, HTTP_PROXY,        proxy for connections to the internet
   ALL_PROXY, NO_PROXY
   NO_COLOR                        print without colors
@@ -439,7 +439,7 @@ Examples:
 `
 
 export const gateway = `
-Programs on this machine (tool providers) offer tools to your workspaces through
+Programs on this machine (tool programs) offer tools to your workspaces through
 the gateway. It is open while copilot-proxy runs with a workspace and
 gateway.enabled is true.
 
@@ -459,18 +459,18 @@ Examples:
 `
 
 export const gatewayToken = `
-The token is new each time copilot-proxy starts. Providers with an older token
-are refused.
+The token is new each time copilot-proxy starts. Tool programs with an older
+token are refused.
 
 Examples:
   copilot-proxy gateway token
   copilot-proxy gateway token --rotate
 `
 
-export const gatewayProviders = `
+export const gatewayPrograms = `
 Examples:
-  copilot-proxy gateway providers
-  copilot-proxy gateway providers --json
+  copilot-proxy gateway programs
+  copilot-proxy gateway programs --json
 `
 
 export const policyCheck = `
