@@ -31,6 +31,7 @@ import { registerDialectRoutes } from './http/routes/dialect-routes.ts'
 import { collectRoutes } from './http/routes/route-table.ts'
 import { registerResponsesSocket, responsesPaths } from './http/responses-socket/route.ts'
 import type { ResponsesSocketDeps } from './http/responses-socket/route.ts'
+import { registerOpenApi } from './http/routes/openapi-route.ts'
 import { registerOwnerRoutes } from './http/routes/owner-routes.ts'
 import { registerRequestRoutes } from './http/routes/request-routes.ts'
 import { registerSelfCheck } from './http/routes/self-check-route.ts'
@@ -314,6 +315,7 @@ function registerRoutes(
   const sessionEvents = registerSessionEvents(fastify, { companion })
   registerStateRoutes(fastify, routeDeps)
   registerSelfCheck(fastify, routeDeps)
+  registerOpenApi(fastify, deps)
   registerRequestRoutes(fastify, { ...deps, hasPage })
   registerOwnerRoutes(fastify, { owner, creditLimit, failedKeys, hasPage, lifetimes, uploadIdleMs, setTimer })
   registerSessionRoutes(fastify, {

@@ -46,7 +46,7 @@ Environment variables:
   COPILOT_PROXY_API_KEY           key that commands send to copilot-proxy
   COPILOT_GITHUB_TOKEN            GitHub token to use instead of a login
   CODEX_HOME                      folder of Codex CLI, for codex.use-cli-login
-  COPILOT_HOME                    folder where tool providers find the token
+  COPILOT_HOME                    folder where tool programs find the token
   HTTPS_PROXY, HTTP_PROXY,        proxy for connections to the internet
   ALL_PROXY, NO_PROXY
   NO_COLOR                        print without colors
@@ -315,7 +315,7 @@ export const helpText = {
   },
   gateway: {
     about: `
-    Programs on this machine (tool providers) offer tools to your workspaces through the gateway. It is open while
+    Programs on this machine (tool programs) offer tools to your workspaces through the gateway. It is open while
     copilot-proxy runs with a workspace and gateway.enabled is true.`,
     examples: [
       'config set gateway.enabled true',
@@ -329,11 +329,11 @@ export const helpText = {
     examples: ['gateway status', 'gateway status --json'],
   },
   gatewayToken: {
-    about: 'The token is new each time copilot-proxy starts. Providers with an older token are refused.',
+    about: 'The token is new each time copilot-proxy starts. Tool programs with an older token are refused.',
     examples: ['gateway token', 'gateway token --rotate'],
   },
-  gatewayProviders: {
-    examples: ['gateway providers', 'gateway providers --json'],
+  gatewayPrograms: {
+    examples: ['gateway programs', 'gateway programs --json'],
   },
   policyCheck: {
     about: `

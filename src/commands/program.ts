@@ -370,17 +370,17 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--print', 'print the address instead of opening a browser')
     .action(run(async (flags: PageFlags) => (await import('./page.ts')).page(context, flags)))
 
-  const gateway = add(program, 'gateway', 'show the gateway for tool providers', helpText.gateway)
+  const gateway = add(program, 'gateway', 'show the gateway for tool programs', helpText.gateway)
   add(gateway, 'status', 'show whether the gateway is open', helpText.gatewayStatus)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await loadGateway()).gatewayStatus(context, flags)))
-  add(gateway, 'token', 'print the token for tool providers', helpText.gatewayToken)
-    .option('--rotate', 'make a new token first, and disconnect all providers')
+  add(gateway, 'token', 'print the token for tool programs', helpText.gatewayToken)
+    .option('--rotate', 'make a new token first, and disconnect all tool programs')
     .option('--json', 'print JSON')
     .action(run(async (flags: GatewayTokenFlags) => (await loadGateway()).gatewayToken(context, flags)))
-  add(gateway, 'providers', 'list the connected tool providers', helpText.gatewayProviders)
+  add(gateway, 'programs', 'list the connected tool programs', helpText.gatewayPrograms)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await loadGateway()).gatewayProviders(context, flags)))
+    .action(run(async (flags: ReportFlags) => (await loadGateway()).gatewayPrograms(context, flags)))
 
   program.commandsGroup('Other commands:').helpCommand(...helpCommand)
   add(program, 'completion', 'print a completion script for your shell', helpText.completion)
@@ -452,6 +452,7 @@ function findCommand(program: Command, argv: readonly string[]): boolean {
   const known = [...own, ...serveOptions(), ...program.commands.flatMap(({ options }) => options)]
   let command = program
   let early: string | undefined
+  let unknown: string | undefined
   let isHelp = false
   for (let at = 0; at < argv.length; at += 1) {
     const word = argv[at] ?? ''
@@ -459,18 +460,22 @@ function findCommand(program: Command, argv: readonly string[]): boolean {
     if (word.startsWith('-')) {
       const [name = ''] = word.startsWith('--') ? word.split('=', 1) : [word.slice(0, 2)]
       const option = known.find((each) => isNamed(each, name))
-      // commander would name the option's value as an unknown command.
-      if (command === program && option === undefined)
-        refuseUnknown(program, 'option', name, [...own, ...serveOptions()])
-      if (command === program && !own.some((each) => isNamed(each, name))) early ??= name
+      if (command === program && option !== undefined && !own.some((each) => isNamed(each, name))) early ??= name
       if (option?.required && word === name) at += 1
+      if (option === undefined) unknown ??= name
     } else if (command.commands.length === 0) break
+    // The word may be the value of a misspelt option.
+    else if (unknown !== undefined && !command.commands.some((each) => each.name() === word)) break
     else if (word === 'help') isHelp = true
     else if (takesArguments(command) && !command.commands.some((each) => each.name() === word)) break
     else command = childOf(command, word)
   }
   if (isHelp) command.help()
   if (command !== program && early !== undefined) refuseEarly(program, command, early)
+  const isHelpAsked = argv.some((word) => word === '--help' || word === '-h')
+  if (command === program && unknown !== undefined && !isHelpAsked) {
+    program.error(`error: unknown option '${unknown}'${meantOf(unknown, [...own, ...serveOptions()].map(longOf))}`)
+  }
   return command !== program
 }
 
@@ -487,20 +492,22 @@ function isNamed({ long, short }: Option, name: string): boolean {
 function childOf(parent: Command, word: string): Command {
   const child = parent.commands.find((each) => each.name() === word)
   if (child !== undefined) return child
-  return refuseUnknown(parent, 'command', word, parent.createHelp().visibleCommands(parent))
+  const names = parent.createHelp().visibleCommands(parent)
+  const meant = meantOf(
+    word,
+    names.map((each) => each.name()),
+  )
+  return parent.error(`error: unknown command '${word}'${meant}`)
 }
 
-/** @throws CommanderError */
-function refuseUnknown(
-  command: Command,
-  kind: 'command' | 'option',
-  word: string,
-  known: readonly (Command | Option)[],
-): never {
-  const names = known.flatMap((each) => (each instanceof Option ? (each.long ?? []) : each.name()))
+function longOf({ long = '' }: Option): string {
+  return long
+}
+
+/** As commander words it; empty if no name is similar. */
+function meantOf(word: string, names: readonly string[]): string {
   const meant = nearMatch(word, names)
-  const hint = meant === undefined ? '' : `\n(Did you mean ${meant}?)`
-  return command.error(`error: unknown ${kind} '${word}'${hint}`)
+  return meant === undefined ? '' : `\n(Did you mean ${meant}?)`
 }
 
 /** @throws CommanderError */

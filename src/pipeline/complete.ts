@@ -63,7 +63,7 @@ export async function complete(state: PipelineState, call: CompletionCall): Prom
     requestId: id,
   } as const
   const upstream = await state.executorOf(model.provider).stream(upstreamCall, { signal })
-  meter.accepted(initiator)
+  meter.accepted(initiator, Math.ceil(request.body.length / 4))
   const headers = redactValues(upstream.headers, state.redact)
   meter.answered(headers)
   const reply = createCompletionReply({

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import type { AgentOutcome, AgentTask, FileChange } from '../agent/agent-task.ts'
 import type { Config } from '../config/schema.ts'
 import type { Logger } from '../logging/logger.ts'
@@ -14,6 +13,8 @@ import { reportMessage, reportRun } from './run-record.ts'
 import { createRuns, refused } from './runs.ts'
 import { createSessionFile } from './session-file.ts'
 import { toolCallStream } from './old-rows.ts'
+import { streamEntry } from '../api/sessions.ts'
+import type { StreamEntry } from '../api/sessions.ts'
 import { everyone, type SessionEvent } from './session-event.ts'
 import type { EntryRow, ItemsRow, Rows, RunRow, SessionStore } from './session-store.ts'
 import { createSessionWriter } from './session-writer.ts'
@@ -352,9 +353,9 @@ const notKept = {
   message: 'Another copilot-proxy is using the session file, so this run is not stored.',
 } as const
 
-function reportEntry({ id, timeMs, data }: EntryRow): Readonly<Record<string, unknown>> {
+function reportEntry({ id, timeMs, data }: EntryRow): StreamEntry {
   const facts = entryData.parse(JSON.parse(data))
   return { id: String(id), ...facts, time: new Date(timeMs).toISOString() }
 }
 
-const entryData = z.record(z.string(), z.unknown())
+const entryData = streamEntry.omit({ id: true, time: true })

@@ -1,6 +1,7 @@
 import { maySee, type Caller } from '../config/caller.ts'
-import type { AgentEvent, ApprovalDecision, FragmentEvent } from '../agent/agent-event.ts'
-import type { AgentOutcome, AgentTask, RunOutcome } from '../agent/agent-task.ts'
+import type { AgentEvent, FragmentEvent } from '../agent/agent-event.ts'
+import type { ApprovalDecision, OpenRun, RunOutcome, RunState } from '../api/run.ts'
+import type { AgentOutcome, AgentTask } from '../agent/agent-task.ts'
 import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
@@ -8,10 +9,10 @@ import type { Session } from '../tools/session.ts'
 import { wordError } from '../translate/engine/error-wording.ts'
 import { capDiffs, capEvent } from './cap-event.ts'
 import { filesOfDiffs, partOf, toDone, toPartRow, usedBy } from './run-record.ts'
-import type { Part, RunData, RunEnd, RunState } from './run-record.ts'
+import type { Part, RunData, RunEnd } from './run-record.ts'
 import type { RunEvent, SessionEvent } from './session-event.ts'
 import type { Rows, RunRow } from './session-store.ts'
-import type { NewMessage, OpenRun } from './sessions.ts'
+import type { NewMessage } from './sessions.ts'
 
 export interface RunsDeps {
   readonly config: () => Config

@@ -8,6 +8,7 @@ import { requireSubprotocol } from '../../websocket/subprotocol.ts'
 import type { Guard } from '../access/guards.ts'
 import { createConversation } from './conversation.ts'
 import type { Conversation, ConversationDeps } from './conversation.ts'
+import { errorMessage } from './frames.ts'
 import { createSocketMemories } from './socket-memory.ts'
 
 export const responsesPaths: readonly string[] = ['/v1/responses', '/responses']
@@ -71,6 +72,10 @@ export function registerResponsesSocket(app: FastifyInstance, deps: ResponsesSoc
       open.add(opened)
       return {
         onText: conversation.receive,
+        onTooLarge() {
+          const error = { kind: 'body_too_large', limitBytes: limits.maxMessageBytes } as const
+          connection.send(errorMessage(error, randomId(), {}))
+        },
         onClose() {
           open.delete(opened)
           conversation.leave()
