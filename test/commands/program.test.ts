@@ -61,6 +61,8 @@ describe('wrong usage exits with 2', () => {
     ['--prot 33', "unknown option '--prot'\n(Did you mean --port?)"],
     ['config --jsno check', "unknown option '--jsno'"],
     ['config --jsno chek', "unknown option '--jsno'"],
+    ['--prot=33', "unknown option '--prot'\n(Did you mean --port?)"],
+    ['--verison', '(Did you mean --version?)'],
     ['config chek', '(Did you mean check?)'],
     ['login microsoft', 'Unknown provider "microsoft"'],
     ['status extra', 'too many arguments'],
