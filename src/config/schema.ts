@@ -386,13 +386,13 @@ const gateway = section({
   host: bindHost
     .refine(isLoopbackHost, 'expected an address of this machine: other machines must not offer tools')
     .default('127.0.0.1')
-    .describe('Address for tool providers. Must be an address of this machine. 127.0.0.1 includes ::1.'),
-  port: port.default(9400).describe('TCP port for tool providers. They expect 9400.'),
-  'trusted-providers': z
+    .describe('Address for tool programs. Must be an address of this machine. 127.0.0.1 includes ::1.'),
+  port: port.default(9400).describe('TCP port for tool programs. They expect 9400.'),
+  'trusted-programs': z
     .array(filledText, 'a list of names')
     .default([])
     .describe(
-      'Names of tool providers whose tools the agent calls without an approval, and clients of /rpc and /mcp at all.',
+      'Names of tool programs whose tools the agent calls without an approval, and clients of /rpc and /mcp at all.',
     ),
 })
 

@@ -80,7 +80,7 @@ export function createTokenFiles({ ownDir, discoveryDir, pid, processStart, log 
       if (found !== undefined && !(await isOurs(dir, found))) {
         log.warn(
           { file },
-          'this file has the token of another gateway, so tool providers connect to that gateway; if it no longer runs, delete the file',
+          'this file has the token of another gateway, so tool programs connect to that gateway; if it no longer runs, delete the file',
         )
         return undefined
       }
@@ -127,7 +127,7 @@ export function createTokenFiles({ ownDir, discoveryDir, pid, processStart, log 
         discoveryFile = await publishToken(discoveryDir, record.token).catch((error: unknown) => {
           log.warn(
             { dir: discoveryDir, reason: reasonOf(error) },
-            'the token of the gateway cannot be written where providers look for it',
+            'the token of the gateway cannot be written where tool programs look for it',
           )
           return undefined
         })

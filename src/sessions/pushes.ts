@@ -54,7 +54,7 @@ export function createPushes({ config, runs, save, publish, now, log }: PushesDe
     } catch (error) {
       waiting.delete(sessionId)
       if (!(error instanceof Fault)) throw error
-      log.warn({ session: sessionId, reason: error.error }, 'a text of a provider starts no run')
+      log.warn({ session: sessionId, reason: error.error }, 'a text of a tool program starts no run')
     }
   }
 
@@ -85,5 +85,5 @@ export function createPushes({ config, runs, save, publish, now, log }: PushesDe
 }
 
 function toMessage({ provider, stream, text }: Push): string {
-  return `Event from the provider ${JSON.stringify(provider)} (stream ${JSON.stringify(stream)}), not from the user:\n\n${text.slice(0, maxText)}`
+  return `Event from the tool program ${JSON.stringify(provider)} (stream ${JSON.stringify(stream)}), not from the user:\n\n${text.slice(0, maxText)}`
 }

@@ -100,6 +100,18 @@ test.each(withCommands)('the commands in %s exist, with their options', async (p
   }
 })
 
+test('a provider is a provider of models: programs with tools have another name, but for the protocol', async () => {
+  const user = await createUser()
+  const helps = ['', 'gateway', 'gateway token', 'gateway programs', 'agent', 'mcp'].map((name) => `${name} --help`)
+  const texts = await Promise.all(helps.map(async (line) => (await user.run(line)).stdout))
+  const written = [...pages, 'CHANGELOG.md', 'config.example.yaml'].map((page) => prose(read(page)))
+  const found = [...texts, ...written].flatMap(
+    (text) =>
+      text.match(/\btool[ -]providers?\b|\b(?:MCP servers?|workspaces?) (?:and|or) (?:a )?providers?\b/gi) ?? [],
+  )
+  expect(found).toEqual([])
+})
+
 test('every page names the same Node.js', () => {
   const [, wanted] = /^>=(\d+\.\d+)$/.exec(engines.node) ?? []
   const named = pages.flatMap((page) =>

@@ -287,17 +287,13 @@ export async function models(context: CommandContext, flags: ModelsFlags): Promi
       const list = await view.get(listPath, modelList)
       if (flags.json) writeJson(context, list)
       else
-        stdout.write(`${modelsText(list.data, list.disabled ?? [], stdout)}${builtInNote(list.data, stdout.columns)}`)
+        stdout.write(`${builtInNote(list.data, stdout.columns)}${modelsText(list.data, list.disabled ?? [], stdout)}`)
     }
   } finally {
     await view.close()
   }
   const problems = view.problems()
-  for (const problem of problems)
-    stderr.write(
-      visibleLines(`Note: ${problem}
-`),
-    )
+  for (const problem of problems) stderr.write(visibleLines(`Note: ${problem}\n`))
   return problems.length > 0 ? exitCode.failed : exitCode.done
 }
 
@@ -310,5 +306,5 @@ function builtInNote(list: readonly ModelRow[], columns: number): string {
   const builtIn = providersOf(list.filter((row) => row.copilot_proxy.source === 'seed'))
   if (builtIn.size === 0) return ''
   const whose = providersOf(list).size > 1 ? ` of ${[...builtIn].map(visible).join(' and ')}` : ''
-  return `\n${wrapText(`The models${whose} are from a built-in list. Log in to see those of your account: copilot-proxy login`, columns)}`
+  return `${wrapText(`The models${whose} are from a built-in list. Log in to see those of your account: copilot-proxy login`, columns)}\n`
 }

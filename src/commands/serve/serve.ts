@@ -47,6 +47,7 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
   const settings = await loadSettings(context, flags.config, configFlags)
   const { config } = settings
   refuseExposed(context, settings)
+  if (flags.workspace !== undefined) await requireWorkspaces(context, settings)
   const background = flags.background && (await loadBackground(context, flags.background, flags))
   const { level } = config.log
   // `copilot-proxy logs` formats it.
@@ -118,6 +119,12 @@ function formatOf({ log }: Config, { stderr }: CommandContext): 'pretty' | 'json
 /** Loaded only in the background. */
 async function loadBackground(...of: Parameters<typeof enterBackground>): Promise<Background> {
   return (await import('../background/enter-background.ts')).enterBackground(...of)
+}
+
+/** @throws CommandFailure `failed` for a folder that cannot be a workspace. The daemon only logs one of the configuration. */
+async function requireWorkspaces(context: CommandContext, settings: LoadedSettings): Promise<void> {
+  const { openWorkspaceFolder } = await import('../shared/workspace-folder.ts')
+  for (const workspace of settings.config.workspaces) await openWorkspaceFolder(context, settings, workspace)
 }
 
 function refuseExposed(context: CommandContext, settings: LoadedSettings): void {

@@ -116,7 +116,7 @@ function toHead({ text, mode, time, origin, provider, attachments }) {
     mode,
     time,
     attachments: (attachments ?? []).map(({ name }) => name),
-    ...(origin === 'provider' && { provider: provider ?? 'a provider' }),
+    ...(origin === 'provider' && { provider: provider ?? 'a tool program' }),
   }
 }
 
@@ -256,7 +256,7 @@ function toRecalledRun({ id, text, mode, time, origin, provider, attachments, an
     mode,
     isRecalled: true,
     attachments: (attachments ?? []).map(({ name }) => name),
-    ...(origin === 'provider' && { provider: provider ?? 'a provider' }),
+    ...(origin === 'provider' && { provider: provider ?? 'a tool program' }),
     parts: answer ? [{ kind: 'text', key: `answer ${id}`, fragment: 'answer', text: answer }] : [],
     ...(outcome && {
       end: {

@@ -41,7 +41,7 @@ export function createSessionDialog() {
           ...(servers.length === 0 ? [nothing('No MCP server is configured.')] : servers.map(serverView)),
           element('h3', {}, 'Streams'),
           ...(streams.length === 0
-            ? [nothing('No provider has sent anything yet.')]
+            ? [nothing('No tool program has sent anything yet.')]
             : streams.map((stream) => streamView(stream, `${path}/streams/${encodeURIComponent(stream.name)}`))),
         )
       } catch (error) {
