@@ -132,6 +132,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     parseCodexModels: simulated?.parseDemoCodexModels ?? parseCodexModels,
     version,
     env,
+    now: Date.now,
     metrics,
     noteSecrets: secrets.noteLogin,
     redact: secrets.ofProviders.redact,

@@ -90,6 +90,7 @@ const quota = z.object({
   overage_permitted: z.boolean().optional(),
   overage_entitlement: z.number().optional(),
 })
+export type Quota = Body<typeof quota>
 
 /** How much of a ChatGPT plan is used, as OpenAI's backend reports it. */
 const planUse = z.object({
@@ -108,6 +109,7 @@ const planUse = z.object({
   /** When the backend reported it. ISO 8601, UTC. */
   reported_at: z.string(),
 })
+export type PlanUse = Body<typeof planUse>
 
 /** A budget of the owner: `usage.credits-per-day` or `usage.credits-per-month`. */
 const budget = z.object({

@@ -9,7 +9,7 @@ import { redacted } from '../terminal/output.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
 import type { ValueKind } from './complete-values.ts'
 import type { Shell } from './completion.ts'
-import * as helpText from './help-text.ts'
+import { description, helpText, helpWidth, renderHelp, rootHelp, type HelpText } from './help-text.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
 import type {
   AccountFlags,
@@ -70,14 +70,18 @@ const loadGateway = () => import('./gateway.ts')
 const loadConfig = () => import('./config/config.ts')
 const loadConfigChange = () => import('./config/change.ts')
 
-function add(parent: Command, name: string, summary: string, help: string): Command {
-  return parent.command(name).description(summary).addHelpText('after', help)
+function add(parent: Command, name: string, summary: string, help: HelpText): Command {
+  const command = parent.command(name).description(summary)
+  return command.addHelpText('after', () => renderHelp(help, command.createHelp()))
 }
+
+/** The name and the summary of the command that every command with subcommands has. */
+const helpCommand = ['help [command]', 'show help for a command'] as const
 
 /** @param finish takes the exit code of the command, or of the program that the command ran */
 function createProgram(argv: readonly string[], context: CommandContext, finish: (code: number) => void): Command {
   const program = new Command('copilot-proxy')
-    .description(helpText.description)
+    .description(description)
     .usage('[command] [options]')
     .version(context.version, '-v, --version', 'print the version')
     .addOption(new Option('-V').hideHelp())
@@ -92,10 +96,10 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
       writeErr: context.stderr.write,
       outputError: (message, write) => write(printable(message, argv)),
     })
-    .configureHelp({ showGlobalOptions: true, helpWidth: helpText.width })
-    .helpCommand('help [command]', 'show help for a command')
+    .configureHelp({ showGlobalOptions: true, helpWidth })
+    .helpCommand(...helpCommand)
     .exitOverride()
-    .addHelpText('after', helpText.root)
+    .addHelpText('after', rootHelp)
 
   /** A commander action: calls `body` with the options and the arguments of the command line. */
   const run = <Flags extends object, Args extends readonly unknown[] = []>(
@@ -106,6 +110,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
       finish(await body(this.optsWithGlobals<Flags>(), ...(this.processedArgs as unknown as Args)))
     }
 
+  program.commandsGroup('Logins:')
   add(program, 'login', 'log in to GitHub Copilot or ChatGPT (codex)', helpText.login)
     .addArgument(new Argument('[provider]', 'copilot or codex').default('copilot'))
     .option('--no-browser', 'print the address instead of opening a browser')
@@ -146,6 +151,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
       ),
     )
 
+  program.commandsGroup('Run copilot-proxy:')
   const serve = add(program, 'serve', 'run copilot-proxy in this terminal', helpText.serve)
   for (const option of serveOptions()) serve.addOption(option)
   serve.option('--json', 'print JSON; only with --detach').action(
@@ -174,6 +180,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--json', 'print one JSON object per line')
     .action(run(async (flags: LogsFlags) => (await import('./background/logs.ts')).logs(context, flags)))
 
+  program.commandsGroup('Clients:')
   add(program, 'launch', 'start a client with copilot-proxy, without changing its settings', helpText.launch)
     .addArgument(new Argument('<client>', 'the client').choices(Object.keys(clients)))
     .argument('[args...]', "the client's own arguments, after --")
@@ -199,6 +206,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     )
 
   const service = add(program, 'service', 'start copilot-proxy with your session (systemd, launchd)', helpText.service)
+  service.helpGroup('Run copilot-proxy:')
   add(service, 'install', 'install and start the service', helpText.serviceInstall)
     .option('--dry-run', 'print the service file without writing it')
     .option('--json', 'print JSON')
@@ -210,6 +218,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await loadService()).serviceStatus(context, flags)))
 
+  program.commandsGroup('Reports:')
   add(program, 'status', 'show logins, tokens and the running copilot-proxy', helpText.status)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await import('./status.ts')).status(context, flags)))
@@ -260,6 +269,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--cache', 'explain prompt cache misses')
     .action(run(async (flags: DoctorFlags) => (await import('./doctor/doctor.ts')).doctor(context, flags)))
 
+  program.commandsGroup('Settings:')
   const key = add(program, 'key', 'create, list or remove keys for callers', helpText.key)
   add(key, 'add', 'create a key and print it', helpText.keyAdd)
     .argument('[name]', 'name of the key (default: key-1, key-2, …)')
@@ -312,6 +322,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await loadConfigChange()).configInit(context, flags)))
 
+  program.commandsGroup('Workspaces:')
   const policy = add(program, 'policy', 'check or create the tool policy of a folder', helpText.policy)
   const check = add(policy, 'check', 'show the rule for a write or a command', helpText.policyCheck)
   check
@@ -371,6 +382,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await loadGateway()).gatewayPrograms(context, flags)))
 
+  program.commandsGroup('Other commands:').helpCommand(...helpCommand)
   add(program, 'completion', 'print a completion script for your shell', helpText.completion)
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
     .action(

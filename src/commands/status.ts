@@ -52,7 +52,7 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
   const holder = health === undefined ? await findPortHolder(context.fetch, serverOf(url)) : undefined
   const token = tokenState(stored.login?.record, settings, context.now())
   const callerKey = health === undefined ? undefined : await checkCommandKey(context, settings, url)
-  const toolFailures = health === undefined ? [] : await findToolFailures(context, settings, url)
+  const toolFailures = health === undefined ? [] : await findToolFailures(context, settings)
   const { logFile } = files
   const findings = {
     ...stored,

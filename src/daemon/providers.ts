@@ -10,7 +10,7 @@ import type { RecordStore } from '../auth/records/record-store.ts'
 import { keyLimitsOf } from '../config/api-keys.ts'
 import type { CallerKey } from '../config/caller.ts'
 import type { Config } from '../config/schema.ts'
-import { Fault } from '../errors.ts'
+import { Fault, type ProxyError } from '../errors.ts'
 import { connectCodex } from '../executors/codex-connection.ts'
 import type { CodexConnection } from '../executors/codex-connection.ts'
 import type { CopilotConnection } from '../executors/copilot-connection.ts'
@@ -41,12 +41,16 @@ export interface ProvidersDeps {
   readonly parseCodexModels: (reply: unknown) => ModelListing | undefined
   readonly version: string
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Ms since epoch. */
+  readonly now: () => number
   readonly metrics: Metrics
   /** Called with every credential that a login has. */
   readonly noteSecrets: NoteSecrets
   /** Removes credentials from the texts of providers. */
   readonly redact: (text: string) => string
   readonly log: Logger
+  /** For the fetching of model lists and what they say. Default: `log`. */
+  readonly modelsLog?: Logger
   readonly setTimer: (run: () => void, delayMs: number) => () => void
   /** Called when another account is used for requests; undefined: nobody is logged in. */
   readonly onAccount: ((account: string | undefined) => void) | undefined
@@ -62,8 +66,8 @@ const switchedOff = { detail: 'Codex is disabled (codex.enabled: false)', fix: '
 
 /** Creates the connections to Copilot and Codex, and follows their logins and model lists. */
 export function connectProviders(deps: ProvidersDeps) {
-  const { config, metrics, noteSecrets, redact, log, env, setTimer } = deps
-  const shared = { fetch: globalThis.fetch, now: Date.now, env, log, noteSecrets, redact }
+  const { config, metrics, noteSecrets, redact, log, modelsLog = log, env, now, setTimer } = deps
+  const shared = { fetch: globalThis.fetch, now, env, log, noteSecrets, redact }
   const observe = (provider: ProviderId) => ({
     onStatus: (status: number) => metrics.upstreamAnswered(provider, status),
     onRefresh: (ok: boolean) => metrics.tokenRefreshed(provider, ok),
@@ -83,7 +87,7 @@ export function connectProviders(deps: ProvidersDeps) {
     ...observe('codex'),
     onStatus(status: number, headers: Parameters<typeof readPlanUse>[0]) {
       metrics.upstreamAnswered('codex', status)
-      planUse = readPlanUse(headers, Date.now()) ?? planUse
+      planUse = readPlanUse(headers, now()) ?? planUse
     },
     store: deps.stores.codex,
     codexHome: deps.codexHome,
@@ -97,7 +101,8 @@ export function connectProviders(deps: ProvidersDeps) {
     createModelRegistry(
       config().models,
       (provider) => (provider === 'codex' ? codexAbsence(codex?.credentials.status()) : undefined),
-      ({ id }, { code, message }) => log.warn({ model: id, code, notice: message }, 'Copilot warns about this model'),
+      ({ id }, { code, message }) =>
+        modelsLog.warn({ model: id, code, notice: message }, 'Copilot warns about this model'),
     )
   /** The models of the account in use. */
   const registry = createRegistry()
@@ -107,7 +112,7 @@ export function connectProviders(deps: ProvidersDeps) {
       const key = JSON.stringify([alias, target])
       if (warnedTargets.has(key)) continue
       warnedTargets.add(key)
-      log.warn({ alias, target }, 'the target of an alias is not in the model list (models.aliases)')
+      modelsLog.warn({ alias, target }, 'the target of an alias is not in the model list (models.aliases)')
     }
   }
   function modelsChanged(): void {
@@ -125,7 +130,7 @@ export function connectProviders(deps: ProvidersDeps) {
     retiring.add(done)
   }
 
-  const sideDeps = { config, retire, setTimer, log }
+  const sideDeps = { config, retire, setTimer, log: modelsLog }
   const copilot = createCopilotSide({
     ...sideDeps,
     connection: copilotDeps,
@@ -148,9 +153,9 @@ export function connectProviders(deps: ProvidersDeps) {
             modelsChanged()
           },
         },
-        now: Date.now,
+        now,
         setTimer,
-        log,
+        log: modelsLog,
         name: 'Codex',
         listModels: (call) => codexExecutor().listModels(call),
         parse: deps.parseCodexModels,
@@ -268,6 +273,17 @@ export function connectProviders(deps: ProvidersDeps) {
     tokenStatus: () => copilot.connection().tokens.status(),
     codexStatus: () => codex?.credentials.status(),
     planUse: () => (codex === undefined ? undefined : planUse),
+    /**
+     * Fetches the model list of a provider for the account in use, with a new token if that is due.
+     * @throws Fault `copilot_unavailable`, `codex_unavailable`; the signal's reason on abort
+     */
+    async fetchModels(provider: ProviderId, signal: AbortSignal): Promise<ProxyError | undefined> {
+      const [source, models] =
+        provider === 'copilot' ? [copilot.connection().tokens, copilot.models] : [codex?.credentials, codexModels]
+      await source?.get(signal)
+      const outcome = await models.refresh.refresh({ signal })
+      return outcome.kind === 'kept' ? outcome.error : undefined
+    },
     /** Fetches the model list of the account in use. */
     refreshModels: (signal: AbortSignal) => copilot.models.refresh.refresh({ signal }),
     /** GitHub's data about the account of the key. */
@@ -280,12 +296,12 @@ export function connectProviders(deps: ProvidersDeps) {
     },
     /** Call after the configuration has changed. */
     reconfigure(before: Config): void {
-      const now = config()
+      const after = config()
       const isSame = (...sections: readonly (keyof Config)[]) =>
-        sections.every((section) => isDeepStrictEqual(now[section], before[section]))
+        sections.every((section) => isDeepStrictEqual(after[section], before[section]))
       followKeyAccounts()
       for (const each of [registry, ...[...named.values()].map((account) => account.registry)])
-        each.setNaming(now.models)
+        each.setNaming(after.models)
       modelsChanged()
       if (!isSame('copilot', 'copilotOauth')) {
         for (const each of [copilot, ...[...named.values()].map(({ side }) => side)]) each.reconnect()
@@ -293,7 +309,7 @@ export function connectProviders(deps: ProvidersDeps) {
       if (!isSame('codex')) {
         unfollowCodex?.()
         if (codex !== undefined) retire(codex)
-        codex = connectCodex(codexDeps, now)
+        codex = connectCodex(codexDeps, after)
         if (codex === undefined) codexModels.follow(undefined)
         unfollowCodex = codex?.credentials.onChange(followCodex)
       }

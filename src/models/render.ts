@@ -81,9 +81,17 @@ function renderNotice({ level, code, message }: ModelNotice) {
   return { level, code: code ?? null, message }
 }
 
-/** OpenAI's model list. */
-export function renderModelList(models: readonly ListedModel[], setting: EndpointAsk['setting']): ModelList {
-  return { object: 'list', data: models.map((entry) => renderModel(entry, setting)) }
+/**
+ * OpenAI's model list.
+ * @param disabled listed separately, because clients assume that every model in `data` answers
+ */
+export function renderModelList(
+  models: readonly ListedModel[],
+  setting: EndpointAsk['setting'],
+  disabled?: readonly ListedModel[],
+): ModelList {
+  const render = (entry: ListedModel): ModelRow => renderModel(entry, setting)
+  return { object: 'list', data: models.map(render), ...(disabled && { disabled: disabled.map(render) }) }
 }
 
 /** One model in the Messages API. Source: Anthropic API reference, models, 2026-11. */

@@ -55,6 +55,10 @@ const diff = z.object({ patchId: z.string(), diff: z.string(), files: z.array(fi
 
 export type Part = Pick<PartRow, 'kind' | 'key'> & { readonly data: Readonly<Record<string, unknown>> }
 
+export function toPartRow(run: string, { kind, key, data }: Part): PartRow {
+  return { run, kind, key, data: JSON.stringify(data) }
+}
+
 /** Returns the part that an event adds or updates in the record of its run. @param known finds the part as stored so far */
 export function partOf(
   event: RunEvent,

@@ -59,6 +59,8 @@ describe('wrong usage exits with 2', () => {
     ['serve --prot 1', "unknown option '--prot'\n(Did you mean --port?)"],
     ['--prot', "unknown option '--prot'"],
     ['--prot 33', "unknown option '--prot'\n(Did you mean --port?)"],
+    ['--prot=33', "unknown option '--prot'\n(Did you mean --port?)"],
+    ['--verison', '(Did you mean --version?)'],
     ['config --jsno check', "unknown option '--jsno'"],
     ['config --jsno chek', "unknown option '--jsno'"],
     ['config chek', '(Did you mean check?)'],

@@ -1,43 +1,21 @@
 import { cacheReport } from '../../api/state.ts'
 import type { CacheChange, CacheReport, CacheSession } from '../../api/state.ts'
 import { visibleLines } from '../../terminal/visible.ts'
-import { requireCommandKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
-import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
+import { exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
-import type { DaemonAddress } from '../shared/find-daemon.ts'
 import { loadSettings } from '../shared/settings.ts'
-
-const timeoutMs = 5000
+import { requireDaemonView } from '../shared/view.ts'
 
 /** Explains for each session why upstream's cache did not hold its prompts. */
 export async function doctorCache(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const { url, health } = await findDaemon(context, settings)
-  if (health === undefined) {
-    throw new CommandFailure(exitCode.failed, `copilot-proxy is not running at ${url}. Run: copilot-proxy start`)
-  }
-  const key = await requireCommandKey(context, settings, url)
-  const cache = await askCache(context, { url, key })
+  const cache = await (await requireDaemonView(context, settings)).get('/cache', cacheReport)
   if (flags.json) {
     writeJson(context, cache)
     return exitCode.done
   }
   context.stdout.write(visibleLines(cacheText(cache)))
   return exitCode.done
-}
-
-/** @throws CommandFailure `failed`; the signal's reason on abort */
-async function askCache(context: CommandContext, address: DaemonAddress): Promise<CacheReport> {
-  try {
-    const { ok, status, body } = await getFromDaemon(context, address, '/cache', timeoutMs)
-    if (ok) return cacheReport.parse(body)
-    throw new Error(`the daemon answered ${status}`)
-  } catch (cause) {
-    context.signal.throwIfAborted()
-    if (cause instanceof CommandFailure) throw cause
-    const detail = 'The running copilot-proxy is another version.'
-    throw new CommandFailure(exitCode.failed, `${detail} Run: copilot-proxy restart`, { cause })
-  }
 }
 
 function cacheText({ on, sessions }: CacheReport): string {

@@ -1,52 +1,34 @@
 import { version as nodeVersion } from 'node:process'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { maySee } from '../../config/caller.ts'
-import type { CallerKey } from '../../config/caller.ts'
-import { Fault, toFault } from '../../errors.ts'
+import { Fault } from '../../errors.ts'
 import type { CacheReport, Greeting, Health, Readiness } from '../../api/state.ts'
-import type { Budget, UsageReport } from '../../api/usage.ts'
 import type { CodexLoginStatus } from '../../auth/codex/credentials.ts'
-import type { PlanUse } from '../../auth/codex/plan-use.ts'
 import type { CopilotTokenStatus } from '../../auth/copilot/token.ts'
-import type { CopilotAccount, UnreportedAccount } from '../../auth/copilot/quota.ts'
-import { firstDay, toTotals } from '../../usage/periods.ts'
-import type { UsageRecorder } from '../../usage/recorder.ts'
 import { snakeKeys } from '../../json/key-case.ts'
-import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Admission } from '../../pipeline/admission.ts'
 import type { CacheWatch } from '../../pipeline/cache-watch.ts'
 import { expositionType } from '../../usage/exposition.ts'
 import type { Metrics } from '../../usage/metrics.ts'
 import type { Lifetimes } from '../lifetimes.ts'
+import { reportUsage } from '../usage-report.ts'
+import type { UsageReportDeps } from '../usage-report.ts'
 
-export interface StateDeps {
+export interface StateDeps extends UsageReportDeps {
   readonly lifetimes: Lifetimes
   readonly version: string
-  /** Answers come from the simulated Copilot. */
-  readonly demo: boolean
   readonly tokenStatus: () => CopilotTokenStatus
   /** Undefined if Codex is switched off. */
   readonly codexStatus: () => CodexLoginStatus | undefined
-  /** Use of the ChatGPT plan; undefined before the first answer with its headers. */
-  readonly planUse: () => PlanUse | undefined
   /** Whether the configuration file is invalid, so that earlier settings stay in force. */
   readonly isConfigRefused: () => boolean
-  /** @throws Fault; the signal's reason on abort */
-  readonly account: (signal: AbortSignal, key?: CallerKey) => Promise<CopilotAccount | UnreportedAccount>
-  readonly totals: Pick<UsageRecorder, 'since'>
-  /** The owner's budgets. */
-  readonly budgets: () => readonly Budget[]
   readonly metrics: Pick<Metrics, 'render'>
   /** Sends the page of workspaces; undefined: there is none. */
   readonly sendPage: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> | undefined
   readonly admission: Pick<Admission, 'active' | 'queued'>
   readonly cacheWatch: Pick<CacheWatch, 'sessions'>
   readonly config: () => Config
-  /** Removes known credentials from error messages. */
-  readonly redact: (text: string) => string
-  /** Ms since epoch. */
-  readonly now: () => number
 }
 
 /** Health, usage and metrics routes. None returns a credential, a path or an account name. */
@@ -80,37 +62,10 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void
     throw new Fault({ kind: 'copilot_unavailable', detail: 'Neither Copilot nor Codex is available', fix })
   })
 
-  async function accountOf(
-    { caller, id }: FastifyRequest,
-    signal: AbortSignal,
-    isPartial: boolean,
-  ): Promise<Partial<CopilotAccount> & { readonly problem?: string; readonly problemCode?: string }> {
-    try {
-      return await deps.account(signal, caller.key)
-    } catch (error) {
-      if (signal.aborted || !isPartial) throw error
-      const { message, code } = toOpenAiError(toFault(error).error, id).error
-      return { problem: deps.redact(message), ...(code !== null && { problemCode: code }) }
-    }
-  }
-
   app.get('/usage', (request, reply) =>
-    deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
-      const { isPartial, wantsAccount } = usageQuery(request)
-      const account = wantsAccount ? await accountOf(request, signal, isPartial) : {}
-      const nowMs = deps.now()
-      const resetsAt = 'resetsAt' in account ? account.resetsAt : undefined
-      const tallies = deps.totals.since(firstDay(nowMs))
-      const own = tallies.filter(({ keyId }) => maySee(request.caller, keyId === '' ? undefined : keyId))
-      const totals = toTotals(own, nowMs, resetsAt)
-      return snakeKeys({
-        ...account,
-        codex: deps.planUse(),
-        totals,
-        ...(maySee(request.caller, undefined) && { budgets: deps.budgets() }),
-        ...(deps.demo && { demo: true }),
-      }) satisfies UsageReport
-    }),
+    deps.lifetimes.whileCallerStays(request, reply, (signal) =>
+      reportUsage(deps, { caller: request.caller, url: request.url, requestId: request.id, signal }),
+    ),
   )
 
   // Names and hashes of prompt segments, never content.
@@ -130,12 +85,6 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void
     })
     return reply.type(expositionType).send(text)
   })
-}
-
-/** `?partial=true`: answer with the totals even if the account request fails. `?account=false`: with nothing else. */
-function usageQuery({ url }: FastifyRequest): { readonly isPartial: boolean; readonly wantsAccount: boolean } {
-  const query = new URLSearchParams(url.split('?', 2)[1])
-  return { isPartial: query.get('partial') === 'true', wantsAccount: query.get('account') !== 'false' }
 }
 
 function codexHealth(status: CodexLoginStatus | undefined): { readonly codex?: 'ok' | 'unavailable' } {

@@ -107,6 +107,7 @@ test('usage has totals by model, also with ?partial=true if the account request 
   const sums = [expect.objectContaining({ provider: 'copilot', model: 'gpt-5-mini', requests: 2, errors: 1 })]
   expect(reply.json()).toEqual({
     problem: expect.stringContaining('COPILOT_GITHUB_TOKEN'),
+    problem_code: 'copilot_unavailable',
     budgets: [],
     totals: {
       today: sums,
