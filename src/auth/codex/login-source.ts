@@ -21,7 +21,7 @@ export type CodexLoginDeps = CredentialDeps<CodexRecord>
 export interface CodexLoginOptions {
   /** `codex.issuer`, without a final slash. A record from another issuer states its own. */
   readonly issuer: string
-  /** `codex.client-id`. */
+  /** The OAuth client that the login belongs to. */
   readonly clientId: string
   /** The time limit of one renewal, even if no caller waits for it any more. Ms; 120,000 by default. */
   readonly renewalTimeoutMs?: number

@@ -18,8 +18,6 @@ export interface CopilotTokenOptions {
   readonly githubApiBaseUrl: string
   /** `copilot.base-url`; '' if it is not set. */
   readonly baseUrl: string
-  /** `copilot.completions-url`; '' if it is not set. */
-  readonly completionsUrl?: string
   /** `copilot.headers`, names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly refreshSafetyMarginSeconds: number
@@ -77,7 +75,7 @@ export function createCopilotTokenSource(
       recordId: record.id,
       ...(isUsedDirectly(record.metadata) && { direct: true }),
       candidates,
-      completionsUrl: completionsUrlOf(record, options.completionsUrl, githubHosts),
+      completionsUrl: completionsUrlOf(record, githubHosts),
     }
     return { credential, record, life }
   }
