@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { pid, platform } from 'node:process'
 import { buildApp } from './app.ts'
 import { codexRecordKind } from './auth/codex/record.ts'
+import { fetchAccountInUse } from './auth/copilot/account-in-use.ts'
 import { copilotRecordKind } from './auth/copilot/record.ts'
 import { createSystemKeychain, type Keychain } from './auth/records/keychain.ts'
 import { openRecordStore, type StoreLocation } from './auth/records/open-record-store.ts'
@@ -10,6 +11,8 @@ import { findProcessStart } from './auth/records/process-start.ts'
 import { fingerprints, networkVariables } from './config/network-variables.ts'
 import type { OwnPaths } from './config/paths.ts'
 import type { Config } from './config/schema.ts'
+import { connectCodex } from './executors/codex-connection.ts'
+import { connectCopilot } from './executors/copilot-connection.ts'
 import { createCatalogueFile } from './daemon/codex-catalogue-file.ts'
 import type { CodexFiles } from './daemon/codex-catalogue-file.ts'
 import { createCompanionSwitch } from './daemon/companion-switch.ts'
@@ -103,13 +106,11 @@ export interface Daemon {
  * Starts everything and listens.
  * @throws the error of `listen`, unchanged (EADDRINUSE …)
  */
-export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
-  const { version, log, env, beforeExit, onAccount } = options
-  const simulated = options.demo ? await import('./daemon/start-demo.ts') : undefined
-  const demo = await simulated?.startDemo()
-  const githubToken = demo?.githubToken ?? options.githubToken
-  const redirected = (changed: Config): Config => demo?.redirect(changed) ?? changed
-  let current = redirected(options.config)
+export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
+  const demo = given.demo ? await (await import('./daemon/open-demo.ts')).openDemo(given) : undefined
+  const options = { ...given, ...demo?.options }
+  const { version, log, env, beforeExit, onAccount, githubToken } = options
+  let current = options.config
   const config = (): Config => current
   const secrets = createSecretSets(options.secrets ?? createKnownSecrets(), githubToken)
   secrets.holdConfig(current)
@@ -124,12 +125,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const metrics = createMetrics()
   const providers = connectProviders({
     config,
+    services: demo?.services ?? services,
     stores: demo?.stores ?? openStores(options),
     githubToken,
-    // The demo writes no files.
-    clientIdsFile: demo === undefined ? options.clientIdsFile : undefined,
+    clientIdsFile: options.clientIdsFile,
     codexHome: options.codexHome,
-    parseCodexModels: simulated?.parseDemoCodexModels ?? parseCodexModels,
     version,
     env,
     metrics,
@@ -143,14 +143,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     onModels: () => codexCatalogue.follow(),
   })
   const { registry } = providers
-  // The demo writes no files.
   const codexCatalogue = createCatalogueFile({
-    files: demo === undefined ? options.codexFiles : undefined,
+    files: options.codexFiles,
     models: registry.list,
     log,
   })
   const totals = createUsageRecorder({
-    file: demo === undefined ? options.usageFile : undefined,
+    file: options.usageFile,
     now: Date.now,
     setTimer,
     log,
@@ -268,7 +267,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   async function closeUpstream(): Promise<void> {
     await providers.close()
-    await demo?.close()
+    await demo?.removeData()
   }
 
   let openness: Openness = 'own-user'
@@ -316,7 +315,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
     reconfigure(changed) {
       const before = current
-      current = redirected(changed)
+      current = changed
       secrets.holdConfig(current)
       app.reconfigured()
       announceOpenness()
@@ -349,6 +348,11 @@ function setTimer(run: () => void, delayMs: number): () => void {
 /** 256 bits. */
 function randomSecret(): string {
   return randomBytes(32).toString('base64url')
+}
+
+const services: ProvidersDeps['services'] = {
+  copilot: { connect: connectCopilot, fetchAccount: fetchAccountInUse },
+  codex: { connect: connectCodex, parseModels: parseCodexModels },
 }
 
 function openStores({

@@ -70,8 +70,10 @@ export async function requests(context: CommandContext, flags: RequestsFlags): P
     throw new CommandFailure(exitCode.usage, '--follow cannot be used with an ID.')
   }
   const settings = await loadSettings(context, flags.config)
+  let isDemo = false
   const find = async (): Promise<DaemonAddress | undefined> => {
     const { url, health } = await findDaemon(context, settings)
+    isDemo = health?.demo === true
     return health && { url, key: await findCommandKey(context, settings, url) }
   }
   const address = await find()
@@ -89,6 +91,7 @@ export async function requests(context: CommandContext, flags: RequestsFlags): P
     }).toString()}`
   const isFiltered = flags.failed === true || flags.key !== undefined || flags.model !== undefined
   const first = await ask(context, address, query({ limit: String(limit) }))
+  if (isDemo && !flags.json) context.stderr.write('copilot-proxy runs with --demo, so all answers are simulated.\n')
   const layout = layoutRequests(first, context.now(), context.stdout)
   if (!flags.follow) {
     if (flags.json) writeJson(context, { requests: first })

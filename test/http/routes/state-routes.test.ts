@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
-import { textReply } from '../../../src/demo/outcome.ts'
+import { textReply } from '../../upstreams/http/outcome.ts'
 import type { UsageTotals } from '../../../src/usage/periods.ts'
 import { saying } from '../client.ts'
 import { openProxy } from '../harness.ts'
