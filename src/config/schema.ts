@@ -427,10 +427,10 @@ export type Config = CamelKeys<Settings>
 
 /** `read-only` of a workspace, or else that of all. */
 export function readOnlyModeOf(
-  { workspace }: Pick<Config, 'workspace'>,
+  config: Pick<Config, 'workspace'>,
   own: Pick<Config['workspaces'][number], 'read-only'>,
 ): ReadOnlyMode {
-  return own['read-only'] ?? workspace.readOnly
+  return own['read-only'] ?? config.workspace.readOnly
 }
 
 type DottedKeys<T> = {
