@@ -171,6 +171,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const pipeline = createPipeline({
     ...common,
     accessOf: providers.accessOf,
+    followLogin: providers.followLogin,
     salt: randomBytes(16).toString('hex'),
     randomId: randomUUID,
   })

@@ -468,10 +468,7 @@ function findCommand(program: Command, argv: readonly string[]): boolean {
     if (word.startsWith('-')) {
       const [name = ''] = word.startsWith('--') ? word.split('=', 1) : [word.slice(0, 2)]
       const option = known.find((each) => isNamed(each, name))
-      // commander would name the option's value as an unknown command.
-      if (command === program && option === undefined)
-        refuseUnknown(program, 'option', name, [...own, ...serveOptions()])
-      if (command === program && !own.some((each) => isNamed(each, name))) early ??= name
+      if (command === program && option !== undefined && !own.some((each) => isNamed(each, name))) early ??= name
       if (option?.required && word === name) at += 1
       if (option === undefined) unknown ??= name
     } else if (command.commands.length === 0) break
@@ -483,6 +480,10 @@ function findCommand(program: Command, argv: readonly string[]): boolean {
   }
   if (isHelp) command.help()
   if (command !== program && early !== undefined) refuseEarly(program, command, early)
+  const isHelpAsked = argv.some((word) => word === '--help' || word === '-h')
+  if (command === program && unknown !== undefined && !isHelpAsked) {
+    program.error(`error: unknown option '${unknown}'${meantOf(unknown, [...own, ...serveOptions()].map(longOf))}`)
+  }
   return command !== program
 }
 
@@ -499,20 +500,22 @@ function isNamed({ long, short }: Option, name: string): boolean {
 function childOf(parent: Command, word: string): Command {
   const child = parent.commands.find((each) => each.name() === word)
   if (child !== undefined) return child
-  return refuseUnknown(parent, 'command', word, parent.createHelp().visibleCommands(parent))
+  const names = parent.createHelp().visibleCommands(parent)
+  const meant = meantOf(
+    word,
+    names.map((each) => each.name()),
+  )
+  return parent.error(`error: unknown command '${word}'${meant}`)
 }
 
-/** @throws CommanderError */
-function refuseUnknown(
-  command: Command,
-  kind: 'command' | 'option',
-  word: string,
-  known: readonly (Command | Option)[],
-): never {
-  const names = known.flatMap((each) => (each instanceof Option ? (each.long ?? []) : each.name()))
+function longOf({ long = '' }: Option): string {
+  return long
+}
+
+/** As commander words it; empty if no name is similar. */
+function meantOf(word: string, names: readonly string[]): string {
   const meant = nearMatch(word, names)
-  const hint = meant === undefined ? '' : `\n(Did you mean ${meant}?)`
-  return command.error(`error: unknown ${kind} '${word}'${hint}`)
+  return meant === undefined ? '' : `\n(Did you mean ${meant}?)`
 }
 
 /** @throws CommanderError */

@@ -267,6 +267,7 @@ export function connectProviders(deps: ProvidersDeps) {
   return {
     registry,
     accessOf,
+    followLogin: (key: Pick<CallerKey, 'name'> | undefined) => accountOf(key?.name).side.followLogin(),
     tokenStatus: () => copilot.connection().tokens.status(),
     codexStatus: () => codex?.credentials.status(),
     planUse: () => (codex === undefined ? undefined : planUse),

@@ -66,7 +66,13 @@ export function createSessionFile(
 
   /** SQLite would go on writing to a removed file, which nobody can open again. The check takes 4 µs. */
   function isInPlace(): boolean {
-    if (isInMemory() || identify(file)?.inode === identity?.inode) return true
+    if (isInMemory()) return true
+    try {
+      if (identify(file)?.inode === identity?.inode) return true
+    } catch {
+      // The folder cannot be searched any more. SQLite needs it only to open the file.
+      return true
+    }
     log.error({ file }, 'the session file was removed; opened or created the file in its place')
     return false
   }

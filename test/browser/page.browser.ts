@@ -100,6 +100,7 @@ describe.each(looks)('%s', (name, look) => {
         await tab.page.getByText('issues', { exact: true }).click()
         await tab.page.getByText('builds', { exact: true }).click()
         await tab.page.getByText('Build 41 failed.').waitFor()
+        await tab.page.getByText('"tool": "mcp.fs.read"').waitFor()
         return tab
       },
     ],

@@ -70,6 +70,8 @@ export const sessionDetails: Pick<FakeState, 'servers' | 'streams' | 'entries'> 
   entries: [
     { id: '1', provider: 'ci', level: 'keep', text: 'Build 40 passed.', time: at(2) },
     { id: '2', provider: 'ci', level: 'surface', text: 'Build 41 failed.', time: at(40) },
+    // An audit line of the stream `tool-calls`.
+    { id: '3', time: at(41), tool: 'mcp.fs.read', outcome: 'ok' },
   ],
 }
 

@@ -6,7 +6,6 @@ import { RecordStoreError } from '../../auth/records/record-fs.ts'
 import type { ModelList, ModelRow } from '../../api/models.ts'
 import type { UsageReport } from '../../api/usage.ts'
 import { ownerCaller } from '../../config/caller.ts'
-import { connectProviders } from '../../daemon/providers.ts'
 import { Fault, statusOf } from '../../errors.ts'
 import type { ProviderId } from '../../executors/executor.ts'
 import { createCreditLimit } from '../../http/access/key-limits.ts'
@@ -40,7 +39,8 @@ import type { DaemonView } from './view.ts'
 export async function openProviders(context: CommandContext, settings: LoadedSettings) {
   const { config } = settings
   const { env, now, version, secrets, beforeExit } = context
-  await context.prepareFetch()
+  // The totals alone need none of it.
+  const [{ connectProviders }] = await Promise.all([import('../../daemon/providers.ts'), context.prepareFetch()])
   const place = recordPlace(context, settings)
   return connectProviders({
     config: () => config,
