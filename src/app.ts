@@ -75,6 +75,8 @@ export interface AppDeps
   /** Returns undefined while no workspace is configured. */
   readonly workspaces?: (() => Workspaces | undefined) | undefined
   readonly deadlines?: Partial<Deadlines>
+  /** Connections beyond this number are closed. */
+  readonly maxConnections?: number | undefined
   /** Called with the name of each piece of work when it begins. */
   readonly noteWork?: (work: string) => void
 }
@@ -109,6 +111,8 @@ export interface App {
  * exceed Node's default of 511, and the system resets those beyond it.
  */
 const backlog = 4096
+/** Far more than the programs of one person open, and few enough for the memory and the file handles of any machine. */
+const mostConnections = 4096
 /** How long connections stay open after a shutdown's error events, so that callers receive them. Ms. */
 const errorEventMs = 1000
 const sweepIntervalMs = 50
@@ -120,7 +124,7 @@ export function buildApp(deps: AppDeps): App {
     deadlines,
     randomId: deps.randomId,
     log: deps.log,
-    maxConnections: () => deps.config().server.maxConnections,
+    maxConnections: deps.maxConnections ?? mostConnections,
     now: monotonicMs,
     onRefused: (status) => metrics.refused(status),
     refuseUrl: (...refused) => refuseUrl(...refused),
@@ -230,7 +234,6 @@ export function buildApp(deps: AppDeps): App {
       pipeline.admission.limitsChanged()
       endRevoked()
       if (!deps.config().rpc.enabled) rpc.closeAll()
-      if (!deps.config().responses.websocket) responsesSocket.closeAll()
     },
     drained: lifetimes.drained,
     async close(graceMs) {
@@ -267,7 +270,7 @@ function rpcWorkspaces(deps: AppDeps): Workspaces | undefined {
 
 function acceptsHandshake(deps: AppDeps, path: string): boolean {
   if (path === rpcPath) return rpcWorkspaces(deps) !== undefined
-  return responsesPaths.includes(path) && deps.config().responses.websocket
+  return responsesPaths.includes(path)
 }
 
 function registerRpc(

@@ -38,8 +38,6 @@ export interface DaemonOptions {
   readonly authDir: string
   /** The file of usage totals; undefined: totals stay in memory. */
   readonly usageFile?: string | undefined
-  /** The file of this install's ids, for `copilot.client-ids`; undefined: each run has its own ids. */
-  readonly clientIdsFile?: string | undefined
   /** The folder for the journals of workspaces; undefined: tools write nothing. */
   readonly workspacesDir?: string | undefined
   /**
@@ -127,7 +125,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     stores: demo?.stores ?? openStores(options),
     githubToken,
     // The demo writes no files.
-    clientIdsFile: demo === undefined ? options.clientIdsFile : undefined,
     codexHome: options.codexHome,
     parseCodexModels: simulated?.parseDemoCodexModels ?? parseCodexModels,
     version,
@@ -174,6 +171,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const pipeline = createPipeline({
     ...common,
     accessOf: providers.accessOf,
+    followLogin: providers.followLogin,
     salt: randomBytes(16).toString('hex'),
     randomId: randomUUID,
   })

@@ -48,8 +48,6 @@ export interface AgentSettings {
   readonly maxSteps: number
   /** Time limit of the run. The time that a person takes for approvals does not count. */
   readonly maxMinutes: number
-  /** The first call after this many changes and commands ends the run. */
-  readonly maxActions: number
   /** Folders that the agent's tools may use, relative to the root; `*` for all. */
   readonly allowedRoots: readonly string[]
   readonly requireApproval: boolean

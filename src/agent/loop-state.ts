@@ -16,7 +16,6 @@ export interface LoopSettings {
   readonly models: readonly [ModelChoice, ...ModelChoice[]]
   readonly maxSteps: number
   readonly maxMinutes: number
-  readonly maxActions: number
   readonly requireApproval: boolean
   readonly initiator: 'user' | 'agent'
   /** Estimate for the system prompt and the tools. Tokens. */

@@ -80,7 +80,8 @@ async function spareSettings(context: CommandContext, places: UserFiles): Promis
   )
   for (const env of [context.env, {}]) {
     const loaded = loadConfig({ file: undefined, env, flags: [] })
-    if (loaded.ok) return { ...places, config: loaded.value, sources: loaded.sources, hasFile }
+    if (loaded.ok)
+      return { ...places, config: loaded.value, sources: loaded.sources, warnings: loaded.warnings, hasFile }
   }
   throw new Error('the defaults are invalid')
 }

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import { createClientIdHeaders } from '../auth/copilot/client-ids.ts'
 import type { CopilotToken } from '../auth/copilot/token.ts'
 import type { CopilotRecord } from '../auth/copilot/wire.ts'
 import type { CodexAccount, CodexLoginStatus } from '../auth/codex/credentials.ts'
@@ -35,7 +34,6 @@ export interface ProvidersDeps {
   readonly stores: { readonly copilot: RecordStore<CopilotRecord>; readonly codex: RecordStore<CodexRecord> }
   readonly githubToken: string | undefined
   /** The file of this install's ids; undefined: each run has its own ids. */
-  readonly clientIdsFile: string | undefined
   /** The folder of Codex CLI's own login. */
   readonly codexHome: string | undefined
   readonly parseCodexModels: (reply: unknown) => ModelListing | undefined
@@ -77,7 +75,6 @@ export function connectProviders(deps: ProvidersDeps) {
     ...observe('copilot'),
     store: deps.stores.copilot,
     githubToken: deps.githubToken,
-    clientIdHeaders: createClientIdHeaders(deps.clientIdsFile, log),
   }
   /** Plan use of the Codex account `planAccountId`. */
   let planUse: PlanUse | undefined
@@ -270,6 +267,7 @@ export function connectProviders(deps: ProvidersDeps) {
   return {
     registry,
     accessOf,
+    followLogin: (key: Pick<CallerKey, 'name'> | undefined) => accountOf(key?.name).side.followLogin(),
     tokenStatus: () => copilot.connection().tokens.status(),
     codexStatus: () => codex?.credentials.status(),
     planUse: () => (codex === undefined ? undefined : planUse),
@@ -306,7 +304,7 @@ export function connectProviders(deps: ProvidersDeps) {
       if (!isSame('copilot', 'copilotOauth')) {
         for (const each of [copilot, ...[...named.values()].map(({ side }) => side)]) each.reconnect()
       }
-      if (!isSame('codex')) {
+      if (!isSame('codex') || !isDeepStrictEqual(after.copilot.timeouts, before.copilot.timeouts)) {
         unfollowCodex?.()
         if (codex !== undefined) retire(codex)
         codex = connectCodex(codexDeps, after)

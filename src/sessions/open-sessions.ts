@@ -54,6 +54,8 @@ const pruneEveryMs = 60 * 60 * 1000
 /** Interval between two steps of a deletion. Ms. */
 const pruneAgainMs = 200
 
+/** Of each workspace: the rows that its lists can show in a second. `sessions.keep-days` deletes most runs earlier. */
+const keptRuns = 1000
 const keptEvents = 50_000
 const keptEntries = 5000
 const dayMs = 24 * 60 * 60 * 1000
@@ -167,12 +169,12 @@ export function openSessions(deps: SessionsDeps): Sessions {
   }
 
   function prune(): void {
-    const { keepDays, keepRuns } = config().sessions
+    const { keepDays } = config().sessions
     // Use the smaller one: the wall clock may jump ahead, which must delete nothing, and the monotonic one may ignore sleep.
     const time = Math.min(now(), openedAt.ms + monotonicMs() - openedAt.monotonicMs)
     const limits = {
       sinceMs: time - keepDays * dayMs,
-      runsPerSession: keepRuns,
+      runsPerSession: keptRuns,
       events: keptEvents,
       entriesPerSession: keptEntries,
     }

@@ -143,7 +143,8 @@ test.each(['light', 'dark'])('the %s picture of the terminal shows a session and
   expect(picture).not.toMatch(/&(?!amp;|lt;|gt;)|@font-face|href|<script|\/(?:home|tmp|work|root|Users)\//)
   const text = Array.from(picture.matchAll(/<text [^>]*>([^<]*)<\/text>/g), ([, line]) => line).join('\n')
   expect(text).toContain('$ copilot-proxy serve --demo')
-  expect(text).toContain('Hello from claude-sonnet-5')
+  expect(text).toMatch(/\$ claude --model gpt\S* .*\nThe tool answered:/)
+  expect(text).toMatch(/\bclaude +- +gpt\S+ +copilot\/responses +200 /)
   expect(text.match(/127\.0\.0\.1:\d+/g)?.filter((address) => !address.endsWith(':4141'))).toEqual([])
 })
 

@@ -109,7 +109,7 @@ interface OwnDaemon {
 /** A daemon in this process, on a free port and with a key that no other program knows. */
 async function openOwn(
   context: CommandContext,
-  { config, configFile, authDir, usageFile, clientIdsFile, workspacesDir }: LoadedSettings,
+  { config, configFile, authDir, usageFile, workspacesDir }: LoadedSettings,
   { workspace, isDemo, keepsSessions, flags }: OwnDaemon,
 ): Promise<Connection> {
   const { env, version, secrets, keychain } = context
@@ -125,7 +125,7 @@ async function openOwn(
       agent: { ...config.agent, maxSteps },
     },
     authDir,
-    ...(!isDemo && { usageFile, clientIdsFile, keychain }),
+    ...(!isDemo && { usageFile, keychain }),
     workspacesDir,
     keepsSessions,
     homeDir: () => homeOf(context),

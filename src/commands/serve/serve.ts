@@ -1,8 +1,8 @@
 import { ignoredProxy } from '../../config/proxy-variables.ts'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
-import { formatConfigError } from '../../config/problem.ts'
-import type { ConfigError } from '../../config/problem.ts'
+import { formatConfigError, formatProblems } from '../../config/problem.ts'
+import type { ConfigError, Problem } from '../../config/problem.ts'
 import type { Config } from '../../config/schema.ts'
 import { watchConfig } from '../../config/watch.ts'
 import type { Daemon } from '../../daemon.ts'
@@ -59,6 +59,7 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
   if (context.env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') log.warn(uncheckedCertificates)
   const unusedProxy = ignoredProxy(context.env)
   if (unusedProxy !== undefined) log.warn(`${unusedProxy.detail}. ${unusedProxy.fix}`)
+  warnOfRetired(log, settings.warnings)
   for (const warning of startWarnings(settings, context.platform)) log.warn(warning)
   try {
     const demo = flags.demo ?? false
@@ -89,6 +90,8 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
         const exposed = exposedKeys({ ...settings, config: changed, sources }, context.platform)
         if (exposed !== undefined) log.warn(exposed)
       },
+      warnings: settings.warnings,
+      onWarnings: (warnings) => warnOfRetired(log, warnings),
       onInvalid: (error) => {
         daemon.setConfigRefused(true)
         logInvalid(settings.configFile, log, error)
@@ -109,6 +112,10 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
     await log.flush(flushMs)
     await background?.leave()
   }
+}
+
+function warnOfRetired(log: ProgramLog, warnings: readonly Problem[]): void {
+  for (const warning of warnings) log.warn(formatProblems([warning]))
 }
 
 function formatOf({ log }: Config, { stderr }: CommandContext): 'pretty' | 'json' {
@@ -140,7 +147,7 @@ async function startServing(
   log: ProgramLog,
   demo: boolean,
 ): Promise<Daemon> {
-  const { config, authDir, dataDir, usageFile, clientIdsFile, workspacesDir, gatewayDir } = settings
+  const { config, authDir, dataDir, usageFile, workspacesDir, gatewayDir } = settings
   const { env, version, beforeExit, keychain } = context
   if (!demo) await requireLoginsKept(context, settings)
   const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
@@ -155,7 +162,6 @@ async function startServing(
       config,
       authDir,
       usageFile,
-      clientIdsFile,
       workspacesDir,
       gatewayDir,
       ownerTokenDir: dataDir,

@@ -42,7 +42,6 @@ export async function openProviders(context: CommandContext, settings: LoadedSet
       codex: openRecordStore(codexRecordKind, place, silentLog),
     },
     githubToken: tokenOfEnvironment(context),
-    clientIdsFile: undefined,
     codexHome: findCodexHome(context),
     parseCodexModels,
     version,

@@ -25,7 +25,6 @@ export interface ResponsesSocket {
   /** Closes the connections that `isRevoked` names by the response to their handshake, after the answers that run. */
   readonly closeRevoked: (isRevoked: (response: ServerResponse, caller: Caller) => boolean) => void
   /** Closes every connection, because the setting was turned off. */
-  readonly closeAll: () => void
   /** Lets the answers that run finish, for which it waits no longer than a moment after `graceMs`. Closes with 1001. */
   readonly close: (graceMs: number) => Promise<void>
 }
@@ -99,9 +98,6 @@ export function registerResponsesSocket(app: FastifyInstance, deps: ResponsesSoc
       for (const { conversation, response, request } of open) {
         if (isRevoked(response, request.caller)) void conversation.end(1008, 'the API key was removed')
       }
-    },
-    closeAll() {
-      for (const { conversation } of open) void conversation.end(1001, 'WebSocket was turned off')
     },
     async close(graceMs) {
       isClosing = true

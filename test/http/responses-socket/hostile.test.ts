@@ -211,10 +211,3 @@ test('a shutdown closes idle connections, and ends an answer that takes too long
   expect((await client.closed)[0]).toBe(1001)
   await closing
 })
-
-test('while the setting is off, clients are told to use HTTP, and open connections close', async () => {
-  const { proxy, client } = await openSocket()
-  proxy.daemon.reconfigure(proxy.configure('responses: { websocket: false }'))
-  expect((await client.closed)[0]).toBe(1001)
-  await expect(connect(proxy)).rejects.toThrow('status 426')
-})
