@@ -17,6 +17,7 @@ import {
   describeFailure,
   describePlace,
   githubApi,
+  githubTimeoutMs,
   removeFromOtherStore,
   openRecords,
   providerNames,
@@ -226,9 +227,11 @@ async function tryDirectly(
   opened: ExchangedToken,
 ): Promise<void> {
   // Imports the HTTP client, which other logins do not need.
-  const { listCopilotModels } = await import('../doctor/facts.ts')
-  const outcome = await listCopilotModels(context, settings, { record }, opened)
-  if (context.signal.aborted) throw loginInterrupted()
+  const { listCopilotModels } = await import('../shared/list-models.ts')
+  const { signal } = context
+  const own = { githubToken: record.metadata.github_access_token, record }
+  const outcome = await listCopilotModels(context, settings, own, opened, { signal, timeoutMs: githubTimeoutMs })
+  if (signal.aborted) throw loginInterrupted()
   if (outcome.kind === 'listed') return
   if (outcome.kind === 'unusable') throw loginFailed('Copilot did not answer with a model list.', '\n')
   const { error } = outcome

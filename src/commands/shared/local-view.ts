@@ -14,16 +14,8 @@ import { renderModel, renderModelList } from '../../models/render.ts'
 import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import { createMetrics } from '../../usage/metrics.ts'
 import { createUsageRecorder } from '../../usage/recorder.ts'
-import {
-  findLogin,
-  loginAdvice,
-  providerNames,
-  recordPlace,
-  silentLog,
-  tokenOfEnvironment,
-  warningLog,
-} from './accounts.ts'
-import { hasCodexLogin, readCodexState } from './codex-login.ts'
+import { loginAdvice, providerNames, recordPlace, silentLog, tokenOfEnvironment, warningLog } from './accounts.ts'
+import { findLogin, hasCodexLogin, readCodexState } from './logins.ts'
 import { CommandFailure, exitCode } from './command.ts'
 import type { CommandContext } from './command.ts'
 import { findCodexHome } from './settings.ts'
@@ -102,7 +94,7 @@ export function createLocalView(context: CommandContext, settings: LoadedSetting
   async function hasLogin(provider: ProviderId): Promise<boolean> {
     if (provider === 'copilot') return (await findLogin(context, settings)) !== undefined
     const state = await readCodexState(context, settings)
-    if (state.kind === 'problem') throw new CommandFailure(exitCode.failed, state.problem)
+    if (state.kind === 'problem') throw new CommandFailure(exitCode.failed, state.sentence)
     return hasCodexLogin(state)
   }
 
