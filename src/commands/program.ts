@@ -374,7 +374,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--workspace <folder>', 'the workspace (default: this folder)')
     .action(run(async (flags: McpFlags) => (await import('./mcp.ts')).mcp(context, flags)))
 
-  add(program, 'page', 'open the page of your workspaces in the browser', helpText.page)
+  add(program, 'page', 'open the page of copilot-proxy in the browser', helpText.page)
     .option('--print', 'print the address instead of opening a browser')
     .action(run(async (flags: PageFlags) => (await import('./page.ts')).page(context, flags)))
 

@@ -18,7 +18,7 @@ import { checkCommandKey, findDaemon, findPortHolder, keyProblems } from './shar
 import type { CallerKeyState, DaemonHealth, PortHolder } from './shared/find-daemon.ts'
 import { describeCodexLogin, hasCodexLogin, readCodexState, readCopilotState } from './shared/logins.ts'
 import type { CodexLogin, CodexState, CopilotState } from './shared/logins.ts'
-import { planNameOfSku } from './shared/plan-name.ts'
+import { planNameOfSku } from '../api/plan-name.ts'
 import { readSettings } from './shared/settings.ts'
 import type { LoadedSettings, UserFiles } from './shared/settings.ts'
 import { findToolFailures } from './shared/tool-failures.ts'

@@ -11,7 +11,7 @@ import { providerNames } from '../shared/accounts.ts'
 import type { ListingOutcome } from '../shared/list-models.ts'
 import { describeCodexLogin } from '../shared/logins.ts'
 import type { CodexState, CopilotState } from '../shared/logins.ts'
-import { planName, planNameOfSku } from '../shared/plan-name.ts'
+import { planName, planNameOfSku } from '../../api/plan-name.ts'
 import { failed, ok, skipped, warning } from './check.ts'
 import type { Findings, Finding } from './check.ts'
 

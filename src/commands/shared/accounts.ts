@@ -1,6 +1,5 @@
 import type { GithubApiDeps } from '../../auth/copilot/github-api.ts'
 import { copilotRecordKind } from '../../auth/copilot/record.ts'
-import type { GithubFailure } from '../../auth/copilot/github-failure.ts'
 import { createSystemKeychain } from '../../auth/records/keychain.ts'
 import type { Keychain } from '../../auth/records/keychain.ts'
 import type { LoginInUse } from '../../auth/copilot/account-in-use.ts'
@@ -95,29 +94,6 @@ export function describePlace(location: string, { config }: AuthSettings): strin
 
 export function tokenOfEnvironment(context: CommandContext): string | undefined {
   return context.env['COPILOT_GITHUB_TOKEN']?.trim() || undefined
-}
-
-/** A GitHub failure and its remedy, in sentences. */
-export function describeFailure(failure: GithubFailure): string {
-  switch (failure.kind) {
-    case 'bad_credentials':
-    case 'not_available':
-      return `${failure.detail}. ${failure.fix}`
-    case 'no_access': {
-      const page = failure.url === undefined ? '' : `\nGitHub's page about it: ${failure.url}`
-      return `${failure.detail}\n${failure.fix}.${page}`
-    }
-    case 'rate_limited': {
-      const { retryAfterSeconds: seconds } = failure
-      return `${failure.detail}. Try again in ${seconds === undefined ? 'a few minutes' : `${seconds} seconds`}.`
-    }
-    case 'redirected':
-      return `${failure.detail}.`
-    case 'transient':
-      return `${failure.detail}. Try again in a moment.`
-    case 'aborted':
-      return 'Interrupted.'
-  }
 }
 
 export function githubApi(
