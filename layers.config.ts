@@ -27,7 +27,7 @@ const layers: Readonly<Record<string, string>> = {
   executors: 'auth sse config logging redaction upstream-errors',
   auth: 'config logging redaction upstream-errors',
   translate: 'sse upstream-errors',
-  demo: '',
+  demo: 'auth executors models translate sse config',
   sse: '',
   'upstream-errors': 'redaction',
   'client-settings': 'models config',
@@ -109,10 +109,24 @@ function placeOf(path: string): string | undefined {
   return place.startsWith('..') ? undefined : place.replace(/^([^/]+)\.ts$/, '$1')
 }
 
+/** The simulated upstreams of tests and benchmarks; files that measure the dialects themselves are none. */
+const simulations = /^(?:test\/upstreams\/|bench\/(?!.*\.bench\.ts$))/
+
+/** Why a simulated upstream may not import something: with the daemon's own dialects, it would share their errors. */
+function simulationRefusal(file: string, specifier: string): string | undefined {
+  const isSimulation = simulations.test(
+    relative(import.meta.dirname, file)
+      .split(sep)
+      .join('/'),
+  )
+  const target = isSimulation && specifier.startsWith('.') ? (placeOf(join(dirname(file), specifier)) ?? '') : ''
+  return /^(?:translate|demo)\//.test(target) ? 'Simulated upstreams have codecs of their own.' : undefined
+}
+
 /** Why a file may not import something; undefined if it may. */
 function refusalOf(file: string, specifier: string): string | undefined {
   const from = placeOf(file)
-  if (from === undefined) return undefined
+  if (from === undefined) return simulationRefusal(file, specifier)
   const isRelative = specifier.startsWith('.')
   const to = isRelative ? placeOf(join(dirname(file), specifier)) : specifier
   if (to === undefined) return undefined

@@ -15,6 +15,7 @@ import type { CodexFiles } from './daemon/codex-catalogue-file.ts'
 import { createCompanionSwitch } from './daemon/companion-switch.ts'
 import { createSecretSets } from './daemon/secret-sets.ts'
 import { publishOwnerToken } from './daemon/owner-token-file.ts'
+import { providerServices } from './daemon/provider-services.ts'
 import { connectProviders } from './daemon/providers.ts'
 import type { ProvidersDeps } from './daemon/providers.ts'
 import { createOwnerAccess, ownerHash } from './http/access/owner-access.ts'
@@ -23,7 +24,6 @@ import type { Openness } from './http/access/peer-check.ts'
 import { createWatchdog } from './daemon/watchdog.ts'
 import { pageAddress } from './page/page-address.ts'
 import type { Logger } from './logging/logger.ts'
-import { parseCodexModels } from './models/codex-model.ts'
 import type { ModelAnswer } from './pipeline/model-answer.ts'
 import { createPipeline } from './pipeline/pipeline.ts'
 import type { Pipeline } from './pipeline/pipeline.ts'
@@ -101,13 +101,11 @@ export interface Daemon {
  * Starts everything and listens.
  * @throws the error of `listen`, unchanged (EADDRINUSE …)
  */
-export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
-  const { version, log, env, beforeExit, onAccount } = options
-  const simulated = options.demo ? await import('./daemon/start-demo.ts') : undefined
-  const demo = await simulated?.startDemo()
-  const githubToken = demo?.githubToken ?? options.githubToken
-  const redirected = (changed: Config): Config => demo?.redirect(changed) ?? changed
-  let current = redirected(options.config)
+export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
+  const demo = given.demo ? await (await import('./daemon/open-demo.ts')).openDemo(given) : undefined
+  const options = { ...given, ...demo?.options }
+  const { version, log, env, beforeExit, onAccount, githubToken } = options
+  let current = options.config
   const config = (): Config => current
   const secrets = createSecretSets(options.secrets ?? createKnownSecrets(), githubToken)
   secrets.holdConfig(current)
@@ -122,11 +120,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const metrics = createMetrics()
   const providers = connectProviders({
     config,
+    services: demo?.services ?? providerServices,
     stores: demo?.stores ?? openStores(options),
     githubToken,
-    // The demo writes no files.
     codexHome: options.codexHome,
-    parseCodexModels: simulated?.parseDemoCodexModels ?? parseCodexModels,
     version,
     env,
     now: Date.now,
@@ -141,14 +138,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     onModels: () => codexCatalogue.follow(),
   })
   const { registry } = providers
-  // The demo writes no files.
   const codexCatalogue = createCatalogueFile({
-    files: demo === undefined ? options.codexFiles : undefined,
+    files: options.codexFiles,
     models: registry.list,
     log,
   })
   const totals = createUsageRecorder({
-    file: demo === undefined ? options.usageFile : undefined,
+    file: options.usageFile,
     now: Date.now,
     setTimer,
     log,
@@ -267,7 +263,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   async function closeUpstream(): Promise<void> {
     await providers.close()
-    await demo?.close()
+    await demo?.removeData()
   }
 
   let openness: Openness = 'own-user'
@@ -315,7 +311,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
     reconfigure(changed) {
       const before = current
-      current = redirected(changed)
+      current = changed
       secrets.holdConfig(current)
       app.reconfigured()
       announceOpenness()

@@ -17,8 +17,9 @@ async function loadedModules(config: string): Promise<readonly string[]> {
 const companion =
   /^src\/(?:workspace|tools|sessions|agent|gateway)\/|^src\/page\/page-(?:files|sources)|^node_modules\/(?:ws|ajv|picomatch|diff|@vscode|@modelcontextprotocol)\//
 
-test('without a workspace, a daemon loads nothing of what workspaces need', async () => {
+test('without a workspace and without --demo, a daemon loads nothing of what workspaces and the demo need', async () => {
   const modules = await loadedModules('{}')
+  expect(modules.filter((module) => module.includes('demo'))).toEqual([])
   expect(modules).toContain('src/daemon.ts')
   expect(modules.filter((module) => companion.test(module))).toEqual([])
 })

@@ -259,6 +259,12 @@ export const helpText = {
       "config set models.hide '[gpt-3.5-turbo, gpt-4]'",
     ],
   },
+  configUnset: {
+    about: `
+    Removes one setting from the configuration file and keeps its comments. Also removes a setting of an earlier version
+    that no longer exists.`,
+    examples: ['config unset server.port', 'config unset models.aliases.fast'],
+  },
   configGet: {
     about: 'Prints one setting, with secrets masked.',
     examples: ['config get server.port', 'config get models.aliases --json'],

@@ -1,4 +1,4 @@
-import { fetchAccountInUse } from '../auth/copilot/account-in-use.ts'
+import type { fetchAccountInUse } from '../auth/copilot/account-in-use.ts'
 import { findAccount } from '../auth/copilot/find-account.ts'
 import type { CopilotToken } from '../auth/copilot/token.ts'
 import type { CopilotRecord } from '../auth/copilot/wire.ts'
@@ -6,8 +6,7 @@ import { showOneAccount } from '../auth/records/one-account.ts'
 import type { OneAccount } from '../auth/records/one-account.ts'
 import { createSharedFetch } from '../auth/shared-fetch.ts'
 import type { Config } from '../config/schema.ts'
-import { connectCopilot } from '../executors/copilot-connection.ts'
-import type { CopilotConnection, CopilotConnectionDeps } from '../executors/copilot-connection.ts'
+import type { connectCopilot, CopilotConnection, CopilotConnectionDeps } from '../executors/copilot-connection.ts'
 import type { Logger } from '../logging/logger.ts'
 import { createAccountModels } from '../models/account-models.ts'
 import { parseAccountModels } from '../models/auto-model.ts'
@@ -15,7 +14,14 @@ import type { ModelRegistry } from '../models/registry.ts'
 import { createModelRefresh } from '../models/refresh.ts'
 import { copilotSeeds, seedClientId } from '../models/seeds.ts'
 
+/** GitHub Copilot, or its simulation. */
+export interface CopilotService {
+  readonly connect: typeof connectCopilot
+  readonly fetchAccount: typeof fetchAccountInUse
+}
+
 export interface CopilotSideDeps {
+  readonly service: CopilotService
   readonly config: () => Config
   /** Its store has all accounts. */
   readonly connection: CopilotConnectionDeps
@@ -47,7 +53,7 @@ export function createCopilotSide(deps: CopilotSideDeps) {
   let connection = connect()
 
   const accountData = createSharedFetch({
-    fetch: (signal) => fetchAccountInUse({ ...shared, store }, config(), signal),
+    fetch: (signal) => deps.service.fetchAccount({ ...shared, store }, config(), signal),
     monotonicMs: () => performance.now(),
     keepMs: accountKeptMs,
     keepFailureMs: failureKeptMs,
@@ -84,7 +90,7 @@ export function createCopilotSide(deps: CopilotSideDeps) {
   }
 
   function connect(): CopilotConnection {
-    return connectCopilot({ ...shared, store, account }, config())
+    return deps.service.connect({ ...shared, store, account }, config())
   }
 
   function follow(token: CopilotToken | undefined): void {

@@ -10,8 +10,7 @@ import { keyLimitsOf } from '../config/api-keys.ts'
 import type { CallerKey } from '../config/caller.ts'
 import type { Config } from '../config/schema.ts'
 import { Fault, type ProxyError } from '../errors.ts'
-import { connectCodex } from '../executors/codex-connection.ts'
-import type { CodexConnection } from '../executors/codex-connection.ts'
+import type { connectCodex, CodexConnection } from '../executors/codex-connection.ts'
 import type { CopilotConnection } from '../executors/copilot-connection.ts'
 import type { Executor, ProviderId } from '../executors/executor.ts'
 import type { Logger } from '../logging/logger.ts'
@@ -26,17 +25,26 @@ import type { ModelAccess } from '../pipeline/pipeline-state.ts'
 import type { NoteSecrets } from '../redaction/known-secrets.ts'
 import type { Metrics } from '../usage/metrics.ts'
 import { createCopilotSide } from './copilot-side.ts'
-import type { CopilotSide } from './copilot-side.ts'
+import type { CopilotService, CopilotSide } from './copilot-side.ts'
+
+/** The two providers, or their simulations. */
+export interface ProviderServices {
+  readonly copilot: CopilotService
+  readonly codex: {
+    readonly connect: typeof connectCodex
+    readonly parseModels: (reply: unknown) => ModelListing | undefined
+  }
+}
 
 export interface ProvidersDeps {
   readonly config: () => Config
+  readonly services: ProviderServices
   /** Each provider sees its own records only. */
   readonly stores: { readonly copilot: RecordStore<CopilotRecord>; readonly codex: RecordStore<CodexRecord> }
   readonly githubToken: string | undefined
   /** The file of this install's ids; undefined: each run has its own ids. */
   /** The folder of Codex CLI's own login. */
   readonly codexHome: string | undefined
-  readonly parseCodexModels: (reply: unknown) => ModelListing | undefined
   readonly version: string
   readonly env: Readonly<Record<string, string | undefined>>
   /** Ms since epoch. */
@@ -92,7 +100,7 @@ export function connectProviders(deps: ProvidersDeps) {
     ...(deps.beforeExit && { beforeExit: deps.beforeExit }),
     onModelsChanged: () => codexModels.refresh.listChanged(),
   }
-  let codex = connectCodex(codexDeps, config())
+  let codex = deps.services.codex.connect(codexDeps, config())
 
   const createRegistry = () =>
     createModelRegistry(
@@ -127,7 +135,7 @@ export function connectProviders(deps: ProvidersDeps) {
     retiring.add(done)
   }
 
-  const sideDeps = { config, retire, setTimer, log: modelsLog }
+  const sideDeps = { service: deps.services.copilot, config, retire, setTimer, log: modelsLog }
   const copilot = createCopilotSide({
     ...sideDeps,
     connection: copilotDeps,
@@ -155,7 +163,7 @@ export function connectProviders(deps: ProvidersDeps) {
         log: modelsLog,
         name: 'Codex',
         listModels: (call) => codexExecutor().listModels(call),
-        parse: deps.parseCodexModels,
+        parse: deps.services.codex.parseModels,
         clientId,
       }),
   })
@@ -307,7 +315,7 @@ export function connectProviders(deps: ProvidersDeps) {
       if (!isSame('codex') || !isDeepStrictEqual(after.copilot.timeouts, before.copilot.timeouts)) {
         unfollowCodex?.()
         if (codex !== undefined) retire(codex)
-        codex = connectCodex(codexDeps, after)
+        codex = deps.services.codex.connect(codexDeps, after)
         if (codex === undefined) codexModels.follow(undefined)
         unfollowCodex = codex?.credentials.onChange(followCodex)
       }

@@ -1,4 +1,4 @@
-import { fixTest } from '../../src/demo/answer/fix-test.ts'
+import { fixTest } from '../../src/demo/script.ts'
 
 /** The example of docs/agent.md, which `[demo:script fix-test]` repairs. */
 export const shopFiles: Readonly<Record<string, string>> = {

@@ -83,6 +83,15 @@ export function githubVariables({ url }: CopilotUpstream): Record<string, string
   return { COPILOT_PROXY_COPILOT_OAUTH_GITHUB_BASE_URL: url, COPILOT_PROXY_COPILOT_OAUTH_GITHUB_API_BASE_URL: url }
 }
 
+/** The variables with which a copilot-proxy serves from the simulated Copilot, as a logged-in user. */
+export function upstreamVariables(upstream: CopilotUpstream): Record<string, string> {
+  return {
+    COPILOT_GITHUB_TOKEN: upstream.tokens.issueGithub(),
+    COPILOT_PROXY_COPILOT_BASE_URL: upstream.url,
+    ...githubVariables(upstream),
+  }
+}
+
 /** A simulated GitHub and Copilot for one test. */
 export async function openGithub(options: CopilotOptions = {}): Promise<CopilotUpstream> {
   const github = await startCopilot(options)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
 import type { TestUser } from './harness.ts'
-import { jsonReply } from '../../src/demo/outcome.ts'
+import { jsonReply } from '../upstreams/http/outcome.ts'
 import type { CopilotOptions, CopilotUpstream } from '../upstreams/copilot.ts'
 
 async function loggedIn(

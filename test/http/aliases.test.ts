@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { jsonReply } from '../../src/demo/outcome.ts'
+import { jsonReply } from '../upstreams/http/outcome.ts'
 import { dataOf } from './client.ts'
 import { chatsOf, openProxy } from './harness.ts'
 import type { Proxy } from './harness.ts'

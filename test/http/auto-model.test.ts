@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { htmlReply, jsonReply, textReply } from '../../src/demo/outcome.ts'
+import { htmlReply, jsonReply, textReply } from '../upstreams/http/outcome.ts'
 import { Fault } from '../../src/errors.ts'
 import { createAutoChoices } from '../../src/pipeline/auto-choices.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'

@@ -1,7 +1,7 @@
 import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { jsonReply } from '../../src/demo/outcome.ts'
+import { jsonReply } from '../upstreams/http/outcome.ts'
 import { bodyOfPrompt, callers, dialectPaths } from './callers.ts'
 import { openProxy } from './harness.ts'
 import type { Proxy, ProxyOptions } from './harness.ts'

@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import { expect, test } from 'vitest'
-import { jsonReply, streamReply, textReply } from '../../src/demo/outcome.ts'
+import { jsonReply, streamReply, textReply } from '../upstreams/http/outcome.ts'
 import { openProxy } from './harness.ts'
 import type { Proxy } from './harness.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { MODEL_LIST } from '../upstreams/copilot/models.ts'
-import { jsonReply } from '../../src/demo/outcome.ts'
+import { jsonReply } from '../upstreams/http/outcome.ts'
 import { saying } from './client.ts'
 import { openProxy } from './harness.ts'
 import type { Proxy } from './harness.ts'

@@ -1,6 +1,6 @@
 import OpenAI, { toFile } from 'openai'
 import { expect, test } from 'vitest'
-import { jsonReply, textReply } from '../../src/demo/outcome.ts'
+import { jsonReply, textReply } from '../upstreams/http/outcome.ts'
 import { openProxy } from './harness.ts'
 import type { Proxy } from './harness.ts'
 

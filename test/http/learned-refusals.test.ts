@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { failure } from '../../src/demo/failures.ts'
+import { failure } from '../upstreams/copilot/failures.ts'
 import type { JsonObject } from '../../src/json/json.ts'
 import { saying } from './client.ts'
 import { chatsOf, openProxy, type Proxy } from './harness.ts'

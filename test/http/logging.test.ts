@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
-import { streamReply } from '../../src/demo/outcome.ts'
+import { streamReply } from '../upstreams/http/outcome.ts'
 import { saying } from './client.ts'
 import { openProxy } from './harness.ts'
 

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { afterEach, expect, test, vi } from 'vitest'
-import { textReply } from '../../src/demo/outcome.ts'
+import { textReply } from '../upstreams/http/outcome.ts'
 import { chatsOf, openProxy, recordOf } from './harness.ts'
 import type { Proxy } from './harness.ts'
 import { chatBody } from './client.ts'

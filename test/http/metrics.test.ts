@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { textReply } from '../../src/demo/outcome.ts'
+import { textReply } from '../upstreams/http/outcome.ts'
 import { saying } from './client.ts'
 import { openProxy } from './harness.ts'
 import type { Proxy } from './harness.ts'

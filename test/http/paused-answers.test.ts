@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { failure } from '../../src/demo/failures.ts'
-import { streamReply } from '../../src/demo/outcome.ts'
+import { failure } from '../upstreams/copilot/failures.ts'
+import { streamReply } from '../upstreams/http/outcome.ts'
 import { isObject, objectsOf, parseObject } from '../../src/json/json.ts'
 import { bodyOfPrompt, dialectPaths } from './callers.ts'
 import { contentOf, dataOf, saying } from './client.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { jsonReply, streamReply } from '../../src/demo/outcome.ts'
-import type { Outcome } from '../../src/demo/outcome.ts'
+import { jsonReply, streamReply } from '../upstreams/http/outcome.ts'
+import type { Outcome } from '../upstreams/http/outcome.ts'
 import { contentOf, saying } from './client.ts'
 import { chatsOf, openProxy, tokenReply } from './harness.ts'
 

@@ -1,4 +1,4 @@
-import { streamReply } from '../../src/demo/outcome.ts'
+import { streamReply } from '../upstreams/http/outcome.ts'
 import { isObject, objectsOf, parseObject } from '../../src/json/json.ts'
 import type { JsonObject } from '../../src/json/json.ts'
 import { dataOf } from './client.ts'

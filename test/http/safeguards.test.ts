@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Executor } from '../../src/executors/executor.ts'
-import { anthropicFailure } from '../../src/demo/failures.ts'
+import { anthropicFailure } from '../upstreams/copilot/failures.ts'
 import { bodyOf as replyBody } from '../executors/bodies.ts'
 import { model as modelWith } from '../models/samples.ts'
 import { recordingLog } from '../recording-log.ts'

@@ -1,6 +1,6 @@
 import { Agent } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { jsonReply, streamReply, textReply } from '../../src/demo/outcome.ts'
+import { jsonReply, streamReply, textReply } from '../upstreams/http/outcome.ts'
 import { startCopilot } from '../upstreams/copilot.ts'
 import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
 import { bodyOfPrompt, callers, dialectPaths } from './callers.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { jsonReply, streamReply } from '../../src/demo/outcome.ts'
+import { jsonReply, streamReply } from '../upstreams/http/outcome.ts'
 import type { AnswerEvent } from '../../src/pipeline/model-answer.ts'
 import { foldTurn } from '../../src/translate/fold-turn.ts'
 import type { Turn, TurnEvent } from '../../src/translate/turn.ts'

@@ -1,5 +1,5 @@
 import { refuseCiphertext } from '../upstreams/codex/ciphertext.ts'
-import { openOpaque } from '../upstreams/opaque-text.ts'
+import { openOpaque } from '../upstreams/answer/sealed-text.ts'
 import { isObject } from '../../src/json/json.ts'
 import type { Proxy } from '../http/harness.ts'
 

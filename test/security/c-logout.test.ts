@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { streamReply } from '../../src/demo/outcome.ts'
+import { streamReply } from '../upstreams/http/outcome.ts'
 import { dataOf } from '../http/client.ts'
 import { openProxy, recordOf } from '../http/harness.ts'
 import type { Proxy } from '../http/harness.ts'

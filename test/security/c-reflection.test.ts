@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { jsonReply, streamReply } from '../../src/demo/outcome.ts'
-import type { Outcome } from '../../src/demo/outcome.ts'
+import { jsonReply, streamReply } from '../upstreams/http/outcome.ts'
+import type { Outcome } from '../upstreams/http/outcome.ts'
 import { bodyOfPrompt, callers, dialectPaths } from '../http/callers.ts'
 import { openProxy } from '../http/harness.ts'
 import type { Proxy, ProxyOptions } from '../http/harness.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { copilotModelEntry } from '../../src/models/wire.ts'
-import { jsonReply } from '../../src/demo/outcome.ts'
-import type { Outcome } from '../../src/demo/outcome.ts'
+import { jsonReply } from '../upstreams/http/outcome.ts'
+import type { Outcome } from '../upstreams/http/outcome.ts'
 import { openProxy } from '../http/harness.ts'
 
 const list = (text: string): Outcome => ({

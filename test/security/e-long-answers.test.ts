@@ -1,6 +1,6 @@
 import { some } from '../thorough.ts'
 import { describe, expect, test } from 'vitest'
-import { streamReply } from '../../src/demo/outcome.ts'
+import { streamReply } from '../upstreams/http/outcome.ts'
 import { bodyOfPrompt, callers, dialectPaths } from '../http/callers.ts'
 import { openProxy } from '../http/harness.ts'
 import { envelopeOf, expectUnharmed } from './unharmed.ts'

@@ -2,7 +2,7 @@ import type { UpstreamDialectId } from '../../src/translate/dialect.ts'
 import { codexRoutes, upstreamRoutes } from '../sdk/kinds.ts'
 import type { ProxyOptions } from '../http/harness.ts'
 import type { Proxy } from '../http/harness.ts'
-import type { Outcome } from '../../src/demo/outcome.ts'
+import type { Outcome } from '../upstreams/http/outcome.ts'
 
 /** An upstream and a model that it serves to callers of every dialect. */
 interface Upstream {

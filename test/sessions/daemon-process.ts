@@ -1,6 +1,7 @@
 import { expect, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { startCli, startShell, type RunningCli } from '../cli/cli.ts'
+import { openGithub, upstreamVariables } from '../commands/harness.ts'
 import { createClient, type Client } from '../http/client.ts'
 
 export interface DaemonPlace {
@@ -21,13 +22,14 @@ interface ServeOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** Starts the program as a process that serves one workspace with a simulated Copilot. */
+/** Starts the program as a process that serves one workspace, in front of a simulated Copilot. */
 export async function serve(
   { home, root }: DaemonPlace,
   { script, env: added }: ServeOptions = {},
 ): Promise<DaemonProcess> {
-  const args = ['serve', '--demo', '--port', '0', '--workspace', root]
-  const env = { COPILOT_PROXY_HOME: home, PATH: process.env['PATH'], ...added }
+  const args = ['serve', '--port', '0', '--workspace', root]
+  const upstream = upstreamVariables(await openGithub())
+  const env = { COPILOT_PROXY_HOME: home, PATH: process.env['PATH'], ...upstream, ...added }
   const cli = script === undefined ? startCli(args, env) : startShell(script, args, env)
   const [, url = ''] = await cli.seen('stdout', /^copilot-proxy listening on (\S+)$/m)
   const client = createClient(url)

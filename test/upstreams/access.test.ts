@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { ask, editorHeaders, post, openCopilot } from '../demo/client.ts'
-import { get } from '../demo/raw.ts'
+import { ask, editorHeaders, post, openCopilot } from './copilot/test-client.ts'
+import { get } from './copilot/raw-get.ts'
 
 test.for([
   ['editor-version', '', 400, 'bad request: unknown Editor-Version header for IDE auth\n'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ask, post, openCopilot } from '../demo/client.ts'
+import { ask, post, openCopilot } from './copilot/test-client.ts'
 
 const user = { role: 'user', content: 'hi' }
 const tool = { type: 'function', function: { name: 'read_file', parameters: { type: 'object', properties: {} } } }

@@ -1,10 +1,10 @@
-import { headerOf, openHost } from '../../src/demo/host.ts'
-import type { Host, HostedRequest } from '../../src/demo/host.ts'
-import { detail, openaiError, tooLarge } from '../../src/demo/codex/failures.ts'
-import { codexAddresses, codexHeaders, DEMO_PERSON } from '../../src/demo/codex/server.ts'
-import type { CodexLogin, DemoCodex } from '../../src/demo/codex/server.ts'
-import { jsonReply } from '../../src/demo/outcome.ts'
-import type { Outcome } from '../../src/demo/outcome.ts'
+import { headerOf, openHost } from './http/host.ts'
+import type { Host, HostedRequest } from './http/host.ts'
+import { detail, openaiError, tooLarge } from './codex/failures.ts'
+import { codexAddresses, codexHeaders, DEMO_PERSON } from './codex/account.ts'
+import type { CodexLogin } from './codex/account.ts'
+import { jsonReply } from './http/outcome.ts'
+import type { Outcome } from './http/outcome.ts'
 import { chatgptAccess, keyAccess } from './codex/access.ts'
 import { createCodexChecks } from './codex/checks.ts'
 import { createCodexRoutes } from './codex/chatgpt-routes.ts'
@@ -39,7 +39,7 @@ interface LoginOptions extends Partial<CodexPerson> {
 }
 
 /** The simulated issuer, ChatGPT backend and key API, as strict as the real ones, with controls for tests. */
-export interface CodexUpstream extends Omit<DemoCodex, 'login'>, Omit<Controls<CodexRoute>, 'gateNext'> {
+export interface CodexUpstream extends Host, ReturnType<typeof codexAddresses>, Omit<Controls<CodexRoute>, 'gateNext'> {
   /** For `codex.api-key`. */
   readonly apiKey: string
   readonly login: (options?: LoginOptions) => CodexLogin

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Host, HookReplies } from '../../src/demo/host.ts'
-import type { Outcome } from '../../src/demo/outcome.ts'
+import type { Host, HookReplies } from './http/host.ts'
+import type { Outcome } from './http/outcome.ts'
 import { createGate } from './gate.ts'
 import type { GateKeeper, ReplyEnd, StreamGate } from './gate.ts'
 import { createJournal } from './journal.ts'

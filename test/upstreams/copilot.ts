@@ -1,19 +1,18 @@
-import { createAutoMode } from '../../src/demo/auto.ts'
-import type { AutoSession } from '../../src/demo/auto.ts'
-import { usualFailure } from '../../src/demo/failures.ts'
-import { headerOf, openHost } from '../../src/demo/host.ts'
-import type { Host } from '../../src/demo/host.ts'
-import { textReply } from '../../src/demo/outcome.ts'
-import { copilotHeaders, createCopilotRoutes } from '../../src/demo/routes.ts'
-import { createTokenStore } from '../../src/demo/tokens.ts'
-import type { TokenStore } from '../../src/demo/tokens.ts'
+import { createAutoMode } from './copilot/auto.ts'
+import type { AutoSession } from './copilot/auto.ts'
+import { usualFailure } from './copilot/failures.ts'
+import { headerOf, openHost } from './http/host.ts'
+import type { Host } from './http/host.ts'
+import { textReply } from './http/outcome.ts'
+import { copilotHeaders, createCopilotRoutes } from './copilot/answer-routes.ts'
+import { createTokenStore } from './copilot/tokens.ts'
+import type { TokenStore } from './copilot/tokens.ts'
 import { createControl } from './control.ts'
 import type { Controls } from './control.ts'
 import { refuseAccess } from './copilot/access.ts'
 import { answerAuto } from './copilot/auto.ts'
 import { createCopilotChecks } from './copilot/checks.ts'
 import { createGithub } from './copilot/github.ts'
-import { MODELS } from './copilot/models.ts'
 import { createTokenOwners, withoutModels } from './copilot/owners.ts'
 import { createPolicies } from './copilot/policies.ts'
 import { routeOf, STREAMING_ROUTES } from './copilot/routes.ts'
@@ -85,7 +84,7 @@ export async function startCopilot({
     const auto = createAutoMode(now, autoSessions)
     const github = createGithub({ settings, tokens, now, url, pollAnswers })
     const checks = createCopilotChecks({ settings, autoSessions, now })
-    const answer = createCopilotRoutes({ url, pace: settings, tokens, auto, now, models: MODELS, checks })
+    const answer = createCopilotRoutes({ pace: settings, auto, now, checks })
     return {
       headers: copilotHeaders,
       answer: (hosted) => {
@@ -105,7 +104,7 @@ export async function startCopilot({
             ? policies.accept(owners.of(request.headers.authorization), hosted.path, body)
             : undefined) ??
           answerAuto(route, call, { auto, available: current.autoWays }) ??
-          answer(hosted)
+          answer(route, hosted)
         if (route !== '/models') return reply
         const owner = owners.of(request.headers.authorization)
         return policies.apply(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { PollAnswer } from './copilot/settings.ts'
 import type { CopilotUpstream } from './copilot.ts'
-import { openCopilot } from '../demo/client.ts'
+import { openCopilot } from './copilot/test-client.ts'
 
 const CLIENT = 'Iv1.example'
 

@@ -1,4 +1,4 @@
-import type { InferencePath } from '../../src/demo/inference.ts'
+import type { InferencePath } from './inference.ts'
 
 /** A request that a row refuses, and one like it that the row takes. */
 interface RefusalExample {

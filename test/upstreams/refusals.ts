@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import type { InferenceCall } from '../../src/demo/inference.ts'
-import type { Outcome } from '../../src/demo/outcome.ts'
+import type { InferenceCall } from './inference.ts'
+import type { Outcome } from './http/outcome.ts'
 
 type Path = readonly PropertyKey[]
 

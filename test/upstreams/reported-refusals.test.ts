@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openCopilot, post } from '../demo/client.ts'
+import { openCopilot, post } from './copilot/test-client.ts'
 import { REFUSAL_ROWS } from './copilot/refusals/rows.ts'
 import { MODELS } from './copilot/models.ts'
 import { exampleOf } from './refusal-examples.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { jsonReply, streamReply, textReply } from '../../src/demo/outcome.ts'
+import { jsonReply, streamReply, textReply } from './http/outcome.ts'
 import { startCopilot } from './copilot.ts'
-import { ask, readPiece, openCopilot } from '../demo/client.ts'
+import { ask, readPiece, openCopilot } from './copilot/test-client.ts'
 
 test('scripted replies come in order, the stated number of times, before every check', async () => {
   const demo = await openCopilot()

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../src/demo/outcome.ts'
+import type { Outcome } from './http/outcome.ts'
 
 export interface ScriptedReply {
   /** Absent: the simulation's own answer. */

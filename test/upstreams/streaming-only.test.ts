@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { askWithKey, openCodex, replyOf } from '../demo/codex/client.ts'
-import { chat, messages, messageOf, refusalOf, responses } from '../demo/inference.ts'
+import { askWithKey, openCodex, replyOf } from './codex/test-client.ts'
+import { chat, messages, messageOf, refusalOf, responses } from './copilot/test-calls.ts'
 
 test.for([
   ['chat', chat],

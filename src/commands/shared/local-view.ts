@@ -10,7 +10,6 @@ import { Fault, statusOf } from '../../errors.ts'
 import type { ProviderId } from '../../executors/executor.ts'
 import { createCreditLimit } from '../../http/access/key-limits.ts'
 import { reportUsage } from '../../http/usage-report.ts'
-import { parseCodexModels } from '../../models/codex-model.ts'
 import { renderModel, renderModelList } from '../../models/render.ts'
 import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import { createMetrics } from '../../usage/metrics.ts'
@@ -32,7 +31,11 @@ export async function openProviders(context: CommandContext, settings: LoadedSet
   const { config } = settings
   const { env, now, version, secrets, beforeExit } = context
   // The totals alone need none of it.
-  const [{ connectProviders }] = await Promise.all([import('../../daemon/providers.ts'), context.prepareFetch()])
+  const [{ connectProviders }, { providerServices }] = await Promise.all([
+    import('../../daemon/providers.ts'),
+    import('../../daemon/provider-services.ts'),
+    context.prepareFetch(),
+  ])
   const place = recordPlace(context, settings)
   return connectProviders({
     config: () => config,
@@ -43,7 +46,7 @@ export async function openProviders(context: CommandContext, settings: LoadedSet
     },
     githubToken: tokenOfEnvironment(context),
     codexHome: findCodexHome(context),
-    parseCodexModels,
+    services: providerServices,
     version,
     env,
     now,

@@ -29,6 +29,8 @@ export interface DaemonView {
 
 export interface RemoteView extends DaemonView {
   readonly address: DaemonAddress
+  /** The daemon simulates all answers. */
+  readonly isDemo: boolean
 }
 
 /** A refusal of a route, with its message and code. */
@@ -71,6 +73,7 @@ export async function openDaemonView(
   const address = { url, key: await findCommandKey(context, settings, url) }
   return {
     address,
+    isDemo: health.demo === true,
     async get(path, schema, { timeoutMs: limitMs = answerTimeoutMs } = {}) {
       const reply = await ask(context, address, path, limitMs)
       if (!reply.ok) throw new RouteRefused(reply)

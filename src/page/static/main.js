@@ -92,8 +92,9 @@ function route() {
 }
 
 async function readModels() {
-  /** @type {{ data: readonly { readonly id: string, readonly copilot_proxy?: { readonly type?: string } }[] }} */
+  /** @type {{ data: readonly { readonly id: string, readonly owned_by?: string, readonly copilot_proxy?: { readonly type?: string } }[] }} */
   const { data } = await ask('v1/models')
+  byId('demo').hidden = !data.some(({ owned_by: owner }) => owner?.includes('(demo)'))
   sessionsView.composer.setModels(
     data.filter((model) => (model.copilot_proxy?.type ?? 'chat') === 'chat').map(({ id }) => id),
   )

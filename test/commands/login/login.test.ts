@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { jsonReply, textReply } from '../../../src/demo/outcome.ts'
+import { jsonReply, textReply } from '../../upstreams/http/outcome.ts'
 import { createUser, inputOf, openGithub, recordOutput } from '../harness.ts'
 import type { CopilotUpstream } from '../../upstreams/copilot.ts'
 

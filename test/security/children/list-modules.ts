@@ -23,7 +23,7 @@ const daemon = await startDaemon({
   codexHome: undefined,
   version: '0.0.0-test',
   log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
-  demo: true,
+  demo: false,
   githubToken: undefined,
   env: {},
 })

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Outcome } from '../../../src/demo/outcome.ts'
-import { detail, openaiError, unauthorized } from '../../../src/demo/codex/failures.ts'
+import type { Outcome } from '../http/outcome.ts'
+import { detail, openaiError, unauthorized } from './failures.ts'
 import { invalidKey } from './key-api.ts'
 import { LITE_HEADER } from './lite-checks.ts'
 import type { CodexLogins } from './logins.ts'

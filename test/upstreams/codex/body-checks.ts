@@ -1,6 +1,6 @@
 import { firstRefusal } from '../refusals.ts'
-import type { Outcome } from '../../../src/demo/outcome.ts'
-import { detail, modelNotFound, openaiError } from '../../../src/demo/codex/failures.ts'
+import type { Outcome } from '../http/outcome.ts'
+import { detail, modelNotFound, openaiError } from './failures.ts'
 import { checkItems } from './input-checks.ts'
 import { checkForm, isLite } from './lite-checks.ts'
 import type { LiteOnly } from './lite-checks.ts'

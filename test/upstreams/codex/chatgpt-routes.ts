@@ -1,18 +1,18 @@
-import { headerOf, tokenOf } from '../../../src/demo/host.ts'
-import type { HostedRequest } from '../../../src/demo/host.ts'
-import type { Outcome } from '../../../src/demo/outcome.ts'
-import { detail, unauthorized } from '../../../src/demo/codex/failures.ts'
+import { headerOf, tokenOf } from '../http/host.ts'
+import type { HostedRequest } from '../http/host.ts'
+import type { Outcome } from '../http/outcome.ts'
+import { detail, unauthorized } from './failures.ts'
 import { answerCodex } from './inference.ts'
 import { answerModels } from './models.ts'
 import type { CodexChecks, CodexSettings } from './request.ts'
-import type { CodexPerson } from '../../../src/demo/codex/tokens.ts'
+import type { CodexPerson } from './tokens.ts'
 
 export interface CodexRoutesDeps {
   readonly settings: () => CodexSettings
   readonly now: () => number
   /** The owner of an access token; undefined for an invalid token. */
   readonly personOf: (accessToken: string) => CodexPerson | undefined
-  readonly checks?: CodexChecks
+  readonly checks: CodexChecks
 }
 
 /** The routes of the simulated ChatGPT backend. Any other path gets 404. */

@@ -1,6 +1,6 @@
-import { openaiError } from '../../../src/demo/codex/failures.ts'
+import { openaiError } from './failures.ts'
 import type { CodexChecks } from './request.ts'
-import type { Markers } from '../../../src/demo/markers.ts'
+import type { Markers } from '../answer/markers.ts'
 import { paramOf } from '../copilot/responses/refusals.ts'
 import { firstIssue } from '../refusals.ts'
 import { refuseChatgptMembers, refusePublicMembers, refuseRequest } from './body-checks.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { issueOpaque } from '../../../src/demo/answer/opaque-text.ts'
-import { openOpaque } from '../opaque-text.ts'
+import { issueOpaque } from '../answer/sealed-text.ts'
+import { openOpaque } from '../answer/sealed-text.ts'
 
 /** Opaque values of the model that it accepts back. */
 type CiphertextKind = 'reasoning' | 'compaction'

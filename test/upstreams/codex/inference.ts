@@ -1,37 +1,32 @@
-import { composeAnswer } from '../../../src/demo/answer/answer.ts'
-import type { Answer } from '../../../src/demo/answer/answer.ts'
-import { promptOf } from '../../../src/demo/answer/conversation.ts'
-import { failInTransit, failureOf, streamFrames } from '../../../src/demo/inference.ts'
-import type { Parsed } from '../../../src/demo/inference.ts'
-import { parseMarkers } from '../../../src/demo/markers.ts'
-import type { HeaderMap, Outcome } from '../../../src/demo/outcome.ts'
-import { responsesConversation } from '../../../src/demo/responses/request.ts'
-import { missingReplay } from '../../../src/demo/responses/route.ts'
-import { detail, openaiError } from '../../../src/demo/codex/failures.ts'
-import { rateLimitHeaders } from '../../../src/demo/codex/limits.ts'
-import { failWithLimits } from '../../../src/demo/codex/route.ts'
+import { composeAnswer } from '../answer/answer.ts'
+import type { Answer } from '../answer/answer.ts'
+import { promptOf } from '../answer/conversation.ts'
+import { failInTransit, failureOf, streamFrames } from '../inference.ts'
+import type { Parsed } from '../inference.ts'
+import { parseMarkers } from '../answer/markers.ts'
+import type { HeaderMap, Outcome } from '../http/outcome.ts'
+import { responsesConversation } from '../copilot/responses/request.ts'
+import { missingReplay } from '../copilot/responses/route.ts'
+import { detail, failWithLimits, openaiError } from './failures.ts'
+import { rateLimitHeaders } from './limits.ts'
 import { modelsEtag, modelsOfPlan } from './models.ts'
-import type { CodexModel } from '../../../src/demo/codex/models.ts'
+import type { CodexModel } from './catalogue.ts'
 import { contextOf, parseCodexRequest, parseMembers } from './request.ts'
 import type { CodexCall, CodexChecks, CodexSubject } from './request.ts'
 import { encodeCodex } from './stream.ts'
 
 /** `POST /responses` of the ChatGPT backend. Markers in the prompt can break the answer. */
-export function answerCodex(call: CodexCall, checks?: CodexChecks): Outcome {
+export function answerCodex(call: CodexCall, checks: CodexChecks): Outcome {
   const read = readPrompt(call, modelsOfPlan(call.person.plan), checks)
   return read.ok ? (failAtOnce(read.value) ?? answer(read.value)) : read.refusal
 }
 
 /** Returns the parsed prompt for one of these models, or its refusal. */
-export function readPrompt(
-  call: CodexCall,
-  models: readonly CodexModel[],
-  checks: CodexChecks | undefined,
-): Parsed<CodexSubject> {
+export function readPrompt(call: CodexCall, models: readonly CodexModel[], checks: CodexChecks): Parsed<CodexSubject> {
   const parsed = parseMembers(call.bodyText, checks)
   if (!parsed.ok) return parsed
   const members = parsed.value
-  const early = checks?.refuseMembers(members, call)
+  const early = checks.refuseMembers(members, call)
   if (early !== undefined) return { ok: false, refusal: early }
   const model = models.find(({ slug }) => slug === members.model)
   if (model === undefined) return { ok: false, refusal: notInPlan(members.model) }
@@ -40,9 +35,9 @@ export function readPrompt(
   const request = typed.value
   const conversation = responsesConversation(request, model)
   const asked = parseMarkers(promptOf(conversation), ['sparse', 'wrapper'])
-  const markers = checks?.amendMarkers(asked) ?? asked
+  const markers = checks.amendMarkers(asked)
   const subject: CodexSubject = { call, members, request, model, conversation, markers }
-  const refusal = checks?.refuse(subject) ?? refuseReplay(subject)
+  const refusal = checks.refuse(subject) ?? refuseReplay(subject)
   return refusal === undefined ? { ok: true, value: subject } : { ok: false, refusal }
 }
 

@@ -1,16 +1,7 @@
 import { expect, test } from 'vitest'
 import type { CodexUpstream } from '../codex.ts'
-import {
-  ask,
-  authorizeUrl,
-  claimsOf,
-  loginHeaders,
-  promptOf,
-  replyOf,
-  openCodex,
-  VERIFIER,
-} from '../../demo/codex/client.ts'
-import type { Fields } from '../../demo/codex/client.ts'
+import { ask, authorizeUrl, claimsOf, loginHeaders, promptOf, replyOf, openCodex, VERIFIER } from './test-client.ts'
+import type { Fields } from './test-client.ts'
 
 const CLIENT_ID = 'app_EMoamEEZ73f0CkXaXp7hrann'
 

@@ -1,12 +1,12 @@
-import { failureOfStatus, openaiError } from '../../../src/demo/codex/failures.ts'
-import type { FailureWish } from '../../../src/demo/failures.ts'
-import { failInTransit, failureOf } from '../../../src/demo/inference.ts'
+import { failureOfStatus, openaiError } from './failures.ts'
+import type { FailureWish } from '../copilot/failures.ts'
+import { failInTransit, failureOf } from '../inference.ts'
 import { readPrompt, streamAnswer } from './inference.ts'
-import { CODEX_MODELS } from '../../../src/demo/codex/models.ts'
+import { CODEX_MODELS } from './catalogue.ts'
 import { contextOf } from './request.ts'
 import type { CodexCall, CodexChecks, CodexSubject } from './request.ts'
-import { jsonReply } from '../../../src/demo/outcome.ts'
-import type { HeaderMap, Outcome } from '../../../src/demo/outcome.ts'
+import { jsonReply } from '../http/outcome.ts'
+import type { HeaderMap, Outcome } from '../http/outcome.ts'
 
 /** The models that a project with an API key has. */
 const KEY_MODELS = CODEX_MODELS.filter(({ isHidden }) => isHidden !== true)

@@ -1,7 +1,7 @@
-import type { Outcome } from '../../../src/demo/outcome.ts'
-import { itemsOf, partsOf, typeOf } from '../../../src/demo/responses/request.ts'
-import { openaiError } from '../../../src/demo/codex/failures.ts'
-import { liteToolsOf } from '../../../src/demo/codex/route.ts'
+import type { Outcome } from '../http/outcome.ts'
+import { itemsOf, partsOf, typeOf } from '../copilot/responses/request.ts'
+import { openaiError } from './failures.ts'
+import { liteToolsOf } from './lite-tools.ts'
 import type { CodexCall, CodexSubject } from './request.ts'
 import type { CodexUpstreamSettings } from './settings.ts'
 

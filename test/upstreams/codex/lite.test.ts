@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { CodexUpstream } from '../codex.ts'
-import { ask, doneItems, eventsOf, loginHeaders, promptOf, replyOf, openCodex } from '../../demo/codex/client.ts'
-import type { Fields } from '../../demo/codex/client.ts'
+import { ask, doneItems, eventsOf, loginHeaders, promptOf, replyOf, openCodex } from './test-client.ts'
+import type { Fields } from './test-client.ts'
 
 const tool = { type: 'function', name: 'read_file', strict: false, parameters: { type: 'object', properties: {} } }
 const functions = { type: 'namespace', name: 'functions', tools: [tool] }

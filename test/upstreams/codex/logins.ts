@@ -1,5 +1,5 @@
-import { mintTokens } from '../../../src/demo/codex/tokens.ts'
-import type { CodexPerson as DemoPerson } from '../../../src/demo/codex/tokens.ts'
+import { mintTokens } from './tokens.ts'
+import type { CodexPerson as DemoPerson } from './tokens.ts'
 
 /** The account of a login. */
 export interface CodexPerson extends DemoPerson {

@@ -1,9 +1,9 @@
-import { ALL_PLANS, CODEX_MODELS, toEntry } from '../../../src/demo/codex/models.ts'
-import type { CodexModel } from '../../../src/demo/codex/models.ts'
-import { detail } from '../../../src/demo/codex/failures.ts'
-import type { CodexPerson } from '../../../src/demo/codex/tokens.ts'
-import { jsonReply } from '../../../src/demo/outcome.ts'
-import type { Outcome } from '../../../src/demo/outcome.ts'
+import { ALL_PLANS, CODEX_MODELS, toEntry } from './catalogue.ts'
+import type { CodexModel } from './catalogue.ts'
+import { detail } from './failures.ts'
+import type { CodexPerson } from './tokens.ts'
+import { jsonReply } from '../http/outcome.ts'
+import type { Outcome } from '../http/outcome.ts'
 
 export function modelsOfPlan(plan: string): readonly CodexModel[] {
   return CODEX_MODELS.filter((model) => isInPlan(model, plan))

@@ -1,16 +1,7 @@
 import { expect, test } from 'vitest'
-import { issueOpaque } from '../../../src/demo/answer/opaque-text.ts'
-import {
-  ask,
-  askWithKey,
-  doneItems,
-  eventsOf,
-  loginHeaders,
-  promptOf,
-  replyOf,
-  openCodex,
-} from '../../demo/codex/client.ts'
-import type { Fields } from '../../demo/codex/client.ts'
+import { issueOpaque } from '../answer/sealed-text.ts'
+import { ask, askWithKey, doneItems, eventsOf, loginHeaders, promptOf, replyOf, openCodex } from './test-client.ts'
+import type { Fields } from './test-client.ts'
 
 const user = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hi' }] }
 const call = { type: 'function_call', call_id: 'call_1', name: 'read_file', arguments: '{}' }

@@ -1,5 +1,5 @@
-import type { Outcome } from '../../../src/demo/outcome.ts'
-import { openaiError } from '../../../src/demo/codex/failures.ts'
+import type { Outcome } from '../http/outcome.ts'
+import { openaiError } from './failures.ts'
 
 // OpenAI's wording of errors in one value.
 

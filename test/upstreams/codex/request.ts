@@ -1,17 +1,16 @@
 import { z } from 'zod'
-import type { Conversation } from '../../../src/demo/answer/conversation.ts'
-import { describeIssue } from '../../../src/demo/inference.ts'
-import type { Pace, Parsed } from '../../../src/demo/inference.ts'
-import type { Markers } from '../../../src/demo/markers.ts'
-import type { Outcome } from '../../../src/demo/outcome.ts'
-import { responsesRequest } from '../../../src/demo/responses/request.ts'
-import type { ResponsesRequest } from '../../../src/demo/responses/request.ts'
-import { detail } from '../../../src/demo/codex/failures.ts'
-import type { FailureContext } from '../../../src/demo/codex/failures.ts'
-import type { PlanUse } from '../../../src/demo/codex/limits.ts'
-import { withLiteTools } from '../../../src/demo/codex/route.ts'
-import type { CodexModel } from '../../../src/demo/codex/models.ts'
-import type { CodexPerson } from '../../../src/demo/codex/tokens.ts'
+import type { Conversation } from '../answer/conversation.ts'
+import type { Pace, Parsed } from '../inference.ts'
+import type { Markers } from '../answer/markers.ts'
+import type { Outcome } from '../http/outcome.ts'
+import { responsesRequest } from '../copilot/responses/request.ts'
+import type { ResponsesRequest } from '../copilot/responses/request.ts'
+import { detail } from './failures.ts'
+import type { FailureContext } from './failures.ts'
+import type { PlanUse } from './limits.ts'
+import { withLiteTools } from './lite-tools.ts'
+import type { CodexModel } from './catalogue.ts'
+import type { CodexPerson } from './tokens.ts'
 
 /** How the simulated ChatGPT backend behaves. */
 export interface CodexSettings extends Pace, PlanUse {
@@ -50,7 +49,7 @@ export interface CodexSubject {
 
 export type Members = Readonly<Record<string, unknown>>
 
-/** The refusals of a strict upstream. The demo has none, and answers whatever it can read. */
+/** The refusals of the strict upstream. */
 export interface CodexChecks {
   /** Judges the members of a body before their types and the model are known. */
   readonly refuseMembers: (members: Members & { readonly model: string }, call: CodexCall) => Outcome | undefined
@@ -63,7 +62,7 @@ export interface CodexChecks {
 }
 
 /** Parses the body as an object that names a model. */
-export function parseMembers(text: string, checks?: CodexChecks): Parsed<Members & { readonly model: string }> {
+export function parseMembers(text: string, checks: CodexChecks): Parsed<Members & { readonly model: string }> {
   let body: unknown
   try {
     body = JSON.parse(text)
@@ -74,16 +73,16 @@ export function parseMembers(text: string, checks?: CodexChecks): Parsed<Members
 }
 
 /** Checks the types of the members that are read. */
-export function parseCodexRequest(members: Members, checks?: CodexChecks): Parsed<ResponsesRequest> {
+export function parseCodexRequest(members: Members, checks: CodexChecks): Parsed<ResponsesRequest> {
   const parsed = parse(responsesRequest, members, checks)
   return parsed.ok ? { ok: true, value: withLiteTools(parsed.value) } : parsed
 }
 
-function parse<Value>(schema: z.ZodType<Value>, body: unknown, checks: CodexChecks | undefined): Parsed<Value> {
+function parse<Value>(schema: z.ZodType<Value>, body: unknown, checks: CodexChecks): Parsed<Value> {
   const parsed = schema.safeParse(body)
   if (parsed.success) return { ok: true, value: parsed.data }
   const { issues } = parsed.error
-  return { ok: false, refusal: checks?.wrongShape(issues, body) ?? detail(400, describeIssue(issues)) }
+  return { ok: false, refusal: checks.wrongShape(issues, body) }
 }
 
 /** Facts about the request for a failure. */

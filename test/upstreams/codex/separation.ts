@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Outcome } from '../../../src/demo/outcome.ts'
-import { openaiError } from '../../../src/demo/codex/failures.ts'
+import type { Outcome } from '../http/outcome.ts'
+import { openaiError } from './failures.ts'
 
 /** Headers that state to Copilot which program makes a request, and why (docs/copilot-wire.md, "Request headers"). */
 const COPILOT_HEADERS =

@@ -1,8 +1,7 @@
-import type { FailureWish } from '../../../src/demo/failures.ts'
+import type { FailureWish } from '../copilot/failures.ts'
 import type { CodexSettings } from './request.ts'
-import { DEMO_USE } from '../../../src/demo/codex/route.ts'
-import { ACCESS_TOKEN_SECONDS, CODEX_CLIENT_ID, DEMO_PERSON } from '../../../src/demo/codex/server.ts'
-import { DEFAULT_PACE } from '../../../src/demo/inference.ts'
+import { ACCESS_TOKEN_SECONDS, CODEX_CLIENT_ID, DEMO_PERSON, DEMO_USE } from './account.ts'
+import { DEFAULT_PACE } from '../inference.ts'
 
 /** How `GET /oauth/authorize` redirects the browser. `wrong_state`: like a link that another person made. */
 type Authorization = 'approve' | 'deny' | 'wrong_state'

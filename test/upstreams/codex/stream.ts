@@ -1,7 +1,7 @@
-import type { Answer, AnswerCall } from '../../../src/demo/answer/answer.ts'
-import { namedFrame, outputTokens, readable } from '../../../src/demo/answer/frames.ts'
-import type { Frames } from '../../../src/demo/answer/frames.ts'
-import { noise } from '../../../src/demo/answer/opaque-text.ts'
+import type { Answer, AnswerCall } from '../answer/answer.ts'
+import { namedFrame, outputTokens, readable } from '../answer/frames.ts'
+import type { Frames } from '../answer/frames.ts'
+import { noise } from '../answer/sealed-text.ts'
 import {
   cachedTokens,
   callItem,
@@ -13,14 +13,14 @@ import {
   searchItem,
   summaryEvents,
   wantsCompaction,
-} from '../../../src/demo/responses/items.ts'
-import type { Fields, Item, ItemEvent, Moment } from '../../../src/demo/responses/items.ts'
-import { effortOf } from '../../../src/demo/responses/request.ts'
+} from '../copilot/responses/items.ts'
+import type { Fields, Item, ItemEvent, Moment } from '../copilot/responses/items.ts'
+import { effortOf } from '../copilot/responses/request.ts'
 import { issueCiphertext } from './ciphertext.ts'
-import { errorOfCode } from '../../../src/demo/codex/failures.ts'
-import { windowsOf } from '../../../src/demo/codex/limits.ts'
-import type { PlanUse, Window } from '../../../src/demo/codex/limits.ts'
-import type { CodexPerson } from '../../../src/demo/codex/tokens.ts'
+import { errorOfCode } from './failures.ts'
+import { windowsOf } from './limits.ts'
+import type { PlanUse, Window } from './limits.ts'
+import type { CodexPerson } from './tokens.ts'
 import { contextOf } from './request.ts'
 import type { CodexSubject } from './request.ts'
 

@@ -1,5 +1,5 @@
-import type { Outcome } from '../../../src/demo/outcome.ts'
-import type { ResponsesTool } from '../../../src/demo/responses/request.ts'
+import type { Outcome } from '../http/outcome.ts'
+import type { ResponsesTool } from '../copilot/responses/request.ts'
 import { isObject } from '../../../src/json/json.ts'
 import { badSchema, checkToolChoice as checkChoice, refuseTool } from '../copilot/responses/tool-checks.ts'
 import { inJson, invalid, missing } from './refusals.ts'

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import { failure, usualFailure } from '../../../src/demo/failures.ts'
-import { textReply } from '../../../src/demo/outcome.ts'
-import type { Outcome } from '../../../src/demo/outcome.ts'
-import type { TokenStore } from '../../../src/demo/tokens.ts'
+import { failure, usualFailure } from './failures.ts'
+import { textReply } from '../http/outcome.ts'
+import type { Outcome } from '../http/outcome.ts'
+import type { TokenStore } from './tokens.ts'
 
 /** API versions that the model host accepts (docs/copilot-wire.md, "Request headers"). Any other counts as retired. */
 const API_VERSIONS = new Set(['2024-12-15', '2025-04-01', '2025-05-01', '2026-01-09', '2026-06-01', '2026-08-01'])

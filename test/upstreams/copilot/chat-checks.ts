@@ -1,12 +1,12 @@
 import { limitsOf } from './models.ts'
-import { estimateTokens, imagesOf } from '../../../src/demo/chat/request.ts'
-import type { ChatMessage, ChatRequest } from '../../../src/demo/chat/request.ts'
-import { failure, gptPromptTooLong, invalidBody } from '../../../src/demo/failures.ts'
+import { estimateTokens, imagesOf } from './chat/request.ts'
+import type { ChatMessage, ChatRequest } from './chat/request.ts'
+import { failure, gptPromptTooLong, invalidBody } from './failures.ts'
 import { invalidEffort, missingVisionHeader, schemaFailure } from './failures.ts'
 import { firstIssue, firstRefusal, hasVisionHeader } from '../refusals.ts'
-import type { Checks, InferenceSubject } from '../../../src/demo/inference.ts'
-import { textReply } from '../../../src/demo/outcome.ts'
-import type { Outcome } from '../../../src/demo/outcome.ts'
+import type { Checks, InferenceSubject } from '../inference.ts'
+import { textReply } from '../http/outcome.ts'
+import type { Outcome } from '../http/outcome.ts'
 
 type Check = (subject: InferenceSubject<ChatRequest>) => Outcome | undefined
 

@@ -1,11 +1,10 @@
-import type { AutoSession } from '../../../src/demo/auto.ts'
-import { invalidBody } from '../../../src/demo/failures.ts'
-import type { Checks, InferencePath, InferenceSubject } from '../../../src/demo/inference.ts'
-import type { CopilotRoutesDeps } from '../../../src/demo/routes.ts'
+import type { AutoSession } from './auto.ts'
+import { invalidBody } from './failures.ts'
+import type { Checks, InferencePath, InferenceSubject } from '../inference.ts'
+import type { CopilotRoutesDeps } from './answer-routes.ts'
 import { refuseEditor } from './access.ts'
 import { refuseSession } from './auto.ts'
 import { chatShapeRefusal, refuseChat } from './chat-checks.ts'
-import { encodeInProfile } from './chat/profiles.ts'
 import { refuseImages } from './image-checks.ts'
 import { messagesShapeRefusal, refuseMessages } from './messages/checks.ts'
 import { encodeWithPause } from './messages/pause.ts'
@@ -14,7 +13,6 @@ import { bindThoughts } from './refusals/bound-thoughts.ts'
 import type { BoundThoughts } from './refusals/bound-thoughts.ts'
 import { refuseAsReported } from './refusals/rows.ts'
 import { refuseResponses, responsesShapeRefusal } from './responses/checks.ts'
-import { encodeOddResponses } from './responses/stream.ts'
 import type { CopilotSettings } from './settings.ts'
 
 /**
@@ -64,12 +62,10 @@ export function createCopilotChecks({
     chat: strict('/chat/completions', {
       wrongShape: chatShapeRefusal,
       refuse: refuseChat,
-      encode: encodeInProfile,
     }),
     responses: strict('/responses', {
       wrongShape: responsesShapeRefusal,
       refuse: refuseResponses,
-      encode: encodeOddResponses,
     }),
     messages: strict('/v1/messages', {
       wrongShape: messagesShapeRefusal,

@@ -1,10 +1,9 @@
-import { htmlReply, jsonReply } from '../../../src/demo/outcome.ts'
-import type { Outcome } from '../../../src/demo/outcome.ts'
+import { htmlReply, jsonReply } from '../http/outcome.ts'
+import type { HeaderMap, Outcome } from '../http/outcome.ts'
 import type { CopilotRoute } from './routes.ts'
 import type { CopilotSettings, PollAnswer } from './settings.ts'
-import type { TokenStore } from '../../../src/demo/tokens.ts'
-import { accountUsage, quotaOf } from '../../../src/demo/usage.ts'
-import { DEMO_SKU, endpointsOf, githubUser, tokenReply } from '../../../src/demo/github.ts'
+import type { IssuedCopilotToken, TokenStore } from './tokens.ts'
+import { accountUsage, DEMO_SKU, quotaOf } from './usage.ts'
 
 /** The parts of a request that GitHub's routes read. */
 interface GithubCall {
@@ -288,4 +287,35 @@ function entitlementError(notificationId: string, login: string): Outcome {
     },
     message: 'Resource not accessible by integration',
   })
+}
+
+/** Body of `GET /user`. */
+function githubUser(login: string) {
+  return { login, id: 1, type: 'User', name: 'Demo' }
+}
+
+/** `endpoints` of the token reply and of the account. All of them are on one server. */
+function endpointsOf(url: string, apiUrl = url): HeaderMap {
+  return { api: apiUrl, proxy: url, telemetry: url, 'origin-tracker': url }
+}
+
+/** Body of `GET /copilot_internal/v2/token` (docs/copilot-wire.md, "Token exchange"). */
+function tokenReply({ token, expiresAtSeconds }: IssuedCopilotToken, url: string) {
+  return {
+    token,
+    expires_at: expiresAtSeconds,
+    refresh_in: 1500,
+    sku: DEMO_SKU,
+    individual: true,
+    endpoints: endpointsOf(url),
+    annotations_enabled: true,
+    chat_enabled: true,
+    copilotignore_enabled: false,
+    public_suggestions: 'enabled',
+    telemetry: 'disabled',
+    enterprise_list: null,
+    organization_list: [],
+    limited_user_quotas: null,
+    limited_user_reset_date: null,
+  }
 }

@@ -1,8 +1,8 @@
-import type { Conversation, SeenImage } from '../../../src/demo/answer/conversation.ts'
-import { failure, invalidBody } from '../../../src/demo/failures.ts'
-import { LARGEST_IMAGE } from '../../../src/demo/models.ts'
-import type { DemoModel } from '../../../src/demo/models.ts'
-import type { Outcome } from '../../../src/demo/outcome.ts'
+import type { Conversation, SeenImage } from '../answer/conversation.ts'
+import { failure, invalidBody } from './failures.ts'
+import { LARGEST_IMAGE } from './catalogue-models.ts'
+import type { DemoModel } from './catalogue-models.ts'
+import type { Outcome } from '../http/outcome.ts'
 
 interface Subject {
   readonly conversation: Conversation

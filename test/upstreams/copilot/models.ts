@@ -1,7 +1,7 @@
-import { CATALOGUE } from '../../../src/demo/catalogue.ts'
-import type { CatalogueRow } from '../../../src/demo/catalogue.ts'
-import { toModel } from '../../../src/demo/models.ts'
-import type { DemoModel, DemoModels } from '../../../src/demo/models.ts'
+import { CATALOGUE } from './catalogue.ts'
+import type { CatalogueRow } from './catalogue.ts'
+import { toModel } from './catalogue-models.ts'
+import type { DemoModel, DemoModels } from './catalogue-models.ts'
 
 /** The API versions that changed `GET /models` (docs/copilot-wire.md, "Context tiers and prices"). */
 const TIERS_SINCE = '2026-06-01'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Outcome } from '../../../src/demo/outcome.ts'
+import type { Outcome } from '../http/outcome.ts'
 
 const tokenBody = z.looseObject({ token: z.string() })
 const modelList = z.looseObject({ data: z.array(z.looseObject({ id: z.string() })) })

@@ -1,6 +1,6 @@
-import { failure, modelNotSupported } from '../../../src/demo/failures.ts'
-import { jsonReply, textReply } from '../../../src/demo/outcome.ts'
-import type { Outcome } from '../../../src/demo/outcome.ts'
+import { failure, modelNotSupported } from './failures.ts'
+import { jsonReply, textReply } from '../http/outcome.ts'
+import type { Outcome } from '../http/outcome.ts'
 import { parseList } from './owners.ts'
 import { MODELS } from './models.ts'
 

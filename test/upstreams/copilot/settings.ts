@@ -1,4 +1,4 @@
-import type { Pace } from '../../../src/demo/inference.ts'
+import type { Pace } from '../inference.ts'
 import { EVERYWHERE } from './refusals/rows.ts'
 import type { HostRefusals } from './refusals/rows.ts'
 

@@ -1,14 +1,6 @@
-import type { Answer } from '../../../../src/demo/answer/answer.ts'
-import { copilotUsage } from '../../../../src/demo/usage.ts'
-import {
-  frame,
-  fragments,
-  frameTemplate,
-  midStreamError,
-  opaque,
-  outputTokens,
-  readable,
-} from '../../../../src/demo/answer/frames.ts'
+import type { Answer } from '../../answer/answer.ts'
+import { copilotUsage } from '../usage.ts'
+import { frame, fragments, frameTemplate, midStreamError, opaque, outputTokens, readable } from '../../answer/frames.ts'
 import type { ChatProfile, ReplySeed } from './profile.ts'
 
 /**

@@ -1,14 +1,7 @@
-import type { Answer } from '../../../../src/demo/answer/answer.ts'
-import { copilotUsage } from '../../../../src/demo/usage.ts'
-import {
-  frame,
-  frameTemplate,
-  midStreamError,
-  opaque,
-  outputTokens,
-  readable,
-} from '../../../../src/demo/answer/frames.ts'
-import type { Frames } from '../../../../src/demo/answer/frames.ts'
+import type { Answer } from '../../answer/answer.ts'
+import { copilotUsage } from '../usage.ts'
+import { frame, frameTemplate, midStreamError, opaque, outputTokens, readable } from '../../answer/frames.ts'
+import type { Frames } from '../../answer/frames.ts'
 import type { ChatProfile, ReplySeed } from './profile.ts'
 
 /** Gemini 3 numbers its calls and signs the first one; the last call carries `finish_reason: "tool_calls"`. */

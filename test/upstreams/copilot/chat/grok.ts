@@ -1,5 +1,5 @@
-import type { Answer } from '../../../../src/demo/answer/answer.ts'
-import { frameTemplate, midStreamError, outputTokens, readable } from '../../../../src/demo/answer/frames.ts'
+import type { Answer } from '../../answer/answer.ts'
+import { frameTemplate, midStreamError, outputTokens, readable } from '../../answer/frames.ts'
 import type { ChatProfile, ReplySeed } from './profile.ts'
 
 /**

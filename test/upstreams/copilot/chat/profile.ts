@@ -1,6 +1,6 @@
-import type { Answer } from '../../../../src/demo/answer/answer.ts'
-import type { CatalogueRow } from '../../../../src/demo/catalogue.ts'
-import type { Frames } from '../../../../src/demo/answer/frames.ts'
+import type { Answer } from '../../answer/answer.ts'
+import type { CatalogueRow } from '../catalogue.ts'
+import type { Frames } from '../../answer/frames.ts'
 
 /** Facts of a reply besides its answer. */
 export interface ReplySeed {

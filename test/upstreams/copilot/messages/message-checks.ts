@@ -1,9 +1,9 @@
-import { anthropicFailure, invalidBody } from '../../../../src/demo/failures.ts'
-import type { InferenceSubject } from '../../../../src/demo/inference.ts'
-import type { Outcome } from '../../../../src/demo/outcome.ts'
+import { anthropicFailure, invalidBody } from '../failures.ts'
+import type { InferenceSubject } from '../../inference.ts'
+import type { Outcome } from '../../http/outcome.ts'
 import { endsInPause } from './pause.ts'
-import { blocksOf } from '../../../../src/demo/messages/request.ts'
-import type { Block, MessagesRequest } from '../../../../src/demo/messages/request.ts'
+import { blocksOf } from './request.ts'
+import type { Block, MessagesRequest } from './request.ts'
 import { extraInput } from './refusals.ts'
 
 type Subject = InferenceSubject<MessagesRequest>

@@ -1,13 +1,13 @@
-import type { Answer } from '../../../../src/demo/answer/answer.ts'
-import { fragments, frame, namedFrame } from '../../../../src/demo/answer/frames.ts'
-import type { Frames } from '../../../../src/demo/answer/frames.ts'
-import type { InferenceSubject } from '../../../../src/demo/inference.ts'
-import { numberOf } from '../../../../src/demo/markers.ts'
-import { blocksOf } from '../../../../src/demo/messages/request.ts'
-import type { Block, MessagesRequest } from '../../../../src/demo/messages/request.ts'
-import { encodeMessages } from '../../../../src/demo/messages/stream.ts'
-import { issueOpaque } from '../../../../src/demo/answer/opaque-text.ts'
-import { openOpaque } from '../../opaque-text.ts'
+import type { Answer } from '../../answer/answer.ts'
+import { fragments, frame, namedFrame } from '../../answer/frames.ts'
+import type { Frames } from '../../answer/frames.ts'
+import type { InferenceSubject } from '../../inference.ts'
+import { numberOf } from '../../answer/markers.ts'
+import { blocksOf } from './request.ts'
+import type { Block, MessagesRequest } from './request.ts'
+import { encodeMessages } from './stream.ts'
+import { issueOpaque } from '../../answer/sealed-text.ts'
+import { openOpaque } from '../../answer/sealed-text.ts'
 
 type Subject = InferenceSubject<MessagesRequest>
 

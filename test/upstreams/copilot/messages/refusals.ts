@@ -1,5 +1,5 @@
-import { invalidBody } from '../../../../src/demo/failures.ts'
-import type { Outcome } from '../../../../src/demo/outcome.ts'
+import { invalidBody } from '../failures.ts'
+import type { Outcome } from '../../http/outcome.ts'
 
 // The wording of Anthropic's validation. Dots join the path: `messages.0.content.1`.
 

@@ -1,10 +1,10 @@
 import { BLOCK_BINDING, limitsOf } from '../models.ts'
 import { betasOf } from '../../refusals.ts'
-import { anthropicFailure, invalidBody } from '../../../../src/demo/failures.ts'
-import type { InferenceSubject } from '../../../../src/demo/inference.ts'
-import type { Outcome } from '../../../../src/demo/outcome.ts'
-import { blocksOf } from '../../../../src/demo/messages/request.ts'
-import type { MessagesRequest } from '../../../../src/demo/messages/request.ts'
+import { anthropicFailure, invalidBody } from '../failures.ts'
+import type { InferenceSubject } from '../../inference.ts'
+import type { Outcome } from '../../http/outcome.ts'
+import { blocksOf } from './request.ts'
+import type { MessagesRequest } from './request.ts'
 import { extraInput, fieldRequired, unknownTag } from './refusals.ts'
 
 type Subject = InferenceSubject<MessagesRequest>

@@ -1,7 +1,7 @@
-import { failure, invalidBody } from '../../../../src/demo/failures.ts'
-import type { InferenceSubject } from '../../../../src/demo/inference.ts'
-import type { Outcome } from '../../../../src/demo/outcome.ts'
-import type { MessagesRequest, MessagesTool } from '../../../../src/demo/messages/request.ts'
+import { failure, invalidBody } from '../failures.ts'
+import type { InferenceSubject } from '../../inference.ts'
+import type { Outcome } from '../../http/outcome.ts'
+import type { MessagesRequest, MessagesTool } from './request.ts'
 import { betasOf } from '../../refusals.ts'
 import { extraInput, fieldRequired, unknownTag } from './refusals.ts'
 

@@ -1,4 +1,4 @@
-import { textReply } from '../../../../src/demo/outcome.ts'
+import { textReply } from '../../http/outcome.ts'
 import { CHAT, isAny, MESSAGES, RESPONSES } from './row.ts'
 import type { RefusalRow } from './row.ts'
 

@@ -1,5 +1,5 @@
 import { isObject } from '../../../../src/json/json.ts'
-import { textReply } from '../../../../src/demo/outcome.ts'
+import { textReply } from '../../http/outcome.ts'
 import { limitsOf } from '../models.ts'
 import { CHAT, isClaude, isGemini, isGpt, MESSAGES, RESPONSES, withCode } from './row.ts'
 import type { RefusalRow, SentRequest } from './row.ts'

@@ -1,7 +1,7 @@
-import type { InferencePath } from '../../../../src/demo/inference.ts'
-import type { DemoModel } from '../../../../src/demo/models.ts'
-import { failure } from '../../../../src/demo/failures.ts'
-import type { Outcome } from '../../../../src/demo/outcome.ts'
+import type { InferencePath } from '../../inference.ts'
+import type { DemoModel } from '../catalogue-models.ts'
+import { failure } from '../failures.ts'
+import type { Outcome } from '../../http/outcome.ts'
 import type { JsonObject } from '../../../../src/json/json.ts'
 
 /** A request as a row reads it: the JSON that was sent, and no dialect of the proxy. */

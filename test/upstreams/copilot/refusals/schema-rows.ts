@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isObject } from '../../../../src/json/json.ts'
 import type { JsonObject } from '../../../../src/json/json.ts'
-import { textReply } from '../../../../src/demo/outcome.ts'
+import { textReply } from '../../http/outcome.ts'
 import { CHAT, isClaude, isGemini, isGpt, MESSAGES, RESPONSES } from './row.ts'
 import type { RefusalRow, SentRequest } from './row.ts'
 import { toolsIn } from './sent-parts.ts'

@@ -1,10 +1,10 @@
 import { limitsOf } from '../models.ts'
-import { failure, openaiFailure } from '../../../../src/demo/failures.ts'
-import type { InferenceSubject } from '../../../../src/demo/inference.ts'
-import { openOpaque } from '../../opaque-text.ts'
-import type { Outcome } from '../../../../src/demo/outcome.ts'
-import { itemsOf, typeOf } from '../../../../src/demo/responses/request.ts'
-import type { InputItem, ResponsesRequest } from '../../../../src/demo/responses/request.ts'
+import { failure, openaiFailure } from '../failures.ts'
+import type { InferenceSubject } from '../../inference.ts'
+import { openOpaque } from '../../answer/sealed-text.ts'
+import type { Outcome } from '../../http/outcome.ts'
+import { itemsOf, typeOf } from './request.ts'
+import type { InputItem, ResponsesRequest } from './request.ts'
 import { emptyString, invalidValue, missing, refuseName, tooLong } from './refusals.ts'
 
 type Subject = InferenceSubject<ResponsesRequest>

@@ -1,5 +1,5 @@
-import { openaiFailure } from '../../../../src/demo/failures.ts'
-import type { Outcome } from '../../../../src/demo/outcome.ts'
+import { openaiFailure } from '../failures.ts'
+import type { Outcome } from '../../http/outcome.ts'
 
 // OpenAI's wording of errors in one value.
 

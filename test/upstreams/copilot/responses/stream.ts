@@ -1,10 +1,11 @@
-import type { Answer } from '../../../../src/demo/answer/answer.ts'
-import { FAILURE_MESSAGE, namedFrame, readable } from '../../../../src/demo/answer/frames.ts'
-import type { Frames } from '../../../../src/demo/answer/frames.ts'
-import type { InferenceSubject } from '../../../../src/demo/inference.ts'
-import { issueOpaque, noise } from '../../../../src/demo/answer/opaque-text.ts'
-import { copilotUsage, quotaSnapshots } from '../../../../src/demo/usage.ts'
+import type { Answer } from '../../answer/answer.ts'
+import { FAILURE_MESSAGE, namedFrame, outputTokens, readable } from '../../answer/frames.ts'
+import type { Frames } from '../../answer/frames.ts'
+import type { InferenceSubject } from '../../inference.ts'
+import { issueOpaque, noise } from '../../answer/sealed-text.ts'
+import { copilotUsage, quotaSnapshots } from '../usage.ts'
 import {
+  cachedTokens,
   callItem,
   endingOf,
   IN_PROGRESS,
@@ -14,13 +15,11 @@ import {
   searchItem,
   summaryEvents,
   wantsCompaction,
-} from '../../../../src/demo/responses/items.ts'
-import type { Fields, Item } from '../../../../src/demo/responses/items.ts'
-import { effortOf } from '../../../../src/demo/responses/request.ts'
-import type { ResponsesRequest } from '../../../../src/demo/responses/request.ts'
-import { spentOn, usageOf } from '../../../../src/demo/responses/stream.ts'
-import type { Spent } from '../../../../src/demo/responses/stream.ts'
-import { itemId } from '../../opaque-text.ts'
+} from './items.ts'
+import type { Fields, Item } from './items.ts'
+import { effortOf } from './request.ts'
+import type { ResponsesRequest } from './request.ts'
+import { itemId } from '../../answer/sealed-text.ts'
 
 type Subject = InferenceSubject<ResponsesRequest>
 
@@ -76,6 +75,14 @@ export function encodeOddResponses(answer: Answer, subject: Subject): Frames {
             response: { ...started, status: 'failed', error: { code, message: FAILURE_MESSAGE } },
           }),
   }
+}
+
+/** Tokens of an answer. `input` includes `cached`, and `output` includes `reasoning`. */
+interface Spent {
+  readonly input: number
+  readonly cached: number
+  readonly reasoning: number
+  readonly output: number
 }
 
 interface Ids {
@@ -155,4 +162,22 @@ function compactionItem({ call: { number } }: Subject): Item {
 
 function costOf({ model }: Subject, { input, cached, output }: Spent): Fields {
   return copilotUsage(model.row, { input: input - cached, cacheRead: cached, output })
+}
+
+/** For a model that reasons, at least one token is reasoning. */
+function spentOn(answer: Answer, { request, model, conversation }: Subject): Spent {
+  const { history, promptTokens } = conversation
+  const reasoning = effortOf(request, model) === 'none' ? 0 : Math.max(1, answer.reasoning.length)
+  const cached = cachedTokens(request, history, promptTokens)
+  return { input: promptTokens, cached, reasoning, output: outputTokens(answer) + reasoning }
+}
+
+function usageOf({ input, cached, reasoning, output }: Spent): Fields {
+  return {
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: cached },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: reasoning },
+    total_tokens: input + output,
+  }
 }

@@ -1,10 +1,10 @@
 import { isObject } from '../../../../src/json/json.ts'
 import { limitsOf } from '../models.ts'
-import { openaiFailure } from '../../../../src/demo/failures.ts'
-import type { InferenceSubject } from '../../../../src/demo/inference.ts'
-import type { Outcome } from '../../../../src/demo/outcome.ts'
-import { clientTools } from '../../../../src/demo/responses/request.ts'
-import type { ResponsesRequest, ResponsesTool } from '../../../../src/demo/responses/request.ts'
+import { openaiFailure } from '../failures.ts'
+import type { InferenceSubject } from '../../inference.ts'
+import type { Outcome } from '../../http/outcome.ts'
+import { clientTools } from './request.ts'
+import type { ResponsesRequest, ResponsesTool } from './request.ts'
 import { invalidValue, refuseName } from './refusals.ts'
 
 type Subject = InferenceSubject<ResponsesRequest>

@@ -1,0 +1,49 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { codexRecordKind } from '../auth/codex/record.ts'
+import { copilotRecordKind } from '../auth/copilot/record.ts'
+import { createMemoryRecordStore } from '../auth/records/memory-record-store.ts'
+import type { OwnPaths } from '../config/paths.ts'
+import { parseDemoCodexModels } from '../demo/codex-models.ts'
+import { connectDemoCodex, connectDemoCopilot, fetchDemoAccount } from '../demo/services.ts'
+import type { ProviderServices } from './providers.ts'
+
+interface DemoPlaces {
+  readonly workspacesDir?: string | undefined
+  readonly gatewayDir?: string | undefined
+  readonly ownPaths: OwnPaths
+}
+
+const services: ProviderServices = {
+  copilot: { connect: connectDemoCopilot, fetchAccount: fetchDemoAccount },
+  codex: { connect: connectDemoCodex, parseModels: parseDemoCodexModels },
+}
+
+/**
+ * The parts of a daemon that differ with `--demo`. It reads and writes no login, usage, session or other data of the user:
+ * sessions and journals are in a temporary folder.
+ */
+export async function openDemo({ workspacesDir, gatewayDir, ownPaths }: DemoPlaces) {
+  const dir = workspacesDir === undefined ? undefined : await mkdtemp(join(tmpdir(), 'copilot-proxy-demo-'))
+  return {
+    services,
+    stores: {
+      copilot: createMemoryRecordStore(copilotRecordKind, []),
+      codex: createMemoryRecordStore(codexRecordKind, []),
+    },
+    options: {
+      usageFile: undefined,
+      codexFiles: undefined,
+      githubToken: undefined,
+      ...(dir !== undefined && {
+        workspacesDir: join(dir, 'workspaces'),
+        ...(gatewayDir !== undefined && { gatewayDir: join(dir, 'gateway') }),
+        ownPaths: { ...ownPaths, folders: [...ownPaths.folders, dir] },
+      }),
+    },
+    async removeData(): Promise<void> {
+      if (dir !== undefined) await rm(dir, { recursive: true, force: true })
+    },
+  }
+}
