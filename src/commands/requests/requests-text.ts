@@ -11,6 +11,7 @@ type Screen = Pick<Output, 'columns' | 'style'>
 type Column = TableColumn<RequestDocument>
 export type RequestsLayout = TableLayout<RequestDocument>
 
+/** @param rank as in TableColumn; undefined: the column always stays */
 function textColumn(title: string, rank: number | undefined, width: number, cell: Column['cell']): Column {
   return { title, width, cell: (request) => visible(cell(request)), ...(rank !== undefined && { rank }) }
 }
