@@ -15,6 +15,7 @@ export const shop: SessionEntry = {
   path: '/home/ada/code/shop',
   tools: ['fs_read', 'fs_list', 'search_code', 'edit_applyPatch', 'shell_run'],
   runs: [],
+  readOnly: false,
   sandbox: {
     setting: 'auto',
     holds: 'bubblewrap',

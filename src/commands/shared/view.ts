@@ -73,7 +73,7 @@ export async function openDaemonView(
   const address = { url, key: await findCommandKey(context, settings, url) }
   return {
     address,
-    isDemo: health.demo ?? false,
+    isDemo: health.demo,
     async get(path, schema, { timeoutMs: limitMs = answerTimeoutMs } = {}) {
       const reply = await ask(context, address, path, limitMs)
       if (!reply.ok) throw new RouteRefused(reply)
