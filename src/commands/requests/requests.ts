@@ -91,7 +91,7 @@ export async function requests(context: CommandContext, flags: RequestsFlags): P
     }).toString()}`
   const isFiltered = flags.failed === true || flags.key !== undefined || flags.model !== undefined
   const first = await ask(context, address, query({ limit: String(limit) }))
-  if (isDemo && !flags.json) context.stderr.write('copilot-proxy runs with --demo, so all answers are simulated.\n')
+  if (isDemo && !flags.json) context.stdout.write('copilot-proxy runs with --demo, so all answers are simulated.\n\n')
   const layout = layoutRequests(first, context.now(), context.stdout)
   if (!flags.follow) {
     if (flags.json) writeJson(context, { requests: first })
