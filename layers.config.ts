@@ -34,6 +34,7 @@ const layers: Readonly<Record<string, string>> = {
   websocket: 'config logging',
   sqlite: 'auth',
   terminal: 'page',
+  api: '',
   config: '',
   logging: 'redaction terminal',
   redaction: '',
@@ -42,7 +43,7 @@ const layers: Readonly<Record<string, string>> = {
   errors: '',
 }
 
-const shared = new Set(['errors', 'json', 'cache'])
+const shared = new Set(['api', 'errors', 'json', 'cache'])
 
 /** What some files do not import, besides: paths below src, or names of packages. */
 const refusals: readonly { readonly files: RegExp; readonly imports: RegExp; readonly reason: string }[] = [

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Old syntax on purpose: this file must run, and say its one sentence, on whatever Node someone has.
+// Old syntax on purpose: this file must run, and say what to do, on whatever Node someone has.
 /* oxlint-disable no-var, no-unused-vars, prefer-template, import/no-unassigned-import -- as above */
 var floor = require('../package.json').engines.node.replace('>=', '')
 var needed = floor.split('.').map(Number)
@@ -7,7 +7,12 @@ var running = process.versions.node.split('.').map(Number)
 var isOld = running[0] < needed[0] || (running[0] === needed[0] && running[1] < (needed[1] || 0))
 
 if (isOld) {
-  process.stderr.write('copilot-proxy needs Node.js ' + floor + ' or newer. This is Node.js ' + process.version + '.\n')
+  var advice = [
+    'copilot-proxy needs Node.js ' + floor + ' or newer. This is Node.js ' + process.version + '.',
+    'Install Node.js 24 from https://nodejs.org or with a version manager (nvm install 24), and run the command again.',
+    'In a clone of copilot-proxy, any Node.js from version 20 is enough: npm ci && npm start',
+  ]
+  process.stderr.write(advice.join('\n') + '\n')
   process.exitCode = 1
 } else {
   // Three settings for memory, measured on Linux with Node 24.21. V8's new space keeps its first size: 90 MB idle instead of

@@ -1,15 +1,19 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 // The picture of a terminal in README.md: runs the built program and writes what it printed to terminal-light.svg and
-// terminal-dark.svg. Needs curl and a build: `npm run docs:terminal` makes one.
+// terminal-dark.svg. Needs Claude Code (`npm ci --prefix test/clients`) and a build: `npm run docs:terminal` makes one.
 
-const columns = 104
+const columns = 126
 const root = new URL('..', import.meta.url).pathname
 const home = mkdtempSync(join(tmpdir(), 'copilot-proxy-picture-'))
-const env = { PATH: process.env['PATH'], COPILOT_PROXY_HOME: home, COPILOT_PROXY_LOG_FORMAT: 'pretty' }
+const folder = join(home, 'shop')
+mkdirSync(folder)
+const clients = join(root, 'test/clients/node_modules/.bin')
+const env = { PATH: `${clients}:${process.env['PATH']}`, COPILOT_PROXY_HOME: home }
 const program = join(root, 'bin/copilot-proxy.cjs')
 
 interface Line {
@@ -19,7 +23,7 @@ interface Line {
 const lines: Line[] = []
 
 function show(kind: Line['kind'], text: string): void {
-  for (const line of text.trimEnd().split('\n')) {
+  for (const line of text.trimEnd().replaceAll('\t', '  ').split('\n')) {
     for (let at = 0; at === 0 || at < line.length; at += columns) {
       lines.push({ kind, text: line.slice(at, at + columns) })
     }
@@ -29,7 +33,11 @@ function show(kind: Line['kind'], text: string): void {
 /** Runs a command to its end. Its output is shown. */
 async function run(shown: string, file: string, args: readonly string[], more: Record<string, string> = {}) {
   show('command', `$ ${shown}`)
-  const child = spawn(file, args, { env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(file, args, {
+    cwd: folder,
+    env: { ...env, ...more },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   let text = ''
   for await (const chunk of child.stdout.setEncoding('utf8')) text += String(chunk)
   show('output', text)
@@ -67,40 +75,25 @@ function svg({ background, border, ...colors }: (typeof palettes)[keyof typeof p
   ].join('\n')
 }
 
-show('command', '$ copilot-proxy serve --demo &')
-const daemon = spawn(process.execPath, [program, 'serve', '--demo', '--port', '0'], { env })
+const options = ['serve', '--demo', '--port', '0', '--log-level', 'silent']
+const daemon = spawn(process.execPath, [program, ...options], { env, stdio: ['ignore', 'pipe', 'inherit'] })
 try {
-  const listening = Promise.withResolvers<string>()
-  const served = Promise.withResolvers<undefined>()
-  let printed = ''
-  for (const stream of [daemon.stdout, daemon.stderr]) {
-    stream.setEncoding('utf8').on('data', (chunk: string) => {
-      printed += chunk
-      const [, port] = /listening on http:\/\/127\.0\.0\.1:(\d+)/.exec(printed) ?? []
-      if (port !== undefined && printed.includes('Copilot model list loaded')) listening.resolve(port)
-      if (/\b200\b/.test(printed)) served.resolve(undefined)
-    })
-  }
-  const port = await listening.promise
-  show('output', printed)
+  show('command', '$ copilot-proxy serve --demo &')
+  const [printed] = (await once(daemon.stdout, 'data')) as [Buffer]
+  const [, port = ''] = /listening on http:\/\/127\.0\.0\.1:(\d+)/.exec(String(printed)) ?? []
+  show('output', String(printed))
   show('output', '')
-  printed = ''
 
-  const url = `http://127.0.0.1:${port}/v1/chat/completions`
-  const body = JSON.stringify({ model: 'claude-sonnet-5', messages: [{ role: 'user', content: 'Say hello' }] })
-  const filter = `grep -o '"content":"[^"]*"'`
-  const curl = `curl -s ${url} -H 'content-type: application/json' \\\n    -d '${body}' \\\n    | ${filter}`
-  await run(curl, 'sh', ['-c', curl])
-  await served.promise
-  lines.splice(
-    -1,
-    0,
-    ...printed
-      .trimEnd()
-      .split('\n')
-      .map((text): Line => ({ kind: 'output', text })),
-  )
-  await run('copilot-proxy usage', process.execPath, [program, 'usage'], { COPILOT_PROXY_SERVER_PORT: port })
+  writeFileSync(join(folder, 'README.md'), '# Shop\n')
+  // The demo calls a tool if the prompt says so.
+  const prompt = 'What is this? [demo:tool Read {"file_path": "README.md"}]'
+  const asked = `claude --model gpt-5.4 --allowedTools Read -p '${prompt}'`
+  const variables = `ANTHROPIC_BASE_URL=http://127.0.0.1:${port} ANTHROPIC_AUTH_TOKEN=copilot-proxy`
+  const quiet = { HOME: home, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' }
+  await run(`export ${variables}\n$ ${asked}`, 'sh', ['-c', `${variables} ${asked}`], quiet)
+  const more = { COPILOT_PROXY_SERVER_PORT: port, COLUMNS: String(columns) }
+  await run('copilot-proxy requests', process.execPath, [program, 'requests'], more)
+  await run('copilot-proxy usage --line', process.execPath, [program, 'usage', '--line'], more)
 
   const usual = lines.map(({ kind, text }) => ({ kind, text: text.replaceAll(`:${port}`, ':4141') }))
   lines.splice(0, lines.length, ...usual)

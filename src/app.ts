@@ -31,6 +31,7 @@ import { registerDialectRoutes } from './http/routes/dialect-routes.ts'
 import { collectRoutes } from './http/routes/route-table.ts'
 import { registerResponsesSocket, responsesPaths } from './http/responses-socket/route.ts'
 import type { ResponsesSocketDeps } from './http/responses-socket/route.ts'
+import { registerOpenApi } from './http/routes/openapi-route.ts'
 import { registerOwnerRoutes } from './http/routes/owner-routes.ts'
 import { registerRequestRoutes } from './http/routes/request-routes.ts'
 import { registerSelfCheck } from './http/routes/self-check-route.ts'
@@ -74,6 +75,8 @@ export interface AppDeps
   /** Returns undefined while no workspace is configured. */
   readonly workspaces?: (() => Workspaces | undefined) | undefined
   readonly deadlines?: Partial<Deadlines>
+  /** Connections beyond this number are closed. */
+  readonly maxConnections?: number | undefined
   /** Called with the name of each piece of work when it begins. */
   readonly noteWork?: (work: string) => void
 }
@@ -108,6 +111,8 @@ export interface App {
  * exceed Node's default of 511, and the system resets those beyond it.
  */
 const backlog = 4096
+/** Far more than the programs of one person open, and few enough for the memory and the file handles of any machine. */
+const mostConnections = 4096
 /** How long connections stay open after a shutdown's error events, so that callers receive them. Ms. */
 const errorEventMs = 1000
 const sweepIntervalMs = 50
@@ -119,7 +124,7 @@ export function buildApp(deps: AppDeps): App {
     deadlines,
     randomId: deps.randomId,
     log: deps.log,
-    maxConnections: () => deps.config().server.maxConnections,
+    maxConnections: deps.maxConnections ?? mostConnections,
     now: monotonicMs,
     onRefused: (status) => metrics.refused(status),
     refuseUrl: (...refused) => refuseUrl(...refused),
@@ -229,7 +234,6 @@ export function buildApp(deps: AppDeps): App {
       pipeline.admission.limitsChanged()
       endRevoked()
       if (!deps.config().rpc.enabled) rpc.closeAll()
-      if (!deps.config().responses.websocket) responsesSocket.closeAll()
     },
     drained: lifetimes.drained,
     async close(graceMs) {
@@ -266,7 +270,7 @@ function rpcWorkspaces(deps: AppDeps): Workspaces | undefined {
 
 function acceptsHandshake(deps: AppDeps, path: string): boolean {
   if (path === rpcPath) return rpcWorkspaces(deps) !== undefined
-  return responsesPaths.includes(path) && deps.config().responses.websocket
+  return responsesPaths.includes(path)
 }
 
 function registerRpc(
@@ -314,6 +318,7 @@ function registerRoutes(
   const sessionEvents = registerSessionEvents(fastify, { companion })
   registerStateRoutes(fastify, routeDeps)
   registerSelfCheck(fastify, routeDeps)
+  registerOpenApi(fastify, deps)
   registerRequestRoutes(fastify, { ...deps, hasPage })
   registerOwnerRoutes(fastify, { owner, creditLimit, failedKeys, hasPage, lifetimes, uploadIdleMs, setTimer })
   registerSessionRoutes(fastify, {

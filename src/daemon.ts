@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net'
 import { pid, platform } from 'node:process'
 import { buildApp } from './app.ts'
 import { codexRecordKind } from './auth/codex/record.ts'
-import { fetchAccountInUse } from './auth/copilot/account-in-use.ts'
 import { copilotRecordKind } from './auth/copilot/record.ts'
 import { createSystemKeychain, type Keychain } from './auth/records/keychain.ts'
 import { openRecordStore, type StoreLocation } from './auth/records/open-record-store.ts'
@@ -11,14 +10,12 @@ import { findProcessStart } from './auth/records/process-start.ts'
 import { fingerprints, networkVariables } from './config/network-variables.ts'
 import type { OwnPaths } from './config/paths.ts'
 import type { Config } from './config/schema.ts'
-import { connectCodex } from './executors/codex-connection.ts'
-import { connectCopilot } from './executors/copilot-connection.ts'
 import { createCatalogueFile } from './daemon/codex-catalogue-file.ts'
 import type { CodexFiles } from './daemon/codex-catalogue-file.ts'
 import { createCompanionSwitch } from './daemon/companion-switch.ts'
 import { createSecretSets } from './daemon/secret-sets.ts'
 import { publishOwnerToken } from './daemon/owner-token-file.ts'
-import { connectProviders } from './daemon/providers.ts'
+import { connectProviders, realServices } from './daemon/providers.ts'
 import type { ProvidersDeps } from './daemon/providers.ts'
 import { createOwnerAccess, ownerHash } from './http/access/owner-access.ts'
 import { opennessFix, opennessTexts } from './http/access/peer-check.ts'
@@ -26,7 +23,6 @@ import type { Openness } from './http/access/peer-check.ts'
 import { createWatchdog } from './daemon/watchdog.ts'
 import { pageAddress } from './page/page-address.ts'
 import type { Logger } from './logging/logger.ts'
-import { parseCodexModels } from './models/codex-model.ts'
 import type { ModelAnswer } from './pipeline/model-answer.ts'
 import { createPipeline } from './pipeline/pipeline.ts'
 import type { Pipeline } from './pipeline/pipeline.ts'
@@ -41,8 +37,6 @@ export interface DaemonOptions {
   readonly authDir: string
   /** The file of usage totals; undefined: totals stay in memory. */
   readonly usageFile?: string | undefined
-  /** The file of this install's ids, for `copilot.client-ids`; undefined: each run has its own ids. */
-  readonly clientIdsFile?: string | undefined
   /** The folder for the journals of workspaces; undefined: tools write nothing. */
   readonly workspacesDir?: string | undefined
   /**
@@ -125,13 +119,13 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
   const metrics = createMetrics()
   const providers = connectProviders({
     config,
-    services: demo?.services ?? services,
+    services: demo?.services ?? realServices,
     stores: demo?.stores ?? openStores(options),
     githubToken,
-    clientIdsFile: options.clientIdsFile,
     codexHome: options.codexHome,
     version,
     env,
+    now: Date.now,
     metrics,
     noteSecrets: secrets.noteLogin,
     redact: secrets.ofProviders.redact,
@@ -172,6 +166,7 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
   const pipeline = createPipeline({
     ...common,
     accessOf: providers.accessOf,
+    followLogin: providers.followLogin,
     salt: randomBytes(16).toString('hex'),
     randomId: randomUUID,
   })
@@ -348,11 +343,6 @@ function setTimer(run: () => void, delayMs: number): () => void {
 /** 256 bits. */
 function randomSecret(): string {
   return randomBytes(32).toString('base64url')
-}
-
-const services: ProvidersDeps['services'] = {
-  copilot: { connect: connectCopilot, fetchAccount: fetchAccountInUse },
-  codex: { connect: connectCodex, parseModels: parseCodexModels },
 }
 
 function openStores({

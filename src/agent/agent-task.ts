@@ -3,7 +3,8 @@ import type { Session } from '../tools/session.ts'
 import type { TurnItem } from '../translate/turn.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import type { Widening } from '../workspace/sandbox/sandbox.ts'
-import type { AgentEvent, ApprovalDecision, FileCount } from './agent-event.ts'
+import type { AgentEvent } from './agent-event.ts'
+import type { ApprovalDecision, FileCount, RunOutcome } from '../api/run.ts'
 
 /** One message to a session. A model answers it and may use the session's tools. */
 export interface AgentTask {
@@ -47,8 +48,6 @@ export interface AgentSettings {
   readonly maxSteps: number
   /** Time limit of the run. The time that a person takes for approvals does not count. */
   readonly maxMinutes: number
-  /** The first call after this many changes and commands ends the run. */
-  readonly maxActions: number
   /** Folders that the agent's tools may use, relative to the root; `*` for all. */
   readonly allowedRoots: readonly string[]
   readonly requireApproval: boolean
@@ -80,18 +79,6 @@ export interface ApprovalRequest {
   /** Whether the run has read a secret, which such a tool could send away. */
   readonly isAfterSecret?: boolean
 }
-
-/** `interrupted`: the daemon stopped in the middle of the run. */
-export type RunOutcome =
-  | 'completed'
-  | 'max_steps'
-  | 'max_minutes'
-  | 'max_actions'
-  | 'cancelled'
-  | 'repeated_call'
-  | 'refused'
-  | 'failed'
-  | 'interrupted'
 
 export interface AgentOutcome {
   readonly outcome: RunOutcome

@@ -1,4 +1,4 @@
-import type { ApprovalDecision } from './agent-event.ts'
+import type { ApprovalDecision } from '../api/run.ts'
 import type { ApprovalRequest } from './agent-task.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import { protectionOf } from '../workspace/policy/protected-names.ts'

@@ -3,7 +3,7 @@ import type { Folder } from '../workspace/folder.ts'
 import { readIfThere } from '../workspace/patch/journal.ts'
 import { countLines } from '../workspace/patch/count-lines.ts'
 import { diffOf } from '../workspace/patch/render-diff.ts'
-import type { FileCount } from './agent-event.ts'
+import type { FileCount } from '../api/run.ts'
 import type { FileChange } from './agent-task.ts'
 
 /** Maximum of the file contents that a run keeps in memory to compute its net changes. */

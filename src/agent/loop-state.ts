@@ -1,6 +1,7 @@
 import type { TurnItem, TurnStop, Usage } from '../translate/turn.ts'
-import type { AgentEvent, ApprovalDecision, ToolOutcome } from './agent-event.ts'
-import type { AgentTask, ApprovalRequest, RunOutcome, RunUsage } from './agent-task.ts'
+import type { AgentEvent } from './agent-event.ts'
+import type { ApprovalDecision, RunOutcome, ToolOutcome } from '../api/run.ts'
+import type { AgentTask, ApprovalRequest, RunUsage } from './agent-task.ts'
 
 /** A model of the run: `agent.model` or one of `agent.fallback-models`. */
 export interface ModelChoice {
@@ -15,7 +16,6 @@ export interface LoopSettings {
   readonly models: readonly [ModelChoice, ...ModelChoice[]]
   readonly maxSteps: number
   readonly maxMinutes: number
-  readonly maxActions: number
   readonly requireApproval: boolean
   readonly initiator: 'user' | 'agent'
   /** Estimate for the system prompt and the tools. Tokens. */

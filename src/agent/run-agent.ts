@@ -74,7 +74,6 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     models,
     maxSteps: settings.maxSteps,
     maxMinutes: settings.maxMinutes,
-    maxActions: settings.maxActions,
     requireApproval: settings.requireApproval,
     initiator: task.initiator,
     overheadTokens: overheadOf(toolSet(), systemPrompt(models[0])),

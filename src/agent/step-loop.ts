@@ -21,6 +21,9 @@ import { readAnswer } from './read-answer.ts'
 /** The run ends instead of running the same call this many times. */
 const maxRepeats = 5
 
+/** Changes and commands of a run. `agent.max-steps` and `agent.max-minutes` end most runs earlier. */
+const maxActions = 100
+
 /** Number of consecutive refusals that ends a run. */
 const maxRefusals = 3
 
@@ -268,7 +271,6 @@ function correct(state: LoopState, text: string, reason: string): LoopStep {
 function nextCall(state: LoopState): LoopStep {
   const [call] = state.queue
   if (call === undefined) return nextStep(withResults(state))
-  const { maxActions } = state.settings
   if (state.actions >= maxActions) {
     const reason = `The run reached its limit of ${maxActions} changes and commands.`
     return finish(state, { outcome: 'max_actions', reason })

@@ -45,8 +45,9 @@ const knownArguments: Readonly<Record<string, Choices>> = {
 }
 
 /*
- * The scripts contain all commands and options, and start the program only for names of models and keys. The scripts of
- * @bomb.sh/tab start it at every Tab, which takes 0.3 s of processor time (Node 24.21).
+ * The scripts contain all commands and options, and start the program only for names of models and keys. Those of
+ * @bomb.sh/tab 0.0.22 start it at every Tab (0.1 s instead of 2 ms), offer no file names after `--config`, and need the package
+ * bash-completion in bash.
  */
 const shells = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const
 export type Shell = keyof typeof shells

@@ -28,7 +28,7 @@ type Provider = z.infer<typeof providersBody>['providers'][number]
 
 type OpenGateway = GatewayRecord & { readonly url: string }
 
-/** Prints the state of the gateway for tool providers. If the gateway is not open, it prints why and exits with 1. */
+/** Prints the state of the gateway for tool programs. If the gateway is not open, it prints why and exits with 1. */
 export async function gatewayStatus(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const found = await findGateway(context, flags)
   if (!found.ok) {
@@ -47,14 +47,14 @@ export async function gatewayStatus(context: CommandContext, flags: ReportFlags)
     ['Process', String(pid)],
     ['Since', started_at],
     ['Token file', discovery_file ?? 'none: the file has the token of another gateway'],
-    ['Providers', String(providers.length)],
+    ['Programs', String(providers.length)],
   ] as const
   const rows = pairs.map(([name, value]) => [name, visible(value)] as const)
   context.stdout.write(formatPairs(rows, context.stdout.style))
   return exitCode.done
 }
 
-/** Prints the token for tool providers; with `--rotate` a new one. */
+/** Prints the token for tool programs; with `--rotate` a new one. */
 export async function gatewayToken(context: CommandContext, flags: GatewayTokenFlags): Promise<ExitCode> {
   let record = await requireGateway(context, flags)
   if (flags.rotate) {
@@ -66,11 +66,11 @@ export async function gatewayToken(context: CommandContext, flags: GatewayTokenF
   return exitCode.done
 }
 
-/** Lists the connected tool providers. */
-export async function gatewayProviders(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
+/** Lists the connected tool programs. */
+export async function gatewayPrograms(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const providers = await ask(context, await requireGateway(context, flags), gatewayCommands.providers)
   if (flags.json) writeJson(context, { providers })
-  else if (providers.length === 0) context.stdout.write('No tool providers are connected.\n')
+  else if (providers.length === 0) context.stdout.write('No tool programs are connected.\n')
   else {
     const columns: readonly TableColumn<Provider>[] = [
       { title: 'PROVIDER', cell: ({ name }) => visible(name) },
@@ -103,12 +103,12 @@ async function findGateway(context: CommandContext, flags: ReportFlags): Promise
 
 function reasonFor({ gateway, workspaces }: Config): string {
   if (!gateway.enabled) {
-    return 'The gateway for tool providers is off. To open it, run: copilot-proxy config set gateway.enabled true'
+    return 'The gateway for tool programs is off. To open it, run: copilot-proxy config set gateway.enabled true'
   }
   if (workspaces.length === 0) {
-    return 'The gateway for tool providers is closed, because no workspace is configured. Run: copilot-proxy serve --workspace DIR'
+    return 'The gateway for tool programs is closed, because no workspace is configured. Run: copilot-proxy serve --workspace DIR'
   }
-  return 'The gateway for tool providers is closed, because copilot-proxy is not running. Run: copilot-proxy start'
+  return 'The gateway for tool programs is closed, because copilot-proxy is not running. Run: copilot-proxy start'
 }
 
 /** @throws CommandFailure `failed` */

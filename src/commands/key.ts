@@ -1,5 +1,7 @@
 import { randomBytes, createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { usageReport } from '../api/usage.ts'
+import type { UsageReport } from '../api/usage.ts'
 import {
   addApiKey,
   apiKeyLines,
@@ -24,7 +26,8 @@ import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, KeyFlags, ReportFlags } from './shared/command.ts'
 import { changeSettings } from './shared/change-settings.ts'
 import { findFiles, loadSettings } from './shared/settings.ts'
-import { readTotals } from './usage/fetch-usage.ts'
+import type { LoadedSettings } from './shared/settings.ts'
+import { openView } from './shared/view.ts'
 
 const setting = 'server.api-keys'
 
@@ -109,8 +112,7 @@ export async function keyList(context: CommandContext, flags: ReportFlags): Prom
   const { config } = settings
   const source = settings.sources[setting]
   const lines = source?.kind === 'file' ? apiKeyLines(await readFile(source.path, 'utf8').catch(() => '')) : []
-  const { totals, problem } = readTotals(settings.usageFile, context.now(), undefined)
-  if (problem !== undefined) context.stderr.write(visibleLines(`Note: ${problem}\n`))
+  const { totals } = await usageOf(context, settings)
   const rows = namedApiKeys(config.server.apiKeys).map(({ name, entry }, index) => {
     const used = totals.by_key.last_30_days.find(({ key }) => key === name)
     return {
@@ -155,6 +157,16 @@ export async function keyList(context: CommandContext, flags: ReportFlags): Prom
     context.stdout.write(formatTable(columns, rows, context.stdout))
   }
   return exitCode.done
+}
+
+/** The stored totals, with those that a running daemon has not written yet. */
+async function usageOf(context: CommandContext, settings: LoadedSettings): Promise<UsageReport> {
+  const view = await openView(context, settings)
+  try {
+    return await view.get('/usage?account=false', usageReport)
+  } finally {
+    await view.close()
+  }
 }
 
 /** The place of an entry: its own line in the file, or the variable. */

@@ -9,7 +9,7 @@ import { redacted } from '../terminal/output.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
 import type { ValueKind } from './complete-values.ts'
 import type { Shell } from './completion.ts'
-import * as helpText from './help-text.ts'
+import { description, helpText, helpWidth, renderHelp, rootHelp, type HelpText } from './help-text.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
 import type {
   AccountFlags,
@@ -70,14 +70,18 @@ const loadGateway = () => import('./gateway.ts')
 const loadConfig = () => import('./config/config.ts')
 const loadConfigChange = () => import('./config/change.ts')
 
-function add(parent: Command, name: string, summary: string, help: string): Command {
-  return parent.command(name).description(summary).addHelpText('after', help)
+function add(parent: Command, name: string, summary: string, help: HelpText): Command {
+  const command = parent.command(name).description(summary)
+  return command.addHelpText('after', () => renderHelp(help, command.createHelp()))
 }
+
+/** The name and the summary of the command that every command with subcommands has. */
+const helpCommand = ['help [command]', 'show help for a command'] as const
 
 /** @param finish takes the exit code of the command, or of the program that the command ran */
 function createProgram(argv: readonly string[], context: CommandContext, finish: (code: number) => void): Command {
   const program = new Command('copilot-proxy')
-    .description(helpText.description)
+    .description(description)
     .usage('[command] [options]')
     .version(context.version, '-v, --version', 'print the version')
     .addOption(new Option('-V').hideHelp())
@@ -92,10 +96,10 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
       writeErr: context.stderr.write,
       outputError: (message, write) => write(printable(message, argv)),
     })
-    .configureHelp({ showGlobalOptions: true, helpWidth: helpText.width })
-    .helpCommand('help [command]', 'show help for a command')
+    .configureHelp({ showGlobalOptions: true, helpWidth })
+    .helpCommand(...helpCommand)
     .exitOverride()
-    .addHelpText('after', helpText.root)
+    .addHelpText('after', rootHelp)
 
   /** A commander action: calls `body` with the options and the arguments of the command line. */
   const run = <Flags extends object, Args extends readonly unknown[] = []>(
@@ -106,6 +110,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
       finish(await body(this.optsWithGlobals<Flags>(), ...(this.processedArgs as unknown as Args)))
     }
 
+  program.commandsGroup('Logins:')
   add(program, 'login', 'log in to GitHub Copilot or ChatGPT (codex)', helpText.login)
     .addArgument(new Argument('[provider]', 'copilot or codex').default('copilot'))
     .option('--no-browser', 'print the address instead of opening a browser')
@@ -146,6 +151,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
       ),
     )
 
+  program.commandsGroup('Run copilot-proxy:')
   const serve = add(program, 'serve', 'run copilot-proxy in this terminal', helpText.serve)
   for (const option of serveOptions()) serve.addOption(option)
   serve.option('--json', 'print JSON; only with --detach').action(
@@ -174,6 +180,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--json', 'print one JSON object per line')
     .action(run(async (flags: LogsFlags) => (await import('./background/logs.ts')).logs(context, flags)))
 
+  program.commandsGroup('Clients:')
   add(program, 'launch', 'start a client with copilot-proxy, without changing its settings', helpText.launch)
     .addArgument(new Argument('<client>', 'the client').choices(Object.keys(clients)))
     .argument('[args...]', "the client's own arguments, after --")
@@ -199,6 +206,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     )
 
   const service = add(program, 'service', 'start copilot-proxy with your session (systemd, launchd)', helpText.service)
+  service.helpGroup('Run copilot-proxy:')
   add(service, 'install', 'install and start the service', helpText.serviceInstall)
     .option('--dry-run', 'print the service file without writing it')
     .option('--json', 'print JSON')
@@ -210,6 +218,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await loadService()).serviceStatus(context, flags)))
 
+  program.commandsGroup('Reports:')
   add(program, 'status', 'show logins, tokens and the running copilot-proxy', helpText.status)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await import('./status.ts')).status(context, flags)))
@@ -260,6 +269,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--cache', 'explain prompt cache misses')
     .action(run(async (flags: DoctorFlags) => (await import('./doctor/doctor.ts')).doctor(context, flags)))
 
+  program.commandsGroup('Settings:')
   const key = add(program, 'key', 'create, list or remove keys for callers', helpText.key)
   add(key, 'add', 'create a key and print it', helpText.keyAdd)
     .argument('[name]', 'name of the key (default: key-1, key-2, …)')
@@ -312,6 +322,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await loadConfigChange()).configInit(context, flags)))
 
+  program.commandsGroup('Workspaces:')
   const policy = add(program, 'policy', 'check or create the tool policy of a folder', helpText.policy)
   const check = add(policy, 'check', 'show the rule for a write or a command', helpText.policyCheck)
   check
@@ -359,18 +370,19 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--print', 'print the address instead of opening a browser')
     .action(run(async (flags: PageFlags) => (await import('./page.ts')).page(context, flags)))
 
-  const gateway = add(program, 'gateway', 'show the gateway for tool providers', helpText.gateway)
+  const gateway = add(program, 'gateway', 'show the gateway for tool programs', helpText.gateway)
   add(gateway, 'status', 'show whether the gateway is open', helpText.gatewayStatus)
     .option('--json', 'print JSON')
     .action(run(async (flags: ReportFlags) => (await loadGateway()).gatewayStatus(context, flags)))
-  add(gateway, 'token', 'print the token for tool providers', helpText.gatewayToken)
-    .option('--rotate', 'make a new token first, and disconnect all providers')
+  add(gateway, 'token', 'print the token for tool programs', helpText.gatewayToken)
+    .option('--rotate', 'make a new token first, and disconnect all tool programs')
     .option('--json', 'print JSON')
     .action(run(async (flags: GatewayTokenFlags) => (await loadGateway()).gatewayToken(context, flags)))
-  add(gateway, 'providers', 'list the connected tool providers', helpText.gatewayProviders)
+  add(gateway, 'programs', 'list the connected tool programs', helpText.gatewayPrograms)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await loadGateway()).gatewayProviders(context, flags)))
+    .action(run(async (flags: ReportFlags) => (await loadGateway()).gatewayPrograms(context, flags)))
 
+  program.commandsGroup('Other commands:').helpCommand(...helpCommand)
   add(program, 'completion', 'print a completion script for your shell', helpText.completion)
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
     .action(
@@ -440,6 +452,7 @@ function findCommand(program: Command, argv: readonly string[]): boolean {
   const known = [...own, ...serveOptions(), ...program.commands.flatMap(({ options }) => options)]
   let command = program
   let early: string | undefined
+  let unknown: string | undefined
   let isHelp = false
   for (let at = 0; at < argv.length; at += 1) {
     const word = argv[at] ?? ''
@@ -449,13 +462,20 @@ function findCommand(program: Command, argv: readonly string[]): boolean {
       const option = known.find((each) => isNamed(each, name))
       if (command === program && option !== undefined && !own.some((each) => isNamed(each, name))) early ??= name
       if (option?.required && word === name) at += 1
+      if (option === undefined) unknown ??= name
     } else if (command.commands.length === 0) break
+    // The word may be the value of a misspelt option.
+    else if (unknown !== undefined && !command.commands.some((each) => each.name() === word)) break
     else if (word === 'help') isHelp = true
     else if (takesArguments(command) && !command.commands.some((each) => each.name() === word)) break
     else command = childOf(command, word)
   }
   if (isHelp) command.help()
   if (command !== program && early !== undefined) refuseEarly(program, command, early)
+  const isHelpAsked = argv.some((word) => word === '--help' || word === '-h')
+  if (command === program && unknown !== undefined && !isHelpAsked) {
+    program.error(`error: unknown option '${unknown}'${meantOf(unknown, [...own, ...serveOptions()].map(longOf))}`)
+  }
   return command !== program
 }
 
@@ -473,11 +493,21 @@ function childOf(parent: Command, word: string): Command {
   const child = parent.commands.find((each) => each.name() === word)
   if (child !== undefined) return child
   const names = parent.createHelp().visibleCommands(parent)
-  const meant = nearMatch(
+  const meant = meantOf(
     word,
     names.map((each) => each.name()),
   )
-  return parent.error(`error: unknown command '${word}'${meant === undefined ? '' : `\n(Did you mean ${meant}?)`}`)
+  return parent.error(`error: unknown command '${word}'${meant}`)
+}
+
+function longOf({ long = '' }: Option): string {
+  return long
+}
+
+/** As commander words it; empty if no name is similar. */
+function meantOf(word: string, names: readonly string[]): string {
+  const meant = nearMatch(word, names)
+  return meant === undefined ? '' : `\n(Did you mean ${meant}?)`
 }
 
 /** @throws CommanderError */

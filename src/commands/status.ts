@@ -52,7 +52,7 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
   const holder = health === undefined ? await findPortHolder(context.fetch, serverOf(url)) : undefined
   const token = tokenState(stored.login?.record, settings, context.now())
   const callerKey = health === undefined ? undefined : await checkCommandKey(context, settings, url)
-  const toolFailures = health === undefined ? [] : await findToolFailures(context, settings, url)
+  const toolFailures = health === undefined ? [] : await findToolFailures(context, settings)
   const { logFile } = files
   const findings = {
     ...stored,
@@ -82,7 +82,8 @@ async function spareSettings(context: CommandContext, places: UserFiles): Promis
   )
   for (const env of [context.env, {}]) {
     const loaded = loadConfig({ file: undefined, env, flags: [] })
-    if (loaded.ok) return { ...places, config: loaded.value, sources: loaded.sources, hasFile }
+    if (loaded.ok)
+      return { ...places, config: loaded.value, sources: loaded.sources, warnings: loaded.warnings, hasFile }
   }
   throw new Error('the defaults are invalid')
 }

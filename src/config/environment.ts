@@ -1,6 +1,7 @@
 import { isObject } from '../json/json.ts'
 import { nearMatch } from './near-match.ts'
 import type { Problem, Source } from './problem.ts'
+import { retiredDetail, retiredSettings } from './retired-settings.ts'
 import { withLowerCaseKeys } from './settings-tree.ts'
 import type { LeafKind, SettingLeaf } from './settings-tree.ts'
 import { readFlow } from './yaml-document.ts'
@@ -126,24 +127,34 @@ function unknownVariable(name: string, leaves: readonly SettingLeaf[], source: S
 
 /**
  * Reads the settings in `COPILOT_PROXY_*` variables, a table before its single entries. A variable that names no setting is a
- * problem, because it would silently have no effect. An empty one counts as unset: compose files pass unset variables on
+ * problem, because it would silently have no effect; one that names a retired setting is a warning. An empty one counts as unset: compose files pass unset variables on
  * as empty.
  */
 export function readEnvironment(
   environment: Environment,
   leaves: readonly SettingLeaf[],
-): { readonly assignments: readonly Assignment[]; readonly problems: readonly Problem[] } {
+): {
+  readonly assignments: readonly Assignment[]
+  readonly problems: readonly Problem[]
+  readonly warnings: readonly Problem[]
+} {
   const byName = new Map(leaves.map((leaf) => [variableName(leaf.path), leaf]))
   const assignments: Assignment[] = []
   const problems: Problem[] = []
+  const warnings: Problem[] = []
   for (const [name, text] of Object.entries(environment).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     if (text === undefined || text === '' || !name.startsWith(prefix) || noSettings.has(name)) continue
     if (isOfKubernetes(name, text)) continue
     const source: Source = { kind: 'environment', name }
+    const retired = retiredSettings.find(({ key }) => `${name}_`.startsWith(`${variableName(key.split('.'))}_`))
+    if (retired !== undefined) {
+      warnings.push({ source, key: retired.key, detail: retiredDetail(retired) })
+      continue
+    }
     const leaf = byName.get(name)
     const assigned = leaf === undefined ? assignEntry(name, text, leaves, source) : assignText(leaf, text, source)
     if (assigned === undefined) problems.push(unknownVariable(name, leaves, source))
     else assignments.push(...assigned)
   }
-  return { assignments, problems }
+  return { assignments, problems, warnings }
 }

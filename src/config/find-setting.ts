@@ -1,4 +1,5 @@
 import { nearMatch } from './near-match.ts'
+import { retiredDetail, retiredSetting } from './retired-settings.ts'
 import { configSchema } from './schema.ts'
 import { settingLeaves } from './settings-tree.ts'
 import type { SettingLeaf } from './settings-tree.ts'
@@ -16,6 +17,7 @@ export type SettingLookup =
   | FoundSetting
   /** A group of settings, such as `server`. */
   | { readonly kind: 'section'; readonly path: readonly string[]; readonly keys: readonly string[] }
+  | { readonly kind: 'retired'; readonly path: readonly string[]; readonly detail: string }
   | { readonly kind: 'unknown'; readonly meant: string | undefined }
 
 const leaves = settingLeaves(configSchema)
@@ -32,6 +34,8 @@ export function findSetting(key: string): SettingLookup {
   }
   const inside = settingKeys.filter((each) => each.startsWith(`${key}.`))
   if (inside.length > 0) return { kind: 'section', path: key.split('.'), keys: inside }
+  const retired = retiredSetting(key)
+  if (retired !== undefined) return { kind: 'retired', path: key.split('.'), detail: retiredDetail(retired) }
   const meant = nearMatch(key, settingKeys) ?? leaves.find(({ path }) => path.at(-1) === key)?.key
   return { kind: 'unknown', meant }
 }

@@ -6,6 +6,7 @@ import {
   valuePaths,
   withLowerCaseKeys,
   withoutEmptySections,
+  withoutValue,
   withValue,
 } from './settings-tree.ts'
 import { type Assignment, assignText, type Environment, readEnvironment } from './environment.ts'
@@ -14,6 +15,7 @@ import type { ConfigError, Problem, SettingFault, Source } from './problem.ts'
 import { givesWayToDefault, sanitizeCopilotOAuth } from './sanitize-copilot-oauth.ts'
 import { type Config, configSchema, type SettingKey } from './schema.ts'
 import { readProxies } from './proxy-variables.ts'
+import { retiredDetail, retiredSettings } from './retired-settings.ts'
 import { readYaml } from './yaml-document.ts'
 
 export interface ConfigFile {
@@ -40,7 +42,13 @@ export interface ConfigInput {
 export type Sources = Readonly<Record<string, Source>>
 
 export type LoadResult =
-  | { readonly ok: true; readonly value: Config; readonly sources: Sources }
+  | {
+      readonly ok: true
+      readonly value: Config
+      readonly sources: Sources
+      /** Retired settings that file and environment still have. */
+      readonly warnings: readonly Problem[]
+    }
   | { readonly ok: false; readonly error: ConfigError }
 
 const leaves = settingLeaves(configSchema)
@@ -71,6 +79,22 @@ function readFile(file: ConfigFile | undefined): FileSettings | Problem {
   return {
     tree: caselessTablesInLowerCase(withoutEmptySections(configSchema, read.value.value ?? {})),
     locate: (at, part) => ({ kind: 'file', path, ...read.value.locate(at, part) }),
+  }
+}
+
+/** The file's settings that still exist, and a warning for each other one. */
+function withoutRetired({ tree, locate }: FileSettings): {
+  readonly tree: unknown
+  readonly warnings: readonly Problem[]
+} {
+  const found = retiredSettings.filter(({ key }) => valueAt(tree, key.split('.')) !== undefined)
+  return {
+    tree: found.reduce<unknown>((all, { key }) => withoutValue(all, key.split('.')), tree),
+    warnings: found.map((retired) => ({
+      source: locate(retired.key.split('.'), 'key'),
+      key: retired.key,
+      detail: retiredDetail(retired),
+    })),
   }
 }
 
@@ -105,7 +129,8 @@ export function loadConfig({ file, env, flags }: ConfigInput): LoadResult {
   if ('detail' in fromFile) return { ok: false, error: { problems: [...inEnvironment, fromFile] } }
 
   const assignments = [...environment.assignments, ...readFlags(flags)]
-  const tree = assignments.reduce((all, { path, value }) => withValue(all, path, value), fromFile.tree)
+  const current = withoutRetired(fromFile)
+  const tree = assignments.reduce((all, { path, value }) => withValue(all, path, value), current.tree)
   const sourceOf: Locate = (path, part) => assignmentAt(assignments, path)?.source ?? fromFile.locate(path, part)
 
   // Parsed once: zod's compiler would take longer than it saves.
@@ -127,5 +152,10 @@ export function loadConfig({ file, env, flags }: ConfigInput): LoadResult {
     const isDefault = read === undefined || givesWayToDefault(key, read)
     return [key, isDefault ? { kind: 'default' } : sourceOf(path, 'value')]
   })
-  return { ok: true, value: camelKeys(configSchema, parsed.data), sources: Object.fromEntries(sources) }
+  return {
+    ok: true,
+    value: camelKeys(configSchema, parsed.data),
+    sources: Object.fromEntries(sources),
+    warnings: [...environment.warnings, ...current.warnings].toSorted((a, b) => compareSources(a.source, b.source)),
+  }
 }

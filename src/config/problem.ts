@@ -39,7 +39,12 @@ export function formatSource(source: Source): string {
 
 /** One line per problem: `config.yaml:7:9  server.port  expected a whole number from 0 to 65535, got "abc"`. */
 export function formatConfigError(error: ConfigError): string {
-  return error.problems
+  return formatProblems(error.problems)
+}
+
+/** As `formatConfigError`. */
+export function formatProblems(problems: readonly Problem[]): string {
+  return problems
     .map(({ source, key, detail }) => [formatSource(source), key, detail].filter((part) => part !== '').join('  '))
     .join('\n')
 }

@@ -15,7 +15,6 @@ import {
   folderList,
   outerFolderList,
   graceSeconds,
-  headerText,
   hostList,
   keyLimitTable,
   onOff,
@@ -91,9 +90,6 @@ const server = section({
     .describe(
       'Limits per key name: requests-per-minute, credits-per-day, models (names or patterns with *), account (a GitHub login).',
     ),
-  'max-connections': wholeNumber(1, 100_000)
-    .default(4096)
-    .describe('Maximum number of open connections. Further connections are closed.'),
   'shutdown-grace-seconds': graceSeconds
     .default(30)
     .describe('Time that running requests get to finish after a stop signal. Seconds.'),
@@ -162,6 +158,7 @@ const copilotOauth = section({
   'github-scope': filledText.describe('Device login: requested scopes.'),
 })
 
+/** Of requests to both providers: a stall looks the same on each, and nobody waits longer for one of them. */
 const timeouts = section({
   'connect-seconds': positiveSeconds.default(10).describe('Timeout for opening a connection. Seconds.'),
   'headers-seconds': positiveSeconds
@@ -178,14 +175,6 @@ const copilot = section({
   'base-url': optionalBaseUrl
     .default('')
     .describe('Copilot endpoint. Must be a host of GitHub or this machine. Empty: the endpoint of the login.'),
-  'completions-url': optionalBaseUrl
-    .default('')
-    .describe(
-      'Endpoint for code completion (/v1/completions). Must be a host of GitHub or this machine. Empty: the one of the login.',
-    ),
-  'completions-engine': filledText
-    .default('gpt-41-copilot')
-    .describe('Engine for code completion if the account lists no model for it.'),
   auth: oneOf(['exchange', 'direct'])
     .default('exchange')
     .describe(
@@ -216,7 +205,6 @@ const copilot = section({
         'auto: copilot-proxy chooses the value for each request.',
       caseless: true,
     }),
-  'client-ids': onOff.default(false).describe('Send random session, machine and device ids, as GitHub’s editors do.'),
   timeouts: timeouts.prefault({}),
 })
 
@@ -226,24 +214,12 @@ const codex = section({
   'api-base-url': keyUrl.default('https://api.openai.com/v1').describe('Endpoint for an API key.'),
   'api-key': text.default('').meta({ description: 'OpenAI API key. Empty: the ChatGPT login is used.', secret: true }),
   issuer: chatgptUrl.default('https://auth.openai.com').describe('Base URL of the ChatGPT login.'),
-  'client-id': filledText
-    .default('app_EMoamEEZ73f0CkXaXp7hrann')
-    .describe('ChatGPT login: client id. The default is the public id of Codex CLI.'),
   'use-cli-login': onOff
     .default(false)
     .describe('Use the login in Codex CLI’s auth.json. copilot-proxy never renews or changes it.'),
-  originator: headerText
-    .default('copilot-proxy')
-    .describe('Name that copilot-proxy sends to ChatGPT (in the headers originator and user-agent).'),
   'client-version': versionText
     .default('0.169.0')
     .describe('Codex CLI version that copilot-proxy reports. OpenAI does not list models that need a newer version.'),
-  'responses-lite': oneOf(['auto', 'never'])
-    .default('auto')
-    .describe(
-      'auto: if OpenAI does not find a model, repeat the request in the “lite” format. never: return the error.',
-    ),
-  timeouts: timeouts.prefault({}),
 })
 
 const auth = section({
@@ -314,12 +290,6 @@ const usage = section({
     .describe('As credits-per-day, in a calendar month of this machine. 0: no limit.'),
 })
 
-const responses = section({
-  websocket: onOff
-    .default(true)
-    .describe('Take requests over WebSocket at /v1/responses too. false: such clients are told to use HTTP.'),
-})
-
 const workspace = section({
   'read-only': z
     .union([z.boolean(), z.literal('locked')], 'true, false or locked')
@@ -362,7 +332,6 @@ const agent = section({
   'max-minutes': positiveNumber(1440)
     .default(20)
     .describe('Time limit of a run, without the time that approvals take. Minutes.'),
-  'max-actions': wholeNumber(1, 10_000).default(100).describe('Maximum number of changes and commands of a run.'),
   'allowed-roots': folderList
     .default(['*'])
     .describe('Folders in a workspace that the agent may use, relative to its root. *: all of it.'),
@@ -378,7 +347,6 @@ const sessions = section({
   'keep-days': wholeNumber(1, 36_500)
     .default(30)
     .describe('Delete messages to workspaces, with their runs, after this many days.'),
-  'keep-runs': wholeNumber(1, 100_000).default(1000).describe('Maximum number of runs to keep for each workspace.'),
 })
 
 const gateway = section({
@@ -386,13 +354,13 @@ const gateway = section({
   host: bindHost
     .refine(isLoopbackHost, 'expected an address of this machine: other machines must not offer tools')
     .default('127.0.0.1')
-    .describe('Address for tool providers. Must be an address of this machine. 127.0.0.1 includes ::1.'),
-  port: port.default(9400).describe('TCP port for tool providers. They expect 9400.'),
-  'trusted-providers': z
+    .describe('Address for tool programs. Must be an address of this machine. 127.0.0.1 includes ::1.'),
+  port: port.default(9400).describe('TCP port for tool programs. They expect 9400.'),
+  'trusted-programs': z
     .array(filledText, 'a list of names')
     .default([])
     .describe(
-      'Names of tool providers whose tools the agent calls without an approval, and clients of /rpc and /mcp at all.',
+      'Names of tool programs whose tools the agent calls without an approval, and clients of /rpc and /mcp at all.',
     ),
 })
 
@@ -402,31 +370,19 @@ function concerns(issue: z.core.$ZodRawIssue, key: string): boolean {
   return issue.code !== 'unrecognized_keys' && `${key}.`.startsWith(place)
 }
 
-type TokenUrl = 'base-url' | 'completions-url'
-
-function takesToken(
-  {
-    copilot: urls,
-    'copilot-oauth': oauth,
-  }: { readonly copilot: Readonly<Record<TokenUrl, string>>; readonly 'copilot-oauth': z.output<typeof copilotOauth> },
-  key: TokenUrl,
-): boolean {
-  const githubHosts = githubHostsOf([oauth['github-base-url'], oauth['github-api-base-url']])
-  return urls[key] === '' || tokenBaseUrl(urls[key], githubHosts) !== undefined
+function takesToken(settings: {
+  readonly copilot: z.output<typeof copilot>
+  readonly 'copilot-oauth': z.output<typeof copilotOauth>
+}): boolean {
+  const { 'base-url': url } = settings.copilot
+  const oauth = settings['copilot-oauth']
+  return (
+    url === '' ||
+    tokenBaseUrl(url, githubHostsOf([oauth['github-base-url'], oauth['github-api-base-url']])) !== undefined
+  )
 }
 
-function tokenHost(key: TokenUrl) {
-  const needed = [`copilot.${key}`, 'copilot-oauth.github-base-url', 'copilot-oauth.github-api-base-url']
-  return {
-    path: ['copilot', key],
-    error:
-      'expected githubcopilot.com, githubusercontent.com, ghe.com, a GitHub host of copilot-oauth, a subdomain of one ' +
-      'of these (https, no port), or this machine; Copilot tokens must not be sent to other hosts',
-    // The check needs these settings to be valid, and nothing else.
-    when: ({ issues }: { readonly issues: readonly z.core.$ZodRawIssue[] }) =>
-      !issues.some((issue) => needed.some((each) => concerns(issue, each))),
-  }
-}
+const tokenHostKeys = ['copilot.base-url', 'copilot-oauth.github-base-url', 'copilot-oauth.github-api-base-url']
 
 /** Every key with its default, bounds and description. Parses the result of `sanitizeCopilotOAuth`. */
 export const configSchema = section({
@@ -440,7 +396,6 @@ export const configSchema = section({
   chat: chat.prefault({}),
   messages: messages.prefault({}),
   usage: usage.prefault({}),
-  responses: responses.prefault({}),
   workspaces: workspaceList
     .default([])
     .describe('Folders whose files tools may use: paths, or tables with path, name and allow-home. Empty: no tools.'),
@@ -452,9 +407,14 @@ export const configSchema = section({
   'mcp-servers': mcpServerTable
     .default({})
     .describe('MCP servers whose tools are added to the workspaces, by name: a table with command or url.'),
+}).refine(takesToken, {
+  path: ['copilot', 'base-url'],
+  error:
+    'expected githubcopilot.com, githubusercontent.com, ghe.com, a GitHub host of copilot-oauth, a subdomain of one ' +
+    'of these (https, no port), or this machine; Copilot tokens must not be sent to other hosts',
+  // The check needs these settings to be valid, and nothing else.
+  when: ({ issues }) => !issues.some((issue) => tokenHostKeys.some((each) => concerns(issue, each))),
 })
-  .refine((settings) => takesToken(settings, 'base-url'), tokenHost('base-url'))
-  .refine((settings) => takesToken(settings, 'completions-url'), tokenHost('completions-url'))
 
 /** With the file's kebab-case keys, all present. */
 type Settings = z.output<typeof configSchema>

@@ -17,9 +17,6 @@ export const text = z.string({ error: textPhrase })
 
 export const filledText = z.string({ error: textPhrase }).trim().min(1, 'non-empty text')
 
-const headerTextPhrase = '1 to 100 ASCII characters without spaces'
-export const headerText = z.string(headerTextPhrase).regex(/^[\x21-\x7e]{1,100}$/, headerTextPhrase)
-
 const versionPhrase = 'a version such as 0.169.0'
 export const versionText = z.string(versionPhrase).regex(/^\d+\.\d+\.\d+$/, versionPhrase)
 

@@ -76,6 +76,14 @@ export function withValue(tree: unknown, path: readonly string[], value: unknown
   return { ...tree, [key]: withValue(valueAt(tree, [key]) ?? {}, rest, value) }
 }
 
+/** Returns a copy without the key at the end of the path. */
+export function withoutValue(tree: unknown, path: readonly string[]): unknown {
+  const [key, ...rest] = path
+  if (key === undefined || !isObject(tree) || !Object.hasOwn(tree, key)) return tree
+  const { [key]: inner, ...others } = tree
+  return rest.length === 0 ? others : { ...tree, [key]: withoutValue(inner, rest) }
+}
+
 /** Drops sections, lists and tables that are null: in YAML, keys whose lines are all commented out. */
 export function withoutEmptySections(schema: z.ZodType, tree: unknown): unknown {
   const shape = sectionShape(schema)

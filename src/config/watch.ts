@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Environment } from './environment.ts'
 import { type Flag, loadConfig, type Sources } from './load.ts'
-import { type ConfigError, formatConfigError } from './problem.ts'
+import { type ConfigError, formatConfigError, formatProblems, type Problem } from './problem.ts'
 import { readConfigFile, type ReadResult } from './read-config-file.ts'
 import type { Config } from './schema.ts'
 import { readYaml } from './yaml-document.ts'
@@ -17,6 +17,10 @@ export interface WatchOptions {
   readonly current: Config
   /** Called with new valid settings. */
   readonly onChange: (config: Config, sources: Sources) => void
+  /** The retired settings that the caller has reported. */
+  readonly warnings?: readonly Problem[]
+  /** Called with the retired settings of a valid version, if they are others than before. */
+  readonly onWarnings?: (warnings: readonly Problem[]) => void
   /** Called once for each new fault; the old settings stay. A deleted or emptied file is a fault. */
   readonly onInvalid: (error: ConfigError) => void
   /** Called when the file is valid again, before any `onChange`. */
@@ -107,6 +111,7 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
   let current = options.current
   let reported = ''
   let wasThere = false
+  let warned = formatProblems(options.warnings ?? [])
   let lastContent: string | undefined
   let takenContent: string | undefined
   let timer: NodeJS.Timeout | undefined
@@ -152,6 +157,12 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
     onInvalid(error)
   }
 
+  function warnOnce(warnings: readonly Problem[]): void {
+    const text = formatProblems(warnings)
+    if (text !== warned && text !== '') options.onWarnings?.(warnings)
+    warned = text
+  }
+
   function settle(read: ReadResult): void {
     if (!read.ok) return reportOnce(read.error)
     if (read.file === undefined) return
@@ -162,6 +173,7 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
     if (isChanged && holdsNothing(read.file.text)) return reportOnce(emptied(path))
     if (reported !== '') onValid?.()
     reported = ''
+    warnOnce(loaded.warnings)
     if (!isChanged) return
     current = loaded.value
     onChange(loaded.value, loaded.sources)

@@ -108,6 +108,11 @@ export function createCopilotSide(deps: CopilotSideDeps) {
     if (used === store && chosen !== undefined && chosen.id !== used.accountId()) reconnect()
   }
 
+  /** Looks at the records for a request that would fail: another account may have logged in since the last check. */
+  function followLogin(): Promise<void> | undefined {
+    return account === undefined && connection.tokens.status().state !== 'ok' ? followChoice() : undefined
+  }
+
   function reconnect(): void {
     unfollow()
     accountData.forget()
@@ -121,8 +126,13 @@ export function createCopilotSide(deps: CopilotSideDeps) {
     models,
     /** The connection for requests that begin now. */
     connection: () => connection,
+    /** Call before a request begins. Undefined if there is nothing to wait for. */
+    followLogin,
     /** GitHub's data about the account. */
-    account: accountData.get,
+    async account(signal: AbortSignal) {
+      await followLogin()
+      return accountData.get(signal)
+    },
     /** Call after the settings of Copilot have changed. */
     reconnect,
     async close(): Promise<void> {

@@ -34,7 +34,6 @@ export async function openDemo({ workspacesDir, gatewayDir, ownPaths }: DemoPlac
     },
     options: {
       usageFile: undefined,
-      clientIdsFile: undefined,
       codexFiles: undefined,
       githubToken: undefined,
       ...(dir !== undefined && {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { createClientIdHeaders } from '../auth/copilot/client-ids.ts'
+import { fetchAccountInUse } from '../auth/copilot/account-in-use.ts'
 import type { CopilotToken } from '../auth/copilot/token.ts'
 import type { CopilotRecord } from '../auth/copilot/wire.ts'
 import type { CodexAccount, CodexLoginStatus } from '../auth/codex/credentials.ts'
@@ -10,12 +10,15 @@ import type { RecordStore } from '../auth/records/record-store.ts'
 import { keyLimitsOf } from '../config/api-keys.ts'
 import type { CallerKey } from '../config/caller.ts'
 import type { Config } from '../config/schema.ts'
-import { Fault } from '../errors.ts'
-import type { connectCodex, CodexConnection } from '../executors/codex-connection.ts'
+import { Fault, type ProxyError } from '../errors.ts'
+import { connectCodex } from '../executors/codex-connection.ts'
+import type { CodexConnection } from '../executors/codex-connection.ts'
+import { connectCopilot } from '../executors/copilot-connection.ts'
 import type { CopilotConnection } from '../executors/copilot-connection.ts'
 import type { Executor, ProviderId } from '../executors/executor.ts'
 import type { Logger } from '../logging/logger.ts'
 import { completeModels, createAccountModels } from '../models/account-models.ts'
+import { parseCodexModels } from '../models/codex-model.ts'
 import type { ModelListing } from '../models/model.ts'
 import { providerOfName } from '../models/names.ts'
 import { createModelRefresh } from '../models/refresh.ts'
@@ -37,6 +40,11 @@ export interface ProviderServices {
   }
 }
 
+export const realServices: ProviderServices = {
+  copilot: { connect: connectCopilot, fetchAccount: fetchAccountInUse },
+  codex: { connect: connectCodex, parseModels: parseCodexModels },
+}
+
 export interface ProvidersDeps {
   readonly config: () => Config
   readonly services: ProviderServices
@@ -44,17 +52,20 @@ export interface ProvidersDeps {
   readonly stores: { readonly copilot: RecordStore<CopilotRecord>; readonly codex: RecordStore<CodexRecord> }
   readonly githubToken: string | undefined
   /** The file of this install's ids; undefined: each run has its own ids. */
-  readonly clientIdsFile: string | undefined
   /** The folder of Codex CLI's own login. */
   readonly codexHome: string | undefined
   readonly version: string
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Ms since epoch. */
+  readonly now: () => number
   readonly metrics: Metrics
   /** Called with every credential that a login has. */
   readonly noteSecrets: NoteSecrets
   /** Removes credentials from the texts of providers. */
   readonly redact: (text: string) => string
   readonly log: Logger
+  /** For the fetching of model lists and what they say. Default: `log`. */
+  readonly modelsLog?: Logger
   readonly setTimer: (run: () => void, delayMs: number) => () => void
   /** Called when another account is used for requests; undefined: nobody is logged in. */
   readonly onAccount: ((account: string | undefined) => void) | undefined
@@ -70,8 +81,8 @@ const switchedOff = { detail: 'Codex is disabled (codex.enabled: false)', fix: '
 
 /** Creates the connections to Copilot and Codex, and follows their logins and model lists. */
 export function connectProviders(deps: ProvidersDeps) {
-  const { config, metrics, noteSecrets, redact, log, env, setTimer } = deps
-  const shared = { fetch: globalThis.fetch, now: Date.now, env, log, noteSecrets, redact }
+  const { config, metrics, noteSecrets, redact, log, modelsLog = log, env, now, setTimer } = deps
+  const shared = { fetch: globalThis.fetch, now, env, log, noteSecrets, redact }
   const observe = (provider: ProviderId) => ({
     onStatus: (status: number) => metrics.upstreamAnswered(provider, status),
     onRefresh: (ok: boolean) => metrics.tokenRefreshed(provider, ok),
@@ -81,7 +92,6 @@ export function connectProviders(deps: ProvidersDeps) {
     ...observe('copilot'),
     store: deps.stores.copilot,
     githubToken: deps.githubToken,
-    clientIdHeaders: createClientIdHeaders(deps.clientIdsFile, log),
   }
   /** Plan use of the Codex account `planAccountId`. */
   let planUse: PlanUse | undefined
@@ -91,7 +101,7 @@ export function connectProviders(deps: ProvidersDeps) {
     ...observe('codex'),
     onStatus(status: number, headers: Parameters<typeof readPlanUse>[0]) {
       metrics.upstreamAnswered('codex', status)
-      planUse = readPlanUse(headers, Date.now()) ?? planUse
+      planUse = readPlanUse(headers, now()) ?? planUse
     },
     store: deps.stores.codex,
     codexHome: deps.codexHome,
@@ -105,7 +115,8 @@ export function connectProviders(deps: ProvidersDeps) {
     createModelRegistry(
       config().models,
       (provider) => (provider === 'codex' ? codexAbsence(codex?.credentials.status()) : undefined),
-      ({ id }, { code, message }) => log.warn({ model: id, code, notice: message }, 'Copilot warns about this model'),
+      ({ id }, { code, message }) =>
+        modelsLog.warn({ model: id, code, notice: message }, 'Copilot warns about this model'),
     )
   /** The models of the account in use. */
   const registry = createRegistry()
@@ -115,7 +126,7 @@ export function connectProviders(deps: ProvidersDeps) {
       const key = JSON.stringify([alias, target])
       if (warnedTargets.has(key)) continue
       warnedTargets.add(key)
-      log.warn({ alias, target }, 'the target of an alias is not in the model list (models.aliases)')
+      modelsLog.warn({ alias, target }, 'the target of an alias is not in the model list (models.aliases)')
     }
   }
   function modelsChanged(): void {
@@ -133,7 +144,7 @@ export function connectProviders(deps: ProvidersDeps) {
     retiring.add(done)
   }
 
-  const sideDeps = { service: deps.services.copilot, config, retire, setTimer, log }
+  const sideDeps = { service: deps.services.copilot, config, retire, setTimer, log: modelsLog }
   const copilot = createCopilotSide({
     ...sideDeps,
     connection: copilotDeps,
@@ -156,9 +167,9 @@ export function connectProviders(deps: ProvidersDeps) {
             modelsChanged()
           },
         },
-        now: Date.now,
+        now,
         setTimer,
-        log,
+        log: modelsLog,
         name: 'Codex',
         listModels: (call) => codexExecutor().listModels(call),
         parse: deps.services.codex.parseModels,
@@ -273,9 +284,21 @@ export function connectProviders(deps: ProvidersDeps) {
   return {
     registry,
     accessOf,
+    followLogin: (key: Pick<CallerKey, 'name'> | undefined) => accountOf(key?.name).side.followLogin(),
     tokenStatus: () => copilot.connection().tokens.status(),
     codexStatus: () => codex?.credentials.status(),
     planUse: () => (codex === undefined ? undefined : planUse),
+    /**
+     * Fetches the model list of a provider for the account in use, with a new token if that is due.
+     * @throws Fault `copilot_unavailable`, `codex_unavailable`; the signal's reason on abort
+     */
+    async fetchModels(provider: ProviderId, signal: AbortSignal): Promise<ProxyError | undefined> {
+      const [source, models] =
+        provider === 'copilot' ? [copilot.connection().tokens, copilot.models] : [codex?.credentials, codexModels]
+      await source?.get(signal)
+      const outcome = await models.refresh.refresh({ signal })
+      return outcome.kind === 'kept' ? outcome.error : undefined
+    },
     /** Fetches the model list of the account in use. */
     refreshModels: (signal: AbortSignal) => copilot.models.refresh.refresh({ signal }),
     /** GitHub's data about the account of the key. */
@@ -288,20 +311,20 @@ export function connectProviders(deps: ProvidersDeps) {
     },
     /** Call after the configuration has changed. */
     reconfigure(before: Config): void {
-      const now = config()
+      const after = config()
       const isSame = (...sections: readonly (keyof Config)[]) =>
-        sections.every((section) => isDeepStrictEqual(now[section], before[section]))
+        sections.every((section) => isDeepStrictEqual(after[section], before[section]))
       followKeyAccounts()
       for (const each of [registry, ...[...named.values()].map((account) => account.registry)])
-        each.setNaming(now.models)
+        each.setNaming(after.models)
       modelsChanged()
       if (!isSame('copilot', 'copilotOauth')) {
         for (const each of [copilot, ...[...named.values()].map(({ side }) => side)]) each.reconnect()
       }
-      if (!isSame('codex')) {
+      if (!isSame('codex') || !isDeepStrictEqual(after.copilot.timeouts, before.copilot.timeouts)) {
         unfollowCodex?.()
         if (codex !== undefined) retire(codex)
-        codex = deps.services.codex.connect(codexDeps, now)
+        codex = deps.services.codex.connect(codexDeps, after)
         if (codex === undefined) codexModels.follow(undefined)
         unfollowCodex = codex?.credentials.onChange(followCodex)
       }

@@ -1,7 +1,7 @@
 import type { CodexAccount, CodexCredential, CodexCredentialSource } from '../auth/codex/credentials.ts'
 import type { CopilotAccount } from '../auth/copilot/quota.ts'
 import type { CopilotToken, CopilotTokenSource } from '../auth/copilot/token.ts'
-import type { CredentialSource } from '../auth/refreshing-credential.ts'
+import type { CredentialSource } from '../auth/credential/credential.ts'
 import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
 import type { CodexConnection, CodexConnectionDeps } from '../executors/codex-connection.ts'

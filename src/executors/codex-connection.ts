@@ -1,6 +1,7 @@
 import { devNull } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createCodexCredentials } from '../auth/codex/credentials-in-use.ts'
+import { codexClientId, codexOriginator } from '../auth/codex/identity.ts'
 import type { CodexCredentialSource } from '../auth/codex/credentials.ts'
 import { codexLoginFix, codexRecordId, type CodexRecord } from '../auth/codex/record.ts'
 import type { RecordStore } from '../auth/records/record-store.ts'
@@ -48,10 +49,10 @@ export interface CodexConnection {
 }
 
 /** Undefined if Codex is switched off. */
-export function connectCodex(deps: CodexConnectionDeps, { codex }: Config): CodexConnection | undefined {
+export function connectCodex(deps: CodexConnectionDeps, { codex, copilot }: Config): CodexConnection | undefined {
   if (!codex.enabled) return undefined
   const { store, codexHome, fetch, now, env, version, log, noteSecrets, beforeExit, onStatus, onRefresh } = deps
-  const { connectSeconds, headersSeconds, idleSeconds } = codex.timeouts
+  const { connectSeconds, headersSeconds, idleSeconds } = copilot.timeouts
   const connectMs = connectSeconds * 1000
   const credentials = createCodexCredentials(
     {
@@ -72,7 +73,7 @@ export function connectCodex(deps: CodexConnectionDeps, { codex }: Config): Code
       // Without a known home directory there is no CLI login.
       codexHome: codexHome ?? devNull,
       issuer: codex.issuer,
-      clientId: codex.clientId,
+      clientId: codexClientId,
     },
   )
   const requests = createAccountRequests()
@@ -82,7 +83,7 @@ export function connectCodex(deps: CodexConnectionDeps, { codex }: Config): Code
     {
       baseUrl: codex.baseUrl,
       apiBaseUrl: codex.apiBaseUrl,
-      originator: codex.originator,
+      originator: codexOriginator,
       version,
       clientVersion: codex.clientVersion,
       connectMs,

@@ -27,8 +27,6 @@ export interface CopilotConnectionDeps {
   readonly noteSecrets?: NoteSecrets | undefined
   /** Removes those credentials from upstream's error messages. */
   readonly redact: (text: string) => string
-  /** Called if `copilot.client-ids` is on. */
-  readonly clientIdHeaders?: (() => Readonly<Record<string, string>>) | undefined
   /** Called with the status of every reply. */
   readonly onStatus?: ((status: number) => void) | undefined
   /** Called with the outcome of each token exchange. */
@@ -54,7 +52,6 @@ export function connectCopilot(deps: CopilotConnectionDeps, config: Config): Cop
       githubBaseUrl: copilotOauth.githubBaseUrl,
       githubApiBaseUrl: copilotOauth.githubApiBaseUrl,
       baseUrl: copilot.baseUrl,
-      completionsUrl: copilot.completionsUrl,
       headers: copilot.headers,
       auth: copilot.auth,
       refreshSafetyMarginSeconds: copilot.refreshSafetyMarginSeconds,
@@ -68,7 +65,6 @@ export function connectCopilot(deps: CopilotConnectionDeps, config: Config): Cop
     {
       refreshOnUnauthorized: copilot.refreshOnUnauthorized,
       headers: copilot.headers,
-      clientIds: copilot.clientIds ? deps.clientIdHeaders?.() : undefined,
       connectMs,
       headersMs: headersSeconds * 1000,
       idleMs: idleSeconds * 1000,

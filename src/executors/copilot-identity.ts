@@ -33,11 +33,10 @@ const ofEveryProgram: Pick<Identity['automatic'], 'x-interaction-id' | 'x-agent-
 /**
  * GitHub's editor, which exchanges its GitHub token. Source: docs/copilot-wire.md, "Request headers" and "Purpose".
  * @param configured `copilot.headers`
- * @param clientIds headers that name this install, laid under the configured ones
  */
-export function editorIdentity(configured: IdentityHeaders, clientIds: IdentityHeaders = {}): Identity {
+export function editorIdentity(configured: IdentityHeaders): Identity {
   return {
-    fixed: { ...clientIds, ...fixedHeaders(configured) },
+    fixed: fixedHeaders(configured),
     automatic: {
       ...ofEveryProgram,
       'openai-intent': ({ interaction }) => interaction && intentOf[interaction.purpose],

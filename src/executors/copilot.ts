@@ -29,7 +29,6 @@ export interface CopilotExecutorOptions {
   readonly refreshOnUnauthorized: boolean
   readonly headers: IdentityHeaders
   /** Headers that name this install, if the user has enabled them. */
-  readonly clientIds?: IdentityHeaders | undefined
   readonly connectMs: number
   readonly headersMs: number
   readonly idleMs: number
@@ -53,7 +52,7 @@ interface TokenRequest {
  */
 export function createCopilotExecutor(deps: CopilotExecutorDeps, options: CopilotExecutorOptions): Executor {
   const { tokens, pool, log } = deps
-  const editor = createCopilotHeaders(editorIdentity(options.headers, options.clientIds), options.headers)
+  const editor = createCopilotHeaders(editorIdentity(options.headers), options.headers)
   const cli = createCopilotHeaders(cliIdentity(options.headers), options.headers)
   const send = createSender(pool, options, deps.requests)
   /** The endpoint that accepted requests after the first had answered 421; used for as long as its token. */

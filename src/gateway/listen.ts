@@ -94,7 +94,7 @@ export async function listenForProviders(options: ListenOptions): Promise<Listen
     const key = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
     const answered = await onCommand(`${request.method} ${request.url}`, key)
     if (answered !== undefined) return reply(response, answered.status, answered.body)
-    reply(response, 426, { error: 'tool providers connect here with WebSocket' })
+    reply(response, 426, { error: 'tool programs connect here with WebSocket' })
   }
 
   server.on('request', (request, response) => {

@@ -79,7 +79,7 @@ const longestRetryMs = 60_000
 const loopback = 'loopback'
 
 /**
- * Opens the gateway for tool providers. If it cannot listen, e.g. because its port is in use, it logs that once and retries,
+ * Opens the gateway for tool programs. If it cannot listen, e.g. because its port is in use, it logs that once and retries,
  * while the daemon runs without it.
  */
 export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
@@ -117,7 +117,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
     if (isSameSecret(text, token)) return true
     if (now() - tokenRefusedAt > refusedTokenLogMs) {
       tokenRefusedAt = now()
-      log.warn('refused a tool provider with a wrong token; it must read the current token again')
+      log.warn('refused a tool program with a wrong token; it must read the current token again')
     }
     return false
   }
@@ -138,7 +138,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
         ?.tools(),
     )
     for (const tool of session === undefined ? [] : workspaces.tools.list(session)) {
-      const owner = tool.provider === undefined ? 'copilot-proxy' : `the provider "${tool.provider}"`
+      const owner = tool.provider === undefined ? 'copilot-proxy' : `the tool program "${tool.provider}"`
       if (!own.has(tool)) owners.set(modelName(tool.name), owner)
     }
     return (tool) => owners.get(modelName(tool))
@@ -152,7 +152,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
       providers,
       push: deps.push,
       defaultTimeoutMs: () => config().workspace.toolTimeoutSeconds * 1000,
-      isTrusted: (name) => config().gateway.trustedProviders.includes(name),
+      isTrusted: (name) => config().gateway.trustedPrograms.includes(name),
       countWrongToken: () => failedKeys.count(loopback),
       log,
       now,
@@ -210,7 +210,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
     for (const provider of open.keys())
       provider.notify({ type: 'end', code: closeCodes.policy, reason: 'the token has changed' })
     await publish()
-    log.info('the token for tool providers has changed')
+    log.info('the token for tool programs has changed')
   }
 
   /** Ends providers. They have `deadlineMs` to send `goodbye`. */
@@ -245,11 +245,11 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
         pingMs: deps.pingMs,
       })
       problem = undefined
-      log.info({ url: listener.url }, 'the gateway for tool providers is open')
+      log.info({ url: listener.url }, 'the gateway for tool programs is open')
     } catch (error) {
       if (problem === undefined) {
         problem = await describe(error)
-        log.error(`Tool providers cannot connect. ${problem}`)
+        log.error(`Tool programs cannot connect. ${problem}`)
       }
       cancelRetry = setTimer(() => void (retrying = retry()), retryMs)
       retryMs = Math.min(retryMs * 2, longestRetryMs)
@@ -269,7 +269,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
       await listen()
       if (listener !== undefined && !isClosed) await publish()
     } catch (error) {
-      log.error({ err: error }, 'the gateway for tool providers cannot be opened')
+      log.error({ err: error }, 'the gateway for tool programs cannot be opened')
     }
   }
 

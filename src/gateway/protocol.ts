@@ -303,7 +303,7 @@ function shutdown(state: ConnectionState, deadlineMs: number): Step {
 /** Removes the tools, fails each pending call, and then performs `last`. */
 function end(state: ConnectionState, last: readonly Action[]): Step {
   if (state.at !== 'bound') return { state: { at: 'disconnected' }, actions: last }
-  const message = `The provider "${state.provider}" disconnected before it answered.`
+  const message = `The tool program "${state.provider}" disconnected before it answered.`
   const outcome: CallOutcome = { ok: false, errorCode: 'DISCONNECTED', message }
   const settled = Array.from(state.pending, (id): Action => ({ do: 'settle', id, outcome }))
   return { state: { at: 'disconnected' }, actions: [{ do: 'unbind' }, ...settled, ...last] }

@@ -121,7 +121,10 @@ export function createProviderConnection(deps: ProviderConnectionDeps): Provider
       case 'unbind':
         if (bound === undefined) return
         providers.unbind(bound)
-        log.info({ provider: bound.name, provider_id: providerId, session: bound.sessionId }, 'provider disconnected')
+        log.info(
+          { provider: bound.name, provider_id: providerId, session: bound.sessionId },
+          'tool program disconnected',
+        )
         bound = undefined
         return
       case 'push':
@@ -135,7 +138,10 @@ export function createProviderConnection(deps: ProviderConnectionDeps): Provider
   }
 
   function note(code: string, message: string): void {
-    log.debug({ provider: bound?.name, provider_id: providerId, code }, `refused a message of a provider: ${message}`)
+    log.debug(
+      { provider: bound?.name, provider_id: providerId, code },
+      `refused a message of a tool program: ${message}`,
+    )
   }
 
   function bind({ sessionId, provider, tools: given }: Extract<Action, { readonly do: 'bind' }>): void {
@@ -146,7 +152,7 @@ export function createProviderConnection(deps: ProviderConnectionDeps): Provider
     }
     bound = { id: providerId, name: provider, sessionId, tools: () => tools, replace }
     providers.bind(bound)
-    log.info({ provider, provider_id: providerId, session: sessionId, tools: tools.length }, 'provider connected')
+    log.info({ provider, provider_id: providerId, session: sessionId, tools: tools.length }, 'tool program connected')
   }
 
   function push({ push: pushed, sessionId, provider }: Extract<Action, { readonly do: 'push' }>): void {
@@ -154,7 +160,7 @@ export function createProviderConnection(deps: ProviderConnectionDeps): Provider
     try {
       deps.push({ sessionId, provider, stream, level, text, ...(metadata && { metadata }) })
     } catch (error) {
-      log.error({ err: error, provider, session: sessionId }, 'an event of a provider could not be stored')
+      log.error({ err: error, provider, session: sessionId }, 'an event of a tool program could not be stored')
     }
   }
 
@@ -168,7 +174,7 @@ export function createProviderConnection(deps: ProviderConnectionDeps): Provider
       effect: judgeHints(hints, false).effect,
       provider,
       identity: identify(provider, definition),
-      trustedBy: `add ${JSON.stringify(provider)} to gateway.trusted-providers`,
+      trustedBy: `add ${JSON.stringify(provider)} to gateway.trusted-programs`,
       get asks() {
         return judgeHints(hints, deps.isTrusted(provider)).asks
       },
@@ -195,7 +201,7 @@ export function createProviderConnection(deps: ProviderConnectionDeps): Provider
     if (waiting.size >= maxPending) {
       throw new ToolError({
         kind: 'failed',
-        detail: `The provider has ${maxPending} calls in progress. Try again later.`,
+        detail: `The tool program has ${maxPending} calls in progress. Try again later.`,
       })
     }
     if (Buffer.byteLength(JSON.stringify(args)) > maxMessageBytes - envelopeBytes) {
@@ -253,7 +259,7 @@ export function createProviderConnection(deps: ProviderConnectionDeps): Provider
     if (verdict === 'ok') apply({ type: 'received', decoded })
     else apply({ type: 'limited', decoded, isFlood: verdict === 'flood' })
     if (verdict === 'flood')
-      log.warn({ provider_id: providerId }, 'a provider was closed because it sent too many messages')
+      log.warn({ provider_id: providerId }, 'a tool program was closed because it sent too many messages')
   }
 
   return {
@@ -277,7 +283,7 @@ const replacedCode = 4001
 const disconnected: CallOutcome & { readonly ok: false } = {
   ok: false,
   errorCode: 'DISCONNECTED',
-  message: 'The provider is not connected.',
+  message: 'The tool program is not connected.',
 }
 
 function toToolError(provider: string, { errorCode, message }: CallOutcome & { readonly ok: false }): ToolError {

@@ -44,7 +44,7 @@ const definition = z.looseObject({
  */
 export function readTools(given: readonly unknown[], ownerOf: (name: string) => string | undefined): ReadTools {
   if (given.length > maxTools) {
-    return refuse('PAYLOAD_TOO_LARGE', `A provider may have at most ${maxTools} tools, got ${given.length}.`)
+    return refuse('PAYLOAD_TOO_LARGE', `A tool program may have at most ${maxTools} tools, got ${given.length}.`)
   }
   const tools: ToolDefinition[] = []
   const seen = new Set<string>()

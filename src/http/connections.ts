@@ -71,11 +71,11 @@ export function isConnected(socket: Socket): boolean {
 const limitLogIntervalMs = 60_000
 
 /**
- * Closes each new connection while `limit` connections are open. Open ones stay when the limit is lowered. Node's own
+ * Closes each new connection while `limit` connections are open. Node's own
  * `maxConnections` counts the connections of one address only.
  * @param now ms, monotonic
  */
-export function limitConnections(server: Server, limit: () => number, log: Logger, now: () => number): void {
+export function limitConnections(server: Server, limit: number, log: Logger, now: () => number): void {
   let open = 0
   let loggedAt = -Infinity
   let closed = 0
@@ -84,13 +84,13 @@ export function limitConnections(server: Server, limit: () => number, log: Logge
     socket.destroy()
     closed += 1
     if (now() - loggedAt < limitLogIntervalMs) return
-    log.warn({ closed, limit: limit() }, 'server.max-connections reached; closing new connections')
+    log.warn({ closed, limit }, 'too many open connections; closing new ones')
     loggedAt = now()
     closed = 0
   }
 
   server.on('connection', (socket: Socket) => {
-    if (open >= limit()) return refuse(socket)
+    if (open >= limit) return refuse(socket)
     open += 1
     socket.once('close', () => {
       open -= 1

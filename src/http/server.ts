@@ -16,7 +16,7 @@ export interface ServerDeps {
   readonly randomId: () => string
   readonly log: Logger
   /** The most connections at a time. */
-  readonly maxConnections: () => number
+  readonly maxConnections: number
   /** Ms, monotonic. */
   readonly now: () => number
   /** Called with the status of a request that was answered without reaching a route. */

@@ -9,8 +9,20 @@ export const snakeName = rememberResults((key) =>
   camelCase.test(key) ? key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) : key,
 )
 
+/** A value with the names of its keys in snake_case, as `snakeKeys` makes it. */
+export type SnakeKeys<Value> = Value extends readonly (infer Item)[]
+  ? readonly SnakeKeys<Item>[]
+  : Value extends object
+    ? { readonly [Key in keyof Value as Key extends string ? SnakeName<Key> : Key]: SnakeKeys<Value[Key]> }
+    : Value
+
+type SnakeName<Name extends string> = Name extends `${infer Letter}${infer Tail}`
+  ? `${Letter extends Lowercase<Letter> ? Letter : `_${Lowercase<Letter>}`}${SnakeName<Tail>}`
+  : Name
+
 /** An object of ours as HTTP clients and readers of the log get it: camelCase keys in snake_case, others unchanged. */
-export function snakeKeys(value: object): JsonObject {
+export function snakeKeys<Value extends object>(value: Value): SnakeKeys<Value>
+export function snakeKeys(value: object): object {
   return mapKeys(value, snakeName)
 }
 

@@ -1,3 +1,4 @@
+import type { ModelList, ModelRow, TierPrices as PriceRow } from '../api/models.ts'
 import type { ProviderId } from '../executors/executor.ts'
 import { longContextOf, withLongContext } from './catalogue.ts'
 import type { ListedModel } from './catalogue.ts'
@@ -12,26 +13,17 @@ import type { ModelNotice, ModelPrices, TierPrices } from './model.ts'
 /** `owned_by` of models whose vendor upstream does not state. */
 const ownerOf = { copilot: 'github-copilot', codex: 'openai' } as const satisfies Record<ProviderId, string>
 
-/**
- * One model as `GET /v1/models/{id}` and OpenAI's list show it. One row represents both context tiers: upstream prices a
- * prompt by its length, whatever its model was called, so that a second row would offer the same model twice.
- * @param setting `copilot.upstream-dialect`
- */
-export function renderModel(entry: ListedModel, setting: EndpointAsk['setting']) {
+/** @param setting `copilot.upstream-dialect` */
+export function renderModel(entry: ListedModel, setting: EndpointAsk['setting']): ModelRow {
   const { id, model, isLongContext } = entry
   const { supports } = model
   const long = longContextOf(entry)
   return {
     id,
-    object: 'model' as const,
-    /** Seconds since epoch. Strict clients require an integer, even if upstream states none. */
+    object: 'model',
     created: model.createdSeconds ?? 0,
     owned_by: model.vendor ?? ownerOf[model.provider],
-    /** Our own fields, under one key that OpenAI will not use. */
     copilot_proxy: {
-      /**
-       * Set for an alias of the user's: its first model, and the fallbacks that are asked in turn if that model fails.
-       */
       alias_of: entry.aliasOf ?? null,
       fallbacks: entry.fallbacks ?? [],
       provider: model.provider,
@@ -39,25 +31,17 @@ export function renderModel(entry: ListedModel, setting: EndpointAsk['setting'])
       type: model.type,
       family: model.family,
       preview: model.preview,
-      /** Any value but `enabled` closes the model to the account; null: nothing gates it. */
       policy: model.policy ?? null,
-      /** `seed` until the account's own list has been fetched. */
       source: model.source,
       endpoints: model.endpoints,
-      /** By caller dialect, the upstream dialect that serves it. */
       routes: dialectRoutes(model, setting),
       ...limitsOf(entry),
       max_output_tokens: model.maxOutputTokens ?? null,
-      /** The tier of these limits; null: the model has one tier. */
-      context_tier: isLongContext === true ? ('long' as const) : long === undefined ? null : ('default' as const),
-      /** The name that asks for the long tier, and its limits; null: there is one tier, or this is the long one. */
+      context_tier: isLongContext === true ? 'long' : long === undefined ? null : 'default',
       long_context: long === undefined ? null : { id: long.id, ...limitsOf(long) },
       prices: model.prices === undefined ? null : renderPrices(model.prices),
-      /** Premium requests that one request counts as. */
       premium_multiplier: model.premiumMultiplier ?? null,
-      /** Warnings first. */
       notices: (model.notices ?? []).map(renderNotice),
-      /** Texts per upstream request for embeddings; longer requests are split. */
       max_inputs: model.maxInputs ?? null,
       capabilities: {
         tool_calls: supports.toolCalls ?? null,
@@ -70,29 +54,25 @@ export function renderModel(entry: ListedModel, setting: EndpointAsk['setting'])
   }
 }
 
-/** Tokens. */
 function limitsOf({ model }: ListedModel) {
   return { context_window: model.contextWindow ?? null, max_prompt_tokens: model.maxPromptTokens ?? null }
 }
 
-/** A credit is US$0.01. */
 function renderPrices({ default: normal, longContext }: ModelPrices) {
   return {
     unit: 'credits per million tokens' as const,
     default: renderTier(normal),
-    /** For prompts longer than `context_max` of the default tier. */
     long_context: longContext === undefined ? null : renderTier(longContext),
   }
 }
 
-function renderTier({ input, output, cacheRead, cacheWrite, cacheWrite1h, contextMax }: TierPrices) {
+function renderTier({ input, output, cacheRead, cacheWrite, cacheWrite1h, contextMax }: TierPrices): PriceRow {
   return {
     input: input ?? null,
     output: output ?? null,
     cache_read: cacheRead ?? null,
     cache_write: cacheWrite ?? null,
     cache_write_1h: cacheWrite1h ?? null,
-    /** The longest prompt of the tier. Tokens. */
     context_max: contextMax ?? null,
   }
 }
@@ -101,9 +81,17 @@ function renderNotice({ level, code, message }: ModelNotice) {
   return { level, code: code ?? null, message }
 }
 
-/** OpenAI's model list. */
-export function renderModelList(models: readonly ListedModel[], setting: EndpointAsk['setting']) {
-  return { object: 'list' as const, data: models.map((entry) => renderModel(entry, setting)) }
+/**
+ * OpenAI's model list.
+ * @param disabled listed separately, because clients assume that every model in `data` answers
+ */
+export function renderModelList(
+  models: readonly ListedModel[],
+  setting: EndpointAsk['setting'],
+  disabled?: readonly ListedModel[],
+): ModelList {
+  const render = (entry: ListedModel): ModelRow => renderModel(entry, setting)
+  return { object: 'list', data: models.map(render), ...(disabled && { disabled: disabled.map(render) }) }
 }
 
 /** One model in the Messages API. Source: Anthropic API reference, models, 2026-11. */

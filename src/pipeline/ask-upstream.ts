@@ -103,7 +103,7 @@ export function encodeContext(
   target: Pick<UpstreamTarget, 'model' | 'route'> & { readonly executor?: Pick<Executor, 'profile'> },
   learned: readonly string[] = [],
 ): EncodeContext {
-  const { chat, codex } = state.config()
+  const { chat } = state.config()
   const { model } = target
   const known = state.learnedRefusals.of(upstreamKey(target), model.id)
   return {
@@ -111,7 +111,6 @@ export function encodeContext(
     strict: chat.strict,
     learnedRefusals: learned.length === 0 ? known : new Set([...known, ...learned]),
     profile: target.executor?.profile,
-    lite: codex.responsesLite,
   }
 }
 

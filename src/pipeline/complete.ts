@@ -63,7 +63,7 @@ export async function complete(state: PipelineState, call: CompletionCall): Prom
     requestId: id,
   } as const
   const upstream = await state.executorOf(model.provider).stream(upstreamCall, { signal })
-  meter.accepted(initiator)
+  meter.accepted(initiator, Math.ceil(request.body.length / 4))
   const headers = redactValues(upstream.headers, state.redact)
   meter.answered(headers)
   const reply = createCompletionReply({
@@ -116,15 +116,17 @@ export async function complete(state: PipelineState, call: CompletionCall): Prom
   }
 }
 
-/** The model that completes code: one of the account's list, else the configured engine under its own name. */
+/** Served to accounts whose list has no model for code completion. Source: docs/copilot-wire.md, "Code completion". */
+const publicEngine = 'gpt-41-copilot'
+
+/** The model that completes code: one of the account's list, else the public engine under its own name. */
 async function routeEngine(state: PipelineState, name: string, { signal, key }: CompletionCall): Promise<Model> {
   try {
     return (await routeModel(state, name, completionsEndpoint, { signal, key })).model
   } catch (error) {
-    const engine = state.config().copilot.completionsEngine
-    if (!(error instanceof Fault) || error.error.kind !== 'model_not_found' || name !== engine) throw error
-    const model = { ...unlisted, id: engine, name: engine, family: engine }
-    const refusal = keyRefusal(state.config(), key?.name, name, { id: engine, model })
+    if (!(error instanceof Fault) || error.error.kind !== 'model_not_found' || name !== publicEngine) throw error
+    const model = { ...unlisted, id: publicEngine, name: publicEngine, family: publicEngine }
+    const refusal = keyRefusal(state.config(), key?.name, name, { id: publicEngine, model })
     if (refusal !== undefined) throw refusal
     return model
   }

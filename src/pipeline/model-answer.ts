@@ -110,13 +110,18 @@ export function createAnswer(state: PipelineState, parts: AnswerParts): ModelAns
     stop?: AbortSignal,
   ): Promise<End> {
     signal.removeEventListener('abort', abandon)
+    let events = 0
+    const count: Take<Out> = (out, event) => {
+      if (event !== undefined) events += 1
+      take(out, event)
+    }
     try {
-      const end = await reading.read(take, flush, stop)
+      const end = await reading.read(count, flush, stop)
       reading.remember?.(parts.memory())
       return end
     } finally {
       const usage = reading.usage()
-      meter.used(usage, reading.skipped())
+      meter.used(usage, { all: events, skipped: reading.skipped() })
       parts.watchUsage?.(usage)
     }
   }

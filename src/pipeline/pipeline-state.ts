@@ -32,6 +32,8 @@ export interface PipelineDeps extends MeterDeps {
   readonly config: () => Config
   /** For a request of the key that begins now, and for its later parts. The same object as long as the account is the same. */
   readonly accessOf: (key: CallerKey | undefined) => ModelAccess
+  /** Call before `accessOf`: follows a login that was made since the last check. Undefined if there is nothing to wait for. */
+  readonly followLogin?: (key: CallerKey | undefined) => Promise<void> | undefined
   readonly log: Logger
   /** Removes known credentials from upstream's text. */
   readonly redact: (text: string) => string
@@ -41,7 +43,7 @@ export interface PipelineDeps extends MeterDeps {
 }
 
 /** State that all model requests of one account share; all but the access to models is shared by all accounts. */
-export interface PipelineState extends Omit<PipelineDeps, 'accessOf'>, ModelAccess {
+export interface PipelineState extends Omit<PipelineDeps, 'accessOf' | 'followLogin'>, ModelAccess {
   readonly admission: Admission
   readonly learnedRefusals: LearnedRefusals
   readonly cacheWatch: CacheWatch

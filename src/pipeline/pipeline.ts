@@ -63,19 +63,26 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     states.set(access, state)
     return state
   }
+  function begin<Call extends Pick<ModelCall, 'key'>, Answer>(
+    call: Call,
+    run: (state: PipelineState, call: Call) => Promise<Answer>,
+  ): Promise<Answer> {
+    const followed = deps.followLogin?.(call.key)
+    return followed === undefined ? run(stateFor(call), call) : followed.then(() => run(stateFor(call), call))
+  }
   function turn(call: DialectCall): Promise<CallerAnswer>
   function turn(call: ModelCall): Promise<ModelAnswer>
   function turn(call: ModelCall): Promise<ModelAnswer> {
-    return runTurn(stateFor(call), call)
+    return begin(call, runTurn)
   }
   return {
     admission: shared.admission,
     cacheWatch: shared.cacheWatch,
     responses,
     runTurn: turn,
-    countTokens: (call) => countTokens(stateFor(call), call),
-    embed: (call) => embed(stateFor(call), call),
-    complete: (call) => complete(stateFor(call), call),
-    makeImages: (call) => makeImages(stateFor(call), call),
+    countTokens: (call) => begin(call, countTokens),
+    embed: (call) => begin(call, embed),
+    complete: (call) => begin(call, complete),
+    makeImages: (call) => begin(call, makeImages),
   }
 }

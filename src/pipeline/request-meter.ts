@@ -56,6 +56,13 @@ interface MeteredRequest {
 /** How a request ended. A Fault ends it with a status, or after its first byte in an error event. */
 type Outcome = 'answered' | 'left' | Fault
 
+/** Numbers of upstream's events. */
+interface EventCounts {
+  readonly all: number
+  /** Events of unknown types. */
+  readonly skipped: number
+}
+
 /** The model facts that billing needs. */
 type MeteredModel = Pick<Model, 'provider' | 'id' | 'prices' | 'premiumMultiplier'>
 
@@ -78,14 +85,16 @@ export interface RequestMeter {
   ) => void
   /** The request has these warnings, in place of earlier ones. */
   readonly warned: (warnings: readonly Warning[]) => void
-  /** Upstream accepted the request, which it bills by the initiator. */
-  readonly accepted: (initiator: Initiator) => void
+  /**
+   * Upstream accepted the request, which it bills by the initiator.
+   * @param inputTokens an estimate, for the cost of an answer that the caller leaves before upstream states it
+   */
+  readonly accepted: (initiator: Initiator, inputTokens?: number) => void
   /** The head of the caller's stream was sent. */
   readonly firstByte: () => void
   /** Upstream answered with these headers. */
   readonly answered: (headers: Readonly<Record<string, string>>) => void
-  /** @param skippedEvents the number of upstream events of unknown types */
-  readonly used: (usage: Usage | undefined, skippedEvents?: number) => void
+  readonly used: (usage: Usage | undefined, events?: EventCounts) => void
   /** Another request was made for the reply; its own meter counts it. */
   readonly paidFor: (kind: SideRequestKind, cost: Credits | undefined) => void
   /** Credits of the reply without the requests made for it. */
@@ -131,7 +140,9 @@ export function createRequestMeter(
   let chosenFor: string | undefined
   let firstByteAt: number | undefined
   let tokens: TokenCounts | undefined
-  let skipped = 0
+  let events: EventCounts = { all: 0, skipped: 0 }
+  let stated: Usage | undefined
+  let sentTokens: number | undefined
   let serviceRequestId: string | undefined
   let credits: Credits | undefined
   const sideCredits: Record<SideRequestKind, Credits | undefined> = { search: undefined, safeguards: undefined }
@@ -158,22 +169,23 @@ export function createRequestMeter(
       losses = describeAll(warnings.filter((warning) => !isLossless(warning)))
       adapted = describeAll(warnings.filter(isLossless))
     },
-    accepted(initiator) {
+    accepted(initiator, inputTokens) {
+      sentTokens = inputTokens
       if (model?.premiumMultiplier !== undefined) premiumRequests = initiator === 'user' ? model.premiumMultiplier : 0
     },
     firstByte() {
       firstByteAt ??= now()
     },
-    used(usage, skippedEvents = 0) {
-      skipped = skippedEvents
+    used(usage, read) {
+      events = read ?? events
+      stated = usage
       tokens = usage && {
         inputTokens: toCount(usage.inputTokens),
         outputTokens: toCount(usage.outputTokens),
         cachedInputTokens: toCount(usage.cachedInputTokens),
         cacheWriteTokens: toCount(usage.cacheWriteTokens ?? 0),
       }
-      const cost = usage && tokens && creditsOf({ ...tokens, nanoAiu: usage.nanoAiu }, model?.prices)
-      credits = cost && { ...cost, nanoAiu: toCount(cost.nanoAiu, maxNanoAiu) }
+      if (usage && tokens) countCost({ ...tokens, nanoAiu: usage.nanoAiu })
     },
     paidFor(sideKind, cost) {
       sideCredits[sideKind] = addCredits(sideCredits[sideKind], cost)
@@ -186,6 +198,7 @@ export function createRequestMeter(
       hasEnded = true
       leave?.()
       if (outcome instanceof Fault) answered(headersOf(outcome.error))
+      if (outcome === 'left') countUnfinished()
       const status = outcome === 'answered' ? 200 : outcome === 'left' ? callerLeft : errorStatus(outcome.error)
       count(status)
       const line = {
@@ -204,6 +217,21 @@ export function createRequestMeter(
       logEnd(outcome, line)
       requests.note({ startedAtMs: startedAt, kind, origin, ownerId: key?.id, session, askedModel, adapted, line })
     },
+  }
+
+  function countCost(usage: Usage): void {
+    const cost = creditsOf(usage, model?.prices)
+    credits = cost && { ...cost, nanoAiu: toCount(cost.nanoAiu, maxNanoAiu) }
+  }
+
+  /**
+   * Estimates the cost of an answer that the caller left: upstream states it at the end only, and a caller that always leaves
+   * before the end would otherwise cost nothing. An event of an answer carries about one token.
+   */
+  function countUnfinished(): void {
+    if (sentTokens === undefined || stated?.nanoAiu !== undefined) return
+    const input = { inputTokens: sentTokens, cachedInputTokens: 0, ...tokens }
+    countCost({ ...input, outputTokens: Math.max(tokens?.outputTokens ?? 0, events.all) })
   }
 
   function callerNames(): CallerNames {
@@ -255,7 +283,7 @@ export function createRequestMeter(
       tokensIn: tokens?.inputTokens,
       tokensOut: tokens?.outputTokens,
       tokensCached: tokens?.cachedInputTokens,
-      skippedEvents: skipped || undefined,
+      skippedEvents: events.skipped || undefined,
       /** Copilot's id of the answer. */
       serviceRequestId,
       credits: credits && credits.nanoAiu / 1e9,

@@ -5,7 +5,7 @@ import type { Initiator, ProviderId } from '../executors/executor.ts'
 import { autoTierOf, isAutoModel } from '../models/auto-model.ts'
 import { providerOfName } from '../models/names.ts'
 import type { Route } from '../models/registry.ts'
-import type { Dialect, CallerRequest, EncodeContext, UpstreamDialect } from '../translate/dialect.ts'
+import type { Dialect, CallerRequest, EncodeContext, EncodedRequest, UpstreamDialect } from '../translate/dialect.ts'
 import { dialectOfPath } from '../translate/dialects.ts'
 import { describeLargest, limitAgentImages } from '../translate/engine/media/images.ts'
 import { translateCall, translateTurn } from '../translate/translated-call.ts'
@@ -280,7 +280,7 @@ async function openRouted(
         announce()
       },
     })
-    meter.accepted(initiator)
+    meter.accepted(initiator, estimateSentTokens(translated.request.body, request.hasImage))
     const adapted = warnings.filter(isLossless).map(describeWarning)
     if (adapted.length > 0) state.log.debug({ requestId: call.id, adapted }, 'adapted the request without loss')
     meter.answered(upstream.headers)
@@ -347,4 +347,15 @@ function withLargestImages(error: unknown, { upstream }: Dialect, request: Calle
   if (largest === '') return error
   const advice = [error.error.advice, `The largest images: ${largest}.`].filter(Boolean).join(' ')
   return new Fault({ ...error.error, advice }, { cause: error.cause })
+}
+
+/** A string of a body without a space that is longer is data, e.g. an image. Characters. */
+const maxWord = 4096
+
+/** A token is about four characters. Images count as nothing. */
+function estimateSentTokens(body: EncodedRequest['body'], hasImage: boolean): number {
+  let length = body.length
+  const texts = hasImage ? body.toString().split('"') : []
+  for (const text of texts) if (text.length > maxWord && !text.includes(' ')) length -= text.length
+  return Math.ceil(length / 4)
 }

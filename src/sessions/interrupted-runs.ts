@@ -2,17 +2,17 @@ import { z } from 'zod'
 import type { FileChange } from '../agent/agent-task.ts'
 import { capDiffs } from './cap-event.ts'
 import type { ChangesSince } from './journal-changes.ts'
-import { filesOfDiffs, runData, toDone, usedBy, type Part, type RunEnd } from './run-record.ts'
+import { filesOfDiffs, runData, toDone, toPartRow, usedBy, type Part, type RunEnd } from './run-record.ts'
 import type { RunEvent } from './session-event.ts'
-import type { PartRow, RunRow } from './session-store.ts'
+import type { PartRow, Rows, RunRow } from './session-store.ts'
 
 export interface InterruptedRunsDeps {
   readonly partsOf: (run: string) => readonly Part[]
   /** Returns changes of a session's journal, or undefined if it is not open. */
   readonly changes: (sessionId: string, since: ChangesSince) => Promise<readonly FileChange[] | undefined>
-  readonly saveRun: (run: RunRow) => void
-  readonly savePart: (run: string, part: Part) => void
-  readonly publish: (sessionId: string, owner: string | null, event: RunEvent) => void
+  readonly save: (rows: Rows) => void
+  /** Publishes an event and stores rows together with it. */
+  readonly publish: (sessionId: string, owner: string | null, event: RunEvent, rows: Rows) => void
   /** Ms since epoch. */
   readonly now: () => number
 }
@@ -25,7 +25,7 @@ export async function endInterruptedRuns(rows: readonly RunRow[], deps: Interrup
     const parts = deps.partsOf(row.id)
     for (const part of parts) {
       if (part.kind !== 'approval' || part.data['state'] !== 'pending') continue
-      deps.savePart(row.id, { ...part, data: { ...part.data, state: 'expired' } })
+      deps.save({ part: toPartRow(row.id, { ...part, data: { ...part.data, state: 'expired' } }) })
     }
     const files = await changedFiles(row, parts, deps)
     const end: RunEnd = {
@@ -43,8 +43,8 @@ export async function endInterruptedRuns(rows: readonly RunRow[], deps: Interrup
       data.step,
       ...parts.map((part) => (typeof part.data['step'] === 'number' ? part.data['step'] : 0)),
     )
-    deps.saveRun({ ...row, state: 'ended', endedMs: deps.now(), data: JSON.stringify({ ...data, step, end }) })
-    deps.publish(row.session, row.owner, toDone(row.id, step, end))
+    const run: RunRow = { ...row, state: 'ended', endedMs: deps.now(), data: JSON.stringify({ ...data, step, end }) }
+    deps.publish(row.session, row.owner, toDone(row.id, step, end), { run })
   }
 }
 

@@ -4,9 +4,12 @@ import type { AgentOutcome } from '../agent/agent-task.ts'
 type Items = AgentOutcome['items']
 
 /** Texts of this length, such as attached images, are stored apart from the items. Characters. */
-const longText = 256 * 1024
+const longText = 32 * 1024
 
-/** Length of a piece of a long text. Encoding and storing a piece takes about 2 ms. Characters. */
+/**
+ * Length of a piece of a long text. Storing one takes up to 20 ms with a checkpoint; the 10 MB of the largest attachments would
+ * take up to 170 ms at once (measured, 2026-11). Characters.
+ */
 const pieceLength = 256 * 1024
 
 /** A piece of a long text. `data` is JSON, because a piece may end in the middle of a surrogate pair. */

@@ -1,22 +1,22 @@
-import { z } from 'zod'
 import type { AgentOutcome, AgentTask, FileChange } from '../agent/agent-task.ts'
 import type { Config } from '../config/schema.ts'
 import type { Logger } from '../logging/logger.ts'
 import { mayDecide, maySee, type Caller } from '../config/caller.ts'
 import { redactStrings, type KnownSecrets } from '../redaction/known-secrets.ts'
 import { DatabaseError } from '../sqlite/database.ts'
-import { createCheckpoints } from './create-checkpoints.ts'
 import { createEventHub } from './event-hub.ts'
 import { endInterruptedRuns, parsePart, parseRunData } from './interrupted-runs.ts'
 import type { ChangesSince } from './journal-changes.ts'
 import { joinItems, readPiece, splitItems } from './long-texts.ts'
 import { createPushes } from './pushes.ts'
-import { reportMessage, reportRun, type Part } from './run-record.ts'
+import { reportMessage, reportRun } from './run-record.ts'
 import { createRuns, refused } from './runs.ts'
 import { createSessionFile } from './session-file.ts'
 import { toolCallStream } from './old-rows.ts'
-import { everyone } from './session-event.ts'
-import type { EntryRow, ItemsRow, RunRow, SessionStore } from './session-store.ts'
+import { streamEntry } from '../api/sessions.ts'
+import type { StreamEntry } from '../api/sessions.ts'
+import { everyone, type SessionEvent } from './session-event.ts'
+import type { EntryRow, ItemsRow, Rows, RunRow, SessionStore } from './session-store.ts'
 import { createSessionWriter } from './session-writer.ts'
 import type { Sessions } from './sessions.ts'
 import type { Workspaces } from './workspaces.ts'
@@ -48,15 +48,14 @@ export interface SessionsDeps {
 /** Maximum of earlier items for a run, without the newest run's: as much as the largest contexts hold. Bytes. */
 const maxHistory = 4 * 1024 * 1024
 
-/** Bytes of earlier items after which the event loop gets a turn. */
-const historyAtOnce = 256 * 1024
-
 /** Interval between two searches for old rows. Ms. */
 const pruneEveryMs = 60 * 60 * 1000
 
-/** Interval between two parts of a large deletion. Ms. */
+/** Interval between two steps of a deletion. Ms. */
 const pruneAgainMs = 200
 
+/** Of each workspace: the rows that its lists can show in a second. `sessions.keep-days` deletes most runs earlier. */
+const keptRuns = 1000
 const keptEvents = 50_000
 const keptEntries = 5000
 const dayMs = 24 * 60 * 60 * 1000
@@ -66,25 +65,15 @@ export function openSessions(deps: SessionsDeps): Sessions {
   const { config, workspaces, now, monotonicMs, setTimer, secrets, log } = deps
   const openedAt = { ms: now(), monotonicMs: monotonicMs() }
   let endPrune: (() => void) | undefined
-  let entryCount = 0
   /** Resolves when the runs that an earlier process has left are recorded as interrupted. */
   let takenOver: Promise<void> = Promise.resolve()
 
   const file = createSessionFile({ file: deps.file, isOptional: deps.isOptional, maxBytes: deps.maxBytes, log }, onOpen)
-  const checkpoints = createCheckpoints({ file: deps.file, attempt, isOpen: file.isOpen })
-  const writer = createSessionWriter({ file, now: monotonicMs, log, onFailure: emitFailure })
-  const saveRun = (id: string, length: number, row: () => RunRow): void =>
-    writer.put(`run/${id}`, length, (store) => store.putRun(row()))
-  const savePart = (run: string, { kind, key, data }: Part): void => {
-    const text = JSON.stringify(data)
-    writer.put(`${kind}/${run}/${key}`, text.length, (store) => store.putPart({ run, kind, key, data: text }))
-  }
+  const writer = createSessionWriter({ file, setTimer, log })
   const hub = createEventHub({
-    save(events) {
-      const isStored = writer.flush(events)
-      if (isStored && file.isOpen()) checkpoints.consider()
-      return isStored
-    },
+    write: writer.write,
+    waiting: writer.waitingEvents,
+    lost: writer.lost,
     read: (after, filter, limit) => attempt((store) => store.eventsAfter(after, filter, limit)),
     prunedTo: () => attempt((store) => store.prunedTo()) ?? 0,
     // The time is larger than each id of an earlier process, also if that could not store its last events or had another file.
@@ -100,32 +89,25 @@ export function openSessions(deps: SessionsDeps): Sessions {
     runAgent: deps.runAgent,
     defaultModel: deps.defaultModel,
     history: earlierItems,
-    publish: hub.publish,
-    flush: hub.flush,
-    saveRun,
-    savePart,
+    publish,
+    save,
     storeTexts,
-    saveItems(run, items) {
-      writer.put(`items/${run.id}`, items.length, (store) => store.putItems(run, items))
-    },
     randomId: deps.randomId,
     beginsAt: secrets.beginsAt,
+    setTimer,
     now,
     log,
   })
-  const push = createPushes({
-    config,
-    runs,
-    saveEntry,
-    publish: hub.publish,
-    now,
-    log,
-  })
+  const push = createPushes({ config, runs, save, publish, now, log })
 
-  function saveEntry(entry: Omit<EntryRow, 'id'>): void {
-    entryCount += 1
-    writer.put(`entry/${entryCount}`, entry.data.length, (store) => store.putEntry(entry))
-    hub.flushSoon()
+  function save(rows: Rows): void {
+    const failure = writer.write(rows)
+    if (failure !== undefined) emitFailure(failure)
+  }
+
+  function publish(session: string, owner: string | null, event: SessionEvent, rows?: Omit<Rows, 'event'>): void {
+    const failure = hub.publish(session, owner, event, rows)
+    if (failure !== undefined) emitFailure(failure)
   }
 
   /** @throws Fault `sessions_unavailable` */
@@ -152,12 +134,6 @@ export function openSessions(deps: SessionsDeps): Sessions {
     }
   }
 
-  /** Stores waiting writes before it reads. */
-  function read<Result>(act: (store: SessionStore) => Result): Result {
-    hub.flush()
-    return use(act)
-  }
-
   /** Until then, an interrupted run would look as if it were running. */
   async function waitForTakeover(): Promise<void> {
     use(() => {})
@@ -178,12 +154,10 @@ export function openSessions(deps: SessionsDeps): Sessions {
       await endInterruptedRuns(rows, {
         partsOf: (run) => use((store) => store.partsOf(run)).flatMap((part) => parsePart(part) ?? []),
         changes: deps.changes,
-        saveRun: (row) => saveRun(row.id, row.data.length, () => row),
-        savePart,
-        publish: hub.publish,
+        save,
+        publish,
         now,
       })
-      hub.flush()
     } catch (error) {
       log.error({ err: error }, 'the record of interrupted runs cannot be completed')
     }
@@ -191,34 +165,33 @@ export function openSessions(deps: SessionsDeps): Sessions {
 
   function emitFailure({ problem, message }: DatabaseError): void {
     const event = { type: 'error', code: problem === 'full' ? 'disk_full' : 'sessions_not_stored', message } as const
-    for (const { id } of workspaces.sessions()) hub.publish(id, everyone, event)
+    for (const { id } of workspaces.sessions()) publish(id, everyone, event)
   }
 
   function prune(): void {
-    const { keepDays, keepRuns } = config().sessions
+    const { keepDays } = config().sessions
     // Use the smaller one: the wall clock may jump ahead, which must delete nothing, and the monotonic one may ignore sleep.
     const time = Math.min(now(), openedAt.ms + monotonicMs() - openedAt.monotonicMs)
-    const hasMore = attempt((store) =>
-      store.prune({
-        sinceMs: time - keepDays * dayMs,
-        runsPerSession: keepRuns,
-        events: keptEvents,
-        entriesPerSession: keptEntries,
-      }),
-    )
-    checkpoints.consider()
-    endPrune = setTimer(prune, hasMore === true ? pruneAgainMs : pruneEveryMs)
+    const limits = {
+      sinceMs: time - keepDays * dayMs,
+      runsPerSession: keptRuns,
+      events: keptEvents,
+      entriesPerSession: keptEntries,
+    }
+    pruneNext(attempt((store) => store.prune(limits)))
+  }
+
+  function pruneNext(steps: Iterator<void> | undefined): void {
+    const hasMore = attempt(() => steps?.next().done) === false
+    endPrune = hasMore ? setTimer(() => pruneNext(steps), pruneAgainMs) : setTimer(prune, pruneEveryMs)
   }
 
   async function storeTexts(run: string, items: AgentOutcome['items']): Promise<string | undefined> {
     const { text, pieces } = splitItems(items)
     try {
       for (const piece of pieces) {
-        const isLogLong = file.use((store) => {
-          store.write(() => store.putPiece(run, piece))
-          return store.hasLongLog()
-        })
-        await (isLogLong ? checkpoints.run() : new Promise(setImmediate))
+        file.use((store) => store.putPiece(run, piece))
+        await new Promise(setImmediate)
       }
       return text
     } catch (error) {
@@ -243,13 +216,11 @@ export function openSessions(deps: SessionsDeps): Sessions {
     }
   }
 
-  /** Reads the runs one by one and pauses regularly, because reading blocks the event loop. */
+  /** Reads the runs one by one, each in its own turn of the event loop. */
   async function earlierItems(sessionId: string, owner: string | null): Promise<AgentTask['history']> {
-    hub.flush()
     const runsOfItems: AgentTask['history'][] = []
     let before = Number.MAX_SAFE_INTEGER
     let length = 0
-    let lengthAtOnce = 0
     for (;;) {
       const found = use((store) => store.itemsBefore(sessionId, owner, before))
       // The newest run does not count, because an attached image is long as text but has few tokens.
@@ -257,9 +228,6 @@ export function openSessions(deps: SessionsDeps): Sessions {
       if (found === undefined || length > maxHistory) return runsOfItems.toReversed().flat()
       runsOfItems.push(await readItems(found))
       before = found.seq
-      lengthAtOnce += found.data.length
-      if (lengthAtOnce < historyAtOnce) continue
-      lengthAtOnce = 0
       await new Promise(setImmediate)
     }
   }
@@ -277,28 +245,27 @@ export function openSessions(deps: SessionsDeps): Sessions {
     // As long as the file is closed, there is neither a listener nor a record.
     if (!file.isOpen()) return
     for (const [id, name] of before)
-      if (!known.has(id)) hub.publish(id, everyone, { type: 'lifecycle', state: 'removed', name })
+      if (!known.has(id)) publish(id, everyone, { type: 'lifecycle', state: 'removed', name })
     for (const [id, name] of known)
-      if (!before.has(id)) hub.publish(id, everyone, { type: 'lifecycle', state: 'added', name })
+      if (!before.has(id)) publish(id, everyone, { type: 'lifecycle', state: 'added', name })
   })
 
   return {
     start(message) {
       use(() => {})
       const id = runs.start(message)
-      if (file.isReplaced()) hub.publish(message.sessionId, message.key?.id ?? null, notKept)
-      hub.flush()
+      if (file.isReplaced()) publish(message.sessionId, message.key?.id ?? null, notKept)
       return id
     },
     cancel(id, caller) {
-      const row = runs.find(id)?.row ?? read((store) => store.run(id))
+      const row = runs.find(id)?.row ?? use((store) => store.run(id))
       if (row === undefined || !isSeen(row, caller)) throw refused('run_not_found')
       const state = runs.cancel(id, 'The run was cancelled.')
       if (state !== undefined) return state
       throw refused('run_ended')
     },
     decide(approvalId, decision, caller) {
-      const row = runs.findWaiting(approvalId) ?? read((store) => runOfApproval(store, approvalId))
+      const row = runs.findWaiting(approvalId) ?? use((store) => runOfApproval(store, approvalId))
       if (row === undefined || !isSeen(row, caller)) throw refused('approval_not_found')
       if (!mayDecide(caller, row.owner ?? undefined)) throw refused('owner_required')
       const decided = runs.decide(approvalId, decision)
@@ -308,7 +275,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
     async run(id, caller) {
       await waitForTakeover()
       const running = runs.find(id)
-      const row = running?.row ?? read((store) => store.run(id))
+      const row = running?.row ?? use((store) => store.run(id))
       if (row === undefined || !isSeen(row, caller)) throw refused('run_not_found')
       if (running !== undefined) return redacted(reportRun(row, running.data, running.parts))
       const data = parseRunData(row)
@@ -318,7 +285,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
     },
     async messages(sessionId, page, { key }) {
       await waitForTakeover()
-      return read((store) => store.runsOf(sessionId, page, key?.id)).flatMap((row) => {
+      return use((store) => store.runsOf(sessionId, page, key?.id)).flatMap((row) => {
         const data = parseRunData(row)
         return data === undefined ? [] : [redacted(reportMessage(row, data))]
       })
@@ -328,20 +295,19 @@ export function openSessions(deps: SessionsDeps): Sessions {
       const viewer = caller.key?.id
       if (!mayDecide(caller, viewer)) throw refused('owner_required')
       if (runs.open(sessionId, caller).length > 0) throw refused('run_in_progress')
-      const newest = read((store) => store.newest())
-      hub.forget(sessionId, viewer)
-      while (use((store) => store.forget(sessionId, newest, viewer))) await new Promise(setImmediate)
-      await checkpoints.run()
+      writer.forget(sessionId, viewer)
+      const steps = use((store) => store.forget(sessionId, viewer))
+      while (use(() => steps.next().done) === false) await new Promise(setImmediate)
       use((store) => store.emptyLog())
     },
     streams: (sessionId, { key }) =>
-      read((store) => store.streamsOf(sessionId, key?.id)).map(({ name, entries, lastMs }) => ({
+      use((store) => store.streamsOf(sessionId, key?.id)).map(({ name, entries, lastMs }) => ({
         name,
         entries,
         lastTime: new Date(lastMs).toISOString(),
       })),
     entries: (sessionId, stream, page, { key }) =>
-      read((store) => store.entriesOf(sessionId, stream, page, key?.id))
+      use((store) => store.entriesOf(sessionId, stream, page, key?.id))
         .map(reportEntry)
         .map((entry) => redactStrings(entry, secrets.redact)),
     listen(sink, { session, after, caller }) {
@@ -354,22 +320,21 @@ export function openSessions(deps: SessionsDeps): Sessions {
     },
     recordCall(session, line, ownerId) {
       const data = JSON.stringify(line)
-      saveEntry({ session, owner: ownerId ?? null, stream: toolCallStream, timeMs: now(), data })
+      save({ entry: { session, owner: ownerId ?? null, stream: toolCallStream, timeMs: now(), data } })
     },
     lifecycle: runs.onLifecycle,
     async stop(graceMs) {
       endOnChange()
       if (file.isOpen()) {
         for (const { id, name } of workspaces.sessions())
-          hub.publish(id, everyone, { type: 'lifecycle', state: 'shutdown', name })
+          publish(id, everyone, { type: 'lifecycle', state: 'shutdown', name })
       }
-      // The file may have become unusable during a run.
       await runs.stop(graceMs)
-      hub.flush()
     },
     close() {
       endPrune?.()
       hub.close()
+      writer.close()
       file.close()
     },
   }
@@ -390,9 +355,9 @@ const notKept = {
   message: 'Another copilot-proxy is using the session file, so this run is not stored.',
 } as const
 
-function reportEntry({ id, timeMs, data }: EntryRow): Readonly<Record<string, unknown>> {
+function reportEntry({ id, timeMs, data }: EntryRow): StreamEntry {
   const facts = entryData.parse(JSON.parse(data))
   return { id: String(id), ...facts, time: new Date(timeMs).toISOString() }
 }
 
-const entryData = z.record(z.string(), z.unknown())
+const entryData = streamEntry.omit({ id: true, time: true })

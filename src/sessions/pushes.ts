@@ -3,14 +3,15 @@ import { Fault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { Runs } from './runs.ts'
 import type { SessionEvent } from './session-event.ts'
-import type { EntryRow } from './session-store.ts'
+import type { Rows } from './session-store.ts'
 import type { Push } from './sessions.ts'
 
 export interface PushesDeps {
   readonly config: () => Config
   readonly runs: Pick<Runs, 'start' | 'onEnd'>
-  readonly saveEntry: (entry: Omit<EntryRow, 'id'>) => void
-  readonly publish: (sessionId: string, owner: null, event: SessionEvent) => void
+  readonly save: (rows: Rows) => void
+  /** Publishes an event and stores rows together with it. */
+  readonly publish: (sessionId: string, owner: null, event: SessionEvent, rows: Rows) => void
   /** Ms since epoch. */
   readonly now: () => number
   readonly log: Pick<Logger, 'warn'>
@@ -26,7 +27,7 @@ const maxText = 64 * 1024
  * Handles pushes of providers. Injected texts start one run at a time in each session; the texts that arrive meanwhile become
  * one message, which starts the next run. No key has made a push, so only the owner of the daemon sees it.
  */
-export function createPushes({ config, runs, saveEntry, publish, now, log }: PushesDeps): (push: Push) => void {
+export function createPushes({ config, runs, save, publish, now, log }: PushesDeps): (push: Push) => void {
   /** The pushes that wait for the end of an injected run, by session id. */
   const waiting = new Map<string, { readonly pushes: Push[]; dropped: number }>()
 
@@ -53,7 +54,7 @@ export function createPushes({ config, runs, saveEntry, publish, now, log }: Pus
     } catch (error) {
       waiting.delete(sessionId)
       if (!(error instanceof Fault)) throw error
-      log.warn({ session: sessionId, reason: error.error }, 'a text of a provider starts no run')
+      log.warn({ session: sessionId, reason: error.error }, 'a text of a tool program starts no run')
     }
   }
 
@@ -67,9 +68,9 @@ export function createPushes({ config, runs, saveEntry, publish, now, log }: Pus
     const { sessionId, provider, stream, level, metadata } = push
     const text = push.text.slice(0, maxText)
     const data = { provider, level, text, ...(metadata !== undefined && { metadata }) }
-    saveEntry({ session: sessionId, owner: null, stream, timeMs: now(), data: JSON.stringify(data) })
-    if (level === 'keep') return
-    publish(sessionId, null, { type: 'push', stream, ...data, level })
+    const rows = { entry: { session: sessionId, owner: null, stream, timeMs: now(), data: JSON.stringify(data) } }
+    if (level === 'keep') return save(rows)
+    publish(sessionId, null, { type: 'push', stream, ...data, level }, rows)
     if (level !== 'inject') return
     const queue = waiting.get(sessionId)
     if (queue === undefined) return inject(sessionId, [push], 0)
@@ -84,5 +85,5 @@ export function createPushes({ config, runs, saveEntry, publish, now, log }: Pus
 }
 
 function toMessage({ provider, stream, text }: Push): string {
-  return `Event from the provider ${JSON.stringify(provider)} (stream ${JSON.stringify(stream)}), not from the user:\n\n${text.slice(0, maxText)}`
+  return `Event from the tool program ${JSON.stringify(provider)} (stream ${JSON.stringify(stream)}), not from the user:\n\n${text.slice(0, maxText)}`
 }

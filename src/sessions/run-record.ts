@@ -1,19 +1,10 @@
 import { z } from 'zod'
-import type { FileCount } from '../agent/agent-event.ts'
+import { fileCount, recordedApproval, recordedCall, runMode, runOutcome, runState } from '../api/run.ts'
+import type { FileCount, MessageEntry, RunReport } from '../api/run.ts'
 import type { FileChange } from '../agent/agent-task.ts'
 import { capRecord } from './cap-event.ts'
-import { reportUsage, type DoneEvent, type RunEvent } from './session-event.ts'
+import { reportUsage, type RunEvent } from './session-event.ts'
 import type { PartRow, RunRow } from './session-store.ts'
-
-/** A `waiting` run waits for an approval. */
-export type RunState = 'queued' | 'running' | 'waiting' | 'ended'
-
-const count = z.object({
-  path: z.string(),
-  change: z.enum(['created', 'modified', 'deleted']),
-  added: z.number(),
-  removed: z.number(),
-})
 
 const usage = z.object({
   inputTokens: z.number(),
@@ -24,7 +15,7 @@ const usage = z.object({
 
 /** The stored data of a run without its parts. */
 export const runData = z.object({
-  mode: z.enum(['chat', 'agent']),
+  mode: runMode,
   text: z.string(),
   /** The model that the message names. */
   model: z.string().optional(),
@@ -36,23 +27,13 @@ export const runData = z.object({
   progress: z.object({ requests: z.number(), usage, model: z.string().optional() }).optional(),
   end: z
     .object({
-      outcome: z.enum([
-        'completed',
-        'max_steps',
-        'max_minutes',
-        'max_actions',
-        'cancelled',
-        'repeated_call',
-        'refused',
-        'failed',
-        'interrupted',
-      ]),
+      outcome: runOutcome,
       reason: z.string(),
       summary: z.string(),
       answer: z.string(),
       model: z.string().optional(),
       requests: z.number(),
-      files: z.array(count.extend({ diff: z.string() })),
+      files: z.array(fileCount.extend({ diff: z.string() })),
       usage,
     })
     .optional(),
@@ -68,12 +49,15 @@ export function usedBy({ progress }: RunData): Pick<RunEnd, 'requests' | 'usage'
 /** Maximum length of all texts of one kind in a step. Characters. */
 const maxStepText = 16 * 1024
 
-const call = z.looseObject({ callId: z.string(), tool: z.string(), step: z.number() })
-const approval = z.looseObject({ approvalId: z.string(), state: z.string() })
+const call = recordedCall.extend({ step: z.number() })
 const stepText = z.object({ step: z.number(), kind: z.enum(['commentary', 'notice']), text: z.string() })
-const diff = z.object({ patchId: z.string(), diff: z.string(), files: z.array(count) })
+const diff = z.object({ patchId: z.string(), diff: z.string(), files: z.array(fileCount) })
 
 export type Part = Pick<PartRow, 'kind' | 'key'> & { readonly data: Readonly<Record<string, unknown>> }
+
+export function toPartRow(run: string, { kind, key, data }: Part): PartRow {
+  return { run, kind, key, data: JSON.stringify(data) }
+}
 
 /** Returns the part that an event adds or updates in the record of its run. @param known finds the part as stored so far */
 export function partOf(
@@ -140,7 +124,7 @@ function countsOf(files: readonly FileChange[]): readonly FileCount[] {
 }
 
 /** The last event of a run. */
-export function toDone(id: string, steps: number, end: RunEnd): DoneEvent & { readonly id: string } {
+export function toDone(id: string, steps: number, end: RunEnd): Extract<RunEvent, { readonly type: 'done' }> {
   const { outcome, reason, summary, answer, model, requests, files } = end
   return {
     id,
@@ -157,11 +141,11 @@ export function toDone(id: string, steps: number, end: RunEnd): DoneEvent & { re
   }
 }
 
-interface ReportedStep {
+/** A step while its texts and calls are collected. */
+interface Step {
   readonly step: number
-  /** The commentaries of the model and the notices of the run. */
-  readonly texts: { readonly kind: 'commentary' | 'notice'; readonly text: string }[]
-  readonly calls: Readonly<Record<string, unknown>>[]
+  readonly texts: RunReport['steps'][number]['texts'][number][]
+  readonly calls: RunReport['steps'][number]['calls'][number][]
 }
 
 /** Returns the body of `GET /runs/{id}`. */
@@ -169,17 +153,17 @@ export function reportRun(
   { id, session, state, startedMs, endedMs }: Omit<RunRow, 'data'>,
   data: RunData,
   parts: readonly Part[],
-) {
-  const steps = new Map<number, ReportedStep>()
-  const stepOf = (number: number): ReportedStep => {
-    const found = steps.get(number) ?? { step: number, texts: [], calls: [] }
+): RunReport {
+  const steps = new Map<number, Step>()
+  const stepOf = (number: number): Step => {
+    const found: Step = steps.get(number) ?? { step: number, texts: [], calls: [] }
     steps.set(number, found)
     return found
   }
-  const approvals: Readonly<Record<string, unknown>>[] = []
+  const approvals: RunReport['approvals'][number][] = []
   for (const part of parts) {
     if (part.kind === 'approval') {
-      const parsed = approval.safeParse(part.data)
+      const parsed = recordedApproval.safeParse(part.data)
       if (parsed.success) approvals.push(parsed.data)
     }
     if (part.kind === 'text') {
@@ -201,7 +185,7 @@ export function reportRun(
     origin,
     ...(provider !== undefined && { provider }),
     ...(attachments !== undefined && { attachments }),
-    state,
+    state: runState.parse(state),
     step,
     ...modelField(used.model ?? asked),
     ...(end !== undefined && { outcome: end.outcome, reason: end.reason, summary: end.summary, answer: end.answer }),
@@ -216,7 +200,7 @@ export function reportRun(
 }
 
 /** Returns one message of `GET /sessions/{id}/messages`. */
-export function reportMessage({ id, state, startedMs }: RunRow, data: RunData) {
+export function reportMessage({ id, state, startedMs }: RunRow, data: RunData): MessageEntry {
   const { mode, text, model, origin, provider, attachments, step, end } = data
   return {
     id,
@@ -227,7 +211,7 @@ export function reportMessage({ id, state, startedMs }: RunRow, data: RunData) {
     origin,
     ...(provider !== undefined && { provider }),
     ...(attachments !== undefined && { attachments }),
-    state,
+    state: runState.parse(state),
     ...(end !== undefined && {
       outcome: end.outcome,
       reason: end.reason,

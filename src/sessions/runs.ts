@@ -1,17 +1,18 @@
 import { maySee, type Caller } from '../config/caller.ts'
-import type { AgentEvent, ApprovalDecision, FragmentEvent } from '../agent/agent-event.ts'
-import type { AgentOutcome, AgentTask, RunOutcome } from '../agent/agent-task.ts'
+import type { AgentEvent, FragmentEvent } from '../agent/agent-event.ts'
+import type { ApprovalDecision, OpenRun, RunOutcome, RunState } from '../api/run.ts'
+import type { AgentOutcome, AgentTask } from '../agent/agent-task.ts'
 import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { Session } from '../tools/session.ts'
 import { wordError } from '../translate/engine/error-wording.ts'
 import { capDiffs, capEvent } from './cap-event.ts'
-import { filesOfDiffs, partOf, toDone, usedBy } from './run-record.ts'
-import type { Part, RunData, RunEnd, RunState } from './run-record.ts'
+import { filesOfDiffs, partOf, toDone, toPartRow, usedBy } from './run-record.ts'
+import type { Part, RunData, RunEnd } from './run-record.ts'
 import type { RunEvent, SessionEvent } from './session-event.ts'
-import type { RunRow } from './session-store.ts'
-import type { NewMessage, OpenRun } from './sessions.ts'
+import type { Rows, RunRow } from './session-store.ts'
+import type { NewMessage } from './sessions.ts'
 
 export interface RunsDeps {
   readonly config: () => Config
@@ -22,24 +23,19 @@ export interface RunsDeps {
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
   /** Returns the items of the earlier runs that this owner made, oldest first. */
   readonly history: (sessionId: string, owner: string | null) => Promise<AgentTask['history']>
-  readonly publish: (sessionId: string, owner: string | null, event: SessionEvent) => void
-  /** Stores and sends the published events. */
-  readonly flush: () => void
+  readonly save: (rows: Rows) => void
+  /** Publishes an event and stores rows together with it. */
+  readonly publish: (sessionId: string, owner: string | null, event: SessionEvent, rows?: Rows) => void
   /**
-   * @param length the length of the message's text, in characters
-   * @param row the writer calls it when it stores the run, so that a long text is encoded only once
-   */
-  readonly saveRun: (id: string, length: number, row: () => RunRow) => void
-  readonly savePart: (run: string, part: Part) => void
-  /**
-   * Stores the long texts of the items a little at a time. Resolves with the remainder, for `saveItems`; undefined if they
-   * cannot be stored.
+   * Stores the long texts of the items a little at a time. Resolves with the remainder, for the row of the items; undefined if
+   * they cannot be stored.
    */
   readonly storeTexts: (run: string, items: AgentOutcome['items']) => Promise<string | undefined>
-  readonly saveItems: (run: Pick<RunRow, 'id' | 'session' | 'owner'>, items: string) => void
   readonly randomId: () => string
   /** As in KnownSecrets. */
   readonly beginsAt: (text: string) => number
+  /** Returns a function that cancels the timer. Must not keep the process alive. */
+  readonly setTimer: (run: () => void, delayMs: number) => () => void
   /** Ms since epoch. */
   readonly now: () => number
   readonly log: Logger
@@ -72,6 +68,12 @@ const maxQueued = 20
 /** Maximum number of concurrent chats of a session. */
 const maxChats = 8
 
+/** Pieces of an answer within this time become one event. Ms. */
+const gatherMs = 10
+
+/** Maximum length of gathered pieces. Characters. */
+const maxGathered = 8 * 1024
+
 interface Run {
   readonly id: string
   readonly session: Session
@@ -88,12 +90,17 @@ interface Run {
   state: RunState
   /** The reason for the cancellation. */
   cancelReason: string | undefined
-  /** The end of a text that may be the beginning of a credential: it waits for the next piece, to be redacted as a whole. */
+  /**
+   * The text that waits for its next piece: pieces of an answer are gathered, and an end that may be the beginning of a
+   * credential has to be redacted as a whole.
+   */
   held: FragmentEvent | undefined
+  /** Cancels the timer of the gathered pieces. */
+  endGather: (() => void) | undefined
 }
 
 export function createRuns(deps: RunsDeps): Runs {
-  const { config, publish, flush, log, now } = deps
+  const { config, publish, log, now } = deps
   const runs = new Map<string, Run>()
   const listeners = new Set<(sessionId: string, state: 'started' | 'idle') => void>()
   let isStopping = false
@@ -109,18 +116,15 @@ export function createRuns(deps: RunsDeps): Runs {
     for (const listener of listeners) listener(run.session.id, state)
   }
 
-  function save(run: Run): void {
-    const { id, session, owner, startedMs, data } = run
-    const endedMs = run.state === 'ended' ? now() : null
-    deps.saveRun(id, data.text.length, () => {
-      return { id, session: session.id, owner, state: run.state, startedMs, endedMs, data: JSON.stringify(data) }
-    })
+  function toRow({ id, session, owner, state, startedMs, data }: Run): RunRow {
+    const endedMs = state === 'ended' ? now() : null
+    return { id, session: session.id, owner, state, startedMs, endedMs, data: JSON.stringify(data) }
   }
 
   function setState(run: Run, state: RunState): void {
     if (run.state === state || run.state === 'ended') return
     run.state = state
-    save(run)
+    deps.save({ run: toRow(run) })
   }
 
   function start(message: NewMessage): string {
@@ -157,10 +161,10 @@ export function createRuns(deps: RunsDeps): Runs {
       state: 'queued',
       cancelReason: undefined,
       held: undefined,
+      endGather: undefined,
     }
     runs.set(run.id, run)
-    save(run)
-    publish(session.id, run.owner, { id: run.id, type: 'inbound', ...facts })
+    publish(session.id, run.owner, { id: run.id, type: 'inbound', ...facts }, { run: toRow(run) })
     const onRemoved = (): void => cancelRun(run, 'The workspace was removed from the configuration.')
     session.signal.addEventListener('abort', onRemoved, { once: true })
     void run.ended.promise.then(() => session.signal.removeEventListener('abort', onRemoved))
@@ -192,7 +196,7 @@ export function createRuns(deps: RunsDeps): Runs {
         emit: (event) => receive(run, event),
         onProgress({ requests, usage, model: answered }) {
           run.data.progress = { requests, usage, ...(answered !== undefined && { model: answered }) }
-          save(run)
+          deps.save({ run: toRow(run) })
         },
         approve: (request, stop) => approve(run, request.approvalId, stop),
       })
@@ -208,26 +212,35 @@ export function createRuns(deps: RunsDeps): Runs {
     }
   }
 
-  /** Receives an event of an agent. Holds back the end of a text that may be the beginning of a credential. */
+  /** Receives an event of an agent. Gathers the pieces of an answer. */
   function receive(run: Run, given: AgentEvent): void {
-    const { held } = run
     const isText = given.type === 'fragment' && given.kind !== 'step' && given.kind !== 'notice'
     if (!isText) {
       release(run)
       return note(run, given)
     }
+    const { held } = run
     const continues = held?.kind === given.kind && held.step === given.step && held.model === given.model
     if (!continues) release(run)
     const text = continues ? held.text + given.text : given.text
-    const end = deps.beginsAt(text)
-    run.held = end === text.length ? undefined : { ...given, text: text.slice(end) }
-    if (end > 0) note(run, { ...given, text: text.slice(0, end) })
+    run.held = { ...given, text }
+    if (given.kind === 'commentary' || text.length > maxGathered) noteHeld(run)
+    else run.endGather ??= deps.setTimer(() => noteHeld(run), gatherMs)
+  }
+
+  /** Notes the held text but for an end that may be the beginning of a credential. */
+  function noteHeld(run: Run, endOf = deps.beginsAt): void {
+    run.endGather?.()
+    run.endGather = undefined
+    const { held } = run
+    if (held === undefined) return
+    const end = endOf(held.text)
+    run.held = end === held.text.length ? undefined : { ...held, text: held.text.slice(end) }
+    if (end > 0) note(run, { ...held, text: held.text.slice(0, end) })
   }
 
   function release(run: Run): void {
-    const { held } = run
-    run.held = undefined
-    if (held !== undefined) note(run, held)
+    noteHeld(run, (text) => text.length)
   }
 
   /** Records and publishes an event of an agent. */
@@ -236,11 +249,8 @@ export function createRuns(deps: RunsDeps): Runs {
     const event: RunEvent = capEvent({ ...given, id: run.id })
     if ('step' in event && event.step !== undefined) run.data.step = event.step
     const part = partOf(event, (kind, key) => run.parts.get(`${kind}/${key}`))
-    if (part !== undefined) {
-      run.parts.set(`${part.kind}/${part.key}`, part)
-      deps.savePart(run.id, part)
-    }
-    publish(run.session.id, run.owner, event)
+    if (part !== undefined) run.parts.set(`${part.kind}/${part.key}`, part)
+    publish(run.session.id, run.owner, event, part && { part: toPartRow(run.id, part) })
   }
 
   async function approve(run: Run, approvalId: string, signal: AbortSignal): Promise<ApprovalDecision> {
@@ -299,14 +309,13 @@ export function createRuns(deps: RunsDeps): Runs {
     run.data.end = end
     run.data.step = given.steps ?? run.data.step
     run.state = 'ended'
-    publish(run.session.id, run.owner, capEvent(toDone(run.id, run.data.step, end)))
-    save(run)
-    if (items !== undefined) deps.saveItems({ id: run.id, session: run.session.id, owner: run.owner }, items)
-    runs.delete(run.id)
-    const remaining = runsOf(run.session.id)
-    if (!remaining.some(({ owner }) => owner === run.owner)) publishLifecycle(run, 'idle')
+    const { id, session, owner } = run
+    if (items !== undefined) deps.save({ items: { run: id, session: session.id, owner, data: items } })
+    publish(session.id, owner, capEvent(toDone(id, run.data.step, end)), { run: toRow(run) })
+    runs.delete(id)
+    const remaining = runsOf(session.id)
+    if (!remaining.some((other) => other.owner === owner)) publishLifecycle(run, 'idle')
     if (remaining.length === 0) tellLifecycle(run, 'idle')
-    flush()
     run.ended.resolve()
     const next = runsOf(run.session.id).find(({ state, data }) => state === 'queued' && data.mode === 'agent')
     const isAgentFree = !runsOf(run.session.id).some(({ state, data }) => state !== 'queued' && data.mode === 'agent')
@@ -331,8 +340,7 @@ export function createRuns(deps: RunsDeps): Runs {
         if (part !== undefined) {
           const decided: Part = { ...part, data: { ...part.data, state: decision } }
           run.parts.set(`approval/${approvalId}`, decided)
-          deps.savePart(run.id, decided)
-          flush()
+          deps.save({ part: toPartRow(run.id, decided) })
         }
         resolve(decision)
         return decision

@@ -1,5 +1,6 @@
 import type { Logger } from '../logging/logger.ts'
-import { DatabaseError, identify, inMemory, setAside } from '../sqlite/database.ts'
+import { DatabaseError, identify, inMemory, setAside, withDatabaseErrors } from '../sqlite/database.ts'
+import type { FileIdentity } from '../sqlite/database.ts'
 import { openSessionStore, type SessionStore } from './session-store.ts'
 
 export interface SessionFileDeps {
@@ -18,7 +19,8 @@ export interface SessionFile {
   /** Whether the store is in memory because another process has the file. */
   readonly isReplaced: () => boolean
   /**
-   * Calls `act` with the store. If the file is damaged, moves it aside and calls `act` with a new one.
+   * Calls `act` with the store. If the file is damaged, moves it aside and calls `act` with a new one. If somebody has removed
+   * the file, opens the one that is in its place or creates it.
    * @throws DatabaseError
    */
   readonly use: <Result>(act: (store: SessionStore) => Result) => Result
@@ -31,7 +33,11 @@ export function createSessionFile(
   onOpen: (store: SessionStore) => void,
 ): SessionFile {
   let store: SessionStore | undefined
+  /** The file of the open store. */
+  let identity: FileIdentity | undefined
   let isReplaced = false
+  const isInMemory = (): boolean => file === inMemory || isReplaced
+  const guarded = <Result>(act: () => Result): Result => withDatabaseErrors(file, 'the sessions', act)
 
   function openStore(): SessionStore {
     try {
@@ -44,23 +50,41 @@ export function createSessionFile(
   }
 
   function open(): SessionStore {
-    if (store !== undefined) return store
+    if (store !== undefined && isInPlace()) return store
+    close()
     const opened = openStore()
     store = opened
     try {
+      identity = isInMemory() ? undefined : identify(file)
       onOpen(opened)
     } catch (error) {
-      opened.close()
-      store = undefined
+      close()
       throw error
     }
     return opened
   }
 
-  function replace(cause: DatabaseError): void {
-    const found = identify(file)
+  /** SQLite would go on writing to a removed file, which nobody can open again. The check takes 4 µs. */
+  function isInPlace(): boolean {
+    if (isInMemory()) return true
+    try {
+      if (identify(file)?.inode === identity?.inode) return true
+    } catch {
+      // The folder cannot be searched any more. SQLite needs it only to open the file.
+      return true
+    }
+    log.error({ file }, 'the session file was removed; opened or created the file in its place')
+    return false
+  }
+
+  function close(): void {
     store?.close()
     store = undefined
+  }
+
+  function replace(cause: DatabaseError): void {
+    const found = identify(file)
+    close()
     const aside = found === undefined ? undefined : setAside(file, found)
     if (aside === undefined) throw cause
     log.error({ file: aside, reason: cause.message }, 'the session file was damaged; renamed it and created a new one')
@@ -71,22 +95,13 @@ export function createSessionFile(
     isReplaced: () => isReplaced,
     use(act) {
       try {
-        return act(open())
+        return act(guarded(open))
       } catch (error) {
         if (!(error instanceof DatabaseError) || error.problem !== 'damaged') throw error
-        try {
-          replace(error)
-        } catch (failure) {
-          throw failure instanceof DatabaseError
-            ? failure
-            : new DatabaseError('damaged', error.message, { cause: failure })
-        }
-        return act(open())
+        guarded(() => replace(error))
+        return act(guarded(open))
       }
     },
-    close() {
-      store?.close()
-      store = undefined
-    },
+    close,
   }
 }

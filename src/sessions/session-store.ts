@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { DatabaseError, inMemory, openDatabase, withDatabaseErrors } from '../sqlite/database.ts'
+import { DatabaseError, openDatabase, withDatabaseErrors } from '../sqlite/database.ts'
 import { everyone } from './session-event.ts'
 import type { TextPiece } from './long-texts.ts'
 import { createOldRows, type OldRows } from './old-rows.ts'
@@ -50,7 +50,17 @@ export interface EntryRow {
   readonly data: string
 }
 
-/** The items that a run adds to the history. */
+/** Rows that are stored together. */
+export interface Rows {
+  readonly run?: RunRow
+  readonly part?: PartRow
+  /** The items that a run adds to the history: JSON. */
+  readonly items?: Pick<EventRow, 'session' | 'owner' | 'data'> & { readonly run: string }
+  readonly event?: EventRow
+  readonly entry?: Omit<EntryRow, 'id'>
+}
+
+/** The items that a run has added to the history. */
 export interface ItemsRow {
   readonly seq: number
   readonly run: string
@@ -76,15 +86,10 @@ export interface Page {
  * may see; undefined selects everything.
  */
 export interface SessionStore extends OldRows {
-  /** Does all writes of `act`, or none if it throws. */
-  readonly write: (act: () => void) => void
-  readonly putRun: (run: RunRow) => void
-  readonly putPart: (part: PartRow) => void
-  readonly putItems: (run: Pick<RunRow, 'id' | 'session' | 'owner'>, items: string) => void
-  /** Stores a piece of a long text. Call it before `putItems` stores the items that refer to the text. */
+  /** Stores all the rows or, if it throws, none. A run, a part or an event replaces an earlier one with the same id. */
+  readonly put: (rows: Rows) => void
+  /** Stores a piece of a long text. Call it before the items that refer to the text are stored. */
   readonly putPiece: (run: string, piece: TextPiece) => void
-  readonly putEvents: (events: readonly EventRow[]) => void
-  readonly putEntry: (entry: Omit<EntryRow, 'id'>) => void
   readonly run: (id: string) => RunRow | undefined
   /** Oldest first. Fewer than the limit if the rows are long. */
   readonly runsOf: (session: string, page: Page, viewer: string | undefined) => readonly RunRow[]
@@ -107,10 +112,6 @@ export interface SessionStore extends OldRows {
     viewer: string | undefined,
   ) => readonly { readonly name: string; readonly entries: number; readonly lastMs: number }[]
   readonly entriesOf: (session: string, stream: string, page: Page, viewer: string | undefined) => readonly EntryRow[]
-  /** Whether it is time to move the write-ahead log into the file. */
-  readonly hasLongLog: () => boolean
-  /** Moves the write-ahead log into the file. Blocks until the disk has it. */
-  readonly checkpoint: () => void
   /** Moves the log into the file and truncates it: otherwise deleted text would stay in the log until SQLite overwrites it. */
   readonly emptyLog: () => void
   readonly close: () => void
@@ -192,9 +193,6 @@ function lastWithin(rows: readonly z.infer<typeof sizeRow>[], most: number): num
   return rows.at(over === -1 ? -1 : over - 1)?.key
 }
 
-/** A checkpoint moves a write-ahead log of this estimated size into the file. Bytes. */
-const longLog = 512 * 1024
-
 /** Time to wait for another process that has the file open. Blocks this process. Ms. */
 const waitMs = 50
 
@@ -215,7 +213,7 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
     throw new DatabaseError('busy', `Another copilot-proxy is using the sessions in ${file}.`, { cause: error })
   }
   const sql = createSessionSql(database, file)
-  const { all, change, write } = sql
+  const { all, change, together } = sql
 
   const putRun = `INSERT INTO runs (id, session, owner, state, started_ms, ended_ms, data) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET state = excluded.state, started_ms = excluded.started_ms, ended_ms = excluded.ended_ms,
@@ -224,6 +222,7 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
     ON CONFLICT (run, kind, key) DO UPDATE SET data = excluded.data`
   const putEvent = `INSERT OR REPLACE INTO events (id, session, owner, type, time_ms, data) VALUES (?, ?, ?, ?, ?, ?)`
   const putEntry = `INSERT INTO entries (session, owner, stream, time_ms, data) VALUES (?, ?, ?, ?, ?)`
+  const putItems = `INSERT OR REPLACE INTO items (session, run, owner, data) VALUES (?, ?, ?, ?)`
   const setPrunedTo = (id: number): void => {
     change(
       `INSERT INTO meta VALUES ('pruned_to', ?) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)`,
@@ -237,25 +236,19 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
   const prunedTo = (): number => all(valueRow, `SELECT value FROM meta WHERE name = 'pruned_to'`)[0]?.value ?? 0
 
   return {
-    write,
-    putRun: ({ id, session, owner, state, startedMs, endedMs, data }) => {
-      change(putRun, id, session, owner, state, startedMs, endedMs, data)
-    },
-    putPart: ({ run, kind, key, data }) => {
-      change(putPart, run, kind, key, data)
-    },
-    putItems: ({ id, session, owner }, items) => {
-      change('INSERT OR REPLACE INTO items (session, run, owner, data) VALUES (?, ?, ?, ?)', session, id, owner, items)
+    put({ run, part, items, event, entry }) {
+      together(() => {
+        if (run !== undefined)
+          change(putRun, run.id, run.session, run.owner, run.state, run.startedMs, run.endedMs, run.data)
+        if (part !== undefined) change(putPart, part.run, part.kind, part.key, part.data)
+        if (items !== undefined) change(putItems, items.session, items.run, items.owner, items.data)
+        if (event !== undefined)
+          change(putEvent, event.id, event.session, event.owner, event.type, event.timeMs, event.data)
+        if (entry !== undefined) change(putEntry, entry.session, entry.owner, entry.stream, entry.timeMs, entry.data)
+      })
     },
     putPiece: (run, { number, data }) => {
       change('INSERT INTO texts (run, number, data) VALUES (?, ?, ?)', run, number, data)
-    },
-    putEvents(events) {
-      for (const { id, session, owner, type, timeMs, data } of events)
-        change(putEvent, id, session, owner, type, timeMs, data)
-    },
-    putEntry: ({ session, owner, stream, timeMs, data }) => {
-      change(putEntry, session, owner, stream, timeMs, data)
     },
     run: (id) => all(runRow, `SELECT ${runColumns} FROM runs WHERE id = ?`, id)[0],
     runsOf(session, { limit, before }, viewer) {
@@ -316,11 +309,6 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
       ).toReversed()
     },
     ...createOldRows(sql, setPrunedTo),
-    hasLongLog: () => file !== inMemory && sql.logged() > longLog,
-    checkpoint() {
-      sql.resetLogged()
-      sql.pragma('wal_checkpoint(PASSIVE)')
-    },
     emptyLog: () => sql.pragma('wal_checkpoint(TRUNCATE)'),
     close: () => database.close(),
   }

@@ -1,92 +1,117 @@
 import type { Logger } from '../logging/logger.ts'
 import { DatabaseError } from '../sqlite/database.ts'
 import type { SessionFile } from './session-file.ts'
-import type { EventRow, SessionStore } from './session-store.ts'
+import type { EventRow, Rows } from './session-store.ts'
 
 export interface SessionWriterDeps {
   readonly file: Pick<SessionFile, 'use'>
-  /** Monotonic. Ms. */
-  readonly now: () => number
-  readonly log: Pick<Logger, 'error' | 'info' | 'warn'>
-  /** The writer calls it with the first failed flush after a successful one. */
-  readonly onFailure: (error: DatabaseError) => void
+  /** Returns a function that cancels the timer. Must not keep the process alive. */
+  readonly setTimer: (run: () => void, delayMs: number) => () => void
+  readonly log: Pick<Logger, 'error' | 'info'>
 }
 
-/** Gathers writes for one transaction. Never throws a DatabaseError: writes that fail wait for the next flush. */
+/** Stores rows at once. Rows that cannot be stored wait in memory, so a write never throws a DatabaseError. */
 export interface SessionWriter {
-  /** @param key a later write with the same key replaces this one @param length the length of its text, in characters */
-  readonly put: (key: string, length: number, write: (store: SessionStore) => void) => void
-  /** Stores the gathered writes and these events. Returns false if it stored nothing. */
-  readonly flush: (events: readonly EventRow[]) => boolean
+  /** Returns the reason if the rows cannot be stored and the rows before them could be. */
+  readonly write: (rows: Rows) => DatabaseError | undefined
+  readonly waitingEvents: () => readonly EventRow[]
+  /** The ids of events that were dropped from memory before they could be stored. */
+  readonly lost: () => { readonly from: number; readonly to: number } | undefined
+  /** Drops the waiting rows of a session. @param viewer the key whose rows are dropped; undefined: all */
+  readonly forget: (session: string, viewer: string | undefined) => void
+  /** Stores the waiting rows if possible. */
+  readonly close: () => void
 }
 
-/** While writes fail, the oldest ones are dropped above this size. Characters. */
+/** Maximum of the waiting rows: the oldest are dropped first. Bytes, about. */
 const maxWaiting = 8 * 1024 * 1024
 
-/** Minimum time between a failed attempt and the next one. Ms. */
+/** Delay before the writer tries again to store rows. Ms. */
 const retryMs = 1000
 
-export function createSessionWriter({ file, now, log, onFailure }: SessionWriterDeps): SessionWriter {
-  const waiting = new Map<string, { readonly length: number; readonly write: (store: SessionStore) => void }>()
-  let length = 0
-  let failure: { lastMs: number; lost: number } | undefined
+/** Maximum of waiting rows that are stored in one turn of the event loop. Bytes, about. */
+const storedAtOnce = 1024 * 1024
 
-  function remove(key: string): void {
-    length -= waiting.get(key)?.length ?? 0
-    waiting.delete(key)
-  }
+export function createSessionWriter({ file, setTimer, log }: SessionWriterDeps): SessionWriter {
+  let waiting: Rows[] = []
+  let waitingSize = 0
+  /** The number of writes that were dropped since the first failure. */
+  let dropped = 0
+  let lost: { readonly from: number; readonly to: number } | undefined
+  let endRetry: (() => void) | undefined
 
-  /** Drops a write larger than the limit first, so that it does not displace all others. */
-  function dropExcess(lossy: { lost: number }): void {
-    const large = [...waiting].filter(([, write]) => write.length > maxWaiting)
-    for (const [key] of [...large, ...waiting]) {
-      if (length <= maxWaiting) return
-      if (waiting.has(key)) lossy.lost += 1
-      remove(key)
+  function store(rows: Rows): DatabaseError | undefined {
+    try {
+      file.use((opened) => opened.put(rows))
+      return undefined
+    } catch (error) {
+      if (error instanceof DatabaseError) return error
+      throw error
     }
   }
 
-  function fail(error: DatabaseError): void {
-    const isNew = failure === undefined
-    failure = { lastMs: now(), lost: failure?.lost ?? 0 }
-    dropExcess(failure)
-    if (!isNew) return
-    log.error({ problem: error.problem }, `sessions cannot be stored: ${error.message}`)
-    onFailure(error)
+  function keep(rows: Rows): void {
+    waiting.push(rows)
+    waitingSize += sizeOf(rows)
+    while (waitingSize > maxWaiting) drop()
   }
 
-  function succeed(): void {
-    if (failure !== undefined) log.info({ lost: failure.lost }, 'sessions are stored again')
-    failure = undefined
+  function drop(): void {
+    const rows = waiting.shift() ?? {}
+    waitingSize -= sizeOf(rows)
+    dropped += 1
+    if (rows.event !== undefined) lost = { from: lost?.from ?? rows.event.id, to: rows.event.id }
+  }
+
+  /** Stores waiting rows, at most about `most` bytes. Returns false if it could not. */
+  function storeWaiting(most: number): boolean {
+    const enough = waitingSize - most
+    for (let rows = waiting[0]; rows !== undefined && waitingSize > enough; [rows] = waiting) {
+      if (store(rows) !== undefined) return false
+      waiting.shift()
+      waitingSize -= sizeOf(rows)
+    }
+    if (waiting.length > 0) return true
+    log.info({ lost: dropped }, 'sessions are stored again')
+    dropped = 0
+    return true
+  }
+
+  function retry(): void {
+    const isStored = storeWaiting(storedAtOnce)
+    endRetry = waiting.length === 0 ? undefined : setTimer(retry, isStored ? 0 : retryMs)
   }
 
   return {
-    put(key, added, write) {
-      remove(key)
-      waiting.set(key, { length: added, write })
-      length += added
-      // While writes succeed, the next flush stores them all, whatever their size.
-      if (failure !== undefined) dropExcess(failure)
+    write(rows) {
+      // Rows are stored in their order.
+      const failure = endRetry === undefined ? store(rows) : undefined
+      if (endRetry === undefined && failure === undefined) return undefined
+      keep(rows)
+      if (failure === undefined) return undefined
+      endRetry = setTimer(retry, retryMs)
+      log.error({ problem: failure.problem }, `sessions cannot be stored: ${failure.message}`)
+      return failure
     },
-    flush(events) {
-      if (waiting.size === 0 && events.length === 0) return true
-      if (failure !== undefined && now() - failure.lastMs < retryMs) return false
-      try {
-        file.use((store) =>
-          store.write(() => {
-            for (const { write } of waiting.values()) write(store)
-            store.putEvents(events)
-          }),
-        )
-      } catch (error) {
-        if (!(error instanceof DatabaseError)) throw error
-        fail(error)
-        return false
-      }
-      waiting.clear()
-      length = 0
-      succeed()
-      return true
+    waitingEvents: () => waiting.flatMap(({ event }) => event ?? []),
+    lost: () => lost,
+    forget(session, viewer) {
+      waiting = waiting.filter(({ run, items, event, entry }) => {
+        const row = run ?? items ?? event ?? entry
+        return row !== undefined && (row.session !== session || (viewer !== undefined && row.owner !== viewer))
+      })
+      waitingSize = waiting.reduce((sum, rows) => sum + sizeOf(rows), 0)
+    },
+    close() {
+      endRetry?.()
+      if (waiting.length > 0) storeWaiting(Infinity)
     },
   }
+}
+
+/** The memory that rows take, about. */
+function sizeOf({ run, part, items, event, entry }: Rows): number {
+  let size = 1024
+  for (const row of [run, part, items, event, entry]) size += row?.data.length ?? 0
+  return size
 }

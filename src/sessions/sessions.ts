@@ -1,10 +1,9 @@
 import type { Caller, CallerKey } from '../config/caller.ts'
-import type { ApprovalDecision } from '../agent/agent-event.ts'
+import type { ApprovalDecision, MessageEntry, OpenRun, RunMode, RunReport, RunState } from '../api/run.ts'
+import type { StreamEntry, StreamSummary } from '../api/sessions.ts'
 import type { Attachment } from '../agent/agent-task.ts'
 import type { AuditLine } from '../tools/create-tools.ts'
 import type { EventHub } from './event-hub.ts'
-import type { reportMessage, reportRun, RunState } from './run-record.ts'
-import type { RunMode } from './session-event.ts'
 import type { Page } from './session-store.ts'
 
 export interface NewMessage {
@@ -33,15 +32,6 @@ export interface Push {
   readonly metadata?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** A run that has not ended. */
-export interface OpenRun {
-  readonly id: string
-  readonly mode: RunMode
-  readonly step: number
-  readonly state: RunState
-  readonly startedAt: string
-}
-
 /**
  * The messages, runs, approvals, streams and events of all sessions. A Fault `session_refused` states the problem. A key sees
  * and decides only what it made: for all else, the answer is that of an id that does not exist. Without configured keys, a
@@ -52,25 +42,16 @@ export interface Sessions {
   readonly start: (message: NewMessage) => string
   readonly cancel: (runId: string, caller: Caller) => RunState
   readonly decide: (approvalId: string, decision: ApprovalDecision, caller: Caller) => ApprovalDecision
-  readonly run: (runId: string, caller: Caller) => Promise<ReturnType<typeof reportRun>>
-  readonly messages: (
-    sessionId: string,
-    page: Page,
-    caller: Caller,
-  ) => Promise<readonly ReturnType<typeof reportMessage>[]>
+  readonly run: (runId: string, caller: Caller) => Promise<RunReport>
+  readonly messages: (sessionId: string, page: Page, caller: Caller) => Promise<readonly MessageEntry[]>
   readonly openRuns: (sessionId: string, caller: Caller) => readonly OpenRun[]
   /**
    * Deletes the messages, runs, events and stream entries of a session so far: those of the key, or all for the owner of the
    * daemon. Problem: `run_in_progress`.
    */
   readonly forget: (sessionId: string, caller: Caller) => Promise<void>
-  readonly streams: (sessionId: string, caller: Caller) => readonly StreamReport[]
-  readonly entries: (
-    sessionId: string,
-    stream: string,
-    page: Page,
-    caller: Caller,
-  ) => readonly Readonly<Record<string, unknown>>[]
+  readonly streams: (sessionId: string, caller: Caller) => readonly StreamSummary[]
+  readonly entries: (sessionId: string, stream: string, page: Page, caller: Caller) => readonly StreamEntry[]
   readonly listen: (
     sink: Parameters<EventHub['listen']>[0],
     options: { readonly session?: string | undefined; readonly after?: number | undefined; readonly caller: Caller },
@@ -83,10 +64,4 @@ export interface Sessions {
   /** Cancels all runs. Resolves when they have ended and their last events are sent, at the latest after `graceMs`. */
   readonly stop: (graceMs: number) => Promise<void>
   readonly close: () => void
-}
-
-interface StreamReport {
-  readonly name: string
-  readonly entries: number
-  readonly lastTime: string
 }

@@ -1,7 +1,7 @@
 import type { Logger } from '../logging/logger.ts'
 import type { Session } from './session.ts'
 import { guardFolder } from '../workspace/policy/guard-folder.ts'
-import { ToolError, type ToolFailure } from '../workspace/tool-error.ts'
+import { denied, ToolError } from '../workspace/tool-error.ts'
 import { capResult } from './cap-result.ts'
 import { checkArguments } from './check-arguments.ts'
 import { nobodyAsked } from './foreign-tools.ts'
@@ -277,10 +277,6 @@ interface Audit {
 function notePath({ paths }: Audit, args: unknown): void {
   if (typeof args !== 'object' || args === null || !('path' in args)) return
   if (typeof args.path === 'string') paths.add(args.path.slice(0, maxLoggedPath))
-}
-
-function denied(detail: string): ToolError {
-  return new ToolError({ kind: 'denied', detail } satisfies ToolFailure)
 }
 
 function changed(name: string): ToolError {

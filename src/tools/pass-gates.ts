@@ -1,6 +1,6 @@
 import type { Session } from './session.ts'
 import type { Intent } from './tool.ts'
-import { ToolError } from '../workspace/tool-error.ts'
+import { denied } from '../workspace/tool-error.ts'
 
 export const readOnlySentence =
   'Workspaces are read-only. To allow changes, set workspace.read-only to false in the configuration.'
@@ -37,8 +37,4 @@ export async function passGates(
   const decision = await policy.mayRun(policyArgv, cwd)
   if (!decision.isAllowed) throw denied(decision.reason)
   return [...reasons, decision.reason]
-}
-
-function denied(detail: string): ToolError {
-  return new ToolError({ kind: 'denied', detail })
 }

@@ -80,11 +80,6 @@ export interface EncodeContext {
   readonly learnedRefusals: ReadonlySet<string>
   /** Rules of the upstream beyond its dialect's. The ChatGPT backend takes fewer members and requires instructions. */
   readonly profile?: 'chatgpt' | undefined
-  /**
-   * `codex.responses-lite`: `auto` sends the lite form to a model of the ChatGPT backend that refused the usual one.
-   * Absent: `never`.
-   */
-  readonly lite?: 'auto' | 'never' | undefined
 }
 
 export interface EncodedRequest extends UpstreamRequest {

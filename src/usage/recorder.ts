@@ -9,6 +9,8 @@ import type { CallerNames, Mutable, Tally, UsageEntry } from './tally.ts'
 export interface UsageRecorderDeps {
   /** Undefined: totals stay in memory. */
   readonly file: string | undefined
+  /** Only reads the file, and warns if it cannot: another process writes it. */
+  readonly isReadOnly?: boolean
   /** Ms since epoch. */
   readonly now: () => number
   /** Returns how to cancel it. Must not keep the process alive. */
@@ -51,11 +53,20 @@ const maxSessions = 200
 /** Days for which the totals of sessions are kept, as `firstDay` of the periods. */
 const sessionDays = 32
 
+/** Without a writer, for another process to finish its write. Ms. */
+const readWaitMs = 200
+
 /** On close, for another process to finish its write. Ms. */
 const lastWaitMs = 500
 
 /** Sums requests in memory and writes the sums later. The first request opens the file and loads SQLite (3 MB). */
-export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderDeps): UsageRecorder {
+export function createUsageRecorder({
+  file,
+  isReadOnly = false,
+  now,
+  setTimer,
+  log,
+}: UsageRecorderDeps): UsageRecorder {
   const pending = new Map<string, Mutable<Tally>>()
   let store: UsageStore | undefined
   let stopTimer: (() => void) | undefined
@@ -143,11 +154,12 @@ export function createUsageRecorder({ file, now, setTimer, log }: UsageRecorderD
   function ask<Answer>(question: (opened: UsageStore) => Answer): Answer | undefined {
     if (file === undefined || !hasFile()) return undefined
     try {
-      store ??= openUsageStore(file, { waitMs: 0 })
+      store ??= openUsageStore(file, isReadOnly ? { readOnly: true, waitMs: readWaitMs } : { waitMs: 0 })
       return question(store)
     } catch (error) {
       if (!(error instanceof DatabaseError)) throw error
       if (error.problem !== 'busy') closeStore()
+      if (isReadOnly) log.warn(error.message)
       return undefined
     }
   }

@@ -1,3 +1,4 @@
+import type { RequestDetail, RequestDocument } from '../api/requests.ts'
 import { isFailure } from '../errors.ts'
 import { isObject } from '../json/json.ts'
 import { snakeKeys } from '../json/key-case.ts'
@@ -56,58 +57,6 @@ export interface EndedRequest {
   readonly adapted?: readonly string[] | undefined
   /** The object that was logged; kept, not copied. */
   readonly line: RequestLine
-}
-
-/** A request as `GET /requests` returns it. */
-export interface RequestDocument {
-  readonly id: string
-  /** When it arrived: ISO 8601. */
-  readonly time: string
-  readonly client: string | null
-  readonly user_agent: string | null
-  readonly key: string | null
-  readonly api: string | null
-  readonly method: string | null
-  readonly path: string | null
-  readonly asked_model: string | null
-  readonly model: string | null
-  readonly route: string | null
-  /** The fallback of an alias that answered, with the statuses of the models before it: `gpt-4.1 (429)`. */
-  readonly fallback: string | null
-  /** As in the log and the metrics: a stream that broke has the status of its failure, and 499 if the caller left. */
-  readonly status: number
-  /** The status in the head of the answer. */
-  readonly http_status: number
-  readonly failed: boolean
-  readonly stream: boolean | null
-  readonly input_tokens: number | null
-  readonly output_tokens: number | null
-  readonly cached_input_tokens: number | null
-  readonly credits: number | null
-  readonly search_credits: number | null
-  readonly safeguards_credits: number | null
-  readonly estimated: boolean
-  readonly first_byte_ms: number | null
-  readonly duration_ms: number | null
-  /** The parts of the request that could not be carried over: `dropped;temperature (…)`. */
-  readonly warnings: readonly string[]
-  /** Those of `warnings` that an earlier request of the caller's conversation in this list has too. */
-  readonly repeated_warnings: readonly string[]
-  /** Changes that lose nothing of the request. */
-  readonly adapted: readonly string[]
-  readonly error: string | null
-  readonly upstream_request_id: string | null
-}
-
-/** Also with the bodies, which are kept while `log.bodies` is on. */
-export interface RequestDetail extends RequestDocument {
-  readonly bodies: 'kept' | 'not_kept'
-  /** By name, without those that hold credentials. */
-  readonly request_headers: Readonly<Record<string, string>> | null
-  readonly request_body: string | null
-  readonly request_body_truncated: boolean
-  readonly answer_body: string | null
-  readonly answer_body_truncated: boolean
 }
 
 export interface RequestFilter {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import type { Stats } from 'node:fs'
 import { isAbsolute, join, posix, relative, resolve, sep } from 'node:path'
@@ -15,21 +14,23 @@ import {
   type Directory,
   type OpenFile,
 } from './directory.ts'
+import { describeError } from './file-errors.ts'
 import type { FileContent, Folder, Reading, ReadLimits } from './folder.ts'
 import { linkTarget, normalPath } from './paths.ts'
 import { noPlaces, type FoundPlaces, type OwnPlaces } from './policy/own-places.ts'
+import { createQueue } from './queue.ts'
+import { readBytes, readerOf, refuseCancelled } from './read-bytes.ts'
+import { checkHash, existingFile, existsAlready, missing, moveIfFree, writeTemporary } from './replace-file.ts'
+import type { Existing, Place } from './replace-file.ts'
 import { createSandbox } from './sandbox/create-sandbox.ts'
 import type { Sandbox } from './sandbox/sandbox.ts'
-import { ToolError } from './tool-error.ts'
+import { denied, failed, quote, ToolError } from './tool-error.ts'
 
 /** Temporary files are named `.copilot-proxy.<process id>-<random>.tmp` and are in the folder of the file that they replace. */
 export const temporaryPrefix = '.copilot-proxy'
 
 /** Maximum number of links in a path, as in Linux. */
 const maxLinks = 40
-
-/** A large file is hashed in chunks, so that it does not block the event loop. Bytes. */
-const chunkBytes = 1024 * 1024
 
 /** Number of folders whose stray temporary files are removed. More than a session writes to. */
 const maxSweptFolders = 1000
@@ -43,13 +44,6 @@ interface OpenFolderOptions {
   readonly sandbox?: (root: string) => Sandbox
 }
 
-/** A path with its folder and name. */
-interface Place {
-  readonly path: string
-  readonly folder: readonly string[]
-  readonly name: string
-}
-
 /**
  * Opens a folder. Reading follows links that stay inside the root; writing follows none.
  * @throws ToolError `failed` if it is missing or not a folder
@@ -61,7 +55,7 @@ export async function openFolder(
   const root = await realFolder(rootPath)
   const roots = [root, resolve(rootPath)]
   const platform = hostPlatform()
-  const oneAtATime = createQueues()
+  const oneAtATime = createQueue()
   const swept = new Set<string>()
 
   function relativePath(given: string): string {
@@ -199,7 +193,7 @@ export async function openFolder(
   ): Promise<void> {
     const place = placeOf(given)
     await refuseOwn(place.path)
-    await oneAtATime(place.path, async () => {
+    await oneAtATime([place.path], undefined, async () => {
       try {
         const directory = await openDirectory(root, place.folder, { held, create })
         try {
@@ -342,167 +336,10 @@ async function realFolder(path: string): Promise<string> {
   throw failed(`${quote(path)} is not a folder.`)
 }
 
-interface Existing {
-  readonly mode: number
-  readonly uid: number
-  readonly gid: number
-}
-
-/** Returns the file that a write would replace. Checks its permissions, because a rename needs only those of the folder. */
-async function existingFile(directory: Directory, { path, folder, name }: Place): Promise<Existing | undefined> {
-  const entry = directory.entry(name)
-  const stats = await fs.lstat(entry).catch((error: unknown) => {
-    if (errnoOf(error) !== 'ENOENT') throw error
-  })
-  if (stats === undefined) return undefined
-  if (stats.isSymbolicLink()) throw new LinkFound(folder, name, undefined)
-  if (stats.isDirectory()) throw failed(`${quote(path)} is a folder.`)
-  if (!stats.isFile()) throw failed(`${quote(path)} is not a regular file.`)
-  await directory.check(name)
-  const isWritable = await fs.access(entry, fs.constants.W_OK).then(
-    () => true,
-    () => false,
+function ownFile(path: string): ToolError {
+  return denied(
+    `${quote(path)} belongs to copilot-proxy: its configuration, logins or data. No tool reads or changes it, whatever the policy says.`,
   )
-  // For the superuser, `access` allows everything, so also respect a mode without any write bit.
-  if (!isWritable || (stats.mode & 0o222) === 0) throw failed(`${quote(path)} is read-only.`)
-  return stats
-}
-
-async function writeTemporary(
-  temp: string,
-  bytes: Uint8Array,
-  existing: Existing | undefined,
-  mode: number | undefined,
-): Promise<void> {
-  const wanted = mode ?? (existing === undefined ? undefined : existing.mode & 0o777)
-  const file = await fs.open(temp, 'wx', wanted === undefined ? 0o666 : 0o600)
-  try {
-    await file.writeFile(bytes)
-    if (existing !== undefined) {
-      const own = await file.stat()
-      // Only the superuser can change the owner. For others, the new file stays their own.
-      if (own.uid !== existing.uid || own.gid !== existing.gid)
-        await file.chown(existing.uid, existing.gid).catch(() => {})
-    }
-    if (wanted !== undefined) await file.chmod(wanted)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-}
-
-/** Renames a file, but fails if the target exists. */
-async function moveIfFree(temp: string, target: string, place: Place): Promise<void> {
-  try {
-    await fs.link(temp, target)
-  } catch (error) {
-    if (errnoOf(error) === 'EEXIST') throw existsAlready(place)
-    // The file system has no hard links. A rename could replace a target, but `existingFile` has just found none.
-    await fs.rename(temp, target)
-    return
-  }
-  await fs.unlink(temp)
-}
-
-async function checkHash(place: Place, directory: Directory, expected: string): Promise<void> {
-  const file = await fs.open(directory.entry(place.name), openFlags)
-  try {
-    const { sha256 } = await readBytes(readerOf(file), 0, Infinity, undefined)
-    if (sha256 !== expected)
-      throw conflict(place.path, `${quote(place.path)} has changed since it was read. Read it again.`)
-  } finally {
-    await file.close()
-  }
-}
-
-function readerOf(file: fs.FileHandle): OpenFile['read'] {
-  return async (buffer, from, length) => (await file.read(buffer, from, length)).bytesRead
-}
-
-/** Reads at most `maxBytes`. The hash is undefined for a larger file. `expectedBytes` may be wrong, because a file may grow. */
-async function readBytes(
-  read: OpenFile['read'],
-  expectedBytes: number,
-  maxBytes: number,
-  signal: AbortSignal | undefined,
-): Promise<{ bytes: Buffer; sha256: string | undefined }> {
-  const hash = createHash('sha256')
-  const keep = Number.isFinite(maxBytes)
-  // Read one byte more than expected, so that the first read of a small file finds its end.
-  let buffer = Buffer.allocUnsafe(keep ? expectedBytes + 1 : chunkBytes)
-  let size = 0
-  for (;;) {
-    refuseCancelled(signal)
-    const from = keep ? size : 0
-    if (from === buffer.length) buffer = Buffer.concat([buffer], buffer.length + chunkBytes)
-    const wanted = Math.min(chunkBytes, buffer.length - from)
-    const bytesRead = await read(buffer, from, wanted)
-    size += bytesRead
-    if (size > maxBytes) return { bytes: buffer.subarray(0, maxBytes), sha256: undefined }
-    hash.update(buffer.subarray(from, from + bytesRead))
-    const isEnd = bytesRead === 0 || (bytesRead < wanted && size === expectedBytes)
-    if (isEnd) return { bytes: keep ? buffer.subarray(0, size) : Buffer.alloc(0), sha256: hash.digest('hex') }
-  }
-}
-
-/** Runs jobs with the same key one after the other. */
-function createQueues(): (key: string, job: () => Promise<void>) => Promise<void> {
-  const last = new Map<string, Promise<void>>()
-  return async (key, job) => {
-    const previous = last.get(key)
-    const current = previous === undefined ? job() : previous.then(job, job)
-    last.set(key, current)
-    try {
-      await current
-    } finally {
-      if (last.get(key) === current) last.delete(key)
-    }
-  }
-}
-
-function refuseCancelled(signal: AbortSignal | undefined): void {
-  if (signal?.aborted === true) throw new ToolError({ kind: 'cancelled' })
-}
-
-/** Converts an error of the file system to a ToolError. Its text contains only the caller's path. */
-function describeError(error: unknown, path: string): unknown {
-  if (error instanceof ToolError) return error
-  if (error instanceof LinkFound) {
-    const link = [...error.folder, error.link].filter((segment) => segment !== '').join('/')
-    const detail = `${quote(path)} cannot be changed: ${quote(link)} is a link. Use the path of the file itself.`
-    return new ToolError({ kind: 'denied', detail }, { cause: error })
-  }
-  const detail = sentenceOf(errnoOf(error), quote(path))
-  return detail === undefined ? error : new ToolError({ kind: 'failed', detail }, { cause: error })
-}
-
-function sentenceOf(code: string, path: string): string | undefined {
-  switch (code) {
-    case '':
-      return undefined
-    case 'ENOENT':
-      return `${path} does not exist.`
-    case 'EACCES':
-    case 'EPERM':
-      return `Permission to access ${path} was denied.`
-    case 'EISDIR':
-      return `${path} is a folder.`
-    case 'ENOTDIR':
-      return `${path} does not exist: a part of the path is a file.`
-    case 'ENXIO':
-    case 'ENODEV':
-    case 'EOPNOTSUPP':
-      return `${path} is not a regular file.`
-    case 'ENAMETOOLONG':
-      return `${path} is too long for a file name.`
-    case 'ENOSPC':
-    case 'EDQUOT':
-      return `${path} was not written: no space is left on the disk.`
-    case 'EROFS':
-      return `${path} was not written: the file system is read-only.`
-    default:
-      return `${path} could not be accessed (${code}).`
-  }
 }
 
 function sizeText(bytes: number): string {
@@ -514,35 +351,4 @@ function sizeText(bytes: number): string {
     unit += 1
   }
   return `${Math.round(value * 10) / 10} ${units[unit]}`
-}
-
-/** Quotes a path for a message, short and on one line. */
-function quote(path: string): string {
-  return JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}…` : path)
-}
-
-function denied(detail: string): ToolError {
-  return new ToolError({ kind: 'denied', detail })
-}
-
-function ownFile(path: string): ToolError {
-  return denied(
-    `${quote(path)} belongs to copilot-proxy: its configuration, logins or data. No tool reads or changes it, whatever the policy says.`,
-  )
-}
-
-function failed(detail: string): ToolError {
-  return new ToolError({ kind: 'failed', detail })
-}
-
-function existsAlready({ path }: Place): ToolError {
-  return conflict(path, `${quote(path)} exists already.`)
-}
-
-function missing({ path }: Place): ToolError {
-  return conflict(path, `${quote(path)} does not exist any more.`)
-}
-
-function conflict(path: string, detail: string): ToolError {
-  return new ToolError({ kind: 'conflict', detail, conflicts: [{ path, expected: [], found: [] }] })
 }

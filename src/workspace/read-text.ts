@@ -1,5 +1,5 @@
 import type { Folder } from './folder.ts'
-import { ToolError } from './tool-error.ts'
+import { failed, ToolError } from './tool-error.ts'
 
 export interface ReadTextArguments {
   readonly path: string
@@ -130,8 +130,4 @@ function decode(bytes: Buffer, path: string): string {
 
 function invalidRange(path: string, detail: string): ToolError {
   return new ToolError({ kind: 'invalid_arguments', path, detail })
-}
-
-function failed(detail: string, cause?: unknown): ToolError {
-  return new ToolError({ kind: 'failed', detail }, { cause })
 }

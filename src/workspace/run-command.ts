@@ -14,7 +14,7 @@ import { endWithDaemon } from './sandbox/end-with-daemon.ts'
 import { signalGroup } from './sandbox/kill-group.ts'
 import { enclosureFailure, readReport, preventedBySandbox, type EnclosureReport } from './sandbox/report.ts'
 import type { StartedIn, Widening } from './sandbox/sandbox.ts'
-import { ToolError } from './tool-error.ts'
+import { failed, ToolError } from './tool-error.ts'
 
 interface CommandRun {
   readonly folder: Folder
@@ -352,8 +352,4 @@ function startReason(code: string): string {
     default:
       return `error ${code}`
   }
-}
-
-function failed(detail: string): ToolError {
-  return new ToolError({ kind: 'failed', detail })
 }

@@ -3,7 +3,7 @@ import type { Folder } from './folder.ts'
 import type { Journal } from './patch/journal.ts'
 import { diffOf } from './patch/render-diff.ts'
 import { toText } from './read-text.ts'
-import { ToolError } from './tool-error.ts'
+import { failed, ToolError } from './tool-error.ts'
 
 /** Runs a program in the root of the workspace, without a shell, with a text as its standard input. */
 type RunCommand = (
@@ -144,8 +144,4 @@ export async function findProgram(
     if ((await readIfThere(folder, program, signal)) !== undefined) return program
   }
   return undefined
-}
-
-function failed(detail: string): ToolError {
-  return new ToolError({ kind: 'failed', detail })
 }

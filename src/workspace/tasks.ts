@@ -5,7 +5,7 @@ import { readJsonc } from '../json/jsonc.ts'
 import { errnoOf } from '../auth/records/record-fs.ts'
 import { splitCommand } from './command-line.ts'
 import type { Folder } from './folder.ts'
-import { ToolError } from './tool-error.ts'
+import { failed, quote, ToolError } from './tool-error.ts'
 
 export interface Task {
   /** The command that the policy checks. */
@@ -177,12 +177,4 @@ async function readOptional(folder: Folder, path: string, maxBytes: number): Pro
 function check<Output>(file: string, parsed: z.ZodSafeParseResult<Output>): Output {
   if (parsed.success) return parsed.data
   throw failed(`${quote(file)} is invalid, so its tasks are unknown. Repair the file.`)
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)
-}
-
-function failed(detail: string): ToolError {
-  return new ToolError({ kind: 'failed', detail })
 }

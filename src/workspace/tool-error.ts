@@ -72,3 +72,20 @@ function messageOf(failure: ToolFailure): string {
       return failure.detail
   }
 }
+
+export function failed(detail: string, cause?: unknown): ToolError {
+  return new ToolError({ kind: 'failed', detail }, { cause })
+}
+
+export function denied(detail: string): ToolError {
+  return new ToolError({ kind: 'denied', detail })
+}
+
+export function cancelled(): ToolError {
+  return new ToolError({ kind: 'cancelled' })
+}
+
+/** Quotes a text for a message, short and on one line. */
+export function quote(text: string): string {
+  return JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)
+}

@@ -123,26 +123,26 @@ test('I03 a run ends at the step limit or at the fifth equal call, and states th
   expect(outcomesOf(same.events)).toHaveLength(4)
 })
 
+const creating = (at: number) => ({ tool: 'createFile', args: { path: `new-${at}.txt`, content: 'x' } })
+
 test('I03 a run ends at the limit of changes and commands, and states the reason', async () => {
   const { deps, task, root, events } = await openAgent({
     files: { '.agent-policy.yaml': policy },
     text: scriptOf(
       call('fs_list', {}),
-      patch(creation('a.txt', 'x')),
-      patch(creation('b.txt', 'x')),
-      patch(creation('c.txt', 'x')),
+      ...[0, 25, 50, 75].map((first) => ({ calls: Array.from({ length: 25 }, (_, at) => creating(first + at)) })),
+      { calls: [creating(100)] },
       { text: 'Done' },
     ),
-    settings: { maxActions: 2 },
   })
   const outcome = await runAgent(deps, task)
   expect(outcome).toMatchObject({
     outcome: 'max_actions',
-    reason: 'The run reached its limit of 2 changes and commands.',
-    files: [{ path: 'a.txt' }, { path: 'b.txt' }],
+    reason: 'The run reached its limit of 100 changes and commands.',
   })
-  expect(outcomesOf(events)).toEqual(['ok', 'ok', 'ok'])
-  expect(Object.keys(await treeOf(root)).join(' ')).not.toContain('c.txt')
+  expect(outcome.files).toHaveLength(100)
+  expect(outcomesOf(events)).toEqual(Array.from({ length: 101 }, () => 'ok'))
+  expect(Object.keys(await treeOf(root)).join(' ')).not.toContain('new-100.txt')
 })
 
 test('I03 the time limit ends a run, and a person’s time for an approval does not count', async () => {

@@ -13,7 +13,6 @@ const settings: LoopSettings = {
   models: [native, { ...native, name: 'second' }],
   maxSteps: 10,
   maxMinutes: 20,
-  maxActions: 100,
   requireApproval: true,
   initiator: 'user',
   overheadTokens: 100,

@@ -33,7 +33,6 @@ const settings: AgentSettings = {
   protocol: 'auto',
   maxSteps: 30,
   maxMinutes: 20,
-  maxActions: 100,
   allowedRoots: ['*'],
   requireApproval: true,
 }

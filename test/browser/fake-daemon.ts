@@ -2,19 +2,11 @@ import { once } from 'node:events'
 import Fastify from 'fastify'
 import type { ServerResponse } from 'node:http'
 import { registerPageFiles, sendPageFile } from '../../src/page/page-routes.ts'
-import type {
-  BudgetUse,
-  MessageEntry,
-  PageEvent,
-  RequestDetail,
-  RequestRow,
-  RunReport,
-  ServerEntry,
-  SessionEntry,
-  SessionUsage,
-  StreamEntry,
-  StreamSummary,
-} from '../../src/page/wire.ts'
+import type { DaemonEvent } from '../../src/api/events.ts'
+import type { RequestDetail, RequestDocument } from '../../src/api/requests.ts'
+import type { MessageEntry, RunReport } from '../../src/api/run.ts'
+import type { ServerEntry, SessionEntry, StreamEntry, StreamSummary } from '../../src/api/sessions.ts'
+import type { Budget, SessionTotals } from '../../src/api/usage.ts'
 
 /** What a request of the page was, as the fake saw it. */
 interface Seen {
@@ -52,18 +44,18 @@ export interface FakeState {
   servers: readonly ServerEntry[]
   streams: readonly StreamSummary[]
   entries: readonly StreamEntry[]
-  requests: RequestRow[]
+  requests: RequestDocument[]
   details: Record<string, RequestDetail>
   days: readonly object[]
-  sessionUsage: readonly SessionUsage[]
-  budgets: readonly BudgetUse[]
+  sessionUsage: readonly SessionTotals[]
+  budgets: readonly Budget[]
   models: readonly string[]
   /** Called for POST and DELETE; the answer is sent as JSON. */
   act: (seen: Seen) => { readonly status: number; readonly body: object }
 }
 
 type Without<Event> = Event extends { readonly type: 'gap' } ? never : Omit<Event, 'time'>
-type Sent = Without<PageEvent> & { readonly time?: string }
+type Sent = Without<DaemonEvent> & { readonly time?: string }
 
 export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<FakeDaemon> {
   const state: FakeState = {

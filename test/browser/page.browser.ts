@@ -100,6 +100,7 @@ describe.each(looks)('%s', (name, look) => {
         await tab.page.getByText('issues', { exact: true }).click()
         await tab.page.getByText('builds', { exact: true }).click()
         await tab.page.getByText('Build 41 failed.').waitFor()
+        await tab.page.getByText('"tool": "mcp.fs.read"').waitFor()
         return tab
       },
     ],
@@ -163,21 +164,25 @@ describe('a session', () => {
       { ...run, type: 'fragment', kind: 'answer', text: hostile },
       { ...run, type: 'fragment', kind: 'thinking', text: hostile },
       { ...run, type: 'fragment', kind: 'step', text: hostile },
-      { ...run, type: 'tool', callId: hostile, tool: hostile, state: 'started', args: { path: hostile } },
+      { ...run, type: 'tool', callId: hostile, tool: hostile, step: 1, state: 'started', args: { path: hostile } },
       {
         ...run,
         type: 'tool',
         callId: hostile,
         tool: hostile,
+        step: 1,
         state: 'ended',
-        outcome: hostile,
+        // No outcome of a daemon.
+        outcome: JSON.parse(JSON.stringify(hostile)),
         message: hostile,
         result: hostile,
+        durationMs: 1,
       },
       {
         ...run,
         type: 'approval',
         approvalId: 'x',
+        callId: hostile,
         tool: hostile,
         state: 'pending',
         argv: [hostile, '\u202E'],
@@ -223,6 +228,16 @@ describe('a session', () => {
     expect(daemon.listeners()).toBe(1)
     daemon.state.runs['run-fix'] = {
       id: 'run-fix',
+      sessionId: shop.id,
+      text: 'Fix it',
+      mode: 'agent',
+      origin: 'user',
+      step: 1,
+      startedAt: '2026-11-24T14:03:00.000Z',
+      approvals: [],
+      files: [],
+      requests: 1,
+      usage: { inputTokens: 1, outputTokens: 1, cachedInputTokens: 0 },
       state: 'ended',
       outcome: 'cancelled',
       reason: 'The person cancelled the run.',
@@ -286,6 +301,7 @@ describe('a session', () => {
         ...run,
         type: 'approval',
         approvalId: 'b',
+        callId: 'c',
         tool: 'shell_run',
         state: 'pending',
         argv: ['npm', 'run', 'build'],
@@ -400,7 +416,15 @@ describe('an approval of several files', () => {
     const { page } = await openSession(daemon)
     daemon.emitAll([
       { ...run, type: 'inbound', text: 'Do it', mode: 'agent', origin: 'user' },
-      { ...run, type: 'approval', approvalId: 's', tool: 'mcp.fs.read', state: 'pending', reads: ['app/.env'] },
+      {
+        ...run,
+        type: 'approval',
+        approvalId: 's',
+        callId: 'c',
+        tool: 'mcp.fs.read',
+        state: 'pending',
+        reads: ['app/.env'],
+      },
     ])
     const shown = page.getByRole('region', { name: 'Let the agent read app/.env?' })
     await shown.getByText(/looks like a secret/).waitFor()

@@ -1,12 +1,8 @@
-import type {
-  BudgetUse,
-  DayUsage,
-  MessageEntry,
-  RequestDetail,
-  RequestRow,
-  SessionEntry,
-  SessionUsage,
-} from '../../src/page/wire.ts'
+import type { RequestDetail, RequestDocument } from '../../src/api/requests.ts'
+import type { MessageEntry } from '../../src/api/run.ts'
+import type { SessionEntry } from '../../src/api/sessions.ts'
+import type { Budget, DayTotals, SessionTotals } from '../../src/api/usage.ts'
+import { noTotals } from '../page/no-totals.ts'
 import type { FakeDaemon, FakeState } from './fake-daemon.ts'
 
 /*
@@ -21,7 +17,11 @@ export const shop: SessionEntry = {
   path: '/home/ada/code/shop',
   tools: ['fs_read', 'fs_list', 'search_code', 'edit_applyPatch', 'shell_run'],
   runs: [],
-  sandbox: { holds: 'bubblewrap', description: 'Commands run in bubblewrap 0.8.0: they write only the workspace.' },
+  sandbox: {
+    setting: 'auto',
+    holds: 'bubblewrap',
+    description: 'Commands run in bubblewrap 0.8.0: they write only the workspace.',
+  },
 }
 export const site: SessionEntry = {
   id: 'b6pw2nzt4e',
@@ -29,7 +29,7 @@ export const site: SessionEntry = {
   path: '/home/ada/code/site',
   tools: ['fs_read'],
   runs: [],
-  sandbox: { holds: 'none', description: 'Commands run as you: bubblewrap (bwrap) is not installed.' },
+  sandbox: { setting: 'auto', holds: 'none', description: 'Commands run as you: bubblewrap (bwrap) is not installed.' },
 }
 
 export const history: readonly MessageEntry[] = [
@@ -40,6 +40,7 @@ export const history: readonly MessageEntry[] = [
     model: 'gpt-5-mini',
     time: new Date(Date.UTC(2026, 10, 24, 9, 41, 7)).toISOString(),
     origin: 'user',
+    state: 'ended',
     outcome: 'completed',
     answer: 'In `src/total.ts`: **`totalOf`** adds the lines of an order, then the shipping.',
     summary: '',
@@ -69,6 +70,8 @@ export const sessionDetails: Pick<FakeState, 'servers' | 'streams' | 'entries'> 
   entries: [
     { id: '1', provider: 'ci', level: 'keep', text: 'Build 40 passed.', time: at(2) },
     { id: '2', provider: 'ci', level: 'surface', text: 'Build 41 failed.', time: at(40) },
+    // An audit line of the stream `tool-calls`.
+    { id: '3', time: at(41), tool: 'mcp.fs.read', outcome: 'ok' },
   ],
 }
 
@@ -123,13 +126,14 @@ export function untilApproval({ emitAll }: FakeDaemon): void {
       argv: ['npm', 'test'],
       cwd: '.',
     },
-    { ...run, type: 'approval', time: at(5), approvalId: 'a1', state: 'run' },
+    { ...run, type: 'approval', time: at(5), approvalId: 'a1', callId: 'c1', tool: 'shell_run', state: 'run' },
     {
       ...run,
       type: 'tool',
       time: at(6),
       callId: 'c1',
       tool: 'shell_run',
+      step: 1,
       state: 'progress',
       text: '✖ adds the lines of an order\n  expected 2400, got 1400\n',
     },
@@ -139,6 +143,7 @@ export function untilApproval({ emitAll }: FakeDaemon): void {
       time: at(7),
       callId: 'c1',
       tool: 'shell_run',
+      step: 1,
       state: 'ended',
       outcome: 'ok',
       message: 'exit code 1',
@@ -162,8 +167,10 @@ export function untilApproval({ emitAll }: FakeDaemon): void {
       time: at(8),
       callId: 'c2',
       tool: 'fs_read',
+      step: 2,
       state: 'ended',
       outcome: 'ok',
+      message: '1 line',
       result: "import type { Order } from './order.ts'",
       durationMs: 3,
     },
@@ -183,8 +190,9 @@ export function untilApproval({ emitAll }: FakeDaemon): void {
       time: at(9),
       callId: 'c3',
       tool: 'fs_read',
+      step: 2,
       state: 'ended',
-      outcome: 'not_found',
+      outcome: 'failed',
       message: 'There is no file src/orders.ts.',
       durationMs: 1,
     },
@@ -224,14 +232,15 @@ export function untilApproval({ emitAll }: FakeDaemon): void {
 export function untilDone({ emitAll }: FakeDaemon): void {
   const files = [{ path: 'src/total.ts', change: 'modified' as const, added: 2, removed: 3 }]
   emitAll([
-    { ...run, type: 'approval', time: at(20), approvalId: 'a2', state: 'once' },
-    { ...run, type: 'diff', time: at(20), callId: 'c4', diff: patch, files },
+    { ...run, type: 'approval', time: at(20), approvalId: 'a2', callId: 'c4', tool: 'edit_applyPatch', state: 'once' },
+    { ...run, type: 'diff', time: at(20), callId: 'c4', patchId: 'p1', diff: patch, files },
     {
       ...run,
       type: 'tool',
       time: at(20),
       callId: 'c4',
       tool: 'edit_applyPatch',
+      step: 3,
       state: 'ended',
       outcome: 'ok',
       message: '1 file changed',
@@ -254,6 +263,7 @@ export function untilDone({ emitAll }: FakeDaemon): void {
       time: at(23),
       callId: 'c5',
       tool: 'shell_run',
+      step: 4,
       state: 'ended',
       outcome: 'ok',
       message: 'exit code 0',
@@ -290,7 +300,7 @@ export const hostile =
   '[click](javascript:document.title=3) [data](data:text/html,x) ![pixel](https://evil.example/p.png)\n\n' +
   '<a href="javascript:1">a</a> <style>body{display:none}</style>'
 
-const row: RequestRow = {
+const row: RequestDocument = {
   id: '6f1c2a9b-0000-4000-8000-000000000001',
   time: at(24),
   client: 'claude',
@@ -311,6 +321,8 @@ const row: RequestRow = {
   output_tokens: 842,
   cached_input_tokens: 22_016,
   credits: 0.84,
+  search_credits: null,
+  safeguards_credits: null,
   estimated: false,
   first_byte_ms: 812,
   duration_ms: 9_420,
@@ -321,7 +333,7 @@ const row: RequestRow = {
   upstream_request_id: 'C0FE:1A2B:3C4D',
 }
 
-export const requests: readonly RequestRow[] = [
+export const requests: readonly RequestDocument[] = [
   row,
   {
     ...row,
@@ -395,23 +407,27 @@ export const detail: RequestDetail = {
   answer_body_truncated: false,
 }
 
-export function days(today: Date): readonly DayUsage[] {
+export function days(today: Date): readonly DayTotals[] {
   const counts = [12, 34, 8, 0, 55, 61, 40, 22, 9, 3, 0, 72, 80, 64, 51, 33, 12, 6, 90, 71, 68, 55, 44]
   return counts.map((count, back) => {
     const day = new Date(today.getTime() - back * 24 * 3_600_000)
-    return {
-      day: day.toISOString().slice(0, 10),
-      requests: count,
-      errors: back % 5 === 1 ? Math.round(count / 9) : 0,
-      input_tokens: count * 8_120,
-      output_tokens: count * 410,
-      credits: count * 0.21,
-    }
+    return Object.assign(
+      { ...noTotals },
+      {
+        day: day.toISOString().slice(0, 10),
+        requests: count,
+        errors: back % 5 === 1 ? Math.round(count / 9) : 0,
+        input_tokens: count * 8_120,
+        output_tokens: count * 410,
+        credits: count * 0.21,
+      },
+    )
   })
 }
 
-export const sessionUsage: readonly SessionUsage[] = [
+export const sessionUsage: readonly SessionTotals[] = [
   {
+    ...noTotals,
     session: '0196b2a4-7c1e',
     client: 'claude',
     key: null,
@@ -423,6 +439,7 @@ export const sessionUsage: readonly SessionUsage[] = [
     estimated: false,
   },
   {
+    ...noTotals,
     session: null,
     client: 'curl',
     key: 'laptop',
@@ -435,7 +452,7 @@ export const sessionUsage: readonly SessionUsage[] = [
   },
 ]
 
-export const budgets: readonly BudgetUse[] = [
+export const budgets: readonly Budget[] = [
   { period: 'day', limit: 40, used: 33.1, state: 'warning' },
   { period: 'month', limit: 900, used: 120, state: 'ok' },
 ]

@@ -143,7 +143,7 @@ test('F09 a defect ends the process with 1 and a message without secrets', async
   expect(stderr).toContain('copilot-proxy: internal error\nError: lost [redacted]')
 })
 
-test('the installed command says one sentence on a Node that is too old', async () => {
+test('the installed command names the ways out on a Node that is too old', async () => {
   const bin = fileURLToPath(new URL('../../bin/copilot-proxy.cjs', import.meta.url))
   const oldNode = `Object.defineProperties(process, { versions: { value: { node: '18.20.4' } }, version: { value: 'v18.20.4' } })`
   const child = spawn(process.execPath, ['--import', `data:text/javascript,${oldNode}`, bin, 'serve'], { env: {} })
@@ -156,6 +156,9 @@ test('the installed command says one sentence on a Node that is too old', async 
   })
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: 'copilot-proxy needs Node.js 22.19 or newer. This is Node.js v18.20.4.\n',
+    stderr:
+      'copilot-proxy needs Node.js 22.19 or newer. This is Node.js v18.20.4.\n' +
+      'Install Node.js 24 from https://nodejs.org or with a version manager (nvm install 24), and run the command again.\n' +
+      'In a clone of copilot-proxy, any Node.js from version 20 is enough: npm ci && npm start\n',
   })
 })

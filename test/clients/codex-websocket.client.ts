@@ -57,12 +57,4 @@ describe('Codex CLI over WebSocket', () => {
     expect(await methodsOf(proxy)).toEqual(['WEBSOCKET', 'WEBSOCKET'])
     expect(finished.stderr).not.toContain('ERROR')
   })
-
-  test('a proxy that answers 426 costs one line, and HTTP serves it', async () => {
-    const { proxy, ask, file } = await openCase('responses: { websocket: false }')
-    const finished = await ask('gpt-5.3-codex', codex.callToRead(file('heron.txt')))
-    expect(codex.read(finished)).toMatchObject({ failure: '', text: expect.stringContaining('about a heron') })
-    expect(await methodsOf(proxy)).toEqual(['POST', 'POST', 'GET'])
-    expect(finished.stderr.match(/WebSocket/g)).toHaveLength(1)
-  })
 })

@@ -51,7 +51,7 @@ describe('gateway status', () => {
       problem: expect.stringContaining(reason),
     })
     expect(await run('gateway token')).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(reason) })
-    expect((await run('gateway providers')).code).toBe(1)
+    expect((await run('gateway programs')).code).toBe(1)
   })
 
   it('says who holds the port', async () => {
@@ -103,18 +103,18 @@ describe('gateway token', () => {
   })
 })
 
-describe('gateway providers', () => {
+describe('gateway programs', () => {
   it('lists who is connected, with tools and calls', async () => {
     const of = await openTestGateway()
     const { run } = await userOf(of)
-    expect(await run('gateway providers')).toMatchObject({ stdout: 'No tool providers are connected.\n' })
+    expect(await run('gateway programs')).toMatchObject({ stdout: 'No tool programs are connected.\n' })
     const provider = await bind(of)
     const result = of.call('greet', { name: 'x' })
     const { id } = await provider.next()
     provider.send({ type: 'tool.result', id, data: 1 })
     await result
-    expect((await run('gateway providers')).stdout).toMatch(/my-provider +p-[0-9a-f]{8} +foo +1 \(0 failed\) +greet/)
-    expect(JSON.parse((await run('gateway providers --json')).stdout)).toEqual({
+    expect((await run('gateway programs')).stdout).toMatch(/my-provider +p-[0-9a-f]{8} +foo +1 \(0 failed\) +greet/)
+    expect(JSON.parse((await run('gateway programs --json')).stdout)).toEqual({
       providers: [
         {
           id: provider.id,

@@ -2,44 +2,22 @@ import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { onTestFinished, describe, expect, test } from 'vitest'
-import { modelSources, modelList } from '../../src/commands/models/fetch-models.ts'
-import type { ModelSource } from '../../src/commands/models/fetch-models.ts'
-import { modelsText, models } from '../../src/commands/models/models.ts'
-import { CommandFailure } from '../../src/commands/shared/command.ts'
-import { Fault } from '../../src/errors.ts'
-import { parseCodexModels } from '../../src/models/codex-model.ts'
-import { codexSeeds } from '../../src/models/seeds.ts'
+import { modelList } from '../../src/api/models.ts'
+import { codexRecordKind, toCodexRecord } from '../../src/auth/codex/record.ts'
+import { createRecordStore } from '../../src/auth/records/record-store.ts'
+import { modelsText } from '../../src/commands/models/models.ts'
+import { jsonReply } from '../upstreams/http/outcome.ts'
+import type { Outcome } from '../upstreams/http/outcome.ts'
 import type { Model } from '../../src/models/model.ts'
 import { createModelRegistry } from '../../src/models/registry.ts'
 import { renderModelList } from '../../src/models/render.ts'
 import { createStyle } from '../../src/terminal/output.ts'
 import { openProxy } from '../http/harness.ts'
-import { codexModel, codexReply, model, tieredFacts } from '../models/samples.ts'
+import { codexModel, model, tieredFacts } from '../models/samples.ts'
+import { recordingLog } from '../recording-log.ts'
+import { startCodex } from '../upstreams/codex.ts'
 import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
 import type { TestUser } from './harness.ts'
-
-/** What the list of a fake Codex brings, or why it brings none. */
-type Brings = () => Promise<unknown>
-
-/** Codex as a source whose list is the test's; like the real one it is closed once it has been asked. */
-function fakeCodex(brings: Brings | 'no-login'): ModelSource & { readonly closed: () => number } {
-  let closed = 0
-  const close = () => {
-    closed += 1
-    return Promise.resolve()
-  }
-  return {
-    provider: 'codex',
-    name: 'Codex',
-    seeds: codexSeeds,
-    seedsWithoutLogin: false,
-    connect: () => {
-      return Promise.resolve(brings === 'no-login' ? undefined : { listModels: brings, close })
-    },
-    parse: parseCodexModels,
-    closed: () => closed,
-  }
-}
 
 async function copilotUser(): Promise<TestUser> {
   const github = await openGithub()
@@ -48,89 +26,81 @@ async function copilotUser(): Promise<TestUser> {
   return user
 }
 
-async function list(user: TestUser, codex: ModelSource, json = false) {
-  const stdout = recordOutput()
-  const stderr = recordOutput()
-  const context = user.context({ stdout, stderr })
-  const code = await models(context, json ? { json } : {}, [...modelSources, codex])
-  return { code, stdout: stdout.text(), stderr: stderr.text() }
+/** Gives a user a ChatGPT login. @param answer of the backend to the question for its models, each time; default: its own */
+async function withCodex(user: TestUser, answer?: Outcome): Promise<TestUser> {
+  const codex = await startCodex({})
+  onTestFinished(() => codex.close())
+  if (answer !== undefined) codex.script('/backend-api/codex/models', { outcome: answer, times: 9 })
+  const record = toCodexRecord(codex.login(), { nowMs: Date.now(), issuer: codex.issuer })
+  if (record === undefined) throw new Error('the simulated login names no account')
+  await createRecordStore({ kind: codexRecordKind, dir: join(user.home, 'auth'), log: recordingLog() }).write(record)
+  Object.assign(user.env, {
+    COPILOT_PROXY_CODEX_BASE_URL: codex.baseUrl,
+    COPILOT_PROXY_CODEX_API_BASE_URL: codex.apiBaseUrl,
+    COPILOT_PROXY_CODEX_ISSUER: codex.issuer,
+  })
+  return user
 }
 
-const codexAnswers: Brings = () => Promise.resolve(codexReply)
-const codexRefuses: Brings = () =>
-  Promise.reject(new Fault({ kind: 'upstream_status', status: 403, message: 'Region is not supported' }))
+const refusal = jsonReply(403, { detail: 'Region is not supported' })
 
 describe('models without a daemon', () => {
   test('lists the models of both providers, each with its provider and its routes', async () => {
-    const { code, stdout, stderr } = await list(await copilotUser(), fakeCodex(codexAnswers))
+    const { code, stdout, stderr } = await (await withCodex(await copilotUser())).run('models')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(
       /^MODEL +VENDOR +PROVIDER +CONTEXT +OUTPUT +CREDITS +CAN +THINKING +CHAT +RESP +MSGS +STATE$/m,
     )
     expect(stdout).toMatch(/^gpt-5-mini +OpenAI +copilot +264k +64k +25\/200 .* {2}yes +yes +resp$/m)
     expect(stdout).toMatch(/^gpt-6-sol +OpenAI +codex +272k +tools vision +low-max +resp +yes +resp$/m)
-    expect(stdout).not.toContain('codex-auto-review')
   })
 
-  test('is one JSON document', async () => {
-    const { code, stdout } = await list(await copilotUser(), fakeCodex(codexAnswers), true)
+  test('is the body of the route, as one JSON document', async () => {
+    const { code, stdout } = await (await withCodex(await copilotUser())).run('models --json')
     expect(code).toBe(0)
-    const { data } = JSON.parse(stdout)
-    const providers = data.map((row: { copilot_proxy: { provider: string } }) => row.copilot_proxy.provider)
-    expect(new Set(providers)).toEqual(new Set(['copilot', 'codex']))
+    const { object, data, disabled } = modelList.parse(JSON.parse(stdout))
+    expect(object).toBe('list')
+    expect(new Set(data.map((row) => row.copilot_proxy.provider))).toEqual(new Set(['copilot', 'codex']))
+    expect(disabled).not.toEqual([])
   })
 
   test('shows no provider where there is one only', async () => {
-    const { stdout } = await list(await copilotUser(), fakeCodex('no-login'))
-    expect(stdout).toMatch(/^MODEL +VENDOR +CONTEXT/m)
+    expect((await (await copilotUser()).run('models')).stdout).toMatch(/^MODEL +VENDOR +CONTEXT/m)
   })
 
   test('with a Codex login alone shows what a daemon would: Copilot’s are built in, and it says so', async () => {
-    const { code, stdout } = await list(await createUser(), fakeCodex(codexAnswers))
+    const { code, stdout } = await (await withCodex(await createUser())).run('models')
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^gpt-6-sol +OpenAI +codex /m)
+    expect(stdout).toMatch(/^gpt-5\.5 +OpenAI +codex /m)
     expect(stdout).toMatch(/^grok-code-fast-1 +\w+ +copilot /m)
-    expect(stdout).toMatch(/^The models of copilot are from a built-in list\. /m)
+    expect(stdout).toMatch(/^The models of copilot are from a built-in list\. /)
   })
 
   test('shows one provider’s models while the other refuses, says so and exits with 1', async () => {
-    const codex = fakeCodex(codexRefuses)
-    const { code, stdout, stderr } = await list(await copilotUser(), codex)
+    const { code, stdout, stderr } = await (await withCodex(await copilotUser(), refusal)).run('models')
     expect(code).toBe(1)
     expect(stdout).toMatch(/^gpt-5-mini +OpenAI +copilot /m)
-    expect(stdout).toMatch(/^The models of codex are from a built-in list\. /m)
-    expect(stderr).toBe('Note: Could not get the models of Codex: Region is not supported\n')
-    expect(codex.closed()).toBe(1)
+    expect(stdout).toMatch(/^The models of codex are from a built-in list\. /)
+    expect(stderr).toMatch(/^Note: Could not get the models of Codex: .*Region is not supported/)
   })
 
-  test.each([
-    ['a list that is none', () => Promise.resolve({ hello: 'there' }), /Codex did not answer with a model list/],
-    [
-      'a failure of its own',
-      () => Promise.reject(new CommandFailure(1, 'The login is broken.')),
-      /The login is broken\./,
-    ],
-  ] as const)('takes %s for a refusal', async (_what, brings, words) => {
-    const { code, stderr } = await list(await copilotUser(), fakeCodex(brings))
+  test('takes a list that is none for a refusal', async () => {
+    const user = await withCodex(await copilotUser(), jsonReply(200, { hello: 'there' }))
+    const { code, stderr } = await user.run('models')
     expect(code).toBe(1)
-    expect(stderr).toMatch(words)
+    expect(stderr).toMatch(/Codex did not answer with a model list/)
   })
 
   test('fails as the provider did where no other has a login', async () => {
-    await expect(list(await createUser(), fakeCodex(codexRefuses))).rejects.toMatchObject({
-      exitCode: 1,
-      message: 'Region is not supported',
+    expect(await (await withCodex(await createUser(), refusal)).run('models')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('Region is not supported'),
     })
   })
 
   test('fails with 3 where nobody is logged in anywhere', async () => {
-    await expect(list(await createUser(), fakeCodex('no-login'))).rejects.toMatchObject({ exitCode: 3 })
-  })
-
-  test('does not take a mistake of its own for a refusal', async () => {
-    const codex = fakeCodex(() => Promise.reject(new TypeError('a mistake')))
-    await expect(list(await copilotUser(), codex)).rejects.toThrow('a mistake')
-    expect(codex.closed()).toBe(1)
+    expect(await (await createUser()).run('models')).toMatchObject({ code: 3, stdout: '' })
   })
 })
 
@@ -163,12 +133,21 @@ describe('models of a running daemon', () => {
     expect(stdout).toMatch(/^codex\/gpt-5\.5 +OpenAI +codex .* {2}resp +yes +resp$/m)
   })
 
-  test('of a version that says less are shown all the same', async () => {
-    const user = await userOfDaemon({ object: 'list', data: [{ id: 'gpt-5', copilot_proxy: {} }] })
-    const { code, stdout } = await user.run('models')
-    expect(code).toBe(0)
-    expect(stdout).toMatch(/^MODEL +VENDOR +CONTEXT/m)
-    expect(stdout).toMatch(/^gpt-5 /m)
+  test('of a version that says more are shown, and one that says less is to be restarted', async () => {
+    const registry = createModelRegistry({ aliases: {}, hide: [] })
+    registry.register('record-1', [model('gpt-5.5')])
+    const list = renderModelList(registry.list(), 'auto')
+    const newer = await userOfDaemon({
+      ...list,
+      more: 1,
+      data: list.data.map((row) => Object.assign({ more: 1 }, row)),
+    })
+    expect(await newer.run('models')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^gpt-5\.5 /m) })
+    const older = await userOfDaemon({ object: 'list', data: [{ id: 'gpt-5', copilot_proxy: {} }] })
+    expect(await older.run('models')).toMatchObject({
+      code: 1,
+      stderr: 'The running copilot-proxy is another version. Run: copilot-proxy restart\n',
+    })
   })
 })
 

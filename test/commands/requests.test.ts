@@ -8,7 +8,7 @@ import {
   requestText,
 } from '../../src/commands/requests/requests-text.ts'
 import { createStyle } from '../../src/terminal/output.ts'
-import type { RequestDetail } from '../../src/usage/requests.ts'
+import type { RequestDetail } from '../../src/api/requests.ts'
 import { openProxy } from '../http/harness.ts'
 import { createUser, recordOutput } from './harness.ts'
 

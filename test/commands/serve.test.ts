@@ -48,6 +48,24 @@ describe('serve', () => {
     expect(stderr).toMatch(/^ {2}curl http/m)
   })
 
+  test('ends with a sentence for a workspace of the command line that cannot be opened', async () => {
+    const user = await createUser()
+    for (const [words, reason] of [
+      ['--workspace /no/such/folder', '"/no/such/folder" does not exist.\n'],
+      [`--workspace ${user.home} --workspace /dev/null`, 'copilot-proxy'],
+    ] as const) {
+      const { code, stdout, stderr } = await serveOnce(user, `serve --demo ${words}`, 'SIGTERM')
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toContain(reason)
+    }
+    expect(await serveOnce(user, `serve --demo --workspace ${import.meta.dirname}`, 'SIGTERM')).toMatchObject({
+      code: 0,
+    })
+    // A folder of the configuration may come back while the daemon runs.
+    user.env['COPILOT_PROXY_WORKSPACES'] = '[/no/such/folder]'
+    expect(await serveOnce(user, 'serve --demo', 'SIGTERM')).toMatchObject({ code: 0 })
+  })
+
   test('shows where a key goes when one is asked for, and not the key', async () => {
     const user = await createUser()
     user.env['COPILOT_PROXY_SERVER_API_KEYS'] = 'example-key-0123456789'

@@ -10,13 +10,15 @@ import { copilotUser } from './doctor/logged-in.ts'
 /** A user whose daemon has a server that failed, and no port for its gateway. */
 async function userWithFailures() {
   const { user } = await copilotUser()
+  const sandbox = { setting: 'auto', holds: 'none', description: 'Commands run as you.' }
+  const lists = { tools: [], resources: [], prompts: [] }
   const bodies: Readonly<Record<string, object>> = {
     '/healthz': { ok: true, version: '1.0.0', copilot: 'ok' },
-    '/sessions': { sessions: [{ id: 's1', name: 'foo' }] },
+    '/sessions': { sessions: [{ id: 's1', name: 'foo', path: '/foo', tools: [], runs: [], sandbox }] },
     '/sessions/s1/servers': {
       servers: [
-        { name: 'git', state: 'failed', error: 'it ended with exit code 7' },
-        { name: 'notes', state: 'stopped' },
+        { name: 'git', state: 'failed', error: 'it ended with exit code 7', ...lists },
+        { name: 'notes', state: 'stopped', ...lists },
       ],
     },
   }

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { PlanUse } from '../../src/auth/codex/plan-use.ts'
+import type { PlanUse } from '../../src/api/usage.ts'
 import { codexRecordKind } from '../../src/auth/codex/record.ts'
 import { createRecordStore } from '../../src/auth/records/record-store.ts'
 import { usageLine, planUseLine, planUseText } from '../../src/commands/usage/usage-text.ts'
@@ -190,7 +190,9 @@ describe('usage without a daemon', () => {
     expect(code).toBe(3)
     expect(stdout).toMatch(/^Today, through copilot-proxy$/m)
     expect(stderr).toContain('copilot-proxy login')
-    expect(JSON.parse((await user.run('usage --json')).stdout)).toMatchObject({ account: null, quotas: [] })
+    expect(JSON.parse((await user.run('usage --json')).stdout)).toMatchObject({
+      problem_code: 'copilot_unavailable',
+    })
   })
 
   test('goes on without totals that cannot be read, and says so', async () => {
@@ -260,12 +262,12 @@ describe('usage of a ChatGPT plan', () => {
   const use: PlanUse = {
     plan: 'plus\u001B[2J',
     windows: [
-      { usedPercent: 142, minutes: 300, resetsAt: '2026-11-22T06:47:16.000Z' },
-      { usedPercent: 40, minutes: 10_080, resetsAt: '2026-11-26T02:56:04.000Z' },
-      { usedPercent: 99, minutes: 90, resetsAt: '2026-11-22T02:00:00.000Z' },
-      { usedPercent: 0, minutes: 43_200 },
+      { used_percent: 142, minutes: 300, resets_at: '2026-11-22T06:47:16.000Z' },
+      { used_percent: 40, minutes: 10_080, resets_at: '2026-11-26T02:56:04.000Z' },
+      { used_percent: 99, minutes: 90, resets_at: '2026-11-22T02:00:00.000Z' },
+      { used_percent: 0, minutes: 43_200 },
     ],
-    reportedAt: '2026-11-22T02:53:04.000Z',
+    reported_at: '2026-11-22T02:53:04.000Z',
   }
 
   test('is a bar for each window, with the time of the report', async () => {
@@ -290,9 +292,9 @@ describe('usage of a ChatGPT plan', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^Codex, plan plus\n\n5 h +\[[#-]{20}\] \d+ % left, resets at 2\d{3}-.* UTC\n7 d +\[/)
     expect(stdout).toMatch(/^codex\/gpt-5\.5 +1 /m)
-    const { account, codex } = JSON.parse((await user.run('usage --json')).stdout)
-    expect({ account, codex }).toMatchObject({
-      account: null,
+    const report = JSON.parse((await user.run('usage --json')).stdout)
+    expect(report).not.toHaveProperty('plan')
+    expect(report).toMatchObject({
       codex: { plan: 'plus', windows: [{ minutes: 300 }, {}] },
     })
     expect((await user.run('usage --line')).stdout).toMatch(/^codex \S+ \S \d+ % left · today 1 req /)
@@ -332,14 +334,14 @@ async function userOf(answer: RequestListener): Promise<TestUser> {
 
 describe('the line', () => {
   const none = toTotals([], 0)
-  const premium = { id: 'premium_interactions', unlimited: false, percentRemaining: 37.4 }
-  const account = { plan: 'individual', tokenBasedBilling: false, quotas: [premium] }
+  const premium = { id: 'premium_interactions', unlimited: false, percent_remaining: 37.4 }
+  const account = { plan: 'individual', token_based_billing: false, quotas: [premium] }
 
   test.each([
     ['premium requests', account, 'premium 37 % left · today 0 req 0 in 0 out'],
     [
       'credits, and the day they start over',
-      { ...account, tokenBasedBilling: true, resetsAt: '2026-12-01T00:00:00.000Z' },
+      { ...account, token_based_billing: true, resets_at: '2026-12-01T00:00:00.000Z' },
       'credits 37 % left · resets Dec 1 · today 0 req 0 in 0 out',
     ],
     [
@@ -347,7 +349,7 @@ describe('the line', () => {
       {
         ...account,
         quotas: [
-          { id: 'completions', unlimited: false, percentRemaining: 3 },
+          { id: 'completions', unlimited: false, percent_remaining: 3 },
           { ...premium, id: 'chat' },
         ],
       },

@@ -340,6 +340,14 @@ describe('where folders cannot be watched, the file is looked at from time to ti
   })
 })
 
+test('a changed file with a setting that no longer exists is taken over and named', async () => {
+  const warnings: string[] = []
+  const { next } = follow({ onWarnings: (found) => warnings.push(...found.map(({ key }) => key)) })
+  replaceFile(path, `codex: { client-id: x }\n${withPort(7)}`)
+  expect(await next()).toBe(7)
+  expect(warnings).toEqual(['codex.client-id'])
+})
+
 test('a watch does not keep the process alive', async () => {
   const script = `
     import { watchConfig } from ${JSON.stringify(new URL('../../src/config/watch.ts', import.meta.url).href)}

@@ -100,6 +100,18 @@ test.each(withCommands)('the commands in %s exist, with their options', async (p
   }
 })
 
+test('a provider is a provider of models: programs with tools have another name, but for the protocol', async () => {
+  const user = await createUser()
+  const helps = ['', 'gateway', 'gateway token', 'gateway programs', 'agent', 'mcp'].map((name) => `${name} --help`)
+  const texts = await Promise.all(helps.map(async (line) => (await user.run(line)).stdout))
+  const written = [...pages, 'CHANGELOG.md', 'config.example.yaml'].map((page) => prose(read(page)))
+  const found = [...texts, ...written].flatMap(
+    (text) =>
+      text.match(/\btool[ -]providers?\b|\b(?:MCP servers?|workspaces?) (?:and|or) (?:a )?providers?\b/gi) ?? [],
+  )
+  expect(found).toEqual([])
+})
+
 test('every page names the same Node.js', () => {
   const [, wanted] = /^>=(\d+\.\d+)$/.exec(engines.node) ?? []
   const named = pages.flatMap((page) =>
@@ -131,7 +143,8 @@ test.each(['light', 'dark'])('the %s picture of the terminal shows a session and
   expect(picture).not.toMatch(/&(?!amp;|lt;|gt;)|@font-face|href|<script|\/(?:home|tmp|work|root|Users)\//)
   const text = Array.from(picture.matchAll(/<text [^>]*>([^<]*)<\/text>/g), ([, line]) => line).join('\n')
   expect(text).toContain('$ copilot-proxy serve --demo')
-  expect(text).toContain('Hello from claude-sonnet-5')
+  expect(text).toMatch(/\$ claude --model gpt\S* .*\nThe tool answered:/)
+  expect(text).toMatch(/\bclaude +- +gpt\S+ +copilot\/responses +200 /)
   expect(text.match(/127\.0\.0\.1:\d+/g)?.filter((address) => !address.endsWith(':4141'))).toEqual([])
 })
 

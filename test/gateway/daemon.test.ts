@@ -42,7 +42,7 @@ async function openDaemon(files: Readonly<Record<string, string>> = {}, more = '
 }
 
 /** Callers of /rpc are not asked, so they call only tools of trusted providers. */
-const openTrusting = () => openDaemon({}, '', ', trusted-providers: [mine]')
+const openTrusting = () => openDaemon({}, '', ', trusted-programs: [mine]')
 
 it('a client of /rpc calls a tool of a provider by its name and through mcp.tools.call', async () => {
   const { bind, rpc, send } = await openTrusting()

@@ -66,7 +66,7 @@ async function folder(): Promise<string> {
 
 async function runExample(language: 'js' | 'python', command: readonly [string, ...string[]], file: string) {
   const proxy = await openProxy({
-    file: `workspaces: [${await makeFolder()}]\ngateway: { enabled: true, port: 0, trusted-providers: [example-provider] }\nagent: { require-approval: false }`,
+    file: `workspaces: [${await makeFolder()}]\ngateway: { enabled: true, port: 0, trusted-programs: [example-provider] }\nagent: { require-approval: false }`,
     proxies: { COPILOT_HOME: await makeFolder() },
   })
   const gatewayDir = join(proxy.codexHome, '..', 'gateway')

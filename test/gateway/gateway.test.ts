@@ -190,7 +190,7 @@ describe('approval', () => {
     const provider = await bind(of, { tools: [toolOf('look', { annotations })] })
     expect((await failureOf(of.call('look', {}, { approve: async () => false }))).kind).toBe('approval_refused')
     expect(provider.waiting()).toEqual([])
-    const gateway = { enabled: true, port: 0, 'trusted-providers': ['my-provider'] }
+    const gateway = { enabled: true, port: 0, 'trusted-programs': ['my-provider'] }
     const trusting = await openTestGateway({ settings: { gateway } })
     const trusted = await bind(trusting, { tools: [toolOf('look', { annotations })] })
     const result = trusting.call('look', {}, { approve: async () => false })
@@ -459,7 +459,7 @@ it('a port in use is logged once with the program that uses it, and the gateway 
   const errors = () => second.log.lines.filter(({ level }) => level === 'error')
   const logged = {
     level: 'error',
-    message: `Tool providers cannot connect. Port ${port} is in use by another program. The gateway opens when the port is free, or set gateway.port to another one.`,
+    message: `Tool programs cannot connect. Port ${port} is in use by another program. The gateway opens when the port is free, or set gateway.port to another one.`,
     fields: {},
   }
   expect(errors()).toEqual([logged])

@@ -208,7 +208,7 @@ it('H08 a call fails at once when its provider disconnects, and is not sent agai
   const failure = await lost
   expect(failure).toEqual({
     kind: 'failed',
-    detail: 'my-provider: The provider "my-provider" disconnected before it answered.',
+    detail: 'my-provider: The tool program "my-provider" disconnected before it answered.',
     errorCode: 'DISCONNECTED',
   })
   const second = await bind(of)

@@ -150,6 +150,25 @@ test('after a switch, the logout of the earlier account still ends its requests'
   expect(await reply.rest()).toContain('logged out')
 })
 
+test('after a logout, the next login is used at once, whichever account it has', async () => {
+  const look = fakeIntervals()
+  const proxy = await openProxy({ login: 'none' })
+  await logIn(proxy, 'alice', 1)
+  expect((await proxy.chat()).status).toBe(200)
+  await proxy.store.remove('copilot-alice')
+  await expect
+    .poll(async () => {
+      look()
+      return (await proxy.send('/readyz')).status
+    })
+    .toBe(503)
+  expect([(await proxy.chat()).status, (await proxy.send('/usage')).status]).toEqual([503, 503])
+  // From here, no time passes in which the records are looked at.
+  await logIn(proxy, 'bob', 2)
+  expect([(await proxy.chat()).status, (await proxy.send('/usage')).status]).toEqual([200, 200])
+  expect(sentAs(proxy)).toEqual(['alice', 'bob'])
+})
+
 test('two keys with accounts of their own: every request carries the token of its account, and nothing of one is seen by the other', async () => {
   const proxy = await openProxy({
     login: 'none',

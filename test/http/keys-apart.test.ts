@@ -113,6 +113,7 @@ const routes: Readonly<Record<string, Route>> = {
   'GET /usage': { asks: () => [at('/usage'), at('/usage?partial=true')] },
   'GET /cache': plain('/cache'),
   'GET /self-check': plain('/self-check'),
+  'GET /openapi.json': plain('/openapi.json'),
   'GET /metrics': plain('/metrics'),
   'GET /requests': {
     asks: ({ requestId }) =>

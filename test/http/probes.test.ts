@@ -8,15 +8,14 @@ test.each(['/', '/api/hello'])('HEAD and GET %s find somebody there, without a k
 })
 
 test.each(['/v1/responses', '/responses'])(
-  'a WebSocket upgrade of %s is answered 426 at once while the setting is off',
+  'an incomplete WebSocket handshake for %s is answered 426 at once',
   async (path) => {
-    const { raw, port } = await openProxy({ file: 'responses: { websocket: false }' })
+    const { raw, port } = await openProxy()
     const answer = await raw(
-      `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n` +
-        'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+      `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\nUpgrade: websocket\r\n\r\n`,
     )
     expect(answer).toMatch(/^HTTP\/1\.1 426 /)
-    expect(answer).toContain('WebSocket is turned off (responses.websocket)')
+    expect(answer).toContain('no complete WebSocket handshake')
   },
 )
 

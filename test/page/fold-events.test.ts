@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { PageEvent, Timeline } from '../../src/page/wire.ts'
+import type { DaemonEvent } from '../../src/api/events.ts'
+import type { Timeline } from '../../src/page/timeline.ts'
 import {
   emptyTimeline,
   foldEvent,
@@ -12,10 +13,24 @@ const run = { id: 'r1', sessionId: 's1', time: '2026-11-24T10:00:00.000Z' }
 const inbound = { ...run, type: 'inbound', text: 'Fix it', mode: 'agent', origin: 'user' } as const
 const fragment = (text: string, kind: 'answer' | 'commentary' | 'notice' = 'answer') =>
   ({ ...run, type: 'fragment', text, kind }) as const
-const tool = { ...run, type: 'tool', callId: 'c1', tool: 'fs_read' } as const
+const tool = { ...run, type: 'tool', callId: 'c1', tool: 'fs_read', step: 1 } as const
+const started = { ...tool, state: 'started', args: {} } as const
+const usage = { inputTokens: 3, outputTokens: 2, cachedInputTokens: 0 }
+const done = {
+  ...run,
+  type: 'done',
+  outcome: 'completed',
+  reason: '',
+  summary: '',
+  answer: 'Hello',
+  steps: 1,
+  requests: 1,
+  files: [],
+  usage,
+} as const
 const approval = { ...run, type: 'approval', approvalId: 'a1', callId: 'c1', tool: 'shell_run' } as const
 
-const fold = (events: readonly PageEvent[], from: Timeline = emptyTimeline): Timeline =>
+const fold = (events: readonly DaemonEvent[], from: Timeline = emptyTimeline): Timeline =>
   events.reduce((timeline, event, at) => foldEvent(timeline, event, `event ${at}`), from)
 
 function onlyRun({ items }: Timeline) {
@@ -25,7 +40,7 @@ function onlyRun({ items }: Timeline) {
   return item
 }
 
-const texts = (events: readonly PageEvent[]) =>
+const texts = (events: readonly DaemonEvent[]) =>
   onlyRun(fold(events)).parts.map((part) => part.kind === 'text' && part.text)
 
 test('joins the fragments of a text, and begins anew where another part came between', () => {
@@ -37,10 +52,9 @@ test('joins the fragments of a text, and begins anew where another part came bet
 })
 
 test('follows a call from its start to its end', () => {
-  const started = { ...tool, state: 'started', args: { path: 'a' } } as const
   const timeline = fold([
     inbound,
-    started,
+    { ...started, args: { path: 'a' } },
     { ...tool, state: 'progress', text: 'ab' },
     { ...tool, state: 'progress', text: 'c' },
   ])
@@ -57,7 +71,7 @@ test('follows a call from its start to its end', () => {
 })
 
 test('shares what an event did not change, so that a view draws only the rest', () => {
-  const before = fold([inbound, { ...tool, state: 'started' }, fragment('a')])
+  const before = fold([inbound, started, fragment('a')])
   const after = fold([fragment('b')], before)
   expect(onlyRun(after).parts[0]).toBe(onlyRun(before).parts[0])
   expect(onlyRun(after).parts[1]).not.toBe(onlyRun(before).parts[1])
@@ -69,16 +83,19 @@ test('an approval waits until it is decided or its run ends', () => {
     { run: { key: 'r1' }, approval: { approvalId: 'a1', argv: ['npm', 'test'] } },
   ])
   expect(pendingApprovals(fold([{ ...approval, state: 'refuse' }], asked))).toEqual([])
-  expect(pendingApprovals(fold([{ ...run, type: 'done', outcome: 'cancelled' }], asked))).toEqual([])
+  expect(pendingApprovals(fold([{ ...done, outcome: 'cancelled' }], asked))).toEqual([])
 })
 
 test('a diff belongs to the call that made it', () => {
-  const timeline = fold([inbound, { ...tool, state: 'started' }, { ...run, type: 'diff', callId: 'c1', diff: '--- a' }])
+  const timeline = fold([
+    inbound,
+    started,
+    { ...run, type: 'diff', callId: 'c1', patchId: 'p1', diff: '--- a', files: [] },
+  ])
   expect(onlyRun(timeline).parts).toMatchObject([{ tool: 'fs_read', diff: '--- a' }])
 })
 
 test('the end shows an answer that no fragment brought, and does not repeat one that came', () => {
-  const done = { ...run, type: 'done', outcome: 'completed', answer: 'Hello' } as const
   expect(texts([inbound, done])).toEqual(['Hello'])
   expect(texts([inbound, fragment('Hello'), done])).toEqual(['Hello'])
 })
@@ -92,6 +109,8 @@ describe('history', () => {
     id: 'r0',
     text: 'Before',
     mode: 'chat',
+    origin: 'user',
+    state: 'ended',
     time: '2026-11-24T09:00:00.000Z',
     outcome: 'completed',
     answer: 'Yes',
@@ -99,7 +118,8 @@ describe('history', () => {
 
   test('comes before the events, once, and completes messages that were not seen', () => {
     const timeline = fold([{ ...fragment('late'), time: '' }])
-    const messages = [message, { ...message, id: 'r1', text: 'Fix it', time: run.time, outcome: null, answer: null }]
+    const { outcome: _outcome, answer: _answer, ...recent } = message
+    const messages = [message, { ...recent, id: 'r1', text: 'Fix it', time: run.time }]
     const merged = foldHistory(foldHistory(timeline, messages), messages)
     expect(merged.items).toMatchObject([
       { key: 'r0', text: 'Before', isRecalled: true, end: { outcome: 'completed' }, parts: [{ text: 'Yes' }] },
@@ -108,7 +128,6 @@ describe('history', () => {
   })
 
   test('a message of the history says who sent it, how its run ended and what that used', () => {
-    const usage = { inputTokens: 3, outputTokens: 2, cachedInputTokens: 0, credits: 0.5 }
     const files = [{ path: 'a', change: 'modified', added: 1, removed: 0 }] as const
     const end = {
       outcome: 'failed',
@@ -118,10 +137,10 @@ describe('history', () => {
       steps: 2,
       requests: 3,
       files,
-      usage,
-    }
+      usage: { ...usage, credits: 0.5 },
+    } as const
     const attachments = [{ name: 'a.txt', mediaType: 'text/plain' }]
-    const given = { ...message, origin: 'provider', provider: 'build', attachments, ...end }
+    const given = { ...message, origin: 'provider', provider: 'build', attachments, ...end } as const
     expect(onlyRun(foldHistory(emptyTimeline, [given]))).toMatchObject({
       provider: 'build',
       attachments: ['a.txt'],
@@ -133,6 +152,14 @@ describe('history', () => {
     const timeline = foldHistory(emptyTimeline, [message])
     const reported = foldReport(timeline, {
       id: 'r0',
+      sessionId: 's1',
+      text: 'Before',
+      mode: 'agent',
+      origin: 'user',
+      startedAt: run.time,
+      files: [],
+      requests: 2,
+      usage,
       state: 'ended',
       outcome: 'max_steps',
       reason: 'The limit of 2 steps is reached.',
@@ -145,7 +172,7 @@ describe('history', () => {
           calls: [{ callId: 'c', tool: 'fs_read', args: { path: 'a' }, outcome: 'ok', result: 'text', durationMs: 2 }],
         },
       ],
-      approvals: [{ approvalId: 'a', tool: 'shell_run', state: 'once' }],
+      approvals: [{ approvalId: 'a', callId: 'c', tool: 'shell_run', state: 'once' }],
     })
     expect(onlyRun(reported)).toMatchObject({
       isRecalled: false,

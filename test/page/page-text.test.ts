@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { RequestDetail } from '../../src/page/wire.ts'
+import type { RequestDetail } from '../../src/api/requests.ts'
+import { noTotals } from './no-totals.ts'
 import { curlCommand } from '../../src/page/static/curl-command.js'
 import { createEventParser } from '../../src/page/static/event-parser.js'
 import { toDays } from '../../src/page/static/usage-days.js'
@@ -60,6 +61,8 @@ describe('curl', () => {
     output_tokens: null,
     cached_input_tokens: null,
     credits: null,
+    search_credits: null,
+    safeguards_credits: null,
     estimated: false,
     first_byte_ms: null,
     duration_ms: null,
@@ -107,7 +110,7 @@ describe('curl', () => {
 })
 
 test('the chart has a bar for each day up to today, used or not', () => {
-  const usage = { day: '2026-03-01', requests: 3, errors: 1, input_tokens: 10, output_tokens: 2, credits: null }
+  const usage = { ...noTotals, day: '2026-03-01', requests: 3, errors: 1, input_tokens: 10, output_tokens: 2 }
   expect(toDays([usage], 3, new Date(2026, 2, 2, 0, 30))).toEqual([
     { day: '2026-02-28', requests: 0, errors: 0, tokens: 0, credits: null },
     { day: '2026-03-01', requests: 3, errors: 1, tokens: 12, credits: null },

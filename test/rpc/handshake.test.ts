@@ -145,9 +145,9 @@ test('the first key closes the connections that have none', async () => {
   expect(await client.closed).toBe(1008)
 })
 
-test('connections count in server.max-connections', async () => {
+test('connections count in the limit of open connections', async () => {
   const { workspaces } = fakeWorkspaces()
-  const { url } = await openRpcApp({ workspaces: () => workspaces, file: 'server: { max-connections: 1 }' })
+  const { url } = await openRpcApp({ workspaces: () => workspaces, maxConnections: 1 })
   await connect(url)
   const second = new WebSocket(url)
   const [error] = await once(second, 'error')

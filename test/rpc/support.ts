@@ -178,10 +178,12 @@ export async function openRpcApp({
   workspaces,
   file = '',
   deadlines = {},
+  maxConnections,
 }: {
   readonly workspaces: () => Workspaces | undefined
   readonly file?: string
   readonly deadlines?: Partial<Deadlines>
+  readonly maxConnections?: number
 }): Promise<RpcApp> {
   let config: Config = loaded({ file }).config
   const log = recordingLog()
@@ -200,6 +202,7 @@ export async function openRpcApp({
     owner: createTestOwner(),
     workspaces,
     deadlines,
+    maxConnections,
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   onTestFinished(() => app.close(0))

@@ -74,8 +74,7 @@ interface Way {
 }
 
 function patience(headersSeconds: number): Readonly<Record<string, string>> {
-  const text = String(headersSeconds)
-  return { COPILOT_PROXY_COPILOT_TIMEOUTS_HEADERS_SECONDS: text, COPILOT_PROXY_CODEX_TIMEOUTS_HEADERS_SECONDS: text }
+  return { COPILOT_PROXY_COPILOT_TIMEOUTS_HEADERS_SECONDS: String(headersSeconds) }
 }
 
 async function goDirectly({ port, settings }: Upstream, headersSeconds: number): Promise<Way> {

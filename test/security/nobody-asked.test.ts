@@ -36,7 +36,7 @@ async function openWays(settings: { readonly trust?: boolean; readonly trusted?:
   const file = JSON.stringify({
     workspaces: [await makeFolder({ 'a.txt': 'one\n' })],
     'mcp-servers': { it: serverOf(settings.trust === undefined ? {} : { trust: settings.trust }) },
-    gateway: { enabled: true, port: 0, 'trusted-providers': settings.trusted ?? [] },
+    gateway: { enabled: true, port: 0, 'trusted-programs': settings.trusted ?? [] },
   })
   const copilotHome = await makeFolder()
   const proxy = await openProxy({ file, proxies: { PATH: process.env['PATH'] ?? '', COPILOT_HOME: copilotHome } })
@@ -93,7 +93,7 @@ describe('over /rpc and /mcp', () => {
       for (const tool of ['poke', 'dig']) {
         const { isError, text } = await ask(tool)
         expect(isError, `${tool} over ${way}`).toBe(true)
-        expect(text).toMatch(/add \W*mine\W* to gateway\.trusted-providers/)
+        expect(text).toMatch(/add \W*mine\W* to gateway\.trusted-programs/)
       }
       expect(await ask('peek'), way).toMatchObject({ isError: false })
     }

@@ -11,13 +11,21 @@ import { createTestOwner } from '../http/owner.ts'
 
 export interface OpenAppOptions {
   readonly deadlines?: Partial<Deadlines>
+  readonly maxConnections?: number
+  readonly host?: string
   /** Adds routes of the test's own. */
   readonly routes?: (fastify: FastifyInstance) => void
   readonly log?: ReturnType<typeof recordingLog>
 }
 
 /** The HTTP surface on a socket, without an upstream. Returns its address. */
-export async function openApp({ deadlines = {}, routes, log = recordingLog() }: OpenAppOptions): Promise<string> {
+export async function openApp({
+  deadlines = {},
+  maxConnections,
+  host = '127.0.0.1',
+  routes,
+  log = recordingLog(),
+}: OpenAppOptions): Promise<string> {
   const { config } = loaded()
   const registry = createModelRegistry(config.models)
   registry.register(seedClientId, copilotSeeds)
@@ -40,9 +48,10 @@ export async function openApp({ deadlines = {}, routes, log = recordingLog() }: 
     randomId: () => 'request-1',
     owner: createTestOwner(),
     deadlines,
+    maxConnections,
   })
   routes?.(app.fastify)
-  await app.listen({ host: '127.0.0.1', port: 0 })
+  await app.listen({ host, port: 0 })
   onTestFinished(() => app.close(0))
   return `http://127.0.0.1:${app.address().port}`
 }

@@ -2,39 +2,59 @@ import fc from 'fast-check'
 import { inflateRawSync, constants } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { createEventHub, type EventHubDeps, type Payload } from '../../src/sessions/event-hub.ts'
-import type { EventRow } from '../../src/sessions/session-store.ts'
+import { openSessionStore, type EventRow } from '../../src/sessions/session-store.ts'
+import { createSessionWriter } from '../../src/sessions/session-writer.ts'
+import { DatabaseError } from '../../src/sqlite/database.ts'
+import { recordingLog } from '../recording-log.ts'
 import { parseEvents } from './support.ts'
 
-/** Creates a hub with a simulated file and simulated timers. */
+/** Creates a hub with a file in memory that can be full, and simulated timers. */
 function openHub(change: Partial<EventHubDeps> = {}) {
-  const stored: EventRow[] = []
-  const state = { isFull: false, prunedTo: 0 }
+  const store = openSessionStore(':memory:')
+  const state = { isFull: false }
   const timers = new Map<number, { readonly run: () => void; readonly delayMs: number }>()
   let timerCount = 0
-  const hub = createEventHub({
-    save(events) {
-      if (!state.isFull) stored.push(...events)
-      return !state.isFull
+  const setTimer = (run: () => void, delayMs: number) => {
+    const id = (timerCount += 1)
+    timers.set(id, { run, delayMs })
+    return () => timers.delete(id)
+  }
+  const writer = createSessionWriter({
+    file: {
+      use(act) {
+        if (state.isFull) throw new DatabaseError('full', 'The disk is full.')
+        return act(store)
+      },
     },
-    read: (after, { session }, limit) =>
-      stored
-        .filter((row) => row.id > Math.max(after, state.prunedTo) && (session === undefined || row.session === session))
-        .slice(0, limit),
-    prunedTo: () => state.prunedTo,
+    setTimer,
+    log: recordingLog(),
+  })
+  const hub = createEventHub({
+    write: writer.write,
+    waiting: writer.waitingEvents,
+    lost: writer.lost,
+    read: store.eventsAfter,
+    prunedTo: store.prunedTo,
     firstId: () => 1,
     now: () => 0,
     redact: (text) => text,
-    setTimer(run, delayMs) {
-      const id = (timerCount += 1)
-      timers.set(id, { run, delayMs })
-      return () => timers.delete(id)
-    },
+    setTimer,
     ...change,
   })
   return {
     hub,
-    stored,
+    store,
     state,
+    stored: () => {
+      const rows: EventRow[] = []
+      for (
+        let more = store.eventsAfter(0, {}, 1e6);
+        more.length > 0;
+        more = store.eventsAfter(rows.at(-1)?.id ?? 0, {}, 1e6)
+      )
+        rows.push(...more)
+      return rows
+    },
     /** Runs the timers of this length. */
     tick: (delayMs: number) => {
       for (const [id, timer] of Array.from(timers)) {
@@ -89,7 +109,6 @@ test('a listener gets the events of its session, in order, with ids', () => {
   say('a')
   say('b', 'other')
   say('c')
-  hub.flush()
   expect(all.events().map(({ id }) => id)).toEqual([1, 2, 3])
   expect(one.said()).toEqual(['a', 'c'])
   expect(one.events()[1]).toEqual({
@@ -99,12 +118,12 @@ test('a listener gets the events of its session, in order, with ids', () => {
   })
 })
 
-test('events of the same moment are stored once, before they are sent, and encoded once', () => {
+test('an event is stored before it is sent, and encoded once', () => {
   const order: string[] = []
-  const { hub, say, tick } = openHub({
-    save: (events) => {
-      order.push(`save ${events.length}`)
-      return true
+  const { hub, say } = openHub({
+    write: () => {
+      order.push('store')
+      return undefined
     },
   })
   const listeners = Array.from({ length: 100 }, () => connect(hub))
@@ -112,43 +131,21 @@ test('events of the same moment are stored once, before they are sent, and encod
     if (bytes.includes('event:')) order.push('send')
     return true
   }, {})
-  order.length = 0
   say('a')
-  say('b')
-  expect(order).toEqual([])
-  tick(10)
-  expect(order).toEqual(['save 2', 'send'])
+  expect(order).toEqual(['store', 'send'])
   expect(new Set(listeners.map(({ payloads }) => payloads.at(-1)?.bytes)).size).toBe(1)
   expect(new Set(listeners.map(({ payloads }) => payloads.at(-1)?.deflated())).size).toBe(1)
   first.end()
 })
 
-test('consecutive pieces of an answer become one event, and nothing else does', () => {
-  const { hub } = openHub()
-  const ear = connect(hub)
-  const piece = (text: string, change: object = {}) =>
-    hub.publish('app', null, { id: 'run', type: 'fragment', kind: 'answer', text, ...change })
-  for (const text of ['a', 'b', 'c']) piece(text)
-  piece('d', { kind: 'step' })
-  piece('e', { kind: 'step' })
-  piece('f')
-  piece('g', { id: 'other' })
-  hub.flush()
-  piece('h', { id: 'other' })
-  hub.flush()
-  expect(ear.events().map(({ data }) => data['text'])).toEqual(['abc', 'd', 'e', 'f', 'g', 'h'])
-})
-
-test('a client that reconnects gets the missed events from memory or from the file', () => {
+test('a client that reconnects gets the missed events', () => {
   const { hub, say } = openHub()
   for (let number = 1; number <= 12_000; number += 1) say(String(number), number % 2 === 0 ? 'app' : 'other')
-  hub.flush()
   const near = connect(hub, { after: 11_997 })
   expect(near.said()).toEqual(['11998', '11999', '12000'])
   const far = connect(hub, { after: 100, session: 'app' })
   expect(far.said()).toEqual(Array.from({ length: 5950 }, (_, at) => String(102 + at * 2)))
   say('next')
-  hub.flush()
   expect([near.said().at(-1), far.said().at(-1)]).toEqual(['next', 'next'])
   expect(connect(hub, { after: 99_999 }).said()).toEqual([])
 })
@@ -159,15 +156,13 @@ test('a client without an id gets the id to resume after, and no old events', ()
   const ear = connect(hub)
   expect(ear.text()).toBe('retry: 2000\nid: 1\n\n')
   say('new')
-  hub.flush()
   expect(ear.said()).toEqual(['new'])
 })
 
 test('deleted events are sent as a gap', () => {
-  const { hub, say, state } = openHub()
+  const { hub, say, store } = openHub()
   for (let number = 1; number <= 6000; number += 1) say(String(number))
-  hub.flush()
-  state.prunedTo = 500
+  store.setPrunedTo(500)
   const ear = connect(hub, { after: 20 })
   expect(ear.said().slice(0, 2)).toEqual(['gap 21-500', '501'])
   expect(ear.events()[0]?.id).toBe(500)
@@ -180,7 +175,6 @@ test('a full listener gets nothing until it has drained, then the missed events 
   const quick = connect(hub)
   for (let number = 1; number <= 2000; number += 1) {
     say(`${number} ${'x'.repeat(1000)}`)
-    hub.flush()
   }
   expect(slow.said()).toHaveLength(1)
   expect(quick.said()).toHaveLength(2000)
@@ -189,7 +183,6 @@ test('a full listener gets nothing until it has drained, then the missed events 
   expect(slow.longest()).toBeLessThan(80 * 1024)
   slow.drain(5)
   say('live again')
-  hub.flush()
   expect(slow.said().at(-1)).toBe('live again')
 })
 
@@ -198,49 +191,54 @@ test('while nothing can be stored, events are sent now and stored later', () => 
   const ear = connect(hub)
   state.isFull = true
   say('a')
-  hub.flush()
   say('b')
-  tick(10)
   expect(ear.said()).toEqual(['a', 'b'])
   expect(connect(hub, { after: 0 }).said()).toEqual(['a', 'b'])
-  expect(stored).toEqual([])
+  expect(stored()).toEqual([])
+  tick(1000)
+  expect(stored()).toEqual([])
   state.isFull = false
   tick(1000)
-  expect(stored.map(({ id }) => id)).toEqual([1, 2])
+  say('c')
+  expect(stored().map(({ id }) => id)).toEqual([1, 2, 3])
 })
 
 test('while nothing can be stored, memory stays bounded, and lost events are sent as a gap', () => {
   const { hub, say, state, stored, tick } = openHub()
   const slow = connect(hub, {}, 2)
   say('stored')
-  hub.flush()
   state.isFull = true
-  for (let number = 2; number <= 9000; number += 1) {
-    say(`${number} ${'x'.repeat(500)}`)
-    if (number % 100 === 0) hub.flush()
-  }
-  hub.flush()
+  for (let number = 2; number <= 9000; number += 1) say(`${number} ${'x'.repeat(2000)}`)
+  const during = connect(hub, { after: 0 }).said()
   state.isFull = false
+  // A large amount is stored in several turns.
   tick(1000)
-  expect(stored.length).toBeLessThan(5001)
-  expect(stored.reduce((sum, { data }) => sum + data.length, 0)).toBeLessThan(2.1 * 1024 * 1024)
-  const firstKept = stored[1]?.id ?? 0
+  expect(stored().length).toBeLessThan(1000)
+  for (let turn = 0; turn < 20; turn += 1) tick(0)
+  expect(stored().reduce((sum, { data }) => sum + data.length, 0)).toBeLessThan(8.1 * 1024 * 1024)
+  expect(stored().at(-1)?.id).toBe(9000)
+  const firstKept = stored()[1]?.id ?? 0
+  expect(firstKept).toBeGreaterThan(2)
   for (let reads = 0; reads < 1000 && slow.events().at(-1)?.id !== 9000; reads += 1) slow.drain()
-  expect(slow.events().map(({ id }) => id)).toEqual([1, firstKept - 1, ...stored.slice(1).map(({ id }) => id)])
-  expect(slow.said()[1]).toBe(`gap 2-${firstKept - 1}`)
-  expect(connect(hub, { after: 0 }).said().slice(0, 3)).toEqual([
-    'stored',
-    `gap 2-${firstKept - 1}`,
-    expect.stringMatching(`^${firstKept} `),
+  expect(slow.events().map(({ id }) => id)).toEqual([
+    1,
+    firstKept - 1,
+    ...stored()
+      .slice(1)
+      .map(({ id }) => id),
   ])
+  expect(slow.said()[1]).toBe(`gap 2-${firstKept - 1}`)
+  const start = ['stored', `gap 2-${firstKept - 1}`, expect.stringMatching(`^${firstKept} `)]
+  expect(during.slice(0, 3)).toEqual(start)
+  expect(connect(hub, { after: 0 }).said().slice(0, 3)).toEqual(start)
 })
 
 test('an unreadable file causes a gap up to the events in memory', () => {
-  const { hub, say } = openHub({ read: () => undefined })
-  for (let number = 1; number <= 6000; number += 1) say(String(number))
-  hub.flush()
-  const ear = connect(hub, { after: 5 })
-  expect(ear.said().slice(0, 2)).toEqual(['gap 6-1000', '1001'])
+  const { hub, say, state } = openHub({ read: () => undefined })
+  for (let number = 1; number <= 6; number += 1) say(String(number))
+  state.isFull = true
+  say('7')
+  expect(connect(hub, { after: 2 }).said()).toEqual(['gap 3-6', '7'])
 })
 
 test('idle connections get a comment, and no timer runs without listeners', () => {
@@ -262,7 +260,6 @@ test('a clock that goes back changes neither ids nor order', () => {
   const ear = connect(hub)
   say('a')
   say('b')
-  hub.flush()
   expect(ear.events().map(({ id }) => id)).toEqual([5000, 5001])
   expect(ear.said()).toEqual(['a', 'b'])
 })
@@ -276,7 +273,6 @@ test('the concatenated deflated payloads of any events are one deflate stream', 
         const ear = connect(hub)
         for (const texts of batches) {
           for (const text of texts) say(text)
-          hub.flush()
         }
         const stream = Buffer.concat(ear.payloads.map(({ deflated }) => deflated()))
         expect(inflateRawSync(stream, { finishFlush: constants.Z_SYNC_FLUSH }).toString()).toBe(ear.text())
@@ -307,7 +303,6 @@ test('a listener gets each event once and in order, whenever it reads', () => {
             if (session === 'app' || !hasFilter) expected.push(String(said))
             say(String(said), session)
           }
-          hub.flush()
           isFull = true
         } else if (isFull) ear.drain(each.read)
       }
@@ -316,11 +311,4 @@ test('a listener gets each event once and in order, whenever it reads', () => {
     }),
     { numRuns: 60 },
   )
-})
-
-test('closing stores the published events', () => {
-  const { hub, say, stored } = openHub()
-  say('last')
-  hub.close()
-  expect(stored).toHaveLength(1)
 })

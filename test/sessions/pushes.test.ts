@@ -72,7 +72,7 @@ test('injected texts start one run at a time; those that arrive meanwhile become
   expect(tasks[0]).toMatchObject({
     mode: 'agent',
     initiator: 'agent',
-    text: 'Event from the provider "browser" (stream "pages"), not from the user:\n\none',
+    text: 'Event from the tool program "browser" (stream "pages"), not from the user:\n\none',
   })
   ends[0]?.()
   await vi.waitFor(() => expect(tasks).toHaveLength(2))

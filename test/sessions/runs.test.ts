@@ -66,6 +66,41 @@ test('a run is published from its message to its end, and stored', async () => {
   expect(sessions.openRuns('id-of-app')).toEqual([])
 })
 
+test('consecutive pieces of an answer become one event, and nothing else does', async () => {
+  const sessions = await openTestSessions({
+    agent: async ({ emit }) => {
+      const piece = (text: string, change: object = {}) =>
+        emit({ type: 'fragment', kind: 'answer', text, step: 1, ...change })
+      for (const text of ['a', 'b', 'c']) piece(text)
+      piece('d', { kind: 'step' })
+      piece('e', { kind: 'step' })
+      piece('f', { kind: 'commentary' })
+      piece('g', { kind: 'commentary' })
+      piece('h')
+      piece('i', { step: 2 })
+      piece('j', { kind: 'thinking', step: 2 })
+      return {}
+    },
+  })
+  const ear = listenTo(sessions)
+  sessions.send('Hi')
+  await ear.heard('done')
+  const texts = ear.events.flatMap(({ type, data }) => (type === 'fragment' ? [data['text']] : []))
+  expect(texts).toEqual(['abc', 'd', 'e', 'f', 'g', 'h', 'i', 'j'])
+})
+
+test('a piece of an answer is published although no further one follows', async () => {
+  const sessions = await openTestSessions({
+    agent: async (task) => {
+      task.emit({ type: 'fragment', kind: 'answer', text: 'Hel' })
+      return waitingAgent(task)
+    },
+  })
+  const ear = listenTo(sessions)
+  sessions.send('Hi')
+  expect((await ear.heard('fragment')).data).toMatchObject({ text: 'Hel' })
+})
+
 test('the model comes from the message, else from the configuration, else from the default', async () => {
   const tasks: AgentTask[] = []
   const sessions = await openTestSessions({

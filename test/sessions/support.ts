@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { ApprovalDecision } from '../../src/agent/agent-event.ts'
+import type { ApprovalDecision } from '../../src/api/run.ts'
 import type { AgentOutcome, AgentTask } from '../../src/agent/agent-task.ts'
 import type { Caller, CallerKey } from '../../src/config/caller.ts'
 import type { Config } from '../../src/config/schema.ts'

@@ -54,7 +54,6 @@ test('a member that every object inherits is left out of a lite request like any
   const body = '{"model":"m","input":"hello","constructor":1,"toString":2,"__proto__":{"a":1}}'
   const context = encodeContext(traits('gpt-6-sol'), {
     profile: 'chatgpt',
-    lite: 'auto',
     learnedRefusals: new Set(['lite']),
   })
   const request = dialects.responses.decodeRequest(body)

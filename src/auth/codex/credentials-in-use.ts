@@ -11,12 +11,11 @@ export interface CodexCredentialsDeps extends CodexLoginDeps {
   readonly sleep: (ms: number) => Promise<void>
 }
 
-export interface CodexCredentialsOptions extends Pick<
-  Config['codex'],
-  'apiKey' | 'clientId' | 'issuer' | 'useCliLogin'
-> {
+export interface CodexCredentialsOptions extends Pick<Config['codex'], 'apiKey' | 'issuer' | 'useCliLogin'> {
   /** The path `$CODEX_HOME`, by default `~/.codex`. */
   readonly codexHome: string
+  /** The OAuth client that a stored login belongs to. */
+  readonly clientId: string
 }
 
 /** The configured login: the API key if there is one, otherwise the CLI's login, otherwise the stored one. */

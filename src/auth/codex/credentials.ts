@@ -1,5 +1,6 @@
 import type { Fault } from '../../errors.ts'
-import type { CredentialSource, CredentialStatus } from '../refreshing-credential.ts'
+import type { CredentialSource } from '../credential/credential.ts'
+import type { CredentialStatus } from '../credential/state.ts'
 
 /** The credential of a request to a Codex upstream. The two kinds belong to different hosts and are never mixed. */
 export type CodexCredential =

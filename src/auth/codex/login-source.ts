@@ -1,13 +1,9 @@
 import { isLoopbackHost } from '../../config/loopback.ts'
 import { Fault } from '../../errors.ts'
 import { isHeaderSafe } from '../http-json.ts'
-import {
-  createRefreshingCredential,
-  MIN_REFRESH_GAP_MS,
-  RETRY_FIX,
-  type RefreshDeps,
-  type UnsavedRecord,
-} from '../refreshing-credential.ts'
+import { createCredential, RETRY_FIX, type CredentialDeps } from '../credential/credential.ts'
+import { MIN_REFRESH_GAP_MS } from '../credential/state.ts'
+import type { UnsavedRecord } from '../credential/unsaved-records.ts'
 import { readClaims } from './claims.ts'
 import type { CodexAccount, CodexCredential, CodexCredentialSource } from './credentials.ts'
 import {
@@ -20,12 +16,12 @@ import {
 } from './record.ts'
 import { refreshTokens } from './token-endpoint.ts'
 
-export type CodexLoginDeps = RefreshDeps<CodexRecord>
+export type CodexLoginDeps = CredentialDeps<CodexRecord>
 
 export interface CodexLoginOptions {
   /** `codex.issuer`, without a final slash. A record from another issuer states its own. */
   readonly issuer: string
-  /** `codex.client-id`. */
+  /** The OAuth client that the login belongs to. */
   readonly clientId: string
   /** The time limit of one renewal, even if no caller waits for it any more. Ms; 120,000 by default. */
   readonly renewalTimeoutMs?: number
@@ -60,7 +56,7 @@ export function createCodexLoginSource(deps: CodexLoginDeps, options: CodexLogin
     sent?.token === record.metadata.refresh_token ? sent.mayBeSpent : isRenewalInDoubt(record)
 
   type ChatgptCredential = Extract<CodexCredential, { kind: 'chatgpt' }>
-  const credential = createRefreshingCredential<CodexRecord, ChatgptCredential, CodexAccount>(deps, {
+  const credential = createCredential<CodexRecord, ChatgptCredential, CodexAccount>(deps, {
     loginKey,
     secretsOf: ({ metadata }) => [metadata.access_token, metadata.refresh_token, metadata.id_token],
     hold(record, held, at, random) {

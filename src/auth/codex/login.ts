@@ -131,7 +131,7 @@ function readPoll(outcome: RequestOutcome, { deviceCode, userCode }: DeviceCode)
 export const CODEX_REDIRECT_PORTS = [1455, 1457] as const
 
 export interface CodexBrowserOptions extends CodexDeviceOptions {
-  /** `codex.originator`. */
+  /** The name of this program. */
   readonly originator: string
   /** Tried in this order; `CODEX_REDIRECT_PORTS` for the real issuer. */
   readonly ports: readonly number[]

@@ -8,7 +8,7 @@ export interface PlanUse {
   readonly reportedAt: string
 }
 
-export interface PlanWindow {
+interface PlanWindow {
   /** 0…100; more if the plan is exceeded. */
   readonly usedPercent: number
   readonly minutes: number

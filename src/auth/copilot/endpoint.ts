@@ -51,17 +51,11 @@ export function endpointCandidates(record: CopilotRecord, options: EndpointOptio
 const publicCompletionsUrl = 'https://copilot-proxy.githubusercontent.com'
 
 /**
- * The base URL for code completion: `copilot.completions-url`, the one that the token reply names, else the public one. Only if it
- * may receive a token.
+ * The base URL for code completion: the one that the token reply names if it may receive a token, else the public one.
  */
-export function completionsUrlOf(
-  { metadata }: CopilotRecord,
-  explicitUrl: string | undefined,
-  githubHosts: readonly string[],
-): string {
-  const explicit = explicitUrl ? allowedBaseUrl(explicitUrl, githubHosts) : undefined
+export function completionsUrlOf({ metadata }: CopilotRecord, githubHosts: readonly string[]): string {
   const hinted = metadata.completions_url ? hintedBaseUrl(metadata.completions_url, githubHosts) : undefined
-  return explicit ?? hinted ?? publicCompletionsUrl
+  return hinted ?? publicCompletionsUrl
 }
 
 /** A tenant of GHE.com has its own host, and the public host does not know its tokens. */

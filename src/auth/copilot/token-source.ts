@@ -1,14 +1,8 @@
 import { Fault } from '../../errors.ts'
 import { githubHostsOf } from '../../config/upstream-hosts.ts'
 import { createMemoryRecordStore } from '../records/memory-record-store.ts'
-import {
-  createRefreshingCredential,
-  MIN_REFRESH_GAP_MS,
-  RETRY_FIX,
-  type HeldCredential,
-  type RefreshDeps,
-  type RefreshFailure,
-} from '../refreshing-credential.ts'
+import { createCredential, RETRY_FIX, type CredentialDeps } from '../credential/credential.ts'
+import { MIN_REFRESH_GAP_MS, type HeldCredential, type RefreshFailure } from '../credential/state.ts'
 import { isExpired, type Moment, type TokenLife } from '../token-life.ts'
 import { completionsUrlOf, endpointCandidates, hintedBaseUrl } from './endpoint.ts'
 import { isDirectKind, obtainCopilotToken, type CopilotAuth, type ExchangedToken } from './github-api.ts'
@@ -24,8 +18,6 @@ export interface CopilotTokenOptions {
   readonly githubApiBaseUrl: string
   /** `copilot.base-url`; '' if it is not set. */
   readonly baseUrl: string
-  /** `copilot.completions-url`; '' if it is not set. */
-  readonly completionsUrl?: string
   /** `copilot.headers`, names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly refreshSafetyMarginSeconds: number
@@ -47,7 +39,7 @@ const REFUSED_RETRY_MS = 60_000
 
 /** Keeps one Copilot token valid. A refresh is a token exchange with GitHub. */
 export function createCopilotTokenSource(
-  deps: RefreshDeps<CopilotRecord>,
+  deps: CredentialDeps<CopilotRecord>,
   options: CopilotTokenOptions,
 ): CopilotTokenSource {
   const { githubToken, auth = 'exchange' } = options
@@ -83,7 +75,7 @@ export function createCopilotTokenSource(
       recordId: record.id,
       ...(isUsedDirectly(record.metadata) && { direct: true }),
       candidates,
-      completionsUrl: completionsUrlOf(record, options.completionsUrl, githubHosts),
+      completionsUrl: completionsUrlOf(record, githubHosts),
     }
     return { credential, record, life }
   }
@@ -128,7 +120,7 @@ export function createCopilotTokenSource(
     githubToken === undefined
       ? deps.store
       : createMemoryRecordStore(copilotRecordKind, [environmentRecord(githubToken)])
-  const credential = createRefreshingCredential<CopilotRecord, CopilotToken, CopilotToken>(
+  const credential = createCredential<CopilotRecord, CopilotToken, CopilotToken>(
     { ...deps, store },
     {
       loginKey: ({ id, metadata }) => JSON.stringify([id, metadata.github_access_token, metadata.logged_in_at]),

@@ -1,4 +1,5 @@
-import type { CredentialSource, CredentialStatus } from '../refreshing-credential.ts'
+import type { CredentialSource } from '../credential/credential.ts'
+import type { CredentialStatus } from '../credential/state.ts'
 
 /** A short-lived token of one account, and the hosts that may receive it. */
 export interface CopilotToken {

@@ -1,9 +1,13 @@
 import { forRunOf, mayChoose } from '../../page/static/approval-words.js'
 import { visibleLines } from '../../terminal/visible.ts'
-import { CommandFailure, exitCode, writeJsonLine } from '../shared/command.ts'
+import { CommandFailure, exitCode, otherVersion, writeJsonLine } from '../shared/command.ts'
 import type { AgentFlags, CommandContext, ExitCode } from '../shared/command.ts'
-import { createRunClient, runEvent } from './client.ts'
-import type { ApprovalEvent, Decision, DoneEvent, RunClient } from './client.ts'
+import { daemonEvent } from '../../api/events.ts'
+import type { ApprovalEvent, DoneEvent } from '../../api/events.ts'
+import type { ApprovalDecision } from '../../api/run.ts'
+import { isObject } from '../../json/json.ts'
+import { createRunClient } from './client.ts'
+import type { RunClient } from './client.ts'
 import { connect } from './connect.ts'
 import type { Connection } from './connect.ts'
 import { createRunScreen } from './render-run.ts'
@@ -81,8 +85,11 @@ async function follow(
 
   /** Returns the exit code at the end of the run. */
   async function handle(given: unknown): Promise<ExitCode | undefined> {
-    const event = runEvent.safeParse(given).data
-    if (event === undefined || (event.type !== 'error' && event.id !== id)) return undefined
+    const { data: event, error } = daemonEvent.safeParse(given)
+    // Without its last event, the run would never end here.
+    if (event === undefined && isObject(given) && given['id'] === id) throw otherVersion(error)
+    if (event === undefined || event.type === 'inbound') return undefined
+    if (event.type !== 'error' && !('id' in event && event.id === id)) return undefined
     if (flags.json) writeJsonLine(context, given)
     screen.show(event)
     // `| head` has read enough: nobody sees what the run does from here on.
@@ -119,7 +126,7 @@ const readOnlyNote =
   'copilot-proxy config set workspace.read-only false'
 
 /** Ignores a refusal by the daemon, because another listener may have decided. */
-async function answer(client: RunClient, { approvalId }: ApprovalEvent, decision: Decision): Promise<void> {
+async function answer(client: RunClient, { approvalId }: ApprovalEvent, decision: ApprovalDecision): Promise<void> {
   try {
     await client.decide(approvalId, decision)
   } catch (error) {
@@ -139,7 +146,7 @@ async function decide(
   context: CommandContext,
   { yes, json }: AgentFlags,
   { screen, approval, interrupt, canAsk }: Question,
-): Promise<Decision | undefined> {
+): Promise<ApprovalDecision | undefined> {
   // --yes allows what the policy allows, and that is in the sandbox.
   if (yes) return approval.widening === undefined ? 'once' : 'refuse'
   const out = json ? context.stderr : context.stdout
@@ -170,7 +177,7 @@ async function decide(
 
 const ctrlC = '\u0003'
 
-const decisions: ReadonlyMap<string, Decision> = new Map([
+const decisions: ReadonlyMap<string, ApprovalDecision> = new Map([
   ['y', 'once'],
   ['a', 'run'],
   ['n', 'refuse'],

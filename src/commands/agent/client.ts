@@ -1,78 +1,12 @@
 import { createParser } from 'eventsource-parser'
-import { z } from 'zod'
+import { errorBody } from '../../api/error.ts'
+import type { DaemonEvent } from '../../api/events.ts'
+import { acceptedMessage } from '../../api/inputs.ts'
+import { runReport } from '../../api/run.ts'
+import type { ApprovalDecision } from '../../api/run.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import type { Connection } from './connect.ts'
-
-/** An event of a run as `GET /events` sends it, with the event's name as `type`. */
-export const runEvent = z.discriminatedUnion('type', [
-  z.looseObject({ type: z.literal('fragment'), id: z.string(), kind: z.string(), text: z.string() }),
-  z.looseObject({
-    type: z.literal('tool'),
-    id: z.string(),
-    callId: z.string(),
-    tool: z.string(),
-    state: z.string(),
-    args: z.unknown().optional(),
-    text: z.string().optional(),
-    outcome: z.string().optional(),
-    message: z.string().optional(),
-    result: z.string().optional(),
-    durationMs: z.number().optional(),
-  }),
-  z.looseObject({
-    type: z.literal('approval'),
-    id: z.string(),
-    approvalId: z.string(),
-    callId: z.string(),
-    tool: z.string(),
-    state: z.string(),
-    diff: z.string().optional(),
-    argv: z.array(z.string()).optional(),
-    cwd: z.string().optional(),
-    widening: z.string().optional(),
-    notes: z.array(z.string()).optional(),
-    paths: z.array(z.string()).optional(),
-    files: z
-      .array(
-        z.looseObject({
-          path: z.string(),
-          change: z.string(),
-          from: z.string().optional(),
-          executable: z.boolean().optional(),
-          added: z.number().optional(),
-          removed: z.number().optional(),
-        }),
-      )
-      .optional(),
-    reads: z.array(z.string()).optional(),
-    args: z.unknown().optional(),
-    decisions: z.array(z.enum(['once', 'run', 'refuse'])).optional(),
-    truncated: z.boolean().optional(),
-  }),
-  z.looseObject({ type: z.literal('error'), code: z.string(), message: z.string() }),
-  z.looseObject({ type: z.literal('diff'), id: z.string(), callId: z.string(), diff: z.string() }),
-  z.looseObject({
-    type: z.literal('done'),
-    id: z.string(),
-    outcome: z.string(),
-    reason: z.string(),
-    summary: z.string(),
-    answer: z.string(),
-    model: z.string().optional(),
-    steps: z.number(),
-    requests: z.number(),
-    usage: z.looseObject({
-      inputTokens: z.number(),
-      outputTokens: z.number(),
-      credits: z.number().optional(),
-    }),
-  }),
-])
-export type RunEvent = z.infer<typeof runEvent>
-export type ApprovalEvent = Extract<RunEvent, { readonly type: 'approval' }>
-export type DoneEvent = Extract<RunEvent, { readonly type: 'done' }>
-export type Decision = 'once' | 'run' | 'refuse'
 
 /** The daemon's routes of runs. */
 export interface RunClient {
@@ -82,22 +16,12 @@ export interface RunClient {
    */
   readonly events: (signal: AbortSignal, onLost: () => void) => Promise<AsyncIterable<unknown>>
   /** Replaces events that were lost: returns the pending approvals, or the end of the run. */
-  readonly missed: (runId: string) => Promise<readonly unknown[]>
+  readonly missed: (runId: string) => Promise<readonly DaemonEvent[]>
   /** Returns the run's id. @throws CommandFailure with the daemon's message */
   readonly start: (message: object, signal: AbortSignal) => Promise<string>
-  readonly decide: (approvalId: string, decision: Decision) => Promise<void>
+  readonly decide: (approvalId: string, decision: ApprovalDecision) => Promise<void>
   readonly cancel: (runId: string) => Promise<void>
 }
-
-const started = z.object({ id: z.string() })
-const envelope = z.object({ error: z.object({ message: z.string() }) })
-
-const runReport = z.looseObject({
-  id: z.string(),
-  state: z.string(),
-  step: z.number(),
-  approvals: z.array(z.looseObject({ state: z.string() })),
-})
 
 /** The delay before each attempt to connect again. Ms. */
 const reconnectMs = [250, 500, 1000, 2000, 4000, 8000]
@@ -173,12 +97,20 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
       const response = await context.fetch(`${url}/runs/${encodeURIComponent(runId)}`, { headers, redirect: 'error' })
       const report = runReport.safeParse(await response.json().catch(() => undefined)).data
       if (report === undefined) return []
-      const { state, step, approvals } = report
-      if (state === 'ended') return [{ ...report, type: 'done', steps: step }]
+      const { id, state, step, approvals, startedAt, endedAt } = report
+      const { outcome, reason = '', summary = '', answer = '' } = report
+      if (state === 'ended' && outcome !== undefined) {
+        const { model, requests, files, usage } = report
+        const end = { outcome, reason, summary, answer, model, steps: step, requests, files, usage }
+        return [{ type: 'done', id, sessionId, time: endedAt ?? startedAt, ...end }]
+      }
       const waiting = approvals.filter((approval) => approval.state === 'pending')
-      return waiting.map((approval) => Object.assign(approval, { type: 'approval', id: runId }))
+      return waiting.map((approval) =>
+        Object.assign(approval, { type: 'approval', id, sessionId, time: startedAt } as const),
+      )
     },
-    start: async (message, signal) => started.parse(await post('/message', { sessionId, ...message }, signal)).id,
+    start: async (message, signal) =>
+      acceptedMessage.parse(await post('/message', { sessionId, ...message }, signal)).id,
     async decide(approvalId, decision) {
       await post(`/approvals/${encodeURIComponent(approvalId)}`, { decision })
     },
@@ -210,6 +142,6 @@ async function* decode(body: ReadableStream<Uint8Array>): AsyncGenerator<Receive
 }
 
 function failure(reply: unknown, status: number): CommandFailure {
-  const message = envelope.safeParse(reply).data?.error.message
+  const message = errorBody.safeParse(reply).data?.error.message
   return new CommandFailure(exitCode.failed, message ?? `copilot-proxy answered with status ${status}.`)
 }

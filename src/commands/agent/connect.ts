@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
-import { z } from 'zod'
+import { sessionList } from '../../api/sessions.ts'
+import type { SessionEntry } from '../../api/sessions.ts'
 import { loginAdvice, silentLog, tokenOfEnvironment } from '../shared/accounts.ts'
 import { findLogins } from '../shared/codex-login.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
@@ -25,8 +26,6 @@ export interface Connection {
   /** Ends a daemon of this process; leaves others alone. */
   readonly close: () => Promise<void>
 }
-
-const sessionList = z.object({ sessions: z.array(z.object({ id: z.string(), path: z.string() })) })
 
 const answerTimeoutMs = 5000
 
@@ -87,7 +86,7 @@ async function findSession(
   context: CommandContext,
   address: { readonly url: string; readonly key: string },
   path: string,
-): Promise<z.infer<typeof sessionList>['sessions'][number] | undefined> {
+): Promise<SessionEntry | undefined> {
   const { ok, body } = await getFromDaemon(context, address, '/sessions', answerTimeoutMs)
   const list = ok ? sessionList.safeParse(body).data : undefined
   const sessions = list?.sessions ?? []
@@ -110,7 +109,7 @@ interface OwnDaemon {
 /** A daemon in this process, on a free port and with a key that no other program knows. */
 async function openOwn(
   context: CommandContext,
-  { config, configFile, authDir, usageFile, clientIdsFile, workspacesDir }: LoadedSettings,
+  { config, configFile, authDir, usageFile, workspacesDir }: LoadedSettings,
   { workspace, isDemo, keepsSessions, flags }: OwnDaemon,
 ): Promise<Connection> {
   const { env, version, secrets, keychain } = context
@@ -126,7 +125,7 @@ async function openOwn(
       agent: { ...config.agent, maxSteps },
     },
     authDir,
-    ...(!isDemo && { usageFile, clientIdsFile, keychain }),
+    ...(!isDemo && { usageFile, keychain }),
     workspacesDir,
     keepsSessions,
     homeDir: () => homeOf(context),

@@ -12,7 +12,7 @@ import type { Output } from '../../terminal/output.ts'
 import { wrapText } from '../../terminal/table.ts'
 import { shortCount, shortCredits, shortMs } from '../../terminal/format.ts'
 import { visible } from '../../terminal/visible.ts'
-import type { ApprovalEvent, DoneEvent, RunEvent } from './client.ts'
+import type { ApprovalEvent, DaemonEvent, DoneEvent } from '../../api/events.ts'
 
 /** The most lines to show of a result, and of a diff. */
 const shownResult = 8
@@ -20,7 +20,7 @@ const shownDiff = 40
 
 /** Shows a run on a terminal. Everything that comes from the model, from files and from programs is escaped. */
 export interface RunScreen {
-  readonly show: (event: RunEvent) => void
+  readonly show: (event: DaemonEvent) => void
   readonly ask: (approval: ApprovalEvent) => void
   readonly wholeDiff: (approval: ApprovalEvent) => void
   readonly note: (text: string) => void
@@ -96,7 +96,7 @@ export function createRunScreen(output: Output): RunScreen {
     return text.startsWith('@@') ? style.dim : style.plain
   }
 
-  function fragment({ kind, text }: Extract<RunEvent, { readonly type: 'fragment' }>): void {
+  function fragment({ kind, text }: Extract<DaemonEvent, { readonly type: 'fragment' }>): void {
     if (kind === 'step') {
       line('')
       line(`-- ${escaped(text)} ${'-'.repeat(Math.max(0, columns - text.length - 5))}`, style.dim)
@@ -111,11 +111,11 @@ export function createRunScreen(output: Output): RunScreen {
     }
   }
 
-  function tool(event: Extract<RunEvent, { readonly type: 'tool' }>): void {
+  function tool(event: Extract<DaemonEvent, { readonly type: 'tool' }>): void {
     if (event.state === 'started') shortLine(`> ${describeCall(event.tool, event.args)}`, style.bold)
     if (event.state === 'progress') showProgress(event.text)
     if (event.state !== 'ended') return
-    const { outcome = 'ok', message = '', durationMs = 0, result = '' } = event
+    const { outcome, message, durationMs, result = '' } = event
     if (outcome === 'ok') {
       if (foldedTools.has(event.tool)) fold(result.replace(/^exit code \d+.*\n?/, ''), shownResult)
       const isFailedRun = /^exit code (?!0\b)/.test(message)

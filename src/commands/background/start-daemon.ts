@@ -12,7 +12,7 @@ import type { CommandContext, ServeFlags, ExitCode, ReportFlags } from '../share
 import { findLogins } from '../shared/codex-login.ts'
 import { askHealth, findOwnerToken } from '../shared/find-daemon.ts'
 import { requestPageAddress } from '../shared/page-code.ts'
-import { toConfigFlags, loadSettings, withAbsoluteFolders } from '../shared/settings.ts'
+import { toConfigFlags, loadSettings, showWarnings, withAbsoluteFolders } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import {
   runningText,
@@ -176,6 +176,7 @@ async function messagesSince({ logFile }: StateFiles, start: number, code: numbe
 export async function detach(context: CommandContext, given: ServeFlags): Promise<ExitCode> {
   const flags = withAbsoluteFolders(context, given)
   const settings = await loadSettings(context, flags.config, toConfigFlags(flags))
+  showWarnings(context, settings)
   const started = await startBackgroundDaemon(context, settings, flags)
   await reportStarted(context, settings, started, flags.json)
   return exitCode.done

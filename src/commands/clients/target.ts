@@ -1,4 +1,7 @@
-import { z } from 'zod'
+import { errorBody } from '../../api/error.ts'
+import { modelList, modelRow } from '../../api/models.ts'
+import type { ModelRow } from '../../api/models.ts'
+import { usageReport } from '../../api/usage.ts'
 import { chooseModels } from '../../client-settings/choose-models.ts'
 import { clients, shellSafeId } from '../../client-settings/target.ts'
 import type { ClientId, ClientModel, Target } from '../../client-settings/target.ts'
@@ -6,11 +9,10 @@ import type { ProviderId } from '../../executors/executor.ts'
 import { nearMisses, providers as allProviders } from '../../models/names.ts'
 import { createModelRegistry } from '../../models/registry.ts'
 import { renderModelList } from '../../models/render.ts'
+import { copilotSeeds, seedClientId } from '../../models/seeds.ts'
 import { visibleLines, visible } from '../../terminal/visible.ts'
 import { findStateFiles, findRunningDaemon } from '../background/background-daemon.ts'
 import { startBackgroundDaemon } from '../background/start-daemon.ts'
-import { fetchFromProviders, modelList, modelSources, listedModel } from '../models/fetch-models.ts'
-import type { ListedModel } from '../models/fetch-models.ts'
 import { findCallerKey, findDaemon, askHealth, getFromDaemon, refuseWrongKey } from '../shared/find-daemon.ts'
 import type { CallerKey, FoundDaemon, DaemonAddress, DaemonReply, DaemonHealth } from '../shared/find-daemon.ts'
 import { CommandFailure, exitCode, isNotLoggedIn } from '../shared/command.ts'
@@ -18,6 +20,7 @@ import type { CommandContext } from '../shared/command.ts'
 import { loginAdvice } from '../shared/accounts.ts'
 import { findLogins } from '../shared/codex-login.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
+import { modelPath } from '../shared/view.ts'
 
 /**
  * URL, key and models for the client, from the daemon's list.
@@ -78,7 +81,7 @@ async function sketchModels(
   try {
     await requireLogins(context, settings, health)
     if (health === undefined) {
-      return (await fetchFromProviders(context, settings, modelSources)).models.flatMap(toClientModels)
+      return (await listLocally(context, settings)).flatMap(toClientModels)
     }
     const usable = allProviders.filter((provider) => health[provider] === 'ok')
     return await fetchClientModels(context, { url, key }, usable)
@@ -89,12 +92,20 @@ async function sketchModels(
   }
 }
 
-function builtIn({ config }: LoadedSettings): readonly ListedModel[] {
-  const registry = createModelRegistry(config.models)
-  for (const { provider, seeds, seedsWithoutLogin } of modelSources) {
-    if (seedsWithoutLogin) registry.register(provider, seeds)
+async function listLocally(context: CommandContext, settings: LoadedSettings): Promise<readonly ModelRow[]> {
+  const { createLocalView } = await import('../shared/local-view.ts')
+  const view = createLocalView(context, settings)
+  try {
+    return (await view.get('/v1/models', modelList)).data
+  } finally {
+    await view.close()
   }
-  return modelList.parse(renderModelList(registry.list(), config.copilot.upstreamDialect)).data
+}
+
+function builtIn({ config }: LoadedSettings): readonly ModelRow[] {
+  const registry = createModelRegistry(config.models)
+  registry.register(seedClientId, copilotSeeds)
+  return renderModelList(registry.list(), config.copilot.upstreamDialect).data
 }
 
 function requireModel(models: readonly ClientModel[], wanted: string): ClientModel {
@@ -164,7 +175,7 @@ async function explainBuiltIn(
     return
   }
   const reply = await ask(context, address, '/usage?partial=true')
-  const problem = asked.includes('copilot') ? usageReply.safeParse(reply.body).data?.problem : undefined
+  const problem = asked.includes('copilot') ? usageReport.safeParse(reply.body).data?.problem : undefined
   const why = problem ?? 'Find the cause: copilot-proxy doctor'
   throw new CommandFailure(
     exitCode.failed,
@@ -172,16 +183,13 @@ async function explainBuiltIn(
   )
 }
 
-/** Explains why the account is unknown. */
-const usageReply = z.looseObject({ problem: z.string() })
-
 /**
  * Resolves a model name by the daemon's rules.
  * @throws CommandFailure `usage` for an unknown name, with similar ones
  */
 async function fetchClientModel(context: CommandContext, address: DaemonAddress, name: string): Promise<ClientModel> {
-  const reply = await ask(context, address, `/v1/models/${name.split('/').map(encodeURIComponent).join('/')}`)
-  const row = listedModel.safeParse(reply.body)
+  const reply = await ask(context, address, modelPath(name))
+  const row = modelRow.safeParse(reply.body)
   if (row.success) {
     const [model] = toClientModels(row.data)
     if (model !== undefined) return model
@@ -190,12 +198,12 @@ async function fetchClientModel(context: CommandContext, address: DaemonAddress,
   if (reply.status !== 404) throw unexpected(address, reply)
   throw new CommandFailure(
     exitCode.usage,
-    errorReply.safeParse(reply.body).data?.error.message ?? `Unknown model ${JSON.stringify(visible(name))}.`,
+    errorBody.safeParse(reply.body).data?.error.message ?? `Unknown model ${JSON.stringify(visible(name))}.`,
   )
 }
 
 /** The model and its long context tier. Empty for a model without chat. */
-function toClientModels({ id, copilot_proxy: facts }: ListedModel): readonly ClientModel[] {
+function toClientModels({ id, copilot_proxy: facts }: ModelRow): readonly ClientModel[] {
   const { provider, type, routes, capabilities, context_tier: tier, long_context: long, prices } = facts
   if (type !== 'chat' || !Object.values(routes).some((route) => route !== null)) return []
   const model: ClientModel = {
@@ -220,12 +228,10 @@ function toClientModels({ id, copilot_proxy: facts }: ListedModel): readonly Cli
 }
 
 function promptTokens(
-  limits: Pick<ListedModel['copilot_proxy'], 'max_prompt_tokens' | 'context_window'>,
+  limits: Pick<ModelRow['copilot_proxy'], 'max_prompt_tokens' | 'context_window'>,
 ): number | undefined {
   return limits.max_prompt_tokens ?? limits.context_window ?? undefined
 }
-
-const errorReply = z.looseObject({ error: z.looseObject({ message: z.string() }) })
 
 async function ask(context: CommandContext, address: DaemonAddress, path: string): Promise<DaemonReply> {
   try {
@@ -244,7 +250,7 @@ async function ask(context: CommandContext, address: DaemonAddress, path: string
 }
 
 function unexpected({ url }: DaemonAddress, { status, body }: DaemonReply): CommandFailure {
-  const message = errorReply.safeParse(body).data?.error.message ?? `Status ${status}.`
+  const message = errorBody.safeParse(body).data?.error.message ?? `Status ${status}.`
   return new CommandFailure(exitCode.failed, `copilot-proxy at ${url} did not list its models. ${message}`)
 }
 

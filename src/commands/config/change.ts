@@ -15,7 +15,7 @@ import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
 import { withFileErrors } from '../shared/edit-file.ts'
 import { findDaemon } from '../shared/find-daemon.ts'
-import { findFiles, loadSettings, readSettings } from '../shared/settings.ts'
+import { findFiles, loadSettings, readSettings, showWarnings } from '../shared/settings.ts'
 import type { SettingsResult } from '../shared/settings.ts'
 
 /** Writes a configuration file with commented settings. @throws CommandFailure `failed` if there is one */
@@ -76,6 +76,7 @@ export async function configEdit(context: CommandContext, flags: ReportFlags): P
     const after = await readSettings(context, flags.config)
     if (after.ok) {
       context.stdout.write(visibleLines(`${path} is valid.\n`))
+      showWarnings(context, after.settings)
       const changed = before.ok ? changedRestartKeys(before.settings.config, after.settings.config) : []
       const isSame = before.ok && isDeepStrictEqual(before.settings.config, after.settings.config)
       if (!isSame) await reportEffect(context, before, changed)
@@ -149,7 +150,7 @@ interface GetFlags extends ReportFlags {
 export async function configGet(context: CommandContext, flags: GetFlags): Promise<ExitCode> {
   const { key } = flags
   const found = findSetting(key)
-  if (found.kind === 'unknown') throw notSettable(key, found)
+  if (found.kind === 'unknown' || found.kind === 'retired') throw notSettable(key, found)
   const { config, sources } = await loadSettings(context, flags.config)
   const value = valueAt(maskConfig(config), found.path)
   if (value === undefined) throw new CommandFailure(exitCode.failed, `${visible(key)} is not set.`)
@@ -169,6 +170,7 @@ function notSettable(key: string, found: Exclude<SettingLookup, { readonly kind:
     const message = `${name} is a group of settings. Choose one:\n${found.keys.map((each) => `  ${each}`).join('\n')}`
     return new CommandFailure(exitCode.usage, message)
   }
+  if (found.kind === 'retired') return new CommandFailure(exitCode.usage, `${visible(key)}: ${found.detail}`)
   const advice = found.meant === undefined ? 'Run: copilot-proxy config show' : `Did you mean ${found.meant}?`
   return new CommandFailure(exitCode.usage, `Unknown setting ${name}. ${advice}`)
 }

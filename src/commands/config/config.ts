@@ -4,7 +4,7 @@ import { formatConfigError, problemDocument } from '../../config/problem.ts'
 import { checkAliasTargets } from '../shared/alias-targets.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
-import { findFiles, loadSettings, readSettings } from '../shared/settings.ts'
+import { findFiles, loadSettings, readSettings, showWarnings } from '../shared/settings.ts'
 
 export async function configPath(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const { configFile } = findFiles(context, flags.config)
@@ -25,16 +25,19 @@ export async function configCheck(context: CommandContext, flags: ReportFlags): 
   const result = await readSettings(context, flags.config)
   const { configFile: path } = result.ok ? result.settings : result.places
   const targets = result.ok ? await checkAliasTargets(context, result.settings) : undefined
+  const warnings = result.ok ? result.settings.warnings : []
   const problems = result.ok ? (targets?.problems ?? []) : result.error.problems
   if (flags.json) {
     writeJson(context, {
       valid: problems.length === 0,
       path,
       problems: problems.map(problemDocument),
+      warnings: warnings.map(problemDocument),
       ...(targets?.isComplete === false && { alias_targets_checked: false }),
     })
     return problems.length === 0 ? exitCode.done : exitCode.usage
   }
+  if (result.ok) showWarnings(context, result.settings)
   if (!result.ok || problems.length > 0) throw new CommandFailure(exitCode.usage, formatConfigError({ problems }))
   context.stdout.write(
     result.settings.hasFile

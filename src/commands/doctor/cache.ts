@@ -1,51 +1,15 @@
-import { z } from 'zod'
+import { cacheReport } from '../../api/state.ts'
+import type { CacheChange, CacheReport, CacheSession } from '../../api/state.ts'
 import { visibleLines } from '../../terminal/visible.ts'
-import { requireCommandKey, findDaemon, getFromDaemon } from '../shared/find-daemon.ts'
-import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
+import { exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
-import type { DaemonAddress } from '../shared/find-daemon.ts'
 import { loadSettings } from '../shared/settings.ts'
-
-const count = z.number().catch(0)
-
-/** Answer of `GET /cache`. */
-const report = z.object({
-  on: z.boolean(),
-  sessions: z.array(
-    z.object({
-      session: z.string(),
-      named: z.boolean(),
-      model: z.string(),
-      requests: count,
-      input_tokens: count,
-      cached_input_tokens: count,
-      changes: z.array(
-        z.object({
-          request: count,
-          since: count,
-          segment: z.string().optional(),
-          idle_seconds: z.number().optional(),
-          cached_tokens: z.number().optional(),
-        }),
-      ),
-    }),
-  ),
-})
-type CacheReport = z.infer<typeof report>
-type Session = CacheReport['sessions'][number]
-type Change = Session['changes'][number]
-
-const timeoutMs = 5000
+import { requireDaemonView } from '../shared/view.ts'
 
 /** Explains for each session why upstream's cache did not hold its prompts. */
 export async function doctorCache(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const { url, health } = await findDaemon(context, settings)
-  if (health === undefined) {
-    throw new CommandFailure(exitCode.failed, `copilot-proxy is not running at ${url}. Run: copilot-proxy start`)
-  }
-  const key = await requireCommandKey(context, settings, url)
-  const cache = await askCache(context, { url, key })
+  const cache = await (await requireDaemonView(context, settings)).get('/cache', cacheReport)
   if (flags.json) {
     writeJson(context, cache)
     return exitCode.done
@@ -54,27 +18,13 @@ export async function doctorCache(context: CommandContext, flags: ReportFlags): 
   return exitCode.done
 }
 
-/** @throws CommandFailure `failed`; the signal's reason on abort */
-async function askCache(context: CommandContext, address: DaemonAddress): Promise<CacheReport> {
-  try {
-    const { ok, status, body } = await getFromDaemon(context, address, '/cache', timeoutMs)
-    if (ok) return report.parse(body)
-    throw new Error(`the daemon answered ${status}`)
-  } catch (cause) {
-    context.signal.throwIfAborted()
-    if (cause instanceof CommandFailure) throw cause
-    const detail = 'The running copilot-proxy is another version.'
-    throw new CommandFailure(exitCode.failed, `${detail} Run: copilot-proxy restart`, { cause })
-  }
-}
-
 function cacheText({ on, sessions }: CacheReport): string {
   const hint = on ? '' : 'Cache diagnostics are off. Set log.cache-diagnostics to true, then send some requests.\n'
   if (sessions.length === 0) return on ? 'No requests yet.\n' : hint
   return `${hint}${sessions.map(sessionText).join('\n')}`
 }
 
-function sessionText({ session, named, model, requests, changes, ...tokens }: Session): string {
+function sessionText({ session, named, model, requests, changes, ...tokens }: CacheSession): string {
   const { input_tokens: inputTokens, cached_input_tokens: cachedInputTokens } = tokens
   const rate =
     inputTokens === 0
@@ -92,7 +42,7 @@ function unchangedText(requests: number, inputTokens: number, cachedInputTokens:
   return `${same} Nothing came from the cache: prompts under about 1000 tokens are not cached.`
 }
 
-function changeText({ request, since, segment, ...cache }: Change): string {
+function changeText({ request, since, segment, ...cache }: CacheChange): string {
   const { idle_seconds: idleSeconds, cached_tokens: cachedTokens } = cache
   const reasons = [
     ...(segment === undefined ? [] : [whatChanged(segment)]),

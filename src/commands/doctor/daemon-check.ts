@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { selfCheck } from '../../api/state.ts'
 import { compareNetworks, fingerprints, networkVariables } from '../../config/network-variables.ts'
 import type { NetworkDifference } from '../../config/network-variables.ts'
 import type { ProviderId } from '../../executors/executor.ts'
@@ -39,14 +39,6 @@ interface DaemonFailure {
   readonly worksHere: boolean
 }
 
-const selfCheck = z.object({ ok: z.boolean(), reason: z.string().optional() })
-/** Answer of `GET /self-check`. */
-const answer = z.object({
-  copilot: selfCheck,
-  codex: selfCheck.optional(),
-  variables: z.record(z.string(), z.string()).optional(),
-})
-
 /** The daemon itself waits 15 s for providers. Ms. */
 const answerMs = 18_000
 
@@ -74,7 +66,7 @@ export async function findDaemonFacts(
     const detail = error instanceof KeyRefused ? 'copilot-proxy needs a key' : 'copilot-proxy did not answer in time'
     return { kind: 'skipped', detail }
   }
-  const read = answer.safeParse(reply.body)
+  const read = selfCheck.safeParse(reply.body)
   if (!reply.ok && reply.status !== 404) return { kind: 'skipped', detail: `copilot-proxy answered ${reply.status}` }
   if (!read.success) return { kind: 'older', isUnavailable: health.copilot === 'unavailable', starter }
   const { copilot, codex, variables } = read.data

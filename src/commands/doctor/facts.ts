@@ -5,10 +5,12 @@ import { endpointCandidates } from '../../auth/copilot/endpoint.ts'
 import { fetchCopilotUser, obtainCopilotToken } from '../../auth/copilot/github-api.ts'
 import type { ExchangedToken } from '../../auth/copilot/github-api.ts'
 import type { CopilotRecord } from '../../auth/copilot/wire.ts'
+import { openRecordStore } from '../../auth/records/open-record-store.ts'
 import { inspectAuthFolder } from '../../auth/records/inspect-permissions.ts'
 import { githubHostsOf } from '../../config/upstream-hosts.ts'
 import { Fault } from '../../errors.ts'
 import { createPool } from '../../executors/connection-pool.ts'
+import { connectCodex } from '../../executors/codex-connection.ts'
 import type { CodexConnection } from '../../executors/codex-connection.ts'
 import { createCopilotExecutor } from '../../executors/copilot.ts'
 import type { ProviderId, Executor } from '../../executors/executor.ts'
@@ -20,12 +22,11 @@ import { findCatalogueProblem } from '../clients/codex-catalogue.ts'
 import { homesOf, readClientSettings } from '../clients/client-settings.ts'
 import { findProgram } from '../clients/program-file.ts'
 import { exposedKeys } from '../serve/start-checks.ts'
-import { githubApi, silentLog } from '../shared/accounts.ts'
-import { openCodexConnection } from '../models/fetch-models.ts'
+import { githubApi, recordPlace, silentLog } from '../shared/accounts.ts'
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import { daemonUrl, findDaemon, findPortHolder, checkCommandKey } from '../shared/find-daemon.ts'
-import { readSettings } from '../shared/settings.ts'
+import { findCodexHome, readSettings } from '../shared/settings.ts'
 import type { UserFiles, LoadedSettings } from '../shared/settings.ts'
 import { findToolFailures } from '../shared/tool-failures.ts'
 import type { LoginState, ListingOutcome } from './account-checks.ts'
@@ -129,7 +130,7 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
   const copilot = once(() => findCopilotLogin(context, settings))
   const codexConnection = once(async () => {
     await context.prepareFetch()
-    opened = openCodexConnection(context, settings, silentLog)
+    opened = openCodexConnection(context, settings)
     return opened
   })
   const codexRecord = once(() => findStored(context, settings, codexRecordKind, (store) => store.current()))
@@ -236,12 +237,33 @@ function openSettledFacts(context: CommandContext, settings: LoadedSettings) {
       config.workspaces.length > 0 && (config.gateway.enabled || Object.keys(config.mcpServers).length > 0),
     /** Undefined if no daemon runs. */
     toolFailures: async () => {
-      const { url, health } = await findDaemon(context, settings)
-      return health && (await findToolFailures(context, settings, url))
+      const { health } = await findDaemon(context, settings)
+      return health && (await findToolFailures(context, settings))
     },
     /** Waits for a running renewal: its tokens exist nowhere else. */
     close: async () => opened?.close(),
   }
+}
+
+/** As a daemon connects, including the lock: a refresh token must be redeemed where requests redeem it. */
+function openCodexConnection(context: CommandContext, settings: LoadedSettings): CodexConnection | undefined {
+  const { env, fetch, now, version, beforeExit, secrets } = context
+  return connectCodex(
+    {
+      store: openRecordStore(codexRecordKind, recordPlace(context, settings), silentLog),
+      codexHome: findCodexHome(context),
+      ...(beforeExit && { beforeExit }),
+      log: silentLog,
+      noteSecrets: secrets.note,
+      redact: secrets.redact,
+      onModelsChanged: () => {},
+      fetch,
+      now,
+      env,
+      version,
+    },
+    settings.config,
+  )
 }
 
 /** Undefined also if the record of the daemon cannot be read: `status` reports that. */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { codexClientId, codexOriginator } from '../../auth/codex/identity.ts'
 import {
   CODEX_REDIRECT_PORTS,
   finishCodexDeviceLogin,
@@ -93,7 +94,7 @@ const withCode = 'copilot-proxy login codex --device'
  */
 async function askCodexInBrowser(
   context: CommandContext,
-  { issuer, clientId, originator }: Config['codex'],
+  { issuer }: Config['codex'],
   { mayOpenBrowser, ports }: { readonly mayOpenBrowser: boolean; readonly ports: readonly number[] },
 ): Promise<LoginTokens> {
   const { fetch, signal, stdout } = context
@@ -106,7 +107,7 @@ async function askCodexInBrowser(
   }
   const answer = await runCodexBrowserLogin(
     { fetch, timeoutMs, randomBytes, onUrl },
-    { issuer, clientId, originator, ports, waitMs: browserWaitMs },
+    { issuer, clientId: codexClientId, originator: codexOriginator, ports, waitMs: browserWaitMs },
     signal,
   )
   switch (answer.kind) {
@@ -133,12 +134,12 @@ async function askCodexInBrowser(
  */
 async function askCodexWithCode(
   context: CommandContext,
-  { issuer, clientId }: Config['codex'],
+  { issuer }: Config['codex'],
   { mayOpenBrowser }: { readonly mayOpenBrowser: boolean },
 ): Promise<LoginTokens> {
   const { fetch, now, sleep, signal } = context
   const deps = { fetch, now, sleep, timeoutMs }
-  const started = await startCodexDeviceLogin(deps, { issuer, clientId }, signal)
+  const started = await startCodexDeviceLogin(deps, { issuer, clientId: codexClientId }, signal)
   switch (started.kind) {
     case 'started':
       break
@@ -158,7 +159,9 @@ async function askCodexWithCode(
   context.secrets.note(code.deviceCode)
   const caution = 'Never enter a code that somebody else sent you, and never share yours.'
   const stopWaiting = await showCode(context, code, { issuer: 'OpenAI', mayOpenBrowser, caution })
-  const answer = await finishCodexDeviceLogin(deps, { issuer, clientId }, code, signal).finally(stopWaiting)
+  const answer = await finishCodexDeviceLogin(deps, { issuer, clientId: codexClientId }, code, signal).finally(
+    stopWaiting,
+  )
   switch (answer.kind) {
     case 'authorized':
       return answer.tokens

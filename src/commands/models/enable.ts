@@ -13,7 +13,7 @@ import { findDaemon, findOwnerToken } from '../shared/find-daemon.ts'
 import { postAsOwner } from '../shared/owner-request.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
-import { openCopilotConnection, settingsPage } from './fetch-models.ts'
+import { settingsPage } from './settings-page.ts'
 
 const byAdministrator = `If an organization pays for Copilot, its administrator enables models: ${settingsPage}`
 
@@ -21,7 +21,9 @@ const byAdministrator = `If an organization pays for Copilot, its administrator 
 export async function modelsEnable(context: CommandContext, flags: EnableFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
   await requireLogin(context, settings)
-  const { executor, close } = openCopilotConnection(context, settings)
+  const { openProviders } = await import('../shared/local-view.ts')
+  const providers = await openProviders(context, withoutCodex(settings))
+  const executor = providers.accessOf(undefined).executorOf('copilot')
   try {
     const model = await findModel(context, executor, flags.id)
     const wasOpen = model.state === undefined || model.state === 'enabled'
@@ -41,8 +43,13 @@ export async function modelsEnable(context: CommandContext, flags: EnableFlags):
     if (!(error instanceof Fault)) throw error
     throw new CommandFailure(exitCode.failed, toOpenAiError(error.error, '').error.message, { cause: error })
   } finally {
-    await close()
+    await providers.close()
   }
+}
+
+/** Its login is not touched. */
+function withoutCodex({ config, ...settings }: LoadedSettings): LoadedSettings {
+  return { ...settings, config: { ...config, codex: { ...config.codex, enabled: false } } }
 }
 
 /** @throws CommandFailure `usage` for a model that the account does not list; Fault */

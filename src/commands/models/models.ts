@@ -1,19 +1,21 @@
+import { modelList, modelRow } from '../../api/models.ts'
+import type { ModelRow } from '../../api/models.ts'
 import { shellSafeId } from '../../client-settings/target.ts'
 import { shortCount } from '../../terminal/format.ts'
 import type { Output } from '../../terminal/output.ts'
 import { fitsTable, formatTable, wrapText } from '../../terminal/table.ts'
 import type { TableColumn } from '../../terminal/table.ts'
 import { visible, visibleLines } from '../../terminal/visible.ts'
-import { CommandFailure, exitCode, isNotLoggedIn, writeJson } from '../shared/command.ts'
+import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ModelsFlags } from '../shared/command.ts'
-import { KeyRefused, returnMissingKey } from '../shared/find-daemon.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
-import { fetchFromDaemon, fetchFromProviders, modelSources, settingsPage } from './fetch-models.ts'
-import type { FetchedModels, ListedModel, ModelSource } from './fetch-models.ts'
+import { modelPath, openView, RouteRefused } from '../shared/view.ts'
+import type { DaemonView } from '../shared/view.ts'
+import { settingsPage } from './settings-page.ts'
 import { explainName, namesLeadingTo, oneModelText } from './one-model.ts'
 
-type Column = TableColumn<ListedModel>
+type Column = TableColumn<ModelRow>
 
 /** Empty in the row of a long context tier, which follows its model. */
 function oncePerModel({ title, cell }: Column): Column {
@@ -72,8 +74,8 @@ const state = oncePerModel({ title: 'STATE', cell: (row) => visible(stateOf(row)
  * notices. A narrow screen lacks the less important columns.
  */
 export function modelsText(
-  listed: readonly ListedModel[],
-  disabled: readonly ListedModel[],
+  listed: readonly ModelRow[],
+  disabled: readonly ModelRow[],
   output: Pick<Output, 'columns' | 'style'>,
 ): string {
   const rows = [...listed.flatMap(withLongContext), ...disabled]
@@ -106,8 +108,8 @@ export function modelsText(
 }
 
 function notesOn(
-  listed: readonly ListedModel[],
-  disabled: readonly ListedModel[],
+  listed: readonly ModelRow[],
+  disabled: readonly ModelRow[],
   shown: readonly Column[],
 ): readonly string[] {
   const isTranslated = listed.some((row) => callers.some((caller) => !['yes', '-'].includes(routeOf(row, caller))))
@@ -153,7 +155,7 @@ function noteOnWidth(all: readonly Column[], shown: readonly Column[]): readonly
 }
 
 /** With the policy, unless it is `disabled`. */
-function closedOf(rows: readonly ListedModel[]): string {
+function closedOf(rows: readonly ModelRow[]): string {
   return rows
     .map(({ id, copilot_proxy: { policy } }) => visible(policy === 'disabled' ? id : `${id} (${policy ?? ''})`))
     .join(', ')
@@ -185,7 +187,7 @@ function shortVendor(owner: string): string {
   return known ?? owner.slice(0, 12)
 }
 
-function withLongContext(row: ListedModel): readonly ListedModel[] {
+function withLongContext(row: ModelRow): readonly ModelRow[] {
   const { long_context: long, prices, alias_of: target } = row.copilot_proxy
   if (long === null) return [row]
   const { id, ...longLimits } = long
@@ -193,8 +195,8 @@ function withLongContext(row: ListedModel): readonly ListedModel[] {
   const facts = {
     ...longLimits,
     alias_of: aliasOf,
-    context_tier: 'long',
-    prices: prices && { ...prices, default: prices.long_context },
+    context_tier: 'long' as const,
+    prices: prices?.long_context ? { ...prices, default: prices.long_context } : null,
   }
   return [row, { ...row, id, copilot_proxy: { ...row.copilot_proxy, ...facts } }]
 }
@@ -209,7 +211,7 @@ function tokens(count: number | null): string {
   return count === null ? '' : shortCount(count)
 }
 
-function abilitiesOf({ copilot_proxy: { type, capabilities } }: ListedModel): readonly string[] {
+function abilitiesOf({ copilot_proxy: { type, capabilities } }: ModelRow): readonly string[] {
   return [
     ...(type === 'embeddings' ? ['embeddings'] : []),
     ...(capabilities.tool_calls ? ['tools'] : []),
@@ -218,38 +220,44 @@ function abilitiesOf({ copilot_proxy: { type, capabilities } }: ListedModel): re
 }
 
 const callers = ['chat', 'responses', 'messages'] as const
-const shortNames: ReadonlyMap<string, string> = new Map([
-  ['chat', 'chat'],
-  ['responses', 'resp'],
-  ['messages', 'msgs'],
-])
+const shortNames = { chat: 'chat', responses: 'resp', messages: 'msgs' } as const
 
 /**
  * How callers of that API are served: `yes` by the same API upstream, else the API it is translated to; `-` for not at
  * all.
  */
-function routeOf({ copilot_proxy: { routes: taken } }: ListedModel, caller: (typeof callers)[number]): string {
-  const upstream = taken[caller] ?? undefined
-  if (upstream === undefined) return '-'
-  return upstream === caller ? 'yes' : visible(shortNames.get(upstream) ?? upstream)
+function routeOf({ copilot_proxy: { routes: taken } }: ModelRow, caller: (typeof callers)[number]): string {
+  const upstream = taken[caller]
+  if (upstream === null) return '-'
+  return upstream === caller ? 'yes' : shortNames[upstream]
 }
 
 /** Empty for an ordinary model. */
-function stateOf({ copilot_proxy: { policy, preview } }: ListedModel): string {
+function stateOf({ copilot_proxy: { policy, preview } }: ModelRow): string {
   if (policy !== null && policy !== 'enabled') return policy
   return preview ? 'preview' : ''
 }
 
 /** @throws CommandFailure `usage` for an unknown name, with similar ones */
-async function showModel(
+async function findModel(view: DaemonView, name: string): Promise<ModelRow> {
+  try {
+    return await view.get(modelPath(name), modelRow)
+  } catch (error) {
+    if (!(error instanceof RouteRefused)) throw error
+    const { disabled = [] } = await view.get(listPath, modelList)
+    const row = disabled.find(({ id }) => id === name)
+    if (row !== undefined) return row
+    throw new CommandFailure(exitCode.usage, error.message, { cause: error })
+  }
+}
+
+function showModel(
   context: CommandContext,
   { config }: LoadedSettings,
-  { disabled, find }: FetchedModels,
+  row: ModelRow,
   { name, json }: ModelsFlags & { readonly name: string },
-): Promise<void> {
-  const found = await find(name)
-  const row = found.row ?? disabled.find(({ id }) => id === name)
-  if (row === undefined) throw new CommandFailure(exitCode.usage, found.problem)
+): void {
+  const { stdout } = context
   const { aliases } = config.models
   const resolution = explainName(name, row, aliases)
   const leading = namesLeadingTo(row, aliases)
@@ -262,49 +270,41 @@ async function showModel(
       aliases: leading.aliases,
       fallback_of: leading.fallbackOf,
     })
-  } else context.stdout.write(oneModelText(row, resolution, leading, context.stdout))
+  } else stdout.write(oneModelText(row, resolution, leading, stdout))
 }
 
+const listPath = '/v1/models?include=disabled'
+
 /** Lists the models of the running daemon, else those that the providers return. */
-export async function models(
-  context: CommandContext,
-  flags: ModelsFlags,
-  sources: readonly ModelSource[] = modelSources,
-): Promise<ExitCode> {
+export async function models(context: CommandContext, flags: ModelsFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const fetched = await fetchModels(context, settings, sources)
-  const { models: list, disabled, problems } = fetched
   const { stdout, stderr } = context
-  if (flags.name !== undefined) await showModel(context, settings, fetched, { ...flags, name: flags.name })
-  else if (flags.json) writeJson(context, { object: 'list', data: list, disabled })
-  else stdout.write(`${modelsText(list, disabled, stdout)}${builtInNote(list, stdout.columns)}`)
+  const view = await openView(context, settings)
+  try {
+    const { name } = flags
+    if (name !== undefined) showModel(context, settings, await findModel(view, name), { ...flags, name })
+    else {
+      const list = await view.get(listPath, modelList)
+      if (flags.json) writeJson(context, list)
+      else
+        stdout.write(`${builtInNote(list.data, stdout.columns)}${modelsText(list.data, list.disabled ?? [], stdout)}`)
+    }
+  } finally {
+    await view.close()
+  }
+  const problems = view.problems()
   for (const problem of problems) stderr.write(visibleLines(`Note: ${problem}\n`))
   return problems.length > 0 ? exitCode.failed : exitCode.done
 }
 
-/** @throws KeyRefused only if nobody is logged in: otherwise the providers list the models without the daemon's key */
-async function fetchModels(
-  context: CommandContext,
-  settings: LoadedSettings,
-  sources: readonly ModelSource[],
-): Promise<FetchedModels> {
-  const fromDaemon = await fetchFromDaemon(context, settings).catch(returnMissingKey)
-  if (fromDaemon !== undefined && !(fromDaemon instanceof KeyRefused)) return fromDaemon
-  try {
-    return await fetchFromProviders(context, settings, sources)
-  } catch (error) {
-    throw fromDaemon !== undefined && isNotLoggedIn(error) ? fromDaemon : error
-  }
-}
-
-function providersOf(rows: readonly ListedModel[]): ReadonlySet<string> {
+function providersOf(rows: readonly ModelRow[]): ReadonlySet<string> {
   return new Set(rows.map((row) => row.copilot_proxy.provider))
 }
 
 /** Empty if every model is from an account. */
-function builtInNote(list: readonly ListedModel[], columns: number): string {
+function builtInNote(list: readonly ModelRow[], columns: number): string {
   const builtIn = providersOf(list.filter((row) => row.copilot_proxy.source === 'seed'))
   if (builtIn.size === 0) return ''
   const whose = providersOf(list).size > 1 ? ` of ${[...builtIn].map(visible).join(' and ')}` : ''
-  return `\n${wrapText(`The models${whose} are from a built-in list. Log in to see those of your account: copilot-proxy login`, columns)}`
+  return `${wrapText(`The models${whose} are from a built-in list. Log in to see those of your account: copilot-proxy login`, columns)}\n`
 }

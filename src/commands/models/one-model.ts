@@ -1,14 +1,13 @@
+import type { ModelRow, TierPrices } from '../../api/models.ts'
 import { createAliasTable, isPattern, matchesGlob, providerOfName } from '../../models/names.ts'
 import type { Aliases } from '../../models/names.ts'
 import { shortCount } from '../../terminal/format.ts'
 import type { Output } from '../../terminal/output.ts'
 import { formatPairs, wrapText } from '../../terminal/table.ts'
 import { visible } from '../../terminal/visible.ts'
-import { settingsPage } from './fetch-models.ts'
-import type { ListedModel } from './fetch-models.ts'
+import { settingsPage } from './settings-page.ts'
 
-type Facts = ListedModel['copilot_proxy']
-type TierPrices = NonNullable<Facts['prices']>['default']
+type Facts = ModelRow['copilot_proxy']
 
 /** Which rule of docs/models.md, "Names", led from a name to its model. */
 export interface Resolution {
@@ -18,7 +17,7 @@ export interface Resolution {
   readonly pattern?: string
 }
 
-export function explainName(name: string, { id, copilot_proxy: facts }: ListedModel, aliases: Aliases): Resolution {
+export function explainName(name: string, { id, copilot_proxy: facts }: ModelRow, aliases: Aliases): Resolution {
   const by = (resolvedBy: Resolution['resolvedBy']): Resolution => ({ requestedName: name, resolvedBy })
   if (facts.alias_of !== null) return by('alias')
   if (id === name || `${facts.provider}/${id}` === name) return by('id')
@@ -39,7 +38,7 @@ export interface LeadingNames {
   readonly fallbackOf: readonly string[]
 }
 
-export function namesLeadingTo({ id, copilot_proxy: facts }: ListedModel, aliases: Aliases): LeadingNames {
+export function namesLeadingTo({ id, copilot_proxy: facts }: ModelRow, aliases: Aliases): LeadingNames {
   const listed = facts.alias_of ?? id
   const names = new Set([listed, `${facts.provider}/${listed}`])
   const { all } = createAliasTable(aliases)
@@ -52,7 +51,7 @@ export function namesLeadingTo({ id, copilot_proxy: facts }: ListedModel, aliase
 }
 
 export function oneModelText(
-  row: ListedModel,
+  row: ModelRow,
   resolution: Resolution,
   { aliases, fallbackOf }: LeadingNames,
   { columns, style }: Pick<Output, 'columns' | 'style'>,
@@ -94,7 +93,7 @@ export function oneModelText(
 }
 
 function resolutionText(
-  { id, copilot_proxy: facts }: ListedModel,
+  { id, copilot_proxy: facts }: ModelRow,
   { requestedName, resolvedBy, pattern = '' }: Resolution,
 ): string {
   const [name, listed] = [visible(requestedName), visible(id)]
@@ -125,7 +124,7 @@ function longContextText({ long_context: long }: Facts): string {
   return visible(size === '' ? long.id : `${long.id}, up to ${size}`)
 }
 
-function priceText(prices: TierPrices | undefined): string {
+function priceText(prices: TierPrices | null | undefined): string {
   if (!prices) return ''
   const { input, output, cache_read: read, cache_write: write } = prices
   const parts = [
@@ -147,17 +146,13 @@ function capabilitiesOf({ capabilities }: Facts): readonly string[] {
   ]
 }
 
-const apiNames: ReadonlyMap<string, string> = new Map([
-  ['chat', 'Chat Completions'],
-  ['responses', 'Responses'],
-  ['messages', 'Messages'],
-])
+const apiNames = { chat: 'Chat Completions', responses: 'Responses', messages: 'Messages' } as const
 
 /** `Responses, Messages (translated to Responses)`. */
 function clientApis({ routes }: Facts): readonly string[] {
-  return [...apiNames].flatMap(([caller, name]) => {
-    const upstream = routes[caller] ?? undefined
-    if (upstream === undefined) return []
-    return upstream === caller ? [name] : [`${name} (translated to ${apiNames.get(upstream) ?? upstream})`]
+  return (['chat', 'responses', 'messages'] as const).flatMap((caller) => {
+    const upstream = routes[caller]
+    if (upstream === null) return []
+    return upstream === caller ? [apiNames[caller]] : [`${apiNames[caller]} (translated to ${apiNames[upstream]})`]
   })
 }

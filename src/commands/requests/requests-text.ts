@@ -3,7 +3,7 @@ import { shortCount, shortCredits, shortMs } from '../../terminal/format.ts'
 import type { Output, Style } from '../../terminal/output.ts'
 import { formatPairs, padText, textWidth } from '../../terminal/table.ts'
 import { visible } from '../../terminal/visible.ts'
-import type { RequestDetail, RequestDocument } from '../../usage/requests.ts'
+import type { RequestDetail, RequestDocument } from '../../api/requests.ts'
 
 type Screen = Pick<Output, 'columns' | 'style'>
 

@@ -1,65 +1,17 @@
-import { z } from 'zod'
+import type { z } from 'zod'
+import { requestDetail, requestList } from '../../api/requests.ts'
 import { CommandFailure, exitCode, writeJson, writeJsonLine } from '../shared/command.ts'
 import type { CommandContext, ExitCode, RequestsFlags } from '../shared/command.ts'
-import { findDaemon, findCallerKey, getFromDaemon, findCommandKey } from '../shared/find-daemon.ts'
-import type { DaemonAddress } from '../shared/find-daemon.ts'
+import { findCallerKey } from '../shared/find-daemon.ts'
 import { visible } from '../../terminal/visible.ts'
 import { maxRequests } from '../../usage/requests.ts'
-import type { RequestDetail, RequestDocument } from '../../usage/requests.ts'
+import type { RequestDocument } from '../../api/requests.ts'
 import { loadSettings } from '../shared/settings.ts'
+import { DaemonGone, openDaemonView, requireDaemonView, RouteRefused } from '../shared/view.ts'
+import type { RemoteView } from '../shared/view.ts'
 import { layoutRequests, requestText, requestsHead, requestsRows } from './requests-text.ts'
 import type { RequestsLayout } from './requests-text.ts'
 
-const text = z.string().nullable().catch(null)
-const amount = z.number().nullable().catch(null)
-const texts = z.array(z.string()).catch([])
-const isTrue = z.boolean().catch(false)
-const fields = {
-  id: z.string(),
-  time: z.string(),
-  client: text,
-  user_agent: text,
-  key: text,
-  api: text,
-  method: text,
-  path: text,
-  asked_model: text,
-  model: text,
-  route: text,
-  fallback: text,
-  status: z.number(),
-  http_status: z.number(),
-  failed: isTrue,
-  stream: z.boolean().nullable().catch(null),
-  input_tokens: amount,
-  output_tokens: amount,
-  cached_input_tokens: amount,
-  credits: amount,
-  search_credits: amount,
-  safeguards_credits: amount,
-  estimated: isTrue,
-  first_byte_ms: amount,
-  duration_ms: amount,
-  warnings: texts,
-  repeated_warnings: texts,
-  adapted: texts,
-  error: text,
-  upstream_request_id: text,
-} satisfies Record<keyof RequestDocument, z.ZodType>
-const listReply = z.object({ requests: z.array(z.looseObject(fields)) })
-const oneReply = z.looseObject({
-  ...fields,
-  bodies: z.enum(['kept', 'not_kept']),
-  request_headers: z.record(z.string(), z.string()).nullable().catch(null),
-  request_body: text,
-  request_body_truncated: isTrue,
-  answer_body: text,
-  answer_body_truncated: isTrue,
-} satisfies Record<keyof RequestDetail, z.ZodType>)
-
-const errorReply = z.looseObject({ error: z.looseObject({ message: z.string() }) })
-
-const timeoutMs = 5000
 /** Polling interval of `--follow`. Ms. */
 const pollMs = 500
 
@@ -70,18 +22,10 @@ export async function requests(context: CommandContext, flags: RequestsFlags): P
     throw new CommandFailure(exitCode.usage, '--follow cannot be used with an ID.')
   }
   const settings = await loadSettings(context, flags.config)
-  let isDemo = false
-  const find = async (): Promise<DaemonAddress | undefined> => {
-    const { url, health } = await findDaemon(context, settings)
-    isDemo = health?.demo === true
-    return health && { url, key: await findCommandKey(context, settings, url) }
-  }
-  const address = await find()
-  if (address === undefined) {
-    throw new CommandFailure(exitCode.failed, 'copilot-proxy is not running. Run: copilot-proxy start')
-  }
+  const find = (): Promise<RemoteView | undefined> => openDaemonView(context, settings)
+  const view = await requireDaemonView(context, settings)
   const { isAsked } = findCallerKey(context, settings.config) ?? { isAsked: true }
-  if (flags.id !== undefined) return showOne(context, address, flags.id, { json: flags.json, isAsked })
+  if (flags.id !== undefined) return showOne(context, view, flags.id, { json: flags.json, isAsked })
   const query = (options: Readonly<Record<string, string>>): string =>
     `/requests?${new URLSearchParams({
       ...(flags.key !== undefined && { key: flags.key }),
@@ -90,8 +34,9 @@ export async function requests(context: CommandContext, flags: RequestsFlags): P
       ...options,
     }).toString()}`
   const isFiltered = flags.failed === true || flags.key !== undefined || flags.model !== undefined
-  const first = await ask(context, address, query({ limit: String(limit) }))
-  if (isDemo && !flags.json) context.stdout.write('copilot-proxy runs with --demo, so all answers are simulated.\n\n')
+  const { requests: first } = await ask(view, query({ limit: String(limit) }), requestList)
+  if (view.isDemo && !flags.json)
+    context.stdout.write('copilot-proxy runs with --demo, so all answers are simulated.\n\n')
   const layout = layoutRequests(first, context.now(), context.stdout)
   if (!flags.follow) {
     if (flags.json) writeJson(context, { requests: first })
@@ -105,13 +50,13 @@ export async function requests(context: CommandContext, flags: RequestsFlags): P
     for (const request of newest.toReversed()) writeJsonLine(context, request)
   }
   print(first)
-  await follow(context, address, first[0]?.id, { query, find, print })
+  await follow(context, view, first[0]?.id, { query, find, print })
   return exitCode.done
 }
 
 interface Following {
   readonly query: (options: Readonly<Record<string, string>>) => string
-  readonly find: () => Promise<DaemonAddress | undefined>
+  readonly find: () => Promise<RemoteView | undefined>
   /** Newest first. */
   readonly print: (newest: readonly RequestDocument[]) => void
 }
@@ -119,28 +64,28 @@ interface Following {
 /** Polls until the reader has left, and waits for a daemon that is restarted. @throws the signal's reason on abort */
 async function follow(
   context: CommandContext,
-  given: DaemonAddress,
+  given: RemoteView,
   last: string | undefined,
   { query, find, print }: Following,
 ): Promise<void> {
-  let address: DaemonAddress | undefined = given
+  let view: RemoteView | undefined = given
   let after = last
   while (!context.stdout.isClosed?.()) {
     await context.sleep(pollMs, context.signal)
-    address ??= await find()
+    view ??= await find()
     // A daemon that has just started may not have written the owner's token yet.
-    if (address?.key === undefined) address = undefined
-    if (address === undefined) continue
+    if (view?.address.key === undefined) view = undefined
+    if (view === undefined) continue
     try {
       // A restarted daemon does not know the id, and lists everything.
       const path = query({ limit: String(maxRequests), ...(after !== undefined && { after }) })
-      const newest = await ask(context, address, path)
+      const { requests: newest } = await ask(view, path, requestList)
       if (newest.length > 0) print(newest)
       after = newest[0]?.id ?? after
     } catch (error) {
       if (!(error instanceof DaemonGone)) throw error
       context.stderr.write('copilot-proxy has stopped. Waiting for it to start again.\n')
-      address = undefined
+      view = undefined
     }
   }
 }
@@ -158,59 +103,39 @@ function writeRows(
 
 async function showOne(
   context: CommandContext,
-  address: DaemonAddress,
+  view: RemoteView,
   id: string,
   { json, isAsked }: { readonly json: true | undefined; readonly isAsked: boolean },
 ): Promise<ExitCode> {
-  const { status, body } = await get(context, address, `/requests/${encodeURIComponent(id)}`)
-  if (status === 404) {
+  const request = await ask(view, `/requests/${encodeURIComponent(id)}`, requestDetail).catch((error: unknown) => {
+    if (!(error instanceof RouteRefused && error.status === 404)) throw error
     const message = `No request ${visible(JSON.stringify(id))} in the last ${maxRequests} requests. Run: copilot-proxy requests`
-    throw new CommandFailure(exitCode.failed, message)
+    throw new CommandFailure(exitCode.failed, message, { cause: error })
+  })
+  if (json) writeJson(context, request)
+  else {
+    const place = { url: view.address.url, isKeyAsked: isAsked }
+    context.stdout.write(requestText(request, place, context.stdout))
   }
-  const request = oneReply.safeParse(body)
-  if (!request.success) throw otherVersion(request.error)
-  if (json) writeJson(context, request.data)
-  else context.stdout.write(requestText(request.data, { url: address.url, isKeyAsked: isAsked }, context.stdout))
   return exitCode.done
 }
 
-/** Requests, newest first. @throws CommandFailure; the signal's reason on abort */
-async function ask(context: CommandContext, address: DaemonAddress, path: string): Promise<readonly RequestDocument[]> {
-  const { body } = await get(context, address, path)
-  const list = listReply.safeParse(body)
-  if (list.success) return list.data.requests
-  throw otherVersion(list.error)
-}
-
-/** The daemon does not answer, or is stopping. */
-class DaemonGone extends CommandFailure {
-  constructor(url: string, options?: ErrorOptions) {
-    super(exitCode.failed, `copilot-proxy at ${url} does not answer. Run: copilot-proxy status`, options)
-  }
-}
-
-async function get(
-  context: CommandContext,
-  address: DaemonAddress,
+/** @throws DaemonGone also while the daemon stops; CommandFailure; the signal's reason on abort */
+async function ask<Schema extends z.ZodType>(
+  view: RemoteView,
   path: string,
-): Promise<{ readonly status: number; readonly body: unknown }> {
-  const { status, body } = await getFromDaemon(context, address, path, timeoutMs).catch((cause: unknown) => {
-    context.signal.throwIfAborted()
-    if (cause instanceof CommandFailure) throw cause
-    throw new DaemonGone(address.url, { cause })
-  })
-  if (status >= 500) throw new DaemonGone(address.url)
-  // After too many wrong keys.
-  if (status === 429) {
-    const reason = errorReply.safeParse(body).data?.error.message ?? 'Try again later.'
-    throw new CommandFailure(exitCode.failed, `copilot-proxy refused the request. ${visible(reason)}`)
+  schema: Schema,
+): Promise<z.output<Schema>> {
+  try {
+    return await view.get(path, schema)
+  } catch (error) {
+    if (!(error instanceof RouteRefused)) throw error
+    if (error.status >= 500) throw new DaemonGone(view.address.url, { cause: error })
+    // After too many wrong keys.
+    if (error.status !== 429) throw error
+    const message = `copilot-proxy refused the request. ${visible(error.message)}`
+    throw new CommandFailure(exitCode.failed, message, { cause: error })
   }
-  return { status, body }
-}
-
-function otherVersion(cause: unknown): CommandFailure {
-  const message = 'The running copilot-proxy is another version. Run: copilot-proxy restart'
-  return new CommandFailure(exitCode.failed, message, { cause })
 }
 
 /** @throws CommandFailure `usage` */

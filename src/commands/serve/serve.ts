@@ -1,8 +1,8 @@
 import { ignoredProxy } from '../../config/proxy-variables.ts'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
-import { formatConfigError } from '../../config/problem.ts'
-import type { ConfigError } from '../../config/problem.ts'
+import { formatConfigError, formatProblems } from '../../config/problem.ts'
+import type { ConfigError, Problem } from '../../config/problem.ts'
 import type { Config } from '../../config/schema.ts'
 import { watchConfig } from '../../config/watch.ts'
 import type { Daemon } from '../../daemon.ts'
@@ -47,6 +47,7 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
   const settings = await loadSettings(context, flags.config, configFlags)
   const { config } = settings
   refuseExposed(context, settings)
+  if (flags.workspace !== undefined) await requireWorkspaces(context, settings)
   const background = flags.background && (await loadBackground(context, flags.background, flags))
   const { level } = config.log
   // `copilot-proxy logs` formats it.
@@ -58,6 +59,7 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
   if (context.env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') log.warn(uncheckedCertificates)
   const unusedProxy = ignoredProxy(context.env)
   if (unusedProxy !== undefined) log.warn(`${unusedProxy.detail}. ${unusedProxy.fix}`)
+  warnOfRetired(log, settings.warnings)
   for (const warning of startWarnings(settings, context.platform)) log.warn(warning)
   try {
     const demo = flags.demo ?? false
@@ -88,6 +90,8 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
         const exposed = exposedKeys({ ...settings, config: changed, sources }, context.platform)
         if (exposed !== undefined) log.warn(exposed)
       },
+      warnings: settings.warnings,
+      onWarnings: (warnings) => warnOfRetired(log, warnings),
       onInvalid: (error) => {
         daemon.setConfigRefused(true)
         logInvalid(settings.configFile, log, error)
@@ -110,6 +114,10 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
   }
 }
 
+function warnOfRetired(log: ProgramLog, warnings: readonly Problem[]): void {
+  for (const warning of warnings) log.warn(formatProblems([warning]))
+}
+
 function formatOf({ log }: Config, { stderr }: CommandContext): 'pretty' | 'json' {
   if (log.format !== 'auto') return log.format
   return stderr.isTerminal ? 'pretty' : 'json'
@@ -118,6 +126,12 @@ function formatOf({ log }: Config, { stderr }: CommandContext): 'pretty' | 'json
 /** Loaded only in the background. */
 async function loadBackground(...of: Parameters<typeof enterBackground>): Promise<Background> {
   return (await import('../background/enter-background.ts')).enterBackground(...of)
+}
+
+/** @throws CommandFailure `failed` for a folder that cannot be a workspace. The daemon only logs one of the configuration. */
+async function requireWorkspaces(context: CommandContext, settings: LoadedSettings): Promise<void> {
+  const { openWorkspaceFolder } = await import('../shared/workspace-folder.ts')
+  for (const workspace of settings.config.workspaces) await openWorkspaceFolder(context, settings, workspace)
 }
 
 function refuseExposed(context: CommandContext, settings: LoadedSettings): void {
@@ -133,7 +147,7 @@ async function startServing(
   log: ProgramLog,
   demo: boolean,
 ): Promise<Daemon> {
-  const { config, authDir, dataDir, usageFile, clientIdsFile, workspacesDir, gatewayDir } = settings
+  const { config, authDir, dataDir, usageFile, workspacesDir, gatewayDir } = settings
   const { env, version, beforeExit, keychain } = context
   if (!demo) await requireLoginsKept(context, settings)
   const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
@@ -148,7 +162,6 @@ async function startServing(
       config,
       authDir,
       usageFile,
-      clientIdsFile,
       workspacesDir,
       gatewayDir,
       ownerTokenDir: dataDir,

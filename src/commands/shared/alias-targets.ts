@@ -1,9 +1,10 @@
+import { modelList, modelRow } from '../../api/models.ts'
 import type { Problem } from '../../config/problem.ts'
 import { nearMisses, providerOfName } from '../../models/names.ts'
-import { fetchFromDaemon } from '../models/fetch-models.ts'
 import type { CommandContext } from './command.ts'
-import { findCommandKey, findDaemon, getFromDaemon, KeyRefused, returnMissingKey } from './find-daemon.ts'
+import { KeyRefused, returnMissingKey } from './find-daemon.ts'
 import type { LoadedSettings } from './settings.ts'
+import { modelPath, openDaemonView, RouteRefused } from './view.ts'
 
 const timeoutMs = 3000
 
@@ -23,11 +24,12 @@ export async function checkAliasTargets(context: CommandContext, settings: Loade
     [value].flat().map((target) => ({ alias, target })),
   )
   if (targets.length === 0) return { problems: [], isComplete: true }
-  const list = await fetchFromDaemon(context, settings).catch(returnMissingKey)
-  if (list === undefined || list instanceof KeyRefused) return { problems: [], isComplete: false, keyRefused: list }
-  const { url } = await findDaemon(context, settings)
-  const address = { url, key: await findCommandKey(context, settings, url) }
-  const rows = list.models.flatMap(({ id, copilot_proxy: { alias_of: aliasOf, provider, source } }) =>
+  const view = await openDaemonView(context, settings)
+  if (view === undefined) return { problems: [], isComplete: false }
+  const { get } = view
+  const list = await get('/v1/models', modelList, { timeoutMs }).catch(returnMissingKey)
+  if (list instanceof KeyRefused) return { problems: [], isComplete: false, keyRefused: list }
+  const rows = list.data.flatMap(({ id, copilot_proxy: { alias_of: aliasOf, provider, source } }) =>
     aliasOf === null ? [{ id, provider, source }] : [],
   )
   const listedProviders = [...new Set(rows.map(({ provider }) => provider))]
@@ -57,9 +59,11 @@ export async function checkAliasTargets(context: CommandContext, settings: Loade
 
   async function isAnyFound(names: readonly string[]): Promise<boolean> {
     for (const name of names) {
-      const path = `/v1/models/${name.split('/').map(encodeURIComponent).join('/')}`
-      const { status } = await getFromDaemon(context, address, path, timeoutMs)
-      if (status !== 404) return true
+      const isKnown = await get(modelPath(name), modelRow, { timeoutMs }).then(
+        () => true,
+        (error: unknown) => !(error instanceof RouteRefused && error.status === 404),
+      )
+      if (isKnown) return true
     }
     return false
   }

@@ -75,6 +75,12 @@ export class CommandFailure extends Error {
   }
 }
 
+/** For an answer of the daemon that this version cannot read. */
+export function otherVersion(cause: unknown): CommandFailure {
+  const message = 'The running copilot-proxy is another version. Run: copilot-proxy restart'
+  return new CommandFailure(exitCode.failed, message, { cause })
+}
+
 export function isNotLoggedIn(error: unknown): error is CommandFailure {
   return error instanceof CommandFailure && error.exitCode === exitCode.notLoggedIn
 }

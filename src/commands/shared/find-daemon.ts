@@ -349,15 +349,6 @@ export async function findCommandKey(
 }
 
 /** @throws CommandFailure `failed` */
-export async function requireCommandKey(
-  context: CommandContext,
-  settings: LoadedSettings,
-  url: string,
-): Promise<string> {
-  return (await findOwnerToken(context, settings, url)) ?? requireCallerKey(context, settings.config).key
-}
-
-/** @throws CommandFailure `failed` */
 export function requireCallerKey(context: CommandContext, config: Config): CallerKey {
   const callerKey = findCallerKey(context, config)
   if (callerKey !== undefined) return callerKey

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { errorBody } from '../../api/error.ts'
 import { CommandFailure, exitCode } from './command.ts'
 import type { CommandContext } from './command.ts'
 import { daemonHeaders, findDaemon, findOwnerToken } from './find-daemon.ts'
@@ -35,8 +35,6 @@ export async function findOwnedDaemon(
   throw new CommandFailure(exitCode.failed, message)
 }
 
-const refusal = z.object({ error: z.object({ code: z.string().nullish(), message: z.string() }) })
-
 export type OwnerReply =
   | { readonly ok: true; readonly body: unknown }
   | { readonly ok: false; readonly code: string | undefined; readonly message: string }
@@ -67,7 +65,7 @@ export async function postAsOwner(
     })
   const answer: unknown = await response.json().catch(() => undefined)
   if (response.ok) return { ok: true, body: answer }
-  const error = refusal.safeParse(answer).data?.error
+  const error = errorBody.safeParse(answer).data?.error
   const message = error?.message ?? `copilot-proxy answered with status ${response.status}.`
   return { ok: false, code: error?.code ?? undefined, message }
 }

@@ -3,11 +3,12 @@ import { loadConfig } from '../../config/load.ts'
 import type { Flag, Sources } from '../../config/load.ts'
 import { PathsError, resolveOwnFolders, resolvePaths, resolveStateDir } from '../../config/paths.ts'
 import type { OwnPaths } from '../../config/paths.ts'
-import { formatConfigError, formatSource } from '../../config/problem.ts'
-import type { ConfigError } from '../../config/problem.ts'
+import { formatConfigError, formatProblems, formatSource } from '../../config/problem.ts'
+import type { ConfigError, Problem } from '../../config/problem.ts'
 import { readConfigFile } from '../../config/read-config-file.ts'
 import type { Config } from '../../config/schema.ts'
 import { secretValues } from '../../config/secrets.ts'
+import { visibleLines } from '../../terminal/visible.ts'
 import { CommandFailure, exitCode } from './command.ts'
 import type { CommandContext, ServeFlags } from './command.ts'
 
@@ -21,7 +22,6 @@ export interface UserFiles {
   readonly dataDir: string
   /** Totals of usage, by day and model. */
   readonly usageFile: string
-  readonly clientIdsFile: string
   /** The models that `setup codex` gives Codex CLI: a file for each of its configurations. */
   readonly codexModelsDir: string
   /** What is known of the Codex CLI of this user. */
@@ -35,6 +35,8 @@ export interface UserFiles {
 export interface LoadedSettings extends UserFiles {
   readonly config: Config
   readonly sources: Sources
+  /** Retired settings that file and environment still have. */
+  readonly warnings: readonly Problem[]
   /** False: only defaults, environment and flags are in force. */
   readonly hasFile: boolean
 }
@@ -51,12 +53,11 @@ export type SettingsResult =
 export function findFiles(context: CommandContext, configFlag: string | undefined): UserFiles {
   const { configFile, authDir, dataDir } = resolveFiles(context)
   const usageFile = join(dataDir, 'usage.sqlite')
-  const clientIdsFile = join(dataDir, 'client-ids.json')
   const codexModelsDir = join(dataDir, 'codex-models')
   const codexCliFile = join(dataDir, 'codex-cli.json')
   const [workspacesDir, gatewayDir] = [join(dataDir, 'workspaces'), join(dataDir, 'gateway')]
   const codexFiles = { codexModelsDir, codexCliFile }
-  const files = { authDir, dataDir, usageFile, clientIdsFile, ...codexFiles, workspacesDir, gatewayDir }
+  const files = { authDir, dataDir, usageFile, ...codexFiles, workspacesDir, gatewayDir }
   if (configFlag === undefined) return { configFile, isNamed: false, ...files }
   const named = isAbsolute(configFlag) ? configFlag : join(workingDirOf(context, '--config'), configFlag)
   return { configFile: named, isNamed: true, ...files }
@@ -138,7 +139,8 @@ export async function readSettings(
   const loaded = loadConfig({ file: read.file, env: context.env, flags })
   if (!loaded.ok) return { ok: false, places, error: loaded.error }
   context.secrets.hold('settings', ...secretValues(loaded.value))
-  const settings = { ...places, config: loaded.value, sources: loaded.sources, hasFile: read.file !== undefined }
+  const { value: config, sources, warnings } = loaded
+  const settings = { ...places, config, sources, warnings, hasFile: read.file !== undefined }
   return { ok: true, settings }
 }
 
@@ -160,6 +162,11 @@ export async function loadSettings(
     ? problems.map(({ source, detail }) => `${formatSource(source)}: ${detail}`).join('\n')
     : `The configuration is invalid:\n${formatConfigError(result.error)}`
   throw new CommandFailure(exitCode.usage, message)
+}
+
+/** Tells the person which retired settings have no effect. */
+export function showWarnings({ stderr }: CommandContext, { warnings }: LoadedSettings): void {
+  if (warnings.length > 0) stderr.write(visibleLines(`${formatProblems(warnings)}\n`))
 }
 
 /**

@@ -1,9 +1,9 @@
-import { z } from 'zod'
+import { serverList, sessionList } from '../../api/sessions.ts'
 import { findProcessStart } from '../../auth/records/process-start.ts'
 import { readRunningGateways } from '../../gateway/token-files.ts'
 import type { CommandContext } from './command.ts'
-import { findCommandKey, getFromDaemon } from './find-daemon.ts'
 import type { LoadedSettings } from './settings.ts'
+import { requireDaemonView } from './view.ts'
 
 /** A source of tools that does not work, and why. */
 export interface ToolFailure {
@@ -13,11 +13,6 @@ export interface ToolFailure {
   /** The remedy: one line. */
   readonly fix: string
 }
-
-const sessionList = z.object({ sessions: z.array(z.object({ id: z.string(), name: z.string() })) })
-const serverList = z.object({
-  servers: z.array(z.object({ name: z.string(), state: z.string(), error: z.string().optional() })),
-})
 
 const gatewayFix = 'End the other program, or run: copilot-proxy config set gateway.port PORT'
 const serverFix =
@@ -29,18 +24,16 @@ const answerMs = 1000
 /**
  * Why a running daemon lacks tools: a gateway that is not open, MCP servers that failed. Never throws: a daemon that refuses
  * the key is reported elsewhere.
- * @param url of the daemon
  */
 export async function findToolFailures(
   context: CommandContext,
   settings: LoadedSettings,
-  url: string,
 ): Promise<readonly ToolFailure[]> {
   const { workspaces, gateway, mcpServers } = settings.config
   if (workspaces.length === 0) return []
   const [ofGateway, ofServers] = await Promise.all([
     gateway.enabled ? gatewayFailures(context, settings).catch(() => []) : [],
-    Object.keys(mcpServers).length === 0 ? [] : serverFailures(context, settings, url).catch(() => []),
+    Object.keys(mcpServers).length === 0 ? [] : serverFailures(context, settings).catch(() => []),
   ])
   return [...ofGateway, ...ofServers]
 }
@@ -56,17 +49,12 @@ async function gatewayFailures(
   )
 }
 
-async function serverFailures(
-  context: CommandContext,
-  settings: LoadedSettings,
-  url: string,
-): Promise<readonly ToolFailure[]> {
-  const daemon = { url, key: await findCommandKey(context, settings, url) }
-  const { body } = await getFromDaemon(context, daemon, '/sessions', answerMs)
-  const { sessions } = sessionList.parse(body)
+async function serverFailures(context: CommandContext, settings: LoadedSettings): Promise<readonly ToolFailure[]> {
+  const { get } = await requireDaemonView(context, settings)
+  const { sessions } = await get('/sessions', sessionList, { timeoutMs: answerMs })
   const failures = sessions.map(async ({ id, name: workspace }) => {
     const path = `/sessions/${encodeURIComponent(id)}/servers`
-    const { servers } = serverList.parse((await getFromDaemon(context, daemon, path, answerMs)).body)
+    const { servers } = await get(path, serverList, { timeoutMs: answerMs })
     return servers.flatMap(({ name, state, error = 'unknown reason' }) =>
       state === 'failed' ? [{ source: `MCP server "${name}" in ${workspace}`, reason: error, fix: serverFix }] : [],
     )

@@ -1,11 +1,9 @@
-import { z } from 'zod'
+import { allowance } from '../../api/usage.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
 import { findOwnedDaemon, postAsOwner } from '../shared/owner-request.ts'
 import { loadSettings } from '../shared/settings.ts'
-import { budgetList, budgetsText } from './budgets-text.ts'
-
-const allowance = z.object({ budgets: budgetList })
+import { budgetsText } from './budgets-text.ts'
 
 /** Lifts the budgets of `usage.credits-per-day` and `-per-month` until midnight. */
 export async function usageAllow(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {

@@ -1,18 +1,7 @@
-import { z } from 'zod'
+import type { Budget } from '../../api/usage.ts'
 import { formatBar, shortCredits } from '../../terminal/format.ts'
 import type { Output } from '../../terminal/output.ts'
 import { formatPairs } from '../../terminal/table.ts'
-
-/** The owner's budgets in answers of the daemon. */
-export const budgetList = z.array(
-  z.object({
-    period: z.enum(['day', 'month']),
-    limit: z.number(),
-    used: z.number(),
-    state: z.enum(['ok', 'warning', 'spent', 'lifted']),
-  }),
-)
-export type Budgets = z.infer<typeof budgetList>
 
 const barWidth = 20
 
@@ -21,10 +10,10 @@ const stateTexts = {
   warning: ', nearly used up',
   spent: ', used up: requests are refused. To go on today, run: copilot-proxy usage allow',
   lifted: ', lifted until midnight',
-} as const satisfies Record<Budgets[number]['state'], string>
+} as const satisfies Record<Budget['state'], string>
 
 /** A bar for each budget; '' without one. */
-export function budgetsText(budgets: Budgets, { style }: Pick<Output, 'style'>): string {
+export function budgetsText(budgets: readonly Budget[], { style }: Pick<Output, 'style'>): string {
   const lines = budgets.map(({ period, limit, used, state }) => {
     const share = `${formatBar(used / limit, barWidth)} ${Math.floor((100 * used) / limit)} %`
     const amount = `${shortCredits(used, false)} of ${shortCredits(limit, false)} credits used`

@@ -1,20 +1,27 @@
-import type { PlanUse, PlanWindow } from '../../auth/codex/plan-use.ts'
-import type { CopilotAccount, Quota } from '../../auth/copilot/quota.ts'
 import { inWords, timeInWords } from '../../upstream-errors/message.ts'
 import { formatBar, shortCount, shortCredits } from '../../terminal/format.ts'
 import type { Output } from '../../terminal/output.ts'
 import { formatPairs, formatTable } from '../../terminal/table.ts'
 import type { TableColumn } from '../../terminal/table.ts'
 import { visible } from '../../terminal/visible.ts'
-import type { MonthTotals, Periods, SessionTotals, TotalsRow, UsageTotals } from '../../usage/periods.ts'
+import type { PlanUse, Quota, UsageReport } from '../../api/usage.ts'
+import type { MonthTotals, Periods, SessionTotals, TotalsRow, UsageTotals } from '../../api/usage.ts'
 import { addKnown } from '../../usage/tally.ts'
 import { planName } from '../shared/plan-name.ts'
 
 const barWidth = 20
 
+/** GitHub's data about the account, in the body of `GET /usage`. */
+export type Account = Pick<UsageReport, 'login' | 'token_based_billing' | 'resets_at'> & {
+  readonly plan: string
+  readonly quotas: readonly Quota[]
+}
+
+type PlanWindow = PlanUse['windows'][number]
+
 /** Plan, a bar for each quota, the share of this program, and the date of the reset. */
 export function accountText(
-  account: CopilotAccount,
+  account: Account,
   nowMs: number,
   { style }: Pick<Output, 'style'>,
   month: MonthTotals,
@@ -26,39 +33,39 @@ export function accountText(
     [visible(quotaName(quota.id, account)), quotaText(quota)] as const,
     ['  through copilot-proxy', shareText(quota, account, month)] as const,
   ])
-  const reset = account.resetsAt === undefined ? '' : `\nResets on ${resetText(account.resetsAt, nowMs)}.\n`
+  const reset = account.resets_at === undefined ? '' : `\nResets on ${resetText(account.resets_at, nowMs)}.\n`
   return `${head}${formatPairs(lines, style)}${reset}`
 }
 
 /** `premium_interactions` counts requests or credits, depending on the billing. */
-function quotaName(id: string, account: Pick<CopilotAccount, 'tokenBasedBilling'>): string {
+function quotaName(id: string, account: Pick<Account, 'token_based_billing'>): string {
   if (id !== 'premium_interactions') return id.replaceAll('_', ' ')
-  return account.tokenBasedBilling ? 'AI credits' : 'premium requests'
+  return account.token_based_billing ? 'AI credits' : 'premium requests'
 }
 
 function quotaText(quota: Quota): string {
-  const used = quota.creditsUsed ? `, ${round(quota.creditsUsed)} credits used` : ''
+  const used = quota.credits_used ? `, ${round(quota.credits_used)} credits used` : ''
   if (quota.unlimited) return `unlimited${used}`
-  const { entitlement, remaining, percentRemaining: percent } = quota
+  const { entitlement, remaining, percent_remaining: percent } = quota
   const bar = percent === undefined ? '' : `${formatBar(percent / 100, barWidth)} ${Math.round(percent)} %  `
   const left =
     remaining === undefined
       ? 'unknown'
       : `${round(remaining)}${entitlement === undefined ? '' : ` of ${round(entitlement)}`} left`
-  const over = quota.overageCount ? `, ${round(quota.overageCount)} over the limit` : ''
+  const over = quota.overage_count ? `, ${round(quota.overage_count)} over the limit` : ''
   return `${bar}${left}${used}${over}`
 }
 
 /** The share of premium interactions used by this program; '' for other quotas, and if unknown. */
 function shareText(
   { id, unlimited, entitlement = 0 }: Quota,
-  { tokenBasedBilling }: Pick<CopilotAccount, 'tokenBasedBilling'>,
+  { token_based_billing }: Pick<Account, 'token_based_billing'>,
   { credits, premium_requests: premium, estimated, since }: MonthTotals,
 ): string {
-  const used = tokenBasedBilling ? credits : premium
+  const used = token_based_billing ? credits : premium
   if (id !== 'premium_interactions' || used === null) return ''
-  const isEstimate = tokenBasedBilling && estimated
-  const amount = tokenBasedBilling ? `${shortCredits(used, estimated)} credits` : round(used)
+  const isEstimate = token_based_billing && estimated
+  const amount = token_based_billing ? `${shortCredits(used, estimated)} credits` : round(used)
   if (unlimited || entitlement <= 0) return `${amount} used since ${visible(since)}`
   const percent = `${isEstimate ? '~' : ''}${round((100 * used) / entitlement)} %`
   return `${formatBar(used / entitlement, barWidth)} ${percent}  ${amount} used since ${visible(since)}`
@@ -109,7 +116,7 @@ const periods = [
 interface TotalsOptions {
   readonly by: 'model' | 'key' | 'day' | 'session'
   /** The billing of the account decides whether premium requests are shown. */
-  readonly account: Pick<CopilotAccount, 'tokenBasedBilling'> | undefined
+  readonly account: Pick<Account, 'token_based_billing'> | undefined
 }
 
 /**
@@ -125,7 +132,7 @@ export function totalsText(
   if (totals.last_30_days.length === 0 && month.requests === 0) {
     return 'No requests through copilot-proxy in the last 30 days.\n'
   }
-  const isPremium = account?.tokenBasedBilling === false
+  const isPremium = account?.token_based_billing === false
   const table = <Row extends TotalsRow>(title: string, first: TableColumn<Row>, rows: readonly Row[]): string => {
     const shown = [
       first,
@@ -194,7 +201,7 @@ function requestsIn(rows: readonly TotalsRow[]): number {
  * unknown.
  * @param codex the remaining use of a ChatGPT plan; '' if unknown
  */
-export function usageLine(account: CopilotAccount | undefined, { today }: UsageTotals, codex = ''): string {
+export function usageLine(account: Account | undefined, { today }: UsageTotals, codex = ''): string {
   const read = today.reduce((sum, row) => sum + row.input_tokens, 0)
   const written = today.reduce((sum, row) => sum + row.output_tokens, 0)
   const credits = today.reduce<number | null>((sum, row) => addKnown(sum, row.credits), null)
@@ -208,12 +215,12 @@ export function usageLine(account: CopilotAccount | undefined, { today }: UsageT
   return parts.join(' · ')
 }
 
-function quotaParts(account: CopilotAccount): readonly string[] {
+function quotaParts(account: Account): readonly string[] {
   const limited = account.quotas.filter((quota) => !quota.unlimited && leftOf(quota) !== undefined)
   // Using models spends this one; other plans have others.
   const quota = limited.find(({ id }) => id === 'premium_interactions') ?? limited.find(({ id }) => id === 'chat')
   if (quota === undefined) return account.quotas.length > 0 && limited.length === 0 ? ['unlimited'] : []
-  const reset = account.resetsAt === undefined ? [] : [`resets ${shortDate(account.resetsAt)}`]
+  const reset = account.resets_at === undefined ? [] : [`resets ${shortDate(account.resets_at)}`]
   return [`${shortNames.get(quotaName(quota.id, account)) ?? quota.id} ${leftOf(quota)} left`, ...reset]
 }
 
@@ -222,7 +229,7 @@ const shortNames: ReadonlyMap<string, string> = new Map([
   ['AI credits', 'credits'],
 ])
 
-function leftOf({ percentRemaining: percent, remaining }: Quota): string | undefined {
+function leftOf({ percent_remaining: percent, remaining }: Quota): string | undefined {
   if (percent !== undefined) return `${Math.round(percent)} %`
   return remaining === undefined ? undefined : String(Math.round(remaining))
 }
@@ -234,13 +241,13 @@ function shortDate(isoDate: string): string {
 
 /** The remaining use of a ChatGPT plan: a bar for each window, and the age of the numbers. */
 export function planUseText(
-  { plan, windows, reportedAt }: PlanUse,
+  { plan, windows, reported_at }: PlanUse,
   nowMs: number,
   { style }: Pick<Output, 'style'>,
 ): string {
   const head = style.bold(plan === undefined ? 'Codex' : `Codex, plan ${visible(plan)}`)
   const lines = windows.map((window) => [windowName(window), windowText(window, nowMs)] as const)
-  const agoSeconds = Math.max(0, Math.round((nowMs - Date.parse(reportedAt)) / 1000))
+  const agoSeconds = Math.max(0, Math.round((nowMs - Date.parse(reported_at)) / 1000))
   return `${head}\n\n${formatPairs(lines, style)}\nReported by OpenAI ${inWords(agoSeconds)} ago.\n`
 }
 
@@ -248,7 +255,7 @@ export function planUseText(
 export function planUseLine({ windows }: PlanUse, nowMs: number): string {
   const [tightest] = windows
     .filter((window) => !hasStartedOver(window, nowMs))
-    .toSorted((one, other) => other.usedPercent - one.usedPercent)
+    .toSorted((one, other) => other.used_percent - one.used_percent)
   return tightest === undefined ? '' : `codex ${windowName(tightest)} ${percentLeft(tightest)} % left`
 }
 
@@ -260,14 +267,14 @@ function windowName({ minutes }: PlanWindow): string {
 function windowText(window: PlanWindow, nowMs: number): string {
   if (hasStartedOver(window, nowMs)) return 'has been reset'
   const left = percentLeft(window)
-  const reset = window.resetsAt === undefined ? '' : `, resets at ${timeInWords(Date.parse(window.resetsAt))}`
+  const reset = window.resets_at === undefined ? '' : `, resets at ${timeInWords(Date.parse(window.resets_at))}`
   return `${formatBar(left / 100, barWidth)} ${left} % left${reset}`
 }
 
-function hasStartedOver({ resetsAt }: PlanWindow, nowMs: number): boolean {
-  return resetsAt !== undefined && Date.parse(resetsAt) <= nowMs
+function hasStartedOver({ resets_at }: PlanWindow, nowMs: number): boolean {
+  return resets_at !== undefined && Date.parse(resets_at) <= nowMs
 }
 
-function percentLeft({ usedPercent }: PlanWindow): number {
-  return Math.round(Math.max(0, 100 - usedPercent))
+function percentLeft({ used_percent }: PlanWindow): number {
+  return Math.round(Math.max(0, 100 - used_percent))
 }

@@ -1,24 +1,19 @@
-import type { PlanUse } from '../../auth/codex/plan-use.ts'
-import { fetchCopilotUser, isDirectKind } from '../../auth/copilot/github-api.ts'
-import type { CopilotAccount } from '../../auth/copilot/quota.ts'
+import { usageReport } from '../../api/usage.ts'
+import type { UsageReport } from '../../api/usage.ts'
 import { RecordStoreError } from '../../auth/records/record-fs.ts'
 import { visibleLines } from '../../terminal/visible.ts'
-import type { UsageTotals } from '../../usage/periods.ts'
-import { describeFailure, githubApi, requireLogin } from '../shared/accounts.ts'
-import { hasCodexLogin, readCodexState } from '../shared/codex-login.ts'
-import { CommandFailure, exitCode, isNotLoggedIn, writeJson } from '../shared/command.ts'
+import { loginAdvice } from '../shared/accounts.ts'
+import { findLogins } from '../shared/codex-login.ts'
+import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, UsageFlags } from '../shared/command.ts'
-import { KeyRefused, returnMissingKey } from '../shared/find-daemon.ts'
-import { planName } from '../shared/plan-name.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
+import { openDaemonView, openView } from '../shared/view.ts'
+import type { DaemonView } from '../shared/view.ts'
 import { budgetsText } from './budgets-text.ts'
-import { askUsage, readTotals } from './fetch-usage.ts'
-import type { DaemonUsage, TotalsRead } from './fetch-usage.ts'
 import { planUseLine, planUseText, usageLine, accountText, totalsText } from './usage-text.ts'
+import type { Account } from './usage-text.ts'
 
-/** For a daemon that has to ask GitHub first. Ms. */
-const daemonTimeoutMs = 5000
 /** For a status line, which needs an answer within a second. Ms. */
 const lineTimeoutMs = 500
 
@@ -26,111 +21,80 @@ const lineTimeoutMs = 500
 export async function usage(context: CommandContext, flags: UsageFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
   if (flags.line) return printLine(context, settings)
-  const asked = await askUsage(context, settings, daemonTimeoutMs).catch(returnMissingKey)
-  const keyRefused = asked instanceof KeyRefused ? asked : undefined
-  const fromDaemon = asked instanceof KeyRefused ? undefined : asked
-  context.signal.throwIfAborted()
-  const { account, failure: ownFailure }: Fetched = fromDaemon?.account
-    ? { account: fromDaemon.account }
-    : await fetchAccount(context, settings)
-  // A login of this user replaces the daemon's key.
-  const failure = isNotLoggedIn(ownFailure) ? (keyRefused ?? ownFailure) : ownFailure
-  const { totals, problem }: TotalsRead = fromDaemon?.totals
-    ? { totals: fromDaemon.totals }
-    : readTotals(settings.usageFile, context.now(), account?.resetsAt)
-  if (problem !== undefined) context.stderr.write(visibleLines(`Note: ${problem}\n`))
-  const codex = fromDaemon?.codex
-  const budgets = fromDaemon?.budgets ?? []
-  // Without anything to show, only the failure is reported.
-  if (failure !== undefined && codex === undefined && totals.last_30_days.length === 0) throw failure
-  if (flags.json)
-    writeJson(context, usageDocument({ account, codex, budgets, demo: fromDaemon?.demo ?? false }, totals))
-  else {
-    const { stdout } = context
-    const simulated = fromDaemon?.demo ? 'copilot-proxy runs with --demo, so the quota is simulated.\n\n' : ''
-    const quota = account === undefined ? '' : `${accountText(account, context.now(), stdout, totals.month)}\n`
-    const plan = codex === undefined ? '' : `${planUseText(codex, context.now(), stdout)}\n`
-    const own = budgets.length === 0 ? '' : `${budgetsText(budgets, stdout)}\n`
-    stdout.write(`${simulated}${quota}${plan}${own}${totalsText(totals, stdout, { by: flags.by, account })}`)
+  const view = await openView(context, settings)
+  try {
+    const report = await view.get('/usage?partial=true', usageReport)
+    const failure = await failureOf(context, settings, view, report)
+    // Without anything to show, only the failure is reported.
+    if (failure !== undefined && report.codex === undefined && report.totals.last_30_days.length === 0) throw failure
+    if (flags.json) writeJson(context, report)
+    else context.stdout.write(usageText(context, report, flags.by))
+    if (failure !== undefined) throw failure
+    return exitCode.done
+  } finally {
+    await view.close()
   }
-  if (failure !== undefined) throw failure
-  return exitCode.done
+}
+
+function usageText({ stdout, now }: CommandContext, report: UsageReport, by: UsageFlags['by']): string {
+  const { codex, budgets = [], totals, demo } = report
+  const account = accountOf(report)
+  const simulated = demo ? 'copilot-proxy runs with --demo, so the quota is simulated.\n\n' : ''
+  const quota = account === undefined ? '' : `${accountText(account, now(), stdout, totals.month)}\n`
+  const plan = codex === undefined ? '' : `${planUseText(codex, now(), stdout)}\n`
+  const own = budgets.length === 0 ? '' : `${budgetsText(budgets, stdout)}\n`
+  return `${simulated}${quota}${plan}${own}${totalsText(totals, stdout, { by, account })}`
+}
+
+/** Undefined if it is unknown. */
+function accountOf({ plan, quotas = [], ...report }: UsageReport): Account | undefined {
+  return plan === undefined ? undefined : { ...report, plan, quotas }
+}
+
+/** Why the account is unknown, unless that is no failure: GitHub never reports it to some logins, and Codex has none. */
+async function failureOf(
+  context: CommandContext,
+  settings: LoadedSettings,
+  view: DaemonView,
+  { problem, problem_code: code }: UsageReport,
+): Promise<CommandFailure | undefined> {
+  if (problem === undefined) return undefined
+  if (code === undefined) {
+    context.stderr.write(visibleLines(`Note: ${problem}\n`))
+    return undefined
+  }
+  const logins = await findLogins(context, settings).catch((error: unknown) => {
+    if (error instanceof CommandFailure || error instanceof RecordStoreError) return error
+    throw error
+  })
+  if (logins instanceof Error) return new CommandFailure(exitCode.failed, logins.message)
+  if (logins.length === 0) return view.refusal() ?? new CommandFailure(exitCode.notLoggedIn, loginAdvice)
+  return logins.includes('copilot') ? new CommandFailure(exitCode.failed, problem) : undefined
 }
 
 /** Asks only the running daemon, so that status lines can call it every few seconds. */
 async function printLine(context: CommandContext, settings: LoadedSettings): Promise<ExitCode> {
-  const fromDaemon = await askUsage(context, settings, lineTimeoutMs).catch(ignoreWrongKey)
-  const totals =
-    fromDaemon?.totals ?? readTotals(settings.usageFile, context.now(), fromDaemon?.account?.resetsAt).totals
-  const codex = fromDaemon?.codex && planUseLine(fromDaemon.codex, context.now())
-  context.stdout.write(`${usageLine(fromDaemon?.account, totals, codex)}\n`)
+  const report = (await askDaemon(context, settings)) ?? (await readStored(context, settings))
+  const codex = report.codex && planUseLine(report.codex, context.now())
+  context.stdout.write(`${usageLine(accountOf(report), report.totals, codex)}\n`)
   return exitCode.done
 }
 
-/** A status line shows the stored totals instead. */
-function ignoreWrongKey(error: unknown): undefined {
-  if (!(error instanceof CommandFailure)) throw error
+/** Undefined if no daemon answers in time, with a report of this version. */
+async function askDaemon(context: CommandContext, settings: LoadedSettings): Promise<UsageReport | undefined> {
+  const view = await openDaemonView(context, settings, lineTimeoutMs)
+  return view?.get('/usage?partial=true', usageReport, { timeoutMs: lineTimeoutMs }).catch((error: unknown) => {
+    if (!(error instanceof CommandFailure)) throw error
+    return undefined
+  })
 }
 
-interface Fetched {
-  /** Undefined without a failure for a login to Codex alone, and for a token whose quota GitHub does not report. */
-  readonly account?: CopilotAccount
-  readonly failure?: CommandFailure | RecordStoreError
-}
-
-/** @throws the signal's reason on abort */
-async function fetchAccount(context: CommandContext, settings: LoadedSettings): Promise<Fetched> {
+async function readStored(context: CommandContext, settings: LoadedSettings): Promise<UsageReport> {
+  const { createLocalView } = await import('../shared/local-view.ts')
+  const view = createLocalView(context, settings)
   try {
-    const login = await requireLogin(context, settings)
-    const api = githubApi(context, settings, login)
-    const answer = await fetchCopilotUser(api, login.githubToken, context.signal)
-    if (answer.kind === 'ok') return { account: answer.account }
-    context.signal.throwIfAborted()
-    if (answer.kind === 'not_available' && isDirectKind(login.githubToken)) {
-      // Not a failure: GitHub never reports the quota of such a login.
-      context.stderr.write(`Note: ${describeFailure(answer)}\n`)
-      return {}
-    }
-    return { failure: new CommandFailure(exitCode.failed, describeFailure(answer)) }
-  } catch (error) {
-    if (!(error instanceof CommandFailure || error instanceof RecordStoreError)) throw error
-    return isNotLoggedIn(error) && hasCodexLogin(await readCodexState(context, settings)) ? {} : { failure: error }
-  }
-}
-
-function usageDocument({ account, codex, budgets, demo }: Omit<DaemonUsage, 'totals'>, totals: UsageTotals): object {
-  return {
-    account: account?.login ?? null,
-    plan: account?.plan ?? null,
-    plan_name: account === undefined ? null : planName(account.plan),
-    sku: account?.sku ?? null,
-    token_based_billing: account?.tokenBasedBilling ?? null,
-    resets_at: account?.resetsAt ?? null,
-    quotas: (account?.quotas ?? []).map((quota) => ({
-      id: quota.id,
-      unlimited: quota.unlimited,
-      entitlement: quota.entitlement ?? null,
-      remaining: quota.remaining ?? null,
-      percent_remaining: quota.percentRemaining ?? null,
-      credits_used: quota.creditsUsed ?? null,
-      overage_count: quota.overageCount ?? null,
-      overage_permitted: quota.overagePermitted ?? null,
-    })),
-    codex: codex === undefined ? null : codexDocument(codex),
-    budgets,
-    totals,
-    demo,
-  }
-}
-
-function codexDocument({ plan, windows, reportedAt }: PlanUse): object {
-  return {
-    plan: plan ?? null,
-    windows: windows.map(({ usedPercent, minutes, resetsAt }) => ({
-      minutes,
-      percent_remaining: Math.max(0, 100 - usedPercent),
-      resets_at: resetsAt ?? null,
-    })),
-    reported_at: reportedAt,
+    return await view.get('/usage?account=false', usageReport)
+  } finally {
+    await view.close()
   }
 }

@@ -1,3 +1,4 @@
+import type { Budget } from '../../api/usage.ts'
 import type { CallerKey } from '../../config/caller.ts'
 import { keyLimitsOf } from '../../config/api-keys.ts'
 import type { Config } from '../../config/schema.ts'
@@ -23,15 +24,6 @@ interface Entry {
   readonly leave: () => void
   /** Budgets that are nearly used up. */
   readonly warnings: readonly Warning[]
-}
-
-/** A budget of the owner. */
-export interface Budget {
-  readonly period: Period
-  /** AI credits. */
-  readonly limit: number
-  readonly used: number
-  readonly state: 'ok' | 'warning' | 'spent' | 'lifted'
 }
 
 export interface CreditLimitDeps {

@@ -20,9 +20,6 @@ export interface OwnerAccessDeps {
   readonly holdSecret: (holder: string, token: string) => void
 }
 
-/** A code or token with less than 256 bits is refused. */
-export const oneTimeSecret = /^[\w-]{43,128}$/
-
 /** A person opens one page at a time. A further code replaces the oldest. */
 const maxCodes = 8
 /** Beyond this many open pages, the oldest is no longer the owner's. */

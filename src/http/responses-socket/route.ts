@@ -8,6 +8,7 @@ import { requireSubprotocol } from '../../websocket/subprotocol.ts'
 import type { Guard } from '../access/guards.ts'
 import { createConversation } from './conversation.ts'
 import type { Conversation, ConversationDeps } from './conversation.ts'
+import { errorMessage } from './frames.ts'
 import { createSocketMemories } from './socket-memory.ts'
 
 export const responsesPaths: readonly string[] = ['/v1/responses', '/responses']
@@ -24,7 +25,6 @@ export interface ResponsesSocket {
   /** Closes the connections that `isRevoked` names by the response to their handshake, after the answers that run. */
   readonly closeRevoked: (isRevoked: (response: ServerResponse, caller: Caller) => boolean) => void
   /** Closes every connection, because the setting was turned off. */
-  readonly closeAll: () => void
   /** Lets the answers that run finish, for which it waits no longer than a moment after `graceMs`. Closes with 1001. */
   readonly close: (graceMs: number) => Promise<void>
 }
@@ -71,6 +71,10 @@ export function registerResponsesSocket(app: FastifyInstance, deps: ResponsesSoc
       open.add(opened)
       return {
         onText: conversation.receive,
+        onTooLarge() {
+          const error = { kind: 'body_too_large', limitBytes: limits.maxMessageBytes } as const
+          connection.send(errorMessage(error, randomId(), {}))
+        },
         onClose() {
           open.delete(opened)
           conversation.leave()
@@ -94,9 +98,6 @@ export function registerResponsesSocket(app: FastifyInstance, deps: ResponsesSoc
       for (const { conversation, response, request } of open) {
         if (isRevoked(response, request.caller)) void conversation.end(1008, 'the API key was removed')
       }
-    },
-    closeAll() {
-      for (const { conversation } of open) void conversation.end(1001, 'WebSocket was turned off')
     },
     async close(graceMs) {
       isClosing = true

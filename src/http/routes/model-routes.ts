@@ -61,14 +61,11 @@ export function registerModelRoutes(
         case 'anthropic':
           return renderAnthropicList(models, pageOf(request), isClaudeCode(request) ? nameForClaudeCode : undefined)
         case 'openai':
-          return {
-            ...renderModelList(models, config().copilot.upstreamDialect),
-            // Listed separately, because clients assume that every model in `data` answers.
-            ...(queryOf(request).get('include') === 'disabled' && {
-              disabled: renderModelList(registry.listSwitchedOff().filter(isAllowed), config().copilot.upstreamDialect)
-                .data,
-            }),
-          }
+          return renderModelList(
+            models,
+            config().copilot.upstreamDialect,
+            queryOf(request).get('include') === 'disabled' ? registry.listSwitchedOff().filter(isAllowed) : undefined,
+          )
       }
     })
 

@@ -1,5 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { z } from 'zod'
+import type { z } from 'zod'
+import { codeInput, tokenInput } from '../../api/inputs.ts'
+import type { CallerReport } from '../../api/state.ts'
+import type { Allowance } from '../../api/usage.ts'
 import { parseJson } from '../../auth/http-json.ts'
 import type { Caller } from '../../config/caller.ts'
 import { Fault } from '../../errors.ts'
@@ -7,7 +10,6 @@ import { addressIdentity } from '../access/caller-identity.ts'
 import { crowdSeconds } from '../access/failed-keys.ts'
 import type { FailedKeys } from '../access/failed-keys.ts'
 import type { CreditLimit } from '../access/key-limits.ts'
-import { oneTimeSecret } from '../access/owner-access.ts'
 import type { OwnerAccess } from '../access/owner-access.ts'
 import { readBody } from '../body.ts'
 import type { Lifetimes } from '../lifetimes.ts'
@@ -23,10 +25,6 @@ export interface OwnerRouteDeps {
   readonly setTimer: (run: () => void, delayMs: number) => unknown
 }
 
-const secret = z.string().regex(oneTimeSecret)
-const codeRequest = z.strictObject({ code: secret })
-const tokenRequest = z.strictObject({ code: secret, token: secret })
-
 /** For a person to open the page. Ms. */
 const codeLifeMs = 10 * 60_000
 
@@ -41,11 +39,11 @@ export function registerOwnerRoutes(app: FastifyInstance, deps: OwnerRouteDeps):
 
   /** Tells a page and a program who they are. */
   app.get('/caller', { config }, ({ caller: { key, isOwner } }, reply) =>
-    reply.header('cache-control', 'no-store').send({ key: key?.name ?? null, owner: isOwner }),
+    reply.header('cache-control', 'no-store').send({ key: key?.name ?? null, owner: isOwner } satisfies CallerReport),
   )
 
   // A key, a tool of a workspace or a program on this machine must not lift the owner's budget.
-  app.post('/usage/allow', { config }, ({ caller }) => {
+  app.post('/usage/allow', { config }, ({ caller }): Allowance => {
     requireOwner(caller)
     deps.creditLimit.liftToday()
     return { budgets: deps.creditLimit.budgets() }
@@ -55,7 +53,7 @@ export function registerOwnerRoutes(app: FastifyInstance, deps: OwnerRouteDeps):
     deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
       requireOwner(request.caller)
       if (!deps.hasPage()) throw new Fault({ kind: 'session_refused', problem: 'no_workspace' })
-      const { code } = await readSecrets(request, signal, codeRequest, '{"code": …}')
+      const { code } = await readSecrets(request, signal, codeInput, '{"code": …}')
       deps.owner.addCode(code, codeLifeMs)
       return reply.code(204).send()
     }),
@@ -65,7 +63,7 @@ export function registerOwnerRoutes(app: FastifyInstance, deps: OwnerRouteDeps):
   // Another user of this machine can read the command line that opens the browser, and with it the code.
   app.post('/page/tokens', { config: { ...config, public: true, checksPeer: true } }, (request, reply) =>
     deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
-      const { code, token } = await readSecrets(request, signal, tokenRequest, '{"code": …, "token": …}')
+      const { code, token } = await readSecrets(request, signal, tokenInput, '{"code": …, "token": …}')
       const source = addressIdentity(request.raw.socket.remoteAddress)
       // As for keys: while many guesses are delayed, a right one must not be answered differently.
       if (deps.failedKeys.isCrowded(source)) throw new Fault({ kind: 'wrong_keys', retryAfterSeconds: crowdSeconds })

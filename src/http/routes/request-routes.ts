@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { RequestListBody } from '../../api/requests.ts'
 import { maySee } from '../../config/caller.ts'
 import { Fault } from '../../errors.ts'
 import { redactText } from '../../redaction/redact.ts'
@@ -27,7 +28,8 @@ export function registerRequestRoutes(app: FastifyInstance, { requests, hasPage,
   const config = { always: true }
   app.get('/requests', { config }, (request, reply) => {
     refusePage(request, hasPage())
-    return send(reply, { requests: requests.list(filterOf(request), seenBy(request)) })
+    const list: RequestListBody = { requests: requests.list(filterOf(request), seenBy(request)) }
+    return send(reply, list)
   })
 
   app.get('/requests/:id', { config }, (request: FastifyRequest<{ Params: { id: string } }>, reply) => {

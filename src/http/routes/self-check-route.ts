@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { createSharedFetch } from '../../auth/shared-fetch.ts'
 import { toFault } from '../../errors.ts'
+import type { ProviderCheck, SelfCheck } from '../../api/state.ts'
 import type { Executor, ProviderId } from '../../executors/executor.ts'
 import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import type { Lifetimes } from '../lifetimes.ts'
@@ -14,12 +15,6 @@ export interface SelfCheckDeps extends Pick<StateDeps, 'codexStatus' | 'redact'>
   readonly networkFingerprints: Readonly<Record<string, string>>
 }
 
-/** Whether a provider answers this process, and its reason, as a request would get it. */
-interface SelfCheck {
-  readonly ok: boolean
-  readonly reason?: string
-}
-
 /** For the token and the list of models. Ms. */
 const limitMs = 15_000
 /** Callers in a row share one check. Ms. */
@@ -30,7 +25,7 @@ const keptMs = 1000
  * the fingerprints.
  */
 export function registerSelfCheck(app: FastifyInstance, deps: SelfCheckDeps): void {
-  async function check(provider: ProviderId): Promise<SelfCheck> {
+  async function check(provider: ProviderId): Promise<ProviderCheck> {
     const deadline = AbortSignal.timeout(limitMs)
     try {
       await deps.accessOf(undefined).executorOf(provider).listModels({ signal: deadline })
@@ -56,7 +51,7 @@ export function registerSelfCheck(app: FastifyInstance, deps: SelfCheckDeps): vo
     deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
       const providers = await checks.get(signal)
       const own = request.caller.isOwner ? { variables: deps.networkFingerprints } : {}
-      return reply.header('cache-control', 'no-store').send({ ...providers, ...own })
+      return reply.header('cache-control', 'no-store').send({ ...providers, ...own } satisfies SelfCheck)
     }),
   )
 }

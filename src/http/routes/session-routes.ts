@@ -1,5 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { z } from 'zod'
+import type { z } from 'zod'
+import { decisionInput, messageInput } from '../../api/inputs.ts'
+import type { AcceptedMessage } from '../../api/inputs.ts'
+import type { CancelledRun, DecidedApproval } from '../../api/run.ts'
+import type { EntryList, MessageList, SessionEntry, SessionList, StreamList } from '../../api/sessions.ts'
 import type { Config } from '../../config/schema.ts'
 import { Fault } from '../../errors.ts'
 import type { Companion } from '../../sessions/open-companion.ts'
@@ -26,36 +30,8 @@ export interface SessionRouteParts {
   readonly uploadIdleMs: number
 }
 
-/** Characters. */
-const maxText = 1024 * 1024
-const maxAttachments = 20
 /** The limit for all attachments of a message. Characters of text or base64. */
 const maxAttached = 10 * 1024 * 1024
-
-const attachment = z.union(
-  [
-    z.strictObject({ name: z.string().max(300), mediaType: z.string().max(100), text: z.string() }),
-    z.strictObject({
-      name: z.string().max(300),
-      mediaType: z
-        .string()
-        .regex(/^image\/(?:png|jpeg|gif|webp)$/, 'must be image/png, image/jpeg, image/gif or image/webp'),
-      base64: z.base64(),
-    }),
-  ],
-  'must be {name, mediaType, text} or, for an image, {name, mediaType, base64}',
-)
-
-const messageRequest = z.strictObject({
-  text: z.string().trim().min(1).max(maxText),
-  sessionId: z.string().optional(),
-  mode: z.enum(['chat', 'agent']).optional(),
-  model: z.string().trim().min(1).max(300).optional(),
-  maxSteps: z.int().min(1).optional(),
-  attachments: z.array(attachment).max(maxAttachments).optional(),
-})
-
-const decisionRequest = z.strictObject({ decision: z.enum(['once', 'run', 'refuse']) })
 
 /** Errors of these routes have OpenAI's envelope, whatever their path looks like. */
 const config = { dialect: 'chat' } as const
@@ -66,17 +42,24 @@ const config = { dialect: 'chat' } as const
  */
 export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteParts): void {
   const open = (reply: FastifyReply): Promise<Companion> => openFor(reply, parts)
-  app.get('/sessions', { config }, async ({ caller }, reply) => {
+  app.get('/sessions', { config }, async ({ caller }, reply): Promise<SessionList> => {
     const { workspaces, sessions } = await open(reply)
-    const report = (listing: SessionReport) => ({ ...listing, runs: sessions.openRuns(listing.id, caller) })
+    const report = (listing: SessionReport): SessionEntry => ({
+      ...listing,
+      runs: sessions.openRuns(listing.id, caller),
+    })
     return { sessions: (await workspaces.listing()).map(report) }
   })
 
-  app.get<{ Params: { id: string } }>('/sessions/:id/messages', { config }, async (request, reply) => {
-    const { workspaces, sessions } = await open(reply)
-    const id = findSession(workspaces, request.params.id)
-    return { messages: await sessions.messages(id, pageOf(request), request.caller) }
-  })
+  app.get<{ Params: { id: string } }>(
+    '/sessions/:id/messages',
+    { config },
+    async (request, reply): Promise<MessageList> => {
+      const { workspaces, sessions } = await open(reply)
+      const id = findSession(workspaces, request.params.id)
+      return { messages: await sessions.messages(id, pageOf(request), request.caller) }
+    },
+  )
 
   app.delete<{ Params: { id: string } }>('/sessions/:id/history', { config }, async (request, reply) => {
     const { workspaces, sessions } = await open(reply)
@@ -84,15 +67,19 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
     return reply.code(204).send()
   })
 
-  app.get<{ Params: { id: string } }>('/sessions/:id/streams', { config }, async (request, reply) => {
-    const { workspaces, sessions } = await open(reply)
-    return { streams: sessions.streams(findSession(workspaces, request.params.id), request.caller) }
-  })
+  app.get<{ Params: { id: string } }>(
+    '/sessions/:id/streams',
+    { config },
+    async (request, reply): Promise<StreamList> => {
+      const { workspaces, sessions } = await open(reply)
+      return { streams: sessions.streams(findSession(workspaces, request.params.id), request.caller) }
+    },
+  )
 
   app.get<{ Params: { id: string; name: string } }>(
     '/sessions/:id/streams/:name',
     { config },
-    async (request, reply) => {
+    async (request, reply): Promise<EntryList> => {
       const { workspaces, sessions } = await open(reply)
       const { id, name } = request.params
       const page = pageOf(request)
@@ -109,18 +96,19 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
   app.post<{ Params: { id: string } }>('/runs/:id/cancel', { config }, async (request, reply) => {
     const { sessions } = await open(reply)
     const { id } = request.params
-    return reply.code(202).send({ id, state: sessions.cancel(id, request.caller) })
+    return reply.code(202).send({ id, state: sessions.cancel(id, request.caller) } satisfies CancelledRun)
   })
 
   app.post<{ Params: { id: string } }>('/approvals/:id', { config }, (request, reply) =>
-    receive(parts, request, reply, decisionRequest, ({ sessions }, { decision }) => {
+    receive(parts, request, reply, decisionInput, ({ sessions }, { decision }) => {
       const { id } = request.params
-      return reply.send({ approvalId: id, state: sessions.decide(id, decision, request.caller) })
+      const state = sessions.decide(id, decision, request.caller)
+      return reply.send({ approvalId: id, state } satisfies DecidedApproval)
     }),
   )
 
   app.post('/message', { config }, (request, reply) =>
-    receive(parts, request, reply, messageRequest, ({ workspaces, sessions }, body) => {
+    receive(parts, request, reply, messageInput, ({ workspaces, sessions }, body) => {
       const { agent } = parts.config()
       const sessionId = findSession(workspaces, body.sessionId)
       const { maxSteps, attachments = [] } = body
@@ -143,7 +131,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
         origin: 'user',
         key: request.caller.key,
       })
-      return reply.code(202).send({ id, sessionId })
+      return reply.code(202).send({ id, sessionId } satisfies AcceptedMessage)
     }),
   )
 }

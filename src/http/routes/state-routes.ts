@@ -1,70 +1,41 @@
 import { version as nodeVersion } from 'node:process'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { maySee } from '../../config/caller.ts'
-import type { CallerKey } from '../../config/caller.ts'
-import { Fault, toFault } from '../../errors.ts'
+import { Fault } from '../../errors.ts'
+import type { CacheReport, Greeting, Health, Readiness } from '../../api/state.ts'
 import type { CodexLoginStatus } from '../../auth/codex/credentials.ts'
-import type { PlanUse } from '../../auth/codex/plan-use.ts'
 import type { CopilotTokenStatus } from '../../auth/copilot/token.ts'
-import type { CopilotAccount, UnreportedAccount } from '../../auth/copilot/quota.ts'
-import { firstDay, toTotals } from '../../usage/periods.ts'
-import type { UsageTotals } from '../../usage/periods.ts'
-import type { UsageRecorder } from '../../usage/recorder.ts'
 import { snakeKeys } from '../../json/key-case.ts'
-import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Admission } from '../../pipeline/admission.ts'
-import type { Budget } from '../access/key-limits.ts'
 import type { CacheWatch } from '../../pipeline/cache-watch.ts'
 import { expositionType } from '../../usage/exposition.ts'
 import type { Metrics } from '../../usage/metrics.ts'
 import type { Lifetimes } from '../lifetimes.ts'
+import { reportUsage } from '../usage-report.ts'
+import type { UsageReportDeps } from '../usage-report.ts'
 
-export interface StateDeps {
+export interface StateDeps extends UsageReportDeps {
   readonly lifetimes: Lifetimes
   readonly version: string
-  /** Answers come from the simulated Copilot. */
-  readonly demo: boolean
   readonly tokenStatus: () => CopilotTokenStatus
   /** Undefined if Codex is switched off. */
   readonly codexStatus: () => CodexLoginStatus | undefined
-  /** Use of the ChatGPT plan; undefined before the first answer with its headers. */
-  readonly planUse: () => PlanUse | undefined
   /** Whether the configuration file is invalid, so that earlier settings stay in force. */
   readonly isConfigRefused: () => boolean
-  /** @throws Fault; the signal's reason on abort */
-  readonly account: (signal: AbortSignal, key?: CallerKey) => Promise<CopilotAccount | UnreportedAccount>
-  readonly totals: Pick<UsageRecorder, 'since'>
-  /** The owner's budgets. */
-  readonly budgets: () => readonly Budget[]
   readonly metrics: Pick<Metrics, 'render'>
   /** Sends the page of workspaces; undefined: there is none. */
   readonly sendPage: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> | undefined
   readonly admission: Pick<Admission, 'active' | 'queued'>
   readonly cacheWatch: Pick<CacheWatch, 'sessions'>
   readonly config: () => Config
-  /** Removes known credentials from error messages. */
-  readonly redact: (text: string) => string
-  /** Ms since epoch. */
-  readonly now: () => number
-}
-
-/** Answer of `GET /usage`, which has snake_case names: GitHub's account data, and the usage totals of this daemon and earlier runs. */
-type UsageReport = Partial<CopilotAccount> & {
-  readonly totals: UsageTotals
-  readonly codex?: PlanUse | undefined
-  /** Absent for a key, which sees its own use only. */
-  readonly budgets?: readonly Budget[]
-  readonly demo?: true
-  /** Why account data is missing: GitHub gives none to this kind of token, or (`?partial=true`) the request failed. */
-  readonly problem?: string
 }
 
 /** Health, usage and metrics routes. None returns a credential, a path or an account name. */
 export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void {
   const { version } = deps
 
-  app.get('/healthz', { config: { public: true, always: true } }, () => ({
+  app.get('/healthz', { config: { public: true, always: true } }, (): Health => ({
     ok: true,
     copilot: deps.tokenStatus().state === 'ok' ? 'ok' : 'unavailable',
     // Without a Codex login or key the field is absent.
@@ -75,7 +46,7 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void
   }))
 
   // Clients probe these: the base URL itself, and Claude Code `HEAD /api/hello`.
-  const greeting = { ok: true, name: 'copilot-proxy' }
+  const greeting: Greeting = { ok: true, name: 'copilot-proxy' }
   app.get('/api/hello', { config: { public: true, always: true } }, () => greeting)
   app.get(
     '/',
@@ -83,7 +54,7 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void
     (request, reply) => deps.sendPage(request, reply) ?? greeting,
   )
 
-  app.get('/readyz', { config: { public: true } }, () => {
+  app.get('/readyz', { config: { public: true } }, (): Readiness => {
     // Ready if one provider is available.
     if (deps.tokenStatus().state === 'ok' || deps.codexStatus()?.state === 'ok') return { ok: true }
     // The reason stays out: GitHub's message can name the account, and this route needs no key.
@@ -92,29 +63,13 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void
   })
 
   app.get('/usage', (request, reply) =>
-    deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
-      const account = await deps.account(signal, request.caller.key).catch((error: unknown) => {
-        if (signal.aborted || !isPartial(request)) throw error
-        return { problem: deps.redact(toOpenAiError(toFault(error).error, request.id).error.message) }
-      })
-      const nowMs = deps.now()
-      const resetsAt = 'resetsAt' in account ? account.resetsAt : undefined
-      const tallies = deps.totals.since(firstDay(nowMs))
-      const own = tallies.filter(({ keyId }) => maySee(request.caller, keyId === '' ? undefined : keyId))
-      const totals = toTotals(own, nowMs, resetsAt)
-      const report: UsageReport = {
-        ...account,
-        codex: deps.planUse(),
-        totals,
-        ...(maySee(request.caller, undefined) && { budgets: deps.budgets() }),
-        ...(deps.demo && { demo: true }),
-      }
-      return snakeKeys(report)
-    }),
+    deps.lifetimes.whileCallerStays(request, reply, (signal) =>
+      reportUsage(deps, { caller: request.caller, url: request.url, requestId: request.id, signal }),
+    ),
   )
 
   // Names and hashes of prompt segments, never content.
-  app.get('/cache', ({ caller }) =>
+  app.get('/cache', ({ caller }): CacheReport =>
     snakeKeys({ on: deps.config().log.cacheDiagnostics, sessions: deps.cacheWatch.sessions(caller) }),
   )
 
@@ -130,11 +85,6 @@ export function registerStateRoutes(app: FastifyInstance, deps: StateDeps): void
     })
     return reply.type(expositionType).send(text)
   })
-}
-
-/** `?partial=true`: answer with the totals even if the account request fails. */
-function isPartial({ url }: FastifyRequest): boolean {
-  return new URLSearchParams(url.split('?', 2)[1]).get('partial') === 'true'
 }
 
 function codexHealth(status: CodexLoginStatus | undefined): { readonly codex?: 'ok' | 'unavailable' } {

@@ -1,4 +1,4 @@
-/** @import { ApprovalPart } from '../wire.ts' */
+/** @import { ApprovalPart } from '../timeline.ts' */
 /** @import { View } from './dom.js' */
 import { ApiError, ask } from './api.js'
 import {

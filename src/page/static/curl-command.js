@@ -1,4 +1,4 @@
-/** @import { RequestDetail } from '../wire.ts' */
+/** @import { RequestDetail } from '../../api/requests.ts' */
 import { toVisible } from './visible-text.js'
 
 /** APIs whose requests are a JSON body and nothing else. */

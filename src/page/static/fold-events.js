@@ -1,4 +1,6 @@
-/** @import { ApprovalPart, InboundEvent, MessageEntry, NoteItem, PageEvent, RunEvent, RunItem, RunPart, RunReport, Timeline, TimelineItem, ToolEvent, ToolPart } from '../wire.ts' */
+/** @import { DaemonEvent, ToolEvent } from '../../api/events.ts' */
+/** @import { MessageEntry, RunReport } from '../../api/run.ts' */
+/** @import { ApprovalPart, InboundEvent, NoteItem, RunEvent, RunItem, RunPart, Timeline, TimelineItem, ToolPart } from '../timeline.ts' */
 
 /** @type {Timeline} */
 export const emptyTimeline = { items: [] }
@@ -13,7 +15,7 @@ const maxProgress = 20_000
 
 /**
  * @param {Timeline} timeline
- * @param {PageEvent} event
+ * @param {DaemonEvent} event
  * @param {string} key a unique key for notes, which have no id
  * @returns {Timeline} shares unchanged objects with the old one, so that a view finds changes quickly
  */
@@ -114,7 +116,7 @@ function toHead({ text, mode, time, origin, provider, attachments }) {
     mode,
     time,
     attachments: (attachments ?? []).map(({ name }) => name),
-    ...(origin === 'provider' && { provider: provider ?? 'a provider' }),
+    ...(origin === 'provider' && { provider: provider ?? 'a tool program' }),
   }
 }
 
@@ -200,16 +202,17 @@ function withTool(parts, { callId, tool }, change) {
  * @param {ToolEvent} event
  * @returns {ToolPart}
  */
-function foldTool(tool, { state, args, text, outcome, message, result, truncated, durationMs }) {
-  if (state === 'started') return { ...tool, args }
-  if (state === 'progress') return { ...tool, progress: (tool.progress + (text ?? '')).slice(-maxProgress) }
+function foldTool(tool, event) {
+  if (event.state === 'started') return { ...tool, args: event.args }
+  if (event.state === 'progress') return { ...tool, progress: (tool.progress + event.text).slice(-maxProgress) }
+  const { outcome, message, result, truncated, durationMs } = event
   return {
     ...tool,
-    outcome: outcome ?? 'ok',
-    ...(message !== undefined && { message }),
+    outcome,
+    message,
     ...(result !== undefined && { result }),
     ...(truncated !== undefined && { truncated }),
-    ...(durationMs !== undefined && { durationMs }),
+    durationMs,
   }
 }
 
@@ -218,7 +221,7 @@ function foldTool(tool, { state, args, text, outcome, message, result, truncated
  * @param {Extract<RunEvent, { type: 'done' }>} event
  * @returns {RunItem}
  */
-function endRun(run, { outcome, reason = '', summary = '', answer = '', files = [], model, steps, requests, usage }) {
+function endRun(run, { outcome, reason, summary, answer, files, model, steps, requests, usage }) {
   const hasAnswer = run.parts.some((part) => part.kind === 'text' && part.fragment === 'answer')
   /** @type {readonly RunPart[]} */
   const answered =
@@ -232,9 +235,9 @@ function endRun(run, { outcome, reason = '', summary = '', answer = '', files = 
       summary,
       files,
       ...(model !== undefined && { model }),
-      ...(steps !== undefined && { steps }),
-      ...(requests !== undefined && { requests }),
-      ...(usage !== undefined && { usage }),
+      steps,
+      requests,
+      usage,
     },
   }
 }
@@ -253,7 +256,7 @@ function toRecalledRun({ id, text, mode, time, origin, provider, attachments, an
     mode,
     isRecalled: true,
     attachments: (attachments ?? []).map(({ name }) => name),
-    ...(origin === 'provider' && { provider: provider ?? 'a provider' }),
+    ...(origin === 'provider' && { provider: provider ?? 'a tool program' }),
     parts: answer ? [{ kind: 'text', key: `answer ${id}`, fragment: 'answer', text: answer }] : [],
     ...(outcome && {
       end: {
@@ -275,9 +278,8 @@ function toRecalledRun({ id, text, mode, time, origin, provider, attachments, an
  * @param {RunReport} report
  * @returns {RunItem}
  */
-function recall(
-  run,
-  {
+function recall(run, report) {
+  const {
     id,
     state,
     outcome,
@@ -286,24 +288,15 @@ function recall(
     answer,
     model,
     step: last,
-    steps = [],
-    approvals = [],
-    files = [],
+    steps,
+    approvals,
+    files,
     requests,
     usage,
-  },
-) {
+  } = report
   /** @type {readonly RunPart[]} */
   const parts = [
-    ...steps.flatMap(({ step, texts, calls }) => [
-      ...(step === 0
-        ? []
-        : [/** @type {const} */ ({ kind: 'text', key: `step ${step}`, fragment: 'step', text: `Step ${step}` })]),
-      ...texts.map(
-        ({ kind, text }) => /** @type {const} */ ({ kind: 'text', key: `${kind} ${step}`, fragment: kind, text }),
-      ),
-      ...calls.map((call) => toToolPart(call)),
-    ]),
+    ...steps.flatMap((step) => toStepParts(step)),
     ...approvals.map((approval) => toApprovalPart(approval)),
     ...(answer
       ? [/** @type {RunPart} */ ({ kind: 'text', key: `answer ${id}`, fragment: 'answer', text: answer })]
@@ -321,16 +314,32 @@ function recall(
       end: {
         ...ended,
         ...(model && { model }),
-        steps: last ?? steps.length,
-        ...(requests !== undefined && { requests }),
-        ...(usage && { usage }),
+        steps: last,
+        requests,
+        usage,
       },
     }),
   }
 }
 
 /**
- * @param {NonNullable<RunReport['steps']>[number]['calls'][number]} call
+ * @param {RunReport['steps'][number]} step
+ * @returns {readonly RunPart[]}
+ */
+function toStepParts({ step, texts, calls }) {
+  /** @type {readonly RunPart[]} */
+  const head = step === 0 ? [] : [{ kind: 'text', key: `step ${step}`, fragment: 'step', text: `Step ${step}` }]
+  return [
+    ...head,
+    ...texts.map(
+      ({ kind, text }) => /** @type {const} */ ({ kind: 'text', key: `${kind} ${step}`, fragment: kind, text }),
+    ),
+    ...calls.map((call) => toToolPart(call)),
+  ]
+}
+
+/**
+ * @param {RunReport['steps'][number]['calls'][number]} call
  * @returns {ToolPart}
  */
 function toToolPart({ callId, tool, args, outcome, message, result, truncated, durationMs }) {
@@ -349,20 +358,20 @@ function toToolPart({ callId, tool, args, outcome, message, result, truncated, d
 }
 
 /**
- * @param {NonNullable<RunReport['approvals']>[number]} approval
+ * @param {RunReport['approvals'][number]} approval
  * @returns {ApprovalPart}
  */
-function toApprovalPart({ approvalId, tool, ...rest }) {
-  return { ...rest, kind: 'approval', key: `approval ${approvalId}`, approvalId, tool: tool ?? '' }
+function toApprovalPart({ approvalId, callId: _callId, ...rest }) {
+  return { ...rest, kind: 'approval', key: `approval ${approvalId}`, approvalId }
 }
 
 /**
- * @param {Exclude<PageEvent, RunEvent>} event
+ * @param {Exclude<DaemonEvent, RunEvent>} event
  * @param {string} key
  * @returns {NoteItem}
  */
 function toNote(event, key) {
-  const time = event.time ?? ''
+  const time = 'time' in event ? event.time : ''
   switch (event.type) {
     case 'push':
       return { kind: 'note', key, time, tone: 'push', title: `${event.provider}, ${event.stream}`, text: event.text }

@@ -1,4 +1,4 @@
-/** @import { PageEvent } from '../wire.ts' */
+/** @import { DaemonEvent } from '../../api/events.ts' */
 import { announce } from './announce.js'
 import { ApiError, ask, key } from './api.js'
 import { byId, element } from './dom.js'
@@ -38,7 +38,7 @@ const requestsView = createRequestsView(onFailure)
 let lastSession = ''
 let stopFollowing = () => {}
 
-/** @param {PageEvent} event */
+/** @param {DaemonEvent} event */
 function tellOf(event) {
   if (event.type === 'gap' || Math.abs(Date.now() - Date.parse(event.time)) > presentMs) return
   const name = store.sessions().find(({ id }) => id === event.sessionId)?.name ?? 'A session'

@@ -1,4 +1,4 @@
-/** @import { Block, Inline } from './markdown.js' */
+/** @import { MarkdownNode } from './markdown.js' */
 import { element } from './dom.js'
 import { parseMarkdown } from './markdown.js'
 import { copyButton } from './copy-button.js'
@@ -21,59 +21,63 @@ export function createMarkdownView() {
     while (same < shown.length && shown[same] === next[same]) same += 1
     while (node.children.length > same) node.lastElementChild?.remove()
     // Not one call with all of them: a call takes a limited number of arguments.
-    for (const block of blocks.slice(same)) node.append(toElement(block))
+    for (const block of blocks.slice(same)) node.append(toDom(block))
     shown = next
   }
   return { node, update: spaceOut(render, { now: () => performance.now(), setTimer: setTimeout }) }
 }
 
 /**
- * @param {Block} block
- * @returns {HTMLElement}
+ * @param {MarkdownNode} node
+ * @returns {Node}
  */
-function toElement(block) {
-  switch (block.type) {
-    case 'heading':
-      // All headings are below the page's own ones. The class sets the size for the level in the text.
-      return element('h4', { class: `heading-${block.level}` }, ...toNodes(block.children))
-    case 'paragraph':
-      return element('p', {}, ...toNodes(block.children))
-    case 'code':
-      return toCodeBlock(block.text, block.language)
-    case 'quote':
-      return element('blockquote', {}, ...block.blocks.map(toElement))
-    case 'list': {
-      const items = block.items.map((blocks) => element('li', {}, ...toItemNodes(blocks)))
-      return block.start === undefined ? element('ul', {}, ...items) : element('ol', { start: block.start }, ...items)
-    }
-    case 'table':
+function toDom(node) {
+  if (typeof node === 'string') return document.createTextNode(toVisible(node))
+  const { tag, attributes, children } = node
+  if (tag === 'pre')
+    return toCodeBlock(children.filter((child) => typeof child === 'string').join(''), String(attributes['language']))
+  const nodes = children.map(toDom)
+  switch (tag) {
+    case 'a': {
+      const href = String(attributes['href'])
       return element(
-        'table',
-        {},
-        element(
-          'thead',
-          {},
-          element('tr', {}, ...block.header.map((cell) => element('th', { scope: 'col' }, ...toNodes(cell)))),
-        ),
-        element(
-          'tbody',
-          {},
-          ...block.rows.map((row) => element('tr', {}, ...row.map((cell) => element('td', {}, ...toNodes(cell))))),
-        ),
+        'a',
+        { href, title: toVisible(href), rel: 'noopener noreferrer nofollow', target: '_blank' },
+        ...nodes,
       )
-    case 'rule':
-      return element('hr')
+    }
+    case 'h1':
+    case 'h2':
+    case 'h3':
+    case 'h4':
+    case 'h5':
+    case 'h6':
+      // All headings are below the page's own ones. The class sets the size for the level in the text.
+      return element('h4', { class: `heading-${tag.slice(1)}` }, ...nodes)
+    case 'th':
+      return element('th', { scope: 'col' }, ...nodes)
+    case 'ol':
+      return element('ol', { start: attributes['start'] }, ...nodes)
+    case 'p':
+    case 'blockquote':
+    case 'ul':
+    case 'li':
+    case 'table':
+    case 'thead':
+    case 'tbody':
+    case 'tr':
+    case 'td':
+    case 'hr':
+    case 'br':
+    case 'strong':
+    case 'em':
+    case 'code':
+      return element(tag, {}, ...nodes)
+    case 's':
+      return element('del', {}, ...nodes)
+    default:
+      return element('span', {}, ...nodes)
   }
-}
-
-/**
- * @param {readonly Block[]} blocks
- * @returns {Node[]} the nodes of an item. A single paragraph has no element of its own, as in a tight list
- */
-function toItemNodes(blocks) {
-  const [first, ...others] = blocks
-  if (first?.type !== 'paragraph') return blocks.map(toElement)
-  return [...toNodes(first.children), ...others.map(toElement)]
 }
 
 /**
@@ -92,30 +96,4 @@ function toCodeBlock(text, language) {
     ),
     element('pre', {}, element('code', {}, text)),
   )
-}
-
-/**
- * @param {readonly Inline[]} inlines
- * @returns {Node[]}
- */
-function toNodes(inlines) {
-  return inlines.map((inline) => {
-    switch (inline.type) {
-      case 'text':
-        return document.createTextNode(toVisible(inline.text))
-      case 'code':
-        return element('code', {}, inline.text)
-      case 'break':
-        return element('br')
-      case 'link': {
-        const { href } = inline
-        const attributes = { href, title: toVisible(href), rel: 'noopener noreferrer nofollow', target: '_blank' }
-        return element('a', attributes, ...toNodes(inline.children))
-      }
-      case 'strong':
-      case 'em':
-      case 'del':
-        return element(inline.type, {}, ...toNodes(inline.children))
-    }
-  })
 }

@@ -1,4 +1,4 @@
-/** @import { RequestDetail } from '../wire.ts' */
+/** @import { RequestDetail } from '../../api/requests.ts' */
 import { ask, key } from './api.js'
 import { copyButton } from './copy-button.js'
 import { curlCommand, isOfHttp } from './curl-command.js'

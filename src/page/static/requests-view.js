@@ -1,4 +1,5 @@
-/** @import { BudgetUse, DayUsage, RequestRow, SessionUsage } from '../wire.ts' */
+/** @import { RequestDocument } from '../../api/requests.ts' */
+/** @import { Budget, DayTotals, SessionTotals } from '../../api/usage.ts' */
 import { ask } from './api.js'
 import { createList, element } from './dom.js'
 import { plural, toClock, toCount, toCredits, toDuration, toShortCount } from './format.js'
@@ -22,7 +23,7 @@ const columns = ['Time', 'Client', 'Model', 'Status', 'Tokens', 'Credits', 'Firs
  * @param {(error: unknown) => void} onFailure
  */
 export function createRequestsView(onFailure) {
-  /** Newest first. @type {readonly RequestRow[]} */
+  /** Newest first. @type {readonly RequestDocument[]} */
   let rows = []
   let isShown = false
   let usageReadAt = -Infinity
@@ -99,14 +100,14 @@ export function createRequestsView(onFailure) {
     const [newest] = rows
     // If the daemon no longer has the newest shown request, it returns all requests.
     const after = newest === undefined ? '' : `&after=${encodeURIComponent(newest.id)}`
-    /** @type {{ requests: readonly RequestRow[] }} */
+    /** @type {{ requests: readonly RequestDocument[] }} */
     const { requests } = await ask(`requests?limit=${listLength}${after}`)
     const known = new Set(requests.map(({ id }) => id))
     rows = [...requests, ...rows.filter(({ id }) => !known.has(id))].slice(0, listLength)
     if (requests.length > 0 || newest === undefined) render()
     if (performance.now() - usageReadAt > usageMs) {
       usageReadAt = performance.now()
-      /** @type {{ totals: { by_day: readonly DayUsage[], by_session: { last_7_days: readonly SessionUsage[] } }, budgets?: readonly BudgetUse[] }} */
+      /** @type {{ totals: { by_day: readonly DayTotals[], by_session: { last_7_days: readonly SessionTotals[] } }, budgets?: readonly Budget[] }} */
       const { totals, budgets } = await ask('usage?partial=true')
       chart.replaceChildren(
         budgetBars(budgets ?? []),
@@ -172,7 +173,7 @@ function setChoices(select, values) {
     if (name !== '' && !known.has(name)) select.append(element('option', { value: name }, toVisible(name)))
 }
 
-/** @param {{ readonly key: string, readonly row: RequestRow }} item */
+/** @param {{ readonly key: string, readonly row: RequestDocument }} item */
 function rowView({ row }) {
   const { status, failed, model, asked_model: asked, repeated_warnings: repeated, adapted } = row
   const warnings = row.warnings.filter((warning) => !repeated.includes(warning))

@@ -1,4 +1,4 @@
-/** @import { NoteItem, RunEnd, RunItem, RunPart, TextPart, TimelineItem } from '../wire.ts' */
+/** @import { NoteItem, RunEnd, RunItem, RunPart, TextPart, TimelineItem } from '../timeline.ts' */
 /** @import { View } from './dom.js' */
 import { approvalView } from './approval-view.js'
 import { countsView, diffView } from './diff-view.js'

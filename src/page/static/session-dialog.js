@@ -1,4 +1,4 @@
-/** @import { ServerEntry, SessionEntry, StreamEntry, StreamSummary } from '../wire.ts' */
+/** @import { ServerEntry, SessionEntry, StreamEntry, StreamSummary } from '../../api/sessions.ts' */
 import { ask } from './api.js'
 import { element } from './dom.js'
 import { plural, toDateTime } from './format.js'
@@ -41,7 +41,7 @@ export function createSessionDialog() {
           ...(servers.length === 0 ? [nothing('No MCP server is configured.')] : servers.map(serverView)),
           element('h3', {}, 'Streams'),
           ...(streams.length === 0
-            ? [nothing('No provider has sent anything yet.')]
+            ? [nothing('No tool program has sent anything yet.')]
             : streams.map((stream) => streamView(stream, `${path}/streams/${encodeURIComponent(stream.name)}`))),
         )
       } catch (error) {
@@ -138,11 +138,13 @@ function streamView({ name, entries, lastTime }, path) {
 }
 
 /** @param {StreamEntry} entry */
-function entryView({ provider, level, text, time }) {
+function entryView({ id: _id, time, provider, level, text, ...facts }) {
+  const label = [toDateTime(time), provider, level].filter((each) => each !== undefined)
   return element(
     'div',
     {},
-    element('p', { class: 'label' }, `${toDateTime(time)} · ${toVisible(provider)} · ${toVisible(level)}`),
-    element('pre', { class: 'output' }, toVisible(text)),
+    element('p', { class: 'label' }, toVisible(label.join(' · '))),
+    // The audit line of a call has facts in place of a text.
+    element('pre', { class: 'output' }, toVisible(text ?? JSON.stringify(facts, undefined, 1))),
   )
 }

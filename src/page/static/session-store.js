@@ -1,4 +1,7 @@
-/** @import { MessageEntry, PageEvent, RunReport, SessionEntry, Timeline } from '../wire.ts' */
+/** @import { DaemonEvent } from '../../api/events.ts' */
+/** @import { MessageEntry, RunReport } from '../../api/run.ts' */
+/** @import { SessionEntry } from '../../api/sessions.ts' */
+/** @import { Timeline } from '../timeline.ts' */
 /** @import { StreamEvent } from './event-parser.js' */
 import { ask } from './api.js'
 import { emptyTimeline, foldEvent, foldHistory, foldReport } from './fold-events.js'
@@ -10,7 +13,7 @@ const historyLength = 50
  * Keeps the list of sessions, and a timeline of each session from its events.
  * @param {object} options
  * @param {() => void} options.onChange called many times a second while a model writes
- * @param {(event: PageEvent) => void} options.onEvent
+ * @param {(event: DaemonEvent) => void} options.onEvent
  */
 export function createSessionStore({ onChange, onEvent }) {
   /** @type {readonly SessionEntry[]} */
@@ -113,7 +116,7 @@ const types = new Set(['inbound', 'fragment', 'tool', 'approval', 'diff', 'done'
 /**
  * @param {string} type
  * @param {string} data
- * @returns {PageEvent | undefined} undefined for an unknown type of a newer daemon
+ * @returns {DaemonEvent | undefined} undefined for an unknown type of a newer daemon
  */
 function toEvent(type, data) {
   if (!types.has(type)) return undefined

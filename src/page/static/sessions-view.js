@@ -1,4 +1,5 @@
-/** @import { RunItem, SessionEntry } from '../wire.ts' */
+/** @import { SessionEntry } from '../../api/sessions.ts' */
+/** @import { RunItem } from '../timeline.ts' */
 /** @import { Message } from './composer.js' */
 import { ask } from './api.js'
 import { announce } from './announce.js'

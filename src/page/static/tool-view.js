@@ -1,4 +1,4 @@
-/** @import { ToolPart } from '../wire.ts' */
+/** @import { ToolPart } from '../timeline.ts' */
 /** @import { View } from './dom.js' */
 import { parseDiff } from './diff-lines.js'
 import { diffView } from './diff-view.js'

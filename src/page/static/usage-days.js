@@ -1,4 +1,4 @@
-/** @import { DayUsage } from '../wire.ts' */
+/** @import { DayTotals } from '../../api/usage.ts' */
 
 /**
  * @typedef {{ readonly day: string, readonly requests: number, readonly errors: number, readonly tokens: number, readonly credits: number | null }} Day
@@ -6,7 +6,7 @@
 
 /**
  * Returns the last days up to today, including those without requests.
- * @param {readonly DayUsage[]} usage in any order
+ * @param {readonly DayTotals[]} usage in any order
  * @param {number} count
  * @param {Date} today
  * @returns {Day[]} oldest first

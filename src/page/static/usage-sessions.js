@@ -1,4 +1,4 @@
-/** @import { BudgetUse, SessionUsage } from '../wire.ts' */
+/** @import { Budget, SessionTotals } from '../../api/usage.ts' */
 import { element } from './dom.js'
 import { toCount, toCredits, toShortCount } from './format.js'
 import { toVisible } from './visible-text.js'
@@ -6,7 +6,7 @@ import { toVisible } from './visible-text.js'
 /** Sessions that the page shows. */
 const maxSessions = 20
 
-/** @satisfies {Record<BudgetUse['state'], string>} */
+/** @satisfies {Record<Budget['state'], string>} */
 const stateTexts = {
   ok: '',
   warning: 'Nearly used up.',
@@ -16,7 +16,7 @@ const stateTexts = {
 
 /**
  * Shows how much of the owner's budgets is used.
- * @param {readonly BudgetUse[]} budgets
+ * @param {readonly Budget[]} budgets
  */
 export function budgetBars(budgets) {
   const lines = budgets.map(({ period, limit, used, state }) => {
@@ -36,7 +36,7 @@ export function budgetBars(budgets) {
 
 /**
  * Shows the most expensive sessions of the last days as a table.
- * @param {readonly SessionUsage[]} sessions
+ * @param {readonly SessionTotals[]} sessions
  */
 export function sessionTable(sessions) {
   const rows = sessions.slice(0, maxSessions).map((entry) => {

@@ -96,7 +96,7 @@ function wordAlone(error: ProxyError, requestId: string): Wording {
       )
     case 'upgrade_refused':
       return invalid(
-        'WebSocket is turned off (responses.websocket). Send the request as HTTP POST; the answer streams as server-sent events.',
+        'This is no complete WebSocket handshake. Or send the request as HTTP POST; the answer streams as server-sent events.',
         error.kind,
       )
     case 'not_stored':

@@ -4,7 +4,7 @@ import { canOrganize, organizeText } from '../organize-imports/organize-imports.
 import { runInWorker } from '../run-code-task.ts'
 import { foldersOf, inFolder, readIfThere, runFilter, type FilterContext } from '../run-filter.ts'
 import { endingOf } from '../symbols/languages.ts'
-import { ToolError } from '../tool-error.ts'
+import { failed } from '../tool-error.ts'
 import type { EditorConfig } from './editorconfig.ts'
 import { findFormatter } from './formatters.ts'
 
@@ -43,8 +43,4 @@ async function formatBundled(folder: Folder, path: string, text: string, signal:
       ? 'The workspace has no formatter for Python. Add [tool.ruff] or [tool.black] to pyproject.toml.'
       : `There is no formatter for ${JSON.stringify(posix.basename(path))}.`,
   )
-}
-
-function failed(detail: string): ToolError {
-  return new ToolError({ kind: 'failed', detail })
 }

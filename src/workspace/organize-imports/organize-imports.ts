@@ -3,7 +3,7 @@ import { biome, findTool, inPython, ruff, type WorkspaceTool } from '../format/f
 import { runInWorker } from '../run-code-task.ts'
 import { runFilter, type Filter, type FilterContext } from '../run-filter.ts'
 import { languageOf } from '../symbols/languages.ts'
-import { ToolError } from '../tool-error.ts'
+import { failed } from '../tool-error.ts'
 
 const organizers: readonly WorkspaceTool[] = [
   {
@@ -67,8 +67,4 @@ async function organizeScript(folder: Folder, path: string, text: string, signal
   throw failed(
     `Imports of ${JSON.stringify(path)} cannot be organised${'detail' in answer ? `: ${answer.detail}` : '.'}`,
   )
-}
-
-function failed(detail: string): ToolError {
-  return new ToolError({ kind: 'failed', detail })
 }

@@ -1,5 +1,5 @@
 import type { FileContent, Folder } from '../folder.ts'
-import { ToolError, type Conflict } from '../tool-error.ts'
+import { failed, ToolError, type Conflict } from '../tool-error.ts'
 import { toFileLines } from './file-lines.ts'
 import { applyEdits, fitHunks, shownLines, type Edit, type FitOptions, type Misfit } from './fit-hunks.ts'
 import { formatChanges, type Unformatted } from './format-changes.ts'
@@ -423,8 +423,4 @@ function invalid(detail: string, path = 'unifiedDiff'): ToolError {
 
 function tooLarge(detail: string): ToolError {
   return new ToolError({ kind: 'too_large', detail })
-}
-
-function failed(detail: string): ToolError {
-  return new ToolError({ kind: 'failed', detail })
 }

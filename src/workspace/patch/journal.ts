@@ -6,7 +6,8 @@ import { sweepStrayFiles } from '../../auth/records/atomic-file.ts'
 import { acquireLock, LOCK_TIMES, type FileLock } from '../../auth/records/file-lock.ts'
 import { errnoOf, RecordStoreError } from '../../auth/records/record-fs.ts'
 import type { FileContent, Folder } from '../folder.ts'
-import { ToolError } from '../tool-error.ts'
+import { createQueue, type Queue } from '../queue.ts'
+import { cancelled, failed, ToolError } from '../tool-error.ts'
 
 /** One file of a change, before and after it. Null if there is no file. */
 export interface Change {
@@ -64,7 +65,7 @@ export interface Journal {
    * Calls `run` when no other call of this process holds one of `paths`.
    * @throws ToolError `cancelled` if the signal aborts meanwhile
    */
-  readonly withPaths: <T>(paths: readonly string[], signal: AbortSignal, run: () => Promise<T>) => Promise<T>
+  readonly withPaths: Queue
   /**
    * Writes a change and returns the id of its entry. An abort or failure meanwhile rolls it back.
    * @throws ToolError `conflict` if a file differs from `before`; `cancelled`; the errors of `Folder`
@@ -436,41 +437,6 @@ async function put(
   else if (ifSha256 !== null) await folder.removeFile(path, { ifSha256 })
 }
 
-/** Runs calls that share a key one after the other. */
-function createQueue(): Journal['withPaths'] {
-  const tails = new Map<string, Promise<unknown>>()
-  const forget = async (tail: Promise<unknown>, keys: readonly string[]): Promise<void> => {
-    await tail
-    for (const key of keys) if (tails.get(key) === tail) tails.delete(key)
-  }
-  return async (keys, signal, run) => {
-    const earlier = Promise.all(keys.flatMap((key) => tails.get(key) ?? []))
-    const gate = Promise.withResolvers<undefined>()
-    // Include `earlier`: if this call is cancelled while it waits, later calls must still wait for the earlier ones.
-    const tail = Promise.all([earlier, gate.promise])
-    for (const key of keys) tails.set(key, tail)
-    try {
-      await untilAborted(earlier, signal)
-      return await run()
-    } finally {
-      gate.resolve(undefined)
-      void forget(tail, keys)
-    }
-  }
-}
-
-async function untilAborted(promise: Promise<unknown>, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) throw cancelled()
-  const aborted = Promise.withResolvers<never>()
-  const stop = (): void => aborted.reject(cancelled())
-  signal.addEventListener('abort', stop, { once: true })
-  try {
-    await Promise.race([promise, aborted.promise])
-  } finally {
-    signal.removeEventListener('abort', stop)
-  }
-}
-
 async function writeDurably(path: string, parts: readonly Buffer[]): Promise<void> {
   const file = await nodeFs.open(path, 'wx', 0o600)
   try {
@@ -504,14 +470,6 @@ function idOf(name: string): string {
 
 function isConflict(error: unknown): boolean {
   return error instanceof ToolError && error.failure.kind === 'conflict'
-}
-
-function cancelled(): ToolError {
-  return new ToolError({ kind: 'cancelled' })
-}
-
-function failed(detail: string, cause?: unknown): ToolError {
-  return new ToolError({ kind: 'failed', detail }, { cause })
 }
 
 /** @param dir the folder of the journal */

@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { parse, sep } from 'node:path'
-import { ToolError } from '../tool-error.ts'
+import { denied } from '../tool-error.ts'
 import type { OwnPlaces } from './own-places.ts'
 
 interface RootRules {
@@ -48,8 +48,4 @@ async function homeOf(homeDir: () => string): Promise<string | undefined> {
   } catch {
     return undefined
   }
-}
-
-function denied(detail: string): ToolError {
-  return new ToolError({ kind: 'denied', detail })
 }

@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import type { MatchBudget } from '../glob.ts'
 import { intersectHosts, type HostPattern } from '../network/host-pattern.ts'
-import { ToolError } from '../tool-error.ts'
+import { quote, ToolError } from '../tool-error.ts'
 import { policyName, type PolicyRules } from './policy-file.ts'
 import type { Decision, ReadDecision } from './policy.ts'
 import { protectionOf, secretOf, type Protection } from './protected-names.ts'
@@ -223,11 +223,6 @@ function programIn(program: string, folder: string): string {
 
 function placeOf({ path }: LoadedPolicy, line: number): string {
   return `${path}:${line}`
-}
-
-/** Quotes a text for a message, short and on one line. */
-export function quote(text: string): string {
-  return JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)
 }
 
 export function denied(reason: string): Decision {

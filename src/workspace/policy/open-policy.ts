@@ -6,7 +6,7 @@ import type { Folder } from '../folder.ts'
 import type { MatchBudget } from '../glob.ts'
 import { listFiles } from '../list-files.ts'
 import { describeHosts, type HostPattern } from '../network/host-pattern.ts'
-import { ToolError } from '../tool-error.ts'
+import { quote, ToolError } from '../tool-error.ts'
 import {
   allowedHosts,
   denied,
@@ -15,7 +15,6 @@ import {
   judgeDeniedRead,
   judgeRead,
   judgeWrite,
-  quote,
   type LoadedPolicy,
 } from './judge.ts'
 import { parsePolicy, policyName, type PolicyRules } from './policy-file.ts'

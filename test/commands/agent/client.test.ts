@@ -50,15 +50,27 @@ test('after a broken connection, events continue after the last one', async () =
 })
 
 test('what was missed is the approvals that wait, and the end of the run', async () => {
+  const call = { callId: 'c', tool: 'mcp.shell.run' }
   const approvals = [
-    { approvalId: 'a', state: 'once' },
-    { approvalId: 'b', state: 'pending' },
+    { approvalId: 'a', ...call, state: 'once' },
+    { approvalId: 'b', ...call, state: 'pending' },
   ]
+  const run = {
+    ...done,
+    sessionId: 'app',
+    text: 'Go',
+    mode: 'agent',
+    origin: 'user',
+    startedAt: '2026-11-24T14:03:00.000Z',
+    files: [],
+    requests: 3,
+    usage: { inputTokens: 1, outputTokens: 1, cachedInputTokens: 0 },
+  }
   let state = 'waiting'
   const client = await openClient((_request, response) =>
-    response.end(JSON.stringify({ ...done, state, step: 3, steps: [], approvals })),
+    response.end(JSON.stringify({ ...run, state, step: 3, steps: [], approvals })),
   )
-  expect(await client.missed('run')).toEqual([{ type: 'approval', id: 'run', approvalId: 'b', state: 'pending' }])
+  expect(await client.missed('run')).toMatchObject([{ type: 'approval', id: 'run', approvalId: 'b', state: 'pending' }])
   state = 'ended'
   expect(await client.missed('run')).toMatchObject([{ type: 'done', outcome: 'completed', steps: 3 }])
 })

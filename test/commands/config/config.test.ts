@@ -51,6 +51,26 @@ describe('config check', () => {
     })
   })
 
+  test('warns of a setting that no longer exists, and says what replaces it', async () => {
+    const user = await userWith('codex:\n  timeouts: { idle-seconds: 5 }\n')
+    user.env['COPILOT_PROXY_AGENT_MAX_ACTIONS'] = '5'
+    const { code, stdout, stderr } = await user.run('config check')
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${user.home}/config.yaml is valid.\n` })
+    expect(stderr).toMatch(/^COPILOT_PROXY_AGENT_MAX_ACTIONS {2}agent\.max-actions {2}.*agent\.max-steps/)
+    expect(stderr).toMatch(
+      /config\.yaml:2:3 {2}codex\.timeouts {2}this setting no longer exists.*Use copilot\.timeouts/,
+    )
+    expect(JSON.parse((await user.run('config check --json')).stdout)).toMatchObject({
+      valid: true,
+      problems: [],
+      warnings: [{ key: 'agent.max-actions' }, { key: 'codex.timeouts' }],
+    })
+    for (const words of ['get codex.timeouts.idle-seconds', 'set codex.timeouts.idle-seconds 1']) {
+      const refused = await user.run(`config ${words}`)
+      expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Use copilot.timeouts') })
+    }
+  })
+
   test('misses a file that was named', async () => {
     const user = await createUser()
     const { code, stderr } = await user.run('config check --config nowhere.yaml')

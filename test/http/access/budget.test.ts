@@ -9,6 +9,7 @@ import { noSums } from '../../../src/usage/tally.ts'
 import { loaded } from '../../config/loading.ts'
 import { recordingLog } from '../../recording-log.ts'
 import { makeFolder } from '../../tools/session.ts'
+import { saying } from '../client.ts'
 import { openProxy } from '../harness.ts'
 import type { Proxy } from '../harness.ts'
 import { eventsUntil, listen, postMessage } from '../session-client.ts'
@@ -18,6 +19,7 @@ const laptop = { authorization: 'Bearer laptop-key' }
 const keys = `server: { api-keys: ["laptop:sha256:${hashOf('laptop-key')}"] }`
 const body = JSON.stringify({ model: 'gpt-5-mini', messages: [{ role: 'user', content: 'hello' }] })
 const tiny = 0.000001
+const left = 'the caller disconnected before the answer was complete'
 
 function ask({ send }: Proxy, headers: Readonly<Record<string, string>> = {}, path = '/v1/chat/completions') {
   return send(path, { body, headers })
@@ -209,4 +211,36 @@ test('requests that cost nothing do not make concurrent ones look cheap, also af
   const second = open()
   onTestFinished(second.close)
   expect(admitted(second)).toBe(4)
+})
+
+test.each(['gpt-5-mini', 'claude-opus-4.7', 'gpt-5.4', 'gemini-2.5-pro'])(
+  'a key that leaves each answer of %s before its end spends its credits all the same',
+  async (model) => {
+    const proxy = await openProxy({
+      file: `server: { api-keys: ["laptop:sha256:${hashOf('laptop-key')}"], key-limits: { laptop: { credits-per-day: ${tiny} } } }`,
+    })
+    const { next, leave } = await proxy.openChat(
+      { model, ...saying('[demo:stall] Hello'), stream: true },
+      { headers: laptop },
+    )
+    await next()
+    leave()
+    await expect.poll(() => proxy.log.map(({ message }) => message)).toContain(left)
+    expect((await ask(proxy, laptop)).status).toBe(429)
+    const usage = JSON.parse((await proxy.send('/usage', { headers: ownerOf(proxy) })).text)
+    expect(usage.totals.today[0]).toMatchObject({ model, output_tokens: 0, estimated: true })
+  },
+)
+
+test('an image counts as no text in the cost of an answer that was left', async () => {
+  const proxy = await openProxy({})
+  const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(2_000_000)}` } }
+  const content = [{ type: 'text', text: '[demo:stall] What is this?' }, image]
+  const { next, leave } = await proxy.openChat({ messages: [{ role: 'user', content }], stream: true })
+  await next()
+  leave()
+  const line = () => proxy.log.find(({ message }) => message === left)
+  await expect.poll(line).toBeDefined()
+  expect(line()?.fields).toMatchObject({ estimated: true, credits: expect.any(Number) })
+  expect(Number(line()?.fields?.['credits'])).toBeLessThan(0.01)
 })

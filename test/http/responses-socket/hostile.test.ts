@@ -41,11 +41,14 @@ describe('messages', () => {
     expect((await client.answer()).at(-1)).toMatchObject({ type: 'response.completed' })
   })
 
-  test('over the limit of bodies close the connection with 1009, those below it do not', async () => {
+  test('over the limit of bodies get an error that names it and close the connection with 1009, those below it do not', async () => {
     const { client } = await openSocket({ file: 'server: { body-limit-mb: 1 }' })
     client.send(create({ input: [user('x'.repeat(900_000))] }))
     expect((await client.answer()).at(-1)).toMatchObject({ type: 'response.completed' })
     client.send(create({ input: [user('x'.repeat(1_100_000))] }))
+    const [error] = await client.answer()
+    expect(error).toMatchObject({ type: 'error', status: 413 })
+    expect(JSON.stringify(error)).toContain('1 MB')
     expect((await client.closed)[0]).toBe(1009)
   })
 
@@ -207,11 +210,4 @@ test('a shutdown closes idle connections, and ends an answer that takes too long
   expect((await client.answer()).at(-1)).toMatchObject({ type: 'response.failed' })
   expect((await client.closed)[0]).toBe(1001)
   await closing
-})
-
-test('while the setting is off, clients are told to use HTTP, and open connections close', async () => {
-  const { proxy, client } = await openSocket()
-  proxy.daemon.reconfigure(proxy.configure('responses: { websocket: false }'))
-  expect((await client.closed)[0]).toBe(1001)
-  await expect(connect(proxy)).rejects.toThrow('status 426')
 })

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 import { textReply } from '../../upstreams/http/outcome.ts'
-import type { UsageTotals } from '../../../src/usage/periods.ts'
+import type { UsageTotals } from '../../../src/api/usage.ts'
 import { saying } from '../client.ts'
 import { openProxy } from '../harness.ts'
 
@@ -107,6 +107,7 @@ test('usage has totals by model, also with ?partial=true if the account request 
   const sums = [expect.objectContaining({ provider: 'copilot', model: 'gpt-5-mini', requests: 2, errors: 1 })]
   expect(reply.json()).toEqual({
     problem: expect.stringContaining('COPILOT_GITHUB_TOKEN'),
+    problem_code: 'copilot_unavailable',
     budgets: [],
     totals: {
       today: sums,

@@ -60,7 +60,7 @@ export function contextOf(pick: number): EncodeContext {
     model: of(models, pick),
     strict: (pick >> 5) % 8 === 7,
     learnedRefusals: new Set(of(learnedRefusalSets, pick >> 8)),
-    ...(isChatgpt && { profile: 'chatgpt' as const, lite: of(['auto', 'never'] as const, pick >> 4) }),
+    ...(isChatgpt && { profile: 'chatgpt' as const }),
   }
 }
 

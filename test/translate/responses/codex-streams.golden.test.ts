@@ -37,11 +37,7 @@ function exchangeOf(caller: Caller, name: string): TranslatedCall {
   const dialect: Dialect = dialects[caller]
   const request = dialect.decodeRequest(JSON.stringify({ model: 'alias', stream: true, ...requests[caller] }))
   const learnedRefusals = new Set(name === 'codex-lite' ? ['lite'] : [])
-  return translateForResponses(
-    dialect,
-    request,
-    encodeContext(model, { profile: 'chatgpt', lite: 'auto', learnedRefusals }),
-  )
+  return translateForResponses(dialect, request, encodeContext(model, { profile: 'chatgpt', learnedRefusals }))
 }
 
 function seedOf({ reader }: TranslatedCall) {

@@ -172,8 +172,8 @@ const rows: readonly RefusalRow[] = [
 export const recoverResponses = createRecover([usualForm, ...rows], 'input')
 
 /** Whether models of the upstream may be sent the lite form. */
-export function takesLite({ profile, lite }: EncodeContext): boolean {
-  return profile === 'chatgpt' && lite === 'auto'
+export function takesLite({ profile }: EncodeContext): boolean {
+  return profile === 'chatgpt'
 }
 
 /** Items with notes by upstream or a client about a turn. They contain nothing of the conversation. */

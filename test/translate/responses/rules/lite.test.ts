@@ -9,7 +9,7 @@ type Json = Readonly<Record<string, unknown>>
 
 const sol = traits('gpt-6-sol', { provider: 'codex', supports: { reasoningEffort: ['low', 'high'] } })
 const header = 'x-openai-internal-codex-responses-lite'
-const learned: Partial<EncodeContext> = { profile: 'chatgpt', lite: 'auto', learnedRefusals: new Set(['lite']) }
+const learned: Partial<EncodeContext> = { profile: 'chatgpt', learnedRefusals: new Set(['lite']) }
 
 function send(caller: keyof typeof dialects, body: Json, parts: Partial<EncodeContext> = learned) {
   const dialect: Dialect = dialects[caller]
@@ -180,8 +180,6 @@ describe('a request in the lite form', () => {
 
 test.each<[string, Partial<EncodeContext>]>([
   ['where nothing was learned', { ...learned, learnedRefusals: new Set() }],
-  ['where it is switched off', { ...learned, lite: 'never' }],
-  ['where nothing is said of it', { ...learned, lite: undefined }],
   ['with an API key', { ...learned, profile: undefined }],
 ])('the usual form is sent %s', (_, parts) => {
   const { sent, headers } = send('responses', { input: [user], tools: [fn('run')] }, parts)
@@ -190,7 +188,7 @@ test.each<[string, Partial<EncodeContext>]>([
 })
 
 describe('is learned', () => {
-  const fresh: Partial<EncodeContext> = { profile: 'chatgpt', lite: 'auto' }
+  const fresh: Partial<EncodeContext> = { profile: 'chatgpt' }
   const notFound = { status: 404, message: 'Model not found gpt-6-sol' }
 
   function recover(words: Words, parts = fresh, body: Json = {}) {
@@ -210,8 +208,7 @@ describe('is learned', () => {
 
   test.each<[string, Partial<EncodeContext>]>([
     ['it did not help', learned],
-    ['it is switched off', { ...fresh, lite: 'never' }],
-    ['the upstream takes an API key', { lite: 'auto' }],
+    ['the upstream takes an API key', {}],
   ])('not where %s', (_, parts) => {
     expect(recover(notFound, parts)).toBeUndefined()
   })

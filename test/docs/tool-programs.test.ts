@@ -8,8 +8,8 @@ import { openTestGateway } from '../gateway/support.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-test('the provider of docs/providers.md has about 20 lines, registers and answers', async () => {
-  const page = await readFile(join(root, 'docs/providers.md'), 'utf8')
+test('the tool program of docs/tool-programs.md has about 20 lines, registers and answers', async () => {
+  const page = await readFile(join(root, 'docs/tool-programs.md'), 'utf8')
   const code = /^```js\n(.*?)^```/ms.exec(page)?.[1] ?? ''
   expect(code.trimEnd().split('\n').length).toBeLessThanOrEqual(25)
   // A folder below the repository's own, so that the program finds `ws`.

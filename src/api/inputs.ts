@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import type { Body } from './body.ts'
+import { approvalDecision, runMode } from './run.ts'
+
+/*
+ * The bodies that callers send to the daemon's own routes.
+ */
+
+/** Characters. */
+const maxText = 1024 * 1024
+const maxAttachments = 20
+
+const attachment = z.union(
+  [
+    z.strictObject({ name: z.string().max(300), mediaType: z.string().max(100), text: z.string() }),
+    z.strictObject({
+      name: z.string().max(300),
+      mediaType: z
+        .string()
+        .regex(/^image\/(?:png|jpeg|gif|webp)$/, 'must be image/png, image/jpeg, image/gif or image/webp'),
+      base64: z.base64(),
+    }),
+  ],
+  'must be {name, mediaType, text} or, for an image, {name, mediaType, base64}',
+)
+
+/** `POST /message`. */
+export const messageInput = z.strictObject({
+  text: z.string().trim().min(1).max(maxText),
+  /** An id or a name; absent: the only session. */
+  sessionId: z.string().optional(),
+  mode: runMode.optional(),
+  model: z.string().trim().min(1).max(300).optional(),
+  maxSteps: z.int().min(1).optional(),
+  attachments: z.array(attachment).max(maxAttachments).optional(),
+})
+
+/** The answer of `POST /message`: the id of the message and its run. */
+export const acceptedMessage = z.object({ id: z.string(), sessionId: z.string() })
+export type AcceptedMessage = Body<typeof acceptedMessage>
+
+/** `POST /approvals/{id}`. */
+export const decisionInput = z.strictObject({ decision: approvalDecision })
+
+/** A code or token with less than 256 bits is refused. */
+const secret = z.string().regex(/^[\w-]{43,128}$/)
+
+/** `POST /page/codes`. */
+export const codeInput = z.strictObject({ code: secret })
+
+/** `POST /page/tokens`. */
+export const tokenInput = z.strictObject({ code: secret, token: secret })

@@ -1,0 +1,221 @@
+import { z } from 'zod'
+import { daemonEvent } from './events.ts'
+import { errorBody } from './error.ts'
+import { acceptedMessage, codeInput, decisionInput, messageInput, tokenInput } from './inputs.ts'
+import { modelList, modelRow } from './models.ts'
+import { requestDetail, requestList } from './requests.ts'
+import { cancelledRun, decidedApproval, runReport } from './run.ts'
+import { entryList, messageList, serverList, sessionList, streamList } from './sessions.ts'
+import { cacheReport, callerReport, greeting, health, readiness, selfCheck } from './state.ts'
+import { allowance, usageReport } from './usage.ts'
+
+/** `GET /openapi.json`. Source: OpenAPI Specification 3.1.1 (2024-10). */
+const openApi = z.looseObject({ openapi: z.literal('3.1.1'), paths: z.record(z.string(), z.unknown()) })
+
+/** The bodies of the daemon's own routes by the names that they have in its description. */
+export const schemas = {
+  AcceptedMessage: acceptedMessage,
+  Allowance: allowance,
+  CacheReport: cacheReport,
+  CallerReport: callerReport,
+  CancelledRun: cancelledRun,
+  CodeInput: codeInput,
+  DecidedApproval: decidedApproval,
+  DecisionInput: decisionInput,
+  EntryList: entryList,
+  Error: errorBody,
+  Event: daemonEvent,
+  Greeting: greeting,
+  Health: health,
+  MessageInput: messageInput,
+  MessageList: messageList,
+  Model: modelRow,
+  ModelList: modelList,
+  OpenApi: openApi,
+  Readiness: readiness,
+  RequestDetail: requestDetail,
+  RequestList: requestList,
+  RunReport: runReport,
+  SelfCheck: selfCheck,
+  ServerList: serverList,
+  SessionList: sessionList,
+  StreamList: streamList,
+  TokenInput: tokenInput,
+  UsageReport: usageReport,
+} as const satisfies Readonly<Record<string, z.ZodType>>
+
+type SchemaName = keyof typeof schemas
+
+/** A route of the daemon itself, besides those of the three dialects, of MCP and of /rpc. */
+interface OwnRoute {
+  readonly method: 'get' | 'post' | 'delete'
+  /** With parameters in braces. */
+  readonly path: string
+  readonly summary: string
+  /** Needs no key. */
+  readonly isPublic?: true
+  readonly query?: Readonly<Record<string, z.ZodType>>
+  readonly input?: SchemaName
+  /** The status of success, and its body: JSON by its schema, another content type, or nothing. */
+  readonly status?: 200 | 202 | 204
+  readonly answer?: SchemaName
+  readonly type?: 'text/event-stream' | 'text/plain' | 'text/javascript'
+}
+
+const page = {
+  limit: z.int().min(1).max(500).optional(),
+  /** Only those older than the one with this id. */
+  before: z.string().optional(),
+}
+
+export const ownRoutes: readonly OwnRoute[] = [
+  {
+    method: 'get',
+    path: '/',
+    summary: 'Greets programs; sends the page while a workspace is configured',
+    isPublic: true,
+    answer: 'Greeting',
+  },
+  { method: 'get', path: '/api/hello', summary: 'Greets programs', isPublic: true, answer: 'Greeting' },
+  {
+    method: 'get',
+    path: '/healthz',
+    summary: 'States whether the providers are available',
+    isPublic: true,
+    answer: 'Health',
+  },
+  {
+    method: 'get',
+    path: '/readyz',
+    summary: 'Fails while no provider is available',
+    isPublic: true,
+    answer: 'Readiness',
+  },
+  { method: 'get', path: '/openapi.json', summary: 'Describes the routes of copilot-proxy itself', answer: 'OpenApi' },
+  {
+    method: 'get',
+    path: '/metrics',
+    summary: 'Counts requests, tokens and credits for Prometheus',
+    type: 'text/plain',
+  },
+  {
+    method: 'get',
+    path: '/usage',
+    summary: 'States the quota of the account and the usage through copilot-proxy',
+    query: {
+      /** `true`: answer without the account if the provider does not report it. */
+      partial: z.enum(['true', 'false']).optional(),
+      /** `false`: answer without asking for the account. */
+      account: z.enum(['true', 'false']).optional(),
+    },
+    answer: 'UsageReport',
+  },
+  {
+    method: 'post',
+    path: '/usage/allow',
+    summary: 'Lifts the budgets of the owner until midnight',
+    answer: 'Allowance',
+  },
+  { method: 'get', path: '/cache', summary: 'States why prompts were not read from the cache', answer: 'CacheReport' },
+  { method: 'get', path: '/self-check', summary: 'Asks each provider for its models', answer: 'SelfCheck' },
+  { method: 'get', path: '/caller', summary: 'States who the caller is', answer: 'CallerReport' },
+  {
+    method: 'get',
+    path: '/requests',
+    summary: 'Lists the last requests',
+    query: {
+      limit: z.int().min(1).max(1000).optional(),
+      key: z.string().optional(),
+      model: z.string().optional(),
+      failed: z.enum(['true', 'false']).optional(),
+      /** Only those that ended after the request with this id. */
+      after: z.string().optional(),
+    },
+    answer: 'RequestList',
+  },
+  { method: 'get', path: '/requests/{id}', summary: 'Shows one request', answer: 'RequestDetail' },
+  {
+    method: 'get',
+    path: '/v1/models',
+    summary: 'Lists the models, also at /models',
+    query: { include: z.literal('disabled').optional() },
+    answer: 'ModelList',
+  },
+  { method: 'get', path: '/v1/models/{id}', summary: 'Shows one model by any of its names', answer: 'Model' },
+  { method: 'post', path: '/models/refresh', summary: 'Fetches the models of the account again', status: 204 },
+  {
+    method: 'post',
+    path: '/page/codes',
+    summary: 'Registers a code that opens the page',
+    input: 'CodeInput',
+    status: 204,
+  },
+  {
+    method: 'post',
+    path: '/page/tokens',
+    summary: 'Makes a page the one of the owner',
+    isPublic: true,
+    input: 'TokenInput',
+    status: 204,
+  },
+  {
+    method: 'get',
+    path: '/page/{name}',
+    summary: 'Sends a script or a style of the page',
+    isPublic: true,
+    type: 'text/javascript',
+  },
+  { method: 'get', path: '/sessions', summary: 'Lists the sessions: one for each workspace', answer: 'SessionList' },
+  {
+    method: 'get',
+    path: '/sessions/{id}/messages',
+    summary: 'Lists the messages of a session',
+    query: page,
+    answer: 'MessageList',
+  },
+  {
+    method: 'delete',
+    path: '/sessions/{id}/history',
+    summary: 'Deletes the messages and runs of a session',
+    status: 204,
+  },
+  { method: 'get', path: '/sessions/{id}/streams', summary: 'Lists what providers have sent', answer: 'StreamList' },
+  {
+    method: 'get',
+    path: '/sessions/{id}/streams/{name}',
+    summary: 'Lists the entries of a stream',
+    query: page,
+    answer: 'EntryList',
+  },
+  {
+    method: 'get',
+    path: '/sessions/{id}/servers',
+    summary: 'Lists the MCP servers of a session',
+    answer: 'ServerList',
+  },
+  {
+    method: 'post',
+    path: '/message',
+    summary: 'Starts a run',
+    input: 'MessageInput',
+    status: 202,
+    answer: 'AcceptedMessage',
+  },
+  { method: 'get', path: '/runs/{id}', summary: 'Shows a run', answer: 'RunReport' },
+  { method: 'post', path: '/runs/{id}/cancel', summary: 'Cancels a run', status: 202, answer: 'CancelledRun' },
+  {
+    method: 'post',
+    path: '/approvals/{id}',
+    summary: 'Decides an approval',
+    input: 'DecisionInput',
+    answer: 'DecidedApproval',
+  },
+  {
+    method: 'get',
+    path: '/events',
+    summary: 'Sends the events of the sessions: the name of an event is `type` of its schema',
+    query: { session: z.string().optional(), lastEventId: z.string().optional() },
+    answer: 'Event',
+    type: 'text/event-stream',
+  },
+]

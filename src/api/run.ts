@@ -1,0 +1,207 @@
+import { z } from 'zod'
+import type { Body } from './body.ts'
+
+/** `chat`: one answer with the tools that only read. `agent`: steps with all tools. */
+export const runMode = z.enum(['chat', 'agent'])
+export type RunMode = Body<typeof runMode>
+
+/** A `waiting` run waits for an approval. */
+export const runState = z.enum(['queued', 'running', 'waiting', 'ended'])
+export type RunState = Body<typeof runState>
+
+export const runOutcome = z.enum([
+  'completed',
+  'max_steps',
+  'max_minutes',
+  'max_actions',
+  'cancelled',
+  'repeated_call',
+  'refused',
+  'failed',
+  'interrupted',
+])
+export type RunOutcome = Body<typeof runOutcome>
+
+export const runUsage = z.object({
+  inputTokens: z.number(),
+  outputTokens: z.number(),
+  cachedInputTokens: z.number(),
+  /** AI credits; absent if no answer stated any. */
+  credits: z.number().optional(),
+})
+export type RunUsage = Body<typeof runUsage>
+
+export const fileCount = z.object({
+  path: z.string(),
+  change: z.enum(['created', 'modified', 'deleted']),
+  /** Added lines. */
+  added: z.number(),
+  /** Removed lines. */
+  removed: z.number(),
+})
+export type FileCount = Body<typeof fileCount>
+
+const origin = z.enum(['user', 'provider'])
+
+/** What a message says, without its answer. */
+export const messageFacts = {
+  text: z.string(),
+  mode: runMode,
+  origin,
+  /** The provider that wrote the message. Absent for a message of the user. */
+  provider: z.string().optional(),
+  attachments: z.array(z.object({ name: z.string(), mediaType: z.string() })).optional(),
+}
+
+/**
+ * `run` also approves later calls of this run: changes of the text of the same files, the same argument vector in the same folder,
+ * the same secret, or the same tool of the same program.
+ */
+export const approvalDecision = z.enum(['once', 'run', 'refuse'])
+export type ApprovalDecision = Body<typeof approvalDecision>
+
+/** What happens to a file of an approval. */
+const intendedFile = z.object({
+  path: z.string(),
+  change: z.enum(['created', 'modified', 'deleted', 'renamed', 'copied']),
+  /** The old path of a renamed file, or the original of a copied one. */
+  from: z.string().optional(),
+  /** Whether the file becomes executable (true) or stops being executable (false). Absent if neither happens. */
+  executable: z.boolean().optional(),
+  /** Added lines. */
+  added: z.number(),
+  /** Removed lines. */
+  removed: z.number(),
+})
+
+/** An approval of a run. Only a pending one states what a person approves. */
+export const approvalFacts = {
+  approvalId: z.string(),
+  callId: z.string(),
+  tool: z.string(),
+  /** `expired`: the run ended before a person decided. */
+  state: z.enum(['pending', 'once', 'run', 'refuse', 'expired']),
+  paths: z.array(z.string()).optional(),
+  files: z.array(intendedFile).optional(),
+  /** Paths of secrets that the call reads. */
+  reads: z.array(z.string()).optional(),
+  diff: z.string().optional(),
+  argv: z.array(z.string()).optional(),
+  /** The folder of the program, relative to the root. */
+  cwd: z.string().optional(),
+  /** What one command may do beyond the sandbox: reach public hosts, or everything. */
+  widening: z.enum(['network', 'unsandboxed']).optional(),
+  notes: z.array(z.string()).optional(),
+  args: z.unknown().optional(),
+  decisions: z.array(approvalDecision).optional(),
+  /** Whether the diff or the arguments are shortened. */
+  truncated: z.boolean().optional(),
+}
+
+/** `ok` or the kind of failure. */
+const toolOutcome = z.enum([
+  'ok',
+  'invalid_arguments',
+  'denied',
+  'conflict',
+  'too_large',
+  'timed_out',
+  'approval_refused',
+  'cancelled',
+  'failed',
+])
+export type ToolOutcome = Body<typeof toolOutcome>
+
+/** How a call of a tool ended. */
+const toolCallEnd = z.object({
+  outcome: toolOutcome,
+  /** One line. */
+  message: z.string(),
+  /** The result as a person sees it. */
+  result: z.string().optional(),
+  /** Whether `result` or the text that the model got is shortened. */
+  truncated: z.boolean().optional(),
+  durationMs: z.number(),
+})
+
+export const toolEnd = toolCallEnd.shape
+
+/** A call of a tool in the record of its run: without an end while it runs. */
+export const recordedCall = z.object({
+  callId: z.string(),
+  tool: z.string(),
+  args: z.unknown().optional(),
+  ...toolCallEnd.partial().shape,
+})
+
+/** An approval in the record of its run. */
+export const recordedApproval = z.object(approvalFacts)
+
+/** `GET /runs/{id}`. */
+export const runReport = z.object({
+  id: z.string(),
+  sessionId: z.string(),
+  ...messageFacts,
+  state: runState,
+  /** Number of the last step, even if it has no calls. */
+  step: z.number(),
+  model: z.string().optional(),
+  /** This and the next three: only of an ended run. */
+  outcome: runOutcome.optional(),
+  reason: z.string().optional(),
+  summary: z.string().optional(),
+  answer: z.string().optional(),
+  startedAt: z.string(),
+  endedAt: z.string().optional(),
+  steps: z.array(
+    z.object({
+      step: z.number(),
+      /** The commentaries of the model and the notices of the run. */
+      texts: z.array(z.object({ kind: z.enum(['commentary', 'notice']), text: z.string() })),
+      calls: z.array(recordedCall),
+    }),
+  ),
+  approvals: z.array(recordedApproval),
+  files: z.array(fileCount.extend({ diff: z.string() })),
+  /** Requests to models. */
+  requests: z.number(),
+  usage: runUsage,
+})
+export type RunReport = Body<typeof runReport>
+
+/** `POST /runs/{id}/cancel`. */
+export const cancelledRun = z.object({ id: z.string(), state: runState })
+export type CancelledRun = Body<typeof cancelledRun>
+
+/** `POST /approvals/{id}`. */
+export const decidedApproval = z.object({ approvalId: z.string(), state: approvalDecision })
+export type DecidedApproval = Body<typeof decidedApproval>
+
+/** A run in `GET /sessions` that has not ended. */
+export const openRun = z.object({
+  id: z.string(),
+  mode: runMode,
+  step: z.number(),
+  state: runState,
+  startedAt: z.string(),
+})
+export type OpenRun = Body<typeof openRun>
+
+/** A message in `GET /sessions/{id}/messages`, with the end of its run if it has ended. */
+export const messageEntry = z.object({
+  id: z.string(),
+  ...messageFacts,
+  model: z.string().optional(),
+  /** ISO 8601. */
+  time: z.string(),
+  state: runState,
+  outcome: runOutcome.optional(),
+  reason: z.string().optional(),
+  answer: z.string().optional(),
+  summary: z.string().optional(),
+  steps: z.number().optional(),
+  requests: z.number().optional(),
+  files: z.array(fileCount).optional(),
+  usage: runUsage.optional(),
+})
+export type MessageEntry = Body<typeof messageEntry>

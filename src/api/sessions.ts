@@ -1,0 +1,71 @@
+import { z } from 'zod'
+import type { Body } from './body.ts'
+import { messageEntry, openRun } from './run.ts'
+
+/** A session in `GET /sessions`: a configured workspace. */
+const sessionEntry = z.object({
+  id: z.string(),
+  name: z.string(),
+  path: z.string(),
+  /** Names of the tools. */
+  tools: z.array(z.string()),
+  /** Those that the caller may see. */
+  runs: z.array(openRun),
+  /** What holds for its commands. */
+  sandbox: z.object({
+    setting: z.enum(['auto', 'required', 'off']),
+    holds: z.enum(['bubblewrap', 'none']),
+    /** One sentence. */
+    description: z.string(),
+  }),
+})
+export type SessionEntry = Body<typeof sessionEntry>
+
+/** `GET /sessions`. */
+export const sessionList = z.object({ sessions: z.array(sessionEntry) })
+export type SessionList = Body<typeof sessionList>
+
+/** `GET /sessions/{id}/messages`, oldest first. */
+export const messageList = z.object({ messages: z.array(messageEntry) })
+export type MessageList = Body<typeof messageList>
+
+const streamSummary = z.object({ name: z.string(), entries: z.number(), lastTime: z.string() })
+export type StreamSummary = Body<typeof streamSummary>
+
+/** `GET /sessions/{id}/streams`. */
+export const streamList = z.object({ streams: z.array(streamSummary) })
+export type StreamList = Body<typeof streamList>
+
+/** Entries of `tool-calls` have the fields of an audit line instead of those of a text that a provider has sent. */
+export const streamEntry = z.looseObject({
+  id: z.string(),
+  /** ISO 8601. */
+  time: z.string(),
+  provider: z.string().optional(),
+  level: z.enum(['keep', 'surface', 'inject']).optional(),
+  text: z.string().optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+})
+export type StreamEntry = Body<typeof streamEntry>
+
+/** `GET /sessions/{id}/streams/{name}`. */
+export const entryList = z.object({ entries: z.array(streamEntry) })
+export type EntryList = Body<typeof entryList>
+
+const offered = z.array(z.object({ name: z.string(), uri: z.string().optional(), description: z.string().optional() }))
+
+const serverEntry = z.object({
+  name: z.string(),
+  state: z.enum(['stopped', 'starting', 'running', 'failed']),
+  /** The reason of the failure. */
+  error: z.string().optional(),
+  /** Names of the tools. */
+  tools: z.array(z.string()),
+  resources: offered,
+  prompts: offered,
+})
+export type ServerEntry = Body<typeof serverEntry>
+
+/** `GET /sessions/{id}/servers`. */
+export const serverList = z.object({ servers: z.array(serverEntry) })
+export type ServerList = Body<typeof serverList>

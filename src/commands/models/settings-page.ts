@@ -1,0 +1,2 @@
+/** Where models are enabled. */
+export const settingsPage = 'https://github.com/settings/copilot/features'

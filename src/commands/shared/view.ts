@@ -1,0 +1,144 @@
+import type { z } from 'zod'
+import { errorBody } from '../../api/error.ts'
+import { CommandFailure, exitCode, isNotLoggedIn, otherVersion } from './command.ts'
+import type { CommandContext } from './command.ts'
+import { findCommandKey, findDaemon, getFromDaemon, KeyRefused, returnMissingKey } from './find-daemon.ts'
+import type { DaemonAddress, DaemonReply } from './find-daemon.ts'
+import type { LoadedSettings } from './settings.ts'
+
+/**
+ * What a command asks: the running daemon, else the same parts in this process. Both give the bodies of the daemon's
+ * routes.
+ */
+export interface DaemonView {
+  /**
+   * The body of a route, checked against its schema.
+   * @throws RouteRefused if the route refuses; DaemonGone; KeyRefused; CommandFailure; the signal's reason on abort
+   */
+  readonly get: <Schema extends z.ZodType>(
+    path: string,
+    schema: Schema,
+    options?: { readonly timeoutMs?: number },
+  ) => Promise<z.output<Schema>>
+  /** Failures that the bodies do not state, as sentences. */
+  readonly problems: () => readonly string[]
+  /** Why this process answers, although a daemon runs. */
+  readonly refusal: () => KeyRefused | undefined
+  readonly close: () => Promise<void>
+}
+
+export interface RemoteView extends DaemonView {
+  readonly address: DaemonAddress
+  /** The daemon runs with `--demo`. */
+  readonly isDemo: boolean
+}
+
+/** A refusal of a route, with its message and code. */
+export class RouteRefused extends CommandFailure {
+  readonly status: number
+  readonly code: string | undefined
+
+  constructor({ status, body }: Pick<DaemonReply, 'status' | 'body'>) {
+    const error = errorBody.safeParse(body).data?.error
+    super(exitCode.failed, error?.message ?? `copilot-proxy answered with status ${status}.`)
+    this.status = status
+    this.code = error?.code ?? undefined
+  }
+}
+
+const answerTimeoutMs = 5000
+/** A daemon that is busy with another request still answers `GET /healthz` within this time. Ms. */
+const healthTimeoutMs = 1000
+
+/** The path of a model in the list, which may have slashes. */
+export function modelPath(name: string): string {
+  return `/v1/models/${name.split('/').map(encodeURIComponent).join('/')}`
+}
+
+/** The daemon does not answer, or is stopping. */
+export class DaemonGone extends CommandFailure {
+  constructor(url: string, options?: ErrorOptions) {
+    super(exitCode.failed, `copilot-proxy at ${url} does not answer. Run: copilot-proxy status`, options)
+  }
+}
+
+/** The view of the running daemon; undefined if none runs. */
+export async function openDaemonView(
+  context: CommandContext,
+  settings: LoadedSettings,
+  timeoutMs = healthTimeoutMs,
+): Promise<RemoteView | undefined> {
+  const { url, health } = await findDaemon(context, settings, { timeoutMs: Math.min(timeoutMs, healthTimeoutMs) })
+  if (health === undefined) return undefined
+  const address = { url, key: await findCommandKey(context, settings, url) }
+  return {
+    address,
+    isDemo: health.demo,
+    async get(path, schema, { timeoutMs: limitMs = answerTimeoutMs } = {}) {
+      const reply = await ask(context, address, path, limitMs)
+      if (!reply.ok) throw new RouteRefused(reply)
+      const { data, error } = schema.safeParse(reply.body)
+      if (error !== undefined) throw otherVersion(error)
+      return data
+    },
+    problems: () => [],
+    refusal: () => undefined,
+    close: async () => {},
+  }
+}
+
+/** @throws CommandFailure `failed` if no daemon runs */
+export async function requireDaemonView(context: CommandContext, settings: LoadedSettings): Promise<RemoteView> {
+  const view = await openDaemonView(context, settings)
+  if (view !== undefined) return view
+  throw new CommandFailure(exitCode.failed, 'copilot-proxy is not running. Run: copilot-proxy start')
+}
+
+async function ask(
+  context: CommandContext,
+  address: DaemonAddress,
+  path: string,
+  timeoutMs: number,
+): Promise<DaemonReply> {
+  try {
+    return await getFromDaemon(context, address, path, timeoutMs)
+  } catch (cause) {
+    context.signal.throwIfAborted()
+    if (cause instanceof CommandFailure) throw cause
+    throw new DaemonGone(address.url, { cause })
+  }
+}
+
+/**
+ * The view of the running daemon, else one of this process. If the daemon requires a key that the user has not, this process
+ * answers too: the logins of this user are in its files.
+ */
+export async function openView(context: CommandContext, settings: LoadedSettings): Promise<DaemonView> {
+  const remote = await openDaemonView(context, settings)
+  let local: DaemonView | undefined
+  let refused: KeyRefused | undefined
+  const openLocal = async (): Promise<DaemonView> => {
+    const { createLocalView } = await import('./local-view.ts')
+    return (local ??= createLocalView(context, settings))
+  }
+  return {
+    async get(path, schema, options) {
+      if (remote !== undefined && refused === undefined) {
+        const answer = await remote.get(path, schema, options).then(
+          (body) => ({ body }),
+          (error: unknown) => returnMissingKey(error),
+        )
+        if (!(answer instanceof KeyRefused)) return answer.body
+        refused = answer
+      }
+      try {
+        return await (await openLocal()).get(path, schema, options)
+      } catch (error) {
+        throw refused !== undefined && isNotLoggedIn(error) ? refused : error
+      }
+    },
+    problems: () => local?.problems() ?? [],
+    refusal: () => refused,
+    close: async () => local?.close(),
+  }
+}
