@@ -14,7 +14,7 @@ async function userWithFailures() {
   const lists = { tools: [], resources: [], prompts: [] }
   const bodies: Readonly<Record<string, object>> = {
     '/healthz': { ok: true, version: '1.0.0', copilot: 'ok' },
-    '/sessions': { sessions: [{ id: 's1', name: 'foo', path: '/foo', tools: [], runs: [], sandbox }] },
+    '/sessions': { sessions: [{ id: 's1', name: 'foo', path: '/foo', tools: [], runs: [], readOnly: false, sandbox }] },
     '/sessions/s1/servers': {
       servers: [
         { name: 'git', state: 'failed', error: 'it ended with exit code 7', ...lists },

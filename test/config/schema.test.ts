@@ -204,7 +204,7 @@ describe('copilot.base-url', () => {
 
 test('a relative path of a workspace is refused with the forms that are accepted', () => {
   expect(refused({ file: 'workspaces: [code/app]' })).toContain(
-    'workspaces.0  expected an absolute path, a path that starts with ~/, or a table with path, name and allow-home, got "code/app"',
+    'workspaces.0  expected an absolute path, a path that starts with ~/, or a table with path, name, read-only and allow-home, got "code/app"',
   )
 })
 
