@@ -31,6 +31,10 @@ import { registerDialectRoutes } from './http/routes/dialect-routes.ts'
 import { collectRoutes } from './http/routes/route-table.ts'
 import { registerResponsesSocket, responsesPaths } from './http/responses-socket/route.ts'
 import type { ResponsesSocketDeps } from './http/responses-socket/route.ts'
+import { registerKeyRoutes } from './http/routes/key-routes.ts'
+import { noLogins, registerLoginRoutes } from './http/routes/login-routes.ts'
+import type { Logins } from './http/routes/login-routes.ts'
+import { registerPolicyRoutes } from './http/routes/policy-routes.ts'
 import { registerOpenApi } from './http/routes/openapi-route.ts'
 import { registerOwnerRoutes } from './http/routes/owner-routes.ts'
 import { registerRequestRoutes } from './http/routes/request-routes.ts'
@@ -49,7 +53,7 @@ import { registerMcpRoute } from './mcp/server/route.ts'
 import type { McpRouteDeps } from './mcp/server/route.ts'
 import { registerServersRoute } from './mcp/servers/route.ts'
 import type { ServersRouteDeps } from './mcp/servers/route.ts'
-import { registerPageFiles, sendPageFile } from './page/page-routes.ts'
+import { registerPageFiles, sendPage } from './page/page-routes.ts'
 import { registerRpcRoute, rpcPath } from './rpc/route.ts'
 import type { Workspaces } from './sessions/workspaces.ts'
 import { createResultBudget } from './http/result-budget.ts'
@@ -70,6 +74,8 @@ export interface AppDeps
   readonly randomId: () => string
   readonly owner: OwnerAccess
   readonly refreshModels?: RefreshModels | undefined
+  /** Undefined: the routes of logins answer that there is none. */
+  readonly logins?: Logins | undefined
   /** What is known of the Codex CLI of this user. */
   readonly codexCli?: (() => Promise<CodexCli | undefined>) | undefined
   /** Returns undefined while no workspace is configured. */
@@ -132,7 +138,6 @@ export function buildApp(deps: AppDeps): App {
   const lifetimes = createLifetimes(deps.log)
   const rateLimit = createRateLimit(monotonicMs)
   const creditLimit = createCreditLimit(deps)
-  const hasPage = (): boolean => deps.workspaces?.() !== undefined
   const sessions = createKeySessions()
   const failedKeys = createFailedKeys(monotonicMs)
   const peers = createPeerCheck()
@@ -142,25 +147,23 @@ export function buildApp(deps: AppDeps): App {
     sessions,
     owner: deps.owner,
     peers,
-    hasPage,
     setTimer,
   })
   let isClosing = false
   /** Stops accepting at the second address, if there is one. */
   let stopSecond: (() => void) | undefined
 
-  // These two come before the routes are collected: where they do not exist, no answer suggests them.
-  registerPageFiles(fastify, hasPage)
   const shared = {
     lifetimes,
     rateLimit,
     creditLimit,
     failedKeys,
-    hasPage,
     admit: admitCall,
     deadlines,
     budget: createResultBudget(),
   }
+  // These two come before the routes are collected: where they do not exist, no answer suggests them.
+  registerPageFiles(fastify)
   const handshakes = receiveHandshakes(
     fastify.server,
     ({ url = '' }) => acceptsHandshake(deps, url.split('?', 1)[0] ?? ''),
@@ -259,7 +262,6 @@ interface SharedParts
   extends Pick<ModelRouteDeps, 'lifetimes' | 'creditLimit'>, Pick<McpRouteDeps, 'admit' | 'budget'> {
   readonly rateLimit: RateLimit
   readonly failedKeys: FailedKeys
-  readonly hasPage: () => boolean
   readonly deadlines: Deadlines
 }
 
@@ -297,13 +299,13 @@ function registerRoutes(
   deps: AppDeps,
   shared: SharedParts & Pick<ResponsesSocketDeps, 'handshakes' | 'guard'>,
 ) {
-  const { lifetimes, rateLimit, creditLimit, failedKeys, hasPage, admit, deadlines, budget } = shared
+  const { lifetimes, rateLimit, creditLimit, failedKeys, admit, deadlines, budget } = shared
   const { config, owner, pipeline } = deps
   const { uploadIdleMs } = deadlines
   const companion = async () => deps.companion?.()
   const routeDeps: ModelRouteDeps & StateDeps & SelfCheckDeps = {
     ...deps,
-    sendPage: (request, reply) => (hasPage() ? sendPageFile(request, reply, 'index.html') : undefined),
+    sendPage,
     rateLimit,
     creditLimit,
     uploadIdleMs,
@@ -319,8 +321,16 @@ function registerRoutes(
   registerStateRoutes(fastify, routeDeps)
   registerSelfCheck(fastify, routeDeps)
   registerOpenApi(fastify, deps)
-  registerRequestRoutes(fastify, { ...deps, hasPage })
-  registerOwnerRoutes(fastify, { owner, creditLimit, failedKeys, hasPage, lifetimes, uploadIdleMs, setTimer })
+  registerRequestRoutes(fastify, deps)
+  registerOwnerRoutes(fastify, {
+    owner,
+    creditLimit,
+    failedKeys,
+    hasSessions: () => deps.workspaces?.() !== undefined,
+    lifetimes,
+    uploadIdleMs,
+    setTimer,
+  })
   registerSessionRoutes(fastify, {
     companion,
     config,
@@ -339,7 +349,17 @@ function registerRoutes(
     version: deps.version,
     log: deps.log,
   })
-  registerModelRefresh(fastify, { lifetimes, refreshModels: deps.refreshModels ?? (async () => {}) })
+  const refreshModels = deps.refreshModels ?? (async () => {})
+  registerModelRefresh(fastify, { lifetimes, refreshModels })
+  const ownBody = { lifetimes, uploadIdleMs }
+  registerPolicyRoutes(fastify, {
+    ...ownBody,
+    executor: () => deps.accessOf(undefined).executorOf('copilot'),
+    refreshModels,
+    randomId: deps.randomId,
+  })
+  registerKeyRoutes(fastify, deps)
+  registerLoginRoutes(fastify, { lifetimes, logins: deps.logins ?? noLogins })
   registerModelRoutes(fastify, (key) => deps.accessOf(key).registry, config, deps.codexCli)
   registerDialectRoutes(fastify, routeDeps)
   const responsesSocket = registerResponsesSocket(fastify, {

@@ -5,7 +5,7 @@ import { buildApp } from './app.ts'
 import { codexRecordKind } from './auth/codex/record.ts'
 import { copilotRecordKind } from './auth/copilot/record.ts'
 import { createSystemKeychain, type Keychain } from './auth/records/keychain.ts'
-import { openRecordStore, type StoreLocation } from './auth/records/open-record-store.ts'
+import { openRecordStore, otherStoreLocation, type StoreLocation } from './auth/records/open-record-store.ts'
 import { findProcessStart } from './auth/records/process-start.ts'
 import { fingerprints, networkVariables } from './config/network-variables.ts'
 import type { OwnPaths } from './config/paths.ts'
@@ -13,10 +13,12 @@ import type { Config } from './config/schema.ts'
 import { createCatalogueFile } from './daemon/codex-catalogue-file.ts'
 import type { CodexFiles } from './daemon/codex-catalogue-file.ts'
 import { createCompanionSwitch } from './daemon/companion-switch.ts'
+import { createLogins } from './daemon/logins.ts'
+import type { LoginStores } from './daemon/logins.ts'
 import { createSecretSets } from './daemon/secret-sets.ts'
 import { publishOwnerToken } from './daemon/owner-token-file.ts'
-import { connectProviders, realServices } from './daemon/providers.ts'
-import type { ProvidersDeps } from './daemon/providers.ts'
+import { providerServices } from './daemon/provider-services.ts'
+import { connectProviders } from './daemon/providers.ts'
 import { createOwnerAccess, ownerHash } from './http/access/owner-access.ts'
 import { opennessFix, opennessTexts } from './http/access/peer-check.ts'
 import type { Openness } from './http/access/peer-check.ts'
@@ -117,10 +119,11 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
   })
 
   const metrics = createMetrics()
+  const { stores, otherStores } = demo === undefined ? openStores(options) : { stores: demo.stores }
   const providers = connectProviders({
     config,
-    services: demo?.services ?? realServices,
-    stores: demo?.stores ?? openStores(options),
+    services: demo?.services ?? providerServices,
+    stores,
     githubToken,
     codexHome: options.codexHome,
     version,
@@ -223,6 +226,18 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
     return chosen?.id ?? 'auto'
   }
 
+  const logins = createLogins({
+    config,
+    stores,
+    otherStores,
+    demo: options.demo,
+    hasEnvironmentToken: options.githubToken !== undefined,
+    copilotStatus: providers.tokenStatus,
+    codexStatus: providers.codexStatus,
+    noteSecrets: secrets.noteLogin,
+    redact: secrets.ofProviders.redact,
+    log,
+  })
   const watchdog = createWatchdog({ log, wantsThread: () => current.workspaces.length > 0 })
   let isConfigRefused = false
   const app = buildApp({
@@ -242,6 +257,7 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
     owner,
     codexCli: codexCatalogue.codexCli,
     refreshModels: providers.refreshModels,
+    logins,
     accessOf: providers.accessOf,
     networkFingerprints: fingerprints(networkVariables(env, options.workingDir ?? (() => '/')), ownerHash(ownerToken)),
     noteWork: watchdog.note,
@@ -251,6 +267,7 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
   let withdrawOwnerToken: (() => Promise<void>) | undefined
 
   async function closeAll(graceMs: number): Promise<void> {
+    logins.close()
     await app.close(graceMs)
     await withdrawOwnerToken?.()
     await companion.close(graceMs)
@@ -345,18 +362,17 @@ function randomSecret(): string {
   return randomBytes(32).toString('base64url')
 }
 
-function openStores({
-  authDir,
-  config,
-  env,
-  keychain = createSystemKeychain({ env }),
-  log,
-}: DaemonOptions): ProvidersDeps['stores'] {
-  const location: StoreLocation = { dir: authDir, rules: config.auth, keychain, warned: new Set() }
-  return {
+/** The stores of logins, and those of the other kind, which may hold earlier logins. */
+function openStores({ authDir, config, env, keychain = createSystemKeychain({ env }), log }: DaemonOptions): {
+  readonly stores: LoginStores
+  readonly otherStores?: LoginStores
+} {
+  const open = (location: StoreLocation): LoginStores => ({
     copilot: openRecordStore(copilotRecordKind, location, log),
     codex: openRecordStore(codexRecordKind, location, log),
-  }
+  })
+  const location = { dir: authDir, rules: config.auth, keychain, warned: new Set<string>() }
+  return { stores: open(location), otherStores: open(otherStoreLocation(location)) }
 }
 
 function urlOf(host: string, address: AddressInfo): string {

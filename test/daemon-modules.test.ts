@@ -9,18 +9,25 @@ const run = promisify(execFile)
 const child = fileURLToPath(new URL('security/children/list-modules.ts', import.meta.url))
 
 /** The modules that a daemon has loaded after its start and one request, from the root of the repository. */
-async function loadedModules(config: string): Promise<readonly string[]> {
-  const { stdout } = await run(execPath, [child, config])
+async function loadedModules(config: string, ...more: readonly string[]): Promise<readonly string[]> {
+  const { stdout } = await run(execPath, [child, config, ...more])
   return stdout.split('\n')
 }
 
 const companion =
-  /^src\/(?:workspace|tools|sessions|agent|gateway)\/|^src\/page\/page-(?:files|sources)|^node_modules\/(?:ws|ajv|picomatch|diff|@vscode|@modelcontextprotocol)\//
+  /^src\/(?:workspace|tools|sessions|agent|gateway)\/|^node_modules\/(?:ws|ajv|picomatch|diff|@vscode|@modelcontextprotocol)\//
 
 test('without a workspace and without --demo, a daemon loads nothing of what workspaces and the demo need', async () => {
   const modules = await loadedModules('{}')
   expect(modules.filter((module) => module.includes('demo'))).toEqual([])
   expect(modules).toContain('src/daemon.ts')
+  expect(modules.filter((module) => companion.test(module))).toEqual([])
+  expect(modules.filter((module) => module.startsWith('src/page/page-files'))).toEqual([])
+})
+
+test('without a workspace, the page works without what workspaces need', async () => {
+  const modules = await loadedModules('{}', 'page')
+  expect(modules).toContain('src/page/page-files.ts')
   expect(modules.filter((module) => companion.test(module))).toEqual([])
 })
 

@@ -2,7 +2,10 @@ import { z } from 'zod'
 import { daemonEvent } from './events.ts'
 import { errorBody } from './error.ts'
 import { acceptedMessage, codeInput, decisionInput, messageInput, tokenInput } from './inputs.ts'
+import { keyList } from './keys.ts'
+import { loginReport, logoutReport } from './logins.ts'
 import { modelList, modelRow } from './models.ts'
+import { policyInput, policyList } from './policies.ts'
 import { requestDetail, requestList } from './requests.ts'
 import { cancelledRun, decidedApproval, runReport } from './run.ts'
 import { entryList, messageList, serverList, sessionList, streamList } from './sessions.ts'
@@ -27,11 +30,16 @@ export const schemas = {
   Event: daemonEvent,
   Greeting: greeting,
   Health: health,
+  KeyList: keyList,
+  LoginReport: loginReport,
+  LogoutReport: logoutReport,
   MessageInput: messageInput,
   MessageList: messageList,
   Model: modelRow,
   ModelList: modelList,
   OpenApi: openApi,
+  PolicyInput: policyInput,
+  PolicyList: policyList,
   Readiness: readiness,
   RequestDetail: requestDetail,
   RequestList: requestList,
@@ -72,7 +80,7 @@ export const ownRoutes: readonly OwnRoute[] = [
   {
     method: 'get',
     path: '/',
-    summary: 'Greets programs; sends the page while a workspace is configured',
+    summary: 'Greets programs, and sends the page to browsers (`Accept: text/html`)',
     isPublic: true,
     answer: 'Greeting',
   },
@@ -143,6 +151,39 @@ export const ownRoutes: readonly OwnRoute[] = [
   },
   { method: 'get', path: '/v1/models/{id}', summary: 'Shows one model by any of its names', answer: 'Model' },
   { method: 'post', path: '/models/refresh', summary: 'Fetches the models of the account again', status: 204 },
+  {
+    method: 'get',
+    path: '/policies',
+    summary: 'Lists the models whose terms the account has not accepted',
+    answer: 'PolicyList',
+  },
+  {
+    method: 'post',
+    path: '/policies',
+    summary: 'Accepts the terms of a model',
+    input: 'PolicyInput',
+    status: 204,
+  },
+  { method: 'get', path: '/keys', summary: 'Lists the keys with their limits and their use', answer: 'KeyList' },
+  { method: 'get', path: '/logins', summary: 'Lists the logins', answer: 'LoginReport' },
+  {
+    method: 'post',
+    path: '/logins/{provider}',
+    summary: 'Starts a login with a code, or returns the one that is under way',
+    answer: 'LoginReport',
+  },
+  {
+    method: 'post',
+    path: '/logins/{provider}/cancel',
+    summary: 'Cancels the login that is under way',
+    answer: 'LoginReport',
+  },
+  {
+    method: 'delete',
+    path: '/logins/{provider}',
+    summary: 'Deletes the login in use',
+    answer: 'LogoutReport',
+  },
   {
     method: 'post',
     path: '/page/codes',

@@ -12,6 +12,8 @@ const sessionEntry = z.object({
   /** Those that the caller may see. */
   runs: z.array(openRun),
   /** What holds for its commands. */
+  /** `read-only` of the workspace. `locked`: also, no tool of another program is called. */
+  readOnly: z.union([z.boolean(), z.literal('locked')]),
   sandbox: z.object({
     setting: z.enum(['auto', 'required', 'off']),
     holds: z.enum(['bubblewrap', 'none']),

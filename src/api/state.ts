@@ -30,6 +30,8 @@ export const callerReport = z.object({
   /** The name of the caller's key. */
   key: z.string().nullable(),
   owner: z.boolean(),
+  /** There is a workspace, so the routes of sessions answer. */
+  sessions: z.boolean(),
 })
 export type CallerReport = Body<typeof callerReport>
 

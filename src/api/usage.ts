@@ -131,6 +131,8 @@ const account = z.object({
   login: z.string().optional(),
   /** `free`, `individual`, `individual_pro`, `business`, …; `unknown` if GitHub does not state it. Any text is possible. */
   plan: z.string().optional(),
+  /** The name that GitHub sells the plan under, or the plan in quotes. */
+  plan_name: z.string().optional(),
   sku: z.string().optional(),
   /** True: `premium_interactions` counts AI credits (1 credit = US$0.01). False: it counts premium requests. */
   token_based_billing: z.boolean().optional(),

@@ -42,6 +42,7 @@ const knownArguments: Readonly<Record<string, Choices>> = {
   'account use name': { ask: 'accounts' },
   'config get key': settingKeys,
   'config set key': settingKeys,
+  'config unset key': settingKeys,
 }
 
 /*

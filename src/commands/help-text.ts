@@ -259,6 +259,12 @@ export const helpText = {
       "config set models.hide '[gpt-3.5-turbo, gpt-4]'",
     ],
   },
+  configUnset: {
+    about: `
+    Removes one setting from the configuration file and keeps its comments. Also removes a setting of an earlier version
+    that no longer exists.`,
+    examples: ['config unset server.port', 'config unset models.aliases.fast'],
+  },
   configGet: {
     about: 'Prints one setting, with secrets masked.',
     examples: ['config get server.port', 'config get models.aliases --json'],
@@ -308,9 +314,9 @@ export const helpText = {
   },
   page: {
     about: `
-    Opens the page of the running copilot-proxy as its owner: there you can approve what the agent wants to do. The
-    address contains a code that works once, within 10 minutes. Without a browser, e.g. over SSH, it prints the address.
-    The page exists while copilot-proxy has a workspace.`,
+    Opens the page of the running copilot-proxy as its owner: usage, requests, models, logins, keys and clients, and the
+    sessions of your workspaces, where you can approve what the agent wants to do. The address contains a code that works
+    once, within 10 minutes. Without a browser, e.g. over SSH, it prints the address.`,
     examples: ['page', 'page --print'],
   },
   gateway: {

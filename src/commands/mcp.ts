@@ -6,7 +6,7 @@ import { formatConfigError } from '../config/problem.ts'
 import { secretValues } from '../config/secrets.ts'
 import { createLog } from '../logging/create-log.ts'
 import type { Output } from '../terminal/output.ts'
-import { findCodexRecord, findLogin } from './shared/accounts.ts'
+import { findCodexRecord, findLogin } from './shared/logins.ts'
 import { CommandFailure, exitCode } from './shared/command.ts'
 import type { CommandContext, ExitCode, McpFlags } from './shared/command.ts'
 import { findOwnPaths, homeOf, loadSettings } from './shared/settings.ts'
@@ -91,10 +91,7 @@ function formatOf({ log }: Config, { stderr }: CommandContext): 'pretty' | 'json
 async function noteLogins(context: CommandContext, settings: LoadedSettings): Promise<void> {
   // Reading encrypted logins could open a window of the keychain.
   if (settings.config.auth.store !== 'file') return
-  const [, codex] = await Promise.allSettled([findLogin(context, settings), findCodexRecord(context, settings)])
-  if (codex.status !== 'fulfilled' || codex.value === undefined) return
-  const { access_token: access, refresh_token: refresh, id_token: id } = codex.value.metadata
-  context.secrets.note(access, refresh, id)
+  await Promise.allSettled([findLogin(context, settings), findCodexRecord(context, settings)])
 }
 
 /** @throws CommandFailure `usage` if several are configured and none holds the working folder */

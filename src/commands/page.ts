@@ -1,5 +1,5 @@
 import { openBrowser } from './login/desktop.ts'
-import { CommandFailure, exitCode } from './shared/command.ts'
+import { exitCode } from './shared/command.ts'
 import type { CommandContext, ExitCode, PageFlags } from './shared/command.ts'
 import { findOwnedDaemon } from './shared/owner-request.ts'
 import { requestPageAddress } from './shared/page-code.ts'
@@ -8,15 +8,9 @@ import { loadSettings } from './shared/settings.ts'
 /** Opens the page of the running daemon as its owner. */
 export async function page(context: CommandContext, flags: PageFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const daemon = await findOwnedDaemon(context, settings, 'copilot-proxy start --workspace DIR')
+  const daemon = await findOwnedDaemon(context, settings, 'copilot-proxy start')
   const { url } = daemon
   const address = await requestPageAddress(context, daemon)
-  if (address === undefined) {
-    const message =
-      `copilot-proxy at ${url} has no workspace, so it has no page. Add a folder to workspaces in ${settings.configFile}, ` +
-      'or run: copilot-proxy serve --workspace DIR'
-    throw new CommandFailure(exitCode.failed, message)
-  }
   const isOpened = !flags.print && openBrowser(address, context)
   if (isOpened) {
     context.stdout.write(`Opening ${url}/ in the browser. To print an address instead: copilot-proxy page --print\n`)

@@ -1,5 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { readOnlyModeOf } from '../config/schema.ts'
+import type { ReadOnlyMode } from '../config/setting-types.ts'
 import { errnoOf } from '../auth/records/record-fs.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
 import { splitCommand } from '../workspace/command-line.ts'
@@ -32,17 +34,13 @@ export async function policyCheck(context: CommandContext, flags: PolicyCheckFla
   // Paths and commands are those of the folder that the user is in.
   const base = relative(folder.root, await realPathOf(given)).replaceAll(sep, '/')
   const policy = openPolicy(folder, { log: { debug: ignore, info: ignore, warn: ignore, error: ignore } })
+  const readOnly = readOnlyModeOf(config, workspace)
   if (path === undefined && command === undefined) {
     const sandbox = describeSandbox(await sandboxState(config.workspace.sandbox))
-    return printPolicy(context, flags, folder, { ...(await policy.describe()), sandbox })
+    return printPolicy(context, flags, folder, { ...(await policy.describe()), readOnly, sandbox })
   }
 
-  const { decision, subject } = await judge(
-    { folder, policy, base },
-    config.workspace.readOnly !== false,
-    path,
-    command,
-  )
+  const { decision, subject } = await judge({ folder, policy, base }, readOnly !== false, path, command)
   const reading = path === undefined ? undefined : await decideReading({ folder, policy, base }, path)
   if (flags.json) {
     const read = reading && { allowed: reading.isAllowed, reason: reading.reason }
@@ -109,15 +107,30 @@ function inWords({ isAllowed, reason }: Decision): string {
   return `${isAllowed ? 'Allowed' : 'Denied'}. ${reason}`
 }
 
+/** What the configuration adds to a policy. */
+interface PlaceDescription {
+  readonly readOnly: ReadOnlyMode
+  readonly sandbox: string
+}
+
 function printPolicy(
   context: CommandContext,
   flags: PolicyFlags,
   folder: Folder,
-  { files, reads, writes, shell, sandbox, problem }: PolicyDescription & { readonly sandbox: string },
+  { files, reads, writes, shell, readOnly, sandbox, problem }: PolicyDescription & PlaceDescription,
 ): ExitCode {
   const outcome = problem === undefined ? exitCode.done : exitCode.failed
   if (flags.json) {
-    writeJson(context, { workspace: folder.root, files, reads, writes, shell, sandbox, problem: problem ?? null })
+    writeJson(context, {
+      workspace: folder.root,
+      read_only: readOnly,
+      files,
+      reads,
+      writes,
+      shell,
+      sandbox,
+      problem: problem ?? null,
+    })
     return outcome
   }
   if (files.length === 0) {
@@ -129,7 +142,8 @@ function printPolicy(
   }
   if (problem !== undefined) context.stderr.write(visibleLines(`${problem}\n`))
   context.stdout.write(
-    list('Policy files', files) +
+    list('Read-only', [readOnly === 'locked' ? lockedText : readOnly ? readOnlyText : writableText]) +
+      list('Policy files', files) +
       list('Secrets that may be read', reads.allow) +
       list('Reads denied', reads.deny) +
       list('Writes allowed', writes.allow) +
@@ -141,6 +155,10 @@ function printPolicy(
   )
   return outcome
 }
+
+const writableText = 'no: the policy decides'
+const readOnlyText = 'yes: nothing is changed or run, whatever the policy allows'
+const lockedText = 'locked: as yes, and no tool of another program is called'
 
 function list(title: string, lines: readonly string[]): string {
   return `${title}\n${(lines.length === 0 ? ['nothing'] : lines).map((line) => `  ${visible(line)}\n`).join('')}`

@@ -315,6 +315,14 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
         (await loadConfigChange()).configSet(context, { ...flags, key: name, value }),
       ),
     )
+  add(config, 'unset', 'remove one setting, so that its default holds', helpText.configUnset)
+    .argument('<key>', 'the setting, e.g. server.port')
+    .option('--json', 'print JSON')
+    .action(
+      run(async (flags: ReportFlags, name: string) =>
+        (await loadConfigChange()).configUnset(context, { ...flags, key: name }),
+      ),
+    )
   add(config, 'edit', 'edit the configuration file and check it', helpText.configEdit).action(
     run(async (flags: ReportFlags) => (await loadConfigChange()).configEdit(context, flags)),
   )
@@ -366,7 +374,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--workspace <folder>', 'the workspace (default: this folder)')
     .action(run(async (flags: McpFlags) => (await import('./mcp.ts')).mcp(context, flags)))
 
-  add(program, 'page', 'open the page of your workspaces in the browser', helpText.page)
+  add(program, 'page', 'open the page of copilot-proxy in the browser', helpText.page)
     .option('--print', 'print the address instead of opening a browser')
     .action(run(async (flags: PageFlags) => (await import('./page.ts')).page(context, flags)))
 

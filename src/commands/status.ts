@@ -1,6 +1,4 @@
 import { access } from 'node:fs/promises'
-import type { LoginInUse } from '../auth/copilot/account-in-use.ts'
-import { RecordStoreError } from '../auth/records/record-fs.ts'
 import { isExpired } from '../auth/token-life.ts'
 import { tokenLife } from '../auth/copilot/record.ts'
 import { isUsedDirectly } from '../auth/copilot/wire.ts'
@@ -13,14 +11,14 @@ import { formatPairs } from '../terminal/table.ts'
 import { visible } from '../terminal/visible.ts'
 import { daemonDocument, findStateFiles, findRunningDaemon } from './background/background-daemon.ts'
 import type { DaemonRecord } from './background/background-daemon.ts'
-import { describePlace, findLogin, openRecords } from './shared/accounts.ts'
-import { codexDocument, codexLines, hasCodexLogin, readCodexState } from './shared/codex-login.ts'
-import type { CodexState } from './shared/codex-login.ts'
+import { describePlace, openRecords } from './shared/accounts.ts'
 import { exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from './shared/command.ts'
 import { checkCommandKey, findDaemon, findPortHolder, keyProblems } from './shared/find-daemon.ts'
 import type { CallerKeyState, DaemonHealth, PortHolder } from './shared/find-daemon.ts'
-import { planNameOfSku } from './shared/plan-name.ts'
+import { describeCodexLogin, hasCodexLogin, readCodexState, readCopilotState } from './shared/logins.ts'
+import type { CodexLogin, CodexState, CopilotState } from './shared/logins.ts'
+import { planNameOfSku } from '../api/plan-name.ts'
 import { readSettings } from './shared/settings.ts'
 import type { LoadedSettings, UserFiles } from './shared/settings.ts'
 import { findToolFailures } from './shared/tool-failures.ts'
@@ -45,7 +43,7 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
   const files = findStateFiles(context)
   const background = await findRunningDaemon(context, files)
   const [stored, codex, { url, health }] = await Promise.all([
-    readLogin(context, settings),
+    readCopilotState(context, settings),
     readCodexState(context, settings),
     findDaemon(context, settings, { findBackground: () => Promise.resolve(background) }),
   ])
@@ -94,13 +92,7 @@ function serverOf(url: string): { readonly host: string; readonly port: number }
   return { host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port || 80) }
 }
 
-interface StoredLogin {
-  readonly login: LoginInUse | undefined
-  /** Why the login is unknown: a sentence that names the file. */
-  readonly problem: string | undefined
-}
-
-interface Findings extends StoredLogin {
+interface Findings extends CopilotState {
   readonly token: TokenState
   readonly codex: CodexState
   readonly url: string
@@ -115,15 +107,6 @@ interface Findings extends StoredLogin {
   readonly callerKey: CallerKeyState | undefined
   /** The sources of tools that failed in the running daemon. */
   readonly toolFailures: readonly ToolFailure[]
-}
-
-async function readLogin(context: CommandContext, settings: LoadedSettings): Promise<StoredLogin> {
-  try {
-    return { login: await findLogin(context, settings), problem: undefined }
-  } catch (error) {
-    if (!(error instanceof RecordStoreError)) throw error
-    return { login: undefined, problem: error.message }
-  }
 }
 
 function tokenState(record: CopilotRecord | undefined, settings: LoadedSettings, nowMs: number): TokenState {
@@ -162,6 +145,47 @@ function statusText(context: CommandContext, settings: LoadedSettings, findings:
     ],
     style,
   )
+}
+
+/** Lines for `formatPairs`. */
+function codexLines(
+  state: CodexState,
+  style: Style,
+  nowMs: number,
+): readonly (readonly [label: string, value: string])[] {
+  switch (state.kind) {
+    case 'off':
+      return [['Codex', 'off (codex.enabled: false)']]
+    case 'nobody':
+      return [['Codex', style.yellow(visible(`${state.detail}. ${state.fix}`))]]
+    case 'problem':
+      return [['Codex', style.red(visible(state.sentence))]]
+    case 'api-key':
+      return [['Codex', 'API key from codex.api-key']]
+    case 'login':
+    case 'codex-cli':
+      return [
+        ['Codex', visible(describeCodexLogin(state))],
+        ['Codex token', describeCodexToken(state, nowMs)],
+        [state.kind === 'login' ? 'Stored in' : 'Read from', visible(state.location)],
+      ]
+  }
+}
+
+function describeCodexToken({ kind, untilMs }: CodexLogin, nowMs: number): string {
+  if (untilMs <= nowMs) {
+    return kind === 'login' ? 'expired; the next request renews it' : 'expired. Start codex once to renew it'
+  }
+  const life = untilMs === Infinity ? 'valid until OpenAI revokes it' : `valid for ${lengthOf(untilMs - nowMs)}`
+  return `${life}, then renewed ${kind === 'login' ? 'automatically' : 'by Codex CLI'}`
+}
+
+/** In the largest unit of which there are at least two. */
+function lengthOf(ms: number): string {
+  const minutes = Math.ceil(ms / 60_000)
+  if (minutes < 120) return `${minutes} minutes`
+  const hours = Math.floor(minutes / 60)
+  return hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`
 }
 
 function describeLogin({ login, problem, problems }: Findings, style: Style): string {
@@ -271,5 +295,29 @@ function statusDocument(context: CommandContext, settings: LoadedSettings, findi
       valid: problems.length === 0,
       problems: problems.map(problemDocument),
     },
+  }
+}
+
+function codexDocument(state: CodexState, nowMs: number): object {
+  const isLogin = state.kind === 'login' || state.kind === 'codex-cli'
+  return {
+    enabled: state.kind !== 'off',
+    login: isLogin
+      ? {
+          source: state.kind === 'login' ? 'record' : 'codex-cli',
+          account: state.account,
+          plan: state.plan ?? null,
+          record: state.location,
+        }
+      : state.kind === 'api-key'
+        ? { source: 'api-key', account: null, plan: null, record: null }
+        : null,
+    problem: state.kind === 'problem' ? state.sentence : null,
+    token: isLogin
+      ? {
+          state: state.untilMs > nowMs ? 'usable' : 'expired',
+          expires_at: state.untilMs > nowMs && state.untilMs < Infinity ? new Date(state.untilMs).toISOString() : null,
+        }
+      : { state: 'none', expires_at: null },
   }
 }

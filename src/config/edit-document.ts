@@ -1,13 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Document, isCollection, isMap, isNode, isScalar, parseDocument, YAMLMap } from 'yaml'
 import type { YAMLSeq } from 'yaml'
-import { withValue } from './settings-tree.ts'
+import { isObject } from '../json/json.ts'
+import { valueAt } from '../json/value-at.ts'
+import { withoutValue, withValue } from './settings-tree.ts'
 import { readYaml } from './yaml-document.ts'
 
 /**
  * Edits the text of a configuration file. Comments, order and all other settings stay.
  * @param path of the setting
- * @param wanted its value after the edit
+ * @param wanted its value after the edit; undefined if the edit removes it
  * @param edit returns false if the file has an unsuitable structure
  * @returns undefined if the edit would change anything else
  */
@@ -27,7 +29,8 @@ export function editDocument(
   if (result === undefined) return undefined
   // Verify that the library has changed nothing else.
   const after = readYaml(result)
-  const expected = withValue(before.value.value ?? {}, path, wanted)
+  const tree = before.value.value ?? {}
+  const expected = wanted === undefined ? withoutValue(tree, path) : withValue(tree, path, wanted)
   if (!after.ok || !isDeepStrictEqual(after.value.value, expected)) return undefined
   return text.includes('\r\n') ? result.replaceAll('\n', '\r\n') : result
 }
@@ -75,4 +78,34 @@ export function setInDocument(text: string, path: readonly string[], value: unkn
     parent.set(key, node)
     return true
   })
+}
+
+/** Removes a value, and the tables around it that hold nothing else. Undefined as for `editDocument`, or if there is no value. */
+export function unsetInDocument(text: string, path: readonly string[]): string | undefined {
+  const read = readYaml(text)
+  const tree = read.ok ? read.value.value : undefined
+  if (valueAt(tree, path) === undefined) return undefined
+  let end = path.length
+  while (end > 1 && holdsOne(valueAt(tree, path.slice(0, end - 1)))) end -= 1
+  const removed = path.slice(0, end)
+  return editDocument(text, removed, undefined, (root) => root.deleteIn(removed))
+}
+
+function holdsOne(table: unknown): boolean {
+  return isObject(table) && Object.keys(table).length === 1
+}
+
+/** The path of a setting as the file writes it: keys of some tables are case-insensitive. Undefined if the file has no value for it. */
+export function writtenPath(text: string, path: readonly string[]): readonly string[] | undefined {
+  const read = readYaml(text)
+  let value: unknown = read.ok ? read.value.value : undefined
+  const written: string[] = []
+  for (const step of path) {
+    const keys = isObject(value) ? Object.keys(value) : []
+    const key = keys.find((each) => each === step) ?? keys.find((each) => each.toLowerCase() === step)
+    if (key === undefined) return undefined
+    written.push(key)
+    value = valueAt(value, [key])
+  }
+  return written
 }

@@ -22,6 +22,7 @@ import {
   optionalBaseUrl,
   originList,
   port,
+  readOnlyMode,
   positiveNumber,
   positiveSeconds,
   text,
@@ -29,6 +30,7 @@ import {
   versionText,
   wholeNumber,
   workspaceList,
+  type ReadOnlyMode,
 } from './setting-types.ts'
 import { githubHostsOf, takesChatgptLogin, takesGithubLogin, takesOpenaiKey, tokenBaseUrl } from './upstream-hosts.ts'
 
@@ -291,12 +293,11 @@ const usage = section({
 })
 
 const workspace = section({
-  'read-only': z
-    .union([z.boolean(), z.literal('locked')], 'true, false or locked')
+  'read-only': readOnlyMode
     .default(true)
     .describe(
       'true: tools change no file and run no program. false: they may do everything that .agent-policy.yaml in the workspace allows. ' +
-        'locked: as true, and no tool of another program is called.',
+        'locked: as true, and no tool of another program is called. read-only of a workspace in workspaces overrides it.',
     ),
   'max-file-mb': positiveNumber(64).default(4).describe('Maximum size of a file that tools read or write. MB.'),
   'tool-timeout-seconds': positiveSeconds.default(60).describe('Time limit of a tool call. Seconds.'),
@@ -398,7 +399,9 @@ export const configSchema = section({
   usage: usage.prefault({}),
   workspaces: workspaceList
     .default([])
-    .describe('Folders whose files tools may use: paths, or tables with path, name and allow-home. Empty: no tools.'),
+    .describe(
+      'Folders whose files tools may use: paths, or tables with path, name, read-only and allow-home. Empty: no tools.',
+    ),
   workspace: workspace.prefault({}),
   rpc: rpc.prefault({}),
   agent: agent.prefault({}),
@@ -421,6 +424,14 @@ type Settings = z.output<typeof configSchema>
 
 /** With camelCase keys, frozen. */
 export type Config = CamelKeys<Settings>
+
+/** `read-only` of a workspace, or else that of all. */
+export function readOnlyModeOf(
+  config: Pick<Config, 'workspace'>,
+  own: Pick<Config['workspaces'][number], 'read-only'>,
+): ReadOnlyMode {
+  return own['read-only'] ?? config.workspace.readOnly
+}
 
 type DottedKeys<T> = {
   [Key in keyof T & string]: T[Key] extends readonly unknown[]

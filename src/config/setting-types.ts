@@ -192,16 +192,28 @@ const folderPath = z
 /** Folders of this machine. */
 export const outerFolderList = z.array(folderPath, 'a list of folders')
 
-const workspacePhrase = 'an absolute path, a path that starts with ~/, or a table with path, name and allow-home'
+/** What tools may do in a workspace: nothing that changes it, what its policy allows, or less than `true` (docs/workspace.md). */
+export const readOnlyMode = z.union([z.boolean(), z.literal('locked')], 'true, false or locked')
+export type ReadOnlyMode = z.output<typeof readOnlyMode>
+
+interface WorkspaceEntry {
+  readonly path: string
+  readonly name?: string | undefined
+  readonly 'allow-home'?: boolean | undefined
+  /** Absent: `workspace.read-only`. */
+  readonly 'read-only'?: ReadOnlyMode | undefined
+}
+
+const workspacePhrase =
+  'an absolute path, a path that starts with ~/, or a table with path, name, read-only and allow-home'
 const workspaceEntry = z.union(
   [
-    folderPath.transform((path): { path: string; name?: string | undefined; 'allow-home'?: boolean | undefined } => ({
-      path,
-    })),
+    folderPath.transform((path): WorkspaceEntry => ({ path })),
     z.strictObject({
       path: folderPath,
       name: filledText.max(100, 'a name of at most 100 characters').optional(),
       'allow-home': onOff.optional(),
+      'read-only': readOnlyMode.optional(),
     }),
   ],
   workspacePhrase,

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import { fetchAccountInUse } from '../auth/copilot/account-in-use.ts'
 import type { CopilotToken } from '../auth/copilot/token.ts'
 import type { CopilotRecord } from '../auth/copilot/wire.ts'
 import type { CodexAccount, CodexLoginStatus } from '../auth/codex/credentials.ts'
@@ -11,14 +10,11 @@ import { keyLimitsOf } from '../config/api-keys.ts'
 import type { CallerKey } from '../config/caller.ts'
 import type { Config } from '../config/schema.ts'
 import { Fault, type ProxyError } from '../errors.ts'
-import { connectCodex } from '../executors/codex-connection.ts'
-import type { CodexConnection } from '../executors/codex-connection.ts'
-import { connectCopilot } from '../executors/copilot-connection.ts'
+import type { connectCodex, CodexConnection } from '../executors/codex-connection.ts'
 import type { CopilotConnection } from '../executors/copilot-connection.ts'
 import type { Executor, ProviderId } from '../executors/executor.ts'
 import type { Logger } from '../logging/logger.ts'
 import { completeModels, createAccountModels } from '../models/account-models.ts'
-import { parseCodexModels } from '../models/codex-model.ts'
 import type { ModelListing } from '../models/model.ts'
 import { providerOfName } from '../models/names.ts'
 import { createModelRefresh } from '../models/refresh.ts'
@@ -38,11 +34,6 @@ export interface ProviderServices {
     readonly connect: typeof connectCodex
     readonly parseModels: (reply: unknown) => ModelListing | undefined
   }
-}
-
-export const realServices: ProviderServices = {
-  copilot: { connect: connectCopilot, fetchAccount: fetchAccountInUse },
-  codex: { connect: connectCodex, parseModels: parseCodexModels },
 }
 
 export interface ProvidersDeps {

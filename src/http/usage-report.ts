@@ -1,3 +1,4 @@
+import { planName } from '../api/plan-name.ts'
 import type { PlanUse } from '../auth/codex/plan-use.ts'
 import type { CopilotAccount, UnreportedAccount } from '../auth/copilot/quota.ts'
 import type { Budget, UsageReport } from '../api/usage.ts'
@@ -48,6 +49,7 @@ export async function reportUsage(
   const own = deps.totals.since(firstDay(nowMs)).filter(({ keyId }) => maySee(caller, keyId === '' ? undefined : keyId))
   return snakeKeys({
     ...account,
+    ...(account.plan !== undefined && { planName: planName(account.plan) }),
     codex: deps.planUse(),
     totals: toTotals(own, nowMs, account.resetsAt),
     ...(maySee(caller, undefined) && { budgets: deps.budgets() }),

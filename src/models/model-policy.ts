@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Executor } from '../executors/executor.ts'
 import { copilotModelEntry } from './wire.ts'
 
 /** Whether an account may use a model, and what GitHub asks it to accept. */
@@ -23,7 +24,22 @@ export function parseModelPolicies(reply: unknown): readonly ModelPolicy[] {
   })
 }
 
-/** Upstream's path that accepts the terms of a model (docs/copilot-wire.md, "Models"). */
-export function policyPath(id: string): string {
-  return `/models/${encodeURIComponent(id)}/policy`
+/**
+ * Accepts the terms of a model for the account of the executor. Source: docs/copilot-wire.md, "Models".
+ * @throws Fault; `upstream_status` if GitHub refuses
+ */
+export async function enableModel(
+  executor: Pick<Executor, 'json'>,
+  id: string,
+  { requestId, signal }: { readonly requestId: string; readonly signal: AbortSignal },
+): Promise<void> {
+  const call = {
+    path: `/models/${encodeURIComponent(id)}/policy`,
+    body: JSON.stringify({ status: 'enabled' }),
+    headers: { 'openai-intent': 'conversation-agent' },
+    initiator: 'user',
+    hasImage: false,
+    requestId,
+  } as const
+  await executor.json(call, { signal })
 }

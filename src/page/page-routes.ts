@@ -23,17 +23,27 @@ const headers = {
   'cross-origin-resource-policy': 'same-origin',
   // The browser must revalidate its copy each time, because a new version of the program has a new page.
   'cache-control': 'no-cache',
-  vary: 'Origin',
+  vary: 'Origin, Accept',
 }
 
 /**
- * Registers `GET /page/{name}`: scripts and styles of the page, while a workspace is configured. Like the page itself, they need
- * no key: they contain no data, and a browser cannot send a key with them.
+ * Registers `GET /page/{name}`: scripts and styles of the page. Like the page itself, they need no key: they contain no data, and
+ * a browser cannot send a key with them.
  */
-export function registerPageFiles(app: FastifyInstance, hasPage: () => boolean): void {
+export function registerPageFiles(app: FastifyInstance): void {
   app.get('/page/:name', { config: { public: true, always: true } }, (request: FileRequest, reply) =>
-    hasPage() ? sendPageFile(request, reply, request.params.name) : reply.callNotFound(),
+    sendPageFile(request, reply, request.params.name),
   )
+}
+
+/**
+ * Sends the page to a browser; undefined for a program. Browsers name `text/html` in the Accept of what a person opens, and
+ * programs do not.
+ */
+export function sendPage(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> | undefined {
+  void reply.header('vary', 'Accept')
+  if (!/\btext\/html\b/i.test(request.headers.accept ?? '')) return undefined
+  return sendPageFile(request, reply, 'index.html')
 }
 
 type FileRequest = FastifyRequest<{ Params: { name: string } }>

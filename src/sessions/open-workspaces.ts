@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import { basename, join } from 'node:path'
 import type { OwnPaths } from '../config/paths.ts'
-import type { Config } from '../config/schema.ts'
+import { readOnlyModeOf, type Config } from '../config/schema.ts'
+import type { ReadOnlyMode } from '../config/setting-types.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { FileChange } from '../agent/agent-task.ts'
 import { createCodeTools } from '../tools/code-tools.ts'
@@ -44,6 +45,8 @@ export interface WorkspacesDeps {
 
 /** A session in `GET /sessions`. */
 export interface SessionReport extends SessionListing {
+  /** `read-only` of the workspace, or else `workspace.read-only`. */
+  readonly readOnly: ReadOnlyMode
   /** What holds for its commands. */
   readonly sandbox: SandboxReport
 }
@@ -62,6 +65,8 @@ interface Open {
   /** The configured name. If undefined, the session is named after its folder. */
   readonly givenName: string | undefined
   readonly controller: AbortController
+  /** The entry of the configuration at the last call of `reconfigure`. */
+  configured: Config['workspaces'][number]
   journal: Promise<Journal> | undefined
 }
 
@@ -81,22 +86,34 @@ export async function openWorkspaces({
   const ownPlaces = createOwnPlaces(ownPaths)
   const listeners = new Set<() => void>()
   const sessions = (): readonly Session[] => open.map(({ session }) => session)
-  const isReadOnly = (): boolean => config().workspace.readOnly !== false
+  /** Reads the configuration at each call, so that a change holds at once, before `reconfigure` has looked at the folders. */
+  function readOnlyOf(session: SessionInfo): ReadOnlyMode {
+    const known = findOpen(session)?.configured
+    const configured = config().workspaces.find(({ path }) => path === known?.path) ?? known
+    // The workspace was removed.
+    if (configured === undefined) throw new ToolError({ kind: 'cancelled' })
+    return readOnlyModeOf(config(), configured)
+  }
 
   const tools = createTools({
     sources: [
       createWorkspaceTools({ journal: journalOf }),
       createCommandTools(),
       createCodeTools({ journal: journalOf }),
-      createRegistryTools({ sessions, list: (session) => tools.list(session), isReadOnly }),
+      createRegistryTools({
+        sessions,
+        list: (session) => tools.list(session),
+        isReadOnly: (session) => readOnlyOf(session) !== false,
+      }),
       ...sources,
     ],
-    limits: () => {
-      const { maxFileMb, toolTimeoutSeconds, readOnly } = config().workspace
+    limits: (session) => {
+      const { maxFileMb, toolTimeoutSeconds } = config().workspace
+      const readOnly = readOnlyOf(session)
       return {
         maxFileBytes: maxFileMb * 1024 * 1024,
         timeoutMs: toolTimeoutSeconds * 1000,
-        isReadOnly: isReadOnly(),
+        isReadOnly: readOnly !== false,
         isLocked: readOnly === 'locked',
       }
     },
@@ -173,10 +190,8 @@ export async function openWorkspaces({
     })
   }
 
-  async function openOne(
-    { path, name: givenName, 'allow-home': allowsHome = false }: Config['workspaces'][number],
-    taken: ReadonlySet<string>,
-  ): Promise<Open> {
+  async function openOne(configured: Config['workspaces'][number], taken: ReadonlySet<string>): Promise<Open> {
+    const { path, name: givenName, 'allow-home': allowsHome = false } = configured
     const folder = await openFolder(inHome(path), { ownPlaces, sandbox: sandboxOf })
     await checkRoot(folder.root, { homeDir, ownPlaces, allowsHome })
     const controller = new AbortController()
@@ -188,6 +203,7 @@ export async function openWorkspaces({
       session: { id, name, folder, policy, signal: controller.signal },
       givenName,
       controller,
+      configured,
       journal: undefined,
     }
   }
@@ -209,7 +225,10 @@ export async function openWorkspaces({
         if (known === undefined) {
           await settle(opened, opened.controller.signal)
           log.info({ session: id, name: opened.session.name, path: folder.root }, 'workspace opened')
-        } else opened.controller.abort()
+        } else {
+          opened.controller.abort()
+          known.configured = workspace
+        }
         next.push(known ?? opened)
         names.add((known ?? opened).session.name)
       } catch (error) {
@@ -252,7 +271,7 @@ export async function openWorkspaces({
       Promise.all(
         sessions().map(async (session) => {
           const sandbox = reportSandbox(await session.folder.sandbox.state())
-          return Object.assign(listSession(session, tools.list), { sandbox })
+          return Object.assign(listSession(session, tools.list), { readOnly: readOnlyOf(session), sandbox })
         }),
       ),
     onChange(listener) {

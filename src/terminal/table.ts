@@ -1,21 +1,79 @@
-import type { Output } from './output.ts'
+import type { Output, Style } from './output.ts'
 
 export interface TableColumn<Row> {
   readonly title: string
   /** Plain text; '' for an empty cell. */
   readonly cell: (row: Row) => string
   readonly align?: 'left' | 'right'
+  /** Columns of a low rank are left out first if the screen is narrow, equal ranks together. Default: never. */
+  readonly rank?: number
+  /** The least width, for rows that come later. The column grows to its longest cell while the line fits, and cuts longer cells. */
+  readonly width?: number
+  readonly paint?: (row: Row, style: Style) => (text: string) => string
 }
+
+export interface TableLayout<Row> {
+  readonly columns: readonly TableColumn<Row>[]
+  readonly widths: readonly number[]
+  readonly gap: string
+}
+
+type Screen = Pick<Output, 'columns' | 'style'>
 
 /** Spaces between columns; wide where the line fits. */
 const gaps = { narrow: 1, wide: 2 }
 
-export function fitsTable<Row>(
+/** The columns that fit the screen; all those without a rank stay. */
+export function fittingColumns<Row>(
   columns: readonly TableColumn<Row>[],
   rows: readonly Row[],
   screen: Pick<Output, 'columns'>,
-): boolean {
-  return lineLength(widthsOf(columns, cellsOf(columns, rows)), gaps.narrow) <= screen.columns
+): readonly TableColumn<Row>[] {
+  const ranks = [...new Set(columns.flatMap(({ rank }) => rank ?? []))].toSorted((a, b) => a - b)
+  return ranks.reduce((shown, least) => {
+    const widths = shown.map((column) => column.width ?? longest(column, rows))
+    return lineLength(widths, gaps.narrow) <= screen.columns ? shown : shown.filter(({ rank }) => rank !== least)
+  }, columns)
+}
+
+/** The columns that fit the screen with their widths, for rows that are written one after the other. */
+export function layoutTable<Row>(
+  given: readonly TableColumn<Row>[],
+  rows: readonly Row[],
+  screen: Pick<Output, 'columns'>,
+): TableLayout<Row> {
+  const columns = fittingColumns(given, rows, screen)
+  const wanted = columns.map((column) => Math.max(column.width ?? 0, longest(column, rows)))
+  const widths = columns.map((column, at) => column.width ?? wanted[at] ?? 0)
+  const byRank = [...columns.keys()].toSorted((a, b) => rankOf(columns[b]) - rankOf(columns[a]))
+  for (const at of byRank) {
+    const spare = screen.columns - lineLength(widths, gaps.narrow)
+    const width = widths[at] ?? 0
+    widths[at] = Math.min(wanted[at] ?? 0, width + Math.max(0, spare))
+  }
+  const gap = lineLength(widths, gaps.wide) <= screen.columns ? gaps.wide : gaps.narrow
+  return { columns, widths, gap: ' '.repeat(gap) }
+}
+
+function rankOf<Row>(column: TableColumn<Row> | undefined): number {
+  return column?.rank ?? Number.MAX_VALUE
+}
+
+export function formatHead<Row>({ columns, widths, gap }: TableLayout<Row>, { style }: Pick<Output, 'style'>): string {
+  const titles = columns.map(({ title, align }, at) => padText(title, widths[at] ?? 0, align))
+  return `${style.bold(titles.join(gap).trimEnd())}\n`
+}
+
+export function formatRow<Row>(
+  { columns, widths, gap }: TableLayout<Row>,
+  row: Row,
+  { style }: Pick<Output, 'style'>,
+): string {
+  const cells = columns.map(({ cell, align, paint = () => (text: string) => text }, at) => {
+    const width = widths[at] ?? 0
+    return paint(row, style)(padText(clipText(cell(row), width), width, align))
+  })
+  return cells.join(gap).trimEnd()
 }
 
 /**
@@ -26,35 +84,23 @@ export function fitsTable<Row>(
 export function formatTable<Row>(
   columns: readonly TableColumn<Row>[],
   rows: readonly Row[],
-  output: Pick<Output, 'columns' | 'style'>,
+  output: Screen,
   isDim: (row: Row) => boolean = () => false,
 ): string {
-  const cells = cellsOf(columns, rows)
-  const widths = widthsOf(columns, cells)
-  if (lineLength(widths, gaps.narrow) > output.columns) return formatBlocks(columns, cells, output)
-
-  const gap = ' '.repeat(lineLength(widths, gaps.wide) <= output.columns ? gaps.wide : gaps.narrow)
-  const toLine = (texts: readonly string[]): string =>
-    texts
-      .map((text, at) => padText(text, widths[at] ?? 0, columns[at]?.align))
-      .join(gap)
-      .trimEnd()
-  const head = output.style.bold(toLine(columns.map((column) => column.title)))
-  const lines = rows.map((row, at) => {
-    const line = toLine(cells[at] ?? [])
-    return isDim(row) ? output.style.dim(line) : line
+  const layout = layoutTable(columns, rows, output)
+  if (lineLength(layout.widths, gaps.narrow) > output.columns) {
+    const cells = rows.map((row) => columns.map((column) => column.cell(row)))
+    return formatBlocks(columns, cells, output)
+  }
+  const lines = rows.map((row) => {
+    const line = formatRow(layout, row, output)
+    return `${isDim(row) ? output.style.dim(line) : line}\n`
   })
-  return [head, ...lines].map((line) => `${line}\n`).join('')
+  return `${formatHead(layout, output)}${lines.join('')}`
 }
 
-function cellsOf<Row>(columns: readonly TableColumn<Row>[], rows: readonly Row[]): readonly (readonly string[])[] {
-  return rows.map((row) => columns.map((column) => column.cell(row)))
-}
-
-function widthsOf<Row>(columns: readonly TableColumn<Row>[], cells: readonly (readonly string[])[]): readonly number[] {
-  return columns.map((column, at) =>
-    cells.reduce((widest, row) => Math.max(widest, textWidth(row[at] ?? '')), column.title.length),
-  )
+function longest<Row>({ title, cell }: TableColumn<Row>, rows: readonly Row[]): number {
+  return rows.reduce((widest, row) => Math.max(widest, textWidth(cell(row))), title.length)
 }
 
 function lineLength(widths: readonly number[], gap: number): number {
@@ -126,6 +172,14 @@ export function textWidth(text: string): number {
   // A grapheme cluster is drawn as one character.
   const drawn = new Intl.Segmenter('en').segment(text)
   return [...drawn].reduce((width, { segment }) => width + (wide.test(segment) ? 2 : 1), 0)
+}
+
+/** Cuts a text to a width. */
+export function clipText(text: string, width: number): string {
+  if (textWidth(text) <= width) return text
+  let kept = text.slice(0, Math.max(0, width - 1))
+  while (textWidth(kept) > width - 1 && kept !== '') kept = kept.slice(0, -1)
+  return `${kept}…`
 }
 
 export function padText(text: string, width: number, align: 'left' | 'right' = 'left'): string {

@@ -12,9 +12,9 @@ import { redactError, redactResult, type Redact } from './redact-values.ts'
 import type { Intent, Tool, ToolCall, ToolLimits, ToolResult, Tools, ToolSource } from './tool.ts'
 
 export interface RunLimits extends ToolLimits {
-  /** `workspace.read-only` is not false. */
+  /** `read-only` of the workspace is not false. */
   readonly isReadOnly: boolean
-  /** `workspace.read-only` is `locked`. Default: false */
+  /** `read-only` of the workspace is `locked`. Default: false */
   readonly isLocked?: boolean
 }
 
@@ -22,7 +22,7 @@ export interface ToolsDeps {
   /** If two tools have the same name, the later one gets another name with a hash. */
   readonly sources: readonly ToolSource[]
   /** Called for each call and each gate, so that a changed configuration takes effect at once. */
-  readonly limits: () => RunLimits
+  readonly limits: (session: Session) => RunLimits
   /** Awaited before a tool of the workspace runs: completes what an interrupted call has left in the files. Never rejects. */
   readonly settle?: ((session: Session, signal: AbortSignal) => Promise<void>) | undefined
   readonly log: Logger
@@ -135,7 +135,7 @@ export function createTools(deps: ToolsDeps): Tools {
   async function runTool(given: ToolCall, tool: Tool, args: unknown, audit: Audit): Promise<ToolResult> {
     const { session } = given
     const redact = tool.provider === undefined ? redactOwn : redactForeign
-    const { timeoutMs, maxFileBytes, isLocked = false } = deps.limits()
+    const { timeoutMs, maxFileBytes, isLocked = false } = deps.limits(session)
     if (isLocked && tool.provider !== undefined) throw denied(lockedSentence)
     // A tool with the effect `run` has a time limit of its own and reports the output when it ends. Leave it time for that.
     const extraMs = tool.effect === 'run' ? stopMs : 0
@@ -246,7 +246,7 @@ export function createTools(deps: ToolsDeps): Tools {
   async function checkGates(tool: Tool, session: Session, intent: Intent): Promise<void> {
     if (tool.provider !== undefined) return
     if (tool.effect === 'read') throw denied(`${tool.name} can only read.`)
-    await passGates(session, deps.limits().isReadOnly, intent)
+    await passGates(session, deps.limits(session).isReadOnly, intent)
   }
 
   function unexpected(error: unknown, tool: string): ToolError {

@@ -3,18 +3,18 @@ import type { Intent } from './tool.ts'
 import { denied } from '../workspace/tool-error.ts'
 
 export const readOnlySentence =
-  'Workspaces are read-only. To allow changes, set workspace.read-only to false in the configuration.'
+  'This workspace is read-only. To allow changes, set its read-only in workspaces, or workspace.read-only for all, to false in the configuration.'
 
 export const lockedSentence =
-  'Workspaces are locked, so no tool of another program is called. To allow these tools, set workspace.read-only to true or false in ' +
-  'the configuration.'
+  'This workspace is locked, so no tool of another program is called. To allow these tools, set its read-only in workspaces, or ' +
+  'workspace.read-only for all, to true or false in the configuration.'
 
 const newPolicySentence =
   'A command is running that started while the workspace had no policy, so a policy that is there now allows nothing. ' +
   'Wait until the command has ended.'
 
 /**
- * Resolves with the reasons of the policy if `workspace.read-only`, the policy and the file permissions allow the writes and
+ * Resolves with the reasons of the policy if `read-only` of the workspace, the policy and the file permissions allow the writes and
  * the command. Refuses this program's own files first, whatever the policy says.
  * @throws ToolError `denied`; `failed` for a file that cannot be written
  */

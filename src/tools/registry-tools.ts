@@ -3,7 +3,7 @@ import type { Session } from './session.ts'
 import { reportSandbox } from '../workspace/sandbox/create-sandbox.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import { defineTool } from './define-tool.ts'
-import type { Tool, ToolSource } from './tool.ts'
+import type { SessionInfo, Tool, ToolSource } from './tool.ts'
 
 /** The registry handles this tool itself: it runs the named tool with the approval, signal and audit line of the call. */
 export const callToolName = 'mcp.tools.call'
@@ -18,7 +18,7 @@ export const callArguments = z.strictObject({
 export interface RegistryToolsDeps {
   readonly sessions: () => readonly Session[]
   readonly list: (session: Session) => readonly Tool[]
-  readonly isReadOnly: () => boolean
+  readonly isReadOnly: (session: SessionInfo) => boolean
 }
 
 /** A session as callers see it. */
@@ -70,7 +70,7 @@ export function createRegistryTools({ sessions, list, isReadOnly }: RegistryTool
       effect: 'read',
       async run(_args, { session, folder }) {
         const [{ problem, ...policy }, state] = await Promise.all([session.policy.describe(), folder.sandbox.state()])
-        return { readOnly: isReadOnly(), ...policy, sandbox: reportSandbox(state), problem: problem ?? null }
+        return { readOnly: isReadOnly(session), ...policy, sandbox: reportSandbox(state), problem: problem ?? null }
       },
     }),
     defineTool(nothing, {

@@ -128,8 +128,7 @@ describe('every answer', () => {
 
   test('about the daemon, its models and its use has the fields of its schema and no other', async () => {
     const proxy = await openAll()
-    // With a workspace, it is the page.
-    await ask(openInMemory(), 'get /', '/')
+    await ask(proxy, 'get /', '/')
     await proxy.chat({ model: 'claude-sonnet-4.5', seed: 1, n: 1 })
     await proxy.chat({ model: 'codex/gpt-5.5' })
     await proxy.chat({ model: 'no-such-model' })
@@ -143,12 +142,18 @@ describe('every answer', () => {
       '/cache',
       '/self-check',
       '/caller',
+      '/keys',
+      '/logins',
+      '/policies',
     ]) {
       await ask(proxy, `get ${path}`, path)
     }
     await ask(proxy, 'get /usage', '/usage?account=false')
     await ask(proxy, 'post /usage/allow', '/usage/allow')
     await ask(proxy, 'post /models/refresh', '/models/refresh')
+    await ask(proxy, 'post /policies', '/policies', { model: 'claude-opus-4.5' })
+    await ask(proxy, 'post /logins/{provider}', '/logins/copilot')
+    await ask(proxy, 'post /logins/{provider}/cancel', '/logins/copilot/cancel')
     await ask(proxy, 'get /v1/models', '/v1/models?include=disabled')
     for (const name of ['gpt-5-mini', 'best', 'codex/gpt-5.5'])
       await ask(proxy, 'get /v1/models/{id}', `/v1/models/${name}`)
@@ -160,6 +165,7 @@ describe('every answer', () => {
     await ask(proxy, 'post /page/tokens', '/page/tokens', { code, token })
     const [name = ''] = pageSources.keys()
     await ask(proxy, 'get /page/{name}', `/page/${name}`)
+    await ask(proxy, 'delete /logins/{provider}', '/logins/codex')
   })
 
   test('about sessions has them too, and so have all events of a run', async () => {

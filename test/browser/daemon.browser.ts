@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
-import { expectAccessible, launch, openTab } from './browser.ts'
-import { picture } from './layout.ts'
+import { expectAccessible } from './accessible.ts'
+import { launch, openTab } from './browser.ts'
 
 const root = join(import.meta.dirname, '../..')
 const key = 'sk-local-0123456789abcdef0123456789'
@@ -78,10 +78,8 @@ test('a person has a failing test fixed by the agent of a real daemon, and finds
   const change = page.getByRole('region', { name: 'Change src/total.js?' })
   await change.getByText('sum + item.price * item.quantity').waitFor()
   await expectAccessible(page)
-  await picture(page, 'guide, approval')
   await change.getByRole('button', { name: 'Allow once' }).click()
   await page.getByText('Completed', { exact: true }).waitFor()
-  await picture(page, 'guide, end')
   expect(await readFile(join(dir, 'shop/src/total.js'), 'utf8')).toContain('item.price * item.quantity')
 
   // A new load knows the run from the history, and its steps on request.
@@ -122,7 +120,7 @@ test('copilot-proxy page opens the page as the owner, without a key and once', a
     const authorization = `Bearer ${sessionStorage.getItem('copilot-proxy key')}`
     return (await fetch('caller', { headers: { authorization } })).json()
   })
-  expect(caller).toEqual({ key: null, owner: true })
+  expect(caller).toEqual({ key: null, owner: true, sessions: true })
   expect(complaints).toEqual([])
   await close()
 

@@ -6,7 +6,6 @@ import type { DaemonEvent } from '../../src/api/events.ts'
 import type { RequestDetail, RequestDocument } from '../../src/api/requests.ts'
 import type { MessageEntry, RunReport } from '../../src/api/run.ts'
 import type { ServerEntry, SessionEntry, StreamEntry, StreamSummary } from '../../src/api/sessions.ts'
-import type { Budget, SessionTotals } from '../../src/api/usage.ts'
 
 /** What a request of the page was, as the fake saw it. */
 interface Seen {
@@ -46,9 +45,6 @@ export interface FakeState {
   entries: readonly StreamEntry[]
   requests: RequestDocument[]
   details: Record<string, RequestDetail>
-  days: readonly object[]
-  sessionUsage: readonly SessionTotals[]
-  budgets: readonly Budget[]
   models: readonly string[]
   /** Called for POST and DELETE; the answer is sent as JSON. */
   act: (seen: Seen) => { readonly status: number; readonly body: object }
@@ -69,9 +65,6 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     entries: [],
     requests: [],
     details: {},
-    days: [],
-    sessionUsage: [],
-    budgets: [],
     models: ['gpt-5-mini', 'claude-sonnet-4.6'],
     act: () => ({ status: 202, body: { id: 'run-new', sessionId: 'session' } }),
     ...change,
@@ -91,8 +84,8 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     seen.push({ method, url, headers, body })
   })
   app.get('/', (request, reply) => sendPageFile(request, reply, 'index.html'))
-  registerPageFiles(app, () => true)
-  app.get('/caller', () => state.caller)
+  registerPageFiles(app)
+  app.get('/caller', () => ({ ...state.caller, sessions: true }))
   app.get('/sessions', () => ({ sessions: state.sessions }))
   app.get<{ Params: { id: string } }>('/sessions/:id/messages', ({ params }) => ({
     messages: state.messages[params.id] ?? [],
@@ -107,10 +100,6 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     return { requests: at === -1 ? state.requests : state.requests.slice(0, at) }
   })
   app.get<{ Params: { id: string } }>('/requests/:id', ({ params }) => state.details[params.id] ?? {})
-  app.get('/usage', () => ({
-    totals: { by_day: state.days, by_session: { last_7_days: state.sessionUsage } },
-    budgets: state.budgets,
-  }))
   app.get('/events', (request, reply) => {
     const after = Number(request.headers['last-event-id'] ?? nextId - 1)
     reply.hijack()

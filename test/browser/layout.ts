@@ -1,6 +1,5 @@
 import { fileURLToPath } from 'node:url'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { z } from 'zod'
@@ -13,7 +12,7 @@ const landmarks = [
   '.scroller',
   '.composer',
   '.waiting',
-  '.requests-view',
+  '.view',
   'dialog[open]',
   '.sign-in',
 ]
@@ -32,7 +31,6 @@ interface Box {
  * (WCAG 2.2, 2.5.8) or text in a line.
  */
 export async function expectLayout(page: Page, name: string): Promise<void> {
-  await picture(page, name)
   const { width, height, scrollWidth } = await page.evaluate(() => ({
     width: innerWidth,
     height: innerHeight,
@@ -42,7 +40,7 @@ export async function expectLayout(page: Page, name: string): Promise<void> {
 
   const boxes = await page.evaluate(boxesOf, landmarks)
   for (const { name: box, left, right, top, bottom } of boxes) {
-    const isInside = left >= 0 && right <= width && top >= 0 && (bottom <= height || box === '.requests-view')
+    const isInside = left >= 0 && right <= width && top >= 0 && (bottom <= height || box === '.view')
     expect(isInside, `${box} leaves the window: ${left}–${right} × ${top}–${bottom}`).toBe(true)
   }
   if (!boxes.some(({ name: box }) => box === 'dialog[open]')) {
@@ -86,7 +84,7 @@ function compareBoxes(name: string, boxes: readonly Box[]): void {
   const found = Object.fromEntries(
     boxes.map(({ name: box, left, right, top, bottom }) => [box, [left, top, right, bottom].map(Math.round)]),
   )
-  if (process.env['PAGE_PICTURES'] === '1') {
+  if (process.env['PAGE_LAYOUT'] === '1') {
     writeFileSync(goldenFile, `${JSON.stringify({ ...golden, [name]: found }, undefined, 2)}\n`)
     return
   }
@@ -113,26 +111,4 @@ function overlaps(one: Box, other: Box): boolean {
   const across = Math.min(one.right, other.right) - Math.max(one.left, other.left)
   const down = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top)
   return across > 1 && down > 1
-}
-
-const images = fileURLToPath(new URL('../../docs/images/', import.meta.url))
-
-/** The pictures of docs/page.md and docs/agent.md, written with `npm run test:browser -- --pictures`. */
-const pictures: Readonly<Record<string, string>> = {
-  'approval, desktop, light': 'page-approval-light',
-  'session, desktop, dark': 'page-session-dark',
-  'requests, desktop, light': 'page-requests-light',
-  'requests, desktop, dark': 'page-requests-dark',
-  'approval, 360 pixels, light': 'page-approval-360-light',
-  'session, 360 pixels, dark': 'page-session-360-dark',
-  'guide, approval': 'agent-approval',
-  'guide, end': 'agent-end',
-}
-
-/** Writes the picture of this name, if pictures are asked for. */
-export async function picture(page: Page, name: string): Promise<void> {
-  const file = pictures[name]
-  if (file === undefined || process.env['PAGE_PICTURES'] !== '1') return
-  await mkdir(images, { recursive: true })
-  await page.screenshot({ path: `${images}${file}.png` })
 }

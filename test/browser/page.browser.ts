@@ -1,24 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser, Page } from 'playwright-core'
-import { expectAccessible, launch, openTab } from './browser.ts'
+import { expectAccessible } from './accessible.ts'
+import { launch, openTab } from './browser.ts'
 import type { Look, Tab } from './browser.ts'
 import { startFakeDaemon } from './fake-daemon.ts'
 import type { FakeDaemon, FakeState } from './fake-daemon.ts'
 import { expectLayout } from './layout.ts'
-import {
-  budgets,
-  days,
-  detail,
-  history,
-  hostile,
-  requests,
-  sessionDetails,
-  sessionUsage,
-  shop,
-  site,
-  untilApproval,
-  untilDone,
-} from './scenes.ts'
+import { detail, history, hostile, requests, sessionDetails, shop, site, untilApproval, untilDone } from './scenes.ts'
 
 let browser: Browser
 const opened: { close: () => Promise<void> }[] = []
@@ -37,7 +25,6 @@ async function startDaemon(change: Partial<FakeState> = {}): Promise<FakeDaemon>
     messages: { [shop.id]: history },
     requests: [...requests],
     details: { [detail.id]: detail },
-    days: days(new Date()),
     ...change,
   })
   opened.push(daemon)
@@ -109,7 +96,6 @@ describe.each(looks)('%s', (name, look) => {
       async (daemon) => {
         const tab = await open(daemon, '#/requests', look)
         await tab.page.getByRole('link', { name: '14:03:24' }).waitFor()
-        await tab.page.getByText('Requests by day').waitFor()
         return tab
       },
     ],
@@ -261,6 +247,26 @@ describe('a session', () => {
     await page.keyboard.press('Enter')
     await page.getByText('Too many runs wait.').waitFor()
     expect(await page.locator('#message-text').inputValue()).toBe('Fix it')
+  })
+
+  test('Enter sends, but not the one with which an input method accepts a word', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    await page.locator('#message-text').fill('日本')
+    const enter = async (keyCode: number) => {
+      const browserKeys = await page.context().newCDPSession(page)
+      const key = { key: 'Enter', code: 'Enter', windowsVirtualKeyCode: keyCode, text: '\r' }
+      await browserKeys.send('Input.dispatchKeyEvent', { type: 'keyDown', ...key })
+      await browserKeys.send('Input.dispatchKeyEvent', { type: 'keyUp', ...key })
+    }
+    const sent = () => daemon.seen.filter(({ url }) => url === '/message').length
+    // Safari's, after the end of the composition.
+    await enter(229)
+    await enter(13)
+    await expect.poll(sent).toBe(1)
+    expect(daemon.seen.find(({ url }) => url === '/message')?.body).toMatchObject({
+      text: expect.stringMatching(/^日本\s*$/),
+    })
   })
 
   test('sends mode, model, steps and attachments', async () => {
@@ -490,18 +496,6 @@ describe('by keyboard alone', () => {
 })
 
 describe('requests', () => {
-  test('the budgets say what is left and what to do, and sessions their credits', async () => {
-    const daemon = await startDaemon({ sessionUsage, budgets })
-    const { page, complaints } = await open(daemon, '#/requests')
-    await page.getByText('33.1 of 40 credits used. Nearly used up.').waitFor()
-    await page.getByText('Sessions of the last 7 days').click()
-    const table = page.getByRole('region', { name: 'Sessions of the last 7 days' })
-    expect(await table.getByRole('row').count()).toBe(3)
-    expect(await table.getByRole('row', { name: /0196b2a4-7c1e/ }).textContent()).toContain('31.2')
-    await expectAccessible(page)
-    expect(complaints).toEqual([])
-  })
-
   test('are filtered by client, model and failure', async () => {
     const { page } = await open(await startDaemon(), '#/requests')
     const rows = page.locator('table.requests tbody tr')
@@ -579,6 +573,15 @@ test('A13 the key is asked for, kept in the tab, sent in a header only, and forg
   const daemon = await startDaemon({ key: 'right-key-0123456789' })
   const { page, complaints } = await open(daemon)
   await page.getByLabel('Key', { exact: true }).fill('wrong')
+  const asked = () => daemon.seen.length
+  const before = asked()
+  const browserKeys = await page.context().newCDPSession(page)
+  // The Enter of an input method sends nothing.
+  const accept = { key: 'Enter', code: 'Enter', windowsVirtualKeyCode: 229, text: '\r' }
+  for (const type of ['keyDown', 'keyUp'] as const)
+    await browserKeys.send('Input.dispatchKeyEvent', { type, ...accept })
+  expect(await page.getByRole('alert').getByText('A key is required.').isVisible()).toBe(false)
+  expect(asked()).toBe(before)
   await page.keyboard.press('Enter')
   await page.getByText('A key is required.').waitFor()
   await page.getByLabel('Key', { exact: true }).fill('right-key-0123456789')

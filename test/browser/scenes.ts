@@ -1,8 +1,6 @@
 import type { RequestDetail, RequestDocument } from '../../src/api/requests.ts'
 import type { MessageEntry } from '../../src/api/run.ts'
 import type { SessionEntry } from '../../src/api/sessions.ts'
-import type { Budget, DayTotals, SessionTotals } from '../../src/api/usage.ts'
-import { noTotals } from '../page/no-totals.ts'
 import type { FakeDaemon, FakeState } from './fake-daemon.ts'
 
 /*
@@ -17,6 +15,7 @@ export const shop: SessionEntry = {
   path: '/home/ada/code/shop',
   tools: ['fs_read', 'fs_list', 'search_code', 'edit_applyPatch', 'shell_run'],
   runs: [],
+  readOnly: false,
   sandbox: {
     setting: 'auto',
     holds: 'bubblewrap',
@@ -29,6 +28,7 @@ export const site: SessionEntry = {
   path: '/home/ada/code/site',
   tools: ['fs_read'],
   runs: [],
+  readOnly: false,
   sandbox: { setting: 'auto', holds: 'none', description: 'Commands run as you: bubblewrap (bwrap) is not installed.' },
 }
 
@@ -406,53 +406,3 @@ export const detail: RequestDetail = {
   answer_body: 'event: message_start\ndata: {"type":"message_start"}\n\n',
   answer_body_truncated: false,
 }
-
-export function days(today: Date): readonly DayTotals[] {
-  const counts = [12, 34, 8, 0, 55, 61, 40, 22, 9, 3, 0, 72, 80, 64, 51, 33, 12, 6, 90, 71, 68, 55, 44]
-  return counts.map((count, back) => {
-    const day = new Date(today.getTime() - back * 24 * 3_600_000)
-    return Object.assign(
-      { ...noTotals },
-      {
-        day: day.toISOString().slice(0, 10),
-        requests: count,
-        errors: back % 5 === 1 ? Math.round(count / 9) : 0,
-        input_tokens: count * 8_120,
-        output_tokens: count * 410,
-        credits: count * 0.21,
-      },
-    )
-  })
-}
-
-export const sessionUsage: readonly SessionTotals[] = [
-  {
-    ...noTotals,
-    session: '0196b2a4-7c1e',
-    client: 'claude',
-    key: null,
-    last_day: '2026-11-28',
-    requests: 61,
-    input_tokens: 812_000,
-    output_tokens: 21_000,
-    credits: 31.2,
-    estimated: false,
-  },
-  {
-    ...noTotals,
-    session: null,
-    client: 'curl',
-    key: 'laptop',
-    last_day: '2026-11-27',
-    requests: 2,
-    input_tokens: 900,
-    output_tokens: 40,
-    credits: 0.02,
-    estimated: true,
-  },
-]
-
-export const budgets: readonly Budget[] = [
-  { period: 'day', limit: 40, used: 33.1, state: 'warning' },
-  { period: 'month', limit: 900, used: 120, state: 'ok' },
-]

@@ -90,7 +90,7 @@ describe.each(cases)('$client.name', (each) => {
     expect(found.text, found.finished.stderr).toMatch(/^The tool answered: [^]*otter\.txt/)
     const unifiedDiff = '--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+text\n'
     const refused = await use(each, place, settings, 'edit_applyPatch', { unifiedDiff })
-    expect(refused.text).toMatch(/Workspaces are read-only/)
+    expect(refused.text).toMatch(/This workspace is read-only/)
     const audit = proxy.log.flatMap(({ fields, message }) =>
       message === 'tool call' ? [[fields['tool'], fields['caller'], fields['outcome']]] : [],
     )

@@ -63,6 +63,19 @@ describe('policy check', () => {
     expect(await runProgram(['policy', 'check', '--', "echo  'a b'"], user.context())).toBe(0)
   })
 
+  it.each([
+    ['false', true, 1, 'Denied. This workspace is read-only.'],
+    ['locked', false, 0, 'Allowed.'],
+  ])('knows read-only of the workspace itself: %s for all, %s for it', async (all, own, code, words) => {
+    const user = await createWorkspace()
+    user.env['COPILOT_PROXY_WORKSPACE_READ_ONLY'] = all
+    const file = join(user.env['COPILOT_PROXY_HOME'] ?? '', 'config.yaml')
+    await writeFile(file, JSON.stringify({ workspaces: [{ path: user.home, 'read-only': own }] }))
+    expect(await user.run('policy check src/a.ts')).toMatchObject({ code, stdout: expect.stringContaining(words) })
+    expect((await user.run('policy check')).stdout).toMatch(own ? /^Read-only\n {2}yes: / : /^Read-only\n {2}no: /)
+    expect(JSON.parse((await user.run('policy check --json')).stdout)).toMatchObject({ read_only: own })
+  })
+
   it('denies what workspace.read-only denies, and what leads out through a link', async () => {
     const user = await createWorkspace()
     await mkdir(join(user.home, 'src'))
@@ -77,7 +90,7 @@ describe('policy check', () => {
     for (const words of ['src/a.ts', '-- npm test']) {
       const { code, stdout } = await user.run(`policy check ${words}`)
       expect(code).toBe(1)
-      expect(stdout).toMatch(/^Denied\. Workspaces are read-only\..* The policy alone would allow it: /)
+      expect(stdout).toMatch(/^Denied\. This workspace is read-only\..* The policy alone would allow it: /)
     }
   })
 
@@ -111,7 +124,7 @@ describe('policy check', () => {
     const { code, stdout } = await user.run('policy check')
     expect(code).toBe(0)
     expect(stdout).toMatch(
-      /^Policy files\n {2}\.agent-policy\.yaml\nSecrets that may be read\n {2}nothing\nReads denied\n/,
+      /^Read-only\n {2}no: the policy decides\nPolicy files\n {2}\.agent-policy\.yaml\nSecrets that may be read\n {2}nothing\nReads denied\n/,
     )
     expect(stdout).toContain('Writes allowed\n  src/**\nWrites denied\n  **/gen\n')
     expect(stdout).toContain("Commands allowed\n  npm test\n  echo 'a b'\n")

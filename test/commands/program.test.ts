@@ -31,6 +31,7 @@ const commands = [
   'config check',
   'config get',
   'config set',
+  'config unset',
   'config edit',
   'config init',
   'config show',

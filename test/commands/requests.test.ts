@@ -1,12 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import {
-  curlText,
-  layoutRequests,
-  requestsHead,
-  requestsRows,
-  requestText,
-} from '../../src/commands/requests/requests-text.ts'
+import { curlText, layoutRequests, requestsRows, requestText } from '../../src/commands/requests/requests-text.ts'
+import { formatHead } from '../../src/terminal/table.ts'
 import { createStyle } from '../../src/terminal/output.ts'
 import type { RequestDetail } from '../../src/api/requests.ts'
 import { openProxy } from '../http/harness.ts'
@@ -53,8 +48,8 @@ const request: RequestDetail = {
 
 const screen = (columns: number) => ({ columns, style: createStyle(false) })
 const tableOf = (rows: readonly RequestDetail[], columns: number): string => {
-  const layout = layoutRequests(rows, otherDay, screen(columns))
-  return requestsHead(layout, screen(columns)) + requestsRows(rows, otherDay, layout, screen(columns))
+  const layout = layoutRequests(rows, () => otherDay, screen(columns))
+  return formatHead(layout, screen(columns)) + requestsRows(rows, layout, screen(columns))
 }
 const place = { url: 'http://127.0.0.1:4141', isKeyAsked: false }
 const otherDay = Date.parse('2026-12-24T12:00:00Z')
@@ -98,9 +93,9 @@ test.each([60, 80, 120, 160, Infinity])('a long name of a client shifts no colum
 })
 
 test('a row that comes later keeps to the widths of the first ones', () => {
-  const layout = layoutRequests([request], otherDay, screen(Infinity))
-  const text = requestsRows([{ ...request, client: 'my-own-agent/1.0' }], otherDay, layout, screen(Infinity))
-  expect(text.indexOf('200 ')).toBe(requestsHead(layout, screen(Infinity)).indexOf('STATUS'))
+  const layout = layoutRequests([request], () => otherDay, screen(Infinity))
+  const text = requestsRows([{ ...request, client: 'my-own-agent/1.0' }], layout, screen(Infinity))
+  expect(text.indexOf('200 ')).toBe(formatHead(layout, screen(Infinity)).indexOf('STATUS'))
 })
 
 test('values of others cannot control the terminal', () => {

@@ -112,6 +112,23 @@ test('a provider is a provider of models: programs with tools have another name,
   expect(found).toEqual([])
 })
 
+test('the settings that pages tell to change exist', async () => {
+  const user = await createUser()
+  const named = pages.flatMap((page) =>
+    Array.from(
+      read(page).matchAll(/copilot-proxy config (?:set|get) ([a-z][\w.-]+)/g),
+      ([, key = '']) => `${page}: ${key}`,
+    ),
+  )
+  expect(named).not.toEqual([])
+  for (const each of named) {
+    expect([each, await user.run(`config get ${each.split(': ')[1]}`)]).toEqual([
+      each,
+      expect.objectContaining({ code: 0, stderr: '' }),
+    ])
+  }
+})
+
 test('every page names the same Node.js', () => {
   const [, wanted] = /^>=(\d+\.\d+)$/.exec(engines.node) ?? []
   const named = pages.flatMap((page) =>

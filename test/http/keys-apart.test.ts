@@ -107,6 +107,14 @@ const routes: Readonly<Record<string, Route>> = {
   'GET /caller': plain('/caller'),
   // Only the owner gets a code, and a code that nobody was given opens nothing.
   'POST /models/refresh': { asks: () => [at('/models/refresh', { method: 'POST' })] },
+  'GET /keys': plain('/keys'),
+  // The owner's alone.
+  'GET /logins': plain('/logins'),
+  'POST /logins/some-id': { asks: () => [at('/logins/copilot', { method: 'POST' })] },
+  'POST /logins/some-id/cancel': { asks: () => [at('/logins/copilot/cancel', { method: 'POST' })] },
+  'DELETE /logins/some-id': { asks: () => [at('/logins/copilot', { method: 'DELETE' })] },
+  'GET /policies': plain('/policies'),
+  'POST /policies': { asks: () => [post('/policies', { model: 'claude-opus-4.5' })] },
   'POST /usage/allow': { asks: () => [at('/usage/allow', { method: 'POST' })] },
   'POST /page/codes': { asks: () => [post('/page/codes', {})] },
   'POST /page/tokens': { asks: () => [post('/page/tokens', { code: 'a'.repeat(32), token: 'b'.repeat(64) })] },

@@ -3,7 +3,6 @@ import { foldTurn } from '../../src/translate/fold-turn.ts'
 import { createTurn, userMessage } from '../../src/translate/turn-request.ts'
 import { chatBody, saying } from './client.ts'
 import type { Client } from './client.ts'
-import { makeFolder } from '../tools/session.ts'
 import { openProxy } from './harness.ts'
 
 type Listed = Readonly<Record<string, unknown>> & { readonly id: string; readonly status: number }
@@ -143,7 +142,6 @@ test('callers without access cannot push other requests out of the list', async 
 test.each([
   ['of an allowed origin', { origin: 'http://localhost:5173' }],
   ['of another site', { 'sec-fetch-site': 'cross-site' }],
-  ['of the same origin', { 'sec-fetch-site': 'same-origin' }],
 ])('a page %s cannot read the list', async (_what, headers) => {
   const proxy = await openProxy({ file: 'server: { allowed-origins: ["http://localhost:5173"] }' })
   await proxy.chat()
@@ -152,9 +150,9 @@ test.each([
   expect((await proxy.send(`/requests/${request?.id}`, { headers })).status).toBe(403)
 })
 
-test("the daemon's own page reads the list, and only where there is one", async () => {
+test("the daemon's own page reads the list", async () => {
   const proxy = await openProxy({
-    file: `{ server: { allowed-origins: ["http://localhost:5173"] }, workspaces: [${await makeFolder()}] }`,
+    file: 'server: { allowed-origins: ["http://localhost:5173"] }',
   })
   await proxy.chat()
   const own = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' }

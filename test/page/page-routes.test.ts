@@ -5,18 +5,43 @@ import { makeFolder } from '../tools/session.ts'
 
 const files = readdirSync(new URL('../../src/page/static/', import.meta.url)).filter((name) => name !== 'tsconfig.json')
 
-test('without a workspace, / answers as ever and no file of the page exists', async () => {
+/** Chromium's, for an address that a person opens. */
+const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8' }
+
+test.each([
+  ['no Accept', {}],
+  ['curl', { accept: '*/*' }],
+  ['an SDK', { accept: 'application/json' }],
+])('a program gets JSON from /: %s', async (_name, headers) => {
   const { send } = await openProxy()
-  expect((await send('/')).json()).toEqual({ ok: true, name: 'copilot-proxy' })
-  for (const method of ['GET', 'POST']) expect((await send('/page/main.js', { method })).status).toBe(404)
+  const reply = await send('/', { headers })
+  expect([reply.json(), reply.headers['vary']]).toEqual([{ ok: true, name: 'copilot-proxy' }, 'Accept'])
+})
+
+test('a browser gets the page from /, with and without a workspace', async () => {
+  for (const file of ['', `workspaces: [${await makeFolder()}]`]) {
+    const { send } = await openProxy({ file })
+    const page = await send('/', { headers: browser })
+    expect([page.headers['content-type'], page.headers['vary']]).toEqual([
+      'text/html; charset=utf-8',
+      expect.stringContaining('Accept'),
+    ])
+    expect((await send('/page/main.js')).status).toBe(200)
+    expect((await send('/page/main.js', { method: 'POST', body: '{}' })).status).toBe(404)
+  }
+})
+
+test('the page learns whether there are sessions', async () => {
+  const proxy = await openProxy({ file: `workspaces: [${await makeFolder()}]` })
+  expect((await proxy.send('/caller')).json()).toMatchObject({ sessions: true })
+  proxy.daemon.reconfigure(proxy.configure('workspaces: []'))
+  expect((await proxy.send('/caller')).json()).toMatchObject({ sessions: false })
 })
 
 test('A12 the page and its files let nothing in from elsewhere', async () => {
-  const { send } = await openProxy({
-    file: `{ server: { api-keys: [example-key] }, workspaces: [${await makeFolder()}] }`,
-  })
+  const { send } = await openProxy({ file: 'server: { api-keys: [example-key] }' })
   for (const path of ['/', ...files.map((name) => `/page/${name}`)]) {
-    const { status, headers } = await send(path)
+    const { status, headers } = await send(path, { headers: browser })
     expect([path, status]).toEqual([path, 200])
     expect(headers).toMatchObject({
       'x-content-type-options': 'nosniff',
@@ -35,10 +60,8 @@ test('A12 the page and its files let nothing in from elsewhere', async () => {
 })
 
 test('A13 the page needs no key and contains none, but its data needs one', async () => {
-  const { send } = await openProxy({
-    file: `{ server: { api-keys: [example-key] }, workspaces: [${await makeFolder()}] }`,
-  })
-  const page = await send('/')
+  const { send } = await openProxy({ file: 'server: { api-keys: [example-key] }' })
+  const page = await send('/', { headers: browser })
   expect(page.headers['content-type']).toBe('text/html; charset=utf-8')
   expect(page.text).not.toContain('example-key')
   expect((await send('/sessions')).status).toBe(401)
@@ -46,15 +69,15 @@ test('A13 the page needs no key and contains none, but its data needs one', asyn
 })
 
 test('the page has no inline script or style, and no address of another origin', async () => {
-  const { send } = await openProxy({ file: `workspaces: [${await makeFolder()}]` })
-  const { text } = await send('/')
+  const { send } = await openProxy()
+  const { text } = await send('/', { headers: browser })
   expect(text).not.toMatch(/<style|\sstyle=|\son\w+=|javascript:/i)
   expect(text).not.toMatch(/<script(?![^>]*\ssrc="page\/)/)
   expect(text.match(/(?:src|href)="[^"]*"/g)?.filter((address) => address.includes('//'))).toEqual([])
 })
 
 test('a browser gets each file once with the correct type, and 304 if its copy is current', async () => {
-  const { send } = await openProxy({ file: `workspaces: [${await makeFolder()}]` })
+  const { send } = await openProxy()
   const first = await send('/page/main.js')
   const etag = String(first.headers['etag'])
   expect([first.status, first.headers['content-type']]).toEqual([200, 'text/javascript; charset=utf-8'])
@@ -77,23 +100,12 @@ test.each([
   '/page/__proto__',
   '/page/a/b',
 ])('%s is no file of the page', async (path) => {
-  const { send } = await openProxy({ file: `workspaces: [${await makeFolder()}]` })
+  const { send } = await openProxy()
   expect((await send(path)).status).toBe(404)
 })
 
-test('the page comes and goes with the workspaces of the configuration', async () => {
-  const folder = await makeFolder()
-  const proxy = await openProxy({ file: `workspaces: [${folder}]` })
-  expect((await proxy.send('/')).text).toContain('<!doctype html>')
-  proxy.daemon.reconfigure(proxy.configure('workspaces: []'))
-  expect((await proxy.send('/')).json()).toEqual({ ok: true, name: 'copilot-proxy' })
-  expect((await proxy.send('/page/main.js')).status).toBe(404)
-})
-
 test('A06 serves its own page on a forwarded port, and through a TLS proxy', async () => {
-  const { send } = await openProxy({
-    file: `{ server: { allowed-hosts: ["proxy.example:80"] }, workspaces: [${await makeFolder()}] }`,
-  })
+  const { send } = await openProxy({ file: 'server: { allowed-hosts: ["proxy.example:80"] }' })
   const statusOf = async (headers: Readonly<Record<string, string>>) => (await send('/v1/models', { headers })).status
   const site = { 'sec-fetch-site': 'same-origin' }
   expect(await statusOf({ host: 'localhost:8080', origin: 'http://localhost:8080', ...site })).toBe(200)

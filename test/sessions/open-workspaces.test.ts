@@ -3,12 +3,20 @@ import { basename, join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { OwnPaths } from '../../src/config/paths.ts'
 import type { Config } from '../../src/config/schema.ts'
+import type { ReadOnlyMode } from '../../src/config/setting-types.ts'
 import { openWorkspaces } from '../../src/sessions/open-workspaces.ts'
 import { loaded } from '../config/loading.ts'
 import { recordingLog } from '../recording-log.ts'
 import { failureOf, makeFolder } from '../tools/session.ts'
 
-type Entry = string | { readonly path: string; readonly name?: string; readonly 'allow-home'?: boolean }
+type Entry =
+  | string
+  | {
+      readonly path: string
+      readonly name?: string
+      readonly 'allow-home'?: boolean
+      readonly 'read-only'?: ReadOnlyMode
+    }
 
 interface OpenOptions {
   readonly isReadOnly?: boolean
@@ -144,7 +152,7 @@ it('lists its tools', async () => {
       parameters: expect.objectContaining({ type: 'object' }),
     }),
   )
-  const { sandbox: _sandbox, ...session } = reported ?? {}
+  const { sandbox: _sandbox, readOnly: _readOnly, ...session } = reported ?? {}
   expect(await call('mcp.session.list')).toEqual({ sessions: [session] })
 })
 
@@ -200,6 +208,58 @@ it('G01: writes nothing without a policy that allows it, or while read-only', as
     expect(await failureOf(call('mcp.edit.applyPatch', { unifiedDiff: diff }))).toMatchObject({ kind: 'denied' })
     expect(await readFile(join(dir, 'a.txt'), 'utf8')).toBe('one\n')
   }
+})
+
+describe('read-only of a workspace', () => {
+  const write = { unifiedDiff: diff }
+
+  it.each<[boolean, ReadOnlyMode, boolean]>([
+    [true, false, true],
+    [false, true, false],
+    [false, 'locked', false],
+  ])('with %o for all and %o for itself decides whether it is written: %o', async (isReadOnly, own, isWritten) => {
+    const dirs = [await makeFolder({ ...policy, 'a.txt': 'one\n' }), await makeFolder({ ...policy, 'a.txt': 'one\n' })]
+    const [first = '', second = ''] = dirs
+    const { call, listing } = await open(
+      [
+        { path: first, name: 'own', 'read-only': own },
+        { path: second, name: 'all' },
+      ],
+      {
+        isReadOnly,
+      },
+    )
+    const texts = async () => Promise.all(dirs.map((dir) => readFile(join(dir, 'a.txt'), 'utf8')))
+    const outcome = async (name: string) =>
+      call('mcp.edit.applyPatch', write, name).then(
+        () => 'written',
+        ({ failure }) => failure.kind,
+      )
+    expect([await outcome('own'), await outcome('all')]).toEqual(
+      isWritten ? ['written', 'denied'] : ['denied', 'written'],
+    )
+    expect(await texts()).toEqual(isWritten ? ['two\n', 'one\n'] : ['one\n', 'two\n'])
+    expect(await listing()).toMatchObject([{ readOnly: own }, { readOnly: isReadOnly }])
+    expect(await call('mcp.policy.get', {}, 'own')).toMatchObject({ readOnly: own !== false })
+  })
+
+  it('holds as soon as the configuration changes, in both directions, and the session stays', async () => {
+    const dir = await makeFolder({ ...policy, 'a.txt': 'one\n' })
+    const { call, change, sessions } = await open([{ path: dir, 'read-only': true }])
+    const [session] = sessions()
+    expect(await failureOf(call('mcp.edit.applyPatch', write))).toMatchObject({ kind: 'denied' })
+    const opening = change([{ path: dir, 'read-only': false }])
+    expect(await call('mcp.edit.applyPatch', write)).toMatchObject({ ok: true })
+    await opening
+    const closing = change([{ path: dir, 'read-only': 'locked' }])
+    expect(await failureOf(call('mcp.edit.undo'))).toMatchObject({ kind: 'denied' })
+    await closing
+    expect(sessions()).toEqual([session])
+    // Written in another way, the path is that of the same workspace.
+    await change([{ path: `${dir}/`, 'read-only': false }])
+    expect(sessions()).toEqual([session])
+    expect(await call('mcp.edit.undo')).toMatchObject({ ok: true })
+  })
 })
 
 it('requires each tool with the effect write or run to be authorised before it returns a result', async () => {

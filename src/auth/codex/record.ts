@@ -12,7 +12,7 @@ export const codexLoginFix = 'Run: copilot-proxy login codex'
  * One ChatGPT login, as stored in `auth/<id>.json`. Unknown keys survive a rewrite, so that an older program does not
  * lose a newer one's data.
  */
-export const codexRecord = z.looseObject({
+const codexRecord = z.looseObject({
   id: z.string().min(1),
   provider: z.literal('codex'),
   label: z.string(),
@@ -92,6 +92,18 @@ export function toCodexRecord(
       logged_in_at: nowSeconds,
       issuer: login.issuer,
     },
+  }
+}
+
+/** The record of a new login, with the fields that other programs added to an older record of the account. */
+export function withForeignFields(record: CodexRecord, earlier: CodexRecord | undefined): CodexRecord {
+  const known = codexRecord.shape.metadata.shape
+  const foreign = Object.entries(earlier?.metadata ?? {}).filter(([key]) => !Object.hasOwn(known, key))
+  return {
+    ...earlier,
+    ...record,
+    attributes: earlier?.attributes ?? record.attributes,
+    metadata: { ...Object.fromEntries(foreign), ...record.metadata },
   }
 }
 

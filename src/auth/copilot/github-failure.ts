@@ -23,6 +23,29 @@ export type GithubFailure =
   | { readonly kind: 'redirected'; readonly detail: string }
   | { readonly kind: 'aborted' }
 
+/** A GitHub failure and its remedy, in sentences. */
+export function describeFailure(failure: GithubFailure): string {
+  switch (failure.kind) {
+    case 'bad_credentials':
+    case 'not_available':
+      return `${failure.detail}. ${failure.fix}`
+    case 'no_access': {
+      const page = failure.url === undefined ? '' : `\nGitHub's page about it: ${failure.url}`
+      return `${failure.detail}\n${failure.fix}.${page}`
+    }
+    case 'rate_limited': {
+      const { retryAfterSeconds: seconds } = failure
+      return `${failure.detail}. Try again in ${seconds === undefined ? 'a few minutes' : `${seconds} seconds`}.`
+    }
+    case 'redirected':
+      return `${failure.detail}.`
+    case 'transient':
+      return `${failure.detail}. Try again in a moment.`
+    case 'aborted':
+      return 'Interrupted.'
+  }
+}
+
 /** Longer waits are shortened to this. Seconds. */
 const MAX_RETRY_AFTER_SECONDS = 3600
 

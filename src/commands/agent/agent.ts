@@ -61,7 +61,7 @@ async function follow(
   const { root, isDemo, isReadOnly } = connection
   const simulated = isDemo ? ' All answers are simulated.' : ''
   out.write(visibleLines(`Working in ${root}.${simulated}\n`))
-  if (isReadOnly === true) screen.note(readOnlyNote)
+  if (isReadOnly) screen.note(readOnlyNote)
   const client = createRunClient(context, connection)
   const events = await client.events(interrupt.second, () => {
     screen.note('The connection to copilot-proxy broke. Connecting again ...')
@@ -122,7 +122,7 @@ const nobodyNote =
   'run copilot-proxy serve --workspace DIR and use its page.'
 
 const readOnlyNote =
-  'Workspaces are read-only, so nothing will be changed or run. To allow it:\n' +
+  'This workspace is read-only, so nothing will be changed or run. To allow it:\n' +
   'copilot-proxy config set workspace.read-only false'
 
 /** Ignores a refusal by the daemon, because another listener may have decided. */

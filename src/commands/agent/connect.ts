@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { sessionList } from '../../api/sessions.ts'
 import type { SessionEntry } from '../../api/sessions.ts'
+import { readOnlyModeOf } from '../../config/schema.ts'
 import { loginAdvice, silentLog, tokenOfEnvironment } from '../shared/accounts.ts'
-import { findLogins } from '../shared/codex-login.ts'
+import { findLogins } from '../shared/logins.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { AgentFlags, CommandContext } from '../shared/command.ts'
 import { findCallerKey, findDaemon, findOwnerToken, getFromDaemon, refuseWrongKey } from '../shared/find-daemon.ts'
@@ -21,8 +22,7 @@ export interface Connection {
   /** The folder. */
   readonly root: string
   readonly isDemo: boolean
-  /** Undefined: a setting of the daemon decides, which this command does not know. */
-  readonly isReadOnly: boolean | undefined
+  readonly isReadOnly: boolean
   /** Ends a daemon of this process; leaves others alone. */
   readonly close: () => Promise<void>
 }
@@ -78,7 +78,15 @@ async function useRunning(
     throw new CommandFailure(exitCode.notLoggedIn, loginAdvice)
   }
   const isDemo = health.demo
-  return { url, key, sessionId: session.id, root: session.path, isDemo, isReadOnly: undefined, close: async () => {} }
+  return {
+    url,
+    key,
+    sessionId: session.id,
+    root: session.path,
+    isDemo,
+    isReadOnly: session.readOnly !== false,
+    close: async () => {},
+  }
 }
 
 /** Returns the session of the innermost workspace that holds the folder. */
@@ -145,7 +153,7 @@ async function openOwn(
   try {
     const sessionId = (await findSession(context, { url, key }, root))?.id
     if (sessionId === undefined) throw new CommandFailure(exitCode.failed, `${root} cannot be opened as a workspace.`)
-    return { url, key, sessionId, root, isDemo, isReadOnly: config.workspace.readOnly !== false, close }
+    return { url, key, sessionId, root, isDemo, isReadOnly: readOnlyModeOf(config, workspace) !== false, close }
   } catch (error) {
     await close()
     throw error

@@ -9,7 +9,7 @@ import { restartService } from '../service/service.ts'
 import { loginAdvice } from '../shared/accounts.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ServeFlags, ExitCode, ReportFlags } from '../shared/command.ts'
-import { findLogins } from '../shared/codex-login.ts'
+import { findLogins } from '../shared/logins.ts'
 import { askHealth, findOwnerToken } from '../shared/find-daemon.ts'
 import { requestPageAddress } from '../shared/page-code.ts'
 import { toConfigFlags, loadSettings, showWarnings, withAbsoluteFolders } from '../shared/settings.ts'
@@ -202,15 +202,11 @@ export async function reportStarted(
       context.stderr.write(`${versions} Run: copilot-proxy restart\n`)
     }
     const page = await findPageAddress(context, settings, record).catch(() => undefined)
-    if (page !== undefined) context.stdout.write(`Page of its workspaces (works once, within 10 minutes): ${page}\n`)
+    if (page !== undefined) context.stdout.write(`Page (works once, within 10 minutes): ${page}\n`)
     context.stderr.write('Show its log: copilot-proxy logs -f\nStop it: copilot-proxy stop\n')
-    if (servesWorkspaces(settings, record)) context.stderr.write('Open its page: copilot-proxy page\n')
+    context.stderr.write('Open its page: copilot-proxy page\n')
   }
   if (advice !== undefined) context.stderr.write(visibleLines(`${advice}\n`))
-}
-
-function servesWorkspaces({ config }: LoadedSettings, { flags }: DaemonRecord): boolean {
-  return config.workspaces.length > 0 || flags.workspace !== undefined
 }
 
 /** Returns undefined unless a person reads the address on a terminal. */
@@ -219,7 +215,7 @@ async function findPageAddress(
   settings: LoadedSettings,
   record: DaemonRecord,
 ): Promise<string | undefined> {
-  if (!context.stdout.isTerminal || !servesWorkspaces(settings, record)) return undefined
+  if (!context.stdout.isTerminal) return undefined
   const { url } = record
   const token = await findOwnerToken(context, settings, url)
   return token && (await requestPageAddress(context, { url, token }))

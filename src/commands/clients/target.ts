@@ -18,7 +18,7 @@ import type { CallerKey, FoundDaemon, DaemonAddress, DaemonReply, DaemonHealth }
 import { CommandFailure, exitCode, isNotLoggedIn } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import { loginAdvice } from '../shared/accounts.ts'
-import { findLogins } from '../shared/codex-login.ts'
+import { findLogins } from '../shared/logins.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import { modelPath } from '../shared/view.ts'
 

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { errnoOf } from '../../auth/records/record-fs.ts'
-import { setInDocument } from '../../config/edit-document.ts'
+import { setInDocument, unsetInDocument, writtenPath } from '../../config/edit-document.ts'
 import { findSetting, parseSettingValue } from '../../config/find-setting.ts'
 import type { SettingLookup } from '../../config/find-setting.ts'
 import { initialConfigText } from '../../config/initial-file.ts'
@@ -10,7 +10,8 @@ import { formatConfigError, formatSource } from '../../config/problem.ts'
 import { isSecretSetting, maskConfig } from '../../config/secrets.ts'
 import { valueAt } from '../../json/value-at.ts'
 import { visible, visibleJson, visibleLines } from '../../terminal/visible.ts'
-import { changedRestartKeys, changeSettings, needsRestart } from '../shared/change-settings.ts'
+import { checkAliasTargets } from '../shared/alias-targets.ts'
+import { changedRestartKeys, changeSettings, needsRestart, refusedChange } from '../shared/change-settings.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
 import { withFileErrors } from '../shared/edit-file.ts'
@@ -118,10 +119,23 @@ export async function configSet(context: CommandContext, flags: SetFlags): Promi
   const isSecret = isSecretSetting(found.path)
   if (isSecret) context.secrets.note(flags.value)
   const before = await readSettings(context, flags.config)
-  const { configFile: path } = findFiles(context, flags.config)
+  const places = findFiles(context, flags.config)
+  const { configFile: path } = places
   const value = parseSettingValue(found, flags.value)
   const edit = (text: string): string | undefined => setInDocument(text, found.path, value)
-  const sources = await changeSettings(context, { path, key, edit })
+  const sources = await changeSettings(context, {
+    path,
+    key,
+    edit,
+    // `config check` refuses a target that no model list has; so does this, for the aliases that it sets.
+    async beforeReplace({ value: config, sources: changed, warnings }) {
+      if (!key.startsWith('models.aliases')) return
+      const settings = { ...places, config, sources: changed, warnings, hasFile: true }
+      const { problems } = await checkAliasTargets(context, settings)
+      const own = problems.filter((problem) => problem.key === key || problem.key.startsWith(`${key}.`))
+      if (own.length > 0) throw refusedChange(path, { problems: own })
+    },
+  })
   const isLater = needsRestart(key)
   const shownValue = isSecret ? '' : ` to ${JSON.stringify(value)}`
   if (!flags.json) context.stdout.write(visibleLines(`Set ${key}${shownValue} in ${path}\n`))
@@ -139,6 +153,30 @@ export async function configSet(context: CommandContext, flags: SetFlags): Promi
       restart_required: isRunning && isLater,
     })
   }
+  return exitCode.done
+}
+
+/** Removes one setting from the configuration file, so that its default holds. @throws CommandFailure */
+export async function configUnset(context: CommandContext, flags: GetFlags): Promise<ExitCode> {
+  const { key } = flags
+  const found = findSetting(key)
+  if (found.kind === 'section' || found.kind === 'unknown') throw notSettable(key, found)
+  const before = await readSettings(context, flags.config)
+  const { configFile: path } = findFiles(context, flags.config)
+  let wasSet = true
+  const edit = (text: string): string | undefined => {
+    const written = writtenPath(text, found.path)
+    wasSet = written !== undefined
+    return written === undefined ? text : unsetInDocument(text, written)
+  }
+  const sources = await changeSettings(context, { path, key, edit })
+  if (!wasSet) throw new CommandFailure(exitCode.failed, `${visible(key)} is not set in ${visible(path)}.`)
+  if (!flags.json) context.stdout.write(visibleLines(`Removed ${key} from ${path}\n`))
+  const source = sources[key]
+  if (source?.kind === 'environment') context.stderr.write(`Note: ${source.name} is still set.\n`)
+  const isLater = needsRestart(key)
+  const { isRunning } = await reportEffect(context, before, isLater ? [key] : [])
+  if (flags.json) writeJson(context, { key, path, daemon_running: isRunning, restart_required: isRunning && isLater })
   return exitCode.done
 }
 

@@ -4,11 +4,14 @@ import type { CopilotUserOutcome } from '../../auth/copilot/github-api.ts'
 import type { CopilotAccount, Quota } from '../../auth/copilot/quota.ts'
 import type { ProxyError } from '../../errors.ts'
 import { isOpen } from '../../models/model.ts'
-import type { Model, ModelListing } from '../../models/model.ts'
+import type { Model } from '../../models/model.ts'
 import type { ProviderId } from '../../executors/executor.ts'
 import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import { providerNames } from '../shared/accounts.ts'
-import { planName } from '../shared/plan-name.ts'
+import type { ListingOutcome } from '../shared/list-models.ts'
+import { describeCodexLogin } from '../shared/logins.ts'
+import type { CodexState, CopilotState } from '../shared/logins.ts'
+import { planName, planNameOfSku } from '../../api/plan-name.ts'
 import { failed, ok, skipped, warning } from './check.ts'
 import type { Findings, Finding } from './check.ts'
 
@@ -20,6 +23,35 @@ export type LoginState =
   | { readonly kind: 'problem'; readonly detail: string; readonly fix: string }
   /** The account and the source of its login. */
   | { readonly kind: 'login'; readonly who: string }
+
+export function copilotLoginState({ login, problem }: CopilotState): LoginState {
+  if (problem !== undefined) {
+    return { kind: 'problem', detail: problem, fix: 'Fix that, or log in again: copilot-proxy login' }
+  }
+  if (login === undefined) return { kind: 'nobody' }
+  const { record } = login
+  const plan = planNameOfSku(record?.metadata.sku)
+  return {
+    kind: 'login',
+    who: record === undefined ? 'Token from COPILOT_GITHUB_TOKEN' : [record.label, plan ?? []].flat().join(', '),
+  }
+}
+
+export function codexLoginState(state: CodexState): LoginState {
+  switch (state.kind) {
+    case 'off':
+      return { kind: 'off', detail: 'Off (codex.enabled: false)' }
+    case 'api-key':
+      return { kind: 'login', who: 'API key from codex.api-key' }
+    case 'problem':
+      return state
+    case 'nobody':
+      return state.isChosen ? { ...state, kind: 'problem' } : { kind: 'nobody' }
+    case 'login':
+    case 'codex-cli':
+      return { kind: 'login', who: describeCodexLogin(state) }
+  }
+}
 
 /**
  * One provider is enough, so a missing login of the other is no failure.
@@ -181,13 +213,6 @@ function lifeOf({ source, expiresAtMs }: CodexLoginStatus, nowMs: number): strin
   const time = hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`
   return `; the token is valid for ${time}, then renewed ${source === 'codex-cli' ? 'by Codex CLI' : 'automatically'}`
 }
-
-/** The outcome of a request for a provider's models. */
-export type ListingOutcome =
-  | { readonly kind: 'listed'; readonly listing: ModelListing }
-  /** The answer is no model list. */
-  | { readonly kind: 'unusable' }
-  | { readonly kind: 'fault'; readonly error: ProxyError }
 
 /** Further models are counted. */
 const mostNamed = 8

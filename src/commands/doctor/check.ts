@@ -22,9 +22,10 @@ export interface Check {
   readonly id: string
   /** Undefined if the check concerns both or neither. */
   readonly provider?: ProviderId
+  /** Unique in the list. */
   readonly title: string
-  /** Checks before this one in the list. If one failed or was skipped, this one is skipped. */
-  readonly needs?: readonly Check[]
+  /** The titles of checks before this one in the list. If one failed or was skipped, this one is skipped. */
+  readonly needs?: readonly string[]
   /** Expected problems are findings; errors are defects. */
   readonly run: () => Promise<Findings>
 }
@@ -40,6 +41,11 @@ export function ok(detail: string): Findings {
 
 export function skipped(detail: string): Findings {
   return [{ status: 'skipped', detail }]
+}
+
+/** The check `title` reports the cause. */
+export function after(title: string): Findings {
+  return skipped(`The check "${title}" did not pass`)
 }
 
 export function warning(detail: string, fix: string): Findings {
@@ -67,16 +73,16 @@ export interface RunOptions {
  * check that hangs delays only until its own deadline.
  */
 export async function* runChecks(checks: readonly Check[], options: RunOptions): AsyncGenerator<Report> {
-  const running = new Map<Check, Promise<Findings>>()
+  const running = new Map<string, Promise<Findings>>()
   for (const check of checks) {
-    const needed = (check.needs ?? []).map(async (other) => ({ other, findings: await running.get(other) }))
+    const needed = (check.needs ?? []).map(async (title) => ({ title, findings: await running.get(title) }))
     const findings = Promise.all(needed).then((done) => {
       const missing = done.find((one) => one.findings?.some(({ status }) => isInTheWay(status)) ?? true)
-      return missing === undefined ? runOne(check, options) : skipped(`The check "${missing.other.title}" did not pass`)
+      return missing === undefined ? runOne(check, options) : after(missing.title)
     })
-    running.set(check, findings)
+    running.set(check.title, findings)
   }
-  for (const [check, findings] of running) yield { check, findings: await findings }
+  for (const check of checks) yield { check, findings: (await running.get(check.title)) ?? after(check.title) }
 }
 
 function isInTheWay(status: string): boolean {

@@ -6,14 +6,15 @@ import {
   runCodexBrowserLogin,
   startCodexDeviceLogin,
 } from '../../auth/codex/login.ts'
-import { codexRecord, codexRecordKind, toCodexRecord } from '../../auth/codex/record.ts'
+import { codexRecordKind, toCodexRecord, withForeignFields } from '../../auth/codex/record.ts'
 import type { CodexRecord } from '../../auth/codex/record.ts'
 import type { LoginTokens } from '../../auth/codex/token-endpoint.ts'
+import { openRecordStore } from '../../auth/records/open-record-store.ts'
 import type { Config } from '../../config/schema.ts'
 import { visible } from '../../terminal/visible.ts'
-import { describePlace, removeFromOtherStore, requireStore, openCodexRecords } from '../shared/accounts.ts'
+import { describePlace, recordPlace, removeFromOtherStore, requireStore, warningLog } from '../shared/accounts.ts'
 import type { CommandContext, LoginFlags } from '../shared/command.ts'
-import { chatgptPlanName } from '../shared/plan-name.ts'
+import { chatgptPlanName } from '../../api/plan-name.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import { browserCommand } from './desktop.ts'
@@ -66,19 +67,8 @@ function whyUnused({ enabled, apiKey, useCliLogin }: Config['codex']): string | 
  * @throws RecordStoreError
  */
 async function storeRecord(context: CommandContext, settings: LoadedSettings, record: CodexRecord): Promise<string> {
-  const records = openCodexRecords(context, settings)
-  const earlier = await records.read(record.id)
-  const known = codexRecord.shape.metadata.shape
-  const foreign = Object.entries(earlier?.metadata ?? {}).filter(([key]) => !Object.hasOwn(known, key))
-  await records.write(
-    {
-      ...earlier,
-      ...record,
-      attributes: earlier?.attributes ?? record.attributes,
-      metadata: { ...Object.fromEntries(foreign), ...record.metadata },
-    },
-    { signal: context.signal },
-  )
+  const records = openRecordStore(codexRecordKind, recordPlace(context, settings), warningLog(context))
+  await records.write(withForeignFields(record, await records.read(record.id)), { signal: context.signal })
   return records.locationOf(record.id)
 }
 

@@ -1,22 +1,22 @@
 import type { ExchangedToken } from '../../auth/copilot/github-api.ts'
 import { codexRecordKind } from '../../auth/codex/record.ts'
 import { copilotRecordKind } from '../../auth/copilot/record.ts'
-import { fetchCopilotUser, fetchGithubUser, obtainCopilotToken } from '../../auth/copilot/github-api.ts'
+import { describeFailure } from '../../auth/copilot/github-failure.ts'
 import type { GithubFailure } from '../../auth/copilot/github-failure.ts'
 import { parseGithubHost } from '../../auth/copilot/github-hosts.ts'
 import type { GithubHosts } from '../../auth/copilot/github-hosts.ts'
-import { copilotRecordId } from '../../auth/copilot/record.ts'
+import { openAccount, toCopilotRecord } from '../../auth/copilot/new-login.ts'
+import type { OpenedAccount } from '../../auth/copilot/new-login.ts'
 import { openRecordStore } from '../../auth/records/open-record-store.ts'
 import { RecordStoreError } from '../../auth/records/record-fs.ts'
-import type { RecordStore } from '../../auth/records/record-store.ts'
 import type { CopilotRecord } from '../../auth/copilot/wire.ts'
 import type { ProviderId } from '../../executors/executor.ts'
 import { visibleLines } from '../../terminal/visible.ts'
 import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import {
-  describeFailure,
   describePlace,
   githubApi,
+  githubTimeoutMs,
   removeFromOtherStore,
   openRecords,
   providerNames,
@@ -29,24 +29,11 @@ import {
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, LoginFlags } from '../shared/command.ts'
 import { confirm } from '../shared/confirm.ts'
-import { planName, planNameOfSku } from '../shared/plan-name.ts'
+import { planName, planNameOfSku } from '../../api/plan-name.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import { askInBrowser, askWithCode, readToken } from './github-token.ts'
 import { loginFailed, loginInterrupted } from './prompts.ts'
-
-/** The GitHub account of a token that opens Copilot. */
-interface Account {
-  readonly githubToken: string
-  /** Undefined if GitHub does not report it. */
-  readonly login: string | undefined
-  /** The marketing name; undefined if GitHub does not report it. */
-  readonly plan: string | undefined
-  readonly opened: ExchangedToken
-}
-
-/** The label of an account without a known name. A second one of the same host replaces it. */
-const namelessAccount = 'account'
 
 /** Options of one provider's login, and the option of the other provider that replaces it. */
 const providerOptions = [
@@ -127,12 +114,13 @@ export async function connectAccount(context: CommandContext, flags: Omit<LoginF
   context.secrets.note(githubToken)
   const account = await checkAccount(context, settings, hosts, githubToken)
   const records = openRecords(context, settings)
-  const record = await toRecord(context, records, hosts, account)
+  const record = await toCopilotRecord(records, { hosts, account, nowMs: context.now() })
   if (account.opened.direct) await tryDirectly(context, settings, record, account.opened)
   await records.write(record, { signal: context.signal })
 
   const { stdout } = context
-  const { login: name, plan } = account
+  const { login: name } = account
+  const plan = planOf(account)
   const greeting = `Logged in${name === undefined ? '' : ` as ${name}`}${plan === undefined ? '' : `, with ${plan}`}.`
   const untold = [...(name === undefined ? ['name'] : []), ...(plan === undefined ? ['plan'] : [])]
   const note = untold.length === 0 ? '' : ` GitHub did not report the ${untold.join(' and ')}.`
@@ -146,14 +134,14 @@ export async function connectAccount(context: CommandContext, flags: Omit<LoginF
 }
 
 /** Why the login is not exchanged, and the consequences. */
-function directNote({ plan }: Account, { config }: LoadedSettings): string {
+function directNote(account: OpenedAccount, { config }: LoadedSettings): string {
   const why =
     config.copilot.auth === 'direct'
       ? 'copilot.auth is direct'
       : 'GitHub does not exchange this kind of token for a Copilot token'
   const differences = [
     'Models and policies are those of Copilot CLI (copilot-integration-id: copilot-developer-cli).',
-    ...(plan === undefined ? ['Plan and quota are unknown.'] : []),
+    ...(planOf(account) === undefined ? ['Plan and quota are unknown.'] : []),
     'The login is valid until you revoke it.',
   ]
   return `${why}, so copilot-proxy sends the token directly to Copilot. The differences:\n${differences.map((line) => `  ${line}\n`).join('')}`
@@ -195,20 +183,17 @@ async function checkAccount(
   settings: LoadedSettings,
   hosts: GithubHosts,
   githubToken: string,
-): Promise<Account> {
-  const { signal } = context
+): Promise<OpenedAccount> {
   const api = githubApi(context, settings, { apiBaseUrl: hosts.apiBaseUrl, tokenOrigin: 'given' })
-  const [user, opened, copilotUser] = await Promise.all([
-    fetchGithubUser(api, githubToken, signal),
-    obtainCopilotToken(api, githubToken, settings.config.copilot.auth, signal),
-    fetchCopilotUser(api, githubToken, signal),
-  ])
-  // Only the Copilot token decides; name and plan are for display.
-  if (opened.kind !== 'ok') throw refused(opened)
-  if (signal.aborted) throw loginInterrupted()
-  const known = copilotUser.kind === 'ok' ? copilotUser.account : undefined
-  const plan = known === undefined ? planNameOfSku(opened.sku) : planName(known.plan)
-  return { githubToken, login: user.kind === 'ok' ? user.login : known?.login, plan, opened }
+  const account = await openAccount(api, githubToken, settings.config.copilot.auth, context.signal)
+  if (account.kind !== 'ok') throw refused(account)
+  if (context.signal.aborted) throw loginInterrupted()
+  return account
+}
+
+/** The plan's marketing name; undefined if GitHub does not report it. */
+function planOf({ plan, opened }: OpenedAccount): string | undefined {
+  return plan === undefined ? planNameOfSku(opened.sku) : planName(plan)
 }
 
 function refused(failure: GithubFailure): CommandFailure {
@@ -226,9 +211,11 @@ async function tryDirectly(
   opened: ExchangedToken,
 ): Promise<void> {
   // Imports the HTTP client, which other logins do not need.
-  const { listCopilotModels } = await import('../doctor/facts.ts')
-  const outcome = await listCopilotModels(context, settings, { record }, opened)
-  if (context.signal.aborted) throw loginInterrupted()
+  const { listCopilotModels } = await import('../shared/list-models.ts')
+  const { signal } = context
+  const own = { githubToken: record.metadata.github_access_token, record }
+  const outcome = await listCopilotModels(context, settings, own, opened, { signal, timeoutMs: githubTimeoutMs })
+  if (signal.aborted) throw loginInterrupted()
   if (outcome.kind === 'listed') return
   if (outcome.kind === 'unusable') throw loginFailed('Copilot did not answer with a model list.', '\n')
   const { error } = outcome
@@ -238,39 +225,4 @@ async function tryDirectly(
     (error.kind === 'upstream_status' && error.status < 500 && error.status !== 429)
   const what = isRefusal ? 'Copilot refused this login.' : 'Could not check this login with Copilot.'
   throw loginFailed(`${what} ${reason}`, '\n')
-}
-
-/** Keeps the attributes of an older record of the account. */
-async function toRecord(
-  context: CommandContext,
-  records: RecordStore<CopilotRecord>,
-  hosts: GithubHosts,
-  { githubToken, login: name, opened }: Account,
-): Promise<CopilotRecord> {
-  const label = name ?? namelessAccount
-  const id = copilotRecordId(label, hosts.baseUrl)
-  const earlier = await records.read(id)
-  const nowSeconds = Math.floor(context.now() / 1000)
-  return {
-    ...earlier,
-    id,
-    provider: 'copilot',
-    label,
-    attributes: earlier?.attributes ?? {},
-    metadata: {
-      github_access_token: githubToken,
-      access_token: opened.token,
-      ...(opened.expiresAtSeconds !== undefined && { expires_at: opened.expiresAtSeconds }),
-      refresh_in: opened.refreshInSeconds,
-      obtained_at: nowSeconds,
-      ...(opened.apiBaseUrl !== undefined && { base_url: opened.apiBaseUrl }),
-      ...(opened.sku !== undefined && { sku: opened.sku }),
-      ...(name !== undefined && { login: name }),
-      github_base_url: hosts.baseUrl,
-      github_api_base_url: hosts.apiBaseUrl,
-      logged_in_at: nowSeconds,
-      // A login is a choice too, also in the second of another one.
-      selected_at: context.now() / 1000,
-    },
-  }
 }

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { Fault } from '../../errors.ts'
 import type { Executor } from '../../executors/executor.ts'
-import { parseModelPolicies, policyPath } from '../../models/model-policy.ts'
+import { enableModel, parseModelPolicies } from '../../models/model-policy.ts'
 import type { ModelPolicy } from '../../models/model-policy.ts'
 import { visibleLines } from '../../terminal/visible.ts'
 import { toOpenAiError } from '../../translate/engine/openai-error.ts'
-import { requireLogin } from '../shared/accounts.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, EnableFlags, ExitCode } from '../shared/command.ts'
 import { confirm } from '../shared/confirm.ts'
 import { findDaemon, findOwnerToken } from '../shared/find-daemon.ts'
+import { requireLogin } from '../shared/logins.ts'
 import { postAsOwner } from '../shared/owner-request.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
@@ -83,16 +83,8 @@ async function wantsModel(context: CommandContext, { yes }: EnableFlags, { id, t
 
 /** @throws CommandFailure `failed` with GitHub's reason */
 async function enable({ signal }: CommandContext, executor: Pick<Executor, 'json'>, id: string): Promise<void> {
-  const call = {
-    path: policyPath(id),
-    body: JSON.stringify({ status: 'enabled' }),
-    headers: { 'openai-intent': 'conversation-agent' },
-    initiator: 'user',
-    hasImage: false,
-    requestId: randomUUID(),
-  } as const
   try {
-    await executor.json(call, { signal })
+    await enableModel(executor, id, { requestId: randomUUID(), signal })
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof Fault) || error.error.kind !== 'upstream_status') throw error

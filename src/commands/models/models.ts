@@ -3,7 +3,7 @@ import type { ModelRow } from '../../api/models.ts'
 import { shellSafeId } from '../../client-settings/target.ts'
 import { shortCount } from '../../terminal/format.ts'
 import type { Output } from '../../terminal/output.ts'
-import { fitsTable, formatTable, wrapText } from '../../terminal/table.ts'
+import { fittingColumns, formatTable, wrapText } from '../../terminal/table.ts'
 import type { TableColumn } from '../../terminal/table.ts'
 import { visible, visibleLines } from '../../terminal/visible.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
@@ -18,8 +18,8 @@ import { explainName, namesLeadingTo, oneModelText } from './one-model.ts'
 type Column = TableColumn<ModelRow>
 
 /** Empty in the row of a long context tier, which follows its model. */
-function oncePerModel({ title, cell }: Column): Column {
-  return { title, cell: (row) => (row.copilot_proxy.context_tier === 'long' ? '' : cell(row)) }
+function oncePerModel({ cell, ...column }: Column): Column {
+  return { ...column, cell: (row) => (row.copilot_proxy.context_tier === 'long' ? '' : cell(row)) }
 }
 
 /** @param width of the screen */
@@ -32,42 +32,47 @@ function modelWithin(width: number): Column {
     },
   }
 }
-const vendor = oncePerModel({ title: 'VENDOR', cell: ({ owned_by: owner }) => visible(shortVendor(owner)) })
+const vendor = oncePerModel({ title: 'VENDOR', rank: 3, cell: ({ owned_by: owner }) => visible(shortVendor(owner)) })
 /** Shown only if it adds to the name. */
 const family = oncePerModel({
   title: 'FAMILY',
+  rank: 2,
   cell: ({ id, copilot_proxy: { family: name, alias_of: target } }) =>
     (target ?? id).endsWith(name) ? '' : visible(name),
 })
-const provider = oncePerModel({ title: 'PROVIDER', cell: (row) => visible(row.copilot_proxy.provider) })
+const provider = oncePerModel({ title: 'PROVIDER', rank: 5, cell: (row) => visible(row.copilot_proxy.provider) })
 const contextWindow: Column = {
   title: 'CONTEXT',
+  rank: 10,
   cell: (row) => tokens(row.copilot_proxy.context_window),
   align: 'right',
 }
 const outputLimit: Column = {
   title: 'OUTPUT',
+  rank: 6,
   cell: (row) => tokens(row.copilot_proxy.max_output_tokens),
   align: 'right',
 }
 /** Per million tokens, in and out, in the unit of GitHub's bill and of `copilot-proxy usage`. */
 const credits: Column = {
   title: 'CREDITS',
+  rank: 9,
   cell: ({ copilot_proxy: { prices } }) =>
     prices?.default ? `${amount(prices.default.input)}/${amount(prices.default.output)}` : '',
   align: 'right',
 }
-const abilities = oncePerModel({ title: 'CAN', cell: (row) => abilitiesOf(row).join(' ') })
+const abilities = oncePerModel({ title: 'CAN', rank: 8, cell: (row) => abilitiesOf(row).join(' ') })
 const thinking = oncePerModel({
   title: 'THINKING',
+  rank: 4,
   cell: (row) => visible(shortLevels(row.copilot_proxy.capabilities.reasoning_effort ?? [])),
 })
 const routes: readonly Column[] = [
-  oncePerModel({ title: 'CHAT', cell: (row) => routeOf(row, 'chat') }),
-  oncePerModel({ title: 'RESP', cell: (row) => routeOf(row, 'responses') }),
-  oncePerModel({ title: 'MSGS', cell: (row) => routeOf(row, 'messages') }),
+  oncePerModel({ title: 'CHAT', rank: 7, cell: (row) => routeOf(row, 'chat') }),
+  oncePerModel({ title: 'RESP', rank: 7, cell: (row) => routeOf(row, 'responses') }),
+  oncePerModel({ title: 'MSGS', rank: 7, cell: (row) => routeOf(row, 'messages') }),
 ]
-const state = oncePerModel({ title: 'STATE', cell: (row) => visible(stateOf(row)) })
+const state = oncePerModel({ title: 'STATE', rank: 1, cell: (row) => visible(stateOf(row)) })
 
 /**
  * A table of models, each followed by its long context tier, disabled ones last and dim; then a legend and upstream's
@@ -83,24 +88,21 @@ export function modelsText(
   const hasPrices = rows.some((row) => credits.cell(row) !== '')
   const isMixed = new Set(rows.map((row) => row.copilot_proxy.provider)).size > 1
   const hasState = rows.some((row) => stateOf(row) !== '')
-  const without = (...left: readonly Column[]): readonly Column[] =>
-    [
-      model,
-      vendor,
-      ...(rows.some((row) => family.cell(row) !== '') ? [family] : []),
-      ...(isMixed ? [provider] : []),
-      contextWindow,
-      outputLimit,
-      ...(hasPrices ? [credits] : []),
-      abilities,
-      thinking,
-      ...routes,
-      ...(hasState ? [state] : []),
-    ].filter((column) => !left.includes(column))
-  const steps = [[state], [family], [vendor], [thinking], [provider], [outputLimit], routes, [abilities], [credits]]
-  const narrower = [0, ...steps.keys().map((at) => at + 1)].map((count) => without(...steps.slice(0, count).flat()))
-  const columns = narrower.find((some) => fitsTable(some, rows, output)) ?? [model]
-  const notes = [...notesOn(listed, disabled, columns), ...noteOnWidth(without(), columns)].map((note) =>
+  const all = [
+    model,
+    vendor,
+    ...(rows.some((row) => family.cell(row) !== '') ? [family] : []),
+    ...(isMixed ? [provider] : []),
+    contextWindow,
+    outputLimit,
+    ...(hasPrices ? [credits] : []),
+    abilities,
+    thinking,
+    ...routes,
+    ...(hasState ? [state] : []),
+  ]
+  const columns = fittingColumns(all, rows, output)
+  const notes = [...notesOn(listed, disabled, columns), ...noteOnWidth(all, columns)].map((note) =>
     wrapText(note, output.columns),
   )
   const table = formatTable(columns, rows, output, (row) => disabled.includes(row))

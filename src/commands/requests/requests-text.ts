@@ -1,89 +1,54 @@
 import { mayHoldKey } from '../../redaction/key-headers.ts'
 import { shortCount, shortCredits, shortMs } from '../../terminal/format.ts'
 import type { Output, Style } from '../../terminal/output.ts'
-import { formatPairs, padText, textWidth } from '../../terminal/table.ts'
+import { clipText, formatPairs, formatRow, layoutTable } from '../../terminal/table.ts'
+import type { TableColumn, TableLayout } from '../../terminal/table.ts'
 import { visible } from '../../terminal/visible.ts'
 import type { RequestDetail, RequestDocument } from '../../api/requests.ts'
 
 type Screen = Pick<Output, 'columns' | 'style'>
 
-interface Column {
-  readonly title: string
-  /** The least width. */
-  readonly width: number
-  readonly align?: 'right'
-  readonly cell: (request: RequestDocument, nowMs: number) => string
+type Column = TableColumn<RequestDocument>
+export type RequestsLayout = TableLayout<RequestDocument>
+
+/** @param rank as in TableColumn; undefined: the column always stays */
+function textColumn(title: string, rank: number | undefined, width: number, cell: Column['cell']): Column {
+  return { title, width, cell: (request) => visible(cell(request)), ...(rank !== undefined && { rank }) }
 }
 
-const columns: readonly Column[] = [
-  { title: 'TIME', width: 8, cell: ({ time }, nowMs) => shortTime(time, nowMs) },
-  { title: 'ID', width: 8, cell: ({ id }) => id.slice(0, 8) },
-  { title: 'CLIENT', width: 10, cell: ({ client }) => client ?? '-' },
-  { title: 'KEY', width: 12, cell: ({ key }) => key ?? '-' },
-  { title: 'MODEL', width: 17, cell: ({ model, asked_model: asked }) => model ?? asked ?? '-' },
-  { title: 'ROUTE', width: 17, cell: ({ route }) => route ?? '-' },
-  { title: 'STATUS', width: 6, cell: ({ status }) => String(status) },
-  { title: 'IN', width: 5, align: 'right', cell: ({ input_tokens: tokens }) => countText(tokens) },
-  { title: 'CACHED', width: 6, align: 'right', cell: ({ cached_input_tokens: tokens }) => countText(tokens) },
-  { title: 'OUT', width: 5, align: 'right', cell: ({ output_tokens: tokens }) => countText(tokens) },
-  { title: 'CREDITS', width: 7, align: 'right', cell: (request) => creditsText(request) },
-  { title: 'FIRST', width: 6, align: 'right', cell: ({ first_byte_ms: ms }) => msText(ms) },
-  { title: 'TOOK', width: 6, align: 'right', cell: ({ duration_ms: ms }) => msText(ms) },
-]
-
-/** Columns to leave out, one after the other, until the line fits the screen. */
-const leastFirst = ['ROUTE', 'FIRST', 'CACHED', 'KEY', 'CREDITS', 'CLIENT', 'OUT', 'IN', 'TOOK', 'ID']
-
-/** Made wider for long cells, one after the other, while the line fits. */
-const widened = ['MODEL', 'CLIENT', 'KEY', 'ROUTE']
-
-/** The columns that fit the screen, with their widths. Made once, so that the rows of `--follow` line up. */
-export type RequestsLayout = readonly Column[]
-
-/** @param rows whose cells the columns have to fit */
-export function layoutRequests(
-  rows: readonly RequestDocument[],
-  nowMs: number,
-  { columns: width }: Screen,
-): RequestsLayout {
-  const lineLength = (shown: RequestsLayout): number => shown.reduce((sum, column) => sum + column.width + 1, -1)
-  const fitting = leastFirst.reduce(
-    (shown, title) => (lineLength(shown) <= width ? shown : shown.filter((column) => column.title !== title)),
-    columns,
-  )
-  return widened.reduce<RequestsLayout>((shown, title) => {
-    const spare = width - lineLength(shown)
-    return shown.map((column) => {
-      if (column.title !== title) return column
-      const wanted = Math.max(column.width, ...rows.map((row) => textWidth(visible(column.cell(row, nowMs)))))
-      return { ...column, width: Math.min(wanted, column.width + spare) }
-    })
-  }, fitting)
+function amountColumn(...given: Parameters<typeof textColumn>): Column {
+  return { ...textColumn(...given), align: 'right' }
 }
 
-export function requestsHead(layout: RequestsLayout, { style }: Screen): string {
-  const titles = layout.map(({ title, width, align }) => padText(title, width, align))
-  return `${style.bold(titles.join(' ').trimEnd())}\n`
+function columnsAt(nowMs: () => number): readonly Column[] {
+  return [
+    textColumn('TIME', undefined, 8, ({ time }) => shortTime(time, nowMs())),
+    textColumn('ID', 10, 8, ({ id }) => id.slice(0, 8)),
+    textColumn('CLIENT', 6, 10, ({ client }) => client ?? '-'),
+    textColumn('KEY', 4, 12, ({ key }) => key ?? '-'),
+    textColumn('MODEL', undefined, 17, ({ model, asked_model: asked }) => model ?? asked ?? '-'),
+    textColumn('ROUTE', 1, 17, ({ route }) => route ?? '-'),
+    { ...textColumn('STATUS', undefined, 6, ({ status }) => String(status)), paint: paintOf },
+    amountColumn('IN', 8, 5, ({ input_tokens: tokens }) => countText(tokens)),
+    amountColumn('CACHED', 3, 6, ({ cached_input_tokens: tokens }) => countText(tokens)),
+    amountColumn('OUT', 7, 5, ({ output_tokens: tokens }) => countText(tokens)),
+    amountColumn('CREDITS', 5, 7, creditsText),
+    amountColumn('FIRST', 2, 6, ({ first_byte_ms: ms }) => msText(ms)),
+    amountColumn('TOOK', 9, 6, ({ duration_ms: ms }) => msText(ms)),
+  ]
+}
+
+/**
+ * Made once, so that the rows of `--follow` line up.
+ * @param rows whose cells the columns have to fit
+ */
+export function layoutRequests(rows: readonly RequestDocument[], nowMs: () => number, screen: Screen): RequestsLayout {
+  return layoutTable(columnsAt(nowMs), rows, screen)
 }
 
 /** A line for each request; below a failed one the error, below others their warnings. */
-export function requestsRows(
-  rows: readonly RequestDocument[],
-  nowMs: number,
-  layout: RequestsLayout,
-  screen: Screen,
-): string {
-  return rows
-    .map((request) => {
-      const paint = paintOf(request, screen.style)
-      const cells = layout.map((column) => {
-        const text = clip(visible(column.cell(request, nowMs)), column.width)
-        const padded = padText(text, column.width, column.align)
-        return column.title === 'STATUS' ? paint(padded) : padded
-      })
-      return `${cells.join(' ').trimEnd()}\n${noteLine(request, screen)}`
-    })
-    .join('')
+export function requestsRows(rows: readonly RequestDocument[], layout: RequestsLayout, screen: Screen): string {
+  return rows.map((request) => `${formatRow(layout, request, screen)}\n${noteLine(request, screen)}`).join('')
 }
 
 const indent = '         '
@@ -93,14 +58,7 @@ function noteLine(request: RequestDocument, { columns: width, style }: Screen): 
   const { error, repeated_warnings: repeated } = request
   const warnings = request.warnings.filter((warning) => !repeated.includes(warning))
   const text = error ?? (warnings.length === 0 ? '' : `warnings: ${warnings.join('; ')}`)
-  return text === '' ? '' : `${indent}${style.dim(clip(visible(text), width - indent.length))}\n`
-}
-
-function clip(text: string, width: number): string {
-  if (textWidth(text) <= width) return text
-  let kept = text.slice(0, Math.max(0, width - 1))
-  while (textWidth(kept) > width - 1 && kept !== '') kept = kept.slice(0, -1)
-  return `${kept}…`
+  return text === '' ? '' : `${indent}${style.dim(clipText(visible(text), width - indent.length))}\n`
 }
 
 function paintOf({ status, failed }: RequestDocument, style: Style): (text: string) => string {

@@ -9,7 +9,8 @@ import type { RequestDocument } from '../../api/requests.ts'
 import { loadSettings } from '../shared/settings.ts'
 import { DaemonGone, openDaemonView, requireDaemonView, RouteRefused } from '../shared/view.ts'
 import type { RemoteView } from '../shared/view.ts'
-import { layoutRequests, requestText, requestsHead, requestsRows } from './requests-text.ts'
+import { formatHead } from '../../terminal/table.ts'
+import { layoutRequests, requestText, requestsRows } from './requests-text.ts'
 import type { RequestsLayout } from './requests-text.ts'
 
 /** Polling interval of `--follow`. Ms. */
@@ -37,14 +38,14 @@ export async function requests(context: CommandContext, flags: RequestsFlags): P
   const { requests: first } = await ask(view, query({ limit: String(limit) }), requestList)
   if (view.isDemo && !flags.json)
     context.stdout.write('copilot-proxy runs with --demo, so all answers are simulated.\n\n')
-  const layout = layoutRequests(first, context.now(), context.stdout)
+  const layout = layoutRequests(first, context.now, context.stdout)
   if (!flags.follow) {
     if (flags.json) writeJson(context, { requests: first })
     else if (first.length === 0) context.stdout.write(isFiltered ? 'No matching requests.\n' : 'No requests yet.\n')
     else writeRows(context, first, layout, { withHead: true })
     return exitCode.done
   }
-  if (!flags.json) context.stdout.write(requestsHead(layout, context.stdout))
+  if (!flags.json) context.stdout.write(formatHead(layout, context.stdout))
   const print = (newest: readonly RequestDocument[]): void => {
     if (!flags.json) return writeRows(context, newest, layout, { withHead: false })
     for (const request of newest.toReversed()) writeJsonLine(context, request)
@@ -91,14 +92,14 @@ async function follow(
 }
 
 function writeRows(
-  { stdout, now }: CommandContext,
+  { stdout }: CommandContext,
   newest: readonly RequestDocument[],
   layout: RequestsLayout,
   { withHead }: { readonly withHead: boolean },
 ): void {
   // The newest is at the bottom, as in a log.
-  const rows = requestsRows(newest.toReversed(), now(), layout, stdout)
-  stdout.write(`${withHead ? requestsHead(layout, stdout) : ''}${rows}`)
+  const rows = requestsRows(newest.toReversed(), layout, stdout)
+  stdout.write(`${withHead ? formatHead(layout, stdout) : ''}${rows}`)
 }
 
 async function showOne(

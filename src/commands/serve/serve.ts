@@ -10,7 +10,7 @@ import { createLog } from '../../logging/create-log.ts'
 import type { ProgramLog } from '../../logging/create-log.ts'
 import type { Background, enterBackground } from '../background/enter-background.ts'
 import { loginAdvice, tokenOfEnvironment } from '../shared/accounts.ts'
-import { findLogins } from '../shared/codex-login.ts'
+import { findLogins } from '../shared/logins.ts'
 import { changedRestartKeys } from '../shared/change-settings.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ServeFlags } from '../shared/command.ts'
@@ -68,7 +68,7 @@ export async function serve(context: CommandContext, given: ServeFlags): Promise
     const isRead = background === undefined && level !== 'silent' && context.stderr.isTerminal
     // The only line on stdout: scripts read the address from it.
     context.stdout.write(`copilot-proxy listening on ${daemon.url}\n`)
-    if (config.workspaces.length > 0) showPage(context, log, daemon, isRead)
+    showPage(context, log, daemon, isRead)
     if (demo) {
       log.info('demo: a simulated Copilot and Codex answer all requests')
       const hasReader = background === undefined && (config.log.format !== 'json' || context.stderr.isTerminal)
@@ -188,8 +188,8 @@ async function startServing(
 
 /** The address with its code is written for a person only: never by the log, and never where a file or a service keeps it. */
 function showPage({ stderr }: CommandContext, log: ProgramLog, daemon: Daemon, isRead: boolean): void {
-  if (isRead) stderr.write(`Page of your workspaces (works once): ${daemon.createPageAddress()}\n`)
-  else log.info('to open the page of your workspaces, run: copilot-proxy page')
+  if (isRead) stderr.write(`Page (works once): ${daemon.createPageAddress()}\n`)
+  else log.info('to open the page, run: copilot-proxy page')
 }
 
 /** A command to try, on stderr. */

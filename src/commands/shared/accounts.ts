@@ -1,11 +1,7 @@
-import { codexRecordKind } from '../../auth/codex/record.ts'
-import type { CodexRecord } from '../../auth/codex/record.ts'
 import type { GithubApiDeps } from '../../auth/copilot/github-api.ts'
 import { copilotRecordKind } from '../../auth/copilot/record.ts'
-import type { GithubFailure } from '../../auth/copilot/github-failure.ts'
 import { createSystemKeychain } from '../../auth/records/keychain.ts'
 import type { Keychain } from '../../auth/records/keychain.ts'
-import { findLoginInUse } from '../../auth/copilot/account-in-use.ts'
 import type { LoginInUse } from '../../auth/copilot/account-in-use.ts'
 import { openRecordStore } from '../../auth/records/open-record-store.ts'
 import { otherStoreLocation } from '../../auth/records/open-record-store.ts'
@@ -25,20 +21,19 @@ import type { LoadedSettings } from './settings.ts'
 export const githubTimeoutMs = 30_000
 
 export const loginAdvice = 'Not logged in. Run: copilot-proxy login (for ChatGPT: copilot-proxy login codex)'
-const copilotLoginAdvice = 'Not logged in to Copilot. Run: copilot-proxy login'
-
 const ignore = (): void => {}
 
 /** For modules whose warnings are reported by their caller. */
 export const silentLog: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
-function warningsTo(tell: (sentence: string) => void): Logger {
+/** Calls `tell` with warnings and errors, and drops everything else. */
+export function warningsTo(tell: (sentence: string) => void): Logger {
   const onWarning = (first: string | Readonly<Record<string, unknown>>, message = ''): void =>
     tell(typeof first === 'string' ? first : message)
   return { ...silentLog, warn: onWarning, error: onWarning }
 }
 
-function writeNote(context: CommandContext, warning: string): void {
+export function writeNote(context: CommandContext, warning: string): void {
   context.stderr.write(visibleLines(`Note: ${warning}\n`))
 }
 
@@ -101,68 +96,6 @@ export function tokenOfEnvironment(context: CommandContext): string | undefined 
   return context.env['COPILOT_GITHUB_TOKEN']?.trim() || undefined
 }
 
-/**
- * Calls `look` with a log, and writes each distinct warning to stderr once. The message of a thrown RecordStoreError
- * is left out.
- * @throws what `look` throws
- */
-async function withWarnings<T>(context: CommandContext, look: (log: Logger) => Promise<T>): Promise<T> {
-  const warnings = new Set<string>()
-  try {
-    return await look(warningsTo((warning) => warnings.add(warning)))
-  } catch (error) {
-    if (error instanceof RecordStoreError) warnings.delete(error.message)
-    throw error
-  } finally {
-    for (const warning of warnings) writeNote(context, warning)
-  }
-}
-
-/**
- * The environment's token, else the newest record; undefined if nobody is logged in to Copilot.
- * @throws RecordStoreError if records exist and none can be read
- */
-export async function findLogin(context: CommandContext, settings: LoadedSettings): Promise<LoginInUse | undefined> {
-  const login = await withWarnings(context, (log) =>
-    findLoginInUse({
-      store: openRecordStore(copilotRecordKind, recordPlace(context, settings), log),
-      githubToken: tokenOfEnvironment(context),
-      githubApiBaseUrl: settings.config.copilotOauth.githubApiBaseUrl,
-    }),
-  )
-  context.secrets.note(login?.githubToken, login?.record?.metadata.access_token)
-  return login
-}
-
-export async function requireLogin(context: CommandContext, settings: LoadedSettings): Promise<LoginInUse> {
-  const login = await findLogin(context, settings)
-  if (login === undefined) throw new CommandFailure(exitCode.notLoggedIn, copilotLoginAdvice)
-  return login
-}
-
-/** A GitHub failure and its remedy, in sentences. */
-export function describeFailure(failure: GithubFailure): string {
-  switch (failure.kind) {
-    case 'bad_credentials':
-    case 'not_available':
-      return `${failure.detail}. ${failure.fix}`
-    case 'no_access': {
-      const page = failure.url === undefined ? '' : `\nGitHub's page about it: ${failure.url}`
-      return `${failure.detail}\n${failure.fix}.${page}`
-    }
-    case 'rate_limited': {
-      const { retryAfterSeconds: seconds } = failure
-      return `${failure.detail}. Try again in ${seconds === undefined ? 'a few minutes' : `${seconds} seconds`}.`
-    }
-    case 'redirected':
-      return `${failure.detail}.`
-    case 'transient':
-      return `${failure.detail}. Try again in a moment.`
-    case 'aborted':
-      return 'Interrupted.'
-  }
-}
-
 export function githubApi(
   context: CommandContext,
   settings: LoadedSettings,
@@ -170,18 +103,6 @@ export function githubApi(
 ): GithubApiDeps {
   const { fetch, now } = context
   return { fetch, now, apiBaseUrl, tokenOrigin, headers: settings.config.copilot.headers, timeoutMs: githubTimeoutMs }
-}
-
-export function openCodexRecords(context: CommandContext, settings: AuthSettings): RecordStore<CodexRecord> {
-  return openRecordStore(codexRecordKind, recordPlace(context, settings), warningLog(context))
-}
-
-/**
- * The newest stored login; undefined if none exists.
- * @throws RecordStoreError if records exist and none can be read
- */
-export function findCodexRecord(context: CommandContext, settings: AuthSettings): Promise<CodexRecord | undefined> {
-  return withWarnings(context, (log) => openRecordStore(codexRecordKind, recordPlace(context, settings), log).current())
 }
 
 export const providerNames: Readonly<Record<ProviderId, string>> = { copilot: 'Copilot', codex: 'Codex' }

@@ -1,6 +1,7 @@
 import { loadConfig } from '../../config/load.ts'
-import type { Sources } from '../../config/load.ts'
+import type { LoadResult, Sources } from '../../config/load.ts'
 import { formatConfigError } from '../../config/problem.ts'
+import type { ConfigError } from '../../config/problem.ts'
 import type { Config, SettingKey } from '../../config/schema.ts'
 import { camelKey } from '../../config/settings-tree.ts'
 import { valueAt } from '../../json/value-at.ts'
@@ -29,6 +30,8 @@ export function changedRestartKeys(before: Config, after: Config): readonly Sett
   })
 }
 
+type ChangedSettings = Extract<LoadResult, { readonly ok: true }>
+
 interface Change {
   readonly path: string
   /** The setting that `edit` changes. */
@@ -36,7 +39,7 @@ interface Change {
   /** Returns undefined if only a person can edit the file. */
   readonly edit: (text: string) => string | undefined
   /** Runs before the file changes; the file stays as it is if this throws. */
-  readonly beforeReplace?: (() => Promise<void>) | undefined
+  readonly beforeReplace?: ((changed: ChangedSettings) => Promise<void>) | undefined
 }
 
 /**
@@ -46,23 +49,30 @@ interface Change {
  */
 export async function changeSettings(context: CommandContext, change: Change): Promise<Sources> {
   const { path, key, edit, beforeReplace } = change
-  let sources: Sources = {}
-  await changeConfigFile({ path, signal: context.signal, now: context.now, beforeReplace }, (text) => {
+  let result: ChangedSettings | undefined
+  const check = async (): Promise<void> => {
+    if (result !== undefined) await beforeReplace?.(result)
+  }
+  await changeConfigFile({ path, signal: context.signal, now: context.now, beforeReplace: check }, (text) => {
     const changed = edit(text)
     const loaded = loadChanged({ path, text: changed ?? text }, key, context.env)
     if (!loaded.ok) {
-      const problems = formatConfigError(loaded.error)
-      const message = `${path} was not changed, because the configuration would be invalid:\n${problems}`
-      throw new CommandFailure(exitCode.usage, message)
+      throw refusedChange(path, loaded.error)
     }
     if (changed === undefined) {
       const advice = `copilot-proxy cannot edit the YAML of ${key}. Run: copilot-proxy config edit`
       throw new CommandFailure(exitCode.failed, `${path} was not changed: ${advice}`)
     }
-    sources = loaded.sources
+    result = loaded
     return changed
   })
-  return sources
+  return result?.sources ?? {}
+}
+
+/** Why the file stays as it is. */
+export function refusedChange(path: string, error: ConfigError): CommandFailure {
+  const message = `${path} was not changed, because the configuration would be invalid:\n${formatConfigError(error)}`
+  return new CommandFailure(exitCode.usage, message)
 }
 
 /** Also fails if an environment variable hides that the value in the file is invalid. */

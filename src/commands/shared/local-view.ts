@@ -14,16 +14,8 @@ import { renderModel, renderModelList } from '../../models/render.ts'
 import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import { createMetrics } from '../../usage/metrics.ts'
 import { createUsageRecorder } from '../../usage/recorder.ts'
-import {
-  findLogin,
-  loginAdvice,
-  providerNames,
-  recordPlace,
-  silentLog,
-  tokenOfEnvironment,
-  warningLog,
-} from './accounts.ts'
-import { hasCodexLogin, readCodexState } from './codex-login.ts'
+import { loginAdvice, providerNames, recordPlace, silentLog, tokenOfEnvironment, warningLog } from './accounts.ts'
+import { findLogin, hasCodexLogin, readCodexState } from './logins.ts'
 import { CommandFailure, exitCode } from './command.ts'
 import type { CommandContext } from './command.ts'
 import { findCodexHome } from './settings.ts'
@@ -39,14 +31,14 @@ export async function openProviders(context: CommandContext, settings: LoadedSet
   const { config } = settings
   const { env, now, version, secrets, beforeExit } = context
   // The totals alone need none of it.
-  const [{ connectProviders, realServices }] = await Promise.all([
+  const [{ connectProviders }, { providerServices }] = await Promise.all([
     import('../../daemon/providers.ts'),
+    import('../../daemon/provider-services.ts'),
     context.prepareFetch(),
   ])
   const place = recordPlace(context, settings)
   return connectProviders({
     config: () => config,
-    services: realServices,
     // `findLogin` reports unusable records.
     stores: {
       copilot: openRecordStore(copilotRecordKind, place, silentLog),
@@ -54,6 +46,7 @@ export async function openProviders(context: CommandContext, settings: LoadedSet
     },
     githubToken: tokenOfEnvironment(context),
     codexHome: findCodexHome(context),
+    services: providerServices,
     version,
     env,
     now,
@@ -101,7 +94,7 @@ export function createLocalView(context: CommandContext, settings: LoadedSetting
   async function hasLogin(provider: ProviderId): Promise<boolean> {
     if (provider === 'copilot') return (await findLogin(context, settings)) !== undefined
     const state = await readCodexState(context, settings)
-    if (state.kind === 'problem') throw new CommandFailure(exitCode.failed, state.problem)
+    if (state.kind === 'problem') throw new CommandFailure(exitCode.failed, state.sentence)
     return hasCodexLogin(state)
   }
 

@@ -6,14 +6,13 @@ import { postAsOwner } from './owner-request.ts'
 import type { OwnedDaemon } from './owner-request.ts'
 
 /**
- * Returns an address that opens the daemon's page as the owner, once; undefined if the daemon has no workspace.
+ * Returns an address that opens the daemon's page as the owner, once.
  * @throws CommandFailure `failed` if the daemon does not answer or refuses; the signal's reason on abort
  */
-export async function requestPageAddress(context: CommandContext, daemon: OwnedDaemon): Promise<string | undefined> {
+export async function requestPageAddress(context: CommandContext, daemon: OwnedDaemon): Promise<string> {
   // The code comes from here, so that no answer of the daemon contains a credential.
   const code = randomBytes(32).toString('base64url')
   const reply = await postAsOwner(context, daemon, '/page/codes', { body: { code } })
   if (reply.ok) return pageAddress(daemon.url, code)
-  if (reply.code === 'no_workspace') return undefined
   throw new CommandFailure(exitCode.failed, reply.message)
 }

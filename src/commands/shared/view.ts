@@ -29,7 +29,7 @@ export interface DaemonView {
 
 export interface RemoteView extends DaemonView {
   readonly address: DaemonAddress
-  /** The daemon runs with `--demo`. */
+  /** The daemon simulates all answers. */
   readonly isDemo: boolean
 }
 

@@ -7,7 +7,7 @@ import { visible } from '../../terminal/visible.ts'
 import type { PlanUse, Quota, UsageReport } from '../../api/usage.ts'
 import type { MonthTotals, Periods, SessionTotals, TotalsRow, UsageTotals } from '../../api/usage.ts'
 import { addKnown } from '../../usage/tally.ts'
-import { planName } from '../shared/plan-name.ts'
+import { planName } from '../../api/plan-name.ts'
 
 const barWidth = 20
 

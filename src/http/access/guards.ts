@@ -28,8 +28,6 @@ export interface GuardDeps {
   readonly sessions: KeySessions
   readonly owner: Pick<OwnerAccess, 'keys'>
   readonly peers: Pick<PeerCheck, 'refusalOf'>
-  /** Whether the daemon serves a page of its own. */
-  readonly hasPage: () => boolean
   readonly setTimer: (run: () => void, delayMs: number) => unknown
 }
 
@@ -47,7 +45,7 @@ export interface Guard {
   readonly accepted: () => readonly ApiKey[]
 }
 
-export function createGuard({ settings, failedKeys, sessions, owner, peers, hasPage, setTimer }: GuardDeps): Guard {
+export function createGuard({ settings, failedKeys, sessions, owner, peers, setTimer }: GuardDeps): Guard {
   let entries: readonly string[] = []
   let prepared: readonly ApiKey[] = []
 
@@ -111,7 +109,7 @@ export function createGuard({ settings, failedKeys, sessions, owner, peers, hasP
       const { host, allowedHosts, allowedOrigins } = settings()
       const port = request.socket.localPort ?? 0
       const known = keys()
-      const policy = { host, port, allowedHosts, allowedOrigins, hasKeys: known.length > 0, hasPage: hasPage() }
+      const policy = { host, port, allowedHosts, allowedOrigins, hasKeys: known.length > 0, hasPage: true }
       const verdict = checkOrigin(request.headers, request.raw.rawHeaders, policy)
       if (!verdict.ok) throw new Fault({ kind: 'forbidden', detail: verdict.detail, advice: verdict.advice })
       if (verdict.origin !== undefined) {

@@ -18,7 +18,8 @@ export interface OwnerRouteDeps {
   readonly owner: Pick<OwnerAccess, 'addCode' | 'redeem'>
   readonly creditLimit: Pick<CreditLimit, 'budgets' | 'liftToday'>
   readonly failedKeys: FailedKeys
-  readonly hasPage: () => boolean
+  /** Whether there is a workspace, so that the page shows sessions. */
+  readonly hasSessions: () => boolean
   readonly lifetimes: Lifetimes
   /** The longest time between two pieces of a request body. Ms. */
   readonly uploadIdleMs: number
@@ -39,7 +40,9 @@ export function registerOwnerRoutes(app: FastifyInstance, deps: OwnerRouteDeps):
 
   /** Tells a page and a program who they are. */
   app.get('/caller', { config }, ({ caller: { key, isOwner } }, reply) =>
-    reply.header('cache-control', 'no-store').send({ key: key?.name ?? null, owner: isOwner } satisfies CallerReport),
+    reply
+      .header('cache-control', 'no-store')
+      .send({ key: key?.name ?? null, owner: isOwner, sessions: deps.hasSessions() } satisfies CallerReport),
   )
 
   // A key, a tool of a workspace or a program on this machine must not lift the owner's budget.
@@ -52,7 +55,6 @@ export function registerOwnerRoutes(app: FastifyInstance, deps: OwnerRouteDeps):
   app.post('/page/codes', { config }, (request, reply) =>
     deps.lifetimes.whileCallerStays(request, reply, async (signal) => {
       requireOwner(request.caller)
-      if (!deps.hasPage()) throw new Fault({ kind: 'session_refused', problem: 'no_workspace' })
       const { code } = await readSecrets(request, signal, codeInput, '{"code": …}')
       deps.owner.addCode(code, codeLifeMs)
       return reply.code(204).send()

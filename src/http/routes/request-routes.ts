@@ -8,8 +8,6 @@ import type { RequestFilter, RequestList } from '../../usage/requests.ts'
 
 export interface RequestRouteDeps {
   readonly requests: Pick<RequestList, 'list' | 'find'>
-  /** Whether the daemon serves its own page, which shows the list. */
-  readonly hasPage: () => boolean
   /** Removes known credentials, which bodies and messages may contain. */
   readonly redact: (text: string) => string
 }
@@ -17,7 +15,7 @@ export interface RequestRouteDeps {
 const defaultLimit = 50
 
 /** `GET /requests`, newest first, and `GET /requests/{id}`. */
-export function registerRequestRoutes(app: FastifyInstance, { requests, hasPage, redact }: RequestRouteDeps): void {
+export function registerRequestRoutes(app: FastifyInstance, { requests, redact }: RequestRouteDeps): void {
   const send = (reply: FastifyReply, document: object): FastifyReply =>
     reply
       .header('cache-control', 'no-store')
@@ -27,13 +25,13 @@ export function registerRequestRoutes(app: FastifyInstance, { requests, hasPage,
   // Also during shutdown: the requests that it ends are of interest.
   const config = { always: true }
   app.get('/requests', { config }, (request, reply) => {
-    refusePage(request, hasPage())
+    refusePage(request)
     const list: RequestListBody = { requests: requests.list(filterOf(request), seenBy(request)) }
     return send(reply, list)
   })
 
   app.get('/requests/:id', { config }, (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
-    refusePage(request, hasPage())
+    refusePage(request)
     const found = requests.find(request.params.id, seenBy(request))
     if (found !== undefined) return send(reply, found)
     const message = `None of the last ${maxRequests} requests has this id. List them with GET /requests.`
@@ -43,9 +41,9 @@ export function registerRequestRoutes(app: FastifyInstance, { requests, hasPage,
 }
 
 /** Bodies are private, so that even the pages of `server.allowed-origins` get no answer. Only the daemon's own page does. */
-function refusePage({ headers }: FastifyRequest, hasPage: boolean): void {
+function refusePage({ headers }: FastifyRequest): void {
   const site = headers['sec-fetch-site'] ?? 'none'
-  if (headers.origin === undefined && (site === 'none' || (site === 'same-origin' && hasPage))) return
+  if (headers.origin === undefined && (site === 'none' || site === 'same-origin')) return
   throw new Fault({ kind: 'forbidden', detail: 'web pages cannot read the list of requests' })
 }
 

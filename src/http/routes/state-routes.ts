@@ -24,7 +24,7 @@ export interface StateDeps extends UsageReportDeps {
   /** Whether the configuration file is invalid, so that earlier settings stay in force. */
   readonly isConfigRefused: () => boolean
   readonly metrics: Pick<Metrics, 'render'>
-  /** Sends the page of workspaces; undefined: there is none. */
+  /** Sends the page to a browser; undefined for a program. */
   readonly sendPage: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> | undefined
   readonly admission: Pick<Admission, 'active' | 'queued'>
   readonly cacheWatch: Pick<CacheWatch, 'sessions'>

@@ -103,8 +103,7 @@ export function createComposer(send) {
 
   /** @param {KeyboardEvent} event */
   function onKey(event) {
-    // An input method uses Enter to accept a word.
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+    if (event.key !== 'Enter' || event.shiftKey) return
     event.preventDefault()
     node.requestSubmit()
   }

@@ -44,6 +44,23 @@ export function toDateTime(time) {
   return date.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 }
 
+/** @param {string} day `2026-11-24` becomes `24 Nov` */
+export function toShortDay(day) {
+  const date = new Date(`${day}T12:00:00`)
+  return Number.isNaN(date.getTime()) ? '' : date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
+}
+
+/**
+ * @param {string} time ISO 8601
+ * @param {Date} now
+ * @returns {string} the time until then, e.g. `3 days`, `5 hours`, `12 minutes`
+ */
+export function toUntil(time, now) {
+  const minutes = Math.max(0, Math.ceil((Date.parse(time) - now.getTime()) / 60_000))
+  if (minutes < 60) return plural(minutes, 'minute')
+  return minutes < 48 * 60 ? plural(Math.round(minutes / 60), 'hour') : plural(Math.round(minutes / 1440), 'day')
+}
+
 /**
  * @param {number} count
  * @param {string} noun

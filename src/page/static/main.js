@@ -1,146 +1,200 @@
-/** @import { DaemonEvent } from '../../api/events.ts' */
+/** @import { View } from './view.js' */
 import { announce } from './announce.js'
 import { ApiError, ask, key } from './api.js'
 import { byId, element } from './dom.js'
-import { followEvents } from './follow-events.js'
-import { notify, offerNotifications } from './notifications.js'
+import { guardInputMethods } from './input-method.js'
+import { notify } from './notifications.js'
 import { hasCode, readCaller, redeemCode } from './owner.js'
-import { createRequestsView } from './requests-view.js'
-import { toOutcomeText } from './run-view.js'
-import { createSessionStore } from './session-store.js'
-import { createSessionsView } from './sessions-view.js'
 import { signIn } from './sign-in.js'
 
-/** Older events cause no notification, because they happened before the page was opened. Ms. */
-const presentMs = 10_000
-
-/** Delay before the page tries to start again. Ms. */
-const retryMs = 3000
+/** Interval between two questions whether the daemon is there, and the one while it is not. Ms. */
+const watchMs = 5000
+const retryMs = 2000
 
 const main = byId('main')
 const connection = byId('connection')
+const lost = byId('lost')
 
-let isDrawing = false
-/** Renders once per frame, however many events arrive. */
-function scheduleRender() {
-  if (isDrawing) return
-  isDrawing = true
-  requestAnimationFrame(() => {
-    isDrawing = false
-    sessionsView.render()
-  })
+/** The views by their names in the address, each loaded when it is first opened. @type {Readonly<Record<string, () => Promise<View>>>} */
+const loaders = {
+  overview: async () => (await import('./overview-view.js')).createOverviewView(onFailure),
+  requests: async () => (await import('./requests-view.js')).createRequestsView(onFailure),
+  models: async () => (await import('./models-view.js')).createModelsView(onFailure),
+  logins: async () => (await import('./logins-view.js')).createLoginsView(onFailure),
+  keys: async () => (await import('./keys-view.js')).createKeysView(onFailure),
+  clients: async () => (await import('./clients-view.js')).createClientsView(onFailure),
 }
 
-const store = createSessionStore({ onChange: scheduleRender, onEvent: tellOf })
-const sessionsView = createSessionsView(store)
-const requestsView = createRequestsView(onFailure)
-/** Id of the session that was open last. */
-let lastSession = ''
-let stopFollowing = () => {}
+/** @type {Map<string, Promise<View>>} */
+const views = new Map()
+/** @type {View | undefined} */
+let shown
+/** @type {ReturnType<typeof import('./sessions.js').createSessions> | undefined} */
+let sessions
+/** Whether the events of sessions say what the connection does. */
+let isFollowing = false
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let watchTimer
 
-/** @param {DaemonEvent} event */
-function tellOf(event) {
-  if (event.type === 'gap' || Math.abs(Date.now() - Date.parse(event.time)) > presentMs) return
-  const name = store.sessions().find(({ id }) => id === event.sessionId)?.name ?? 'A session'
-  const href = `#/sessions/${encodeURIComponent(event.sessionId)}`
-  const isLookedAt = location.hash === href && document.visibilityState === 'visible'
-  const tell = (/** @type {string} */ title, /** @type {string} */ text) => {
-    if (isLookedAt) announce(`${title}. ${text}`)
-    else notify(title, text, href)
+/** @param {'connecting' | 'live' | 'lost'} state */
+function showConnection(state) {
+  connection.textContent = { connecting: 'Connecting …', live: 'Live', lost: 'Connection lost' }[state]
+  lost.hidden = state !== 'lost'
+  const was = connection.dataset['state']
+  connection.dataset['state'] = state
+  if (was === 'live' && state === 'lost') announce('The connection to copilot-proxy was lost.')
+  if (was === 'lost' && state === 'live') {
+    announce('The connection to copilot-proxy is back.')
+    void shown?.refresh()
+    // Another daemon may answer, which does not know this page.
+    if (isFollowing) void watch()
   }
-  if (event.type === 'approval' && event.state === 'pending')
-    tell(`${name} waits for you`, 'The agent asks for an approval.')
-  else if (event.type === 'done')
-    tell(`${name}: ${toOutcomeText(event.outcome)}`, (event.answer || event.reason || '').slice(0, 300))
-  else if (event.type === 'push') tell(`${name}: ${event.provider}`, event.text.slice(0, 300))
-  else if (event.type === 'error') tell(`${name}: error`, event.message)
-  else if (isLookedAt && event.type === 'fragment' && event.kind === 'step') announce(event.text)
 }
 
 /** @param {unknown} error */
 function onFailure(error) {
-  if (error instanceof ApiError && error.status === 401) void start('The key is no longer accepted.')
+  if (!(error instanceof ApiError)) return
+  if (error.status === 401) void start('The key is no longer accepted.')
+  if (error.status === 0 && !isFollowing) showConnection('lost')
 }
 
-/** Shows the view that the URL names: `#/sessions/ID`, `#/requests`, `#/requests/ID`. */
-function route() {
-  const [, view = '', id = ''] = location.hash.split('/')
-  const isRequests = view === 'requests'
-  for (const link of document.querySelectorAll('[data-view]')) {
-    if (link.getAttribute('data-view') === (isRequests ? 'requests' : 'sessions'))
-      link.setAttribute('aria-current', 'page')
-    else link.removeAttribute('aria-current')
+/** Asks again and again who this page is: a restarted daemon no longer knows the token of a page, and a workspace may come. */
+async function watch() {
+  clearTimeout(watchTimer)
+  let delayMs = watchMs
+  try {
+    const caller = await readCaller()
+    if (!isFollowing) showConnection('live')
+    if (caller.sessions !== (sessions !== undefined)) return void start()
+  } catch (error) {
+    onFailure(error)
+    if (error instanceof ApiError && error.status === 401) return
+    delayMs = retryMs
   }
-  if (isRequests) {
-    if (main.firstChild !== requestsView.node) main.replaceChildren(requestsView.node)
-    requestsView.show(decodeURIComponent(id))
-    document.title = 'Requests – copilot-proxy'
+  clearTimeout(watchTimer)
+  watchTimer = setTimeout(() => void watch(), delayMs)
+}
+
+/** Shows the view that the address names: `#/overview`, `#/requests/ID`, `#/sessions/ID`. */
+async function route() {
+  const { hash } = location
+  const [, name = '', id = ''] = hash.split('/')
+  const wanted = name in loaders || (name === 'sessions' && sessions !== undefined) ? name : ''
+  const current = wanted || (sessions === undefined ? 'overview' : 'sessions')
+  for (const link of document.querySelectorAll('[data-view]')) {
+    if (link.getAttribute('data-view') === current) {
+      link.setAttribute('aria-current', 'page')
+      link.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+    } else link.removeAttribute('aria-current')
+  }
+  const view = await viewOf(current)
+  // Another address may have been opened meanwhile.
+  if (view === undefined || location.hash !== hash) return
+  if (shown !== view) {
+    shown?.hide()
+    shown = view
+  }
+  if (main.firstChild !== view.node) main.replaceChildren(view.node)
+  view.show(decodeId(id))
+  document.title = `${view.title} – copilot-proxy`
+}
+
+/** Moves the focus to the new view for keyboards and screen readers, unless the form of a session has it. */
+async function routeWithFocus() {
+  await route()
+  if (!main.contains(document.activeElement)) main.focus({ preventScroll: true })
+}
+
+/** @param {string} name */
+async function viewOf(name) {
+  if (name === 'sessions') return sessions
+  const load = loaders[name]
+  if (load === undefined) return undefined
+  const view = views.get(name) ?? load()
+  views.set(name, view)
+  try {
+    return await view
+  } catch {
+    views.delete(name)
+    showConnection('lost')
+    return undefined
+  }
+}
+
+/** @param {string} id */
+function decodeId(id) {
+  try {
+    return decodeURIComponent(id)
+  } catch {
+    return ''
+  }
+}
+
+/** @param {boolean} areThere */
+async function startSessions(areThere) {
+  byId('sessions-link').hidden = !areThere
+  isFollowing = areThere
+  if (!areThere) {
+    sessions = undefined
     return
   }
-  requestsView.hide()
-  const wanted = decodeURIComponent(id) || lastSession || (store.sessions()[0]?.id ?? '')
-  if (main.firstChild !== sessionsView.node) main.replaceChildren(sessionsView.node)
-  if (sessionsView.open(wanted)) {
-    lastSession = wanted
-    document.title = `${store.sessions().find((session) => session.id === wanted)?.name} – copilot-proxy`
-    if (decodeURIComponent(id) !== wanted) history.replaceState(null, '', `#/sessions/${encodeURIComponent(wanted)}`)
-  } else {
-    main.replaceChildren(
-      element('p', { class: 'empty' }, 'No workspace is open. Add one with: copilot-proxy serve --workspace DIR'),
-    )
-  }
+  const { createSessions } = await import('./sessions.js')
+  sessions ??= createSessions({
+    onFailure,
+    onState: showConnection,
+    onRefused: (error) => void start(error.status === 401 ? 'The key is no longer accepted.' : undefined),
+  })
+  await sessions.start()
 }
 
-async function readModels() {
-  /** @type {{ data: readonly { readonly id: string, readonly owned_by?: string, readonly copilot_proxy?: { readonly type?: string } }[] }} */
-  const { data } = await ask('v1/models')
-  byId('demo').hidden = !data.some(({ owned_by: owner }) => owner?.includes('(demo)'))
-  sessionsView.composer.setModels(
-    data.filter((model) => (model.copilot_proxy?.type ?? 'chat') === 'chat').map(({ id }) => id),
-  )
+/** Shows whether all answers are simulated. */
+async function showDemo() {
+  /** @type {{ readonly demo?: boolean }} */
+  const { demo } = await ask('healthz')
+  byId('demo').hidden = demo !== true
 }
+
+let isStarting = false
 
 /** @param {string} [reason] why the page asks for a key again */
 async function start(reason) {
-  stopFollowing()
-  requestsView.hide()
+  if (isStarting) return
+  isStarting = true
+  clearTimeout(watchTimer)
+  sessions?.stop()
+  isFollowing = false
+  shown?.hide()
+  shown = undefined
   /** @type {string | undefined} */
   let refusal
   try {
     if (reason !== undefined) key.forget()
     refusal = await redeemCode()
     if (refusal !== undefined) notify('This page was not opened as the owner', refusal)
-    await store.readSessions()
+    const caller = await readCaller()
+    await startSessions(caller.sessions)
+    void showDemo().catch(onFailure)
   } catch (error) {
+    isStarting = false
     if (error instanceof ApiError && error.status === 401) {
+      delete connection.dataset['state']
       connection.textContent = ''
+      lost.hidden = true
       await signIn(main, reason ?? refusal ?? (key.get() === '' ? undefined : error.message))
       return start()
     }
-    // The daemon does not answer, or has no workspace at present.
-    main.replaceChildren(element('p', { class: 'empty' }, error instanceof Error ? error.message : String(error)))
+    isFollowing = false
+    showConnection('lost')
+    if (main.firstElementChild === null)
+      main.replaceChildren(element('p', { class: 'empty' }, error instanceof Error ? error.message : String(error)))
     setTimeout(() => void start(), retryMs)
     return
   }
+  isStarting = false
   byId('sign-out').hidden = key.get() === ''
-  let hasReadRunning = false
-  stopFollowing = followEvents({
-    onEvent: (event) => store.receive(event),
-    onState(state) {
-      connection.textContent = { connecting: 'Connecting …', live: 'Live', lost: 'Connection lost' }[state]
-      if (connection.dataset['state'] === 'live' && state === 'lost')
-        announce('The connection to copilot-proxy was lost.')
-      connection.dataset['state'] = state
-      if (state === 'live') void readCaller().catch(onFailure)
-      if (state === 'live' && !hasReadRunning) {
-        hasReadRunning = true
-        void store.readRunning().catch(onFailure)
-      }
-    },
-    onRefused: (error) => void start(error.status === 401 ? 'The key is no longer accepted.' : undefined),
-  })
-  void readModels().catch(onFailure)
-  route()
+  if (!isFollowing) showConnection('live')
+  watchTimer = setTimeout(() => void watch(), watchMs)
+  await route()
 }
 
 byId('sign-out').addEventListener('click', () => {
@@ -152,9 +206,11 @@ window.addEventListener('hashchange', () => {
     void start()
     return
   }
-  route()
-  // Move the focus to the new view for keyboards and screen readers, unless the form of a session has it.
-  if (!main.contains(document.activeElement)) main.focus({ preventScroll: true })
+  if (connection.dataset['state'] === undefined) return
+  void routeWithFocus()
 })
-offerNotifications()
+document.addEventListener('visibilitychange', () => {
+  if (document.visibilityState === 'visible') void shown?.refresh()
+})
+guardInputMethods()
 void start()

@@ -1,3 +1,4 @@
+/** @import { CallerReport } from '../../api/state.ts' */
 import { ApiError, ask, key } from './api.js'
 
 /** A code that the daemon has not answered yet. @type {string | undefined} */
@@ -55,9 +56,11 @@ export function mayDecide() {
 
 /** Asks the daemon who this page is. A restarted daemon no longer knows the token of a page. */
 export async function readCaller() {
-  /** @type {{ readonly key: string | null, readonly owner: boolean }} */
+  /** @type {CallerReport} */
   const caller = await ask('caller')
   isAnyone = !caller.owner && caller.key === null
-  // Approvals show their buttons or the command that opens the page, by page.css.
+  // By these, page.css shows the buttons of approvals and of other changes, or the command in their place.
   document.body.toggleAttribute('data-anyone', isAnyone)
+  document.body.toggleAttribute('data-owner', caller.owner)
+  return caller
 }

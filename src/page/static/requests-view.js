@@ -1,48 +1,43 @@
 /** @import { RequestDocument } from '../../api/requests.ts' */
-/** @import { Budget, DayTotals, SessionTotals } from '../../api/usage.ts' */
 import { ask } from './api.js'
+import { commandLine } from './command-line.js'
 import { createList, element } from './dom.js'
 import { plural, toClock, toCount, toCredits, toDuration, toShortCount } from './format.js'
 import { createRequestDialog } from './request-dialog.js'
-import { usageChart } from './usage-chart.js'
-import { toDays } from './usage-days.js'
-import { budgetBars, sessionTable } from './usage-sessions.js'
+import { createView } from './view.js'
 import { toVisible } from './visible-text.js'
 
 /** Number of requests that the page reads and shows. */
 const listLength = 200
-const chartDays = 30
-/** Intervals between two reads of the list, and of the usage by day. Ms. */
+/** Interval between two reads of the list. Ms. */
 const refreshMs = 2000
-const usageMs = 60_000
 
 const columns = ['Time', 'Client', 'Model', 'Status', 'Tokens', 'Credits', 'First byte', 'Duration', 'Notes']
 
 /**
- * Shows the last requests through the proxy, and the usage by day.
+ * Shows the last requests through the proxy.
  * @param {(error: unknown) => void} onFailure
  */
 export function createRequestsView(onFailure) {
   /** Newest first. @type {readonly RequestDocument[]} */
   let rows = []
-  let isShown = false
-  let usageReadAt = -Infinity
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer
 
-  const title = element('h2', { tabindex: -1 }, 'Requests')
   const client = filterSelect('request-client')
   const model = filterSelect('request-model')
   const failedOnly = element('input', { type: 'checkbox', id: 'request-failed', change: render })
-  const isLive = element('input', { type: 'checkbox', id: 'request-live', checked: true, change: () => void refresh() })
-  const reload = element('button', { type: 'button', class: 'quiet', click: () => void refresh() }, 'Refresh')
+  const isLive = element('input', {
+    type: 'checkbox',
+    id: 'request-live',
+    checked: true,
+    change: () => void view.refresh(),
+  })
+  const reload = element('button', { type: 'button', class: 'quiet', click: () => void view.refresh() }, 'Refresh')
   const count = element('p', { class: 'muted', role: 'status' })
-  const chart = element('div')
   const body = element('tbody')
   const updateRows = createList(body, rowView)
   const table = element(
     'table',
-    { class: 'requests' },
+    { class: 'data requests' },
     element('caption', { class: 'visually-hidden' }, 'The last requests, newest first'),
     element(
       'thead',
@@ -51,15 +46,25 @@ export function createRequestsView(onFailure) {
     ),
     body,
   )
-  const empty = element('p', { class: 'empty', hidden: true })
+  const frame = element(
+    'div',
+    { class: 'table-frame', tabindex: 0, role: 'region', 'aria-label': 'The last requests' },
+    table,
+  )
+  const empty = element('p', { class: 'empty', hidden: true }, 'No request matches the filter.')
+  const first = element(
+    'div',
+    { class: 'first-step', hidden: true },
+    element('h3', {}, 'No requests yet'),
+    element('p', {}, 'A request is listed when it has ended. Start a client through copilot-proxy:'),
+    commandLine('copilot-proxy launch claude'),
+    element('p', {}, element('a', { href: '#/clients' }, 'All clients and SDKs')),
+  )
   const dialog = createRequestDialog(() => {
     if (location.hash.startsWith('#/requests/')) location.hash = '#/requests'
   })
-  const node = element(
-    'div',
-    { class: 'requests-view' },
-    title,
-    chart,
+  const view = createView(
+    { title: 'Requests', read, everyMs: () => (isLive.checked ? refreshMs : Infinity), onFailure },
     element(
       'form',
       {
@@ -72,28 +77,17 @@ export function createRequestsView(onFailure) {
       element('div', { class: 'check' }, failedOnly, element('label', { for: 'request-failed' }, 'Failed only')),
       element('div', { class: 'check' }, isLive, element('label', { for: 'request-live' }, 'Live')),
       reload,
+      count,
     ),
-    count,
-    element('div', { class: 'table-frame', tabindex: 0, role: 'region', 'aria-label': 'The last requests' }, table),
+    frame,
     empty,
+    first,
     dialog.node,
   )
 
   /** @param {string} id */
   function filterSelect(id) {
     return element('select', { id, change: render }, element('option', { value: '' }, 'All'))
-  }
-
-  async function refresh() {
-    clearTimeout(timer)
-    if (!isShown) return
-    try {
-      if (document.visibilityState === 'visible') await read()
-    } catch (error) {
-      onFailure(error)
-    }
-    clearTimeout(timer)
-    if (isShown && isLive.checked) timer = setTimeout(() => void refresh(), refreshMs)
   }
 
   async function read() {
@@ -105,16 +99,6 @@ export function createRequestsView(onFailure) {
     const known = new Set(requests.map(({ id }) => id))
     rows = [...requests, ...rows.filter(({ id }) => !known.has(id))].slice(0, listLength)
     if (requests.length > 0 || newest === undefined) render()
-    if (performance.now() - usageReadAt > usageMs) {
-      usageReadAt = performance.now()
-      /** @type {{ totals: { by_day: readonly DayTotals[], by_session: { last_7_days: readonly SessionTotals[] } }, budgets?: readonly Budget[] }} */
-      const { totals, budgets } = await ask('usage?partial=true')
-      chart.replaceChildren(
-        budgetBars(budgets ?? []),
-        usageChart(toDays(totals.by_day, chartDays, new Date())),
-        sessionTable(totals.by_session.last_7_days),
-      )
-    }
   }
 
   function render() {
@@ -137,26 +121,21 @@ export function createRequestsView(onFailure) {
       shown.length === rows.length
         ? plural(rows.length, 'request')
         : `${toCount(shown.length)} of ${plural(rows.length, 'request')}`
-    table.hidden = shown.length === 0
-    empty.hidden = shown.length > 0
-    empty.textContent =
-      rows.length === 0 ? 'No requests yet. They are listed when they have ended.' : 'No request matches the filter.'
+    frame.hidden = shown.length === 0
+    empty.hidden = shown.length > 0 || rows.length === 0
+    first.hidden = rows.length > 0
   }
 
   return {
-    node,
-    focus: () => title.focus(),
+    ...view,
     /** @param {string} id a request to open, or '' for only the list */
     show(id) {
-      const wasShown = isShown
-      isShown = true
-      if (!wasShown) void refresh()
+      view.show()
       if (id === '') dialog.hide()
       else void dialog.show(id)
     },
     hide() {
-      isShown = false
-      clearTimeout(timer)
+      view.hide()
       dialog.hide()
     },
   }
@@ -193,17 +172,33 @@ function rowView({ row }) {
     row.credits === null ? '–' : `${row.estimated ? '~' : ''}${toCredits(row.credits)}`,
     row.first_byte_ms === null ? '–' : toDuration(row.first_byte_ms),
     row.duration_ms === null ? '–' : toDuration(row.duration_ms),
-    element(
-      'span',
-      { class: 'badges' },
-      warnings.length > 0 &&
-        element('span', { class: 'tag warn', title: warnings.join('\n') }, plural(warnings.length, 'warning')),
-      adapted.length > 0 && element('span', { class: 'tag', title: adapted.join('\n') }, `${adapted.length} adapted`),
-    ),
+    element('span', { class: 'row-notes' }, ...notesOf(row.error, warnings, adapted)),
   ]
   return {
     node: element('tr', {}, ...cells.map((cell, at) => element('td', { class: classOf(columns[at] ?? '') }, cell))),
   }
+}
+
+/**
+ * What happened to the request, in words: why it failed, and what was dropped or changed.
+ * @param {string | null} error
+ * @param {readonly string[]} warnings
+ * @param {readonly string[]} adapted
+ */
+function notesOf(error, warnings, adapted) {
+  const [first = '', ...others] = warnings
+  return [
+    error !== null && element('span', { class: 'bad-text' }, error),
+    first !== '' && element('span', { class: 'warn-text' }, toSentence(first)),
+    others.length > 0 && element('span', { class: 'muted', title: others.join('\n') }, `and ${others.length} more`),
+    adapted.length > 0 &&
+      element('span', { class: 'muted', title: adapted.join('\n') }, `${adapted.length} adapted without loss`),
+  ]
+}
+
+/** @param {string} warning `dropped;temperature (why)` becomes `dropped temperature (why)` */
+function toSentence(warning) {
+  return warning.replace(/^(\w+);/, '$1 ')
 }
 
 /** @param {string} column */

@@ -187,7 +187,6 @@ export function createSessionsView(store) {
   return {
     node,
     render,
-    focus: () => title.focus(),
     composer,
     /**
      * @param {string} id

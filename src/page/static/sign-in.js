@@ -49,7 +49,7 @@ export function signIn(parent, reason = '') {
       button.disabled = true
       key.set(input.value.trim())
       try {
-        await ask('sessions')
+        await ask('caller')
         resolve()
       } catch (error) {
         key.forget()

@@ -28,6 +28,18 @@ export function toDays(usage, count, today) {
   })
 }
 
+/**
+ * The part of the month before a reset that is over, 0 to 1; undefined without a date.
+ * @param {string | undefined} resetsAt ISO 8601
+ * @param {Date} now
+ */
+export function toMonthShare(resetsAt, now) {
+  const end = new Date(resetsAt ?? '')
+  if (Number.isNaN(end.getTime())) return undefined
+  const start = Date.UTC(end.getUTCFullYear(), end.getUTCMonth() - 1, end.getUTCDate())
+  return Math.min(1, Math.max(0, (now.getTime() - start) / (end.getTime() - start)))
+}
+
 /** @param {Date} date */
 function toDay(date) {
   return `${date.getFullYear()}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`

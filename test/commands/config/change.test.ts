@@ -105,6 +105,57 @@ describe('config set', () => {
   })
 })
 
+describe('config unset', () => {
+  test.each([
+    [
+      'server.port',
+      '# mine\nserver:\n  port: 1 # here\n  # other\n  host: localhost\n',
+      '# mine\nserver:\n  # other\n  host: localhost\n',
+    ],
+    ['server.port', 'server:\n  port: 1\nlog: { level: debug } # loud\n', 'log: { level: debug } # loud\n'],
+    ['server.port', 'server: { port: 1 }\n', '{}\n'],
+    ['models.aliases.fast', 'models:\n  aliases: { fast: a, slow: b }\n', 'models:\n  aliases: { slow: b }\n'],
+    [
+      'copilot.headers.x-team',
+      'copilot:\n  headers:\n    X-Team: blue\n    x-b: c\n',
+      'copilot:\n  headers:\n    x-b: c\n',
+    ],
+    ['codex.timeouts', 'codex:\n  enabled: true\n  timeouts: { idle-seconds: 5 }\n', 'codex:\n  enabled: true\n'],
+    [
+      'codex.timeouts.idle-seconds',
+      'codex:\n  enabled: true\n  timeouts: { idle-seconds: 5 }\n',
+      'codex:\n  enabled: true\n',
+    ],
+  ])('%s', async (key, before, after) => {
+    const { run, file, read } = await userWith(before)
+    expect(await run(`config unset ${key}`)).toEqual({ code: 0, stdout: `Removed ${key} from ${file}\n`, stderr: '' })
+    expect(await read()).toBe(after)
+    expect(await run('config check')).toMatchObject({ code: 0 })
+  })
+
+  test.each([
+    ['server.prot', 2, 'Unknown setting "server.prot". Did you mean server.port?\n'],
+    ['log', 2, '"log" is a group of settings. Choose one:\n  log.level\n'],
+    ['log.level', 1, 'log.level is not set in '],
+    ['server.api-keys', 2, 'was not changed, because the configuration would be invalid:\n'],
+  ])('refuses %s', async (key, expectedCode, message) => {
+    const before = 'server: { host: 0.0.0.0, api-keys: [made-up-key-1] }\n'
+    const { run, read } = await userWith(before)
+    const { code, stdout, stderr } = await run(`config unset ${key}`)
+    expect({ code, stdout }).toEqual({ code: expectedCode, stdout: '' })
+    expect(stderr).toContain(message)
+    expect(await read()).toBe(before)
+  })
+
+  test('says whether the running daemon uses the default now', async () => {
+    const proxy = await openProxy()
+    const { run, file } = await userWith(`server: { port: ${proxy.port} }\nlog: { format: json, level: debug }\n`)
+    expect((await run('config unset log.level')).stderr).toBe('The running copilot-proxy uses it now.\n')
+    const { stdout } = await run('config unset log.format --json')
+    expect(JSON.parse(stdout)).toEqual({ key: 'log.format', path: file, daemon_running: true, restart_required: true })
+  })
+})
+
 describe('config get', () => {
   test.each([
     ['server.port', '4242\n'],

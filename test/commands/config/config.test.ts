@@ -123,6 +123,11 @@ describe('the targets of aliases', () => {
       `${user.home}/config.yaml:4:10  models.aliases.old  no model is named "gpt-4.11", did you mean "gpt-4.1"?\n`,
     )
     const json = JSON.parse((await user.run('config check --json')).stdout)
+    // `config set` refuses such a target too, and nothing that it does not change.
+    const set = await user.run('config set models.aliases.old gpt-4.11')
+    expect(set).toMatchObject({ code: 2, stdout: '' })
+    expect(set.stderr).toMatch(/was not changed, .*\n.*models\.aliases\.old {2}no model is named "gpt-4\.11"/)
+    expect(await user.run('config set models.aliases.fast gpt-5-mini')).toMatchObject({ code: 0 })
     // Codex has no login, so its list is not known.
     expect(json).toMatchObject({ valid: false, alias_targets_checked: false })
     expect(json.problems).toMatchObject([{ key: 'models.aliases.old' }])

@@ -275,6 +275,15 @@ describe('logins that are of no use any more', () => {
     expect(failed).toContain('login/codex')
     expect(of('login', 'codex')[0]?.detail).toMatch(/^Codex CLI has no login in a file/)
   })
+
+  test('a login of Codex CLI whose folder is unknown says what to set', async () => {
+    const user = await createUser()
+    user.env['COPILOT_PROXY_CODEX_USE_CLI_LOGIN'] = 'true'
+    const { of } = await ask(user, { homeDir: () => '' })
+    expect(of('login', 'codex')).toMatchObject([
+      { status: 'failed', detail: 'The folder of Codex CLI is unknown', fix: 'Set CODEX_HOME to an absolute path' },
+    ])
+  })
 })
 
 describe('clock', () => {

@@ -6,7 +6,7 @@ const never = new Promise<Findings>(() => {})
 const options = { deadline: () => new AbortController().signal, describeDefect: () => 'described' }
 
 function check(id: string, findings: Findings | Promise<Findings>, needs: readonly Check[] = []): Check {
-  return { id, title: `The ${id}`, needs, run: () => Promise.resolve(findings) }
+  return { id, title: `The ${id}`, needs: needs.map(({ title }) => title), run: () => Promise.resolve(findings) }
 }
 
 async function statuses(checks: readonly Check[]): Promise<readonly string[]> {

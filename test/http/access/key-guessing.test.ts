@@ -37,7 +37,6 @@ function openGuarded() {
     sessions: createKeySessions(),
     owner: createTestOwner(),
     peers: { refusalOf: () => undefined },
-    hasPage: () => false,
     setTimer: (run, delayMs) => timers.push({ atMs: nowMs + delayMs, run }),
   })
   const fastify = Fastify()

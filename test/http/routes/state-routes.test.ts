@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
-import { textReply } from '../../upstreams/http/outcome.ts'
 import type { UsageTotals } from '../../../src/api/usage.ts'
+import { textReply } from '../../upstreams/http/outcome.ts'
 import { saying } from '../client.ts'
 import { openProxy } from '../harness.ts'
 

@@ -1,4 +1,5 @@
-// Prints the modules that a daemon has loaded after it has started and answered. Argument: its configuration.
+// Prints the modules that a daemon has loaded after it has started and answered. Arguments: its configuration, and `page` for
+// what the page asks for too.
 import { registerHooks } from 'node:module'
 import { argv, exit, stdout } from 'node:process'
 
@@ -28,4 +29,8 @@ const daemon = await startDaemon({
   env: {},
 })
 await fetch(`${daemon.url}/sessions`)
+if (argv[3] === 'page') {
+  for (const path of ['/', '/page/main.js']) await fetch(daemon.url + path, { headers: { accept: 'text/html' } })
+  for (const path of ['/usage', '/requests', '/v1/models', '/logins', '/keys']) await fetch(daemon.url + path)
+}
 stdout.write([...modules].join('\n'), () => exit(0))
