@@ -2,8 +2,12 @@ import { describe, expect, test } from 'vitest'
 import type { RequestDetail } from '../../src/api/requests.ts'
 import { noTotals } from './no-totals.ts'
 import { curlCommand } from '../../src/page/static/curl-command.js'
+import { clients } from '../../src/client-settings/target.ts'
+import { snippets } from '../../src/client-settings/snippets.ts'
+import { launched, printed } from '../../src/page/static/client-list.js'
 import { createEventParser } from '../../src/page/static/event-parser.js'
-import { toDays } from '../../src/page/static/usage-days.js'
+import { toUntil } from '../../src/page/static/format.js'
+import { toDays, toMonthShare } from '../../src/page/static/usage-days.js'
 import { toVisible } from '../../src/page/static/visible-text.js'
 
 describe('event parser', () => {
@@ -116,4 +120,24 @@ test('the chart has a bar for each day up to today, used or not', () => {
     { day: '2026-03-01', requests: 3, errors: 1, tokens: 12, credits: null },
     { day: '2026-03-02', requests: 0, errors: 0, tokens: 0, credits: null },
   ])
+})
+
+const ids = (list: readonly { readonly id: string }[]) => list.map(({ id }) => id)
+
+test('the clients of the page are those of launch and setup', () => {
+  expect(ids(launched)).toEqual(Object.keys(clients))
+  const sdks = ['openai-sdk', 'anthropic-sdk', 'curl']
+  expect([...ids(launched), ...ids(printed), ...sdks].toSorted()).toEqual(Object.keys(snippets).toSorted())
+})
+
+test('the month of a plan is over at its reset', () => {
+  const resetsAt = '2026-12-01T00:00:00Z'
+  expect(toMonthShare(resetsAt, new Date('2026-11-16T00:00:00Z'))).toBe(0.5)
+  expect(toMonthShare(resetsAt, new Date('2026-12-03T00:00:00Z'))).toBe(1)
+  expect(toMonthShare('soon', new Date(0))).toBeUndefined()
+  expect(
+    ['2026-12-01T00:00:00Z', '2026-11-29T05:00:00Z', '2026-11-29T00:00:30Z'].map((time) =>
+      toUntil(time, new Date('2026-11-29T00:00:00Z')),
+    ),
+  ).toEqual(['2 days', '5 hours', '1 minute'])
 })

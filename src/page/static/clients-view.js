@@ -1,30 +1,10 @@
 /** @import { KeyList } from '../../api/keys.ts' */
 import { ask } from './api.js'
+import { launched, printed } from './client-list.js'
 import { commandLine } from './command-line.js'
 import { copyButton } from './copy-button.js'
 import { element } from './dom.js'
 import { createView } from './view.js'
-
-/** Clients that `launch` starts, and those of them whose own settings `setup` writes. */
-export const launched = /** @type {const} */ ([
-  { id: 'claude', name: 'Claude Code', hasSetup: true },
-  { id: 'codex', name: 'Codex CLI', hasSetup: true },
-  { id: 'opencode', name: 'opencode', hasSetup: true },
-  { id: 'copilot', name: 'Copilot CLI', hasSetup: false },
-])
-
-/** Clients whose settings `setup` prints. */
-export const printed = /** @type {const} */ ([
-  { id: 'vscode', name: 'VS Code' },
-  { id: 'zed', name: 'Zed' },
-  { id: 'cursor', name: 'Cursor' },
-  { id: 'continue', name: 'Continue' },
-  { id: 'cline', name: 'Cline' },
-  { id: 'aider', name: 'aider' },
-  { id: 'pi', name: 'pi' },
-  { id: 'claude-desktop', name: 'Claude Desktop' },
-  { id: 'open-webui', name: 'Open WebUI' },
-])
 
 /**
  * One command for each client, and the lines for SDKs.

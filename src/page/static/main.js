@@ -84,7 +84,7 @@ async function route() {
   for (const link of document.querySelectorAll('[data-view]')) {
     if (link.getAttribute('data-view') === current) {
       link.setAttribute('aria-current', 'page')
-      link.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+      showInList(link)
     } else link.removeAttribute('aria-current')
   }
   const view = await viewOf(current)
@@ -97,6 +97,17 @@ async function route() {
   if (main.firstChild !== view.node) main.replaceChildren(view.node)
   view.show(decodeId(id))
   document.title = `${view.title} – copilot-proxy`
+}
+
+/**
+ * On a narrow screen, the navigation scrolls sideways. `scrollIntoView` would also move the place where the Tab key begins.
+ * @param {Element} link
+ */
+function showInList(link) {
+  const list = link.closest('ul')
+  if (list === null) return
+  const [inside, outside] = [link.getBoundingClientRect(), list.getBoundingClientRect()]
+  list.scrollLeft += inside.left - outside.left - (outside.width - inside.width) / 2
 }
 
 /** Moves the focus to the new view for keyboards and screen readers, unless the form of a session has it. */
