@@ -11,7 +11,6 @@ import type { ProviderServices } from './providers.ts'
 
 interface DemoPlaces {
   readonly workspacesDir?: string | undefined
-  readonly gatewayDir?: string | undefined
   readonly ownPaths: OwnPaths
 }
 
@@ -22,9 +21,10 @@ const services: ProviderServices = {
 
 /**
  * The parts of a daemon that differ with `--demo`. It reads and writes no login, usage, session or other data of the user:
- * sessions and journals are in a temporary folder.
+ * sessions and journals are in a temporary folder. As with every daemon, the owner's token and that of the gateway are in the
+ * data folder while it runs, because commands and tool providers look for them there.
  */
-export async function openDemo({ workspacesDir, gatewayDir, ownPaths }: DemoPlaces) {
+export async function openDemo({ workspacesDir, ownPaths }: DemoPlaces) {
   const dir = workspacesDir === undefined ? undefined : await mkdtemp(join(tmpdir(), 'copilot-proxy-demo-'))
   return {
     services,
@@ -38,7 +38,6 @@ export async function openDemo({ workspacesDir, gatewayDir, ownPaths }: DemoPlac
       githubToken: undefined,
       ...(dir !== undefined && {
         workspacesDir: join(dir, 'workspaces'),
-        ...(gatewayDir !== undefined && { gatewayDir: join(dir, 'gateway') }),
         ownPaths: { ...ownPaths, folders: [...ownPaths.folders, dir] },
       }),
     },

@@ -94,7 +94,7 @@ test.for([
   ['models', /These models are simulated \(--demo\)/],
   ['usage', /copilot-proxy runs with --demo, so the quota is simulated/],
   ['requests', /copilot-proxy runs with --demo, so all answers are simulated/],
-] as const)('copilot-proxy %s says that the demo runs', async ([command, words]) => {
+] as const)('copilot-proxy %s says that the demo runs', { timeout: 120_000 }, async ([command, words]) => {
   const env = { COPILOT_PROXY_HOME: demo.home(), COPILOT_PROXY_SERVER_PORT: new URL(demo.url()).port }
   // Without a login, `status` ends with another code than 0.
   const run = async (): Promise<string> => {
@@ -104,5 +104,5 @@ test.for([
     return stdout + stderr
   }
   // Commands wait a second for a daemon, which may be long on a busy machine.
-  await expect.poll(run).toMatch(words)
+  await expect.poll(run, { timeout: 110_000 }).toMatch(words)
 })
