@@ -1,8 +1,9 @@
 import { isThorough } from '../thorough.ts'
-import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { createUser, recordOutput } from '../commands/harness.ts'
+import { makeFolder } from '../tools/session.ts'
 import { startCli } from './cli.ts'
 import type { RunningCli } from './cli.ts'
 
@@ -14,8 +15,7 @@ const key = 'laptop-key-0123456789'
 /** Commands of one home, without a key in their environment. */
 async function openHome(variables: Readonly<Record<string, string>> = {}) {
   const { home, run } = await createUser()
-  const folder = join(home, 'shop')
-  await mkdir(folder)
+  const folder = await makeFolder()
   const env = { COPILOT_PROXY_HOME: home, COPILOT_PROXY_SERVER_PORT: '0', PATH: process.env['PATH'], ...variables }
   const cli = (...args: readonly string[]): RunningCli => startCli(args, env)
   const file = join(home, 'owner-token')
