@@ -22,6 +22,7 @@ const docker = 'needs Docker'
 
 /** The lines that do not run here, and why. All other lines of a page run, in the order of the page. */
 const cannotRun: Readonly<Record<string, string>> = {
+  'copilot-proxy gateway status': 'opens a fixed port; test/commands/gateway.test.ts runs it',
   'npm ci && npm test': `${network}, and is the test suite itself`,
   'npm ci && npm pack': network,
   'npm ci && npm run build:sea': network,
