@@ -46,7 +46,7 @@ const providerLogin = z.object({
       plan: z.string().nullable(),
     }),
   ),
-  /** The login under way, or the end of the last one; null: there was none, or the caller is not the owner. */
+  /** The login that runs, or how the last one ended. Null if the page started none, and for callers other than the owner. */
   flow: loginFlow.nullable(),
 })
 export type ProviderLogin = Body<typeof providerLogin>

@@ -48,7 +48,7 @@ export const modelRow = z.object({
     max_output_tokens: z.number().nullable(),
     /** The tier of these limits; null: the model has one tier. */
     context_tier: z.enum(['default', 'long']).nullable(),
-    /** The name that asks for the long tier, and its limits; null: there is one tier, or this is the long one. */
+    /** The long tier: the name that a request uses to get it, and its limits. Null if the model has one tier, or if this row is the long tier. */
     long_context: z
       .object({ id: z.string(), context_window: z.number().nullable(), max_prompt_tokens: z.number().nullable() })
       .nullable(),

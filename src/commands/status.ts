@@ -180,7 +180,7 @@ function describeCodexToken({ kind, untilMs }: CodexLogin, nowMs: number): strin
   return `${life}, then renewed ${kind === 'login' ? 'automatically' : 'by Codex CLI'}`
 }
 
-/** In the largest unit of which there are at least two. */
+/** Words a duration in minutes, hours or days: the largest unit that gives at least two. */
 function lengthOf(ms: number): string {
   const minutes = Math.ceil(ms / 60_000)
   if (minutes < 120) return `${minutes} minutes`

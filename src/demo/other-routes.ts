@@ -113,7 +113,7 @@ const completion = z.looseObject({
   stop: z.array(z.string()).optional(),
 })
 
-/** Completes code; undefined for a request of another route. */
+/** Answers a request for code completions. Returns undefined if the request is for another route. */
 export function answerCompletions({ path, body }: UpstreamCall): BodyScript | undefined {
   if (!/^\/v1\/engines\/[^/]+\/completions$/.test(path)) return undefined
   const { prompt, suffix, n, stop = [] } = read(completion, body)

@@ -19,7 +19,7 @@ export interface SessionWriter {
   readonly lost: () => { readonly from: number; readonly to: number } | undefined
   /** Drops the waiting rows of a session. @param viewer the key whose rows are dropped; undefined: all */
   readonly forget: (session: string, viewer: string | undefined) => void
-  /** Stores the waiting rows if possible. */
+  /** Stores the waiting rows if possible. Later rows are not stored. */
   readonly close: () => void
 }
 
@@ -39,6 +39,7 @@ export function createSessionWriter({ file, setTimer, log }: SessionWriterDeps):
   let dropped = 0
   let lost: { readonly from: number; readonly to: number } | undefined
   let endRetry: (() => void) | undefined
+  let isClosed = false
 
   function store(rows: Rows): DatabaseError | undefined {
     try {
@@ -84,6 +85,8 @@ export function createSessionWriter({ file, setTimer, log }: SessionWriterDeps):
 
   return {
     write(rows) {
+      // A call that ends after the close stands in the log only: storing it would open the file again.
+      if (isClosed) return undefined
       // Rows are stored in their order.
       const failure = endRetry === undefined ? store(rows) : undefined
       if (endRetry === undefined && failure === undefined) return undefined
@@ -103,6 +106,7 @@ export function createSessionWriter({ file, setTimer, log }: SessionWriterDeps):
       waitingSize = waiting.reduce((sum, rows) => sum + sizeOf(rows), 0)
     },
     close() {
+      isClosed = true
       endRetry?.()
       if (waiting.length > 0) storeWaiting(Infinity)
     },

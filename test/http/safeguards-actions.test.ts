@@ -9,7 +9,7 @@ import { bodyOf, call, checksOf, headers, promptOf, report, verdictsIn } from '.
 type Action = readonly [outcome: 'flagged' | 'not_flagged', tool: string, input: JsonObject]
 
 const bash = (outcome: Action[0], command: string): Action => [outcome, 'Bash', { command }]
-const work = '/home/hidden-name/work'
+const work = '/home/hidden-name/project'
 
 const actions: readonly Action[] = [
   bash('not_flagged', 'ls -la'),

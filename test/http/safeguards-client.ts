@@ -19,9 +19,9 @@ function contextWith(change: JsonObject = {}): JsonObject {
   return {
     v: 1,
     permission_mode: 'auto',
-    live_cwd: '/home/hidden-name/work',
+    live_cwd: '/home/hidden-name/project',
     home_dir: '/home/hidden-name',
-    rule_roots: { userSettings: '/home/hidden-name/.claude', projectSettings: '/home/hidden-name/work' },
+    rule_roots: { userSettings: '/home/hidden-name/.claude', projectSettings: '/home/hidden-name/project' },
     rules: { allow: [], deny: [], ask: [] },
     auto_mode: {
       allow: ['$defaults'],

@@ -19,6 +19,7 @@ test('the sessions are the configured workspaces with their tools', async () => 
         path: dir,
         tools: expect.arrayContaining(['mcp.fs.read']),
         runs: [],
+        readOnly: true,
         sandbox: {
           setting: 'auto',
           holds: expect.stringMatching(/^(?:bubblewrap|none)$/),

@@ -141,7 +141,7 @@ test('in a locked workspace, nobody calls a tool of another program, trusted or 
   const steps = [call('it_look', {}), call('it_act', {}), call('fs_read', { path: 'a.txt' }), { text: 'Done' }]
   expect(await (await start(steps)).outcomes()).toEqual(['denied', 'denied', 'ok'])
   const rpc = await connect(`${url.replace('http', 'ws')}/rpc`, { headers: { authorization: `Bearer ${key}` } })
-  expect(await rpc.ask('it_look', {})).toMatchObject({ error: { message: expect.stringContaining('are locked') } })
+  expect(await rpc.ask('it_look', {})).toMatchObject({ error: { message: expect.stringContaining('is locked') } })
   expect(await rpc.ask('mcp.policy.get', {})).toMatchObject({ result: { readOnly: true } })
   const patch = createPatch('b.txt')
   expect(await rpc.ask('mcp.edit.applyPatch', { unifiedDiff: patch })).toMatchObject({

@@ -1,4 +1,14 @@
-import { closeSync, openSync, rmSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { expect, test } from 'vitest'
 import { listenTo, newFile, openTestSessions } from './support.ts'
@@ -119,4 +129,17 @@ test('a file that grows while a run writes is no removed file', async () => {
   }
   expect(sessions.log.lines).toEqual([])
   expect(await sessions.messages('id-of-app', { limit: 10 })).toHaveLength(2)
+})
+
+test('a tool call that ends after the sessions were closed opens no file', async () => {
+  const file = await newFile()
+  const sessions = await openTestSessions({ file })
+  sessions.recordCall('id-of-app', { tool: 'a' })
+  expect(existsSync(file)).toBe(true)
+  sessions.close()
+  rmSync(dirname(file), { recursive: true })
+  mkdirSync(dirname(file))
+  sessions.recordCall('id-of-app', { tool: 'b' })
+  expect(existsSync(file)).toBe(false)
+  expect(sessions.log.lines).toEqual([])
 })

@@ -176,7 +176,7 @@ export function next<Held extends AnyHeld>(
     case 'marked_stale':
       return isHolding(state, event.value) ? { ...state, isStale: true } : state
     case 'revoked':
-      // A newer credential belongs to another login, or to this login after a refresh.
+      // Only the credential that was refused is revoked. A newer one comes from a refresh or from another login.
       return isHolding(state, event.value) ? withoutRefused(withFailure(state, event), event.value) : state
   }
 }

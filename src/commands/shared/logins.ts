@@ -148,7 +148,7 @@ export type CodexState =
   | { readonly kind: 'off' }
   /** `isChosen`: the configuration names this source of a login. */
   | { readonly kind: 'nobody'; readonly detail: string; readonly fix: string; readonly isChosen: boolean }
-  /** `sentence` names the unreadable file, `detail` without the remedy. */
+  /** The login cannot be read. `sentence` says so with the name of the file; `detail` says only why. */
   | { readonly kind: 'problem'; readonly sentence: string; readonly detail: string; readonly fix: string }
   | { readonly kind: 'api-key' }
   | CodexLogin
