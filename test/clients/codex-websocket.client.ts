@@ -1,6 +1,9 @@
+import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { openProxy } from '../http/harness.ts'
 import type { Proxy } from '../http/harness.ts'
 import { codex } from './codex.ts'
@@ -9,9 +12,29 @@ import { startClient } from './run-client.ts'
 import type { Finished } from './run-client.ts'
 import { generationsOf } from './upstream-view.ts'
 
+/** A server before the proxy that passes requests on and refuses upgrades, as some reverse proxies do. Returns its address. */
+async function openHttpOnly(target: string): Promise<string> {
+  const server = createServer((incoming, reply) => {
+    const { method, headers } = incoming
+    const outgoing = request(target + incoming.url, { method, headers }, (answer) => {
+      reply.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(reply)
+    })
+    incoming.pipe(outgoing)
+  })
+  server.on('upgrade', (_incoming, socket) => {
+    socket.end('HTTP/1.1 426 Upgrade Required\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
 /** A proxy, and a Codex that is told that it takes WebSockets. */
-async function openCase(file = '') {
-  const proxy = await openProxy({ file: `server: { api-keys: [right-key] }\n${file}` })
+async function openCase({ isHttpOnly = false } = {}) {
+  const proxy = await openProxy({ file: 'server: { api-keys: [right-key] }' })
+  const url = isHttpOnly ? await openHttpOnly(proxy.url) : proxy.url
   const place = await openPlace()
   const folder = join(place.home, '.codex')
   await mkdir(folder)
@@ -22,7 +45,7 @@ model_provider = "copilot-proxy"
 
 [model_providers.copilot-proxy]
 name = "copilot-proxy"
-base_url = "${proxy.url}/v1"
+base_url = "${url}/v1"
 wire_api = "responses"
 env_key = "COPILOT_PROXY_API_KEY"
 supports_websockets = true
@@ -56,5 +79,13 @@ describe('Codex CLI over WebSocket', () => {
     expect(sent[1]?.calls).toMatchObject([{ result: expect.stringContaining('about a heron') }])
     expect(await methodsOf(proxy)).toEqual(['WEBSOCKET', 'WEBSOCKET'])
     expect(finished.stderr).not.toContain('ERROR')
+  })
+
+  test('a 426 costs one line, and HTTP serves the request', async () => {
+    const { proxy, ask, file } = await openCase({ isHttpOnly: true })
+    const finished = await ask('gpt-5.3-codex', codex.callToRead(file('heron.txt')))
+    expect(codex.read(finished)).toMatchObject({ failure: '', text: expect.stringContaining('about a heron') })
+    expect(await methodsOf(proxy)).toEqual(['POST', 'POST'])
+    expect(finished.stderr.match(/WebSocket/g)).toHaveLength(1)
   })
 })
