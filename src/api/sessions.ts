@@ -61,6 +61,8 @@ const serverEntry = z.object({
   state: z.enum(['stopped', 'starting', 'running', 'failed']),
   /** The reason of the failure. */
   error: z.string().optional(),
+  /** Why tools are left out. */
+  problems: z.array(z.string()).optional(),
   /** Names of the tools. */
   tools: z.array(z.string()),
   resources: offered,

@@ -55,8 +55,12 @@ async function serverFailures(context: CommandContext, settings: LoadedSettings)
   const failures = sessions.map(async ({ id, name: workspace }) => {
     const path = `/sessions/${encodeURIComponent(id)}/servers`
     const { servers } = await get(path, serverList, { timeoutMs: answerMs })
-    return servers.flatMap(({ name, state, error = 'unknown reason' }) =>
-      state === 'failed' ? [{ source: `MCP server "${name}" in ${workspace}`, reason: error, fix: serverFix }] : [],
+    return servers.flatMap(({ name, state, error = 'unknown reason', problems = [] }) =>
+      (state === 'failed' ? [error] : problems.map((problem) => `a tool is left out: ${problem}`)).map((reason) => ({
+        source: `MCP server "${name}" in ${workspace}`,
+        reason,
+        fix: serverFix,
+      })),
     )
   })
   return (await Promise.all(failures)).flat()
