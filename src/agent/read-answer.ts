@@ -1,4 +1,4 @@
-import { parseObject } from '../json/json.ts'
+import { parseWrittenObject } from '../json/json.ts'
 import type { ToolCallItem, TurnStop } from '../translate/turn.ts'
 import { parseJsonReply } from './json-protocol.ts'
 import type { Answer, Call } from './loop-state.ts'
@@ -35,7 +35,7 @@ function emptyReason(stop: TurnStop): string {
 }
 
 function toCall({ id, name, arguments: text }: ToolCallItem, isCut: boolean): Call {
-  const args = parseObject(text)
+  const args = parseWrittenObject(text)
   const problem = isCut
     ? 'The answer was cut off at the output limit, so that none of its calls was run. Make smaller calls.'
     : args === undefined
