@@ -156,6 +156,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
         changes: deps.changes,
         save,
         publish,
+        randomId: deps.randomId,
         now,
       })
     } catch (error) {
@@ -218,6 +219,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
 
   /** Reads the runs one by one, each in its own turn of the event loop. */
   async function earlierItems(sessionId: string, owner: string | null): Promise<AgentTask['history']> {
+    await waitForTakeover()
     const runsOfItems: AgentTask['history'][] = []
     let before = Number.MAX_SAFE_INTEGER
     let length = 0

@@ -8,6 +8,7 @@ import type { Logger } from '../logging/logger.ts'
 import type { Session } from '../tools/session.ts'
 import { wordError } from '../translate/engine/error-wording.ts'
 import { capDiffs, capEvent } from './cap-event.ts'
+import { interruptedItems } from './interrupted-items.ts'
 import { filesOfDiffs, partOf, toDone, toPartRow, usedBy } from './run-record.ts'
 import type { Part, RunData, RunEnd } from './run-record.ts'
 import type { RunEvent, SessionEvent } from './session-event.ts'
@@ -306,12 +307,18 @@ export function createRuns(deps: RunsDeps): Runs {
       usage,
       ...(model !== undefined && { model }),
     }
+    const parts = [...run.parts.values()]
+    const stored =
+      items ??
+      (outcome === 'interrupted' ? JSON.stringify(interruptedItems(run.data, end, parts, deps.randomId())) : undefined)
     run.data.end = end
     run.data.step = given.steps ?? run.data.step
     run.state = 'ended'
     const { id, session, owner } = run
-    if (items !== undefined) deps.save({ items: { run: id, session: session.id, owner, data: items } })
-    publish(session.id, owner, capEvent(toDone(id, run.data.step, end)), { run: toRow(run) })
+    publish(session.id, owner, capEvent(toDone(id, run.data.step, end)), {
+      run: toRow(run),
+      ...(stored !== undefined && { items: { run: id, session: session.id, owner, data: stored } }),
+    })
     runs.delete(id)
     const remaining = runsOf(session.id)
     if (!remaining.some((other) => other.owner === owner)) publishLifecycle(run, 'idle')
