@@ -297,6 +297,41 @@ describe('a session', () => {
       })
   })
 
+  test('says of a run that ended in vain why it changed nothing', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    untilApproval(daemon)
+    const reason = 'The model gave its final answer, but nothing was changed: every change or command was denied.'
+    daemon.emit({
+      id: 'run-fix',
+      sessionId: shop.id,
+      type: 'done',
+      outcome: 'completed',
+      reason,
+      summary: `${reason}\nNo file was changed.`,
+      answer: 'I could not.',
+      steps: 2,
+      requests: 2,
+      files: [],
+      usage: { inputTokens: 1, outputTokens: 1, cachedInputTokens: 0 },
+    })
+    await page.getByText(reason, { exact: true }).waitFor()
+    expect(await page.getByText('Completed', { exact: true }).count()).toBe(0)
+  })
+
+  test('keeps the chosen model over a reload', async () => {
+    const { page } = await openSession(await startDaemon())
+    const model = page.getByLabel('Model')
+    await model.selectOption('claude-sonnet-4.6')
+    await page.reload()
+    await expect.poll(() => model.inputValue()).toBe('claude-sonnet-4.6')
+    await model.selectOption('Default model')
+    await page.reload()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await expect.poll(() => model.locator('option').count()).toBeGreaterThan(1)
+    expect(await model.inputValue()).toBe('')
+  })
+
   test('a notification in the page names another session that waits, and links to it', async () => {
     const daemon = await startDaemon()
     const { page } = await openSession(daemon)

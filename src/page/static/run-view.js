@@ -27,6 +27,9 @@ const outcomes = {
   interrupted: 'Interrupted',
 }
 
+/** The reason of a run that the model has completed. */
+const usualReason = 'The model gave its final answer.'
+
 /** @param {string} outcome */
 export function toOutcomeText(outcome) {
   return outcomes[outcome] ?? outcome
@@ -185,6 +188,8 @@ function textView(part) {
  */
 function endOf({ outcome, reason, summary, files, model, steps, requests, usage }, mode) {
   const isGood = outcome === 'completed'
+  // Another reason says that the run had no effect.
+  const isPlain = isGood && (reason === '' || reason === usualReason)
   const facts = [
     model,
     steps === undefined || mode === 'chat' ? undefined : plural(steps, 'step'),
@@ -197,7 +202,13 @@ function endOf({ outcome, reason, summary, files, model, steps, requests, usage 
   return [
     ...(isGood && mode === 'chat'
       ? []
-      : [element('p', { class: `outcome ${isGood ? 'good' : 'bad'}` }, toOutcomeText(outcome))]),
+      : [
+          element(
+            'p',
+            { class: `outcome ${isPlain ? 'good' : 'bad'}` },
+            isGood && !isPlain ? toVisible(reason) : toOutcomeText(outcome),
+          ),
+        ]),
     ...(isGood || reason === '' ? [] : [element('p', { class: 'reason' }, toVisible(reason))]),
     ...(mode === 'agent' && files.length > 0 ? [filesView(files)] : []),
     ...(mode === 'agent' && summary !== '' ? [summaryView(summary)] : []),
