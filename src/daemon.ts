@@ -208,8 +208,13 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
   function modelFacts(name: string) {
     const found = registry.resolve(name)
     if (!found.ok) return undefined
-    const { maxPromptTokens, contextWindow, supports } = found.value.model
-    return { contextTokens: maxPromptTokens ?? contextWindow, hasToolCalls: supports.toolCalls !== false }
+    const { maxPromptTokens, contextWindow, supports, provider } = found.value.model
+    return {
+      contextTokens: maxPromptTokens ?? contextWindow,
+      hasToolCalls: supports.toolCalls !== false,
+      // An entry of Copilot that states what a model supports, but not this, means that it does not.
+      seesImages: supports.vision ?? (provider === 'codex' || supports.toolCalls === undefined),
+    }
   }
 
   /** The choice of `launch opencode` among the models that the key may use. */

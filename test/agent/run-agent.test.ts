@@ -163,7 +163,7 @@ test('a conversation that outgrows the model continues from a summary', async ()
     files,
     text: scriptOf(read(1), read(2), read(3), read(4)),
     settings: { maxSteps: 5 },
-    deps: { modelFacts: () => ({ contextTokens: 8000, hasToolCalls: true }) },
+    deps: { modelFacts: () => ({ contextTokens: 8000, hasToolCalls: true, seesImages: true }) },
   })
   const outcome = await runAgent(deps, task)
   expect(outcome.outcome).toBe('max_steps')
@@ -236,4 +236,21 @@ test('closing the workspace ends the run', async () => {
 test('an allowed root outside the workspace is refused', async () => {
   const { deps, task } = await openAgent({ text: 'Hello', settings: { allowedRoots: ['../x'] } })
   expect(await runAgent(deps, task)).toMatchObject({ outcome: 'failed', items: [{ role: 'user' }] })
+})
+
+test.each([
+  [
+    'denied',
+    { '.agent-policy.yaml': 'writes:\n  deny: ["**"]\n' },
+    'but nothing was changed: every change or command was denied',
+  ],
+  ['allowed', { '.agent-policy.yaml': 'writes:\n  allow: ["**"]\n' }, 'The model gave its final answer.'],
+])('the reason and the summary of a run say that every change was %s', async (how, files, reason) => {
+  const { deps, task } = await openAgent({
+    files,
+    text: scriptOf({ calls: [{ tool: 'createFile', args: { path: 'a.txt', content: 'a' } }] }, { text: 'Done.' }),
+  })
+  const outcome = await runAgent(deps, task)
+  expect(outcome).toMatchObject({ outcome: 'completed', reason: expect.stringContaining(reason) })
+  expect(outcome.summary.includes('was denied')).toBe(how === 'denied')
 })
