@@ -17,7 +17,7 @@ import type {
 } from './loop-state.ts'
 import { summaryText } from './prompts.ts'
 import { addResult, countResult, withResults } from './loop-results.ts'
-import { readAnswer } from './read-answer.ts'
+import { readAnswer, withReadableArguments } from './read-answer.ts'
 import { finalReason } from './summarise-run.ts'
 
 /** The run ends when the same call has given the same result this many times, with nothing new in between. */
@@ -242,7 +242,7 @@ function answered(before: LoopState, answer: Answer): LoopStep {
   const asked = before.isWithoutImages ? leaveOutImages(before.items, 0, wasRefused) : before.items
   const state: LoopState = {
     ...before,
-    items: [...asked, ...items],
+    items: [...asked, ...items.map(withReadableArguments)],
     isWithoutImages: false,
     usage: addUsage(before.usage, usage),
     hasAnswered: true,

@@ -56,6 +56,21 @@ describe.each(models)('a model of %s', (dialect, model) => {
     expect(requests.map(({ headers }) => headers['x-initiator'])).toEqual(['user', 'agent', 'agent', 'agent', 'agent'])
   })
 
+  test('writes real line breaks into the text of an argument, and its call runs', async () => {
+    const raw = '{"path":"a2.txt","content":"line1\n\tline2\n"}'
+    const { deps, task, root } = await openAgent({
+      files: { '.agent-policy.yaml': 'writes:\n  allow: ["**"]\n' },
+      text: scriptOf({ calls: [{ tool: 'createFile', raw }] }, { text: 'Done.' }),
+      settings: { model },
+    })
+    const { outcome, items } = await runAgent(deps, task)
+    expect(outcome).toBe('completed')
+    expect(await readFile(join(root, 'a2.txt'), 'utf8')).toBe('line1\n\tline2\n')
+    // Upstream gets JSON in the next request.
+    const call = items.find((item) => item.type === 'tool_call')
+    expect(JSON.parse(call?.arguments ?? '')).toEqual({ path: 'a2.txt', content: 'line1\n\tline2\n' })
+  })
+
   test('uses the JSON protocol too', async () => {
     const { deps, task, root, events } = await openAgent({
       files: shopFiles,
