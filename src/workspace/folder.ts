@@ -49,6 +49,12 @@ export interface Folder {
    * @throws ToolError `denied` for a path outside the root, or a name that some file system treats as another one
    */
   readonly relativePath: (path: string) => string
+  /**
+   * Returns the normal form of the path under which a file exists: the name may have another Unicode form. Functions that read find
+   * it themselves; those that write accept no other path.
+   * @throws ToolError `denied` as `relativePath`, and for a new name that looks like another one
+   */
+  readonly existingPath: (path: string) => Promise<string>
   /** @throws ToolError `denied`; `failed` if the file is missing, not regular or unreadable; `too_large` */
   readonly readFile: (path: string, limits: ReadLimits) => Promise<FileContent>
   /** Reads a file like `readFile`. Returns the first `maxBytes` of a larger file, without a hash. */

@@ -192,10 +192,20 @@ export function pathOf(output: string): string {
  * @throws the errors of `parseGlob`
  */
 export async function readGlob(folder: Folder, pattern: string): Promise<Glob> {
-  const glob = parseGlob(pattern, folder)
+  const parsed = parseGlob(pattern, folder)
+  const glob = { ...parsed, base: await formOnDisk(folder, parsed.base) }
   if (pattern === '' || /[*?[{]/.test(pattern)) return glob
-  const path = folder.relativePath(pattern)
+  const path = await formOnDisk(folder, pattern)
   return (await isFolder(folder, path)) ? parseGlob(path === '' ? '' : `${path}/**`, folder) : glob
+}
+
+/** Returns `existingPath`, or the path itself: a glob may name what does not exist. */
+async function formOnDisk(folder: Folder, path: string): Promise<string> {
+  const normal = folder.relativePath(path)
+  return folder.existingPath(normal).catch((error: unknown) => {
+    if (error instanceof ToolError) return normal
+    throw error
+  })
 }
 
 /** Whether a folder belongs to copilot-proxy. */

@@ -28,7 +28,7 @@ async function workspaceIn(files: Readonly<Record<string, string>>) {
   const folder = await openFolder(root)
   return {
     root,
-    async find(glob = '') {
+    find: async (glob = ''): Promise<readonly string[]> => {
       const { files: listed } = await listFiles(folder, { glob }, signal)
       const { hits } = await searchCode(folder, { query: 'needle', glob }, signal)
       expect(hits.map(({ file }) => file)).toEqual(listed.filter((file) => !file.includes('ignore')))

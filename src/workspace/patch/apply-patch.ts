@@ -85,7 +85,8 @@ export async function applyPatch(
   const patches = await parsePatch(args.unifiedDiff, pace)
   const normal: FilePatch[] = []
   for (const patch of patches) {
-    normal.push({ ...patch, from: deps.folder.relativePath(patch.from), to: deps.folder.relativePath(patch.to) })
+    const [from, to] = await Promise.all([patch.from, patch.to].map(deps.folder.existingPath))
+    normal.push({ ...patch, from: from ?? '', to: to ?? '' })
   }
   const paths = new Set(normal.flatMap(({ from, to }) => [from, to]))
   if (args.dryRun !== true) await context.permit({ writes: writesOf(normal) })
@@ -334,7 +335,7 @@ async function checkBases(
   const bases = Object.entries(typeof stated === 'string' ? { [first?.from ?? '']: stated } : (stated ?? {}))
   const checked = new Set<string>()
   for (const [name, sha256] of bases) {
-    const path = folder.relativePath(name)
+    const path = await folder.existingPath(name)
     if (!paths.has(path)) throw invalid(`The patch has no file ${JSON.stringify(name)}.`, 'baseSha256')
     if (sha256 !== null && !/^[0-9a-f]{64}$/i.test(sha256)) {
       throw invalid(`The hash of ${path} must be a SHA-256 in hex.`, 'baseSha256')
