@@ -1,6 +1,6 @@
 import type { Folder } from '../folder.ts'
 import { failed, ToolError, type Conflict } from '../tool-error.ts'
-import { shownLines } from './fit-hunks.ts'
+import { shownLines } from './misfit.ts'
 import { formatChanges, type Unformatted } from './format-changes.ts'
 import { intendedFiles, type DiffSection, type IntendedFile } from './intended-files.ts'
 import { findFile, readIfThere, type Change, type Journal, type JournalEntry } from './journal.ts'
