@@ -16,11 +16,12 @@ import {
 } from './directory.ts'
 import { existingPath } from './existing-path.ts'
 import { describeError } from './file-errors.ts'
-import type { FileContent, Folder, Reading, ReadLimits } from './folder.ts'
+import type { FileContent, FileStart, Folder, Reading, ReadLimits } from './folder.ts'
 import { hasHiddenCharacter, linkTarget, normalPath } from './paths.ts'
 import { noPlaces, type FoundPlaces, type OwnPlaces } from './policy/own-places.ts'
 import { createQueue } from './queue.ts'
 import { readBytes, readerOf, refuseCancelled } from './read-bytes.ts'
+import { readLines } from './read-lines.ts'
 import { checkHash, existingFile, existsAlready, missing, moveIfFree, writeTemporary } from './replace-file.ts'
 import type { Existing, Place } from './replace-file.ts'
 import { createSandbox } from './sandbox/create-sandbox.ts'
@@ -170,10 +171,7 @@ export async function openFolder(
     }
   }
 
-  async function readStart(
-    given: string,
-    { maxBytes, signal, admit }: ReadLimits,
-  ): Promise<Omit<FileContent, 'sha256'> & { readonly sha256: string | undefined }> {
+  async function readStart(given: string, { maxBytes, lines, signal, admit }: ReadLimits): Promise<FileStart> {
     refuseCancelled(signal)
     const { file, path } = await openFile(given)
     try {
@@ -182,8 +180,13 @@ export async function openFolder(
       await admit?.(path)
       if (stats.isDirectory()) throw failed(`${quote(given)} is a folder.`)
       if (!stats.isFile()) throw failed(`${quote(given)} is not a regular file.`)
+      const mode = stats.mode & 0o777
+      if (lines !== undefined && stats.size > maxBytes) {
+        const found = await readLines(file.read, lines, maxBytes, lines.check, signal)
+        return { bytes: found.bytes, sha256: undefined, size: stats.size, mode, found }
+      }
       const { bytes, sha256 } = await readBytes(file.read, Math.min(stats.size, maxBytes), maxBytes, signal)
-      return { bytes, sha256, size: Math.max(stats.size, bytes.length), mode: stats.mode & 0o777 }
+      return { bytes, sha256, size: Math.max(stats.size, bytes.length), mode }
     } catch (error) {
       throw describeError(error, given)
     } finally {
