@@ -90,8 +90,8 @@ export const fileActions: readonly FileAction[] = [
     description:
       'Replaces the whole text of a file that you have read. For small changes of large files use edit_applyPatch.',
     async toCalls({ path: given, content }, { folder, hashes, maxFileBytes }) {
-      const file = folder.relativePath(given)
-      const hash = hashes.get(file)
+      const file = await folder.existingPath(given)
+      const hash = hashes.get(file) ?? hashes.get(folder.relativePath(given))
       if (hash === undefined) throw refused(`Read the whole file ${JSON.stringify(file)} before you replace it.`)
       const { bytes, sha256 } = await folder.readFile(file, { maxBytes: maxFileBytes })
       if (sha256 !== hash) throw refused(`${JSON.stringify(file)} has changed since you read it. Read it again.`)

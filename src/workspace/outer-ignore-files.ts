@@ -28,11 +28,14 @@ export async function outerIgnoreFiles(root: string, base: string, isEnclosed: b
   if (isEnclosed || foreign.length === 0) return { args: [anywhere], above }
   // Passed in this way, patterns with a slash are relative to the root. So those of other folders do not hold.
   const own = await filesIn([...inside.toReversed(), ...foldersTo(root, base)])
-  const passed = (files: readonly string[]): readonly string[] => files.map((file) => `--ignore-file=${file}`)
   if (top === 0) return { args: [anywhere, '--no-ignore-parent', ...passed(base === '' ? [] : own)], above }
   // Without the option, ripgrep stops at the repository, but for its own kinds of ignore files.
   if (foreign.every(isOfGit)) return { args: [], above }
   return { args: ['--no-ignore-dot', ...passed(own.filter((file) => !isOfGit(file)))], above }
+}
+
+function passed(files: readonly string[]): readonly string[] {
+  return files.map((file) => `--ignore-file=${file}`)
 }
 
 function isOfGit(file: string): boolean {

@@ -80,8 +80,9 @@ it('returns a range of a file over the limit, and reports if the limit cuts it',
   expect(await read(2, 3)).toEqual({ content: 'two\n', size: 14, truncated: true })
 })
 
+const line = (index: number): string => `line of log text number ${index}\n`
+
 describe('a file over the limit', () => {
-  const line = (index: number): string => `line of log text number ${index}\n`
   const log = `${Array.from({ length: 60_000 }, (_, index) => line(index + 1)).join('')}ERROR at the end\n`
 
   it.each([

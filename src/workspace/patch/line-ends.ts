@@ -29,10 +29,10 @@ export async function editsKeepingEnds(
   pace: Pace,
 ): Promise<readonly Edit[]> {
   const edits = await compareLines(await withoutCr(file, pace), changed, pace)
-  return edits.map((edit) => {
-    const replaced = file.slice(edit.start, edit.end)
+  return edits.map(({ start, end: last, lines }) => {
+    const replaced = file.slice(start, last)
     const endAt = (index: number): string => endOf(replaced[Math.min(index, replaced.length - 1)] ?? '') || end
-    return { ...edit, lines: edit.lines.map((line, index) => line.replace(/\n$/, () => endAt(index))) }
+    return { start, end: last, lines: lines.map((line, index) => line.replace(/\n$/, () => endAt(index))) }
   })
 }
 

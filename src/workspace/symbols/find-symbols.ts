@@ -192,8 +192,11 @@ function withoutError({ root, query }: ParsedCode, text: string): string | undef
   return text.slice(0, from) + text.slice(from, end.index).replaceAll(/[^\n]/g, ' ') + text.slice(end.index)
 }
 
+function keyOf({ name, range: { start } }: CodeSymbol): string {
+  return `${start.line}:${start.column}:${name}`
+}
+
 function joined(list: SymbolList, other: SymbolList, limit: number): SymbolList {
-  const keyOf = ({ name, range: { start } }: CodeSymbol): string => `${start.line}:${start.column}:${name}`
   const byKey = new Map(other.symbols.map((symbol) => [keyOf(symbol), symbol]))
   // In an error, a symbol may have lost what is around it.
   for (const symbol of list.symbols) {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { fileActions } from '../../../src/agent/file-actions.ts'
 import { fc } from '../../fast-check.ts'
 import { failureOf, openWorkspace } from './support.ts'
@@ -11,6 +12,8 @@ const withLines = (changes: Readonly<Record<number, string>>): string =>
 
 const patchOf = (hunk: string): string => `--- a/x.txt\n+++ b/x.txt\n${hunk}`
 
+const withoutCr = (text: string): string => text.replaceAll('\r\n', '\n')
+
 /** Replaces the whole text, as the agent does. */
 async function edit(before: string, content: string): Promise<{ readonly text: string; readonly diff: string }> {
   const workspace = await openWorkspace({ 'x.txt': before })
@@ -19,14 +22,12 @@ async function edit(before: string, content: string): Promise<{ readonly text: s
   const action = fileActions.find(({ name }) => name === 'editFile') ?? expect.fail()
   const context = { folder, hashes: new Map([['x.txt', sha256]]), maxFileBytes }
   const [call] = await action.toCalls({ path: 'x.txt', content }, context)
-  const { unifiedDiff } = call?.args as { readonly unifiedDiff: string }
+  const { unifiedDiff } = z.object({ unifiedDiff: z.string() }).parse(call?.args)
   await workspace.apply(unifiedDiff)
   return { text: await workspace.text('x.txt'), diff: unifiedDiff }
 }
 
 describe('a whole-file edit of a file with mixed line ends', () => {
-  const withoutCr = (text: string): string => text.replaceAll('\r\n', '\n')
-
   test('changes one line only', async () => {
     const { text, diff } = await edit(mixed, withoutCr(mixed).replace('line 11', 'LINE 11'))
     expect(text).toBe(withLines({ 11: 'LINE 11\r\n' }))
