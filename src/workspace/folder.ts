@@ -25,7 +25,7 @@ export interface ReadLimits {
 }
 
 /** Lines to read of a file that is larger than `ReadLimits.maxBytes`. */
-export interface WantedLines extends LineRange {
+interface WantedLines extends LineRange {
   /** Called with the parts of the file up to these lines. @throws an error to refuse the file */
   readonly check: (part: Buffer) => void
 }

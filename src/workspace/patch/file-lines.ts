@@ -47,7 +47,7 @@ export async function linesToFile(lines: readonly Line[], pace: Pace): Promise<F
 /** Size of the lines that are converted to bytes at once. Characters. */
 const joinedLength = 256 * 1024
 
-export async function toBytes(lines: readonly Line[], pace: Pace): Promise<Buffer> {
+async function toBytes(lines: readonly Line[], pace: Pace): Promise<Buffer> {
   const parts: Buffer[] = []
   for (const text of joined(lines)) {
     parts.push(Buffer.from(text, 'latin1'))
@@ -77,7 +77,7 @@ function* joined(lines: readonly Line[]): Generator<string> {
 }
 
 /** Finds the positions of a block of lines in a file. */
-export interface LineSearch {
+interface LineSearch {
   /**
    * Returns up to two indexes at which `lines` occur, or undefined if the search exceeds its budget. Only a malicious patch does
    * that.
@@ -88,7 +88,7 @@ export interface LineSearch {
 /** Number of line comparisons for all searches in one file. They take a fraction of a second. */
 const SEARCH_BUDGET = 50_000_000
 
-export async function createLineSearch(file: FileLines, pace: Pace): Promise<LineSearch> {
+async function createLineSearch(file: FileLines, pace: Pace): Promise<LineSearch> {
   const idOf = new Map<Line, number>()
   const ids = new Int32Array(file.count)
   /** `first` and `counts`: first index and number of the lines with an id. `next`: the next index with the same line. */
