@@ -510,6 +510,19 @@ describe('requests', () => {
     await page.getByText('No request matches the filter.').waitFor()
   })
 
+  test('say on a narrow screen too what was dropped and why, and what they cost', async () => {
+    const { page } = await open(await startDaemon(), '#/requests', { width: 360, height: 740 })
+    const row = page.getByRole('row').filter({ hasText: 'opencode' })
+    await expect
+      .poll(() => row.innerText())
+      .toMatch(
+        /opencode.*gpt-5-mini.*200.*3,204 \/ 96.*0\.02.*dropped temperature \(the model takes its default only\)/s,
+      )
+    await expect
+      .poll(() => page.getByRole('row').filter({ hasText: '404' }).innerText())
+      .toContain('No model is called')
+  })
+
   test('appear while the view is open, and keep the focus where it is', async () => {
     const daemon = await startDaemon()
     const { page } = await open(daemon, '#/requests')
