@@ -201,6 +201,19 @@ test.skipIf(process.platform === 'win32').concurrent.for(withCommands)(
   },
 )
 
+test.skipIf(process.platform === 'win32')(
+  'the demo in the help of agent reads the folder',
+  { retry: 2 },
+  async (context) => {
+    const { runBlock } = await openHome(context)
+    const { stdout: help } = await runBlock(['copilot-proxy agent --help'])
+    const examples = Array.from(help.matchAll(/^ *(copilot-proxy agent --demo .*)$/gm), ([, line = '']) => line)
+    expect(examples).not.toEqual([])
+    for (const example of examples)
+      expect((await runBlock([example])).stdout).toMatch(/The tool answered: .*README\.md/s)
+  },
+)
+
 test('every line of the tables is on a page', () => {
   const all = new Set(withCommands.flatMap(({ blocks }) => blocks.flat()))
   const listed = [...Object.keys(cannotRun), ...endless, ...Object.keys(examples), ...Object.keys(testedElsewhere)]

@@ -51,12 +51,12 @@ export function createLoginsView(onFailure) {
   const view = createView(
     {
       title: 'Logins',
-      lead: 'Whose models answer. Copilot and Codex share no login and no header.',
+      lead: 'Whose models answer. Each provider has a login of its own.',
       read,
       everyMs: () => (isWaiting() ? waitingMs : refreshMs),
       onFailure,
     },
-    element('div', { class: 'login-cards' }, ...cards.map(({ node }) => node)),
+    element('div', { class: 'cards wide' }, ...cards.map(({ node }) => node)),
     stored,
   )
 
