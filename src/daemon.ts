@@ -242,6 +242,7 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
     codexStatus: providers.codexStatus,
     noteSecrets: secrets.noteLogin,
     redact: secrets.ofProviders.redact,
+    env,
     log,
   })
   const watchdog = createWatchdog({ log, wantsThread: () => current.workspaces.length > 0 })

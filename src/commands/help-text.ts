@@ -375,7 +375,7 @@ export const helpText = {
       'agent "The test of totals fails. Fix it."',
       'agent --model claude-sonnet-5 --max-steps 10 "Add a README"',
       'agent --yes --json "Update the changelog" > events.jsonl',
-      'agent --demo "What is here? [demo:tool fs_list]"',
+      'agent --demo \'What is here? [demo:tool fs_list {"glob": "*"}]\'',
     ],
   },
   mcp: {

@@ -8,6 +8,7 @@ import type { CodexLoginStatus } from '../auth/codex/credentials.ts'
 import type { CodexRecord } from '../auth/codex/record.ts'
 import { accountName } from '../auth/copilot/find-account.ts'
 import { describeFailure } from '../auth/copilot/github-failure.ts'
+import type { ExchangedToken } from '../auth/copilot/github-api.ts'
 import { pollForToken, startDeviceFlow } from '../auth/copilot/login.ts'
 import { openAccount, toCopilotRecord } from '../auth/copilot/new-login.ts'
 import type { CopilotTokenStatus } from '../auth/copilot/token.ts'
@@ -19,9 +20,12 @@ import type { StoredRecord } from '../auth/records/record-kind.ts'
 import type { RecordStore } from '../auth/records/record-store.ts'
 import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
+import { connectLogin } from '../executors/connect-login.ts'
 import type { ProviderId } from '../executors/executor.ts'
 import type { Logins } from '../http/routes/login-routes.ts'
 import type { Logger } from '../logging/logger.ts'
+import { parseCopilotModels } from '../models/copilot-model.ts'
+import { loginRefusal, tryList } from '../models/try-list.ts'
 import type { NoteSecrets } from '../redaction/known-secrets.ts'
 
 export interface LoginStores {
@@ -42,7 +46,9 @@ export interface LoginsDeps {
   readonly codexStatus: () => CodexLoginStatus | undefined
   readonly noteSecrets: NoteSecrets
   readonly redact: (text: string) => string
-  readonly log: Pick<Logger, 'info' | 'warn'>
+  /** The environment in which to look for proxies. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: Logger
 }
 
 /** A login under way. The secret part of its code stays in `run`. */
@@ -137,11 +143,26 @@ export function createLogins(deps: LoginsDeps): Logins & { readonly close: () =>
     if (account.kind !== 'ok') return { problem: describeFailure(account) }
     noteSecrets(account.opened.token)
     const record = await toCopilotRecord(stores.copilot, { hosts, account, nowMs: now() })
+    const refusal = account.opened.direct ? await tryDirectly(record, account.opened, signal) : undefined
+    if (refusal !== undefined) return { problem: `${refusal} Nothing was stored.` }
     signal.throwIfAborted()
     await stores.copilot.write(record, { signal })
     await otherStores?.copilot.remove(record.id).catch(() => false)
     const plan = account.plan === undefined ? planNameOfSku(account.opened.sku) : planName(account.plan)
     return { account: accountName(record), plan: plan ?? null }
+  }
+
+  /** Tests a login by a request to Copilot, since no token exchange has verified it. Undefined if Copilot accepts it. */
+  async function tryDirectly(record: CopilotRecord, opened: ExchangedToken, signal: AbortSignal) {
+    const { env, redact } = deps
+    const { fetch, now } = poll
+    const login = { record, githubToken: record.metadata.github_access_token }
+    const connection = connectLogin({ env, redact, log, noteSecrets, fetch, now }, config(), login, opened)
+    try {
+      return loginRefusal(await tryList(connection.executor, parseCopilotModels, { signal, timeoutMs }))
+    } finally {
+      await connection.close()
+    }
   }
 
   async function logInToCodex(signal: AbortSignal, show: (flow: LoginFlow) => void): Promise<End> {

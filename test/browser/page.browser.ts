@@ -545,6 +545,19 @@ describe('requests', () => {
     await page.getByText('No request matches the filter.').waitFor()
   })
 
+  test('say on a narrow screen too what was dropped and why, and what they cost', async () => {
+    const { page } = await open(await startDaemon(), '#/requests', { width: 360, height: 740 })
+    const row = page.getByRole('row').filter({ hasText: 'opencode' })
+    await expect
+      .poll(() => row.innerText())
+      .toMatch(
+        /opencode.*gpt-5-mini.*200.*3,204 \/ 96.*0\.02.*dropped temperature \(the model takes its default only\)/s,
+      )
+    await expect
+      .poll(() => page.getByRole('row').filter({ hasText: '404' }).innerText())
+      .toContain('No model is called')
+  })
+
   test('appear while the view is open, and keep the focus where it is', async () => {
     const daemon = await startDaemon()
     const { page } = await open(daemon, '#/requests')
@@ -575,12 +588,18 @@ test('a page that may not decide shows the command that opens it so, and its let
   const daemon = await startDaemon({ caller: { key: null, owner: false } })
   const { page, complaints } = await openSession(daemon)
   untilApproval(daemon)
-  await approval(page).getByText('To decide, open this page with: copilot-proxy page').waitFor()
-  expect(await approval(page).getByRole('button').count()).toBe(0)
+  await approval(page).getByText('To decide, open this page with:').waitFor()
+  expect(await approval(page).getByRole('button').allTextContents()).toEqual(['Copy'])
   await approval(page).focus()
   await page.keyboard.type('yan')
   expect(daemon.seen.filter(({ url }) => url.startsWith('/approvals/'))).toEqual([])
   await expectAccessible(page)
+  await page.getByRole('button', { name: 'Clear history' }).click()
+  const question = page.getByRole('dialog')
+  await question.getByRole('button', { name: 'Copy: copilot-proxy page' }).waitFor()
+  expect(await question.getByRole('button', { name: 'Delete' }).count()).toBe(0)
+  await expectAccessible(page)
+  await question.getByRole('button', { name: 'Keep' }).click()
   // A daemon that knows the page again lets it decide.
   daemon.state.caller = { key: 'laptop', owner: false }
   daemon.dropStreams()

@@ -4,7 +4,7 @@ import { homesOf, readClientSettings } from '../clients/client-settings.ts'
 import { findProgram } from '../clients/program-file.ts'
 import type { ProviderId } from '../../executors/executor.ts'
 import { daemonUrl, findDaemon } from '../shared/find-daemon.ts'
-import type { ListingOutcome } from '../shared/list-models.ts'
+import type { ListingOutcome } from '../../models/try-list.ts'
 import { findToolFailures } from '../shared/tool-failures.ts'
 import {
   judgeCodexEntitlement,

@@ -4,6 +4,7 @@
 import { ask } from './api.js'
 import { announce } from './announce.js'
 import { createComposer } from './composer.js'
+import { ownerHint } from './command-line.js'
 import { createList, element } from './dom.js'
 import { pendingApprovals } from './fold-events.js'
 import { plural, toCount, toCredits } from './format.js'
@@ -104,10 +105,11 @@ export function createSessionsView(store) {
       { class: 'confirm', 'aria-labelledby': 'clear-title' },
       element('h3', { id: 'clear-title' }, 'Clear the history of this session?'),
       element('p', {}, 'This deletes its messages, runs and streams. It changes no files.'),
+      ownerHint('To delete it'),
       element(
         'div',
         { class: 'buttons' },
-        element('button', { type: 'button', class: 'danger', click: () => void clearHistory() }, 'Delete'),
+        element('button', { type: 'button', class: 'danger decision', click: () => void clearHistory() }, 'Delete'),
         element('button', { type: 'button', click: () => made.close() }, 'Keep'),
       ),
     )
