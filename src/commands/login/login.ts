@@ -13,6 +13,7 @@ import type { CopilotRecord } from '../../auth/copilot/wire.ts'
 import type { ProviderId } from '../../executors/executor.ts'
 import { visibleLines } from '../../terminal/visible.ts'
 import { toOpenAiError } from '../../translate/engine/openai-error.ts'
+import { silentLog } from '../../logging/logger.ts'
 import {
   describePlace,
   githubApi,
@@ -22,7 +23,6 @@ import {
   providerNames,
   recordPlace,
   requireStore,
-  silentLog,
   tokenOfEnvironment,
   parseProvider,
 } from '../shared/accounts.ts'

@@ -9,7 +9,7 @@ import { connectCopilot } from '../../executors/copilot-connection.ts'
 import type { Executor } from '../../executors/executor.ts'
 import { parseCopilotModels } from '../../models/copilot-model.ts'
 import type { ModelListing } from '../../models/model.ts'
-import { silentLog } from './accounts.ts'
+import { silentLog } from '../../logging/logger.ts'
 import type { CommandContext } from './command.ts'
 import type { LoadedSettings } from './settings.ts'
 
