@@ -114,15 +114,16 @@ export async function keyList(context: CommandContext, flags: ReportFlags): Prom
   const lines = source?.kind === 'file' ? apiKeyLines(await readFile(source.path, 'utf8').catch(() => '')) : []
   const { totals } = await usageOf(context, settings)
   const named = namedApiKeys(config.server.apiKeys)
-  const rows = toKeyRows(config.server, totals.by_key.last_30_days).map((row, index) => ({
-    ...row,
-    source: sourceOf(source, lines[index]),
-  }))
+  const rows = toKeyRows(config.server, totals.by_key.last_30_days).map((row, index) =>
+    withSource(row, sourceOf(source, lines[index])),
+  )
   if (flags.json) writeJson(context, { keys: rows })
   else if (rows.length === 0) {
     context.stdout.write('No keys. Programs on this machine need no key. To require one, run: copilot-proxy key add\n')
   } else {
-    const endings = new Map(named.map(({ name, entry }) => [name, entry.form === 'plain' ? maskSecret(entry.key) : '']))
+    const endings = new Map(
+      named.map(({ name, entry }) => [name, entry.form === 'plain' ? String(maskSecret(entry.key)) : '']),
+    )
     const columns: readonly TableColumn<(typeof rows)[number]>[] = [
       { title: 'NAME', cell: ({ name }) => visible(name) },
       {
@@ -139,6 +140,10 @@ export async function keyList(context: CommandContext, flags: ReportFlags): Prom
     context.stdout.write(formatTable(columns, rows, context.stdout))
   }
   return exitCode.done
+}
+
+function withSource(row: KeyRow, source: string): KeyRow & { readonly source: string } {
+  return { ...row, source }
 }
 
 /** The stored totals, with those that a running daemon has not written yet. */

@@ -96,9 +96,9 @@ test.each(rows.map((row) => [row[0], row] as const))('%s', (_what, [, events, ex
   expect(seen(after(events), ms)).toEqual(expected)
 })
 
-describe('a history', () => {
-  const rejections = (state: State) => ('history' in state ? state.history.replacementsSinceAccepted : undefined)
+const rejections = (state: State) => ('history' in state ? state.history.replacementsSinceAccepted : undefined)
 
+describe('a history', () => {
   test('counts replacements until upstream accepts one, and ends with another login', () => {
     const twice = [read('a'), began('a'), refreshed('b', 'a'), began('b'), refreshed('c', 'b')]
     expect(rejections(after(twice))).toBe(2)
