@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { pid, platform } from 'node:process'
+import { setFlagsFromString } from 'node:v8'
 import { buildApp } from './app.ts'
 import { codexRecordKind } from './auth/codex/record.ts'
 import { copilotRecordKind } from './auth/copilot/record.ts'
@@ -296,6 +297,9 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
   await companion.openWorkspaces()
   try {
     await app.listen(current.server)
+    // `bin/copilot-proxy.cjs` keeps V8's new space small while the program starts. In a space of 1 MB, a request costs a
+    // third more processor time, nearly all of it in collections (Node 24.21, `--trace-gc`).
+    setFlagsFromString('--semi-space-growth-factor=2')
   } catch (error) {
     await companion.closeWorkspaces()
     watchdog.stop()

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { checkValue } from '../json/check-value.ts'
 import type { ParametersSchema } from '../tools/tool.ts'
 import type { Folder } from '../workspace/folder.ts'
+import { withEndsOf } from '../workspace/patch/line-ends.ts'
 import { diffOf } from '../workspace/patch/render-diff.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 
@@ -89,23 +90,24 @@ export const fileActions: readonly FileAction[] = [
     description:
       'Replaces the whole text of a file that you have read. For small changes of large files use edit_applyPatch.',
     async toCalls({ path: given, content }, { folder, hashes, maxFileBytes }) {
-      const file = folder.relativePath(given)
-      const hash = hashes.get(file)
+      const file = await folder.existingPath(given)
+      const hash = hashes.get(file) ?? hashes.get(folder.relativePath(given))
       if (hash === undefined) throw refused(`Read the whole file ${JSON.stringify(file)} before you replace it.`)
       const { bytes, sha256 } = await folder.readFile(file, { maxBytes: maxFileBytes })
       if (sha256 !== hash) throw refused(`${JSON.stringify(file)} has changed since you read it. Read it again.`)
-      const unifiedDiff = await diffOf(bytes, likeBefore(bytes.toString(), content), file)
+      const unifiedDiff = await diffOf(bytes, await likeBefore(bytes, content), file)
       if (unifiedDiff === '') throw refused(`${JSON.stringify(file)} has this text already.`)
       return [{ tool: 'mcp.edit.applyPatch', args: { unifiedDiff, baseSha256: { [file]: hash } } }]
     },
   }),
 ]
 
-/** Restores CRLF and the byte order mark of the file, because models write neither, whatever they have read. */
-function likeBefore(before: string, content: string): Buffer {
-  const isCrlf = before.includes('\r\n') && !/[^\r]\n/.test(before) && !content.includes('\r')
-  const text = isCrlf ? content.replaceAll('\n', '\r\n') : content
-  return Buffer.from(before.startsWith('\uFEFF') && !text.startsWith('\uFEFF') ? `\uFEFF${text}` : text)
+/** Restores line ends and the byte order mark of the file, because models write LF and no mark, whatever they have read. */
+async function likeBefore(before: Buffer, content: string): Promise<Buffer> {
+  const mark = '\uFEFF'
+  const hasMark = before.toString('utf8', 0, 3) === mark && !content.startsWith(mark)
+  const text = Buffer.from(hasMark ? `${mark}${content}` : content)
+  return content.includes('\r') ? text : withEndsOf(before, text)
 }
 
 function refused(detail: string): ToolError {

@@ -1,3 +1,4 @@
+import type { FoundLines, LineRange } from './read-lines.ts'
 import type { Sandbox } from './sandbox/sandbox.ts'
 
 /** The bytes of a file with their hash, and the file's size and mode. */
@@ -14,11 +15,27 @@ export interface FileContent {
 export interface ReadLimits {
   readonly maxBytes: number
   readonly signal?: AbortSignal
+  /** For `readStart`. */
+  readonly lines?: WantedLines | undefined
   /**
    * Called with the path of the opened file, relative to the root and without links, before its content is read.
    * @throws an error to refuse the file
    */
   readonly admit?: (path: string) => Promise<void>
+}
+
+/** Lines to read of a file that is larger than `ReadLimits.maxBytes`. */
+interface WantedLines extends LineRange {
+  /** Called with the parts of the file up to these lines. @throws an error to refuse the file */
+  readonly check: (part: Buffer) => void
+}
+
+/** The start of a file. */
+export interface FileStart extends Omit<FileContent, 'sha256'> {
+  /** Undefined for a file that is larger than the limit. */
+  readonly sha256: string | undefined
+  /** The lines that were wanted, in place of the start, if the file is larger than the limit. */
+  readonly found?: FoundLines | undefined
 }
 
 /** What one call that meets many files may read. It reads the rules once and does not see later changes. */
@@ -49,13 +66,16 @@ export interface Folder {
    * @throws ToolError `denied` for a path outside the root, or a name that some file system treats as another one
    */
   readonly relativePath: (path: string) => string
+  /**
+   * Returns the normal form of the path under which a file exists: the name may have another Unicode form. Functions that read find
+   * it themselves; those that write accept no other path.
+   * @throws ToolError `denied` as `relativePath`, and for a new name that looks like another one
+   */
+  readonly existingPath: (path: string) => Promise<string>
   /** @throws ToolError `denied`; `failed` if the file is missing, not regular or unreadable; `too_large` */
   readonly readFile: (path: string, limits: ReadLimits) => Promise<FileContent>
-  /** Reads a file like `readFile`. Returns the first `maxBytes` of a larger file, without a hash. */
-  readonly readStart: (
-    path: string,
-    limits: ReadLimits,
-  ) => Promise<Omit<FileContent, 'sha256'> & { readonly sha256: string | undefined }>
+  /** Reads a file like `readFile`. Returns the first `maxBytes` of a larger file, or the wanted lines, without a hash. */
+  readonly readStart: (path: string, limits: ReadLimits) => Promise<FileStart>
   /** Returns the rules of reading for a list or a search. */
   readonly reading: () => Promise<Reading>
   /** @throws ToolError `denied` for a path that belongs to copilot-proxy itself, or whose folder does */

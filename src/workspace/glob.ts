@@ -37,7 +37,7 @@ const anyNumber = '**'
  * Compiles a glob that means what it means in `.gitignore` and to picomatch. A glob without `/` matches file names in all folders,
  * others match from the root. `*` `?` `[a-z]` `[!a-z]` `[^a-z]` `[[:digit:]]` match within a name, `**` matches folders, `{a,b}` has
  * alternatives. A name with brackets or braces, such as `[slug].ts`, also matches literally. Names that start with a dot match like
- * others. '' matches all files. Refuses what the two read in another way: `@(a|b)` and its kind, and `{1..3}`.
+ * others. Unicode forms of a name are equal. '' matches all files. Refuses what the two read in another way: `@(a|b)` and its kind, and `{1..3}`.
  * @throws ToolError `denied` for a glob that leads outside; `invalid_arguments`
  */
 export function parseGlob(glob: string, folder: Pick<Folder, 'relativePath'>): Glob {
@@ -50,7 +50,8 @@ export function parseGlob(glob: string, folder: Pick<Folder, 'relativePath'>): G
   if (wildcard === -1 && glob !== '') folder.relativePath(glob)
   const slash = glob.lastIndexOf('/', wildcard === -1 ? glob.length : wildcard)
   const base = slash === -1 ? '' : folder.relativePath(glob.slice(0, slash + 1))
-  const remainder = glob.slice(slash + 1)
+  const remainder = glob.slice(slash + 1).normalize('NFC')
+  const normalBase = base.normalize('NFC')
   // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
   if (/[\0-\x1f\x7f\\]/.test(remainder)) throw invalid('It contains a backslash or a control character.')
 
@@ -65,7 +66,7 @@ export function parseGlob(glob: string, folder: Pick<Folder, 'relativePath'>): G
   }
   const alternatives = expandBraces(remainder).map(toSegments)
   const names = alternatives.map((segments) => segments.at(-1) ?? '*')
-  const from = base === '' ? 0 : base.length + 1
+  const from = base === '' ? 0 : normalBase.length + 1
   const isAll = alternatives.some((segments) => /^(?:\*\*\/)+\*$/.test(segments.join('/')))
   // The last one is for files whose names have these braces.
   const matchers = [...alternatives, ...(remainder.includes('{') ? [toSegments(remainder)] : [])].map((segments) =>
@@ -74,8 +75,9 @@ export function parseGlob(glob: string, folder: Pick<Folder, 'relativePath'>): G
   return {
     base,
     names: names.every(isNarrow) ? names : undefined,
-    matches: (path, budget = { steps: maxSteps }) => {
-      if (from > 0 && !path.startsWith(`${base}/`)) return false
+    matches: (given, budget = { steps: maxSteps }) => {
+      const path = given.normalize('NFC')
+      if (from > 0 && !path.startsWith(`${normalBase}/`)) return false
       if (isAll) return true
       const segments = path.slice(from).split('/')
       const compare = (matcher: SegmentMatcher, name: string): boolean => matcher(name, budget)
@@ -99,7 +101,8 @@ export function matcherOf({ matches }: Glob): (path: string) => boolean {
 
 /** Returns whether a file type of ripgrep can use this glob. `include:` has a special meaning there. */
 function isNarrow(name: string): boolean {
-  return name !== '*' && !/[[\]{}]|^include:/.test(name)
+  // ripgrep compares bytes, and `é` has several forms.
+  return name !== '*' && !/[[\]{}]|^include:|[^\x20-\x7e]/.test(name)
 }
 
 /** Shells read `@(a|b)`, `!(a)` and `(a|b)` as patterns, and `.gitignore` as names. */

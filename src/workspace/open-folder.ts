@@ -14,12 +14,14 @@ import {
   type Directory,
   type OpenFile,
 } from './directory.ts'
+import { existingPath } from './existing-path.ts'
 import { describeError } from './file-errors.ts'
-import type { FileContent, Folder, Reading, ReadLimits } from './folder.ts'
-import { linkTarget, normalPath } from './paths.ts'
+import type { FileContent, FileStart, Folder, Reading, ReadLimits } from './folder.ts'
+import { hasHiddenCharacter, linkTarget, normalPath } from './paths.ts'
 import { noPlaces, type FoundPlaces, type OwnPlaces } from './policy/own-places.ts'
 import { createQueue } from './queue.ts'
 import { readBytes, readerOf, refuseCancelled } from './read-bytes.ts'
+import { readLines } from './read-lines.ts'
 import { checkHash, existingFile, existsAlready, missing, moveIfFree, writeTemporary } from './replace-file.ts'
 import type { Existing, Place } from './replace-file.ts'
 import { createSandbox } from './sandbox/create-sandbox.ts'
@@ -106,9 +108,23 @@ export async function openFolder(
     if (places.covers(join(root, path)) || (await isOwnFolder(posix.dirname(path), places))) throw ownFile(path)
   }
 
+  async function placeOnDisk(given: string): Promise<Place> {
+    return placeOf(await existingPath(root, relativePath(given), held))
+  }
+
+  /** Returns the place of a file that will be written. Its name must be the one that the policy has judged. */
+  async function placeToWrite(given: string): Promise<Place> {
+    const place = placeOf(given)
+    const { path } = await placeOnDisk(place.path)
+    if (path !== place.path) throw denied(`${quote(place.path)} exists in another Unicode form: ${quote(path)}.`)
+    await refuseOwn(path)
+    return place
+  }
+
   /** Opens a file. Follows links inside the root. `path` is the file's own, without links. */
   async function openFile(given: string): Promise<{ readonly file: OpenFile; readonly path: string }> {
-    let place = placeOf(given)
+    // Some file systems ignore hidden characters, so such a name is sought first.
+    let place = hasHiddenCharacter(given) ? await placeOnDisk(given) : placeOf(given)
     await refuseInOwn(place.path)
     const direct = held ? await openDirectly(join(root, place.path)) : undefined
     if (direct !== undefined) return { file: direct, path: place.path }
@@ -116,6 +132,12 @@ export async function openFolder(
       try {
         return { file: await openItself(place), path: place.path }
       } catch (error) {
+        const existing = await placeOnDisk(place.path)
+        if (existing.path !== place.path) {
+          place = existing
+          await refuseInOwn(place.path)
+          continue
+        }
         if (!(error instanceof LinkFound)) throw describeError(error, given)
         const target = error.target === undefined ? undefined : linkTarget(error.folder, error.target, roots)
         if (target === undefined) throw denied(`${quote(given)} leads outside the workspace through a link.`)
@@ -149,10 +171,7 @@ export async function openFolder(
     }
   }
 
-  async function readStart(
-    given: string,
-    { maxBytes, signal, admit }: ReadLimits,
-  ): Promise<Omit<FileContent, 'sha256'> & { readonly sha256: string | undefined }> {
+  async function readStart(given: string, { maxBytes, lines, signal, admit }: ReadLimits): Promise<FileStart> {
     refuseCancelled(signal)
     const { file, path } = await openFile(given)
     try {
@@ -161,8 +180,13 @@ export async function openFolder(
       await admit?.(path)
       if (stats.isDirectory()) throw failed(`${quote(given)} is a folder.`)
       if (!stats.isFile()) throw failed(`${quote(given)} is not a regular file.`)
+      const mode = stats.mode & 0o777
+      if (lines !== undefined && stats.size > maxBytes) {
+        const found = await readLines(file.read, lines, maxBytes, lines.check, signal)
+        return { bytes: found.bytes, sha256: undefined, size: stats.size, mode, found }
+      }
       const { bytes, sha256 } = await readBytes(file.read, Math.min(stats.size, maxBytes), maxBytes, signal)
-      return { bytes, sha256, size: Math.max(stats.size, bytes.length), mode: stats.mode & 0o777 }
+      return { bytes, sha256, size: Math.max(stats.size, bytes.length), mode }
     } catch (error) {
       throw describeError(error, given)
     } finally {
@@ -191,8 +215,7 @@ export async function openFolder(
     { create }: { readonly create: boolean },
     change: (place: Place, directory: Directory, existing: Existing | undefined) => Promise<void>,
   ): Promise<void> {
-    const place = placeOf(given)
-    await refuseOwn(place.path)
+    const place = await placeToWrite(given)
     await oneAtATime([place.path], undefined, async () => {
       try {
         const directory = await openDirectory(root, place.folder, { held, create })
@@ -220,6 +243,7 @@ export async function openFolder(
     root,
     sandbox: sandbox(root),
     relativePath,
+    existingPath: (given) => existingPath(root, relativePath(given), held),
     readFile,
     readStart,
     refuseOwn: (given) => refuseOwn(relativePath(given)),
@@ -263,8 +287,7 @@ export async function openFolder(
       }),
 
     async checkWritable(given) {
-      const place = placeOf(given)
-      await refuseOwn(place.path)
+      const place = await placeToWrite(given)
       try {
         const directory = await openDirectory(root, place.folder, { held, create: false })
         try {

@@ -15,9 +15,16 @@ const maxPathLength = 4096
 /** Names in the built-in rules of a policy. Another spelling could bypass those rules and reach the same file. */
 const protectedNames = new Set(['.git', 'node_modules', '.agent-policy.yaml'])
 
-/** Characters that HFS+ ignores in names (git's `next_hfs_char`), and characters that break log lines. */
-// oxlint-disable-next-line no-control-regex, no-misleading-character-class -- control characters are what it looks for
-const hiddenCharacter = /[\0-\x1f\x7f-\x9f\u200c-\u200f\u2028-\u202e\u206a-\u206f\ufeff]/
+/** Characters that break log lines. */
+// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+const controlCharacter = /[\0-\x1f\x7f-\x9f\u2028\u2029]/
+
+/**
+ * Characters that HFS+ ignores in names (git's `next_hfs_char`). Joiners are among them, which belong to names in Persian or with
+ * emoji, and marks that reorder a text.
+ */
+// oxlint-disable-next-line no-misleading-character-class -- joiners are what it looks for
+const hiddenCharacter = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g
 
 /** `%2e` `%2f` `%5c` `%00`: a program that decodes such a name gets another path. */
 const encodedSeparator = /%(?:2e|2f|5c|00)/i
@@ -30,12 +37,13 @@ const deviceName = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|co
 
 /**
  * Returns the normal form of a path: relative to the root, with `/`, '' for the root itself. Refuses paths outside the root, and
- * names that some file system treats as another one. Does not access the disk.
+ * names that some file system treats as another one. Does not access the disk. `existingPath` decides about Unicode forms and
+ * hidden characters, because a name with them is right if it exists.
  */
 export function normalPath(path: string, { roots, platform }: PathRoot): NormalPath {
   if (path.length > maxPathLength) return refused(`is longer than ${maxPathLength} characters`)
   if (!path.isWellFormed()) return refused('is not valid Unicode')
-  if (hiddenCharacter.test(path)) return refused('contains a control character or an invisible one')
+  if (controlCharacter.test(path)) return refused('contains a control character')
   if (path.includes('\\')) return refused('contains a backslash. Separate folders with /')
   const relative = belowRoot(path, roots, platform)
   if (relative === undefined) return refused('is outside the workspace')
@@ -71,18 +79,23 @@ function belowRoot(path: string, roots: readonly string[], platform: NodeJS.Plat
   return undefined
 }
 
-function refuseName(name: string, platform: NodeJS.Platform): string | undefined {
+function refuseName(given: string, platform: NodeJS.Platform): string | undefined {
+  const name = given.replaceAll(hiddenCharacter, '')
+  if (name === '' || name === '.' || name === '..') return 'has a name of invisible characters'
   if (encodedSeparator.test(name)) return 'contains a percent-encoded dot or separator'
   if (/[. ]$/.test(name)) return 'has a name that ends with a dot or a space'
   // On NTFS, `name:stream` and `name::$INDEX_ALLOCATION` are the file `name`. Elsewhere, a colon is an ordinary character.
   if (platform === 'win32' ? name.includes(':') : /::|:\$/.test(name)) return 'names a stream of a file'
   if (shortName.test(name)) return 'has a name in the short form of Windows'
-  if (name !== name.normalize('NFC')) return 'is not in Unicode normal form C'
   if (platform === 'win32' && /[<>"|?*]/.test(name)) return 'has a character that Windows does not allow'
   if (platform === 'win32' && deviceName.test(name)) return 'names a device'
   const folded = foldCase(name)
-  if (folded !== name && protectedNames.has(folded)) return `is another spelling of ${folded}`
+  if (folded !== given && protectedNames.has(folded)) return `is another spelling of ${folded}`
   return undefined
+}
+
+export function hasHiddenCharacter(name: string): boolean {
+  return name.search(hiddenCharacter) !== -1
 }
 
 /** Converts to upper case first, which also folds letters such as the long s, whose lower case is itself. */

@@ -1,10 +1,11 @@
-import type { Folder } from './folder.ts'
+import type { FileStart, Folder } from './folder.ts'
+import type { LineRange } from './read-lines.ts'
 import { failed, ToolError } from './tool-error.ts'
 
 export interface ReadTextArguments {
   readonly path: string
   /** Lines, 1-based, including `end`. */
-  readonly range?: { readonly start: number; readonly end: number } | undefined
+  readonly range?: LineRange | undefined
 }
 
 export interface Text {
@@ -19,7 +20,7 @@ export interface Text {
 }
 
 interface ReadTextLimits {
-  /** Reads at most this much of a file. */
+  /** Returns at most this much of a file. */
   readonly maxBytes: number
   readonly signal?: AbortSignal
   /** Called before a large file is read, with the size of what will be read. */
@@ -35,7 +36,8 @@ const largeBufferBytes = 64 * 1024
 const lineFeed = 0x0a
 
 /**
- * Returns a file's text or some of its lines. For a file larger than the limit, returns the whole lines within the limit.
+ * Returns a file's text or some of its lines. If that is larger than the limit, returns the whole lines within the limit. The range
+ * may be anywhere in a large file.
  * @throws ToolError of `Folder.readFile`; `failed` for a file that is not UTF-8 text; `invalid_arguments` for a range
  * outside the file
  */
@@ -46,28 +48,29 @@ export async function readText(
 ): Promise<Text> {
   if (range !== undefined && range.start < 1) throw invalidRange('range.start', 'Lines are counted from 1.')
   if (range !== undefined && range.end < range.start) throw invalidRange('range.end', 'It comes before range.start.')
-  const { bytes, sha256, size } = await readReserved(folder, path, limits)
+  const start = await readReserved(folder, path, range, limits)
+  const { bytes, sha256, size } = start
   refuseOther(bytes, path)
-  const truncated = sha256 === undefined
-  const whole = truncated ? cutAtLine(bytes) : bytes
-  const { lines, isComplete } = range === undefined ? { lines: whole, isComplete: false } : linesOf(whole, range)
+  const { lines, isCut } = range === undefined ? partOf(start) : linesOf(start, range)
   const content = decode(lines, path)
   freeMemory(bytes)
-  return {
-    content,
-    ...(sha256 !== undefined && { sha256 }),
-    size,
-    truncated: truncated && !isComplete,
-  }
+  return { content, ...(sha256 !== undefined && { sha256 }), size, truncated: isCut }
 }
 
-async function readReserved(folder: Folder, path: string, { reserve, ...limits }: ReadTextLimits) {
+async function readReserved(
+  folder: Folder,
+  path: string,
+  range: LineRange | undefined,
+  { reserve, ...limits }: ReadTextLimits,
+): Promise<FileStart> {
   const { maxBytes } = limits
-  if (reserve === undefined || maxBytes <= smallFileBytes) return folder.readStart(path, limits)
+  const check = (part: Buffer): void => refuseOther(part, path)
+  const wanted = { ...limits, lines: range && { ...range, check } }
+  if (reserve === undefined || maxBytes <= smallFileBytes) return folder.readStart(path, wanted)
   const start = await folder.readStart(path, { ...limits, maxBytes: smallFileBytes })
   if (start.sha256 !== undefined) return start
   await reserve(Math.min(start.size, maxBytes))
-  return folder.readStart(path, limits)
+  return folder.readStart(path, wanted)
 }
 
 /** Frees the memory of a large file at once. Until the next collection, it would count as in use. */
@@ -99,11 +102,25 @@ function cutAtLine(bytes: Buffer): Buffer {
   return bytes.subarray(0, Math.max(cut - 1, 0))
 }
 
-/** `isComplete`: `bytes` contains all lines of the range. */
-function linesOf(
-  bytes: Buffer,
-  { start, end }: { readonly start: number; readonly end: number },
-): { readonly lines: Buffer; readonly isComplete: boolean } {
+/** `isCut`: the limit left out lines. */
+interface TextPart {
+  readonly lines: Buffer
+  readonly isCut: boolean
+}
+
+function partOf({ bytes, sha256 }: FileStart): TextPart {
+  const isCut = sha256 === undefined
+  return { lines: isCut ? cutAtLine(bytes) : bytes, isCut }
+}
+
+function linesOf(start: FileStart, range: LineRange): TextPart {
+  const { found } = start
+  if (found === undefined) return linesWithin(partOf(start), range)
+  if (found.total !== undefined) throw invalidRange('range.start', `The file has only ${found.total} lines.`)
+  return { lines: found.isCut ? cutAtLine(found.bytes) : found.bytes, isCut: found.isCut }
+}
+
+function linesWithin({ lines: bytes, isCut }: TextPart, { start, end }: LineRange): TextPart {
   let from = 0
   let line = 1
   for (; line < start; line += 1) {
@@ -111,13 +128,13 @@ function linesOf(
     if (next === 0 || next === bytes.length) break
     from = next
   }
-  if (line < start) throw invalidRange('range.start', `Only ${line} lines can be read.`)
+  if (line < start) throw invalidRange('range.start', `The file has only ${line} lines.`)
   let to = from
   for (; line <= end && to < bytes.length; line += 1) {
     const next = bytes.indexOf(lineFeed, to) + 1
     to = next === 0 ? bytes.length : next
   }
-  return { lines: bytes.subarray(from, to), isComplete: line > end }
+  return { lines: bytes.subarray(from, to), isCut: isCut && line <= end }
 }
 
 function decode(bytes: Buffer, path: string): string {

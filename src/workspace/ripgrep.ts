@@ -9,6 +9,7 @@ import { parseGlob, type Glob } from './glob.ts'
 import { createLanes } from './lanes.ts'
 import { signalOf, startErrorOf, withLimits } from './limited-program.ts'
 import { temporaryPrefix } from './open-folder.ts'
+import { outerIgnoreFiles } from './outer-ignore-files.ts'
 import { killGroup } from './sandbox/kill-group.ts'
 import { enclosureFailure, readReport } from './sandbox/report.ts'
 import { ToolError } from './tool-error.ts'
@@ -50,16 +51,12 @@ const errorCode = 2
 /** Longer than any message, which repeats the regular expression. Characters. */
 const maxComplaint = 20_000
 
-/**
- * Includes hidden files such as `.github`, but neither `.git` nor this program's temporary files. Uses ignore files also outside
- * of git repositories. Follows no link.
- */
+/** Includes hidden files such as `.github`, but neither `.git` nor this program's temporary files. Follows no link. */
 const commonArgs = [
   '--no-config',
   '--no-messages',
   '--color=never',
   '--hidden',
-  '--no-require-git',
   '--no-follow',
   '--glob=!.git',
   `--glob=!${temporaryPrefix}.*.tmp`,
@@ -95,16 +92,28 @@ async function runNow({
   if (await isOwn(folder, glob.base)) return { isPartial: false, complaint: '', elapsedMs: elapsedMs() }
   const names = (glob.names ?? []).map((name) => `--type-add=wanted:${name}`)
   const type = names.length > 0 ? ['--type=wanted'] : []
+  const { root, sandbox } = folder
   const ripgrep = await ripgrepPath()
+  const { enclosure } = await sandbox.state()
+  const outer = await outerIgnoreFiles(root, glob.base, enclosure.kind !== 'none')
   if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
   const hidden = excludes.map((each) => `--glob=${each}`)
-  const argv = [ripgrep, ...commonArgs, ...hidden, ...names, ...type, ...args, '--', `./${glob.base}`] as const
-  const { root } = folder
-  const started = await folder.sandbox.start({
+  const argv = [
+    ripgrep,
+    ...commonArgs,
+    ...outer.args,
+    ...hidden,
+    ...names,
+    ...type,
+    ...args,
+    '--',
+    `./${glob.base}`,
+  ] as const
+  const started = await sandbox.start({
     argv: withLimits(argv, limits),
     cwd: root,
     access: 'read',
-    programs: isAbsolute(ripgrep) ? [ripgrep] : [],
+    programs: [...(isAbsolute(ripgrep) ? [ripgrep] : []), ...outer.above],
     rule: 'never refused',
   })
   const [program, ...words] = started.argv
@@ -183,10 +192,20 @@ export function pathOf(output: string): string {
  * @throws the errors of `parseGlob`
  */
 export async function readGlob(folder: Folder, pattern: string): Promise<Glob> {
-  const glob = parseGlob(pattern, folder)
+  const parsed = parseGlob(pattern, folder)
+  const glob = { ...parsed, base: await formOnDisk(folder, parsed.base) }
   if (pattern === '' || /[*?[{]/.test(pattern)) return glob
-  const path = folder.relativePath(pattern)
+  const path = await formOnDisk(folder, pattern)
   return (await isFolder(folder, path)) ? parseGlob(path === '' ? '' : `${path}/**`, folder) : glob
+}
+
+/** Returns `existingPath`, or the path itself: a glob may name what does not exist. */
+async function formOnDisk(folder: Folder, path: string): Promise<string> {
+  const normal = folder.relativePath(path)
+  return folder.existingPath(normal).catch((error: unknown) => {
+    if (error instanceof ToolError) return normal
+    throw error
+  })
 }
 
 /** Whether a folder belongs to copilot-proxy. */

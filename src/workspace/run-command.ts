@@ -74,7 +74,7 @@ export async function runCommand(run: CommandRun): Promise<CommandEnd> {
   const [name = ''] = argv
   if (name === '') throw failed('The command names no program.')
   if (argv.some((word) => word.includes('\0'))) throw failed('The command contains a NUL character.')
-  const inFolder = folder.relativePath(cwd)
+  const inFolder = await folder.existingPath(cwd)
   const path = await searchPath(folder.root)
   const program = name.includes('/') ? await programAt(folder, inFolder, name) : await programOnPath(path, name, folder)
   const directory = await openWorkingFolder(folder, inFolder)

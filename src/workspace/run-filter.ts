@@ -94,7 +94,7 @@ export async function rewriteFile(
   rewrite: RewriteText,
 ): Promise<RewriteResult> {
   const { authorize, signal, journal, maxFileBytes } = context
-  const path = folder.relativePath(callersPath)
+  const path = await folder.existingPath(callersPath)
   return journal.withPaths([path], signal, async () => {
     const before = await folder.readFile(path, { maxBytes: maxFileBytes, signal })
     const text = toText(before.bytes, path)

@@ -29,6 +29,7 @@ function fakeSession(name: string): Session {
     folder: {
       root: `/w/${name}`,
       relativePath: notHere,
+      existingPath: notHere,
       readFile: notHere,
       readStart: notHere,
       reading: notHere,

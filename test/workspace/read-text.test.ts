@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Folder } from '../../src/workspace/folder.ts'
 import { openFolder } from '../../src/workspace/open-folder.ts'
 import { readText } from '../../src/workspace/read-text.ts'
@@ -78,6 +78,63 @@ it('returns a range of a file over the limit, and reports if the limit cuts it',
   expect(await read(1, 1)).toEqual({ content: 'one\n', size: 14, truncated: false })
   expect(await read(2, 2)).toEqual({ content: 'two\n', size: 14, truncated: false })
   expect(await read(2, 3)).toEqual({ content: 'two\n', size: 14, truncated: true })
+})
+
+const line = (index: number): string => `line of log text number ${index}\n`
+
+describe('a file over the limit', () => {
+  const log = `${Array.from({ length: 60_000 }, (_, index) => line(index + 1)).join('')}ERROR at the end\n`
+
+  it.each([
+    [{ start: 1, end: 2 }, line(1) + line(2)],
+    [{ start: 60_000, end: 60_001 }, `${line(60_000)}ERROR at the end\n`],
+    [{ start: 60_001, end: 70_000 }, 'ERROR at the end\n'],
+    [{ start: 33_333, end: 33_333 }, line(33_333)],
+  ])('gives the lines of %j, wherever they are', async (range, content) => {
+    const folder = await folderWith({ a: log })
+    const reserved: number[] = []
+    const reserve = async (bytes: number) => void reserved.push(bytes)
+    const text = await readText(folder, { path: 'a', range }, { maxBytes: 100_000, reserve })
+    expect(text).toEqual({ content, size: log.length, truncated: false })
+    expect(reserved).toEqual([100_000])
+  })
+
+  it('cuts a range that is over the limit itself', async () => {
+    const folder = await folderWith({ a: log })
+    const text = await readText(folder, { path: 'a', range: { start: 50_000, end: 60_001 } }, { maxBytes: 70 })
+    expect(text).toMatchObject({ content: line(50_000) + line(50_001), truncated: true })
+  })
+
+  it('with fewer lines says how many it has', async () => {
+    for (const [text, count] of [
+      [log, 60_001],
+      [log.trimEnd(), 60_001],
+    ] as const) {
+      const folder = await folderWith({ a: text })
+      expect(
+        await failureOf(readText(folder, { path: 'a', range: { start: 60_002, end: 60_003 } }, { maxBytes: 70 })),
+      ).toMatchObject({ kind: 'invalid_arguments', detail: `The file has only ${count} lines.` })
+    }
+  })
+
+  it.each([
+    ['has a binary start', Buffer.concat([Buffer.from([0]), Buffer.from(log)])],
+    ['is in UTF-16', Buffer.from(`\ufeff${log}`, 'utf16le')],
+    ['is not UTF-8 in these lines', Buffer.from(log.replace('ERROR', 'ERR\u00d6R'), 'latin1')],
+  ])('that %s is refused', async (_name, bytes) => {
+    const folder = await folderWith({ a: bytes })
+    expect(
+      await failureOf(readText(folder, { path: 'a', range: { start: 60_001, end: 60_001 } }, { maxBytes: 70 })),
+    ).toMatchObject({ kind: 'failed' })
+  })
+
+  it('is read until the call is cancelled', async () => {
+    const folder = await folderWith({ a: log })
+    const limited = { maxBytes: 70, signal: AbortSignal.abort() }
+    expect(await failureOf(readText(folder, { path: 'a', range: { start: 9, end: 9 } }, limited))).toEqual({
+      kind: 'cancelled',
+    })
+  })
 })
 
 it('G07: a sparse file of 10 GB is a binary file', async () => {

@@ -39,10 +39,15 @@ export async function toFileLines(bytes: Buffer, pace: Pace): Promise<FileLines>
   }
 }
 
+/** Returns lines as a file. */
+export async function linesToFile(lines: readonly Line[], pace: Pace): Promise<FileLines> {
+  return toFileLines(await toBytes(lines, pace), pace)
+}
+
 /** Size of the lines that are converted to bytes at once. Characters. */
 const joinedLength = 256 * 1024
 
-export async function toBytes(lines: readonly Line[], pace: Pace): Promise<Buffer> {
+async function toBytes(lines: readonly Line[], pace: Pace): Promise<Buffer> {
   const parts: Buffer[] = []
   for (const text of joined(lines)) {
     parts.push(Buffer.from(text, 'latin1'))
@@ -72,7 +77,7 @@ function* joined(lines: readonly Line[]): Generator<string> {
 }
 
 /** Finds the positions of a block of lines in a file. */
-export interface LineSearch {
+interface LineSearch {
   /**
    * Returns up to two indexes at which `lines` occur, or undefined if the search exceeds its budget. Only a malicious patch does
    * that.
@@ -83,7 +88,7 @@ export interface LineSearch {
 /** Number of line comparisons for all searches in one file. They take a fraction of a second. */
 const SEARCH_BUDGET = 50_000_000
 
-export async function createLineSearch(file: FileLines, pace: Pace): Promise<LineSearch> {
+async function createLineSearch(file: FileLines, pace: Pace): Promise<LineSearch> {
   const idOf = new Map<Line, number>()
   const ids = new Int32Array(file.count)
   /** `first` and `counts`: first index and number of the lines with an id. `next`: the next index with the same line. */
@@ -130,6 +135,43 @@ export async function createLineSearch(file: FileLines, pace: Pace): Promise<Lin
         if (matched === wanted.length) found.push(start)
       }
       return found
+    },
+  }
+}
+
+/** Replaces the lines of a file from `start` up to, but not including, `end`. */
+export interface Edit {
+  readonly start: number
+  readonly end: number
+  readonly lines: readonly Line[]
+}
+
+/** Returns the bytes of the file after the edits, which must be sorted and must not overlap. */
+export async function applyEdits(file: FileLines, edits: readonly Edit[], pace: Pace): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let at = 0
+  for (const { start, end, lines } of edits) {
+    if (pace.isDue()) await pace.rest()
+    parts.push(Buffer.from(file.text.slice(at, file.offset(start)), 'latin1'), await toBytes(lines, pace))
+    at = file.offset(end)
+  }
+  parts.push(Buffer.from(file.text.slice(at), 'latin1'))
+  await pace.step()
+  return Buffer.concat(parts)
+}
+
+/** A file in which blocks of lines are sought. */
+export interface Searchable extends LineSearch {
+  readonly file: FileLines
+}
+
+export function searchable(file: FileLines, pace: Pace): Searchable {
+  let search: Promise<LineSearch> | undefined
+  return {
+    file,
+    find: async (lines) => {
+      search ??= createLineSearch(file, pace)
+      return (await search).find(lines)
     },
   }
 }

@@ -24,19 +24,39 @@ interface ReadName {
 }
 
 /** `isAbsent`: the line names `/dev/null` (then `name` is undefined) or has the time stamp of 1970 that GNU diff writes. */
-interface FileHeader {
+export interface FileHeader {
   readonly name: string | undefined
   readonly isAbsent: boolean
+  /** The name and the time after it, if spaces separate them. A file may have this name. */
+  readonly withTime?: string | undefined
 }
+
+/** The times of `diff -u`, as `git apply` reads them, and those of `diff -c`. */
+const time =
+  /(?<! ) +(?:(?:\d\d)?\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d*)?(?: ?[+-]\d\d:?\d\d|Z)?|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(?: [+-]\d{4})?) *$/
+
+const beginningOfTime = /^\s+(?:1970-01-01|1969-12-31) .*:00(?:\.0+)? [+-]\d{4}$/
 
 /**
  * Reads a `---` or `+++` line.
  * @param text the text after `--- `, one character per byte
  */
 export function parseFileHeader(text: string): FileHeader {
-  const { name, remainder } = readName(text)
+  const { name: whole, remainder } = readName(text)
+  // Copying turns the tab before a time into spaces.
+  const stamp = remainder === '' && !text.startsWith('"') ? time.exec(whole)?.[0] : undefined
+  const name = stamp === undefined ? whole : whole.slice(0, -stamp.length)
   if (name === '/dev/null') return { name: undefined, isAbsent: true }
-  return { name, isAbsent: /^\t(?:1970-01-01|1969-12-31) .*:00(?:\.0+)? [+-]\d{4}$/.test(remainder) }
+  return {
+    name: plainName(name),
+    isAbsent: beginningOfTime.test(stamp ?? remainder),
+    ...(stamp !== undefined && { withTime: plainName(whole) }),
+  }
+}
+
+/** Removes `./`, like `git apply`. */
+function plainName(name: string): string {
+  return name.replaceAll(/(?<=^|\/)(?:\.\/)+/g, '')
 }
 
 /** Reads the name in a line such as `rename from NAME`. */

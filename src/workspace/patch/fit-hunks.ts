@@ -1,30 +1,14 @@
-import type { Conflict } from '../tool-error.ts'
-import { createLineSearch, toBytes, type FileLines, type LineSearch } from './file-lines.ts'
+import { linesToFile, searchable, type Edit, type FileLines, type Searchable } from './file-lines.ts'
+import { editsKeepingEnds, hasMixedEnds, usualEnd, withoutCr } from './line-ends.ts'
+import { lookAlike, misfit, withoutDisguises, type Misfit } from './misfit.ts'
 import type { Pace } from './pace.ts'
 import type { Hunk, Line } from './parse-patch.ts'
 
 /** UTF-8's byte order mark, one character per byte. */
 const BOM = '\u00EF\u00BB\u00BF'
 
-/** Maximum number and size of the lines of patch and file that a conflict shows. */
-const SHOWN_LINES = 20
-const SHOWN_LINE_BYTES = 400
-
 /** Maximum number of hunks of a file that do not match. Further hunks are not checked. */
 const MAX_MISFITS = 50
-
-/** Replaces the lines of a file from `start` up to, but not including, `end`. */
-export interface Edit {
-  readonly start: number
-  readonly end: number
-  readonly lines: readonly Line[]
-}
-
-/** A hunk that does not match. `reason` is a sentence for the caller. */
-export interface Misfit {
-  readonly reason: string
-  readonly conflict: Conflict
-}
 
 export interface FitOptions {
   readonly path: string
@@ -47,18 +31,28 @@ export async function fitHunks(
 ): Promise<{ readonly edits: readonly Edit[]; readonly misfits: readonly Misfit[] }> {
   const misfits: Misfit[] = []
   const placed: { readonly hunk: Hunk; readonly edit: Edit }[] = []
-  let search: LineSearch | undefined
-  const findAll = async (lines: readonly Line[]): Promise<readonly number[] | undefined> => {
-    search ??= await createLineSearch(file, pace)
-    return search.find(lines)
+  const exact = searchable(file, pace)
+  const mixed = hasMixedEnds(file)
+    ? { end: usualEnd(file), bare: searchable(await withoutCr(file, pace), pace) }
+    : undefined
+  let plain: Promise<Searchable> | undefined
+  const fit = async (hunk: Hunk): Promise<Place | string> => {
+    if (hunk.old.length === 0) return placeOfInsertion(file, hunk, options, mixed?.end)
+    if (mixed === undefined || lineEndOf(hunk) === undefined) return findPlace(exact, hunk, options)
+    const place = await findPlace(mixed.bare, { ...hunk, ...withLineEnd(hunk, '\n') }, options)
+    return typeof place === 'string' ? place : withMixedEnds(file, place, mixed.end, pace)
+  }
+  const explain = async (hunk: Hunk, reason: string): Promise<Misfit> => {
+    if (hunk.old.length === 0) return misfit(file, hunk, options.path, reason)
+    plain ??= withoutDisguises(file, pace).then((lines) => searchable(lines, pace))
+    return (await lookAlike(file, await plain, hunk, options.path, pace)) ?? misfit(file, hunk, options.path, reason)
   }
   for (const hunk of hunks) {
     if (pace.isDue()) await pace.rest()
     if (misfits.length >= MAX_MISFITS) break
-    const place =
-      hunk.old.length === 0 ? placeOfInsertion(file, hunk, options) : await findPlace(file, hunk, options, findAll)
+    const place = await fit(hunk)
     if (typeof place === 'string') {
-      misfits.push(misfit(file, hunk, options.path, place))
+      misfits.push(await explain(hunk, place))
       continue
     }
     const edit = toEdit(place.index, place.form)
@@ -79,32 +73,13 @@ export async function fitHunks(
   return { edits: placed.map(({ edit }) => edit), misfits }
 }
 
-/** Returns the bytes of the file after the edits, which must be sorted and must not overlap. */
-export async function applyEdits(file: FileLines, edits: readonly Edit[], pace: Pace): Promise<Buffer> {
-  const parts: Buffer[] = []
-  let at = 0
-  for (const { start, end, lines } of edits) {
-    if (pace.isDue()) await pace.rest()
-    parts.push(Buffer.from(file.text.slice(at, file.offset(start)), 'latin1'), await toBytes(lines, pace))
-    at = file.offset(end)
-  }
-  parts.push(Buffer.from(file.text.slice(at), 'latin1'))
-  await pace.step()
-  return Buffer.concat(parts)
-}
-
 interface Place {
   readonly index: number
   readonly form: Form
 }
 
 /** Returns the place of a hunk, or a sentence that states why there is none. */
-async function findPlace(
-  file: FileLines,
-  hunk: Hunk,
-  { path }: FitOptions,
-  findAll: LineSearch['find'],
-): Promise<Place | string> {
+async function findPlace({ file, find }: Searchable, hunk: Hunk, { path }: FitOptions): Promise<Place | string> {
   const { statedIndex } = hunk
   if (statedIndex !== undefined) {
     for (const form of formsOf(file, hunk)) {
@@ -118,7 +93,7 @@ async function findPlace(
   const stated = statedIndex === undefined ? '' : ` at line ${statedIndex + 1}`
   const places: Place[] = []
   for (const form of formsOf(file, hunk)) {
-    const found = await findAll(form.old)
+    const found = await find(form.old)
     if (found === undefined) return `Too many line numbers of the patch are wrong in ${path}.`
     places.push(...found.map((index) => ({ index, form })))
   }
@@ -129,7 +104,12 @@ async function findPlace(
 }
 
 /** A hunk without old lines matches anywhere, so its line number must be reliable: the file is empty or has the stated hash. */
-function placeOfInsertion(file: FileLines, hunk: Hunk, { path, isBaseKnown }: FitOptions): Place | string {
+function placeOfInsertion(
+  file: FileLines,
+  hunk: Hunk,
+  { path, isBaseKnown }: FitOptions,
+  usual: '\n' | '\r\n' | undefined,
+): Place | string {
   if (file.count === 0) return { index: 0, form: hunk }
   const index = hunk.statedIndex
   const isAfterOpenLine = index === file.count && !file.text.endsWith('\n')
@@ -137,8 +117,22 @@ function placeOfInsertion(file: FileLines, hunk: Hunk, { path, isBaseKnown }: Fi
     return `A hunk adds lines to ${path} without context. Add lines of context, or send baseSha256.`
   }
   const neighbour = file.slice(Math.max(0, index - 1), index + 1)[0] ?? ''
-  const isCrlf = neighbour.endsWith('\r\n')
+  const isCrlf = usual === undefined ? neighbour.endsWith('\r\n') : usual === '\r\n'
   return { index, form: isCrlf && lineEndOf(hunk) === '\n' ? withLineEnd(hunk, '\r\n') : hunk }
+}
+
+/** Gives a hunk with LF, which fits the lines of a file without their CR, the ends of the file. */
+async function withMixedEnds(file: FileLines, { index, form }: Place, end: '\n' | '\r\n', pace: Pace): Promise<Place> {
+  const old = file.slice(index, index + form.old.length)
+  const [before, after] = await Promise.all([old, form.new].map((lines) => linesToFile(lines, pace)))
+  if (before === undefined || after === undefined) return { index, form }
+  const changed: Line[] = []
+  let at = 0
+  for (const edit of await editsKeepingEnds(before, after, end, pace)) {
+    changed.push(...old.slice(at, edit.start), ...edit.lines)
+    at = edit.end
+  }
+  return { index, form: { old, new: [...changed, ...old.slice(at)] } }
 }
 
 /**
@@ -202,28 +196,4 @@ function toEdit(index: number, form: Form): Edit {
     end: index + form.old.length - tail,
     lines: form.new.slice(head, form.new.length - tail),
   }
-}
-
-function misfit(file: FileLines, hunk: Hunk, path: string, reason: string): Misfit {
-  // For a line after the end of the file, show the last lines.
-  const stated = hunk.statedIndex ?? 0
-  const index = stated < file.count ? stated : Math.max(0, file.count - hunk.old.length)
-  return {
-    reason,
-    conflict: {
-      path,
-      ...(hunk.statedIndex === undefined ? {} : { line: index + 1 }),
-      expected: shownLines(hunk.old),
-      found: shownLines(file.slice(index, index + Math.max(1, Math.min(hunk.old.length, SHOWN_LINES)))),
-    },
-  }
-}
-
-/** Returns the first lines as text, without their newlines, for a conflict. */
-export function shownLines(lines: readonly Line[]): readonly string[] {
-  return lines.slice(0, SHOWN_LINES).map((line) => {
-    const text = line.replace(/\n$/, '')
-    const shown = text.length > SHOWN_LINE_BYTES ? `${text.slice(0, SHOWN_LINE_BYTES)}…` : text
-    return Buffer.from(shown, 'latin1').toString()
-  })
 }

@@ -6,6 +6,7 @@ import {
   parseGitHeader,
   parseWholeName,
   withoutFirstFolder,
+  type FileHeader,
 } from './file-name.ts'
 import type { Pace } from './pace.ts'
 
@@ -37,20 +38,20 @@ export interface FilePatch {
   /** Undefined if the patch does not change it. */
   readonly isExecutable: boolean | undefined
   readonly hunks: readonly Hunk[]
+  /** The same part for files whose names end with what was read as a time. It is meant if one of them exists. */
+  readonly withTimes?: FilePatch | undefined
 }
 
 /** The part of a patch about one file, during parsing. */
 interface Section {
   readonly git: { readonly names: readonly [string, string] | undefined } | undefined
-  header: { readonly old: Header; readonly new: Header } | undefined
+  header: { readonly old: FileHeader; readonly new: FileHeader } | undefined
   renamed: { kind: 'rename' | 'copy'; from: string | undefined; to: string | undefined } | undefined
   created: boolean
   deleted: boolean
   isExecutable: boolean | undefined
   readonly hunks: Hunk[]
 }
-
-type Header = ReturnType<typeof parseFileHeader>
 
 interface Reader {
   readonly text: string
@@ -311,6 +312,21 @@ function lineName(reader: Reader, at: number): string {
 }
 
 function toFilePatch(section: Section): FilePatch {
+  const { header, git } = section
+  const isTimed = header?.old.withTime !== undefined || header?.new.withTime !== undefined
+  if (header === undefined || !isTimed) return filePatchOf(section)
+  const timed = { ...section, header: { old: withTime(header.old), new: withTime(header.new) } }
+  // `diff --git` states the name again.
+  if (git?.names?.some((name) => name === timed.header.old.name || name === timed.header.new.name))
+    return filePatchOf(timed)
+  return git === undefined ? { ...filePatchOf(section), withTimes: filePatchOf(timed) } : filePatchOf(section)
+}
+
+function withTime(header: FileHeader): FileHeader {
+  return { ...header, name: header.withTime ?? header.name }
+}
+
+function filePatchOf(section: Section): FilePatch {
   const { header, renamed } = section
   const gitNames = section.git?.names && withoutPrefixes(section.git.names)
   const names = header === undefined ? gitNames : headerNames(header, section.git?.names)

@@ -1,6 +1,5 @@
 import { diffArrays } from 'diff'
-import { toFileLines, toUnicode, type FileLines } from './file-lines.ts'
-import type { Edit } from './fit-hunks.ts'
+import { toFileLines, toUnicode, type Edit, type FileLines } from './file-lines.ts'
 import { createPace, type Pace } from './pace.ts'
 import type { Line } from './parse-patch.ts'
 

@@ -13,7 +13,7 @@ interface Position {
 
 interface CodeSymbol {
   readonly name: string
-  /** A `SymbolKind` of LSP. */
+  /** A `SymbolKind` of LSP, or `type`. */
   readonly kind: SymbolKind
   /** The positions of the first and the last character. */
   readonly range: { readonly start: Position; readonly end: Position }
@@ -142,7 +142,15 @@ interface Found {
   readonly name: Node
   readonly kind: SymbolKind | 'scope'
   readonly container: string | undefined
+  /** Whether it only counts if no other symbol has its name. */
+  readonly isAgain: boolean
 }
+
+/**
+ * A text with syntax errors is parsed again this often, each time without the lines of the first error: a parser may take all that
+ * follows an error for a part of it.
+ */
+const maxRepeats = 4
 
 /** Returns the symbols of a text, sorted by position. */
 export async function findSymbols(text: string, language: Language, limit: number): Promise<SymbolList> {
@@ -150,20 +158,66 @@ export async function findSymbols(text: string, language: Language, limit: numbe
     const reason = `The file has more than ${maxOpenBrackets} brackets that are open at one place.`
     return { symbols: [], truncated: true, reason }
   }
-  return withCode(text, language.grammar, (code) =>
-    code === undefined
-      ? { symbols: [], truncated: true, reason: tooSlow(text) }
-      : symbolsIn(code, text, language, limit),
+  const before = cpuUsage()
+  const read = async (part: string) =>
+    withCode(part, language.grammar, (code) => ({
+      list:
+        code === undefined
+          ? { symbols: [], truncated: true, reason: tooSlow(text) }
+          : symbolsIn(code, part, language, limit),
+      remainder: code === undefined ? undefined : withoutError(code, part),
+    }))
+  let { list, remainder } = await read(text)
+  for (let repeats = 0; repeats < maxRepeats && remainder !== undefined && !list.truncated; repeats += 1) {
+    const { user, system } = cpuUsage(before)
+    if ((user + system) / 1000 > timeLimit(text) / 2) break
+    const next = await read(remainder)
+    list = joined(list, next.list, limit)
+    remainder = next.remainder
+  }
+  return list
+}
+
+/** Returns the text with spaces in place of the first error, up to the next line that may start a declaration. */
+function withoutError({ root, query }: ParsedCode, text: string): string | undefined {
+  if (!root.hasError) return undefined
+  const starts = query('(ERROR) @error').flatMap((captures) => captures.map(({ node }) => node.startIndex))
+  if (starts.length === 0) return undefined
+  const first = starts.reduce((one, other) => Math.min(one, other))
+  const from = text.lastIndexOf('\n', first - 1) + 1
+  const declaration = /\n(?=[^\s)\]};,])/g
+  declaration.lastIndex = first
+  const end = declaration.exec(text)
+  if (end === null) return undefined
+  return text.slice(0, from) + text.slice(from, end.index).replaceAll(/[^\n]/g, ' ') + text.slice(end.index)
+}
+
+function keyOf({ name, range: { start } }: CodeSymbol): string {
+  return `${start.line}:${start.column}:${name}`
+}
+
+function joined(list: SymbolList, other: SymbolList, limit: number): SymbolList {
+  const byKey = new Map(other.symbols.map((symbol) => [keyOf(symbol), symbol]))
+  // In an error, a symbol may have lost what is around it.
+  for (const symbol of list.symbols) {
+    if (symbol.container !== undefined || !byKey.has(keyOf(symbol))) byKey.set(keyOf(symbol), symbol)
+  }
+  const symbols = [...byKey.values()].toSorted(
+    ({ range: one }, { range: two }) =>
+      one.start.line - two.start.line ||
+      one.start.column - two.start.column ||
+      two.end.line - one.end.line ||
+      two.end.column - one.end.column,
   )
+  return { ...list, symbols: symbols.slice(0, limit), truncated: symbols.length > limit }
 }
 
 function symbolsIn(code: ParsedCode, text: string, language: Language, limit: number): SymbolList {
   const found = new Map<number, Found>()
-  for (const captures of code.query(language.query)) {
-    const symbol = toFound(captures)
-    if (symbol !== undefined && !found.has(symbol.name.startIndex)) found.set(symbol.name.startIndex, symbol)
+  for (const symbol of code.query(language.query).flatMap(toFound)) {
+    if (!found.has(symbol.name.startIndex)) found.set(symbol.name.startIndex, symbol)
   }
-  const ordered = [...found.values()].toSorted(
+  const ordered = withoutRepeated([...found.values()]).toSorted(
     (one, other) => one.node.startIndex - other.node.startIndex || other.node.endIndex - one.node.endIndex,
   )
   const symbols: CodeSymbol[] = []
@@ -201,15 +255,40 @@ function openBracketsIn(text: string): number {
   return most
 }
 
-function toFound(captures: readonly QueryCapture[]): Found | undefined {
-  const name = captures.find((capture) => capture.name === 'name')?.node
-  const container = captures.find((capture) => capture.name === 'container')?.node
+function toFound(captures: readonly QueryCapture[]): readonly Found[] {
+  const nodeOf = (wanted: string): Node | undefined => captures.find(({ name }) => name === wanted)?.node
+  const container = nodeOf('container')
+  const pattern = nodeOf('names')
+  const name = nodeOf('name')
+  const names = pattern === undefined ? (name === undefined ? [] : [name]) : namesIn(pattern)
   for (const { name: captured, node } of captures) {
     const kind = symbolKinds.find((known) => known === captured) ?? (captured === 'scope' ? captured : undefined)
-    if (kind === undefined || name === undefined) continue
-    return { node, name, kind, container: container === undefined ? undefined : shown(container).replaceAll('::', '.') }
+    if (kind === undefined) continue
+    const within = container === undefined ? undefined : shown(container).replaceAll('::', '.')
+    return names.map((each) => ({ node, name: each, kind, container: within, isAgain: nodeOf('again') !== undefined }))
   }
-  return undefined
+  return []
+}
+
+/** Returns the names that a destructuring pattern of JavaScript declares. */
+function namesIn(pattern: Node): readonly Node[] {
+  if (/^(?:identifier|shorthand_property_identifier_pattern)$/.test(pattern.type)) return [pattern]
+  const named = pattern.childForFieldName('left') ?? pattern.childForFieldName('value')
+  if (named !== null) return namesIn(named)
+  return pattern.namedChildren.flatMap((child) => (child === null ? [] : namesIn(child)))
+}
+
+/** Leaves out names that are only exported here, if something else has the name. */
+function withoutRepeated(found: readonly Found[]): readonly Found[] {
+  const first = new Map<string, Found>()
+  for (const symbol of found.toSorted((one, other) => Number(one.isAgain) - Number(other.isAgain))) {
+    const name = shown(symbol.name)
+    const known = first.get(name)
+    // `exports.load = void 0` may come before the function.
+    if (known === undefined || (known.isAgain && known.kind === 'variable' && symbol.kind !== 'variable'))
+      first.set(name, symbol)
+  }
+  return found.filter((symbol) => !symbol.isAgain || first.get(shown(symbol.name)) === symbol)
 }
 
 function shown(node: Node): string {

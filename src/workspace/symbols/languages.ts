@@ -6,13 +6,14 @@ export interface Language {
   readonly grammar: string
   /**
    * `@name` captures the node of the name, and the capture named after a kind captures the node of the symbol. `@scope` instead
-   * of a kind captures a node that contains symbols but is not a symbol. `@container` captures the name of a container outside
-   * of the symbol's node. If several patterns match a name, the first pattern counts.
+   * of a kind captures a node that contains symbols but is not a symbol. `@names` captures a pattern with several names. `@container`
+   * captures the name of a container outside of the symbol's node. `@again` marks a symbol that only counts if no other has its name,
+   * because a module may declare a name and export it in another place. If several patterns match a name, the first pattern counts.
    */
   readonly query: string
 }
 
-/** The kinds of LSP's `SymbolKind` that the queries use. */
+/** The kinds of LSP's `SymbolKind` that the queries use, and `type` for an alias of a type, which LSP lacks. */
 export const symbolKinds = [
   'class',
   'constant',
@@ -28,6 +29,7 @@ export const symbolKinds = [
   'namespace',
   'property',
   'struct',
+  'type',
   'variable',
 ] as const
 
@@ -42,16 +44,53 @@ const scriptFunctions = `
   (variable_declarator name: (identifier) @name value: (class)) @class
 `
 
-/** Captures variables of a module or namespace. Variables of functions are not symbols. */
-const scriptVariables = ['program', 'export_statement']
-  .map(
-    (parent) => `
-  (${parent} (lexical_declaration kind: "const" (variable_declarator name: (identifier) @name) @constant))
-  (${parent} (lexical_declaration (variable_declarator name: (identifier) @name) @variable))
-  (${parent} (variable_declaration (variable_declarator name: (identifier) @name) @variable))
+/** Captures variables in a place of a module or namespace. Variables of functions are not symbols. */
+function variablesIn(open: string, close: string): string {
+  const names = ['name: (identifier) @name', 'name: [(object_pattern) (array_pattern)] @names']
+  return names
+    .map(
+      (name) => `
+  ${open}(lexical_declaration kind: "const" (variable_declarator ${name}) @constant)${close}
+  ${open}(lexical_declaration (variable_declarator ${name}) @variable)${close}
+  ${open}(variable_declaration (variable_declarator ${name}) @variable)${close}
 `,
-  )
-  .join('')
+    )
+    .join('')
+}
+
+const scriptVariables = variablesIn('(program ', ')') + variablesIn('(export_statement ', ')')
+
+/** The values that are functions or classes, and all others. */
+const scriptValues = [
+  ['[(arrow_function) (function_expression) (generator_function)]', 'function'],
+  ['(class)', 'class'],
+  ['(_)', 'variable'],
+] as const
+
+/** `exports` or `module.exports`. */
+const exportsObject = '[(identifier) (member_expression)] @_exports'
+const isExports = String.raw`(#match? @_exports "^(module\.)?exports$")`
+
+/** Captures the names that a module exports apart from their declarations. */
+const scriptExports = `
+  ${scriptValues.map(([value, kind]) => `(export_statement "default" @name value: ${value}) @${kind}`).join('\n')}
+  (export_statement (export_clause (export_specifier alias: (identifier) @name) @variable))
+  (export_statement (export_clause (export_specifier alias: (string (string_fragment) @name)) @variable))
+  (export_statement (export_clause (export_specifier name: (_) @name !alias) @variable) @again)
+  (export_statement (namespace_export (_) @name)) @namespace
+  ${scriptValues
+    .map(
+      ([value, kind]) => `
+  (assignment_expression left: (member_expression object: ${exportsObject} property: (_) @name) right: ${value} ${isExports}) @${kind} @again
+  (assignment_expression left: (member_expression) @name right: ${value} (#eq? @name "module.exports")) @${kind} @again
+  (assignment_expression left: ${exportsObject} right: (object (pair key: [(property_identifier) @name (string (string_fragment) @name)] value: ${value}) @${kind}) ${isExports}) @again`,
+    )
+    .join('\n')}
+  (assignment_expression left: ${exportsObject} right: (object (shorthand_property_identifier) @name @variable) ${isExports}) @again
+  (call_expression
+    function: (member_expression) @_define (#eq? @_define "Object.defineProperty")
+    arguments: (arguments . ${exportsObject} . (string (string_fragment) @name (#not-eq? @name "__esModule"))) ${isExports}) @variable @again
+`
 
 const javascript: Language = {
   name: 'JavaScript',
@@ -62,6 +101,7 @@ const javascript: Language = {
   (field_definition property: (_) @name value: [(arrow_function) (function_expression)]) @method
   (field_definition property: (_) @name) @property
   ${scriptVariables}
+  ${scriptExports}
 `,
 }
 
@@ -72,7 +112,7 @@ const typescript: Language = {
   (class_declaration name: (_) @name) @class
   (abstract_class_declaration name: (_) @name) @class
   (interface_declaration name: (_) @name) @interface
-  (type_alias_declaration name: (_) @name) @interface
+  (type_alias_declaration name: (_) @name) @type
   (enum_declaration name: (_) @name) @enum
   (enum_body name: (_) @name @enumMember)
   (enum_assignment name: (_) @name) @enumMember
@@ -87,6 +127,13 @@ const typescript: Language = {
   (public_field_definition name: (_) @name value: [(arrow_function) (function_expression)]) @method
   (public_field_definition name: (_) @name) @property
   ${scriptVariables}
+  ${variablesIn('(program (ambient_declaration ', '))')}
+  ${variablesIn('(export_statement (ambient_declaration ', '))')}
+  ${variablesIn('(ambient_declaration (_ body: (statement_block ', ')))')}
+  ${variablesIn('(ambient_declaration (statement_block ', '))')}
+  (export_statement (import_alias . (identifier) @name)) @namespace
+  (export_statement "as" "namespace" (identifier) @name) @namespace
+  ${scriptExports}
 `,
 }
 
@@ -117,8 +164,8 @@ const go: Language = {
   ])) name: (_) @name) @method
   (type_spec name: (_) @name type: (struct_type)) @struct
   (type_spec name: (_) @name type: (interface_type)) @interface
-  (type_spec name: (_) @name) @class
-  (type_alias name: (_) @name) @class
+  (type_spec name: (_) @name) @type
+  (type_alias name: (_) @name) @type
   (type_spec type: (struct_type (field_declaration_list (field_declaration name: (_) @name) @field)))
   (method_elem name: (_) @name) @method
   (source_file (const_declaration (const_spec name: (identifier) @name) @constant))
@@ -139,7 +186,7 @@ const rust: Language = {
   (trait_item name: (_) @name) @interface
   (impl_item type: (generic_type type: (_) @name)) @scope
   (impl_item type: (_) @name) @scope
-  (type_item name: (_) @name) @class
+  (type_item name: (_) @name) @type
   (macro_definition name: (_) @name) @function
   (impl_item body: (declaration_list (function_item name: (_) @name) @method))
   (trait_item body: (declaration_list [(function_item name: (_) @name) (function_signature_item name: (_) @name)] @method))
@@ -200,8 +247,8 @@ const cpp: Language = {
   (type_definition type: (struct_specifier !name) declarator: (type_identifier) @name) @struct
   (type_definition type: (union_specifier !name) declarator: (type_identifier) @name) @struct
   (type_definition type: (enum_specifier !name) declarator: (type_identifier) @name) @enum
-  (type_definition type: [(type_identifier) (primitive_type) (sized_type_specifier)] declarator: (type_identifier) @name) @class
-  (alias_declaration name: (_) @name) @class
+  (type_definition type: [(type_identifier) (primitive_type) (sized_type_specifier)] declarator: (type_identifier) @name) @type
+  (alias_declaration name: (_) @name) @type
   (field_declaration_list (declaration declarator: (function_declarator declarator: (identifier) @name)) @constructor)
   (field_declaration_list (function_definition declarator: (function_declarator declarator: (identifier) @name)) @constructor)
   ${cFunctions('function_definition', '(qualified_identifier scope: (_) @container name: (_) @name)', 'method')}
