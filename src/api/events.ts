@@ -18,6 +18,8 @@ const ofRun = {
   ...sent,
   /** The id of the message and its run. */
   id: z.string(),
+  /** Absent in events from before there were conversations. */
+  conversationId: z.string().optional(),
   /** A text is shortened, or the arguments are left out. */
   truncated: z.boolean().optional(),
 }

@@ -141,6 +141,7 @@ export const recordedApproval = z.object(approvalFacts)
 export const runReport = z.object({
   id: z.string(),
   sessionId: z.string(),
+  conversationId: z.string(),
   ...messageFacts,
   state: runState,
   /** Number of the last step, even if it has no calls. */
@@ -180,6 +181,7 @@ export type DecidedApproval = Body<typeof decidedApproval>
 /** A run in `GET /sessions` that has not ended. */
 export const openRun = z.object({
   id: z.string(),
+  conversationId: z.string(),
   mode: runMode,
   step: z.number(),
   state: runState,
@@ -190,6 +192,7 @@ export type OpenRun = Body<typeof openRun>
 /** A message in `GET /sessions/{id}/messages`, with the end of its run if it has ended. */
 export const messageEntry = z.object({
   id: z.string(),
+  conversationId: z.string(),
   ...messageFacts,
   model: z.string().optional(),
   /** ISO 8601. */

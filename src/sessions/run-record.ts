@@ -67,19 +67,19 @@ export function partOf(
   switch (event.type) {
     case 'tool': {
       if (event.state === 'progress') return undefined
-      const { type: _type, id: _id, state: _state, ...facts } = event
+      const { type: _type, id: _id, conversationId: _conversation, state: _state, ...facts } = event
       const key = `${event.step}/${event.callId}`
       return { kind: 'call', key, data: capRecord({ ...known('call', key)?.data, ...facts }) }
     }
     case 'approval': {
-      const { type: _type, id: _id, ...facts } = event
+      const { type: _type, id: _id, conversationId: _conversation, ...facts } = event
       const key = event.approvalId
       const data = { ...known('approval', key)?.data, ...facts }
       // Only the person who decides needs the whole diff.
       return { kind: 'approval', key, data: event.state === 'pending' ? data : capRecord(data) }
     }
     case 'diff': {
-      const { type: _type, id: _id, ...facts } = event
+      const { type: _type, id: _id, conversationId: _conversation, ...facts } = event
       return { kind: 'diff', key: event.patchId, data: facts }
     }
     case 'fragment': {
@@ -124,10 +124,15 @@ function countsOf(files: readonly FileChange[]): readonly FileCount[] {
 }
 
 /** The last event of a run. */
-export function toDone(id: string, steps: number, end: RunEnd): Extract<RunEvent, { readonly type: 'done' }> {
+export function toDone(
+  { id, conversation }: Pick<RunRow, 'id' | 'conversation'>,
+  steps: number,
+  end: RunEnd,
+): Extract<RunEvent, { readonly type: 'done' }> {
   const { outcome, reason, summary, answer, model, requests, files } = end
   return {
     id,
+    conversationId: conversation,
     type: 'done',
     outcome,
     reason,
@@ -150,7 +155,7 @@ interface Step {
 
 /** Returns the body of `GET /runs/{id}`. */
 export function reportRun(
-  { id, session, state, startedMs, endedMs }: Omit<RunRow, 'data'>,
+  { id, session, conversation, state, startedMs, endedMs }: Omit<RunRow, 'data'>,
   data: RunData,
   parts: readonly Part[],
 ): RunReport {
@@ -180,6 +185,7 @@ export function reportRun(
   return {
     id,
     sessionId: session,
+    conversationId: conversation,
     mode,
     text: message,
     origin,
@@ -200,10 +206,11 @@ export function reportRun(
 }
 
 /** Returns one message of `GET /sessions/{id}/messages`. */
-export function reportMessage({ id, state, startedMs }: RunRow, data: RunData): MessageEntry {
+export function reportMessage({ id, conversation, state, startedMs }: RunRow, data: RunData): MessageEntry {
   const { mode, text, model, origin, provider, attachments, step, end } = data
   return {
     id,
+    conversationId: conversation,
     text,
     mode,
     ...modelField(end?.model ?? model),

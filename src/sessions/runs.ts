@@ -9,11 +9,12 @@ import type { Session } from '../tools/session.ts'
 import { wordError } from '../translate/engine/error-wording.ts'
 import { capDiffs, capEvent } from './cap-event.ts'
 import { interruptedItems } from './interrupted-items.ts'
+import { refused } from './refused.ts'
 import { filesOfDiffs, partOf, toDone, toPartRow, usedBy } from './run-record.ts'
 import type { Part, RunData, RunEnd } from './run-record.ts'
 import type { RunEvent, SessionEvent } from './session-event.ts'
-import type { Rows, RunRow } from './session-store.ts'
-import type { NewMessage } from './sessions.ts'
+import type { ConversationRow, Rows, RunRow } from './session-store.ts'
+import type { Accepted, NewMessage } from './sessions.ts'
 
 export interface RunsDeps {
   readonly config: () => Config
@@ -22,8 +23,8 @@ export interface RunsDeps {
   readonly runAgent: (task: AgentTask) => Promise<AgentOutcome>
   /** Returns the model for messages without one, if the configuration names none either. */
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
-  /** Returns the items of the earlier runs that this owner made, oldest first. */
-  readonly history: (sessionId: string, owner: string | null) => Promise<AgentTask['history']>
+  /** Returns the items of the earlier runs of a conversation, oldest first. */
+  readonly history: (conversation: string) => Promise<AgentTask['history']>
   readonly save: (rows: Rows) => void
   /** Publishes an event and stores rows together with it. */
   readonly publish: (sessionId: string, owner: string | null, event: SessionEvent, rows?: Rows) => void
@@ -44,7 +45,8 @@ export interface RunsDeps {
 
 /** The runs in progress: each one from its message to its end. */
 export interface Runs {
-  readonly start: (message: NewMessage) => string
+  /** Stores the conversation with the run. */
+  readonly start: (message: NewMessage, conversation: ConversationRow) => Accepted
   /** Returns undefined if the run is not in progress. */
   readonly cancel: (id: string, reason: string) => RunState | undefined
   /** Returns undefined if no approval with this id is pending. */
@@ -80,6 +82,7 @@ interface Run {
   readonly session: Session
   /** The id of the key that made it. Null: made without a key. */
   readonly owner: string | null
+  readonly conversation: string
   readonly message: NewMessage
   readonly data: RunData
   readonly startedMs: number
@@ -117,9 +120,9 @@ export function createRuns(deps: RunsDeps): Runs {
     for (const listener of listeners) listener(run.session.id, state)
   }
 
-  function toRow({ id, session, owner, state, startedMs, data }: Run): RunRow {
+  function toRow({ id, session, owner, conversation, state, startedMs, data }: Run): RunRow {
     const endedMs = state === 'ended' ? now() : null
-    return { id, session: session.id, owner, state, startedMs, endedMs, data: JSON.stringify(data) }
+    return { id, session: session.id, owner, conversation, state, startedMs, endedMs, data: JSON.stringify(data) }
   }
 
   function setState(run: Run, state: RunState): void {
@@ -128,7 +131,7 @@ export function createRuns(deps: RunsDeps): Runs {
     deps.save({ run: toRow(run) })
   }
 
-  function start(message: NewMessage): string {
+  function start(message: NewMessage, conversation: ConversationRow): Accepted {
     const { agent } = config()
     const session = deps.find(message.sessionId)
     if (session === undefined) throw refused('session_not_found')
@@ -151,7 +154,8 @@ export function createRuns(deps: RunsDeps): Runs {
     const run: Run = {
       id: deps.randomId(),
       session,
-      owner: message.key?.id ?? null,
+      owner: conversation.owner,
+      conversation: conversation.id,
       message,
       data: { ...facts, step: 0 },
       startedMs: now(),
@@ -165,12 +169,13 @@ export function createRuns(deps: RunsDeps): Runs {
       endGather: undefined,
     }
     runs.set(run.id, run)
-    publish(session.id, run.owner, { id: run.id, type: 'inbound', ...facts }, { run: toRow(run) })
+    const inbound = { id: run.id, conversationId: run.conversation, type: 'inbound', ...facts } as const
+    publish(session.id, run.owner, inbound, { run: toRow(run), conversation })
     const onRemoved = (): void => cancelRun(run, 'The workspace was removed from the configuration.')
     session.signal.addEventListener('abort', onRemoved, { once: true })
     void run.ended.promise.then(() => session.signal.removeEventListener('abort', onRemoved))
     if (mode === 'chat' || sameMode.length === 0) void execute(run)
-    return run.id
+    return { id: run.id, conversationId: run.conversation }
   }
 
   async function execute(run: Run): Promise<void> {
@@ -188,7 +193,7 @@ export function createRuns(deps: RunsDeps): Runs {
         mode: message.mode,
         text: message.text,
         attachments: message.attachments,
-        history: await deps.history(session.id, run.owner),
+        history: await deps.history(run.conversation),
         settings: { ...settings, model, maxSteps: message.maxSteps ?? settings.maxSteps },
         initiator: message.origin === 'user' ? 'user' : 'agent',
         caller: `agent:${message.key?.name ?? 'local'}`,
@@ -247,7 +252,7 @@ export function createRuns(deps: RunsDeps): Runs {
   /** Records and publishes an event of an agent. */
   function note(run: Run, given: AgentEvent): void {
     if (run.state === 'ended') return
-    const event: RunEvent = capEvent({ ...given, id: run.id })
+    const event: RunEvent = capEvent({ ...given, id: run.id, conversationId: run.conversation })
     if ('step' in event && event.step !== undefined) run.data.step = event.step
     const part = partOf(event, (kind, key) => run.parts.get(`${kind}/${key}`))
     if (part !== undefined) run.parts.set(`${part.kind}/${part.key}`, part)
@@ -315,7 +320,7 @@ export function createRuns(deps: RunsDeps): Runs {
     run.data.step = given.steps ?? run.data.step
     run.state = 'ended'
     const { id, session, owner } = run
-    publish(session.id, owner, capEvent(toDone(id, run.data.step, end)), {
+    publish(session.id, owner, capEvent(toDone(run, run.data.step, end)), {
       run: toRow(run),
       ...(stored !== undefined && { items: { run: id, session: session.id, owner, data: stored } }),
     })
@@ -358,8 +363,8 @@ export function createRuns(deps: RunsDeps): Runs {
     find(id) {
       const run = runs.get(id)
       if (run === undefined) return undefined
-      const { session, owner, state, startedMs, data } = run
-      const row = { id, session: session.id, owner, state, startedMs, endedMs: null, data: '' }
+      const { session, owner, conversation, state, startedMs, data } = run
+      const row = { id, session: session.id, owner, conversation, state, startedMs, endedMs: null, data: '' }
       return { row, data, parts: [...run.parts.values()] }
     },
     open: (sessionId, caller) =>
@@ -389,13 +394,6 @@ export function createRuns(deps: RunsDeps): Runs {
   }
 }
 
-function toOpen({ id, data: { mode, step }, state, startedMs }: Run): OpenRun {
-  return { id, mode, step, state, startedAt: new Date(startedMs).toISOString() }
-}
-
-export function refused(
-  problem: Extract<Fault['error'], { kind: 'session_refused' }>['problem'],
-  detail?: string,
-): Fault {
-  return new Fault({ kind: 'session_refused', problem, ...(detail !== undefined && { detail }) })
+function toOpen({ id, conversation: conversationId, data: { mode, step }, state, startedMs }: Run): OpenRun {
+  return { id, conversationId, mode, step, state, startedAt: new Date(startedMs).toISOString() }
 }

@@ -107,6 +107,7 @@ test('a run whose message was not seen is shown all the same', () => {
 describe('history', () => {
   const message = {
     id: 'r0',
+    conversationId: 'c1',
     text: 'Before',
     mode: 'chat',
     origin: 'user',
@@ -153,6 +154,7 @@ describe('history', () => {
     const reported = foldReport(timeline, {
       id: 'r0',
       sessionId: 's1',
+      conversationId: 'c1',
       text: 'Before',
       mode: 'agent',
       origin: 'user',

@@ -35,6 +35,7 @@ test('a run is published from its message to its end, and stored', async () => {
   expect(ear.events[2]?.data).toEqual({
     id,
     sessionId: 'id-of-app',
+    conversationId: 'conversation-1',
     kind: 'answer',
     text: 'Hello',
     time: expect.any(String),
