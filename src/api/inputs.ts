@@ -31,14 +31,21 @@ export const messageInput = z.strictObject({
   sessionId: z.string().optional(),
   /** Absent: the caller's conversation that was used last, or a new one. */
   conversationId: z.string().optional(),
+  /** `true`: a run of its own, also while another run of the conversation is in progress. */
+  queue: z.boolean().optional(),
   mode: runMode.optional(),
   model: z.string().trim().min(1).max(300).optional(),
   maxSteps: z.int().min(1).optional(),
   attachments: z.array(attachment).max(maxAttachments).optional(),
 })
 
-/** The answer of `POST /message`: the id of the message and its run. */
-export const acceptedMessage = z.object({ id: z.string(), sessionId: z.string(), conversationId: z.string() })
+/** The answer of `POST /message`: the id of the message, and of its run unless `runId` names the run that it joined. */
+export const acceptedMessage = z.object({
+  id: z.string(),
+  sessionId: z.string(),
+  conversationId: z.string(),
+  runId: z.string().optional(),
+})
 export type AcceptedMessage = Body<typeof acceptedMessage>
 
 /** Characters. */

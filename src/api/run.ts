@@ -53,6 +53,17 @@ export const messageFacts = {
   attachments: z.array(z.object({ name: z.string(), mediaType: z.string() })).optional(),
 }
 
+/** A message that the user sent while the run was in progress. */
+export const joinedMessage = z.object({
+  id: z.string(),
+  text: z.string(),
+  /** ISO 8601. */
+  time: z.string(),
+  attachments: messageFacts.attachments,
+  /** The step whose request has it. Absent: no model has read it yet. */
+  step: z.number().optional(),
+})
+
 /**
  * `run` also approves later calls of this run: changes of the text of the same files, the same argument vector in the same folder,
  * the same secret, or the same tool of the same program.
@@ -143,6 +154,7 @@ export const runReport = z.object({
   sessionId: z.string(),
   conversationId: z.string(),
   ...messageFacts,
+  joined: z.array(joinedMessage).optional(),
   state: runState,
   /** Number of the last step, even if it has no calls. */
   step: z.number(),
@@ -194,6 +206,7 @@ export const messageEntry = z.object({
   id: z.string(),
   conversationId: z.string(),
   ...messageFacts,
+  joined: z.array(joinedMessage).optional(),
   model: z.string().optional(),
   /** ISO 8601. */
   time: z.string(),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { fileCount, recordedApproval, recordedCall, runMode, runOutcome, runState } from '../api/run.ts'
+import { fileCount, joinedMessage, recordedApproval, recordedCall, runMode, runOutcome, runState } from '../api/run.ts'
 import type { FileCount, MessageEntry, RunReport } from '../api/run.ts'
 import type { FileChange } from '../agent/agent-task.ts'
 import { capRecord } from './cap-event.ts'
@@ -22,6 +22,7 @@ export const runData = z.object({
   origin: z.enum(['user', 'provider']),
   provider: z.string().optional(),
   attachments: z.array(z.object({ name: z.string(), mediaType: z.string() })).optional(),
+  joined: z.array(joinedMessage).optional(),
   step: z.number(),
   /** The requests and usage so far. */
   progress: z.object({ requests: z.number(), usage, model: z.string().optional() }).optional(),
@@ -103,12 +104,13 @@ export function filesOfDiffs(parts: readonly Part[]): readonly FileChange[] {
   for (const { kind, data } of parts) {
     const parsed = kind === 'diff' ? diff.safeParse(data) : undefined
     if (parsed?.success !== true) continue
-    for (const file of parsed.data.files) byPath.set(file.path, joined(byPath.get(file.path), file, parsed.data.diff))
+    for (const file of parsed.data.files)
+      byPath.set(file.path, joinDiffs(byPath.get(file.path), file, parsed.data.diff))
   }
   return [...byPath.values()]
 }
 
-function joined(before: FileChange | undefined, file: FileCount, text: string): FileChange {
+function joinDiffs(before: FileChange | undefined, file: FileCount, text: string): FileChange {
   const change = before?.change === 'created' && file.change === 'modified' ? 'created' : file.change
   return {
     path: file.path,
@@ -180,7 +182,7 @@ export function reportRun(
     const { step, ...facts } = parsed.data
     stepOf(step).calls.push(facts)
   }
-  const { mode, text: message, model: asked, origin, provider, attachments, step, end } = data
+  const { mode, text: message, model: asked, origin, provider, attachments, joined, step, end } = data
   const used = end ?? usedBy(data)
   return {
     id,
@@ -191,6 +193,7 @@ export function reportRun(
     origin,
     ...(provider !== undefined && { provider }),
     ...(attachments !== undefined && { attachments }),
+    ...(joined !== undefined && { joined }),
     state: runState.parse(state),
     step,
     ...modelField(used.model ?? asked),
@@ -207,7 +210,7 @@ export function reportRun(
 
 /** Returns one message of `GET /sessions/{id}/messages`. */
 export function reportMessage({ id, conversation, state, startedMs }: RunRow, data: RunData): MessageEntry {
-  const { mode, text, model, origin, provider, attachments, step, end } = data
+  const { mode, text, model, origin, provider, attachments, joined, step, end } = data
   return {
     id,
     conversationId: conversation,
@@ -218,6 +221,7 @@ export function reportMessage({ id, conversation, state, startedMs }: RunRow, da
     origin,
     ...(provider !== undefined && { provider }),
     ...(attachments !== undefined && { attachments }),
+    ...(joined !== undefined && { joined }),
     state: runState.parse(state),
     ...(end !== undefined && {
       outcome: end.outcome,

@@ -13,6 +13,8 @@ export interface NewMessage {
   readonly conversationId?: string | undefined
   /** The text of the message without the agent prefix. */
   readonly text: string
+  /** Whether the message gets a run of its own while another one of its conversation is in progress. */
+  readonly queue?: boolean | undefined
   readonly mode: RunMode
   readonly model?: string | undefined
   readonly maxSteps?: number | undefined
@@ -23,9 +25,11 @@ export interface NewMessage {
 }
 
 export interface Accepted {
-  /** Of the message and its run. */
+  /** Of the message, and of its run unless it joined another one. */
   readonly id: string
   readonly conversationId: string
+  /** The run that the message joined. */
+  readonly runId?: string
 }
 
 /**

@@ -187,6 +187,7 @@ export async function openTestSessions({
         sessionId: 'id-of-app',
         text,
         mode: 'chat',
+        queue: true,
         attachments: [],
         origin: 'user',
         key: undefined,

@@ -69,6 +69,8 @@ async function follow(
   const message = {
     text: flags.goal,
     mode: 'agent',
+    // The command shows the run of its own message.
+    queue: true,
     ...(flags.model !== undefined && { model: flags.model }),
     ...(flags.maxSteps !== undefined && { maxSteps: Number(flags.maxSteps) }),
   }

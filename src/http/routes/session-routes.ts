@@ -136,6 +136,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
         sessionId,
         conversationId: body.conversationId,
         text,
+        queue: body.queue,
         mode: isForAgent ? 'agent' : (body.mode ?? 'chat'),
         model: body.model,
         maxSteps,

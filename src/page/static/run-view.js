@@ -1,4 +1,4 @@
-/** @import { NoteItem, RunEnd, RunItem, RunPart, TextPart, TimelineItem } from '../timeline.ts' */
+/** @import { MessagePart, NoteItem, RunEnd, RunItem, RunPart, TextPart, TimelineItem } from '../timeline.ts' */
 /** @import { View } from './dom.js' */
 import { approvalView } from './approval-view.js'
 import { countsView, diffView } from './diff-view.js'
@@ -150,11 +150,23 @@ function partView(part) {
       const { node, update } = approvalView(part)
       return { node, update: (next) => next.kind === 'approval' && update?.(next) }
     }
+    case 'message':
+      return { node: joinedView(part) }
     case 'text': {
       const { node, update } = textView(part)
       return { node, update: (next) => next.kind === 'text' && update?.(next) }
     }
   }
+}
+
+/** @param {MessagePart} message */
+function joinedView({ text, time }) {
+  return element(
+    'section',
+    { class: 'message joined', 'aria-label': 'Message sent meanwhile' },
+    element('h4', {}, 'You', timeView(time)),
+    element('p', { class: 'message-text' }, text),
+  )
 }
 
 /**
