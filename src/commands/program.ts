@@ -360,6 +360,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .argument('<goal...>', 'the task, in your own words')
     .option('--workspace <folder>', 'the folder (default: this one)')
     .option('--model <model>', 'model to use (default: agent.model, or the best one)')
+    .option('--continue', 'continue the last conversation of the folder')
     .option('--yes', 'approve everything that the policy allows')
     .option('--max-steps <number>', 'end after this number of steps (default: agent.max-steps)')
     .option('--json', 'print events as JSON, one per line')

@@ -109,7 +109,7 @@ interface OwnDaemon {
   readonly flags: AgentFlags
 }
 
-/** A daemon in this process, on a free port and with a key that no other program knows. */
+/** A daemon in this process, on a free port. It has a key that nobody knows, so that other programs are refused. */
 async function openOwn(
   context: CommandContext,
   { config, configFile, authDir, usageFile, workspacesDir }: LoadedSettings,
@@ -118,12 +118,11 @@ async function openOwn(
   const { env, version, secrets, keychain } = context
   const { path: root } = workspace
   const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
-  const key = randomBytes(24).toString('base64url')
   const maxSteps = Math.max(config.agent.maxSteps, Number(flags.maxSteps ?? 0))
   const daemon = await startDaemon({
     config: {
       ...config,
-      server: { ...config.server, host: '127.0.0.1', port: 0, apiKeys: [key] },
+      server: { ...config.server, host: '127.0.0.1', port: 0, apiKeys: [randomBytes(24).toString('base64url')] },
       workspaces: [workspace],
       agent: { ...config.agent, maxSteps },
     },
@@ -143,7 +142,8 @@ async function openOwn(
     secrets,
     ...(context.beforeExit && { beforeExit: context.beforeExit }),
   })
-  const { url } = daemon
+  // The owner's token, so that what the command does is the owner's: the next run of the command can continue it.
+  const { url, ownerToken: key } = daemon
   const close = (): Promise<void> => daemon.close(0)
   try {
     const sessionId = (await findSession(getterAt(context, { url, key }), root))?.id
