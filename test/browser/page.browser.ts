@@ -454,6 +454,41 @@ describe('conversations', () => {
     ])
   })
 
+  test('begin anew before the last message when it is tried again or changed', async () => {
+    const daemon = await startTalking()
+    const { page } = await openSession(daemon)
+    const forks = () => daemon.seen.filter(({ method, url }) => method === 'POST' && url.endsWith('/conversations'))
+    const run = { sessionId: shop.id, conversationId: 'c1', id: 'second' }
+    const usage = { inputTokens: 1, outputTokens: 1, cachedInputTokens: 0 }
+    daemon.emitAll([
+      { ...run, type: 'inbound', text: 'Make it green', mode: 'agent', origin: 'user' },
+      {
+        ...run,
+        type: 'done',
+        outcome: 'failed',
+        reason: 'No.',
+        summary: '',
+        answer: '',
+        steps: 1,
+        requests: 1,
+        files: [],
+        usage,
+      },
+    ])
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await expect
+      .poll(() => daemon.seen.find(({ url }) => url === '/message')?.body)
+      .toEqual({ text: 'Make it green', mode: 'agent', sessionId: shop.id, conversationId: 'c3' })
+    expect(forks().map(({ body }) => body)).toEqual([{ forkOf: 'c1', until: 'run-old' }])
+    const list = page.getByRole('navigation', { name: 'Conversations' })
+    await list.getByRole('link', { name: 'Prices' }).click()
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await expect.poll(() => page.locator('#message-text').inputValue()).toBe('Make it green')
+    expect(await page.getByRole('radio', { name: 'Agent' }).isChecked()).toBe(true)
+    expect(forks()).toHaveLength(2)
+    await expectAccessible(page)
+  })
+
   test('say where an approval waits, and show a message that joined a run in its stream', async () => {
     const daemon = await startTalking()
     const { page } = await openSession(daemon)

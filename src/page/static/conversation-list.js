@@ -34,7 +34,11 @@ export function createConversationList({ onChoose, onDelete }) {
     element(
       'div',
       { class: 'buttons' },
-      element('button', { type: 'button', class: 'quiet', click: () => void attempt(begin) }, 'New'),
+      element(
+        'button',
+        { type: 'button', class: 'quiet', click: () => void attempt(async () => void (await begin({}))) },
+        'New',
+      ),
       rename,
       remove,
     ),
@@ -92,12 +96,17 @@ export function createConversationList({ onChoose, onDelete }) {
     }
   }
 
-  async function begin() {
+  /**
+   * @param {{ readonly forkOf?: string, readonly until?: string }} fork
+   * @returns {Promise<string>} the id of the new conversation
+   */
+  async function begin(fork) {
     /** @type {ConversationEntry} */
-    const begun = await ask(`sessions/${encodeURIComponent(session)}/conversations`, { method: 'POST', body: {} })
+    const begun = await ask(`sessions/${encodeURIComponent(session)}/conversations`, { method: 'POST', body: fork })
     conversations = [begun, ...conversations]
-    announce(untitled)
+    announce(begun.title || untitled)
     onChoose(session, begun.id)
+    return begun.id
   }
 
   function askForTitle() {
@@ -149,6 +158,7 @@ export function createConversationList({ onChoose, onDelete }) {
   return {
     node,
     dialogs: [renaming, removal],
+    begin,
     /** @param {ReadonlySet<string>} ids */
     showWaiting(ids) {
       if (ids.size === 0 && waiting.size === 0) return

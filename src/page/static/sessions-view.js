@@ -103,8 +103,30 @@ export function createSessionsView(store, onChoose) {
           await ask(`runs/${encodeURIComponent(id)}/cancel`, { method: 'POST' })
         },
         recall: (id) => store.readRun(id, current),
+        async retry(run) {
+          const { text, mode } = run
+          await forkBefore(run)
+          const model = composer.model()
+          await sendMessage({ text, mode, ...(model !== '' && { model }) })
+        },
+        async edit(run) {
+          await forkBefore(run)
+          composer.edit(run)
+        },
       }),
     )
+  }
+
+  /**
+   * Opens a conversation with the messages before one of the shown ones.
+   * @param {RunItem} run
+   */
+  async function forkBefore(run) {
+    const runs = shownItems().filter((item) => item.kind === 'run')
+    const before = runs[runs.findIndex(({ key }) => key === run.key) - 1]
+    const session = current
+    const fork = await conversations.begin(before === undefined ? {} : { forkOf: conversation, until: before.key })
+    await openConversation(session, fork)
   }
 
   /** @param {Message} message */
