@@ -18,6 +18,8 @@ export interface AgentTask {
   readonly attachments: readonly Attachment[]
   /** The `AgentOutcome.items` of the session's earlier runs, oldest first. */
   readonly history: readonly TurnItem[]
+  /** SHA-256 of the instruction files that earlier runs of the session have used, by path. */
+  readonly knownInstructions: ReadonlyMap<string, string>
   readonly settings: AgentSettings
   /** Who caused the first request. The run causes all later ones itself. */
   readonly initiator: 'user' | 'agent'

@@ -10,6 +10,7 @@ import { goalOf, holdsSecret, recordOf, requestItems } from './conversation.ts'
 import type { Ending, LoopCommand, LoopEvent, LoopSettings, ModelChoice } from './loop-state.ts'
 import { agentPrompt, chatPrompt, jsonRules, secretNote, summaryPrompt } from './prompts.ts'
 import { createToolRunner, type ToolRunner } from './run-tool.ts'
+import { createInstructionFiles } from './instruction-files.ts'
 import { createScope } from './scope.ts'
 import { newItems, startLoop, stepLoop } from './step-loop.ts'
 import { createStopwatch } from './stopwatch.ts'
@@ -70,6 +71,26 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
   await deps.tools.prepare?.(session)
   const toolSet = (): ToolSet => createToolSet(deps.tools, session, mode)
   const models = modelsOf(deps, task)
+  const aborted = new AbortController()
+  const signal = AbortSignal.any([aborted.signal, task.signal, session.signal])
+  // The model may repeat what an earlier run of the conversation has read.
+  let hasReadSecret = task.history.some(holdsSecret)
+  const secrets: SecretRecord = { note: () => (hasReadSecret = true), wereRead: () => hasReadSecret }
+  const scope = createScope(settings.allowedRoots, session.folder)
+  const { caller, emit } = task
+  const instructionFiles = createInstructionFiles({
+    tools: deps.tools,
+    session,
+    scope,
+    caller,
+    ownerId: key?.id,
+    boundary,
+    maxLength: maxResultOf(models),
+    known: task.knownInstructions,
+    secrets,
+    emit,
+  })
+  const instructions = await instructionFiles.ofRoot(signal)
   const loopSettings: LoopSettings = {
     mode,
     models,
@@ -77,7 +98,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     maxMinutes: settings.maxMinutes,
     requireApproval: settings.requireApproval,
     initiator: task.initiator,
-    overheadTokens: overheadOf(toolSet(), systemPrompt(models[0])),
+    overheadTokens: overheadOf(toolSet(), systemPrompt(models[0]) + instructions),
   }
   const largest = Math.max(...models.map(({ contextTokens }) => promptBudget(contextTokens)))
   const history = await newestItems(task.history, 2 * largest)
@@ -89,8 +110,6 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     wake?.()
   }
 
-  const aborted = new AbortController()
-  const signal = AbortSignal.any([aborted.signal, task.signal, session.signal])
   const stop = (ending: Ending): void => push({ type: 'stop', ending })
   const cancel = (): void =>
     stop({
@@ -106,23 +125,21 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
   const clock = createStopwatch(deps, settings.maxMinutes * 60_000, () => stop(limit))
 
   let settleApproval: ((isAllowed: boolean) => void) | undefined
-  // The model may repeat what an earlier run of the conversation has read.
-  let hasReadSecret = task.history.some(holdsSecret)
-  const secrets: SecretRecord = { note: () => (hasReadSecret = true), wereRead: () => hasReadSecret }
   const record = createChangeRecord(session.folder, maxFileBytes)
   const runner = createToolRunner({
     ...deps,
     session,
-    caller: task.caller,
+    caller,
     ownerId: key?.id,
-    scope: createScope(settings.allowedRoots, session.folder),
+    scope,
     record,
     maxFileBytes,
     maxResult: maxResultOf(models),
     boundary,
     secrets,
     isUnattended: mode === 'chat' || !settings.requireApproval,
-    emit: task.emit,
+    emit,
+    textsFor: instructionFiles.ofFolders,
     find: (name) => toolSet().find(name),
     isApproved(request) {
       const { promise, resolve } = Promise.withResolvers<boolean>()
@@ -140,7 +157,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
 
   async function ask({ model, items, initiator, step }: Extract<LoopCommand, { type: 'ask' }>): Promise<void> {
     const { isNative } = model
-    const turn = createTurn(requestItems(systemPrompt(model), items, model), {
+    const turn = createTurn(requestItems(systemPrompt(model), items, model, instructions), {
       tools: isNative ? toolSet().offered : [],
       sessionId: session.id,
     })
@@ -161,6 +178,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     const answer = asked.ok ? asked.answer : undefined
     const text = answer?.text.trim() === '' ? undefined : answer?.text.trim()
     const marked = text !== undefined && hasReadSecret ? `${text}\n${secretNote}` : text
+    instructionFiles.forgetFolders()
     push({ type: 'summarised', text: marked, usage: answer?.usage })
   }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Body } from './body.ts'
-import { approvalFacts, fileCount, messageFacts, runOutcome, runUsage, toolEnd } from './run.ts'
+import { approvalFacts, fileCount, instructionFile, messageFacts, runOutcome, runUsage, toolEnd } from './run.ts'
 
 /*
  * The events of `GET /events`. `type` is the event's name, the other fields are its data.
@@ -42,6 +42,9 @@ const fragmentEvent = z.object({
   step: z.number().optional(),
   model: z.string().optional(),
 })
+
+/** From here on, the context of the run has this file. */
+const instructionsEvent = z.object({ type: z.literal('instructions'), ...ofRun, ...instructionFile.shape })
 
 const ofTool = {
   type: z.literal('tool'),
@@ -125,6 +128,7 @@ const gapEvent = z.object({ type: z.literal('gap'), from: z.number(), to: z.numb
 export const daemonEvent = z.discriminatedUnion('type', [
   inboundEvent,
   fragmentEvent,
+  instructionsEvent,
   toolEvent,
   approvalEvent,
   diffEvent,

@@ -134,6 +134,18 @@ export const recordedCall = z.object({
   ...toolCallEnd.partial().shape,
 })
 
+/** A file with instructions of the repository, AGENTS.md or CLAUDE.md, in the context of a run. */
+export const instructionFile = z.object({
+  path: z.string(),
+  /** Of the text that the model gets. */
+  sha256: z.string(),
+  /** Compared with the newest earlier run of the session that used the file. */
+  state: z.enum(['new', 'unchanged', 'changed']),
+  /** The file is longer than its part in the context. */
+  truncated: z.boolean().optional(),
+})
+export type InstructionFile = Body<typeof instructionFile>
+
 /** An approval in the record of its run. */
 export const recordedApproval = z.object(approvalFacts)
 
@@ -162,6 +174,8 @@ export const runReport = z.object({
     }),
   ),
   approvals: z.array(recordedApproval),
+  /** Absent if the run used none. */
+  instructions: z.array(instructionFile).optional(),
   files: z.array(fileCount.extend({ diff: z.string() })),
   /** Requests to models. */
   requests: z.number(),

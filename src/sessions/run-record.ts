@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { fileCount, recordedApproval, recordedCall, runMode, runOutcome, runState } from '../api/run.ts'
+import {
+  fileCount,
+  instructionFile,
+  recordedApproval,
+  recordedCall,
+  runMode,
+  runOutcome,
+  runState,
+} from '../api/run.ts'
 import type { FileCount, MessageEntry, RunReport } from '../api/run.ts'
 import type { FileChange } from '../agent/agent-task.ts'
 import { capRecord } from './cap-event.ts'
@@ -23,6 +31,7 @@ export const runData = z.object({
   provider: z.string().optional(),
   attachments: z.array(z.object({ name: z.string(), mediaType: z.string() })).optional(),
   step: z.number(),
+  instructions: z.array(instructionFile).optional(),
   /** The requests and usage so far. */
   progress: z.object({ requests: z.number(), usage, model: z.string().optional() }).optional(),
   end: z
@@ -92,6 +101,7 @@ export function partOf(
       return { kind: 'text', key, data: { step, kind, text: whole.slice(0, maxStepText) } }
     }
     case 'inbound':
+    case 'instructions':
     case 'done':
       return undefined
   }
@@ -175,7 +185,7 @@ export function reportRun(
     const { step, ...facts } = parsed.data
     stepOf(step).calls.push(facts)
   }
-  const { mode, text: message, model: asked, origin, provider, attachments, step, end } = data
+  const { mode, text: message, model: asked, origin, provider, attachments, step, instructions, end } = data
   const used = end ?? usedBy(data)
   return {
     id,
@@ -193,6 +203,7 @@ export function reportRun(
     ...(endedMs !== null && { endedAt: new Date(endedMs).toISOString() }),
     steps: [...steps.values()].toSorted((one, other) => one.step - other.step),
     approvals,
+    ...(instructions !== undefined && { instructions }),
     files: end?.files ?? filesOfDiffs(parts),
     requests: used.requests,
     usage: reportUsage(usageOf(used)),

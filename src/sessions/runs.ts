@@ -24,6 +24,8 @@ export interface RunsDeps {
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
   /** Returns the items of the earlier runs that this owner made, oldest first. */
   readonly history: (sessionId: string, owner: string | null) => Promise<AgentTask['history']>
+  /** Returns the SHA-256 of the instruction files that the newest runs of this owner have used, by path. */
+  readonly knownInstructions: (sessionId: string, owner: string | null) => AgentTask['knownInstructions']
   readonly save: (rows: Rows) => void
   /** Publishes an event and stores rows together with it. */
   readonly publish: (sessionId: string, owner: string | null, event: SessionEvent, rows?: Rows) => void
@@ -189,6 +191,7 @@ export function createRuns(deps: RunsDeps): Runs {
         text: message.text,
         attachments: message.attachments,
         history: await deps.history(session.id, run.owner),
+        knownInstructions: deps.knownInstructions(session.id, run.owner),
         settings: { ...settings, model, maxSteps: message.maxSteps ?? settings.maxSteps },
         initiator: message.origin === 'user' ? 'user' : 'agent',
         caller: `agent:${message.key?.name ?? 'local'}`,
@@ -249,9 +252,19 @@ export function createRuns(deps: RunsDeps): Runs {
     if (run.state === 'ended') return
     const event: RunEvent = capEvent({ ...given, id: run.id })
     if ('step' in event && event.step !== undefined) run.data.step = event.step
+    if (event.type === 'instructions') noteInstructions(run, event)
     const part = partOf(event, (kind, key) => run.parts.get(`${kind}/${key}`))
     if (part !== undefined) run.parts.set(`${part.kind}/${part.key}`, part)
     publish(run.session.id, run.owner, event, part && { part: toPartRow(run.id, part) })
+  }
+
+  function noteInstructions(
+    run: Run,
+    { path, sha256, state, truncated }: Extract<RunEvent, { type: 'instructions' }>,
+  ): void {
+    const file = { path, sha256, state, ...(truncated !== undefined && { truncated }) }
+    run.data.instructions = [...(run.data.instructions ?? []), file]
+    deps.save({ run: toRow(run) })
   }
 
   async function approve(run: Run, approvalId: string, signal: AbortSignal): Promise<ApprovalDecision> {

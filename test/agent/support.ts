@@ -26,6 +26,7 @@ interface AgentOptions {
   readonly approve?: AgentTask['approve']
   readonly deps?: Partial<AgentDeps>
   readonly history?: AgentTask['history']
+  readonly knownInstructions?: AgentTask['knownInstructions']
   readonly attachments?: AgentTask['attachments']
   /** Tools besides those of the workspace. */
   readonly tools?: readonly Tool[]
@@ -50,6 +51,7 @@ export async function openAgent({
   approve,
   deps: otherDeps,
   history = [],
+  knownInstructions = new Map(),
   attachments = [],
   tools: otherTools = [],
 }: AgentOptions) {
@@ -101,6 +103,7 @@ export async function openAgent({
     text,
     attachments,
     history,
+    knownInstructions,
     settings: { ...settings, ...more },
     initiator: 'user',
     caller: 'agent:test',

@@ -7,6 +7,7 @@ import {
   truncatedSentence,
   wideningSentence,
 } from '../../page/static/approval-words.js'
+import { instructionsSentence } from '../../page/static/context-words.js'
 import { isObject } from '../../json/json.ts'
 import type { Output } from '../../terminal/output.ts'
 import { wrapText } from '../../terminal/table.ts'
@@ -142,6 +143,7 @@ export function createRunScreen(output: Output): RunScreen {
     },
     show(event) {
       if (event.type === 'fragment') fragment(event)
+      else if (event.type === 'instructions') wrapped(escaped(instructionsSentence(event)), style.dim)
       else if (event.type === 'tool') tool(event)
       else if (event.type === 'diff' && !diffsShown.has(event.callId)) diff(event.diff, shownDiff)
       else if (event.type === 'approval' && event.state === 'expired') {

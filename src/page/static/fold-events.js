@@ -1,6 +1,7 @@
 /** @import { DaemonEvent, ToolEvent } from '../../api/events.ts' */
-/** @import { MessageEntry, RunReport } from '../../api/run.ts' */
+/** @import { InstructionFile, MessageEntry, RunReport } from '../../api/run.ts' */
 /** @import { ApprovalPart, InboundEvent, NoteItem, RunEvent, RunItem, RunPart, Timeline, TimelineItem, ToolPart } from '../timeline.ts' */
+import { instructionsSentence } from './context-words.js'
 
 /** @type {Timeline} */
 export const emptyTimeline = { items: [] }
@@ -24,6 +25,7 @@ export function foldEvent(timeline, event, key) {
     case 'inbound':
       return withRun(timeline, event, (run) => ({ ...run, ...toHead(event) }))
     case 'fragment':
+    case 'instructions':
     case 'tool':
     case 'approval':
     case 'diff':
@@ -135,6 +137,8 @@ function foldPart(parts, event, key) {
       if (!isSame) return [...parts, { kind: 'text', key, fragment: event.kind, text: event.text }]
       return parts.with(parts.length - 1, { ...last, text: (last.text + event.text).slice(0, maxText) })
     }
+    case 'instructions':
+      return [...parts, ...instructionsPart(event)]
     case 'tool':
       return withTool(parts, event, (tool) => foldTool(tool, event))
     case 'diff':
@@ -181,6 +185,16 @@ function foldPart(parts, event, key) {
       return [...parts, part]
     }
   }
+}
+
+/**
+ * A file that the last run has used in this form is not worth a line.
+ * @param {InstructionFile} file
+ * @returns {readonly RunPart[]}
+ */
+function instructionsPart(file) {
+  if (file.state === 'unchanged') return []
+  return [{ kind: 'text', key: `instructions ${file.path}`, fragment: 'notice', text: instructionsSentence(file) }]
 }
 
 /**
@@ -290,12 +304,14 @@ function recall(run, report) {
     step: last,
     steps,
     approvals,
+    instructions = [],
     files,
     requests,
     usage,
   } = report
   /** @type {readonly RunPart[]} */
   const parts = [
+    ...instructions.flatMap((file) => instructionsPart(file)),
     ...steps.flatMap((step) => toStepParts(step)),
     ...approvals.map((approval) => toApprovalPart(approval)),
     ...(answer

@@ -111,7 +111,19 @@ export function createSessionStore({ onChange, onEvent }) {
   }
 }
 
-const types = new Set(['inbound', 'fragment', 'tool', 'approval', 'diff', 'done', 'push', 'lifecycle', 'error', 'gap'])
+const types = new Set([
+  'inbound',
+  'fragment',
+  'instructions',
+  'tool',
+  'approval',
+  'diff',
+  'done',
+  'push',
+  'lifecycle',
+  'error',
+  'gap',
+])
 
 /**
  * @param {string} type

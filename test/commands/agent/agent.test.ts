@@ -49,6 +49,13 @@ function terminal(keys: readonly string[]): {
   return { change: { stdout, readKey }, text: recorded.text }
 }
 
+test('names the instructions of the repository in one line', async () => {
+  const { agent, root } = await openShop()
+  await writeFile(join(root, 'AGENTS.md'), 'Use tabs.')
+  const { stdout } = await agent('Hello')
+  expect(stdout.match(/^.*AGENTS\.md.*$/gm)).toEqual(['Uses AGENTS.md.'])
+})
+
 test('with --yes it does what the policy allows, and tells it in lines of 80 characters', async () => {
   const { agent, total } = await openShop()
   const { code, stdout, stderr } = await agent(quickFix, ['--yes'])
