@@ -2,7 +2,7 @@ import type { DaemonEvent } from '../api/events.ts'
 
 /** An event that a run emits. The session adds the run's id, the session's id and the time. */
 export type AgentEvent = Emitted<
-  Extract<DaemonEvent, { readonly type: 'fragment' | 'instructions' | 'tool' | 'approval' | 'diff' }>
+  Extract<DaemonEvent, { readonly type: 'fragment' | 'instructions' | 'compaction' | 'tool' | 'approval' | 'diff' }>
 >
 
 /** Distributes over the events of a union. */

@@ -4,7 +4,7 @@ import type { TurnItem } from '../translate/turn.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import type { AgentEvent } from './agent-event.ts'
-import type { ApprovalDecision, FileCount, RunOutcome } from '../api/run.ts'
+import type { ApprovalDecision, ContextUse, FileCount, RunOutcome } from '../api/run.ts'
 
 /** One message to a session. A model answers it and may use the session's tools. */
 export interface AgentTask {
@@ -50,6 +50,8 @@ export interface AgentSettings {
   readonly maxSteps: number
   /** Time limit of the run. The time that a person takes for approvals does not count. */
   readonly maxMinutes: number
+  /** AI credits after which the run makes no further request; 0 for no limit. */
+  readonly maxCredits: number
   /** Folders that the agent's tools may use, relative to the root; `*` for all. */
   readonly allowedRoots: readonly string[]
   readonly requireApproval: boolean
@@ -96,6 +98,7 @@ export interface AgentOutcome {
   /** Number of requests to models. */
   readonly requests: number
   readonly usage: RunUsage
+  readonly context: ContextUse | undefined
   /** The model that answered last. */
   readonly model: string | undefined
   /** The items to append to the session's history, including the user's message. */
@@ -112,6 +115,7 @@ interface RunProgress {
   /** Number of requests to models. */
   readonly requests: number
   readonly usage: RunUsage
+  readonly context: ContextUse | undefined
   /** The model that answered last. */
   readonly model: string | undefined
 }

@@ -61,7 +61,7 @@ export async function runAgent(deps: AgentDeps, task: AgentTask): Promise<AgentO
     deps.log.error({ err: error, run: task.id }, 'a run failed unexpectedly')
     const reason = error instanceof Error ? error.message : 'The run failed.'
     const usage = { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 }
-    const none = { answer: '', files: [], steps: 0, requests: 0, usage, model: undefined }
+    const none = { answer: '', files: [], steps: 0, requests: 0, usage, context: undefined, model: undefined }
     return { outcome: 'failed', reason, summary: reason, ...none, items: [goalOf(task, boundary)] }
   }
 }
@@ -96,6 +96,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     models,
     maxSteps: settings.maxSteps,
     maxMinutes: settings.maxMinutes,
+    maxCredits: settings.maxCredits,
     requireApproval: settings.requireApproval,
     initiator: task.initiator,
     overheadTokens: overheadOf(toolSet(), systemPrompt(models[0]) + instructions),
@@ -166,7 +167,9 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     // Encoding attachments of 10 MB takes 40 ms, so it gets its own turn of the event loop.
     await new Promise(setImmediate)
     const asked = await askModel(deps.runTurn, call, onEvent)
-    push(asked.ok ? { type: 'answered', answer: asked.answer } : { type: 'ask_failed', failure: asked.failure })
+    if (!asked.ok) return push({ type: 'ask_failed', failure: asked.failure })
+    const { contextTokens = model.contextTokens } = deps.modelFacts(asked.answer.model) ?? {}
+    push({ type: 'answered', answer: { ...asked.answer, contextTokens } })
   }
 
   async function summarise(model: ModelChoice, items: readonly TurnItem[]): Promise<void> {
@@ -228,8 +231,8 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
         continue
       }
       const step = stepLoop(state, event)
-      const { requests, usage, model } = step.state
-      if (requests !== state.requests || usage !== state.usage) task.onProgress?.({ requests, usage, model })
+      const { requests, usage, context, model } = step.state
+      if (requests !== state.requests || usage !== state.usage) task.onProgress?.({ requests, usage, context, model })
       ;({ state } = step)
       for (const command of step.commands) {
         if (command.type === 'end') return await outcomeOf(command)
@@ -245,10 +248,10 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
   async function outcomeOf({ ending, answer }: Extract<LoopCommand, { type: 'end' }>): Promise<AgentOutcome> {
     const files = await record.net()
     const { commands, patchIds }: ToolRunner = runner
-    const { step: steps, requests, usage, model } = state
+    const { step: steps, requests, usage, context, model } = state
     const summary =
       mode === 'chat' && files.length === 0 ? answer : summariseRun({ ending, files, patchIds, commands, answer })
-    return { ...ending, summary, answer, files, steps, requests, usage, model, items: newItems(state) }
+    return { ...ending, summary, answer, files, steps, requests, usage, context, model, items: newItems(state) }
   }
 }
 

@@ -14,6 +14,7 @@ export const runOutcome = z.enum([
   'max_steps',
   'max_minutes',
   'max_actions',
+  'max_credits',
   'cancelled',
   'repeated_call',
   'refused',
@@ -30,6 +31,17 @@ export const runUsage = z.object({
   credits: z.number().optional(),
 })
 export type RunUsage = Body<typeof runUsage>
+
+/** How full the context of the model is. */
+export const contextUse = z.object({
+  /** The last request and its answer, as upstream counted them. */
+  tokens: z.number(),
+  /** What the model reads at most. Absent if unknown. */
+  limit: z.number().optional(),
+  /** Whether `tokens` is an estimate, because upstream did not count. */
+  isEstimated: z.boolean().optional(),
+})
+export type ContextUse = Body<typeof contextUse>
 
 export const fileCount = z.object({
   path: z.string(),
@@ -180,6 +192,7 @@ export const runReport = z.object({
   /** Requests to models. */
   requests: z.number(),
   usage: runUsage,
+  context: contextUse.optional(),
 })
 export type RunReport = Body<typeof runReport>
 
@@ -217,5 +230,6 @@ export const messageEntry = z.object({
   requests: z.number().optional(),
   files: z.array(fileCount).optional(),
   usage: runUsage.optional(),
+  context: contextUse.optional(),
 })
 export type MessageEntry = Body<typeof messageEntry>

@@ -58,6 +58,8 @@ function cutEvent(
   switch (event.type) {
     case 'inbound':
     case 'instructions':
+    case 'usage':
+    case 'compaction':
       return event
     case 'fragment':
       return { ...event, text: cut(event.text) }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import {
+  contextUse,
   fileCount,
   instructionFile,
   recordedApproval,
@@ -33,7 +34,9 @@ export const runData = z.object({
   step: z.number(),
   instructions: z.array(instructionFile).optional(),
   /** The requests and usage so far. */
-  progress: z.object({ requests: z.number(), usage, model: z.string().optional() }).optional(),
+  progress: z
+    .object({ requests: z.number(), usage, context: contextUse.optional(), model: z.string().optional() })
+    .optional(),
   end: z
     .object({
       outcome: runOutcome,
@@ -44,6 +47,7 @@ export const runData = z.object({
       requests: z.number(),
       files: z.array(fileCount.extend({ diff: z.string() })),
       usage,
+      context: contextUse.optional(),
     })
     .optional(),
 })
@@ -51,7 +55,7 @@ export type RunData = z.infer<typeof runData>
 export type RunEnd = NonNullable<RunData['end']>
 
 /** Returns the usage of a run that ends without an outcome of the agent. */
-export function usedBy({ progress }: RunData): Pick<RunEnd, 'requests' | 'usage' | 'model'> {
+export function usedBy({ progress }: RunData): Pick<RunEnd, 'requests' | 'usage' | 'context' | 'model'> {
   return progress ?? { requests: 0, usage: { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 } }
 }
 
@@ -102,6 +106,8 @@ export function partOf(
     }
     case 'inbound':
     case 'instructions':
+    case 'usage':
+    case 'compaction':
     case 'done':
       return undefined
   }
@@ -148,6 +154,7 @@ export function toDone(id: string, steps: number, end: RunEnd): Extract<RunEvent
     requests,
     files: countsOf(files),
     usage: reportUsage(usageOf(end)),
+    ...contextField(end),
   }
 }
 
@@ -207,6 +214,7 @@ export function reportRun(
     files: end?.files ?? filesOfDiffs(parts),
     requests: used.requests,
     usage: reportUsage(usageOf(used)),
+    ...contextField(used),
   }
 }
 
@@ -232,6 +240,7 @@ export function reportMessage({ id, state, startedMs }: RunRow, data: RunData): 
       requests: end.requests,
       files: countsOf(end.files),
       usage: reportUsage(usageOf(end)),
+      ...contextField(end),
     }),
   }
 }
@@ -240,6 +249,10 @@ function modelField(model: string | undefined) {
   return model === undefined ? {} : { model }
 }
 
-function usageOf({ usage: { nanoAiu, ...tokens } }: Pick<RunEnd, 'usage'>) {
+function contextField({ context }: Pick<RunEnd, 'context'>) {
+  return context === undefined ? {} : { context }
+}
+
+export function usageOf({ usage: { nanoAiu, ...tokens } }: Pick<RunEnd, 'usage'>) {
   return nanoAiu === undefined ? tokens : { ...tokens, nanoAiu }
 }

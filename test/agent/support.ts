@@ -38,6 +38,7 @@ const settings: AgentSettings = {
   protocol: 'auto',
   maxSteps: 30,
   maxMinutes: 20,
+  maxCredits: 0,
   allowedRoots: ['*'],
   requireApproval: true,
 }

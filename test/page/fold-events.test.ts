@@ -81,6 +81,13 @@ test('says which instructions of the repository are new or changed, as it happen
   expect(onlyRun(foldReport(live, recorded)).parts.map((part) => part.kind === 'text' && part.text)).toEqual(shown)
 })
 
+test('knows what a run has used so far, and at its end', () => {
+  const used = { requests: 2, usage: { ...usage, credits: 0.5 }, context: { tokens: 5, limit: 100 } }
+  const running = fold([inbound, { ...run, type: 'usage', ...used }])
+  expect(onlyRun(running)).toMatchObject({ used })
+  expect(onlyRun(fold([{ ...done, ...used }], running)).end).toMatchObject(used)
+})
+
 test('follows a call from its start to its end', () => {
   const timeline = fold([
     inbound,

@@ -156,6 +156,7 @@ export interface AgentFlags extends ReportFlags {
   readonly model?: string
   readonly yes?: true
   readonly maxSteps?: string
+  readonly maxCredits?: string
   readonly demo?: true
 }
 

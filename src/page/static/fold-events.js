@@ -1,6 +1,6 @@
-/** @import { DaemonEvent, ToolEvent } from '../../api/events.ts' */
+/** @import { DaemonEvent, ToolEvent, UsageEvent } from '../../api/events.ts' */
 /** @import { InstructionFile, MessageEntry, RunReport } from '../../api/run.ts' */
-/** @import { ApprovalPart, InboundEvent, NoteItem, RunEvent, RunItem, RunPart, Timeline, TimelineItem, ToolPart } from '../timeline.ts' */
+/** @import { ApprovalPart, InboundEvent, NoteItem, RunEvent, RunItem, RunPart, RunUse, Timeline, TimelineItem, ToolPart } from '../timeline.ts' */
 import { instructionsSentence } from './context-words.js'
 
 /** @type {Timeline} */
@@ -30,6 +30,11 @@ export function foldEvent(timeline, event, key) {
     case 'approval':
     case 'diff':
       return withRun(timeline, event, (run) => ({ ...run, parts: foldPart(run.parts, event, key).slice(-maxParts) }))
+    case 'usage':
+      return withRun(timeline, event, (run) => ({ ...run, used: usedBy(event) }))
+    case 'compaction':
+      // A notice says the same in words.
+      return timeline
     case 'done':
       return withRun(timeline, event, (run) => endRun(run, event))
     default:
@@ -124,7 +129,7 @@ function toHead({ text, mode, time, origin, provider, attachments }) {
 
 /**
  * @param {readonly RunPart[]} parts
- * @param {Exclude<RunEvent, { type: 'inbound' | 'done' }>} event
+ * @param {Exclude<RunEvent, { type: 'inbound' | 'usage' | 'compaction' | 'done' }>} event
  * @param {string} key
  * @returns {readonly RunPart[]}
  */
@@ -235,7 +240,7 @@ function foldTool(tool, event) {
  * @param {Extract<RunEvent, { type: 'done' }>} event
  * @returns {RunItem}
  */
-function endRun(run, { outcome, reason, summary, answer, files, model, steps, requests, usage }) {
+function endRun(run, { outcome, reason, summary, answer, files, model, steps, requests, usage, context }) {
   const hasAnswer = run.parts.some((part) => part.kind === 'text' && part.fragment === 'answer')
   /** @type {readonly RunPart[]} */
   const answered =
@@ -250,10 +255,17 @@ function endRun(run, { outcome, reason, summary, answer, files, model, steps, re
       files,
       ...(model !== undefined && { model }),
       steps,
-      requests,
-      usage,
+      ...usedBy({ requests, usage, context }),
     },
   }
+}
+
+/**
+ * @param {Pick<UsageEvent, 'requests' | 'usage' | 'context'>} event
+ * @returns {RunUse}
+ */
+function usedBy({ requests, usage, context }) {
+  return { requests, usage, ...(context !== undefined && { context }) }
 }
 
 /**
@@ -261,7 +273,7 @@ function endRun(run, { outcome, reason, summary, answer, files, model, steps, re
  * @returns {RunItem}
  */
 function toRecalledRun({ id, text, mode, time, origin, provider, attachments, answer, ...end }) {
-  const { outcome, reason = '', summary, files = [], model, steps, requests, usage } = end
+  const { outcome, reason = '', summary, files = [], model, steps, requests, usage, context } = end
   return {
     ...emptyRun,
     key: id,
@@ -282,6 +294,7 @@ function toRecalledRun({ id, text, mode, time, origin, provider, attachments, an
         ...(steps !== undefined && { steps }),
         ...(requests !== undefined && { requests }),
         ...(usage && { usage }),
+        ...(context && { context }),
       },
     }),
   }
@@ -308,6 +321,7 @@ function recall(run, report) {
     files,
     requests,
     usage,
+    context,
   } = report
   /** @type {readonly RunPart[]} */
   const parts = [
@@ -326,13 +340,13 @@ function recall(run, report) {
     ...run,
     isRecalled: false,
     parts,
+    used: usedBy({ requests, usage, context }),
     ...(ended !== undefined && {
       end: {
         ...ended,
         ...(model && { model }),
         steps: last,
-        requests,
-        usage,
+        ...usedBy({ requests, usage, context }),
       },
     }),
   }

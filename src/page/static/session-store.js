@@ -115,6 +115,8 @@ const types = new Set([
   'inbound',
   'fragment',
   'instructions',
+  'usage',
+  'compaction',
   'tool',
   'approval',
   'diff',
