@@ -9,6 +9,7 @@ import { policyInput, policyList } from './policies.ts'
 import { requestDetail, requestList } from './requests.ts'
 import { cancelledRun, decidedApproval, runReport } from './run.ts'
 import { entryList, messageList, serverList, sessionList, streamList } from './sessions.ts'
+import { accountList, loginStatus } from './status.ts'
 import { cacheReport, callerReport, greeting, health, readiness, selfCheck } from './state.ts'
 import { allowance, usageReport } from './usage.ts'
 
@@ -18,6 +19,7 @@ const openApi = z.looseObject({ openapi: z.literal('3.1.1'), paths: z.record(z.s
 /** The bodies of the daemon's own routes by the names that they have in its description. */
 export const schemas = {
   AcceptedMessage: acceptedMessage,
+  AccountList: accountList,
   Allowance: allowance,
   CacheReport: cacheReport,
   CallerReport: callerReport,
@@ -32,6 +34,7 @@ export const schemas = {
   Health: health,
   KeyList: keyList,
   LoginReport: loginReport,
+  LoginStatus: loginStatus,
   LogoutReport: logoutReport,
   MessageInput: messageInput,
   MessageList: messageList,
@@ -165,6 +168,8 @@ export const ownRoutes: readonly OwnRoute[] = [
     status: 204,
   },
   { method: 'get', path: '/keys', summary: 'Lists the keys with their limits and their use', answer: 'KeyList' },
+  { method: 'get', path: '/status', summary: 'States how the logins are stored', answer: 'LoginStatus' },
+  { method: 'get', path: '/accounts', summary: 'Lists the stored GitHub accounts', answer: 'AccountList' },
   { method: 'get', path: '/logins', summary: 'Lists the logins', answer: 'LoginReport' },
   {
     method: 'post',

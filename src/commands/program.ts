@@ -141,7 +141,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   const account = add(program, 'account', 'list or choose the stored GitHub accounts', helpText.account)
   add(account, 'list', 'list the stored GitHub accounts', helpText.accountList)
     .option('--json', 'print JSON')
-    .action(run(async (flags: ReportFlags) => (await loadAccount()).accountList(context, flags)))
+    .action(run(async (flags: ReportFlags) => (await loadAccount()).listAccounts(context, flags)))
   add(account, 'use', 'use this account for requests', helpText.accountUse)
     .argument('<name>', 'name of the account, see: copilot-proxy account list')
     .option('--json', 'print JSON')

@@ -144,6 +144,8 @@ describe('every answer', () => {
       '/caller',
       '/keys',
       '/logins',
+      '/status',
+      '/accounts',
       '/policies',
     ]) {
       await ask(proxy, `get ${path}`, path)

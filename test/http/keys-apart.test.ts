@@ -110,6 +110,8 @@ const routes: Readonly<Record<string, Route>> = {
   'GET /keys': plain('/keys'),
   // The owner's alone.
   'GET /logins': plain('/logins'),
+  'GET /status': plain('/status'),
+  'GET /accounts': plain('/accounts'),
   'POST /logins/some-id': { asks: () => [at('/logins/copilot', { method: 'POST' })] },
   'POST /logins/some-id/cancel': { asks: () => [at('/logins/copilot/cancel', { method: 'POST' })] },
   'DELETE /logins/some-id': { asks: () => [at('/logins/copilot', { method: 'DELETE' })] },
