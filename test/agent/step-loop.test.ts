@@ -188,9 +188,9 @@ describe('a truncated answer', () => {
 
 const cost = (credits: number) => ({ inputTokens: 10, cachedInputTokens: 0, outputTokens: 1, nanoAiu: credits * 1e9 })
 
-describe('the limit of credits', () => {
-  const costly = (credits: number): LoopEvent => answered({ ...answerOf(calls('a')), usage: cost(credits) })
+const costly = (credits: number): LoopEvent => answered({ ...answerOf(calls('a')), usage: cost(credits) })
 
+describe('the limit of credits', () => {
   test('ends the run before its next request, with what it has used', () => {
     const { feed } = loop({ maxCredits: 2 })
     expect(feed(begin, costly(0.9), ended(), costly(1.2), ended()).slice(-2)).toEqual([
