@@ -237,11 +237,13 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
     stores,
     otherStores,
     demo: options.demo,
-    hasEnvironmentToken: options.githubToken !== undefined,
+    githubToken: options.githubToken,
+    codexHome: options.codexHome,
     copilotStatus: providers.tokenStatus,
     codexStatus: providers.codexStatus,
     noteSecrets: secrets.noteLogin,
     redact: secrets.ofProviders.redact,
+    env,
     log,
   })
   const watchdog = createWatchdog({ log, wantsThread: () => current.workspaces.length > 0 })

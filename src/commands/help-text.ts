@@ -365,6 +365,8 @@ export const helpText = {
     With --yes, the agent does without asking what the policy allows if the setting workspace.read-only is false, and
     nothing else.
 
+    Each run begins a new conversation. With --continue, the model knows the last conversation of the folder.
+
     Uses the running copilot-proxy if it serves the folder (serve --workspace). Otherwise it starts one and stops it
     after the run.
 
@@ -374,7 +376,7 @@ export const helpText = {
       'agent "The test of totals fails. Fix it."',
       'agent --model claude-sonnet-5 --max-steps 10 "Add a README"',
       'agent --yes --json "Update the changelog" > events.jsonl',
-      'agent --demo "What is here? [demo:tool fs_list]"',
+      'agent --demo \'What is here? [demo:tool fs_list {"glob": "*"}]\'',
     ],
   },
   mcp: {
