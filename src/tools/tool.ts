@@ -141,7 +141,7 @@ export interface ToolCall {
 }
 
 /** What a person should know about a call besides its intent. */
-export interface Circumstances {
+interface Circumstances {
   /** The gates that the call passes only with the person's consent, as sentences. */
   readonly closed: readonly string[]
   readonly signal: AbortSignal
