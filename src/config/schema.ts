@@ -333,6 +333,7 @@ const agent = section({
   'max-minutes': positiveNumber(1440)
     .default(20)
     .describe('Time limit of a run, without the time that approvals take. Minutes.'),
+  'max-credits': creditLimit.default(0).describe('AI credits after which a run ends. 0: no limit.'),
   'allowed-roots': folderList
     .default(['*'])
     .describe('Folders in a workspace that the agent may use, relative to its root. *: all of it.'),

@@ -57,6 +57,9 @@ function cutEvent(
 ): RunEvent {
   switch (event.type) {
     case 'inbound':
+    case 'instructions':
+    case 'usage':
+    case 'compaction':
       return event
     case 'fragment':
       return { ...event, text: cut(event.text) }

@@ -1,5 +1,15 @@
 import { z } from 'zod'
-import { fileCount, joinedMessage, recordedApproval, recordedCall, runMode, runOutcome, runState } from '../api/run.ts'
+import {
+  contextUse,
+  fileCount,
+  instructionFile,
+  joinedMessage,
+  recordedApproval,
+  recordedCall,
+  runMode,
+  runOutcome,
+  runState,
+} from '../api/run.ts'
 import type { FileCount, MessageEntry, RunReport } from '../api/run.ts'
 import type { FileChange } from '../agent/agent-task.ts'
 import { capRecord } from './cap-event.ts'
@@ -24,8 +34,11 @@ export const runData = z.object({
   attachments: z.array(z.object({ name: z.string(), mediaType: z.string() })).optional(),
   joined: z.array(joinedMessage).optional(),
   step: z.number(),
+  instructions: z.array(instructionFile).optional(),
   /** The requests and usage so far. */
-  progress: z.object({ requests: z.number(), usage, model: z.string().optional() }).optional(),
+  progress: z
+    .object({ requests: z.number(), usage, context: contextUse.optional(), model: z.string().optional() })
+    .optional(),
   end: z
     .object({
       outcome: runOutcome,
@@ -36,6 +49,7 @@ export const runData = z.object({
       requests: z.number(),
       files: z.array(fileCount.extend({ diff: z.string() })),
       usage,
+      context: contextUse.optional(),
     })
     .optional(),
 })
@@ -43,7 +57,7 @@ export type RunData = z.infer<typeof runData>
 export type RunEnd = NonNullable<RunData['end']>
 
 /** Returns the usage of a run that ends without an outcome of the agent. */
-export function usedBy({ progress }: RunData): Pick<RunEnd, 'requests' | 'usage' | 'model'> {
+export function usedBy({ progress }: RunData): Pick<RunEnd, 'requests' | 'usage' | 'context' | 'model'> {
   return progress ?? { requests: 0, usage: { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 } }
 }
 
@@ -93,6 +107,9 @@ export function partOf(
       return { kind: 'text', key, data: { step, kind, text: whole.slice(0, maxStepText) } }
     }
     case 'inbound':
+    case 'instructions':
+    case 'usage':
+    case 'compaction':
     case 'done':
       return undefined
   }
@@ -145,6 +162,7 @@ export function toDone(
     requests,
     files: countsOf(files),
     usage: reportUsage(usageOf(end)),
+    ...contextField(end),
   }
 }
 
@@ -182,7 +200,7 @@ export function reportRun(
     const { step, ...facts } = parsed.data
     stepOf(step).calls.push(facts)
   }
-  const { mode, text: message, model: asked, origin, provider, attachments, joined, step, end } = data
+  const { mode, text: message, model: asked, origin, provider, attachments, joined, step, instructions, end } = data
   const used = end ?? usedBy(data)
   return {
     id,
@@ -202,9 +220,11 @@ export function reportRun(
     ...(endedMs !== null && { endedAt: new Date(endedMs).toISOString() }),
     steps: [...steps.values()].toSorted((one, other) => one.step - other.step),
     approvals,
+    ...(instructions !== undefined && { instructions }),
     files: end?.files ?? filesOfDiffs(parts),
     requests: used.requests,
     usage: reportUsage(usageOf(used)),
+    ...contextField(used),
   }
 }
 
@@ -232,6 +252,7 @@ export function reportMessage({ id, conversation, state, startedMs }: RunRow, da
       requests: end.requests,
       files: countsOf(end.files),
       usage: reportUsage(usageOf(end)),
+      ...contextField(end),
     }),
   }
 }
@@ -240,6 +261,10 @@ function modelField(model: string | undefined) {
   return model === undefined ? {} : { model }
 }
 
-function usageOf({ usage: { nanoAiu, ...tokens } }: Pick<RunEnd, 'usage'>) {
+function contextField({ context }: Pick<RunEnd, 'context'>) {
+  return context === undefined ? {} : { context }
+}
+
+export function usageOf({ usage: { nanoAiu, ...tokens } }: Pick<RunEnd, 'usage'>) {
   return nanoAiu === undefined ? tokens : { ...tokens, nanoAiu }
 }

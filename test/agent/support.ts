@@ -26,6 +26,7 @@ interface AgentOptions {
   readonly approve?: AgentTask['approve']
   readonly deps?: Partial<AgentDeps>
   readonly history?: AgentTask['history']
+  readonly knownInstructions?: AgentTask['knownInstructions']
   readonly attachments?: AgentTask['attachments']
   /** Tools besides those of the workspace. */
   readonly tools?: readonly Tool[]
@@ -37,6 +38,7 @@ const settings: AgentSettings = {
   protocol: 'auto',
   maxSteps: 30,
   maxMinutes: 20,
+  maxCredits: 0,
   allowedRoots: ['*'],
   requireApproval: true,
 }
@@ -50,6 +52,7 @@ export async function openAgent({
   approve,
   deps: otherDeps,
   history = [],
+  knownInstructions = new Map(),
   attachments = [],
   tools: otherTools = [],
 }: AgentOptions) {
@@ -101,6 +104,7 @@ export async function openAgent({
     text,
     attachments,
     history,
+    knownInstructions,
     settings: { ...settings, ...more },
     initiator: 'user',
     caller: 'agent:test',

@@ -24,9 +24,12 @@ interface Interrupt {
 
 /** Runs an agent in a folder and shows what it does. */
 export async function agent(context: CommandContext, flags: AgentFlags): Promise<ExitCode> {
-  const { maxSteps } = flags
+  const { maxSteps, maxCredits } = flags
   if (maxSteps !== undefined && !/^[1-9]\d{0,4}$/.test(maxSteps)) {
     throw new CommandFailure(exitCode.usage, `--max-steps must be a whole number of at least 1, got "${maxSteps}".`)
+  }
+  if (maxCredits !== undefined && !(Number(maxCredits) > 0)) {
+    throw new CommandFailure(exitCode.usage, `--max-credits must be a number above 0, got "${maxCredits}".`)
   }
   if (flags.goal.trim() === '')
     throw new CommandFailure(exitCode.usage, 'The goal is empty. Describe the task for the agent.')
@@ -76,6 +79,7 @@ async function follow(
     queue: true,
     ...(flags.model !== undefined && { model: flags.model }),
     ...(flags.maxSteps !== undefined && { maxSteps: Number(flags.maxSteps) }),
+    ...(flags.maxCredits !== undefined && { maxCredits: Number(flags.maxCredits) }),
   }
   const id = await client.start(message, interrupt.first)
   const cancel = (): void => {

@@ -123,7 +123,21 @@ export function createSessionStore({ onChange, onEvent }) {
   }
 }
 
-const types = new Set(['inbound', 'fragment', 'tool', 'approval', 'diff', 'done', 'push', 'lifecycle', 'error', 'gap'])
+const types = new Set([
+  'inbound',
+  'fragment',
+  'instructions',
+  'usage',
+  'compaction',
+  'tool',
+  'approval',
+  'diff',
+  'done',
+  'push',
+  'lifecycle',
+  'error',
+  'gap',
+])
 
 /**
  * @param {string} type

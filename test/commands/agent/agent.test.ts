@@ -49,6 +49,29 @@ function terminal(keys: readonly string[]): {
   return { change: { stdout, readKey }, text: recorded.text }
 }
 
+test('shows the cost in the headers of later steps, and how full the context is at the end', async () => {
+  const { agent } = await openShop()
+  const { stdout } = await agent(quickFix, ['--yes'])
+  expect(stdout).toMatch(/^-- Step 1 of 30 -+$/m)
+  expect(stdout).toMatch(/^-- Step 2 of 30 -+ \d[\d.]* credits --$/m)
+  const [line = ''] = /^5 steps, .*/ms.exec(stdout) ?? []
+  expect(line.replaceAll('\n', ' ')).toMatch(/credits, context \S+ of \S+ tokens \(\d+ %\)/)
+})
+
+test('ends at --max-credits, and says so', async () => {
+  const { agent, total } = await openShop()
+  const { code, stdout } = await agent(quickFix, ['--yes', '--max-credits', '0.00001'])
+  expect([code, stdout]).toEqual([1, expect.stringContaining('limit of 0.00001 AI credits')])
+  expect(await total()).not.toContain('quantity')
+})
+
+test('names the instructions of the repository in one line', async () => {
+  const { agent, root } = await openShop()
+  await writeFile(join(root, 'AGENTS.md'), 'Use tabs.')
+  const { stdout } = await agent('Hello')
+  expect(stdout.match(/^.*AGENTS\.md.*$/gm)).toEqual(['Uses AGENTS.md.'])
+})
+
 test('with --yes it does what the policy allows, and tells it in lines of 80 characters', async () => {
   const { agent, total } = await openShop()
   const { code, stdout, stderr } = await agent(quickFix, ['--yes'])
@@ -156,6 +179,7 @@ test('read-only workspaces, and a limit of steps', async () => {
 test('exits with 2 for wrong usage, with 3 without a login, and with 1 for a folder that is none', async () => {
   const { root, user, agent } = await openShop()
   expect(await agent('x', ['--max-steps', '0'])).toMatchObject({ code: 2 })
+  expect(await agent('x', ['--max-credits', '0'])).toMatchObject({ code: 2 })
   expect(await agent(' ')).toMatchObject({ code: 2, stderr: 'The goal is empty. Describe the task for the agent.\n' })
   expect(await user.run('agent')).toMatchObject({ code: 2 })
   expect(await user.run('agent Do-it', { workingDir: () => root })).toMatchObject({
