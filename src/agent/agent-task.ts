@@ -89,6 +89,8 @@ export interface ApprovalRequest {
   readonly notes?: readonly string[]
   /** Arguments of a tool that writes no file and runs no command. */
   readonly args?: unknown
+  /** The closed gates that this call passes if a person allows it, as sentences. Absent: none. */
+  readonly closed?: readonly string[]
   /** Identifies a tool of a server or provider, so that a grant does not cover another tool that gets the same name. */
   readonly identity?: string
   /** Whether the run has read a secret, which such a tool could send away. */

@@ -94,13 +94,13 @@ export interface LoopState {
   readonly scale: number
 }
 
-/** What a person allowed for the rest of the run. */
+/** What a person allowed for the rest of the run, each with the closed gates that the question had stated. */
 export interface Grants {
   /** Paths of files whose text may be changed. */
-  readonly files: ReadonlySet<string>
+  readonly files: ReadonlyMap<string, readonly string[]>
   /** Allowed commands, each as JSON of its folder and argument vector. */
-  readonly commands: ReadonlySet<string>
-  readonly tools: ReadonlySet<string>
+  readonly commands: ReadonlyMap<string, readonly string[]>
+  readonly tools: ReadonlyMap<string, readonly string[]>
   /** Commands that a person does not let leave the sandbox, like `commands`. */
   readonly enclosed: ReadonlySet<string>
 }

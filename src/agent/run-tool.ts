@@ -179,13 +179,14 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       caller: deps.caller,
       ownerId: deps.ownerId,
       progress: (part) => emit({ type: 'tool', state: 'progress', callId, tool, step, ...part }),
-      async approve(intent, { provider, identity: approved }) {
+      async approve(intent, { provider, identity: approved }, { closed }) {
         scope.check(intent)
         intended = { ...intended, ...intent }
         if (intent.writes !== undefined) snapshot = await record.before(intent.writes)
         const call = { approvalId: deps.randomId(), tool, callId, step, args }
         const outside = provider === undefined ? {} : { identity: approved ?? '', isAfterSecret: secrets.wereRead() }
-        const isApproved = await deps.isApproved({ ...toRequest(intent, call), ...outside })
+        const gates = closed.length === 0 ? {} : { closed }
+        const isApproved = await deps.isApproved({ ...toRequest(intent, call), ...outside, ...gates })
         if (isApproved) started = intent.argv
         return isApproved
       },

@@ -116,6 +116,8 @@ export const approvalFacts = {
   widening: z.enum(['network', 'unsandboxed']).optional(),
   notes: z.array(z.string()).optional(),
   args: z.unknown().optional(),
+  /** Sentences: the gates that are closed, which the call passes if it is allowed. */
+  closed: z.array(z.string()).optional(),
   decisions: z.array(approvalDecision).optional(),
   /** Whether the diff or the arguments are shortened. */
   truncated: z.boolean().optional(),

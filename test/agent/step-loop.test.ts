@@ -311,6 +311,18 @@ describe('approvals', () => {
       wanted({ args: { x: 1 } }),
       wanted({ tool: 'other', args: {} }),
     ],
+    [
+      'what passes the same closed gates',
+      wanted({ paths: ['a.ts'], closed: ['read-only', 'no policy'] }),
+      wanted({ paths: ['a.ts'], closed: ['no policy'] }),
+      wanted({ paths: ['a.ts'], closed: ['no policy', 'distrusted'] }),
+    ],
+    [
+      'a command, but not if a gate has closed since',
+      command,
+      command,
+      wanted({ argv: ['npm', 'test'], closed: ['read-only'] }),
+    ],
   ])('run allows %s for the rest of the run, and nothing else', (_, first, same, other) => {
     const { feed } = asking()
     feed(first, decide('run'))
@@ -320,6 +332,9 @@ describe('approvals', () => {
 
   test('asks nobody if approvals are switched off', () => {
     expect(asking({ requireApproval: false }).feed(write)).toEqual(['allow'])
+    expect(asking({ requireApproval: false }).feed(wanted({ paths: ['a.ts'], closed: ['read-only'] }))).toEqual([
+      'deny',
+    ])
   })
 
   test('three refusals in a row end the run', () => {

@@ -1,5 +1,6 @@
 import {
   changeOf,
+  closedSentences,
   nameOf,
   questionOf,
   rowsOf,
@@ -180,6 +181,7 @@ export function createRunScreen(output: Output): RunScreen {
         wrapped(`  ${wideningSentence(widening)}`, style.yellow)
         for (const note of notes) wrapped(`  ${escaped(note)}`, style.yellow)
       }
+      for (const sentence of closedSentences(approval)) wrapped(`  ${escaped(sentence)}`, style.dim)
       if (approval.truncated === true) wrapped(`  ${truncatedSentence}`, style.red)
     },
     wholeDiff: ({ diff: text = '' }) => diff(text, Infinity),

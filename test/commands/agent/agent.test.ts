@@ -99,7 +99,7 @@ test('--yes does not pass by the policy', async () => {
     ['--yes'],
   )
   expect(code).toBe(0)
-  expect(stdout.match(/^ {2}denied: /gm)).toHaveLength(2)
+  expect(stdout.match(/^ {2}Refused: --yes allows only/gm)).toHaveLength(2)
   expect(stdout).toContain('No file was changed.')
   await expect(readFile(join(root, 'evil.js'))).rejects.toThrow('ENOENT')
 })
@@ -143,10 +143,34 @@ test('what the model and files say cannot control the terminal', async () => {
   expect(stdout).toContain(String.raw`a\u001b[31mred`)
 })
 
+test('in a fresh folder with the default configuration it asks, and does what is allowed', async () => {
+  const { agent, root, total } = await openShop({ COPILOT_PROXY_WORKSPACE_READ_ONLY: 'true' })
+  await rm(join(root, '.agent-policy.yaml'))
+  const { change, text } = terminal(['y', 'y', 'y'])
+  const { code } = await agent(quickFix, [], change)
+  expect(code).toBe(0)
+  expect(await total()).toContain('item.price * item.quantity')
+  const told = text().replaceAll(/\s+/g, ' ')
+  expect(told).toContain('No rule allows this, so it happens only if you allow it.')
+  expect(told).toContain('This workspace is read-only.')
+  expect(told).toContain('There is no .agent-policy.yaml in the workspace')
+  expect(told.match(/Run node test\/total\.test\.js\?/g)).toHaveLength(2)
+})
+
+test('in a locked workspace nothing is asked and nothing happens', async () => {
+  const { agent, root, total } = await openShop({ COPILOT_PROXY_WORKSPACE_READ_ONLY: 'locked' })
+  await rm(join(root, '.agent-policy.yaml'))
+  const { change, text } = terminal(['y', 'y', 'y'])
+  await agent(quickFix, [], change)
+  expect(text()).toContain('This workspace is locked: nothing will be changed or run.')
+  expect(text()).not.toContain('y once')
+  expect(await total()).toBe(quickShopFiles['src/total.js'])
+})
+
 test('read-only workspaces, and a limit of steps', async () => {
   const { agent } = await openShop({ COPILOT_PROXY_WORKSPACE_READ_ONLY: 'true' })
   const { code, stdout } = await agent(quickFix, ['--yes', '--max-steps', '2'])
-  expect(stdout).toContain('copilot-proxy config set workspace.read-only false')
+  expect(stdout).toContain('This workspace is read-only: you are asked before each change and each command.')
   expect(stdout).toContain('-- Step 2 of 2 --')
   expect(stdout).toContain('The run reached its limit of 2 steps.')
   expect(code).toBe(1)
