@@ -23,12 +23,17 @@ export interface Methods {
   }
   'mcp.edit.applyPatch': {
     params: {
+      /** A unified diff or a V4A patch. */
       unifiedDiff: string
       verify?: true
       baseSha256?: string | Record<string, string | null>
       format?: boolean
       dryRun?: boolean
     }
+    result: Changed & { unformatted?: { path: string; reason: string }[] }
+  }
+  'mcp.edit.replace': {
+    params: { path: string; oldText: string; newText: string; all?: boolean; format?: boolean; dryRun?: boolean }
     result: Changed & { unformatted?: { path: string; reason: string }[] }
   }
   'mcp.edit.undo': { params: { id?: string; dryRun?: boolean }; result: Changed }

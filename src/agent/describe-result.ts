@@ -26,7 +26,7 @@ export function describeResult(tool: string, result: ToolResult): DescribedResul
     return { text: text + more(result), message: count(found.length, 'hit') }
   }
   if (typeof exitCode === 'number') return describeRun(exitCode, result)
-  if (tool === 'mcp.edit.applyPatch' || tool === 'mcp.edit.undo') {
+  if (tool.startsWith('mcp.edit.')) {
     const paths = objectsOf(files).map(({ path }) => String(path))
     const { id } = result
     const text =

@@ -275,6 +275,7 @@ it('requires each tool with the effect write or run to be authorised before it r
   // With these arguments, each tool would have an effect if it were allowed.
   const effective: Readonly<Record<string, unknown>> = {
     'mcp.edit.applyPatch': { unifiedDiff: diff },
+    'mcp.edit.replace': { path: 'a.txt', oldText: 'one', newText: 'two' },
     'mcp.edit.undo': undefined,
     'mcp.tools.call': undefined,
     'mcp.shell.run': { argv: ['node', '--version'] },

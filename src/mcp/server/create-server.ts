@@ -192,7 +192,7 @@ function instructionsFor({ name, folder }: Session): string {
   return (
     `These tools work on the folder ${folder.root} (workspace "${name}"). Paths are relative to it, with /. ` +
     'Files outside of it cannot be read or changed. policy_get shows which files may be changed and which commands may be ' +
-    'run. Change files with edit_applyPatch: a unified diff that is applied to all its files or to none; edit_undo takes ' +
-    'it back. Lines are counted from 1. A result that was cut has "truncated": true.'
+    'run. Change files with edit_replace, or with edit_applyPatch: a unified diff or V4A patch that is applied to all its files ' +
+    'or to none; edit_undo takes it back. Lines are counted from 1. A result that was cut has "truncated": true.'
   )
 }

@@ -27,6 +27,7 @@ test('each tool of a workspace states its effects in annotations', async () => {
     ['fs_list', true, undefined, undefined, false],
     ['search_code', true, undefined, undefined, false],
     ['edit_applyPatch', false, true, false, false],
+    ['edit_replace', false, true, false, false],
     ['edit_undo', false, true, false, false],
     ['shell_run', false, true, false, true],
     ['task_run', false, true, false, true],
