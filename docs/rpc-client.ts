@@ -39,6 +39,26 @@ export interface Methods {
   'mcp.edit.undo': { params: { id?: string; dryRun?: boolean }; result: Changed }
   'mcp.format.apply': { params: { path: string }; result: { ok: true; changed: boolean; id?: string } }
   'mcp.imports.organize': { params: { path: string }; result: { ok: true; changed: boolean; id?: string } }
+  'mcp.git.status': {
+    params: { path?: string }
+    result: {
+      branch: string | null
+      commit: string | null
+      upstream?: string
+      ahead?: number
+      behind?: number
+      changes: { path: string; from?: string; staged?: string; unstaged?: string }[]
+      truncated: boolean
+    }
+  }
+  'mcp.git.diff': { params: { path?: string }; result: { diff: string; omitted: number; truncated: boolean } }
+  'mcp.git.log': {
+    params: { path?: string; limit?: number }
+    result: {
+      commits: { commit: string; author: string; date: string; refs: string[]; message: string }[]
+      truncated: boolean
+    }
+  }
   'mcp.task.run': { params: { name: string; args?: string[] }; result: Ended }
   'mcp.shell.run': { params: { argv?: string[]; cmd?: string }; result: Ended }
   'mcp.tools.list': {

@@ -25,6 +25,12 @@ export function describeResult(tool: string, result: ToolResult): DescribedResul
     const text = texts.length === 0 ? 'Nothing was found.' : texts.join('\n\n')
     return { text: text + more(result), message: count(found.length, 'hit') }
   }
+  if (tool === 'mcp.git.diff') {
+    const { diff, omitted } = result
+    const left = omitted === 0 ? '' : `\n(${String(omitted)} changed files may not be read.)`
+    const text = diff === '' ? 'Nothing has changed since the last commit.' : String(diff)
+    return { text: text + left + more(result), message: diff === '' ? 'no changes' : count(lineCount(text), 'line') }
+  }
   if (typeof exitCode === 'number') return describeRun(exitCode, result)
   if (tool.startsWith('mcp.edit.')) {
     const paths = objectsOf(files).map(({ path }) => String(path))

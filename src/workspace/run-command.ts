@@ -36,6 +36,8 @@ interface CommandRun {
   readonly access?: 'write' | 'read'
   /** The hosts that the program may reach, if a sandbox holds. Default: none. */
   readonly network?: Network | undefined
+  /** Variables beyond the minimal environment. */
+  readonly variables?: Readonly<Record<string, string>> | undefined
   /** What a person has allowed beyond the sandbox. Default: nothing. */
   readonly widening?: Widening | undefined
 }
@@ -86,7 +88,7 @@ export async function runCommand(run: CommandRun): Promise<CommandEnd> {
     started = await folder.sandbox.start({ argv: [program, ...argv.slice(1)], ...place, rule })
     if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
     const child = startProgram(started, name, directory.entry('.'), {
-      env: { ...commandEnvironment(path, env, platform), ...started.variables },
+      env: { ...commandEnvironment(path, env, platform), ...run.variables, ...started.variables },
       hasInput: run.stdin !== undefined,
     })
     // Ignore errors, because a program may end without reading all of its input.

@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { expect, expectTypeOf, onTestFinished, test } from 'vitest'
 import { connect, type Methods } from '../../docs/rpc-client.ts'
 import { checkArguments } from '../../src/tools/check-arguments.ts'
+import type { GitDiff, GitLog, GitStatus } from '../../src/workspace/git/read-git.ts'
 import type { FileList } from '../../src/workspace/list-files.ts'
 import type { PatchResult } from '../../src/workspace/patch/apply-patch.ts'
 import type { Text } from '../../src/workspace/read-text.ts'
@@ -127,6 +128,9 @@ test('the typed client knows each tool with its parameters', async () => {
     'mcp.edit.undo': { id: 'a', dryRun: true },
     'mcp.format.apply': { path: 'a' },
     'mcp.imports.organize': { path: 'a' },
+    'mcp.git.status': { path: 'a' },
+    'mcp.git.diff': { path: 'a' },
+    'mcp.git.log': { path: 'a', limit: 1 },
     'mcp.task.run': { name: 'a', args: ['a'] },
     'mcp.shell.run': { argv: ['a'], cmd: 'a' },
     'mcp.tools.list': {},
@@ -152,6 +156,9 @@ test('the results of the typed client have the types of the tools', () => {
   expectTypeOf<SymbolList>().toExtend<Frozen<Methods['mcp.symbols.list']['result']>>()
   expectTypeOf<PatchResult>().toExtend<Frozen<Methods['mcp.edit.applyPatch']['result']>>()
   expectTypeOf<RewriteResult>().toExtend<Frozen<Methods['mcp.format.apply']['result']>>()
+  expectTypeOf<GitStatus>().toExtend<Frozen<Methods['mcp.git.status']['result']>>()
+  expectTypeOf<GitDiff>().toExtend<Frozen<Methods['mcp.git.diff']['result']>>()
+  expectTypeOf<GitLog>().toExtend<Frozen<Methods['mcp.git.log']['result']>>()
   expectTypeOf<CommandEnd>().toExtend<Frozen<Methods['mcp.shell.run']['result']>>()
 })
 
