@@ -59,8 +59,17 @@ export interface Methods {
       truncated: boolean
     }
   }
-  'mcp.task.run': { params: { name: string; args?: string[] }; result: Ended }
-  'mcp.shell.run': { params: { argv?: string[]; cmd?: string }; result: Ended }
+  /** With `background: true`, the result of these two is `{ id, isRunning }`. */
+  'mcp.task.run': {
+    params: { name: string; args?: string[]; timeoutMs?: number; background?: boolean }
+    result: Ended
+  }
+  'mcp.shell.run': {
+    params: { argv?: string[]; cmd?: string; cwd?: string; timeoutMs?: number; background?: boolean }
+    result: Ended
+  }
+  'mcp.shell.output': { params: { id: string; waitMs?: number }; result: Background }
+  'mcp.shell.stop': { params: { id: string }; result: Background }
   'mcp.tools.list': {
     params: Record<string, never>
     result: { tools: { name: string; description: string; parameters: object; effect: 'read' | 'write' | 'run' }[] }
@@ -93,6 +102,14 @@ interface Changed {
   id?: string
   files: { path: string; before: string | null; after: string | null }[]
   conflicts: []
+}
+
+interface Background extends Omit<Ended, 'exitCode'> {
+  id: string
+  isRunning: boolean
+  exitCode?: number
+  /** Why there is no exit code. */
+  problem?: string
 }
 
 interface Ended {

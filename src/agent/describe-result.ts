@@ -31,7 +31,7 @@ export function describeResult(tool: string, result: ToolResult): DescribedResul
     const text = diff === '' ? 'Nothing has changed since the last commit.' : String(diff)
     return { text: text + left + more(result), message: diff === '' ? 'no changes' : count(lineCount(text), 'line') }
   }
-  if (typeof exitCode === 'number') return describeRun(exitCode, result)
+  if (typeof exitCode === 'number' || result['isRunning'] !== undefined) return describeRun(result)
   if (tool.startsWith('mcp.edit.')) {
     const paths = objectsOf(files).map(({ path }) => String(path))
     const { id } = result
@@ -47,9 +47,13 @@ export function describeResult(tool: string, result: ToolResult): DescribedResul
   }
 }
 
-function describeRun(exitCode: number, { stdout, stderr, timedOut, truncated, notes }: ToolResult): DescribedResult {
+function describeRun({ id, isRunning, exitCode, problem, ...output }: ToolResult): DescribedResult {
+  const { stdout, stderr, timedOut, truncated, notes } = output
+  const state =
+    isRunning === true ? `running in the background with the id ${String(id)}` : `exit code ${String(exitCode)}`
+  const end = typeof problem === 'string' ? problem : state
   const parts = [
-    `exit code ${exitCode}${timedOut === true ? ', stopped at the time limit' : ''}`,
+    `${end}${timedOut === true ? ', stopped at the time limit' : ''}`,
     ...(typeof stdout === 'string' && stdout !== '' ? [`stdout:\n${stdout}`] : []),
     ...(typeof stderr === 'string' && stderr !== '' ? [`stderr:\n${stderr}`] : []),
     ...(truncated === true ? ['(A part of the output was left out.)'] : []),

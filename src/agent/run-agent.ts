@@ -114,6 +114,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     session,
     caller: task.caller,
     ownerId: key?.id,
+    lifetime: signal,
     scope: createScope(settings.allowedRoots, session.folder),
     record,
     maxFileBytes,

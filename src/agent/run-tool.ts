@@ -26,6 +26,8 @@ export interface ToolRunnerDeps {
   readonly caller: string
   /** The id of the key that made the run. */
   readonly ownerId: string | undefined
+  /** Aborts when the run ends. */
+  readonly lifetime: AbortSignal
   readonly scope: Scope
   readonly record: ChangeRecord
   readonly maxFileBytes: number
@@ -47,8 +49,9 @@ export interface ToolRunnerDeps {
 /** A command that a tool has run. */
 export interface CommandRecord {
   readonly argv: readonly string[]
-  /** Undefined if the command was stopped. */
+  /** Undefined if the command was stopped, or started in the background. */
   readonly exitCode: number | undefined
+  readonly isBackground?: boolean
 }
 
 export interface ToolRunner {
@@ -162,6 +165,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       name: tool,
       args: await scope.narrow(tool, args, signal),
       signal,
+      lifetime: deps.lifetime,
       identity,
       secrets,
       isUnattended: deps.isUnattended,
@@ -187,6 +191,9 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     const changed = await noteChange({ tool, callId, result, intended, snapshot })
     const { exitCode } = result
     if (intended.argv !== undefined && typeof exitCode === 'number') commands.push({ argv: intended.argv, exitCode })
+    if (intended.argv !== undefined && result['isRunning'] === true) {
+      commands.push({ argv: intended.argv, exitCode: undefined, isBackground: true })
+    }
     const isEffect = changed.length > 0 || intended.argv !== undefined
     return { result: scope.filter(tool, result), isEffect }
   }

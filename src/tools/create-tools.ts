@@ -213,6 +213,7 @@ export function createTools(deps: ToolsDeps): Tools {
         ownerId: given.ownerId,
         folder: guardFolder(session.folder, session.policy, askToRead, () => given.secrets?.note()),
         signal,
+        lifetime: given.lifetime === undefined ? session.signal : AbortSignal.any([given.lifetime, session.signal]),
         progress: (part: Parameters<NonNullable<ToolCall['progress']>>[0]) => {
           if (!isOver) given.progress?.({ ...part, text: redact(part.text) })
         },

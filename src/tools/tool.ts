@@ -47,6 +47,8 @@ export interface ToolContext {
   readonly folder: Folder
   /** Aborts with the caller's signal, with the session, and at the time limit with a ToolError `timed_out` as reason. */
   readonly signal: AbortSignal
+  /** Aborts when what the tool has started must end: with the caller's work, or with the session. */
+  readonly lifetime: AbortSignal
   /** Reports a part of the result early, e.g. a program's output. */
   readonly progress: (part: ToolProgress) => void
   /**
@@ -120,6 +122,8 @@ export interface ToolCall {
   /** Not checked yet. */
   readonly args: unknown
   readonly signal: AbortSignal
+  /** Aborts when the work that the call is part of ends, such as a run of the agent. Absent: it ends with the session. */
+  readonly lifetime?: AbortSignal | undefined
   /** Names the caller in the audit line: the interface, then the name of the API key or `local`, e.g. `rpc:local`. */
   readonly caller: string
   /** The id of the caller's key: who may see the audit line and undo the changes. Absent: no key. */

@@ -8,6 +8,7 @@ import { expect, expectTypeOf, onTestFinished, test } from 'vitest'
 import { connect, type Methods } from '../../docs/rpc-client.ts'
 import { checkArguments } from '../../src/tools/check-arguments.ts'
 import type { GitDiff, GitLog, GitStatus } from '../../src/workspace/git/read-git.ts'
+import type { BackgroundReport } from '../../src/workspace/background-commands.ts'
 import type { FileList } from '../../src/workspace/list-files.ts'
 import type { PatchResult } from '../../src/workspace/patch/apply-patch.ts'
 import type { Text } from '../../src/workspace/read-text.ts'
@@ -131,8 +132,10 @@ test('the typed client knows each tool with its parameters', async () => {
     'mcp.git.status': { path: 'a' },
     'mcp.git.diff': { path: 'a' },
     'mcp.git.log': { path: 'a', limit: 1 },
-    'mcp.task.run': { name: 'a', args: ['a'] },
-    'mcp.shell.run': { argv: ['a'], cmd: 'a' },
+    'mcp.task.run': { name: 'a', args: ['a'], timeoutMs: 1, background: true },
+    'mcp.shell.run': { argv: ['a'], cmd: 'a', cwd: 'a', timeoutMs: 1, background: true },
+    'mcp.shell.output': { id: 'a', waitMs: 1 },
+    'mcp.shell.stop': { id: 'a' },
     'mcp.tools.list': {},
     'mcp.tools.call': { name: 'a', args: {} },
     'mcp.policy.get': {},
@@ -159,6 +162,7 @@ test('the results of the typed client have the types of the tools', () => {
   expectTypeOf<GitStatus>().toExtend<Frozen<Methods['mcp.git.status']['result']>>()
   expectTypeOf<GitDiff>().toExtend<Frozen<Methods['mcp.git.diff']['result']>>()
   expectTypeOf<GitLog>().toExtend<Frozen<Methods['mcp.git.log']['result']>>()
+  expectTypeOf<BackgroundReport>().toExtend<Frozen<Methods['mcp.shell.output']['result']>>()
   expectTypeOf<CommandEnd>().toExtend<Frozen<Methods['mcp.shell.run']['result']>>()
 })
 

@@ -280,6 +280,8 @@ it('requires each tool with the effect write or run to be authorised before it r
     'mcp.tools.call': undefined,
     'mcp.shell.run': { argv: ['node', '--version'] },
     'mcp.task.run': { name: 'hello' },
+    // Only what was started can be stopped.
+    'mcp.shell.stop': undefined,
     'mcp.format.apply': { path: 'code.json' },
     'mcp.imports.organize': { path: 'code.ts' },
   }

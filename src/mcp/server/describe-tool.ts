@@ -17,6 +17,8 @@ const titles: Readonly<Record<string, string>> = {
   'mcp.git.log': 'List commits',
   'mcp.shell.run': 'Run a command',
   'mcp.task.run': 'Run a task',
+  'mcp.shell.output': 'Read the output of a command',
+  'mcp.shell.stop': 'Stop a command',
   'mcp.policy.get': 'Show what is allowed',
   'mcp.session.list': 'List workspaces',
 }

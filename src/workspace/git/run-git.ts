@@ -126,6 +126,6 @@ async function realPath(path: string): Promise<string> {
 }
 
 function failure({ stderr }: CommandEnd): ToolError {
-  const [reason = ''] = stderr.split('\n').filter((line) => line !== '')
+  const reason = stderr.split('\n').find((line) => line !== '') ?? ''
   return failed(`git failed: ${reason.replace(/^fatal: /, '').slice(0, 300)}`)
 }

@@ -34,6 +34,8 @@ test('each tool of a workspace states its effects in annotations', async () => {
     ['git_log', true, undefined, undefined, false],
     ['shell_run', false, true, false, true],
     ['task_run', false, true, false, true],
+    ['shell_output', true, undefined, undefined, false],
+    ['shell_stop', false, true, false, true],
     ['symbols_list', true, undefined, undefined, false],
     ['format_apply', false, true, true, true],
     ['imports_organize', false, true, true, true],

@@ -20,9 +20,9 @@ function git(root: string, ...args: readonly string[]): string {
 
 async function openRepository(
   files: Readonly<Record<string, string>>,
-  { mode = 'auto' as 'auto' | 'off', commits = true, root = '' } = {},
+  { mode = 'auto', commits = true }: { readonly mode?: 'auto' | 'off'; readonly commits?: boolean } = {},
 ) {
-  const path = root === '' ? await makeFolder(files) : root
+  const path = await makeFolder(files)
   git(path, 'init')
   git(path, 'add', '-A')
   if (commits) git(path, 'commit', '-m', 'First\n\nWith a reason')
