@@ -209,8 +209,13 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
   function modelFacts(name: string) {
     const found = registry.resolve(name)
     if (!found.ok) return undefined
-    const { maxPromptTokens, contextWindow, supports } = found.value.model
-    return { contextTokens: maxPromptTokens ?? contextWindow, hasToolCalls: supports.toolCalls !== false }
+    const { maxPromptTokens, contextWindow, supports, provider } = found.value.model
+    return {
+      contextTokens: maxPromptTokens ?? contextWindow,
+      hasToolCalls: supports.toolCalls !== false,
+      // An entry of Copilot that states what a model supports, but not this, means that it does not.
+      seesImages: supports.vision ?? (provider === 'codex' || supports.toolCalls === undefined),
+    }
   }
 
   /** The choice of `launch opencode` among the models that the key may use. */
@@ -232,11 +237,13 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
     stores,
     otherStores,
     demo: options.demo,
-    hasEnvironmentToken: options.githubToken !== undefined,
+    githubToken: options.githubToken,
+    codexHome: options.codexHome,
     copilotStatus: providers.tokenStatus,
     codexStatus: providers.codexStatus,
     noteSecrets: secrets.noteLogin,
     redact: secrets.ofProviders.redact,
+    env,
     log,
   })
   const watchdog = createWatchdog({ log, wantsThread: () => current.workspaces.length > 0 })

@@ -49,16 +49,24 @@ export async function askModel(
   } catch (error) {
     const fault = toFault(error)
     const { kind } = fault.error
+    const isOfUpstream = kind === 'upstream_status' || kind === 'upstream_failed'
     const failure = {
       message: wordError(fault.error, call.id).message,
       status: statusOf(fault.error),
       isModelMissing: kind === 'model_not_found',
-      isTooLong: (kind === 'upstream_status' || kind === 'upstream_failed') && isPromptTooLong(fault.error),
+      isTooLong: isOfUpstream && isPromptTooLong(fault.error),
+      isRefused:
+        kind === 'upstream_status'
+          ? refusals.has(fault.error.status)
+          : kind === 'upstream_failed' && /\bimages?\b/i.test(fault.error.message),
       isBeforeAnswer: parts.size === 0,
     }
     return { ok: false, failure }
   }
 }
+
+/** Statuses with which upstream refuses a body. It often does not say which part of it. */
+const refusals: ReadonlySet<number> = new Set([400, 413, 415, 422])
 
 function textOf(items: readonly TurnItem[]): string {
   return items

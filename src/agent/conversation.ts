@@ -1,6 +1,8 @@
 import { userMessage } from '../translate/turn-request.ts'
 import type { MessageItem, TurnItem, TurnPart } from '../translate/turn.ts'
 import type { AgentTask } from './agent-task.ts'
+import type { ModelChoice } from './loop-state.ts'
+import { leaveOutImages, notSeen } from './images.ts'
 import { capText } from './describe-result.ts'
 import { frame, marksSecret } from './prompts.ts'
 
@@ -16,10 +18,15 @@ export function goalOf({ text, attachments }: Pick<AgentTask, 'text' | 'attachme
 
 /**
  * Returns the items of a request. Marks the system prompt and the last item for Anthropic's prompt cache, because each step
- * repeats the previous ones. @param isNative if false, calls and results become text
+ * repeats the previous ones. Without native tool calls, calls and results become messages.
  */
-export function requestItems(system: string, items: readonly TurnItem[], isNative: boolean): readonly TurnItem[] {
-  const sent = items.map((item) => (isNative ? plain(item) : asText(item)))
+export function requestItems(
+  system: string,
+  items: readonly TurnItem[],
+  { isNative, seesImages }: Pick<ModelChoice, 'isNative' | 'seesImages'>,
+): readonly TurnItem[] {
+  const seen = seesImages ? items : leaveOutImages(items, 0, notSeen)
+  const sent = seen.map((item) => (isNative ? plain(item) : asText(item)))
   return [
     { type: 'message', role: 'system', parts: [{ type: 'text', text: system, cache: {} }], path: '' },
     ...sent.slice(0, -1),
@@ -37,7 +44,11 @@ function asText(item: TurnItem): TurnItem {
     const text = `[called ${item.name} ${item.arguments}]`
     return { type: 'message', role: 'assistant', parts: [{ type: 'text', text }], path: '' }
   }
-  return item.type === 'tool_result' ? userMessage(contentOf(item.content)) : plain(item)
+  if (item.type !== 'tool_result') return plain(item)
+  const { content } = item
+  return typeof content === 'string'
+    ? userMessage(content)
+    : { type: 'message', role: 'user', parts: content, path: '' }
 }
 
 function marked(item: TurnItem): TurnItem {

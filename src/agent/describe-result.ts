@@ -1,9 +1,11 @@
 import { isObject, objectsOf } from '../json/json.ts'
+import { contentOf, readMixedResult, showValue, type Media } from '../tools/result-content.ts'
 import type { ToolResult } from '../tools/tool.ts'
 
-export interface DescribedResult {
+interface DescribedResult {
   /** The text that the model and people see. */
   readonly text: string
+  readonly images?: readonly Media[]
   /** One line that summarises the result for people. */
   readonly message: string
 }
@@ -41,8 +43,14 @@ export function describeResult(tool: string, result: ToolResult): DescribedResul
         : 'Nothing was changed.'
     return { text, message: typeof id === 'string' ? `changed ${paths.join(', ')}` : 'nothing to change' }
   }
+  const mixed = readMixedResult(result)
+  if (mixed !== undefined) {
+    const { texts, images } = contentOf(mixed)
+    const rest = mixed.truncated === true ? ['(A part of the result was left out.)'] : []
+    return { text: [...texts, ...rest].join('\n'), images, message: 'done' }
+  }
   return {
-    text: JSON.stringify(result, undefined, 1),
+    text: showValue(result),
     message: isObject(result) && result['changed'] === false ? 'unchanged' : 'done',
   }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { checkValue } from '../json/check-value.ts'
-import { parseObject } from '../json/json.ts'
+import { parseWrittenObject } from '../json/json.ts'
 
 /** One entry of `actions`. The arguments of the tool are fields of the same object. */
 const action = z.looseObject({ tool: z.string().min(1) })
@@ -40,7 +40,7 @@ const maxScanned = 2_000_000
  */
 export function parseJsonReply(text: string): JsonReply {
   let problem = 'It contains no complete JSON object of these forms.'
-  for (const candidate of candidatesOf(text)) {
+  for (const candidate of candidatesOf(withoutReasoning(text))) {
     const checked = checkValue(reply, candidate)
     if (!checked.ok) {
       const { path, detail } = checked.problem
@@ -90,12 +90,57 @@ function* candidatesOf(text: string): Generator<Readonly<Record<string, unknown>
       const start = opening.lastIndex - 1
       const end = endOfObject(text, start, start + left)
       left -= (end < 0 ? text.length : end) - start
-      const value = end < 0 ? undefined : parseObject(text.slice(start, end))
+      const value = end < 0 ? undefined : parseWrittenObject(text.slice(start, end))
       if (value === undefined) continue
       opening.lastIndex = end
       yield value
     }
   }
+}
+
+const word = '(?:think(?:ing)?|thoughts?|reason(?:ing)?)'
+const inTags = `(?:\\w+:)?(?:${word}|reflection|analysis|scratchpad|inner_monologue)`
+
+/** A brace, or a mark with which models begin or end their reasoning in a text, e.g. `<think>`, `[/THINK]`, `<|end_of_thought|>`. */
+const mark = new RegExp(
+  [
+    String.raw`\{`,
+    `<(?<tagEnd>/)?${inTags}(?:\\s[^<>]*)?>`,
+    `\\[(?<bracketEnd>/)?${word}\\]`,
+    `◁(?<triangleEnd>/)?${word}▷`,
+    `<\\|(?<pipeEnd>/|end_of_|end_)?(?:begin_of_|begin_|start_)?${word}\\|>`,
+    String.raw`<\|channel\|>(?:analysis|thought)`,
+    String.raw`(?<channelEnd><\|end\|>|<\|channel\|>final|<channel\|>)`,
+  ].join('|'),
+  'gi',
+)
+
+/**
+ * Returns the parts of a text that stand outside reasoning. The mark before the reasoning may be missing, because the template of
+ * the model has it. Marks inside an object are part of its texts.
+ */
+function withoutReasoning(text: string): string {
+  let left = maxScanned
+  let answer = ''
+  let from = 0
+  let isReasoning = false
+  mark.lastIndex = 0
+  for (let match = mark.exec(text); match !== null; match = mark.exec(text)) {
+    if (match[0] === '{') {
+      if (isReasoning || left <= 0) continue
+      const end = endOfObject(text, match.index, match.index + left)
+      left -= (end < 0 ? text.length : end) - match.index
+      if (end >= 0) mark.lastIndex = end
+    } else if (Object.values(match.groups ?? {}).some((group) => group !== undefined)) {
+      if (!isReasoning) answer = ''
+      from = mark.lastIndex
+      isReasoning = false
+    } else if (!isReasoning) {
+      answer += text.slice(from, match.index)
+      isReasoning = true
+    }
+  }
+  return isReasoning ? answer : answer + text.slice(from)
 }
 
 /** Returns the index after the object that begins at `start`, or -1 if it does not end before `stop`. Skips strings. */

@@ -1,4 +1,5 @@
-import type { TurnItem, TurnStop, Usage } from '../translate/turn.ts'
+import type { Media } from '../tools/result-content.ts'
+import type { TurnItem, TurnPart, TurnStop, Usage } from '../translate/turn.ts'
 import type { AgentEvent } from './agent-event.ts'
 import type { ApprovalDecision, RunOutcome, ToolOutcome } from '../api/run.ts'
 import type { AgentTask, ApprovalRequest, RunUsage } from './agent-task.ts'
@@ -9,6 +10,8 @@ export interface ModelChoice {
   readonly contextTokens: number | undefined
   /** Whether requests offer native tool calls; otherwise they use the JSON protocol. */
   readonly isNative: boolean
+  /** If false, requests have a sentence in place of each image. */
+  readonly seesImages: boolean
 }
 
 export interface LoopSettings {
@@ -50,13 +53,17 @@ export interface LoopState {
   /** Calls of the last answer that have no result yet. The first one is running in the phase `calling`. */
   readonly queue: readonly Call[]
   /** JSON protocol: the results of the last answer's actions so far. */
-  readonly results: readonly string[]
+  readonly results: readonly TurnPart[]
+  /** Whether the last request left out all images, because upstream had refused the one before with them. */
+  readonly isWithoutImages: boolean
   /** Whether the last request asked for a correction of an unusable answer. */
   readonly isCorrecting: boolean
-  /** How often the model made each call since the last effect. */
+  /** How often each call gave the same result since something new happened, by call and result. 0: before that. */
   readonly counts: ReadonlyMap<string, number>
   /** Number of calls that changed files or ran a command. */
   readonly actions: number
+  /** Number of calls for a change or a command that the policy, the settings or a person denied. */
+  readonly denials: number
   /** Number of consecutive refusals by a person. */
   readonly refusals: number
   readonly grants: Grants
@@ -69,6 +76,9 @@ export interface LoopState {
   readonly repeatedAt: number
   /** Chat: whether the last request left out older messages. */
   readonly isWindowed: boolean
+  /** Messages that joined the run. The next step reads them. */
+  readonly inbox: readonly JoinedItem[]
+  /** Whether a model has answered since the last message of the user. */
   readonly hasAnswered: boolean
   readonly requests: number
   readonly usage: RunUsage
@@ -96,6 +106,13 @@ export interface Ending {
   readonly reason: string
 }
 
+/** A message that joined the run. */
+interface JoinedItem {
+  /** The id of the message. */
+  readonly id: string
+  readonly item: TurnItem
+}
+
 export interface Answer {
   readonly items: readonly TurnItem[]
   readonly text: string
@@ -111,6 +128,8 @@ export interface AskFailure {
   readonly status: number
   readonly isModelMissing: boolean
   readonly isTooLong: boolean
+  /** Whether upstream refused what the request holds, possibly an image. */
+  readonly isRefused: boolean
   /** Whether the request failed before the answer had any content. */
   readonly isBeforeAnswer: boolean
 }
@@ -124,12 +143,16 @@ export interface ToolEnd {
   readonly message: string
   /** The text for the model, inside the marks of `frame`. */
   readonly content: string
+  /** The images for the model. */
+  readonly images: readonly Media[]
   /** The text for people. */
   readonly result: string
   readonly truncated: boolean
   readonly durationMs: number
-  /** Whether the call changed a file or ran a command. Equal calls before and after an effect do not count as repeated. */
+  /** Whether the call changed a file or ran a command. An effect is something new for other calls. */
   readonly isEffect: boolean
+  /** Whether the call was to change a file or to run a command, and was denied. */
+  readonly isDenied: boolean
 }
 
 export type LoopEvent =
@@ -141,6 +164,7 @@ export type LoopEvent =
   | { readonly type: 'approval_wanted'; readonly request: ApprovalRequest }
   | { readonly type: 'approval_decided'; readonly decision: ApprovalDecision | 'expired' }
   | { readonly type: 'tool_ended'; readonly end: ToolEnd }
+  | { readonly type: 'joined'; readonly message: JoinedItem }
   | { readonly type: 'stop'; readonly ending: Ending }
 
 export type LoopCommand =
@@ -155,6 +179,8 @@ export type LoopCommand =
   | { readonly type: 'summarise'; readonly model: ModelChoice; readonly items: readonly TurnItem[] }
   | { readonly type: 'call'; readonly call: Call; readonly step: number }
   | { readonly type: 'ask_person'; readonly request: ApprovalRequest }
+  /** The next request has the messages with these ids. */
+  | { readonly type: 'read'; readonly ids: readonly string[]; readonly step: number }
   | { readonly type: 'settle_approval'; readonly isAllowed: boolean }
   /** Aborts the running command. */
   | { readonly type: 'abort' }

@@ -1,5 +1,5 @@
-import { parseObject } from '../json/json.ts'
-import type { ToolCallItem, TurnStop } from '../translate/turn.ts'
+import { parseObject, parseWrittenObject } from '../json/json.ts'
+import type { ToolCallItem, TurnItem, TurnStop } from '../translate/turn.ts'
 import { parseJsonReply } from './json-protocol.ts'
 import type { Answer, Call } from './loop-state.ts'
 import { correction, emptyCorrection } from './prompts.ts'
@@ -35,13 +35,20 @@ function emptyReason(stop: TurnStop): string {
 }
 
 function toCall({ id, name, arguments: text }: ToolCallItem, isCut: boolean): Call {
-  const args = parseObject(text)
+  const args = parseWrittenObject(text)
   const problem = isCut
     ? 'The answer was cut off at the output limit, so that none of its calls was run. Make smaller calls.'
     : args === undefined
       ? 'The arguments are not a JSON object. Nothing was run.'
       : undefined
   return { id, name, args: args ?? text, problem }
+}
+
+/** Repairs the JSON of arguments for the history: a dialect whose calls have objects would send them as a text. */
+export function withReadableArguments(item: TurnItem): TurnItem {
+  if (item.type !== 'tool_call' || parseObject(item.arguments) !== undefined) return item
+  const args = parseWrittenObject(item.arguments)
+  return args === undefined ? item : { ...item, arguments: JSON.stringify(args) }
 }
 
 function readJson({ text }: Answer, step: number): Reading {

@@ -32,6 +32,7 @@ export interface AgentDeps {
 interface ModelFacts {
   readonly contextTokens: number | undefined
   readonly hasToolCalls: boolean
+  readonly seesImages: boolean
 }
 
 /** With this name, Copilot chooses the model. */
@@ -140,7 +141,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
 
   async function ask({ model, items, initiator, step }: Extract<LoopCommand, { type: 'ask' }>): Promise<void> {
     const { isNative } = model
-    const turn = createTurn(requestItems(systemPrompt(model), items, isNative), {
+    const turn = createTurn(requestItems(systemPrompt(model), items, model), {
       tools: isNative ? toolSet().offered : [],
       sessionId: session.id,
     })
@@ -155,7 +156,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
   async function summarise(model: ModelChoice, items: readonly TurnItem[]): Promise<void> {
     const maxLength = promptBudget(model.contextTokens) * charactersPerToken * 0.7
     const request = userMessage(recordOf(items, boundary, maxLength))
-    const turn = createTurn(requestItems(summaryPrompt(boundary), [request], false), { sessionId: session.id })
+    const turn = createTurn(requestItems(summaryPrompt(boundary), [request], model), { sessionId: session.id })
     const call = { id: deps.randomId(), turn, model: model.name, signal, key, initiator: 'agent' as const }
     const asked = await askModel(deps.runTurn, call, () => {})
     const answer = asked.ok ? asked.answer : undefined
@@ -193,6 +194,9 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
       case 'ask_person':
         void askPerson(command.request)
         return
+      case 'read':
+        task.onRead?.(command.ids, command.step)
+        return
       case 'settle_approval':
         settleApproval?.(command.isAllowed)
         return
@@ -201,6 +205,9 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     }
   }
 
+  task.onJoined?.((message) => {
+    push({ type: 'joined', message: { id: message.id, item: goalOf(message, boundary) } })
+  })
   push({ type: 'begin' })
   try {
     for (;;) {
@@ -236,9 +243,9 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
 
 function modelsOf({ modelFacts }: AgentDeps, { settings }: AgentTask): LoopSettings['models'] {
   const choose = (name: string): ModelChoice => {
-    const { contextTokens, hasToolCalls = true } = modelFacts(name) ?? {}
+    const { contextTokens, hasToolCalls = true, seesImages = true } = modelFacts(name) ?? {}
     const isNative = settings.protocol === 'auto' ? hasToolCalls : settings.protocol === 'native'
-    return { name, contextTokens, isNative }
+    return { name, contextTokens, isNative, seesImages }
   }
   const first = settings.model === '' ? defaultModel : settings.model
   return [choose(first), ...settings.fallbackModels.filter((name) => name !== first).map(choose)]

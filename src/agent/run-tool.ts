@@ -7,6 +7,7 @@ import type { AgentEvent } from './agent-event.ts'
 import type { ToolOutcome } from '../api/run.ts'
 import type { ApprovalRequest, FileChange } from './agent-task.ts'
 import type { ChangeRecord, JournalFile } from './change-record.ts'
+import { describeMedia, type Media } from '../tools/result-content.ts'
 import { capText, describeResult } from './describe-result.ts'
 import type { BusCall, FileAction } from './file-actions.ts'
 import type { Call, ToolEnd } from './loop-state.ts'
@@ -90,6 +91,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       },
     }
     const outcomes: ToolOutcome[] = []
+    const images: Media[] = []
     let isCut = false
     let isEffect = false
     const add = (outcome: ToolOutcome, message: string, text: string): void => {
@@ -105,7 +107,8 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
         try {
           const done = await runBusCall(busCall, { callId, step, signal, secrets })
           isEffect ||= done.isEffect
-          const { text, message } = describeResult(busCall.tool, done.result)
+          const { text, message, images: shown = [] } = describeResult(busCall.tool, done.result)
+          images.push(...shown)
           noteHash(busCall, done.result, text)
           add('ok', message, text)
         } catch (error) {
@@ -120,17 +123,19 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     }
     const outcome = outcomes.includes('ok') ? 'ok' : (outcomes[0] ?? 'ok')
     const text = texts.join('\n\n')
-    const shown = capText(text, maxShown)
+    const forPeople = capText([text, ...images.map((image) => describeMedia(image))].join('\n'), maxShown)
     return {
       callId,
       tool,
       outcome,
       message: oneLine(messages.join(', ')),
       content: frame(deps.boundary, resultTitle(call.name, { isOk: outcome === 'ok', hasSecret }), text),
-      result: shown.text,
-      truncated: isCut || shown.isCut,
+      images,
+      result: forPeople.text,
+      truncated: isCut || forPeople.isCut,
       durationMs: Math.round(now() - startedMs),
       isEffect,
+      isDenied: (outcome === 'denied' || outcome === 'approval_refused') && found !== undefined && !isReading(found),
     }
   }
 
@@ -270,6 +275,10 @@ function toToolError(error: unknown): ToolError {
   return error instanceof ToolError
     ? error
     : new ToolError({ kind: 'failed', detail: 'The tool failed.' }, { cause: error })
+}
+
+function isReading(found: Tool | FileAction): boolean {
+  return 'toCalls' in found ? found.tool.startsWith('mcp.fs.') : found.effect === 'read'
 }
 
 function isStop(error: unknown): boolean {

@@ -1,11 +1,11 @@
 import { userMessage } from '../translate/turn-request.ts'
-import type { ToolResultItem, TurnItem, Usage } from '../translate/turn.ts'
+import type { TurnItem, Usage } from '../translate/turn.ts'
 import { decideApproval, wantApproval } from './approvals.ts'
 import { cutAt, estimateItems, promptBudget } from './context-size.ts'
+import { hasImage, leaveOutImages, wasRefused } from './images.ts'
 import type {
   Answer,
   AskFailure,
-  Call,
   Ending,
   LoopCommand,
   LoopEvent,
@@ -16,9 +16,11 @@ import type {
   ToolEnd,
 } from './loop-state.ts'
 import { summaryText } from './prompts.ts'
-import { readAnswer } from './read-answer.ts'
+import { addResult, countResult, withResults } from './loop-results.ts'
+import { readAnswer, withReadableArguments } from './read-answer.ts'
+import { finalReason } from './summarise-run.ts'
 
-/** The run ends instead of running the same call this many times. */
+/** The run ends when the same call has given the same result this many times, with nothing new in between. */
 const maxRepeats = 5
 
 /** Changes and commands of a run. `agent.max-steps` and `agent.max-minutes` end most runs earlier. */
@@ -44,9 +46,11 @@ export function startLoop(settings: LoopSettings, history: readonly TurnItem[], 
     modelAt: 0,
     queue: [],
     results: [],
+    isWithoutImages: false,
     isCorrecting: false,
     counts: new Map(),
     actions: 0,
+    denials: 0,
     refusals: 0,
     grants: { files: new Set(), commands: new Set(), tools: new Set(), enclosed: new Set() },
     pending: undefined,
@@ -54,6 +58,7 @@ export function startLoop(settings: LoopSettings, history: readonly TurnItem[], 
     shortenedAt: 0,
     repeatedAt: 0,
     isWindowed: false,
+    inbox: [],
     hasAnswered: false,
     requests: 0,
     usage: { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 },
@@ -86,6 +91,8 @@ export function stepLoop(state: LoopState, event: LoopEvent): LoopStep {
       return decideApproval(state, event.decision)
     case 'tool_ended':
       return toolEnded(state, event.end)
+    case 'joined':
+      return { state: { ...state, inbox: [...state.inbox, event.message] }, commands: [] }
     case 'stop':
       return stop(state, event.ending)
   }
@@ -103,14 +110,29 @@ function stop(state: LoopState, ending: Ending): LoopStep {
 
 // Requests to the model.
 
-function nextStep(state: LoopState): LoopStep {
-  const { maxSteps, mode } = state.settings
-  if (state.step >= maxSteps) {
-    return finish(state, { outcome: 'max_steps', reason: `The run reached its limit of ${maxSteps} steps.` })
+function nextStep(before: LoopState): LoopStep {
+  const { maxSteps, mode } = before.settings
+  if (before.step >= maxSteps) {
+    return finish(before, { outcome: 'max_steps', reason: `The run reached its limit of ${maxSteps} steps.` })
   }
-  const step = state.step + 1
+  const state = readInbox({ ...before, step: before.step + 1 })
+  const { step } = state
   const header = { type: 'fragment', kind: 'step', text: `Step ${step} of ${maxSteps}`, step } as const
-  return withFirst(mode === 'agent' ? [{ type: 'emit', event: header }] : [], ask({ ...state, step }))
+  const ids = before.inbox.map(({ id }) => id)
+  return withFirst(
+    [
+      ...(mode === 'agent' ? [{ type: 'emit', event: header } as const] : []),
+      ...(ids.length > 0 ? [{ type: 'read', ids, step } as const] : []),
+    ],
+    ask(state),
+  )
+}
+
+/** Adds the messages that joined the run. The user causes the request that has them. */
+function readInbox(state: LoopState): LoopState {
+  if (state.inbox.length === 0) return state
+  const items = [...state.items, ...state.inbox.map(({ item }) => item)]
+  return { ...state, items, inbox: [], hasAnswered: false }
 }
 
 /** Sends a request to the model. If the conversation is too long, an agent first asks for a summary; a chat drops old messages. */
@@ -128,6 +150,8 @@ function ask(state: LoopState): LoopStep {
   if (isTooLong && mode === 'agent' && state.shortenedAt < state.step && canShorten(state)) return shorten(state)
   const windowed = isTooLong && mode === 'chat' ? windowOf(state, budget) : state.items
   const isWindowed = windowed.length < state.items.length
+  const items = state.isWithoutImages ? leaveOutImages(windowed, 0, wasRefused) : windowed
+  const isBlind = state.requests === 0 && !model.seesImages && goal !== undefined && hasImage([goal])
   const text = 'The conversation is too long for the model: its oldest messages are left out.'
   const isNews = isWindowed && !state.isWindowed
   return {
@@ -140,7 +164,8 @@ function ask(state: LoopState): LoopStep {
     },
     commands: [
       ...(isNews ? [notice(state, text)] : []),
-      { type: 'ask', model, items: windowed, initiator: state.hasAnswered ? 'agent' : initiator, step: state.step },
+      ...(isBlind ? [notice(state, `${model.name} takes no images, so that it does not see the attached ones.`)] : []),
+      { type: 'ask', model, items, initiator: state.hasAnswered ? 'agent' : initiator, step: state.step },
     ],
   }
 }
@@ -198,6 +223,10 @@ function askFailed(state: LoopState, failure: AskFailure): LoopStep {
     if (canShorten({ ...state, scale })) return shorten({ ...state, scale })
   }
   const { message, isBeforeAnswer } = failure
+  if (failure.isRefused && !state.isWithoutImages && modelOf(state).seesImages && hasImage(state.items)) {
+    const text = `${modelOf(state).name} did not take the request: ${message} Trying once more without images.`
+    return withFirst([notice(state, text)], ask({ ...state, isWithoutImages: true }))
+  }
   const broke = isBeforeAnswer ? 'did not answer' : 'did not finish its answer'
   // Calls run only after their whole answer has arrived, so no call of a truncated answer has run.
   if (!isBeforeAnswer && mayPass(failure) && state.repeatedAt < state.step) {
@@ -227,9 +256,12 @@ function answered(before: LoopState, answer: Answer): LoopStep {
   const { usage, model, items } = answer
   // The estimate can be too low for unusual text, e.g. hashes.
   const scale = usage === undefined || before.asked === 0 ? before.scale : clamp(usage.inputTokens / before.asked, 1, 3)
+  // The images were the reason of the refusal: the answer came without them. With them, each later message would be refused.
+  const asked = before.isWithoutImages ? leaveOutImages(before.items, 0, wasRefused) : before.items
   const state: LoopState = {
     ...before,
-    items: [...before.items, ...items],
+    items: [...asked, ...items.map(withReadableArguments)],
+    isWithoutImages: false,
     usage: addUsage(before.usage, usage),
     hasAnswered: true,
     model,
@@ -252,12 +284,18 @@ function answered(before: LoopState, answer: Answer): LoopStep {
       // `createFragments` has emitted the text of a native answer already.
       const emitted: readonly LoopCommand[] = isNative ? [] : [{ type: 'emit', event }]
       const note = reading.isCut ? [notice(state, 'The answer was cut off at the output limit of the model.')] : []
-      return withFirst([...emitted, ...note], finish(state, completed, reading.text))
+      return withFirst([...emitted, ...note], finish(state, finalEnding(state), reading.text))
     }
   }
 }
 
-const completed: Ending = { outcome: 'completed', reason: 'The model gave its final answer.' }
+function finalEnding({ actions, denials }: LoopState): Ending {
+  const isInVain = denials > 0 && actions === 0
+  const reason = isInVain
+    ? 'The model gave its final answer, but nothing was changed: every change or command was denied.'
+    : finalReason
+  return { outcome: 'completed', reason }
+}
 
 /** Asks for the answer once more. */
 function correct(state: LoopState, text: string, reason: string): LoopStep {
@@ -275,14 +313,7 @@ function nextCall(state: LoopState): LoopStep {
     const reason = `The run reached its limit of ${maxActions} changes and commands.`
     return finish(state, { outcome: 'max_actions', reason })
   }
-  const key = `${call.name} ${JSON.stringify(call.args)}`
-  const count = (state.counts.get(key) ?? 0) + 1
-  if (count >= maxRepeats) {
-    const reason = `The model asked for the same call ${count} times: ${key.slice(0, 200)}`
-    return finish(state, { outcome: 'repeated_call', reason })
-  }
-  const counted = { ...state, phase: 'calling', counts: new Map(state.counts).set(key, count) } as const
-  return { state: counted, commands: [{ type: 'call', call, step: state.step }] }
+  return { state: { ...state, phase: 'calling' }, commands: [{ type: 'call', call, step: state.step }] }
 }
 
 function toolEnded(before: LoopState, end: ToolEnd): LoopStep {
@@ -292,18 +323,26 @@ function toolEnded(before: LoopState, end: ToolEnd): LoopStep {
     type: 'emit',
     event: { ...event, ...(result !== '' && { result }), ...(truncated && { truncated }) },
   }
+  const call = `${before.queue[0]?.name} ${JSON.stringify(before.queue[0]?.args)}`
+  const counts = countResult(before.counts, call, end)
+  const count = Math.max(...counts.values())
   const state = {
-    ...addResult(before, end.content, outcome !== 'ok'),
+    ...addResult(before, end, outcome !== 'ok'),
     queue: before.queue.slice(1),
     pending: undefined,
     actions: before.actions + (end.isEffect ? 1 : 0),
-    counts: end.isEffect ? writesOf(before.counts, before.queue[0]) : before.counts,
+    denials: before.denials + (end.isDenied ? 1 : 0),
+    counts,
   }
   const events = [...expired(before), emitted]
   if (state.stopping !== undefined) return withFirst(events, finish(state, state.stopping))
   if (state.refusals >= maxRefusals) {
     const reason = `${state.refusals} approvals in a row were refused.`
     return withFirst(events, finish(state, { outcome: 'refused', reason }))
+  }
+  if (count >= maxRepeats) {
+    const reason = `The model made the same call ${count} times, always with the same result: ${call.slice(0, 200)}`
+    return withFirst(events, finish(state, { outcome: 'repeated_call', reason }))
   }
   return withFirst(events, nextCall(state))
 }
@@ -315,39 +354,12 @@ function expired({ pending }: LoopState): readonly LoopCommand[] {
   return [{ type: 'emit', event: { type: 'approval', approvalId, callId, tool, state: 'expired' } }]
 }
 
-/** Resets the counts of other calls after an effect, because their results may have changed. */
-function writesOf(counts: LoopState['counts'], call: Call | undefined): LoopState['counts'] {
-  const key = `${call?.name} ${JSON.stringify(call?.args)}`
-  return new Map([...counts].filter(([each]) => each === key))
-}
-
-function addResult(state: LoopState, content: string, isError: boolean): LoopState {
-  const [call] = state.queue
-  if (call === undefined) return state
-  if (!isNativeCall(state, call)) return { ...state, results: [...state.results, content] }
-  return { ...state, items: [...state.items, toolResult(call.id, content, isError)] }
-}
-
-function isNativeCall({ items }: LoopState, { id }: Call): boolean {
-  return items.some((item) => item.type === 'tool_call' && item.id === id)
-}
-
-function toolResult(callId: string, content: string, isError: boolean): ToolResultItem {
-  return { type: 'tool_result', callId, content, isError, path: '' }
-}
-
-/** JSON protocol: sends the results as the next message. */
-function withResults(state: LoopState): LoopState {
-  if (state.results.length === 0) return state
-  return { ...state, items: [...state.items, userMessage(state.results.join('\n\n'))], results: [] }
-}
-
 // The end.
 
 function finish(state: LoopState, ending: Ending, answer = ''): LoopStep {
   const text = 'This was not run: the run had ended.'
   let settled = state
-  for (const call of state.queue) settled = addResult({ ...settled, queue: [call] }, text, true)
+  for (const call of state.queue) settled = addResult({ ...settled, queue: [call] }, { content: text }, true)
   return {
     state: { ...withResults(settled), phase: 'ended', queue: [], pending: undefined, stopping: undefined },
     commands: [

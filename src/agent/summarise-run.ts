@@ -5,6 +5,9 @@ import type { CommandRecord } from './run-tool.ts'
 /** A summary lists this many of the newest commands. */
 const maxCommands = 20
 
+/** The reason of a run that the model has completed. */
+export const finalReason = 'The model gave its final answer.'
+
 /** Lists changes and commands from the journal and the results of tools, then quotes the model's answer. */
 export function summariseRun(run: {
   readonly ending: Ending
@@ -15,7 +18,7 @@ export function summariseRun(run: {
 }): string {
   const { ending, files, patchIds, commands, answer } = run
   const lines: string[] = []
-  if (ending.outcome !== 'completed') lines.push(ending.reason)
+  if (ending.reason !== finalReason) lines.push(ending.reason)
   if (files.length === 0) lines.push('No file was changed.')
   else {
     lines.push(files.length === 1 ? 'Changed 1 file:' : `Changed ${files.length} files:`)

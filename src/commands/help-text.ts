@@ -366,6 +366,8 @@ export const helpText = {
     Changes and commands need the setting workspace.read-only: false. With --yes, the agent does everything that the
     policy allows without asking.
 
+    Each run begins a new conversation. With --continue, the model knows the last conversation of the folder.
+
     Uses the running copilot-proxy if it serves the folder (serve --workspace). Otherwise it starts one and stops it
     after the run.
 
@@ -375,7 +377,7 @@ export const helpText = {
       'agent "The test of totals fails. Fix it."',
       'agent --model claude-sonnet-5 --max-steps 10 "Add a README"',
       'agent --yes --json "Update the changelog" > events.jsonl',
-      'agent --demo "What is here? [demo:tool fs_list]"',
+      'agent --demo \'What is here? [demo:tool fs_list {"glob": "*"}]\'',
     ],
   },
   mcp: {

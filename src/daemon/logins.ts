@@ -6,8 +6,10 @@ import { finishCodexDeviceLogin, startCodexDeviceLogin } from '../auth/codex/log
 import { toCodexRecord, withForeignFields } from '../auth/codex/record.ts'
 import type { CodexLoginStatus } from '../auth/codex/credentials.ts'
 import type { CodexRecord } from '../auth/codex/record.ts'
+import { findLoginInUse } from '../auth/copilot/account-in-use.ts'
 import { accountName } from '../auth/copilot/find-account.ts'
 import { describeFailure } from '../auth/copilot/github-failure.ts'
+import type { ExchangedToken } from '../auth/copilot/github-api.ts'
 import { pollForToken, startDeviceFlow } from '../auth/copilot/login.ts'
 import { openAccount, toCopilotRecord } from '../auth/copilot/new-login.ts'
 import type { CopilotTokenStatus } from '../auth/copilot/token.ts'
@@ -19,10 +21,14 @@ import type { StoredRecord } from '../auth/records/record-kind.ts'
 import type { RecordStore } from '../auth/records/record-store.ts'
 import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
+import { connectLogin } from '../executors/connect-login.ts'
 import type { ProviderId } from '../executors/executor.ts'
 import type { Logins } from '../http/routes/login-routes.ts'
 import type { Logger } from '../logging/logger.ts'
+import { parseCopilotModels } from '../models/copilot-model.ts'
+import { loginRefusal, tryList } from '../models/try-list.ts'
 import type { NoteSecrets } from '../redaction/known-secrets.ts'
+import { readLoginStatus, toAccountList } from './login-status.ts'
 
 export interface LoginStores {
   readonly copilot: RecordStore<CopilotRecord>
@@ -35,14 +41,17 @@ export interface LoginsDeps {
   /** The stores that `auth.store` does not name, which may hold earlier logins; undefined: there are none. */
   readonly otherStores: LoginStores | undefined
   readonly demo: boolean
-  /** `COPILOT_GITHUB_TOKEN` is set. */
-  readonly hasEnvironmentToken: boolean
+  /** `COPILOT_GITHUB_TOKEN`. */
+  readonly githubToken: string | undefined
+  readonly codexHome: string | undefined
   readonly copilotStatus: () => CopilotTokenStatus
   /** Undefined if Codex is switched off. */
   readonly codexStatus: () => CodexLoginStatus | undefined
   readonly noteSecrets: NoteSecrets
   readonly redact: (text: string) => string
-  readonly log: Pick<Logger, 'info' | 'warn'>
+  /** The environment in which to look for proxies. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: Logger
 }
 
 /** A login under way. The secret part of its code stays in `run`. */
@@ -61,7 +70,8 @@ const timeoutMs = 30_000
 
 /** Lists the stored logins, and runs logins with a code: the same steps as `copilot-proxy login`, one at a time per provider. */
 export function createLogins(deps: LoginsDeps): Logins & { readonly close: () => void } {
-  const { config, stores, otherStores, noteSecrets, log } = deps
+  const { config, stores, otherStores, githubToken, noteSecrets, log } = deps
+  const closing = new AbortController()
   const attempts = new Map<ProviderId, Attempt>()
   const poll: DevicePollDeps = {
     fetch: globalThis.fetch,
@@ -137,11 +147,26 @@ export function createLogins(deps: LoginsDeps): Logins & { readonly close: () =>
     if (account.kind !== 'ok') return { problem: describeFailure(account) }
     noteSecrets(account.opened.token)
     const record = await toCopilotRecord(stores.copilot, { hosts, account, nowMs: now() })
+    const refusal = account.opened.direct ? await tryDirectly(record, account.opened, signal) : undefined
+    if (refusal !== undefined) return { problem: `${refusal} Nothing was stored.` }
     signal.throwIfAborted()
     await stores.copilot.write(record, { signal })
     await otherStores?.copilot.remove(record.id).catch(() => false)
     const plan = account.plan === undefined ? planNameOfSku(account.opened.sku) : planName(account.plan)
     return { account: accountName(record), plan: plan ?? null }
+  }
+
+  /** Tests a login by a request to Copilot, since no token exchange has verified it. Undefined if Copilot accepts it. */
+  async function tryDirectly(record: CopilotRecord, opened: ExchangedToken, signal: AbortSignal) {
+    const { env, redact } = deps
+    const { fetch, now } = poll
+    const login = { record, githubToken: record.metadata.github_access_token }
+    const connection = connectLogin({ env, redact, log, noteSecrets, fetch, now }, config(), login, opened)
+    try {
+      return loginRefusal(await tryList(connection.executor, parseCopilotModels, { signal, timeoutMs }))
+    } finally {
+      await connection.close()
+    }
   }
 
   async function logInToCodex(signal: AbortSignal, show: (flow: LoginFlow) => void): Promise<End> {
@@ -168,7 +193,7 @@ export function createLogins(deps: LoginsDeps): Logins & { readonly close: () =>
 
   async function reportCopilot(): Promise<ProviderLogin> {
     const { state, detail, fix } = deps.copilotStatus()
-    const source = deps.demo ? 'demo' : deps.hasEnvironmentToken ? 'environment' : 'stored'
+    const source = deps.demo ? 'demo' : githubToken !== undefined ? 'environment' : 'stored'
     const accounts = await accountsOf(stores.copilot, source === 'stored', (record) => ({
       name: accountName(record),
       plan: planNameOfSku(record.metadata.sku),
@@ -193,6 +218,25 @@ export function createLogins(deps: LoginsDeps): Logins & { readonly close: () =>
     async report() {
       const [copilot, codex] = await Promise.all([reportCopilot(), reportCodex()])
       return { stored: placeInWords(deps), copilot, codex }
+    },
+
+    async status() {
+      const { githubApiBaseUrl } = config().copilotOauth
+      return readLoginStatus({
+        config: config(),
+        findCopilot: () => findLoginInUse({ store: leaving(stores.copilot), githubToken, githubApiBaseUrl }),
+        findCodex: leaving(stores.codex).current,
+        locateCopilot: stores.copilot.locationOf,
+        locateCodex: stores.codex.locationOf,
+        codexHome: deps.codexHome,
+        now: poll.now,
+        sleep: (ms) => sleep(ms, undefined, { signal: closing.signal, ref: false }).catch(() => {}),
+        signal: closing.signal,
+      })
+    },
+
+    async accounts() {
+      return toAccountList(await leaving(stores.copilot).list(), config(), githubToken !== undefined)
     },
 
     async start(provider) {
@@ -220,6 +264,7 @@ export function createLogins(deps: LoginsDeps): Logins & { readonly close: () =>
     },
 
     close() {
+      closing.abort()
       for (const { stop } of attempts.values()) stop.abort()
     },
   }
@@ -254,12 +299,20 @@ function placeInWords({ demo, config }: LoginsDeps): string {
     : 'Logins are in a file that only you can read.'
 }
 
+/** Reads records and leaves a corrupt one in its place: another program may be writing it. */
+function leaving<Stored extends StoredRecord>(
+  store: RecordStore<Stored>,
+): Pick<RecordStore<Stored>, 'current' | 'list'> {
+  const how = { leaveCorrupt: true }
+  return { current: () => store.current(how), list: () => store.list(how) }
+}
+
 async function accountsOf<Stored extends StoredRecord>(
   store: RecordStore<Stored>,
   isStoredUsed: boolean,
   describe: (record: Stored) => { readonly name: string; readonly plan: string | undefined },
 ): Promise<ProviderLogin['accounts']> {
-  const records = await store.list({ leaveCorrupt: true })
+  const records = await leaving(store).list()
   const used = isStoredUsed ? newestLogin(records)?.id : undefined
   return records.map((record) => {
     const { name, plan = null } = describe(record)

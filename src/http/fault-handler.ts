@@ -7,7 +7,7 @@ import { dialects } from '../translate/dialects.ts'
 import type { Dialect } from '../translate/dialect.ts'
 import { addressIdentity } from './access/caller-identity.ts'
 import type { Metrics } from '../usage/metrics.ts'
-import { logRefusal } from '../pipeline/request-meter.ts'
+import { logRefusal, problemOf } from '../pipeline/request-meter.ts'
 import { redactValues } from '../redaction/known-secrets.ts'
 import type { RequestList } from '../usage/requests.ts'
 import { flatHeaders, originOf } from './serve.ts'
@@ -71,7 +71,8 @@ export function createFaultHandler({ log, redact, metrics, requests, now, dateNo
     }
     logRefusal(log, line, error, status)
     if (!isLimited && isLookup(request, error)) return
-    requests.note({ startedAtMs: dateNow(), origin: originOf(request), ownerId: key?.id, line })
+    const problem = problemOf(fault, request.id)
+    requests.note({ startedAtMs: dateNow(), origin: originOf(request), ownerId: key?.id, problem, line })
   }
 
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {

@@ -73,6 +73,27 @@ export function parseObject(text: string): { [key: string]: unknown } | undefine
   }
 }
 
+/**
+ * As `parseObject`, for a text that a model wrote. Some models write line breaks and tabs into strings without escaping them,
+ * which has only one reading.
+ */
+export function parseWrittenObject(text: string): { [key: string]: unknown } | undefined {
+  return (
+    parseObject(text) ??
+    parseObject(text.replaceAll(stringToken, (token) => token.replaceAll(escapeOrControl, escapeControl)))
+  )
+}
+
+const stringToken = /"(?:[^"\\]|\\[^])*"/g
+// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+const escapeOrControl = /\\[^]|[\u0000-\u001f]/g
+
+/** A backslash before a real line break means the line break. */
+function escapeControl(found: string): string {
+  const last = found.slice(-1)
+  return last < ' ' ? JSON.stringify(last).slice(1, -1) : found
+}
+
 export function isFilled(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }

@@ -160,7 +160,7 @@ const advices = ['advice', 'fix'] as const
 const idHeaders = ['x-github-request-id', 'x-copilot-service-request-id', 'x-oai-request-id'] as const
 
 /** Formats a ProxyError: what happened, what to do, and upstream's request id. '' for anything else. */
-export function describeError(error: unknown): string {
+function describeError(error: unknown): string {
   if (!isObject(error) || typeof error['kind'] !== 'string') return ''
   const { kind, path, code, retry_after: retryAfter, headers } = error
   const description = textsOf(error, descriptions)[0]

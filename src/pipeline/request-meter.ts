@@ -1,6 +1,7 @@
 import type { CallerKey } from '../config/caller.ts'
 import { callerLeft, Fault, faultFields, headersOf, isFailure, statusOf } from '../errors.ts'
 import type { ProxyError } from '../errors.ts'
+import { wordError } from '../translate/engine/error-wording.ts'
 import type { Initiator } from '../executors/executor.ts'
 import type { Logger } from '../logging/logger.ts'
 import { addCredits, creditsOf } from '../models/credits.ts'
@@ -215,7 +216,18 @@ export function createRequestMeter(
         return
       }
       logEnd(outcome, line)
-      requests.note({ startedAtMs: startedAt, kind, origin, ownerId: key?.id, session, askedModel, adapted, line })
+      const problem = outcome instanceof Fault ? problemOf(outcome, id) : undefined
+      requests.note({
+        startedAtMs: startedAt,
+        kind,
+        origin,
+        ownerId: key?.id,
+        session,
+        askedModel,
+        adapted,
+        problem,
+        line,
+      })
     },
   }
 
@@ -365,4 +377,14 @@ function askedField(origin: RequestOrigin | undefined): { readonly asked?: strin
 
 function describeAll(warnings: readonly Warning[]): readonly string[] | undefined {
   return warnings.length === 0 ? undefined : warnings.map(describeWarning)
+}
+
+/**
+ * A fault in the words that its caller reads. Of a refused login and a refused Host, the list of requests says more: clients
+ * compare the message of the one, and the answer to the other repeats nothing of an unknown caller.
+ */
+export function problemOf({ error }: Fault, requestId: string): string {
+  if (error.kind === 'upstream_unauthorized') return `The provider refused the login. ${error.upstreamMessage}`
+  const { message } = wordError(error, requestId)
+  return error.kind === 'forbidden' && error.advice !== undefined ? `${message} ${error.advice}.` : message
 }

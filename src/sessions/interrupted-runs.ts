@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { FileChange } from '../agent/agent-task.ts'
 import { capDiffs } from './cap-event.ts'
+import { interruptedItems } from './interrupted-items.ts'
 import type { ChangesSince } from './journal-changes.ts'
 import { filesOfDiffs, runData, toDone, toPartRow, usedBy, type Part, type RunEnd } from './run-record.ts'
 import type { RunEvent } from './session-event.ts'
@@ -13,6 +14,7 @@ export interface InterruptedRunsDeps {
   readonly save: (rows: Rows) => void
   /** Publishes an event and stores rows together with it. */
   readonly publish: (sessionId: string, owner: string | null, event: RunEvent, rows: Rows) => void
+  readonly randomId: () => string
   /** Ms since epoch. */
   readonly now: () => number
 }
@@ -44,7 +46,11 @@ export async function endInterruptedRuns(rows: readonly RunRow[], deps: Interrup
       ...parts.map((part) => (typeof part.data['step'] === 'number' ? part.data['step'] : 0)),
     )
     const run: RunRow = { ...row, state: 'ended', endedMs: deps.now(), data: JSON.stringify({ ...data, step, end }) }
-    deps.publish(row.session, row.owner, toDone(row.id, step, end), { run })
+    const items = JSON.stringify(interruptedItems(data, end, parts, deps.randomId()))
+    deps.publish(row.session, row.owner, toDone(row, step, end), {
+      run,
+      items: { run: row.id, session: row.session, owner: row.owner, data: items },
+    })
   }
 }
 

@@ -49,10 +49,15 @@ function capObject(value: Readonly<Record<string, unknown>>, cut: Cut, depth: nu
   const entries: [string, unknown][] = []
   for (const [key, inner] of Object.entries(value)) {
     cut.leftBytes -= Buffer.byteLength(key) + scalarBytes
-    entries.push([key, capValue(inner, cut, depth + 1)])
+    const isWhole = !bytes.has(key) || typeof inner !== 'string' || inner.length <= cut.leftBytes
+    if (!isWhole) cut.isCut = true
+    entries.push([key, isWhole ? capValue(inner, cut, depth + 1) : ''])
   }
   return Object.fromEntries(entries)
 }
+
+/** Members with an image, a sound or a file in base64, a part of which is of no use. */
+const bytes: ReadonlySet<string> = new Set(['base64', 'blob'])
 
 /** Ends the list before the first element that does not fit. If that is the first of all, keeps a shortened element. */
 function capList(values: readonly unknown[], cut: Cut, depth: number): unknown[] {

@@ -91,9 +91,31 @@ function compile(schema: ParametersSchema): ValidateFunction {
 
 const sandbox = createContext(Object.create(null))
 
+/** Letters that have the same meaning after a backslash in JavaScript without `u` as in other dialects of patterns. */
+const plainEscapes = /^(?:[^\\]|\\(?:[^a-zA-Z]|[bBdDfnrsStvwW]|x[\da-fA-F]{2}|u[\da-fA-F]{4}))*$/
+/** What JavaScript without `u` takes for other characters than dialects that have it. */
+const otherMeanings = /\[\[:|\{,\d/
+
+/**
+ * Returns undefined for a pattern of another dialect. Without the pattern, a wrong value reaches the program of the tool, which
+ * checks it; a pattern that is read wrongly would refuse right values.
+ */
+function readPattern(source: string, flags: string): RegExp | undefined {
+  const hasPlainMeaning = plainEscapes.test(source) && !otherMeanings.test(source)
+  for (const tried of hasPlainMeaning ? [flags, flags.replace('u', '')] : [flags]) {
+    try {
+      return new RegExp(source, tried)
+    } catch {
+      // The next flags may allow it.
+    }
+  }
+  return undefined
+}
+
 /** Creates a pattern whose search stops when the time of the check is over. Ajv identifies patterns by `toString`. */
 function timedPattern(source: string, flags: string) {
-  const pattern = new RegExp(source, flags)
+  const pattern = readPattern(source, flags)
+  if (pattern === undefined) return { toString: () => source, test: () => true }
   const search = new Script(`(${String(pattern)}).test(text)`)
   return {
     toString: () => String(pattern),

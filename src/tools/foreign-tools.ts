@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { isSchema } from './check-arguments.ts'
+import { toCurrentDraft } from './schema-drafts.ts'
 import type { ParametersSchema, Tool } from './tool.ts'
 
 /** What a tool says about itself. Everything but the exact value that counts as harmless counts as harmful. */
@@ -67,10 +68,9 @@ export interface SchemaCost {
  * @param total the sum for all schemas of the message
  */
 export function readSchema(given: ParametersSchema, total: SchemaCost = { objects: 0 }): ParametersSchema | string {
-  if (given['type'] !== undefined && given['type'] !== 'object') return 'the type must be "object"'
-  // Many schemas name an older version of JSON Schema, but are valid in 2020-12 too.
-  const { $schema: _version, ...others } = given
-  const schema = { ...others, type: 'object' }
+  const translated = toCurrentDraft(given, schemaLimits.depth)
+  if (translated['type'] !== undefined && translated['type'] !== 'object') return 'the type must be "object"'
+  const schema = { ...translated, type: 'object' }
   const cost = { objects: 0 }
   const problem = findProblem(schema, cost, 0)
   if (problem !== undefined) return problem

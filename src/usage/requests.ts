@@ -1,8 +1,5 @@
 import type { RequestDetail, RequestDocument } from '../api/requests.ts'
 import { isFailure } from '../errors.ts'
-import { isObject } from '../json/json.ts'
-import { snakeKeys } from '../json/key-case.ts'
-import { describeError } from '../logging/pretty-log.ts'
 import { mayHoldKey } from '../redaction/key-headers.ts'
 import { createBodyText, type BodyText } from './body-text.ts'
 
@@ -55,6 +52,8 @@ export interface EndedRequest {
   readonly askedModel?: string | undefined
   /** Changes that lose nothing of the request. The log has them at debug only. */
   readonly adapted?: readonly string[] | undefined
+  /** Why it failed, in the words that the caller read. */
+  readonly problem?: string | undefined
   /** The object that was logged; kept, not copied. */
   readonly line: RequestLine
 }
@@ -110,7 +109,7 @@ const maxError = 1000
 const maxWarnings = 20
 const shortestStart = 8
 
-type Entry = EndedRequest & { readonly failure?: string; readonly repeated?: readonly string[] }
+type Entry = EndedRequest & { readonly repeated?: readonly string[] }
 
 interface Bodies {
   readonly request: BodyText
@@ -247,7 +246,7 @@ function toBodies(kept: Bodies | undefined) {
 
 /** An entry that keeps no error object and no long text of a caller. Ordinary requests are kept as they are. */
 function bounded(request: EndedRequest, redact: (text: string) => string): Entry {
-  const { line, origin, askedModel = '', adapted = [] } = request
+  const { line, origin, askedModel = '', adapted = [], problem } = request
   const { error, warnings = [] } = line
   const agent = origin?.userAgent ?? ''
   const isSmall = askedModel.length <= maxText && agent.length <= maxText && (origin?.path.length ?? 0) <= maxText
@@ -259,9 +258,7 @@ function bounded(request: EndedRequest, redact: (text: string) => string): Entry
     askedModel: cut(askedModel) || undefined,
     adapted: cutAll(adapted),
     line: { ...line, warnings: cutAll(warnings), error: undefined, cause: undefined },
-    ...(error !== undefined && {
-      failure: cut(redact(describeError(isObject(error) ? snakeKeys(error) : error)), maxError),
-    }),
+    problem: problem && cut(redact(problem), maxError),
   }
 }
 
@@ -271,7 +268,7 @@ function cut(text: string, longest = maxText): string {
 }
 
 function toDocument(entry: Entry): RequestDocument {
-  const { line, origin, startedAtMs, failure } = entry
+  const { line, origin, startedAtMs, problem } = entry
   return {
     id: line.requestId,
     time: new Date(startedAtMs).toISOString(),
@@ -302,7 +299,7 @@ function toDocument(entry: Entry): RequestDocument {
     warnings: line.warnings ?? [],
     repeated_warnings: entry.repeated ?? [],
     adapted: entry.adapted ?? [],
-    error: failure ?? null,
+    error: problem ?? null,
     upstream_request_id: line.serviceRequestId ?? null,
   }
 }

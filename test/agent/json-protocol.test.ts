@@ -38,7 +38,43 @@ describe('finds a reply', () => {
       '{"actions":[{"tool":"listFiles"}],"done":true,"finalSummary":"Did it"}',
       { kind: 'actions', actions: [{ tool: 'listFiles', args: {} }], commentary: '' },
     ],
+    [
+      'with line breaks and tabs inside a text',
+      '{"actions":[{"tool":"createFile","path":"a","content":"line1\n\tline2\\\\\r\n\\n"}]}',
+      {
+        kind: 'actions',
+        actions: [{ tool: 'createFile', args: { path: 'a', content: 'line1\n\tline2\\\r\n\n' } }],
+        commentary: '',
+      },
+    ],
+    [
+      'with a mark of reasoning inside a text',
+      '{"finalSummary":"It writes </think> and <think>","done":true}',
+      { kind: 'final', answer: 'It writes </think> and <think>' },
+    ],
   ])('%s', (_, text, expected) => expect(parseJsonReply(text)).toEqual(expected))
+})
+
+const draft = 'Maybe {"actions":[{"tool":"createFile","path":"draft.txt","content":"x"}],"done":false}, no.'
+
+describe('what a model writes while it thinks is no reply', () => {
+  test.each([
+    ['[THINK]', '[/THINK]'],
+    ['<think>', '</think>'],
+    ['<thinking>', '</thinking>'],
+    ['<reasoning effort="high">', '</reasoning>'],
+    ['<seed:think>', '</seed:think>'],
+    ['<|begin_of_thought|>', '<|end_of_thought|>'],
+    ['◁think▷', '◁/think▷'],
+    ['<|channel|>analysis<|message|>', '<|end|><|start|>assistant<|channel|>final<|message|>'],
+  ])('%s', (begin, end) => {
+    expect(parseJsonReply(`${begin}${draft}${end}\n${action}`)).toEqual(read)
+    expect(parseJsonReply(`${draft}${end}\n${action}`)).toEqual(read)
+    expect(parseJsonReply(`Yes. ${begin}${draft}${end} ${begin}\`\`\`json\n${final}\`\`\`${end}${action}`)).toEqual(
+      read,
+    )
+    expect(parseJsonReply(`${begin}${draft}`)).toMatchObject({ kind: 'invalid' })
+  })
 })
 
 describe('refuses a reply', () => {

@@ -56,6 +56,21 @@ describe.each(models)('a model of %s', (dialect, model) => {
     expect(requests.map(({ headers }) => headers['x-initiator'])).toEqual(['user', 'agent', 'agent', 'agent', 'agent'])
   })
 
+  test('writes real line breaks into the text of an argument, and its call runs', async () => {
+    const raw = '{"path":"a2.txt","content":"line1\n\tline2\n"}'
+    const { deps, task, root } = await openAgent({
+      files: { '.agent-policy.yaml': 'writes:\n  allow: ["**"]\n' },
+      text: scriptOf({ calls: [{ tool: 'createFile', raw }] }, { text: 'Done.' }),
+      settings: { model },
+    })
+    const { outcome, items } = await runAgent(deps, task)
+    expect(outcome).toBe('completed')
+    expect(await readFile(join(root, 'a2.txt'), 'utf8')).toBe('line1\n\tline2\n')
+    // Upstream gets JSON in the next request.
+    const call = items.find((item) => item.type === 'tool_call')
+    expect(JSON.parse(call?.arguments ?? '')).toEqual({ path: 'a2.txt', content: 'line1\n\tline2\n' })
+  })
+
   test('uses the JSON protocol too', async () => {
     const { deps, task, root, events } = await openAgent({
       files: shopFiles,
@@ -163,7 +178,7 @@ test('a conversation that outgrows the model continues from a summary', async ()
     files,
     text: scriptOf(read(1), read(2), read(3), read(4)),
     settings: { maxSteps: 5 },
-    deps: { modelFacts: () => ({ contextTokens: 8000, hasToolCalls: true }) },
+    deps: { modelFacts: () => ({ contextTokens: 8000, hasToolCalls: true, seesImages: true }) },
   })
   const outcome = await runAgent(deps, task)
   expect(outcome.outcome).toBe('max_steps')
@@ -236,4 +251,21 @@ test('closing the workspace ends the run', async () => {
 test('an allowed root outside the workspace is refused', async () => {
   const { deps, task } = await openAgent({ text: 'Hello', settings: { allowedRoots: ['../x'] } })
   expect(await runAgent(deps, task)).toMatchObject({ outcome: 'failed', items: [{ role: 'user' }] })
+})
+
+test.each([
+  [
+    'denied',
+    { '.agent-policy.yaml': 'writes:\n  deny: ["**"]\n' },
+    'but nothing was changed: every change or command was denied',
+  ],
+  ['allowed', { '.agent-policy.yaml': 'writes:\n  allow: ["**"]\n' }, 'The model gave its final answer.'],
+])('the reason and the summary of a run say that every change was %s', async (how, files, reason) => {
+  const { deps, task } = await openAgent({
+    files,
+    text: scriptOf({ calls: [{ tool: 'createFile', args: { path: 'a.txt', content: 'a' } }] }, { text: 'Done.' }),
+  })
+  const outcome = await runAgent(deps, task)
+  expect(outcome).toMatchObject({ outcome: 'completed', reason: expect.stringContaining(reason) })
+  expect(outcome.summary.includes('was denied')).toBe(how === 'denied')
 })

@@ -120,7 +120,7 @@ test('I03 a run ends at the step limit or at the fifth equal call, and states th
   const outcome = await runAgent(same.deps, same.task)
   expect(outcome).toMatchObject({ outcome: 'repeated_call', steps: 5 })
   expect(outcome.reason).toContain('fs_read {"path":"a.txt"}')
-  expect(outcomesOf(same.events)).toHaveLength(4)
+  expect(outcomesOf(same.events)).toHaveLength(5)
 })
 
 const creating = (at: number) => ({ tool: 'createFile', args: { path: `new-${at}.txt`, content: 'x' } })

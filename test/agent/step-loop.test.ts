@@ -5,7 +5,7 @@ import { newItems, startLoop, stepLoop } from '../../src/agent/step-loop.ts'
 import { userMessage } from '../../src/translate/turn-request.ts'
 import type { TurnItem } from '../../src/translate/turn.ts'
 
-const native: ModelChoice = { name: 'first', contextTokens: 100_000, isNative: true }
+const native: ModelChoice = { name: 'first', contextTokens: 100_000, isNative: true, seesImages: true }
 const json: ModelChoice = { ...native, isNative: false }
 
 const settings: LoopSettings = {
@@ -68,7 +68,16 @@ function ended(end: Partial<ToolEnd> = {}): LoopEvent {
   const base = { callId: 'x', tool: 'mcp.fs.read', message: 'ok', content: 'content', result: 'content' }
   return {
     type: 'tool_ended',
-    end: { ...base, outcome: 'ok', truncated: false, durationMs: 1, isEffect: false, ...end },
+    end: {
+      ...base,
+      outcome: 'ok',
+      images: [],
+      truncated: false,
+      durationMs: 1,
+      isEffect: false,
+      isDenied: false,
+      ...end,
+    },
   }
 }
 
@@ -81,7 +90,14 @@ const command = wanted({ argv: ['npm', 'test'], cwd: '' })
 const decide = (decision: 'once' | 'run' | 'refuse' | 'expired'): LoopEvent => ({ type: 'approval_decided', decision })
 
 function failed(more: Partial<Extract<LoopEvent, { type: 'ask_failed' }>['failure']> = {}): LoopEvent {
-  const base = { message: 'Too many.', status: 429, isModelMissing: false, isTooLong: false, isBeforeAnswer: true }
+  const base = {
+    message: 'Too many.',
+    status: 429,
+    isModelMissing: false,
+    isTooLong: false,
+    isRefused: false,
+    isBeforeAnswer: true,
+  }
   return { type: 'ask_failed', failure: { ...base, ...more } }
 }
 
@@ -125,6 +141,13 @@ describe('steps', () => {
     expect(feed(says('')).at(-1)).toBe('end failed')
   })
 
+  test('line breaks inside the texts of arguments are read as what they are', () => {
+    const item = { type: 'tool_call', kind: 'function', id: '1', name: 'a', path: '' } as const
+    const { state, feed } = loop()
+    feed(begin, answered({ items: [{ ...item, arguments: '{"content":"line1\n\tline2"}' }] }))
+    expect(state().queue).toEqual([{ id: '1', name: 'a', args: { content: 'line1\n\tline2' }, problem: undefined }])
+  })
+
   test('broken arguments and truncated calls reach the tools with their problem', () => {
     for (const event of [calls('a {"x":'), answered({ ...answerOf(calls('a')), stop: 'max_tokens' })]) {
       const { state, feed } = loop()
@@ -166,31 +189,45 @@ function answerOf(event: LoopEvent): Partial<Answer> {
 }
 
 describe('the same call', () => {
-  test('ends the run when the model makes it for the fifth time', () => {
+  test('ends the run when it has given the same result for the fifth time', () => {
     const { feed } = loop()
     feed(begin)
-    for (let count = 1; count < 5; count += 1) expect(feed(calls('a'), ended())).toContain('call a')
-    expect(feed(calls('a')).at(-1)).toBe('end repeated_call')
+    for (let count = 1; count < 5; count += 1) expect(feed(calls('a'), ended()).at(-1)).toMatch(/^ask/)
+    expect(feed(calls('a'), ended()).at(-1)).toBe('end repeated_call')
   })
 
-  test('counts also with other calls in between, and several times in one answer', () => {
+  test('counts also with other calls in between that bring nothing new, and several times in one answer', () => {
     expect(
       loop()
-        .feed(begin, calls('a', 'b', 'a', 'b', 'a', 'a', 'a'), ...Array.from({ length: 6 }, () => ended()))
+        .feed(begin, calls('a', 'b', 'a', 'b', 'a', 'a', 'a', 'a'), ...Array.from({ length: 8 }, () => ended()))
         .at(-1),
     ).toBe('end repeated_call')
+  })
+
+  test.each([
+    ['gives another result each time', ['a'], (count: number) => ended({ content: `${count}% done` })],
+    [
+      'has a new result of another call before it',
+      ['a', 'b'],
+      (count: number) => ended({ content: `${count % 2 || count}` }),
+    ],
+  ] as const)('does not end the run if it %s', (_what, names, endOf) => {
+    const { feed } = loop({ maxSteps: 100 })
+    feed(begin)
+    for (let count = 1; count <= 20; count += 1) {
+      expect(feed(calls(names[(count + 1) % names.length] ?? ''), endOf(count)).at(-1)).toMatch(/^ask/)
+    }
   })
 
   test('does not count as repeated after a change, except the changing call itself', () => {
     const { feed } = loop({ maxSteps: 100 })
     feed(begin)
+    const edited = (id: number) => ended({ tool: 'mcp.edit.applyPatch', content: `The id is ${id}`, isEffect: true })
     for (let count = 1; count < 5; count += 1) {
-      expect(feed(calls('test'), ended({ outcome: 'ok' }), calls('edit'), ended({ isEffect: true }))).toContain(
-        'call edit',
-      )
+      expect(feed(calls('test'), ended(), calls('edit'), edited(count))).toContain('call edit')
     }
     expect(feed(calls('test'), ended())).toContain('call test')
-    expect(feed(calls('edit')).at(-1)).toBe('end repeated_call')
+    expect(feed(calls('edit'), edited(5)).at(-1)).toBe('end repeated_call')
   })
 })
 
@@ -402,5 +439,42 @@ describe('a conversation that is too long', () => {
       'ask first as user',
     ])
     expect(state().items).toHaveLength(history.length + 1)
+  })
+})
+
+const joined = (text: string): LoopEvent => ({ type: 'joined', message: { id: text, item: userMessage(text) } })
+const textsOf = ({ items }: LoopState): readonly string[] =>
+  items.map((item) => (item.type === 'message' ? JSON.stringify(item.parts) : item.type))
+
+describe('a message that joins the run', () => {
+  test('is read at the next step, after the results, and the user causes that request', () => {
+    const { feed, state } = loop()
+    feed(begin)
+    expect(feed(joined('Use tabs'), joined('and short names'))).toEqual([])
+    expect(feed(calls('fs_read'))).toEqual(['call fs_read'])
+    expect(feed(ended())).toEqual(['step: Step 2 of 10', 'read', 'ask first as user'])
+    expect(textsOf(state()).slice(-3)).toEqual([
+      'tool_result',
+      expect.stringContaining('Use tabs'),
+      expect.stringContaining('short names'),
+    ])
+    expect(newItems(state())).toHaveLength(5)
+    feed(calls('fs_read'))
+    expect(feed(ended())).toEqual(['step: Step 3 of 10', 'ask first as agent'])
+  })
+
+  test('is read at the first step if it came before', () => {
+    expect(loop().feed(joined('Use tabs'), begin)).toEqual(['step: Step 1 of 10', 'read', 'ask first as user'])
+  })
+
+  test('is not read by a run that ends first', () => {
+    const { feed, state } = loop()
+    feed(begin, joined('Use tabs'))
+    expect(feed(says('Done'))).toEqual(['end completed'])
+    expect(textsOf(state()).join('')).not.toContain('Use tabs')
+    const limited = loop({ maxSteps: 1 })
+    limited.feed(begin, joined('Use tabs'), calls('fs_read'))
+    expect(limited.feed(ended())).toContain('end max_steps')
+    expect(textsOf(limited.state()).join('')).not.toContain('Use tabs')
   })
 })

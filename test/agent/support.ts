@@ -10,6 +10,7 @@ import { createGitTools } from '../../src/tools/git-tools.ts'
 import { createTools } from '../../src/tools/create-tools.ts'
 import { createRegistryTools } from '../../src/tools/registry-tools.ts'
 import type { Session } from '../../src/tools/session.ts'
+import type { Tool } from '../../src/tools/tool.ts'
 import { createWorkspaceTools } from '../../src/tools/workspace-tools.ts'
 import { openFolder } from '../../src/workspace/open-folder.ts'
 import { openJournal } from '../../src/workspace/patch/journal.ts'
@@ -26,6 +27,9 @@ interface AgentOptions {
   readonly approve?: AgentTask['approve']
   readonly deps?: Partial<AgentDeps>
   readonly history?: AgentTask['history']
+  readonly attachments?: AgentTask['attachments']
+  /** Tools besides those of the workspace. */
+  readonly tools?: readonly Tool[]
 }
 
 const settings: AgentSettings = {
@@ -47,6 +51,8 @@ export async function openAgent({
   approve,
   deps: otherDeps,
   history = [],
+  attachments = [],
+  tools: otherTools = [],
 }: AgentOptions) {
   const { daemon, demo, send } = await openProxy()
   const log = recordingLog()
@@ -64,6 +70,7 @@ export async function openAgent({
       createGitTools(),
       createCommandTools(),
       createCodeTools({ journal: async () => journal }),
+      { tools: () => otherTools },
       createRegistryTools({
         sessions: () => [session],
         list: (each) => tools.list(each),
@@ -77,7 +84,7 @@ export async function openAgent({
   const deps: AgentDeps = {
     runTurn: daemon.runTurn,
     tools,
-    modelFacts: () => ({ contextTokens: 128_000, hasToolCalls: true }),
+    modelFacts: () => ({ contextTokens: 128_000, hasToolCalls: true, seesImages: true }),
     now: () => performance.now(),
     setTimer(run, delayMs) {
       const timer = setTimeout(run, delayMs)
@@ -94,7 +101,7 @@ export async function openAgent({
     session,
     mode,
     text,
-    attachments: [],
+    attachments,
     history,
     settings: { ...settings, ...more },
     initiator: 'user',

@@ -139,6 +139,24 @@ describe('a newcomer', () => {
     await page.getByRole('button', { name: 'Log in with GitHub' }).waitFor()
   })
 
+  test('logs in by keyboard: the focus stays in the card, and goes on with the link to GitHub', async () => {
+    const { page } = await open('Logins', { login: 'none' })
+    const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '')
+    await page.getByRole('button', { name: 'Log in with GitHub' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByText('Type this code at GitHub').waitFor()
+    expect(await page.evaluate(() => document.activeElement?.className)).toBe('login-body')
+    await page.keyboard.press('Tab')
+    expect(await focused()).toBe('Copy')
+    await page.keyboard.press('Tab')
+    expect(await focused()).toMatch(/^Open .*\/login\/device$/)
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Log in with GitHub' }).waitFor()
+    await page.keyboard.press('Tab')
+    expect(await focused()).toBe('Log in with GitHub')
+  })
+
   test('reads in words why a login ended, and starts again', async () => {
     const { page } = await open('Logins', { login: 'none', demo: { polls: ['denied'] } })
     await page.getByRole('button', { name: 'Log in with GitHub' }).click()
@@ -170,6 +188,7 @@ test('the owner searches a model, reads its terms and enables it', async () => {
   await expectAccessible(page)
   await page.getByRole('button', { name: 'Accept and enable' }).click()
   await expect.poll(() => page.getByRole('button', { name: 'Enable claude-opus-4.5' }).count()).toBe(0)
+  expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('TBODY')
   await page.getByLabel('Search').fill('no such model')
   await page.getByText('No model matches the search.').waitFor()
 })
@@ -179,8 +198,11 @@ test('a used-up budget says so, and the owner lifts it', async () => {
   await proxy.chat()
   await page.getByText('Used up: requests are refused.').waitFor()
   expect((await proxy.chat()).status).toBe(429)
-  await page.getByRole('button', { name: 'Allow requests until midnight' }).click()
+  await page.getByRole('button', { name: 'Allow requests until midnight' }).focus()
+  await page.keyboard.press('Enter')
   await page.getByText('Lifted until midnight.').waitFor()
+  // The button is gone; the focus is where it was.
+  expect(await page.evaluate(() => document.activeElement?.className)).toBe('cards')
   expect((await proxy.chat()).status).toBe(200)
 })
 

@@ -201,6 +201,18 @@ test.skipIf(process.platform === 'win32').concurrent.for(withCommands)(
   },
 )
 
+test.skipIf(process.platform === 'win32')(
+  'the demo in the help of agent reads the folder',
+  { retry: 2 },
+  async (context) => {
+    const { runBlock } = await openHome(context)
+    const { stdout: help } = await runBlock(['copilot-proxy agent --help'])
+    const lines = Array.from(help.matchAll(/^ *(copilot-proxy agent --demo .*)$/gm), ([, found = '']) => found)
+    expect(lines).not.toEqual([])
+    for (const line of lines) expect((await runBlock([line])).stdout).toMatch(/The tool answered: .*README\.md/s)
+  },
+)
+
 test('every line of the tables is on a page', () => {
   const all = new Set(withCommands.flatMap(({ blocks }) => blocks.flat()))
   const listed = [...Object.keys(cannotRun), ...endless, ...Object.keys(examples), ...Object.keys(testedElsewhere)]

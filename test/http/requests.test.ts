@@ -85,6 +85,19 @@ test.each([
   expect((await proxy.send('/metrics')).text).toMatch(new RegExp(`requests_total\\{.*status="${request?.status}"`))
 })
 
+test('a failure is listed with the sentence that its caller read, which says what to do', async () => {
+  const proxy = await openProxy()
+  const answers = [
+    await proxy.chat({ model: 'gpt-5-minni' }),
+    await proxy.chat({ n: 2 }),
+    await proxy.chat(saying('[demo:error 429]')),
+    await proxy.send('/v1/nothing'),
+  ]
+  const messages = answers.map((answer) => (answer.json() as { error: { message: string } }).error.message)
+  expect(messages[0]).toContain('Run: copilot-proxy models')
+  expect((await listOf(proxy)).map(({ error }) => error).toReversed()).toEqual(messages)
+})
+
 test('a caller that leaves is listed with 499, which is no failure', async () => {
   const proxy = await openProxy()
   const { next, leave } = await proxy.openChat({ ...saying('[demo:stall]'), stream: true })

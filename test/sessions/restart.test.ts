@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect, test } from 'vitest'
-import type { FileChange } from '../../src/agent/agent-task.ts'
+import type { AgentTask, FileChange } from '../../src/agent/agent-task.ts'
 import { openSessionStore } from '../../src/sessions/session-store.ts'
 import { listenTo, newFile, openTestSessions, problemOf, waitingAgent } from './support.ts'
 
@@ -98,6 +98,31 @@ test('an interrupted run ends with that outcome and its changes', async () => {
   const ids = ear.events.map(({ id }) => id)
   expect(ids).toEqual(ids.toSorted((one, other) => one - other))
   expect(ear.events.filter(({ type }) => type === 'done')).toHaveLength(2)
+})
+
+test('the next message has the interrupted ones before it, with their steps, their changes and a note', async () => {
+  const histories: AgentTask['history'][] = []
+  const sessions = await openTestSessions({
+    file: await leaveRun(),
+    randomId: () => `new-${histories.length}`,
+    changes: slowChanges,
+    agent: async ({ history }) => {
+      histories.push(history)
+      return {}
+    },
+  })
+  const ear = listenTo(sessions)
+  const id = sessions.send('continue')
+  await ear.heard('done', ({ data }) => data['id'] === id)
+  const texts = histories[0]?.map((item) => (item.type === 'message' ? JSON.stringify(item.parts) : '')) ?? []
+  expect(texts).toMatchObject([
+    expect.stringContaining('change it'),
+    expect.stringMatching(
+      /was interrupted\. copilot-proxy stopped in the middle of the run\..*npm.*exit code 1.*I patch it\..*had not ended.*a\.txt: modified, \+1 −1/,
+    ),
+    expect.stringContaining('later'),
+    expect.stringContaining('copilot-proxy stopped before the run started.'),
+  ])
 })
 
 /** A journal that takes a while to read. */

@@ -83,3 +83,24 @@ it('refuses an invalid schema, and one larger than 256 KB', () => {
   expect(check({ properties: 3 }, {})).toMatchObject({ kind: 'failed' })
   expect(check({ description: 'x'.repeat(300_000) }, {})).toMatchObject({ kind: 'failed' })
 })
+
+it.each([
+  ['^https\\:\\/\\/', 'https://x', 'ftp://x'],
+  ['^[a-z\\_]+$', 'a_b', 'A'],
+  ['^\\d{4}\\-\\d{2}$', '2026-01', '2026'],
+  ['^\\w+\\Z', 'abc', undefined],
+  ['^(?i)abc$', 'ABC', undefined],
+  ['^[[:alpha:]]+$', 'abc', undefined],
+  ['^\\p{Lu}\\-$', 'Ä-', undefined],
+  ['^a{,3}$', 'aa', undefined],
+])('reads the pattern %s in the dialect that has it, or leaves it out', (pattern, right, wrong) => {
+  for (const schema of [
+    { properties: { a: { type: 'string', pattern } } },
+    { properties: { a: { type: 'object', patternProperties: { [pattern]: { type: 'number' } } } } },
+  ]) {
+    const isValue = !('patternProperties' in schema.properties.a)
+    expect(check(schema, { a: isValue ? right : { [right]: 1 } })).toBe('ok')
+    if (wrong === undefined) continue
+    expect(check(schema, { a: isValue ? wrong : { [right]: 'x' } })).toMatchObject({ kind: 'invalid_arguments' })
+  }
+})

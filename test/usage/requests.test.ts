@@ -56,7 +56,7 @@ test.each<[string, Omit<RequestFilter, 'limit'>, readonly string[]]>([
 test('a stream that broke has the status of its failure, and of its head', () => {
   const { note, list } = openList()
   const error = { kind: 'upstream_failed', message: 'open sesame' }
-  note('a', { status: 502, httpStatus: 200, error, cause: new Error('secret') })
+  note('a', { status: 502, httpStatus: 200, error, cause: new Error('secret') }, { problem: error.message })
   expect(list({ limit: 1 })).toMatchObject([{ status: 502, http_status: 200, failed: true, error: 'open [redacted]' }])
   expect(JSON.stringify(list({ limit: 1 }))).not.toContain('secret')
 })
@@ -78,7 +78,7 @@ test('long texts of callers are cut', () => {
   note(
     'a',
     { error: { kind: 'internal', message: long }, warnings: Array.from({ length: 500 }, () => long) },
-    { askedModel: long, origin, adapted: Array.from({ length: 500 }, () => long) },
+    { askedModel: long, origin, problem: long, adapted: Array.from({ length: 500 }, () => long) },
   )
   expect(JSON.stringify(list({ limit: 1 })).length).toBeLessThan(20_000)
 })

@@ -12,7 +12,7 @@ import { RecordStoreError } from '../../auth/records/record-fs.ts'
 import type { CopilotRecord } from '../../auth/copilot/wire.ts'
 import type { ProviderId } from '../../executors/executor.ts'
 import { visibleLines } from '../../terminal/visible.ts'
-import { toOpenAiError } from '../../translate/engine/openai-error.ts'
+import { silentLog } from '../../logging/logger.ts'
 import {
   describePlace,
   githubApi,
@@ -22,7 +22,6 @@ import {
   providerNames,
   recordPlace,
   requireStore,
-  silentLog,
   tokenOfEnvironment,
   parseProvider,
 } from '../shared/accounts.ts'
@@ -212,17 +211,11 @@ async function tryDirectly(
 ): Promise<void> {
   // Imports the HTTP client, which other logins do not need.
   const { listCopilotModels } = await import('../shared/list-models.ts')
+  const { loginRefusal } = await import('../../models/try-list.ts')
   const { signal } = context
   const own = { githubToken: record.metadata.github_access_token, record }
   const outcome = await listCopilotModels(context, settings, own, opened, { signal, timeoutMs: githubTimeoutMs })
   if (signal.aborted) throw loginInterrupted()
-  if (outcome.kind === 'listed') return
-  if (outcome.kind === 'unusable') throw loginFailed('Copilot did not answer with a model list.', '\n')
-  const { error } = outcome
-  const reason = error.kind === 'upstream_unauthorized' ? error.upstreamMessage : toOpenAiError(error, '').error.message
-  const isRefusal =
-    error.kind === 'upstream_unauthorized' ||
-    (error.kind === 'upstream_status' && error.status < 500 && error.status !== 429)
-  const what = isRefusal ? 'Copilot refused this login.' : 'Could not check this login with Copilot.'
-  throw loginFailed(`${what} ${reason}`, '\n')
+  const refusal = loginRefusal(outcome)
+  if (refusal !== undefined) throw loginFailed(refusal, '\n')
 }

@@ -1,10 +1,45 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import { isObject } from '../../json/json.ts'
+import { readMixedResult, textOfPart, type MixedPart, type MixedResult } from '../../tools/result-content.ts'
 import type { ToolResult } from '../../tools/tool.ts'
 import type { Conflict, ToolFailure } from '../../workspace/tool-error.ts'
 
 /** Returns the result as structured content, and also as text for clients that read only text. */
 export function resultOf(result: ToolResult): CallToolResult {
+  const mixed = readMixedResult(result)
+  if (mixed !== undefined) return mixedResultOf(mixed)
   return { content: [{ type: 'text', text: JSON.stringify(result) }], structuredContent: { ...result } }
+}
+
+/** The result of a tool of another MCP server, in the form that it had there. */
+function mixedResultOf({ text, structuredContent, parts = [], truncated }: MixedResult): CallToolResult {
+  const texts = [text, ...(truncated === true ? ['(A part of the result was left out.)'] : [])].filter(
+    (each) => each !== '',
+  )
+  return {
+    content: [...texts.map((each) => ({ type: 'text' as const, text: each })), ...parts.map(toItem)],
+    ...(isObject(structuredContent) && { structuredContent }),
+  }
+}
+
+const bytes = z.object({ type: z.enum(['image', 'audio']), mediaType: z.string(), base64: z.string().min(1) })
+const uri = z.string()
+const mimeType = z.string().optional()
+const resource = z.object({
+  type: z.literal('resource'),
+  resource: z.union([
+    z.object({ uri, mimeType, text: z.string() }),
+    z.object({ uri, mimeType, blob: z.string().min(1) }),
+  ]),
+})
+const link = z.object({ type: z.literal('resource_link'), uri, name: z.string(), mimeType })
+
+function toItem(part: MixedPart): CallToolResult['content'][number] {
+  const media = bytes.safeParse(part).data
+  if (media !== undefined) return { type: media.type, data: media.base64, mimeType: media.mediaType }
+  const other = z.union([resource, link]).safeParse(part).data
+  return other ?? { type: 'text', text: textOfPart(part) }
 }
 
 /**

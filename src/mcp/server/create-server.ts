@@ -152,7 +152,10 @@ interface CallParts {
 }
 
 function textBytes({ content }: CallToolResult): number {
-  return content.reduce((total, part) => total + (part.type === 'text' ? Buffer.byteLength(part.text) : 0), 0)
+  return content.reduce((total, part) => {
+    if (part.type === 'text') return total + Buffer.byteLength(part.text)
+    return total + ('data' in part ? part.data.length : 0)
+  }, 0)
 }
 
 /** The signal aborts with `notifications/cancelled`, and when the HTTP request has ended before the result. */

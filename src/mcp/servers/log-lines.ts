@@ -48,3 +48,33 @@ export function createLogLines({
     for (const line of lines) if (line.trim() !== '') writeLine(line.trimEnd())
   }
 }
+
+/** Maximum length of the last output that is kept, before redaction. Characters. */
+const maxKept = 4000
+/** Maximum number and length of the last lines. */
+const lastLines = 3
+const maxLastLine = 300
+
+/** Keeps the end of the output of a program, which often says why the program failed. */
+export function createLastLines(redact: (text: string) => string) {
+  const decoder = new StringDecoder('utf8')
+  let kept = ''
+  return {
+    add(chunk: Buffer): void {
+      const all = kept + decoder.write(chunk)
+      // Drops an incomplete line: without its beginning, a credential would not be found.
+      kept = all.length <= maxKept ? all : all.slice(-maxKept).replace(/^[^\n]*\n?/, '')
+    },
+    /** Returns '' if there was no output. */
+    text(): string {
+      const lines = redact(kept)
+        .split('\n')
+        .map((line) => line.trim())
+        .filter((line) => line !== '')
+      return lines
+        .slice(-lastLines)
+        .map((line) => line.slice(0, maxLastLine))
+        .join(' / ')
+    },
+  }
+}

@@ -12,7 +12,8 @@ import { z } from 'zod'
 import type { Session } from '../../tools/session.ts'
 import type { ToolProgress } from '../../tools/tool.ts'
 import { serverResult } from './call-result.ts'
-import { limitFetch } from './limited-fetch.ts'
+import { readableFetch } from './readable-fetch.ts'
+import { invalidAnswer } from './read-message.ts'
 import { createStdioTransport, type StdioProgram } from './stdio-transport.ts'
 
 export type Place =
@@ -188,17 +189,27 @@ function short(text: string): string {
   return text.slice(0, maxText)
 }
 
-/** Returns whether the server itself has answered with an error, so the connection works. */
-export function isAnswer(error: unknown): boolean {
-  return error instanceof ProtocolError || (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)
+/** Returns what the server itself has answered, in a clause, so the connection works. Undefined for another failure. */
+export function answerOf(error: unknown): string | undefined {
+  if (isInvalid(error)) return notMcp
+  return error instanceof ProtocolError ? `it refused the call: ${reasonOf(error)}` : undefined
+}
+
+const notMcp = 'its answer is not valid MCP'
+
+function isInvalid(error: unknown): boolean {
+  if (error instanceof ProtocolError) return error.code === invalidAnswer
+  return (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) || error instanceof z.core.$ZodError
 }
 
 /** Describes a failure of the SDK or the network in a clause without an address. */
 export function reasonOf(error: unknown): string {
+  if (isInvalid(error)) return notMcp
   if (error instanceof SdkError && error.message.includes('timed out')) return 'it did not answer in time'
   if (!(error instanceof Error)) return 'the connection failed'
   const { cause } = error
   if (cause instanceof Error && 'code' in cause) return `the connection failed (${String(cause.code)})`
+  if ('code' in error && error.code === 'EPIPE') return 'it closed its input'
   if ('code' in error && error.code === 'ENOENT') return 'its program or its folder does not exist'
   return error.message.slice(0, maxText)
 }
@@ -207,6 +218,6 @@ function createTransport(place: Place): Transport {
   if (place.kind === 'program') return createStdioTransport(place.program)
   return new StreamableHTTPClientTransport(new URL(place.url), {
     requestInit: { headers: { ...place.headers } },
-    fetch: limitFetch(globalThis.fetch),
+    fetch: readableFetch(globalThis.fetch),
   })
 }

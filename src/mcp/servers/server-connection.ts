@@ -6,7 +6,7 @@ import { identify } from '../../tools/foreign-tools.ts'
 import { maxForModels, namesOf } from '../../tools/model-names.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
 import { toToolResult } from './call-result.ts'
-import { createLogLines } from './log-lines.ts'
+import { createLastLines, createLogLines } from './log-lines.ts'
 import type { OpenClient, Place, ServerLists } from './open-client.ts'
 import { readTools, type ServerTool } from './read-tools.ts'
 import type { StdioProgram } from './stdio-transport.ts'
@@ -36,6 +36,8 @@ export interface ServerListing extends Pick<ServerLists, 'resources' | 'prompts'
   readonly state: ServerState
   /** The reason of the failure. */
   readonly error?: string
+  /** Why tools are left out. */
+  readonly problems?: readonly string[]
   /** Names of the tools. */
   readonly tools: readonly string[]
 }
@@ -74,6 +76,8 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
   let problem: string | undefined
   /** The reason why the program has ended. */
   let endReason: string | undefined
+  /** The last output of the program to stderr. */
+  let lastLines: ReturnType<typeof createLastLines> | undefined
   let failures = 0
   let startedAt = 0
   let retryAt = 0
@@ -83,15 +87,19 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
   let refreshing: Promise<void> | undefined
   /** The tools of the last start stay listed while the server does not run, so that lists do not change back and forth. */
   let tools: readonly Tool[] = []
+  /** Why tools of the list are left out. */
+  let problems: readonly string[] = []
   let lists: Pick<ServerLists, 'resources' | 'prompts'> = { resources: [], prompts: [] }
 
+  /** @param given a clause. What the program wrote last is part of the reason. */
   function fail(given: string): void {
     if (isClosed || state === 'failed') return
     if (state === 'running' && now() - startedAt > recoveredMs) failures = 0
     failures += 1
     retryAt = now() + Math.min(firstPauseMs * 2 ** (failures - 1), longestPauseMs)
     state = 'failed'
-    const reason = deps.redact(given)
+    const written = lastLines?.text() ?? ''
+    const reason = deps.redact(given) + (written === '' ? '' : ` (it wrote: ${written})`)
     problem = reason
     client = undefined
     log.warn({ ...about, reason }, 'an MCP server failed')
@@ -108,13 +116,20 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
   async function place(): Promise<Place> {
     const { url, headers = {} } = settings
     if (url !== undefined) return { kind: 'address', url, headers }
-    const onStderr = createLogLines({ write: writeLine, redact: deps.redact, now })
+    const logLines = createLogLines({ write: writeLine, redact: deps.redact, now })
+    const lines = createLastLines(deps.redact)
+    lastLines = lines
+    const onStderr = (chunk: Buffer): void => {
+      logLines(chunk)
+      lines.add(chunk)
+    }
     return { kind: 'program', program: { ...(await deps.programOf()), onStderr, onEnd } }
   }
 
   async function start(): Promise<void> {
     state = 'starting'
     endReason = undefined
+    lastLines = undefined
     const { openClient, reasonOf } = await import('./open-client.ts')
     let opened: OpenClient | undefined
     let isOver = false
@@ -155,8 +170,8 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
     // They outlive this connection, which ends when the settings of the server change.
     const names = namesOf(session, `server ${name} as ${prefix}`, maxForModels)
     const read = readTools(found.tools, { prefix, names, isTrusted })
-    for (const reason of read.problems.slice(0, maxProblems))
-      log.warn({ ...about, reason }, 'a tool of an MCP server is left out')
+    problems = read.problems.slice(0, maxProblems)
+    for (const reason of problems) log.warn({ ...about, reason }, 'a tool of an MCP server is left out')
     tools = read.tools.map(toTool)
     lists = found
     deps.changed()
@@ -233,8 +248,9 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
         forget(used)
         return await call(tool, args, context, true)
       }
-      const { isAnswer, reasonOf } = await import('./open-client.ts')
-      if (isAnswer(error)) throw failed(`The MCP server "${name}" refused the call: ${reasonOf(error)}`, error)
+      const { answerOf, reasonOf } = await import('./open-client.ts')
+      const answer = answerOf(error)
+      if (answer !== undefined) throw failed(`The call of the MCP server "${name}" failed: ${answer}.`, error)
       const reason = endReason ?? reasonOf(error)
       // The first call after the pause connects again.
       if (used === client) {
@@ -270,6 +286,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
       name,
       state,
       ...(state === 'failed' && problem !== undefined && { error: problem }),
+      ...(problems.length > 0 && { problems }),
       tools: tools.map((tool) => tool.name),
       resources: lists.resources,
       prompts: lists.prompts,

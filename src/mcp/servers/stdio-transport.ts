@@ -4,6 +4,7 @@ import { deserializeMessage, serializeMessage, type JSONRPCMessage, type Transpo
 
 import type { Mount } from '../../workspace/sandbox/bubblewrap-arguments.ts'
 import { displacedReason, readReport } from '../../workspace/sandbox/report.ts'
+import { readMessage } from './read-message.ts'
 
 export interface StdioProgram {
   /** The program and its arguments. */
@@ -15,7 +16,7 @@ export interface StdioProgram {
   readonly mounts?: readonly Mount[] | undefined
   /** Receives the stderr output of the program. */
   readonly onStderr: (chunk: Buffer) => void
-  /** Receives the reason why the program has ended, before `onclose`. */
+  /** Receives the reason why the program has ended by itself, before `onclose`. */
   readonly onEnd: (reason: string) => void
 }
 
@@ -39,6 +40,9 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
   const gone = Promise.withResolvers<void>()
   let child: ChildProcess | undefined
   let reason: string | undefined
+  /** Whether the program is told to end. Then, its end is no reason of a failure, unless it had closed its stdin before. */
+  let isClosing = false
+  let isBroken = false
 
   /** Keeps the chunks of a line until its end, because joining them for each chunk would take quadratic time. */
   function read(chunk: Buffer): void {
@@ -60,12 +64,10 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
   }
 
   function receive(line: string): void {
-    try {
-      transport.onmessage?.(deserializeMessage(line))
-    } catch (error) {
-      // Ignore a line that is not a JSON-RPC message, because some servers also log to stdout.
-      transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
-    }
+    const message = readMessage(line)
+    if (message !== undefined) transport.onmessage?.(deserializeMessage(message))
+    // Some servers also log to stdout.
+    else transport.onerror?.(new Error('The program wrote a line that is no message.'))
   }
 
   const transport: Transport = {
@@ -93,7 +95,8 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
         // End the processes that the program has started too.
         signalGroup(started, 'SIGKILL')
         if (report?.isDisplaced() === true) reason ??= `it was not started: ${displacedReason}`
-        reason ??= code === null ? `it was ended by ${signal}` : `it ended with exit code ${code}`
+        if (code === null && !isClosing) reason ??= `it was ended by ${signal}`
+        else if (code !== null && (!isClosing || isBroken)) reason ??= `it ended with exit code ${code}`
         setTimeout(() => {
           started.stdout?.destroy()
           started.stderr?.destroy()
@@ -102,7 +105,7 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
       started.once('close', () => {
         gone.resolve()
         if (started.pid === undefined) return
-        onEnd(reason ?? 'it ended')
+        if (reason !== undefined) onEnd(reason)
         transport.onclose?.()
       })
       return promise
@@ -111,11 +114,16 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       const stdin = child?.stdin
       if (stdin?.writable !== true) throw new Error('The program has ended.')
-      stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()))
+      stdin.write(serializeMessage(message), (error) => {
+        if (!error) return resolve()
+        isBroken ||= !isClosing
+        reject(error)
+      })
       return promise
     },
     async close() {
       if (child === undefined) return
+      isClosing = true
       child.stdin?.end()
       signalGroup(child, 'SIGTERM')
       const running = child

@@ -13,6 +13,7 @@ import {
   wideningSentence,
 } from './approval-words.js'
 import { countsView, diffView } from './diff-view.js'
+import { ownerHint } from './command-line.js'
 import { element } from './dom.js'
 import { mayDecide } from './owner.js'
 import { toVisible } from './visible-text.js'
@@ -54,13 +55,8 @@ export function approvalView(first) {
       element('kbd', { 'aria-hidden': 'true' }, letter),
     ),
   )
-  const row = element('div', { class: 'buttons' }, ...buttons)
-  const hint = element(
-    'p',
-    { class: 'owner-hint' },
-    'To decide, open this page with: ',
-    element('code', {}, 'copilot-proxy page'),
-  )
+  const row = element('div', { class: 'buttons decision' }, ...buttons)
+  const hint = ownerHint('To decide')
   const subject = element(
     'details',
     { class: 'approval-subject', open: true },

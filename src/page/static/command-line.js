@@ -28,3 +28,12 @@ export function ownerAction(button, command) {
     element('div', { class: 'for-others' }, commandLine(command)),
   )
 }
+
+/**
+ * The command for a page that the daemon lets decide nothing; page.css hides it from others. What such a page may not do has the
+ * class `decision`.
+ * @param {string} purpose
+ */
+export function ownerHint(purpose) {
+  return element('div', { class: 'owner-hint' }, `${purpose}, open this page with: `, commandLine('copilot-proxy page'))
+}

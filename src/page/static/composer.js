@@ -11,6 +11,9 @@ import { element } from './dom.js'
  * @property {readonly Attachment[]} [attachments]
  */
 
+/** Where the browser keeps the chosen model. */
+const storedModel = 'copilot-proxy model'
+
 /**
  * Creates the form for a message. Enter sends it, Shift+Enter starts a new line.
  * @param {(message: Message) => Promise<void>} send
@@ -29,7 +32,11 @@ export function createComposer(send) {
   })
   const chat = element('input', { type: 'radio', name: 'mode', value: 'chat', checked: true, change: showMode })
   const agent = element('input', { type: 'radio', name: 'mode', value: 'agent', change: showMode })
-  const model = element('select', { id: 'message-model' }, element('option', { value: '' }, 'Default model'))
+  const model = element(
+    'select',
+    { id: 'message-model', change: () => localStorage.setItem(storedModel, model.value) },
+    element('option', { value: '' }, 'Default model'),
+  )
   const steps = element('input', {
     id: 'message-steps',
     type: 'number',
@@ -180,9 +187,20 @@ export function createComposer(send) {
   return {
     node,
     focus: () => text.focus(),
+    /** The chosen model; '' for the default. */
+    model: () => model.value,
+    /** @param {Pick<Message, 'text' | 'mode'>} message to change and send */
+    edit(message) {
+      text.value = message.text
+      const chosen = message.mode === 'agent' ? agent : chat
+      chosen.checked = true
+      showMode()
+      grow()
+      text.focus()
+    },
     /** @param {readonly string[]} ids */
     setModels(ids) {
-      const chosen = model.value
+      const chosen = model.value || localStorage.getItem(storedModel) || ''
       model.replaceChildren(
         element('option', { value: '' }, 'Default model'),
         ...ids.map((id) => element('option', { value: id }, id)),

@@ -57,6 +57,30 @@ function append(target, children) {
 }
 
 /**
+ * Replaces the children of a node. A focus among them goes to the new control of the same name, or else to the node itself, so
+ * that the Tab key goes on from there.
+ * @param {HTMLElement} parent
+ * @param {readonly Child[]} children
+ * @param {boolean} [hadFocus] for a button that lost the focus because it was disabled
+ */
+export function replaceChildren(parent, children, hadFocus = parent.contains(document.activeElement)) {
+  const name = nameOf(document.activeElement)
+  parent.replaceChildren()
+  append(parent, children)
+  if (!hadFocus) return
+  /** @type {NodeListOf<HTMLElement>} */
+  const controls = parent.querySelectorAll('button, a[href]')
+  const control = [...controls].find((each) => nameOf(each) === name && each.checkVisibility())
+  if (control === undefined) parent.tabIndex = -1
+  ;(control ?? parent).focus({ preventScroll: true })
+}
+
+/** @param {Element | null} node */
+function nameOf(node) {
+  return node?.getAttribute('aria-label') ?? node?.textContent
+}
+
+/**
  * @template Item
  * @typedef {object} View
  * @property {HTMLElement} node

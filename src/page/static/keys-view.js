@@ -1,7 +1,7 @@
 /** @import { KeyList, KeyRow } from '../../api/keys.ts' */
 import { ask } from './api.js'
 import { commandLine } from './command-line.js'
-import { element } from './dom.js'
+import { element, replaceChildren } from './dom.js'
 import { toCount, toCredits, toShortDay } from './format.js'
 import { createView, dataTable } from './view.js'
 
@@ -49,7 +49,7 @@ export function createKeysView(onFailure) {
     empty.hidden = keys.length > 0
     table.hidden = keys.length === 0
     const next = JSON.stringify(keys)
-    if (next !== shown) body.replaceChildren(...keys.map(rowView))
+    if (next !== shown) replaceChildren(body, keys.map(rowView))
     shown = next
   }
 }

@@ -3,7 +3,7 @@ import { announce } from './announce.js'
 import { ask } from './api.js'
 import { ownerAction } from './command-line.js'
 import { copyButton } from './copy-button.js'
-import { element } from './dom.js'
+import { element, replaceChildren } from './dom.js'
 import { createView } from './view.js'
 
 /** Intervals between two reads, while a login is under way and otherwise. Ms. */
@@ -51,12 +51,12 @@ export function createLoginsView(onFailure) {
   const view = createView(
     {
       title: 'Logins',
-      lead: 'Whose models answer. Copilot and Codex share no login and no header.',
+      lead: 'Whose models answer. Each provider has a login of its own.',
       read,
       everyMs: () => (isWaiting() ? waitingMs : refreshMs),
       onFailure,
     },
-    element('div', { class: 'login-cards' }, ...cards.map(({ node }) => node)),
+    element('div', { class: 'cards wide' }, ...cards.map(({ node }) => node)),
     stored,
   )
 
@@ -110,6 +110,7 @@ export function createLoginsView(onFailure) {
 function createProviderCard({ id, name, issuer, command }, act) {
   let shown = ''
   let isBusy = false
+  let hasFocus = false
   const state = element('span', { class: 'state', role: 'status' })
   const body = element('div', { class: 'login-body' })
   const node = element('section', { class: 'card' }, element('header', {}, element('h3', {}, name), state), body)
@@ -122,9 +123,12 @@ function createProviderCard({ id, name, issuer, command }, act) {
   async function run(path, method) {
     if (isBusy) return
     isBusy = true
+    // A button that is disabled loses the focus.
+    hasFocus = body.contains(document.activeElement)
     for (const button of body.querySelectorAll('button')) button.disabled = true
     await act(path, method)
     isBusy = false
+    hasFocus = false
     for (const button of body.querySelectorAll('button')) button.disabled = false
   }
 
@@ -191,9 +195,7 @@ function createProviderCard({ id, name, issuer, command }, act) {
       const next = JSON.stringify({ ...login, flow: login.flow?.state === 'waiting' ? 'waiting' : login.flow })
       if (next === shown) return
       shown = next
-      const hadFocus = body.contains(document.activeElement)
-      body.replaceChildren(...contentOf(login).filter((each) => each !== false))
-      if (hadFocus) body.querySelector('button, a')?.dispatchEvent(new Event('focus'))
+      replaceChildren(body, contentOf(login), hasFocus || undefined)
       if (login.flow?.state === 'done') announce(`Logged in as ${login.flow.account}.`)
       if (login.flow?.state === 'waiting')
         announce(`Enter the code ${login.flow.user_code.split('').join(' ')} at ${issuer}.`)

@@ -1,7 +1,7 @@
 /** @import { ModelList, ModelRow, TierPrices } from '../../api/models.ts' */
 import { ask } from './api.js'
 import { ownerAction } from './command-line.js'
-import { element } from './dom.js'
+import { element, replaceChildren } from './dom.js'
 import { plural, toCount, toCredits, toShortCount } from './format.js'
 import { createModelDialog } from './model-dialog.js'
 import { createView, dataTable } from './view.js'
@@ -93,8 +93,11 @@ export function createModelsView(onFailure) {
     table.hidden = found.length === 0
     empty.hidden = found.length > 0
     const next = JSON.stringify(found)
-    // Unchanged rows keep the focus of their buttons.
-    if (next !== shown) body.replaceChildren(...found.map((row) => rowView(row, (id) => void dialog.show(id))))
+    if (next !== shown)
+      replaceChildren(
+        body,
+        found.map((row) => rowView(row, (id) => void dialog.show(id))),
+      )
     shown = next
   }
 

@@ -1,7 +1,7 @@
 /** @import { UsageReport } from '../../api/usage.ts' */
 import { ask } from './api.js'
 import { commandLine, ownerAction } from './command-line.js'
-import { element } from './dom.js'
+import { element, replaceChildren } from './dom.js'
 import { plural, toCount, toCredits, toDateTime, toShortCount, toShortDay, toUntil } from './format.js'
 import { bar, planBar } from './usage-bars.js'
 import { createUsageChart } from './usage-chart.js'
@@ -40,11 +40,15 @@ export function createOverviewView(onFailure) {
     first.hidden = step === undefined
     if (step !== undefined && first.dataset['step'] !== step.name) {
       first.dataset['step'] = step.name
-      first.replaceChildren(...step.nodes())
+      replaceChildren(first, step.nodes())
     }
-    // New cards would take the focus from a button in them.
+    // Cards that did not change stay, for what is selected in them.
     const next = JSON.stringify([usage, Math.floor(Date.now() / 60_000)])
-    if (next !== shown) cards.replaceChildren(...cardsOf(usage, () => void lift()))
+    if (next !== shown)
+      replaceChildren(
+        cards,
+        cardsOf(usage, () => void lift()),
+      )
     shown = next
     chart.update(toDays(days, chartDays, new Date()))
     table.update({ models, keys, sessions })

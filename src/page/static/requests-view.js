@@ -4,7 +4,7 @@ import { commandLine } from './command-line.js'
 import { createList, element } from './dom.js'
 import { plural, toClock, toCount, toCredits, toDuration, toShortCount } from './format.js'
 import { createRequestDialog } from './request-dialog.js'
-import { createView } from './view.js'
+import { createView, dataTable } from './view.js'
 import { toVisible } from './visible-text.js'
 
 /** Number of requests that the page reads and shows. */
@@ -12,7 +12,17 @@ const listLength = 200
 /** Interval between two reads of the list. Ms. */
 const refreshMs = 2000
 
-const columns = ['Time', 'Client', 'Model', 'Status', 'Tokens', 'Credits', 'First byte', 'Duration', 'Notes']
+const columns = /** @type {const} */ ([
+  ['Time'],
+  ['Client'],
+  ['Model'],
+  ['Status'],
+  ['Tokens', 'number'],
+  ['Credits', 'number'],
+  ['First byte', 'number'],
+  ['Duration', 'number'],
+  ['Notes'],
+])
 
 /**
  * Shows the last requests through the proxy.
@@ -35,22 +45,7 @@ export function createRequestsView(onFailure) {
   const count = element('p', { class: 'muted', role: 'status' })
   const body = element('tbody')
   const updateRows = createList(body, rowView)
-  const table = element(
-    'table',
-    { class: 'data requests' },
-    element('caption', { class: 'visually-hidden' }, 'The last requests, newest first'),
-    element(
-      'thead',
-      {},
-      element('tr', {}, ...columns.map((name) => element('th', { scope: 'col', class: classOf(name) }, name))),
-    ),
-    body,
-  )
-  const frame = element(
-    'div',
-    { class: 'table-frame', tabindex: 0, role: 'region', 'aria-label': 'The last requests' },
-    table,
-  )
+  const frame = dataTable('The last requests, newest first', columns, body, 'stacked requests')
   const empty = element('p', { class: 'empty', hidden: true }, 'No request matches the filter.')
   const first = element(
     'div',
@@ -175,7 +170,14 @@ function rowView({ row }) {
     element('span', { class: 'row-notes' }, ...notesOf(row.error, warnings, adapted)),
   ]
   return {
-    node: element('tr', {}, ...cells.map((cell, at) => element('td', { class: classOf(columns[at] ?? '') }, cell))),
+    node: element(
+      'tr',
+      {},
+      ...columns.map(([column, kind], at) =>
+        // On a narrow screen, a number stands below the name of its column.
+        element('td', { class: kind, 'data-label': kind && column }, cells[at]),
+      ),
+    ),
   }
 }
 
@@ -199,10 +201,4 @@ function notesOf(error, warnings, adapted) {
 /** @param {string} warning `dropped;temperature (why)` becomes `dropped temperature (why)` */
 function toSentence(warning) {
   return warning.replace(/^(\w+);/, '$1 ')
-}
-
-/** @param {string} column */
-function classOf(column) {
-  const name = column.toLowerCase().replaceAll(' ', '-')
-  return /^(?:tokens|credits|first-byte|duration)$/.test(name) ? `column-${name} number` : `column-${name}`
 }

@@ -1,4 +1,4 @@
-/** @import { NoteItem, RunEnd, RunItem, RunPart, TextPart, TimelineItem } from '../timeline.ts' */
+/** @import { MessagePart, NoteItem, RunEnd, RunItem, RunPart, TextPart, TimelineItem } from '../timeline.ts' */
 /** @import { View } from './dom.js' */
 import { approvalView } from './approval-view.js'
 import { countsView, diffView } from './diff-view.js'
@@ -12,6 +12,8 @@ import { toVisible } from './visible-text.js'
  * @typedef {object} RunActions
  * @property {(runId: string) => Promise<void>} cancel
  * @property {(runId: string) => Promise<void>} recall reads the steps of a run from the daemon
+ * @property {(run: RunItem) => Promise<void>} retry sends the message again, in a fork of the conversation before it
+ * @property {(run: RunItem) => Promise<void>} edit begins that fork with the text of the message in the form
  */
 
 /** @type {Readonly<Record<string, string>>} */
@@ -26,6 +28,9 @@ const outcomes = {
   failed: 'Failed',
   interrupted: 'Interrupted',
 }
+
+/** The reason of a run that the model has completed. */
+const usualReason = 'The model gave its final answer.'
 
 /** @param {string} outcome */
 export function toOutcomeText(outcome) {
@@ -69,6 +74,9 @@ function runView(first, actions) {
   const failure = element('p', { class: 'failure', role: 'alert', hidden: true })
   const cancel = actionButton('Cancel', 'danger', () => actions.cancel(first.key))
   const recall = actionButton('Show the steps', 'quiet', () => actions.recall(first.key))
+  let shown = first
+  const retry = actionButton('Try again', 'quiet again', () => actions.retry(shown))
+  const edit = actionButton('Edit', 'quiet again', () => actions.edit(shown))
   const node = element('article', { class: 'run' }, head, parts, footer, failure)
   const updateParts = createList(parts, partView)
 
@@ -97,6 +105,7 @@ function runView(first, actions) {
   /** @param {TimelineItem} run */
   function update(run) {
     if (run.kind !== 'run') return
+    shown = run
     node.dataset['mode'] = run.mode
     head.replaceChildren(...headOf(run))
     updateParts(run.parts)
@@ -105,6 +114,8 @@ function runView(first, actions) {
     footer.replaceChildren(
       ...(run.end === undefined ? [working, cancel] : endOf(run.end, run.mode)),
       ...(run.isRecalled && run.end !== undefined ? [recall] : []),
+      // The page does not have the contents of attachments.
+      ...(run.end !== undefined && run.provider === undefined && run.attachments.length === 0 ? [retry, edit] : []),
     )
     node.toggleAttribute('aria-busy', run.end === undefined)
   }
@@ -147,11 +158,23 @@ function partView(part) {
       const { node, update } = approvalView(part)
       return { node, update: (next) => next.kind === 'approval' && update?.(next) }
     }
+    case 'message':
+      return { node: joinedView(part) }
     case 'text': {
       const { node, update } = textView(part)
       return { node, update: (next) => next.kind === 'text' && update?.(next) }
     }
   }
+}
+
+/** @param {MessagePart} message */
+function joinedView({ text, time }) {
+  return element(
+    'section',
+    { class: 'message joined', 'aria-label': 'Message sent meanwhile' },
+    element('h4', {}, 'You', timeView(time)),
+    element('p', { class: 'message-text' }, text),
+  )
 }
 
 /**
@@ -185,6 +208,8 @@ function textView(part) {
  */
 function endOf({ outcome, reason, summary, files, model, steps, requests, usage }, mode) {
   const isGood = outcome === 'completed'
+  // Another reason says that the run had no effect.
+  const isPlain = isGood && (reason === '' || reason === usualReason)
   const facts = [
     model,
     steps === undefined || mode === 'chat' ? undefined : plural(steps, 'step'),
@@ -197,7 +222,13 @@ function endOf({ outcome, reason, summary, files, model, steps, requests, usage 
   return [
     ...(isGood && mode === 'chat'
       ? []
-      : [element('p', { class: `outcome ${isGood ? 'good' : 'bad'}` }, toOutcomeText(outcome))]),
+      : [
+          element(
+            'p',
+            { class: `outcome ${isPlain ? 'good' : 'bad'}` },
+            isGood && !isPlain ? toVisible(reason) : toOutcomeText(outcome),
+          ),
+        ]),
     ...(isGood || reason === '' ? [] : [element('p', { class: 'reason' }, toVisible(reason))]),
     ...(mode === 'agent' && files.length > 0 ? [filesView(files)] : []),
     ...(mode === 'agent' && summary !== '' ? [summaryView(summary)] : []),

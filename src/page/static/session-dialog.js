@@ -62,7 +62,7 @@ function failureOf(error) {
 }
 
 /** @param {ServerEntry} server */
-function serverView({ name, state, error, tools, resources, prompts }) {
+function serverView({ name, state, error, problems = [], tools, resources, prompts }) {
   return element(
     'details',
     { class: 'tool' },
@@ -77,6 +77,7 @@ function serverView({ name, state, error, tools, resources, prompts }) {
       'div',
       { class: 'tool-body' },
       error !== undefined && element('p', { class: 'failure' }, toVisible(error)),
+      ...problems.map((problem) => element('p', { class: 'failure' }, `A tool is left out: ${toVisible(problem)}`)),
       ...namesOf('Tools', tools),
       ...namesOf('Resources', resources.map(nameOf)),
       ...namesOf('Prompts', prompts.map(nameOf)),

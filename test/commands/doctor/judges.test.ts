@@ -10,7 +10,7 @@ import {
   judgeLogin,
   judgeModels,
 } from '../../../src/commands/doctor/account-checks.ts'
-import type { ListingOutcome } from '../../../src/commands/shared/list-models.ts'
+import type { ListingOutcome } from '../../../src/models/try-list.ts'
 import type { Finding, Findings } from '../../../src/commands/doctor/check.ts'
 import {
   judgeConfig,

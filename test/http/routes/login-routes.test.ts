@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { loginReport } from '../../../src/api/logins.ts'
 import type { LoginReport } from '../../../src/api/logins.ts'
+import { textReply } from '../../upstreams/http/outcome.ts'
 import { openProxy } from '../harness.ts'
 import type { Proxy, ProxyOptions } from '../harness.ts'
 
@@ -104,6 +105,37 @@ test('a login that GitHub refuses ends with a sentence that says what to do', as
     .poll(async () => (await report()).copilot.flow, { timeout: pollMs, interval: 200 })
     .toEqual({ state: 'failed', message: 'The code expired before it was entered. Start again to get a new one.' })
   expect(await proxy.store.list()).toEqual([])
+})
+
+test.each([
+  ['accepts', 200, { state: 'done', account: name, plan: 'Copilot Pro' }],
+  [
+    'refuses',
+    403,
+    {
+      state: 'failed',
+      message: expect.stringMatching(/^Copilot refused this login\. .*forbidden.* Nothing was stored\.$/),
+    },
+  ],
+  [
+    'does not answer',
+    503,
+    { state: 'failed', message: expect.stringMatching(/^Could not check this login with Copilot\./) },
+  ],
+])('a login without a token exchange is stored only if Copilot accepts it: it %s', async (_what, status, end) => {
+  const { ask, report, proxy } = await open({
+    file: 'copilot: { auth: direct }',
+    prepare: (github) => {
+      if (status !== 200) github.script('/models', { outcome: textReply(status, 'forbidden') })
+    },
+  })
+  await ask('POST', '/logins/copilot')
+  await expect
+    .poll(async () => (await report()).copilot.flow?.state, { timeout: pollMs, interval: 200 })
+    .toMatch(/done|failed/)
+  expect((await report()).copilot.flow).toEqual(end)
+  expect((await proxy.store.list()).length).toBe(status === 200 ? 1 : 0)
+  expect(proxy.demo.exchanges()).toBe(0)
 })
 
 const key = 'key-of-this-test-0123456789'

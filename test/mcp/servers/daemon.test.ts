@@ -39,7 +39,8 @@ test('/rpc and an MCP client call tools of a server, and the first call starts i
   const { client: mcp } = await connectMcp(`${daemon.url}/mcp`)
   expect((await mcp.listTools()).tools.map(({ name }) => name)).toContain('it_echo')
   expect(await mcp.callTool({ name: 'it_echo', arguments: { b: 2 } })).toMatchObject({
-    structuredContent: { text: '{"b":2}' },
+    content: [{ type: 'text', text: '{"b":2}' }],
+    structuredContent: { b: 2 },
   })
 })
 

@@ -15,11 +15,13 @@ export async function openHttpServer() {
   let begun = 0
   let calls = 0
   let losesCalls = false
+  let result: unknown
+  let isStreaming = false
   let lostStatus = 404
   let port = 0
   let server = createServer()
 
-  function answer(method: string, params: object): object | undefined {
+  function answer(method: string, params: object): unknown {
     switch (method) {
       case 'initialize':
         return {
@@ -31,7 +33,7 @@ export async function openHttpServer() {
         return { tools: tools.map((name) => ({ name, inputSchema: { type: 'object' } })) }
       case 'tools/call':
         calls += 1
-        return { content: [{ type: 'text', text: JSON.stringify(params) }] }
+        return result ?? { content: [{ type: 'text', text: JSON.stringify(params) }] }
       default:
         return undefined
     }
@@ -51,8 +53,10 @@ export async function openHttpServer() {
     if (id === undefined) return void response.writeHead(202).end()
     const named = method === 'initialize' ? `session-${(begun += 1)}` : session
     sessions.add(named)
-    response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': named })
-    response.end(JSON.stringify({ jsonrpc: '2.0', id, result: answer(method, params) }))
+    const type = isStreaming ? 'text/event-stream' : 'application/json'
+    response.writeHead(200, { 'content-type': type, 'mcp-session-id': named })
+    const message = JSON.stringify({ jsonrpc: '2.0', id, result: answer(method, params) })
+    response.end(isStreaming ? `event: message\r\ndata: ${message}\r\n\r\n` : message)
   }
 
   async function open(): Promise<void> {
@@ -84,6 +88,11 @@ export async function openHttpServer() {
     /** Answers calls as if their session were unknown. */
     loseCalls() {
       losesCalls = true
+    },
+    /** Answers calls with this result, as JSON or as a stream of events. */
+    answerWith(given: unknown, asStream: boolean) {
+      result = given
+      isStreaming = asStream
     },
     begun: () => begun,
     calls: () => calls,

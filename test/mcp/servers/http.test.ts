@@ -55,3 +55,21 @@ test('tools that a server adds are announced', async () => {
   remote.add('more')
   await vi.waitFor(() => expect(names()).toEqual(['far_echo', 'far_more']))
 })
+
+test.each([false, true])(
+  'null in an answer is what is absent, and the connection stays (as a stream: %s)',
+  async (asStream) => {
+    const remote = await openHttpServer()
+    const { call, listing } = await openServers({ far: { url: remote.url } })
+    remote.answerWith({ content: [{ type: 'text', text: 'hi' }], _meta: null, isError: null }, asStream)
+    expect(await call('far_echo')).toEqual({ text: 'hi' })
+    for (const wrong of ['hi', { content: 3 }]) {
+      remote.answerWith(wrong, asStream)
+      await expect(call('far_echo')).rejects.toThrow(
+        /^The call of the MCP server "far" failed: its answer is not valid MCP\.$/,
+      )
+    }
+    expect(listing()).toMatchObject([{ state: 'running' }])
+    expect(remote.begun()).toBe(1)
+  },
+)

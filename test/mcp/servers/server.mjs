@@ -7,6 +7,21 @@ let isChanged = false
 let nextId = 100
 const waiting = new Map()
 
+/** Answers that leave out what is optional by null, or that are no MCP. */
+const oddAnswers = {
+  null: (id) => ({
+    jsonrpc: '2.0',
+    id,
+    error: null,
+    result: { content: [{ type: 'text', text: 'hi', annotations: null }], _meta: null },
+  }),
+  own_null: (id) => ({ jsonrpc: '2.0', id, result: { content: null, structuredContent: { a: null }, isError: null } }),
+  no_result: (id) => ({ jsonrpc: '2.0', id }),
+  text_result: (id) => ({ jsonrpc: '2.0', id, result: 'hi' }),
+  odd_result: (id) => ({ jsonrpc: '2.0', id, result: { content: 'hi' } }),
+  no_version: (id) => ({ id, result: { content: [] } }),
+}
+
 function send(message) {
   process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 }
@@ -58,6 +73,7 @@ function tools() {
     'crash',
     'change',
     'huge',
+    ...Object.keys(oddAnswers),
   ]
   return [
     ...names.map((name) => tool(name, name === 'change' ? {} : readOnly)),
@@ -126,6 +142,11 @@ if (mode === 'secret') {
   process.stderr.write(`${'x'.repeat(980)} ${process.env.SECRET}\n`)
 }
 if (mode === 'exit') process.exit(7)
+if (mode === 'exit with words') {
+  process.stderr.write(`Starting\nThe key ${process.env.SECRET} is wrong`)
+  process.exit(8)
+}
+if (mode === 'future') process.stderr.write('This is version 9\n')
 // Ignores SIGTERM and the end of stdin, and starts a child that outlives it. Both end by themselves later, in case the test run
 // is killed.
 if (mode === 'stubborn') {
@@ -155,7 +176,11 @@ for await (const line of createInterface({ input: process.stdin })) {
     const capabilities = { tools: { listChanged: true }, resources: {}, prompts: {} }
     send({
       id,
-      result: { protocolVersion: params.protocolVersion, capabilities, serverInfo: { name: mode, version: '1' } },
+      result: {
+        protocolVersion: mode === 'future' ? '2099-01-01' : params.protocolVersion,
+        capabilities,
+        serverInfo: { name: mode, version: '1' },
+      },
     })
   } else if (method === 'tools/list') send({ id, result: { tools: tools() } })
   else if (method === 'resources/list')
@@ -163,6 +188,8 @@ for await (const line of createInterface({ input: process.stdin })) {
   else if (method === 'prompts/list') send({ id, result: { prompts: [{ name: 'greet', description: 'Says hello' }] } })
   else if (method === 'tools/call' && params.name === 'refuse')
     send({ id, error: { code: -32602, message: 'not like this' } })
+  else if (method === 'tools/call' && params.name in oddAnswers)
+    process.stdout.write(`${JSON.stringify(oddAnswers[params.name](id))}\n`)
   else if (method === 'tools/call' && params.name === 'hang') process.stderr.write('hanging\n')
   else if (method === 'tools/call') void call(params).then((result) => send({ id, result }))
   else send({ id, error: { code: -32601, message: 'no such method' } })

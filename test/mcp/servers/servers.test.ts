@@ -139,15 +139,39 @@ test('a server that cannot start is reported, and the others work', async () => 
   const { prepare, listing, names } = await openServers({
     gone: { command: ['/nowhere/program'] },
     exits: serverOf('exit'),
+    words: serverOf('exit with words', { env: { SECRET: 'hunter2-hunter2-hunter2' } }),
+    future: serverOf('future'),
     good: serverOf('garbage'),
   })
   await prepare()
   expect(listing()).toMatchObject([
     { name: 'gone', state: 'failed', error: 'its program or its folder does not exist' },
     { name: 'exits', state: 'failed', error: 'it ended with exit code 7' },
+    {
+      name: 'words',
+      state: 'failed',
+      error: 'it ended with exit code 8 (it wrote: Starting / The key [redacted] is wrong)',
+    },
+    {
+      name: 'future',
+      state: 'failed',
+      error: expect.stringMatching(/protocol version.*2099-01-01 \(it wrote: This is version 9\)$/),
+    },
     { name: 'good', state: 'running' },
   ])
   expect(names()).toContain('good_echo')
+})
+
+test('null in an answer is what is absent, and an answer that is not MCP fails at once', async () => {
+  const { call, listing } = await openServers({ it: serverOf() })
+  expect(await call('it_null')).toEqual({ text: 'hi' })
+  expect(await call('it_own_null')).toEqual({ text: '', structuredContent: { a: null } })
+  for (const name of ['no_result', 'text_result', 'odd_result', 'no_version']) {
+    await expect(call(`it_${name}`), name).rejects.toMatchObject({
+      failure: { detail: 'The call of the MCP server "it" failed: its answer is not valid MCP.' },
+    })
+  }
+  expect(listing()).toMatchObject([{ state: 'running' }])
 })
 
 test('a message that is too long ends the server', async () => {
@@ -163,7 +187,7 @@ test('stderr is logged within limits', async () => {
 })
 
 test('malicious names and schemas are left out, and slow patterns are stopped', async () => {
-  const { prepare, names, call, log, tools, session } = await openServers({
+  const { prepare, names, call, log, tools, session, listing } = await openServers({
     it: serverOf('hostile'),
     many: serverOf('many'),
   })
@@ -177,6 +201,10 @@ test('malicious names and schemas are left out, and slow patterns are stopped', 
   expect(names().filter((name) => name.startsWith('many_'))).toHaveLength(200)
   expect(tools.list(session).find(({ name }) => name === 'mcp.fs.read')?.provider).toBeUndefined()
   expect(log.lines.filter(({ message }) => message === 'a tool of an MCP server is left out')).toHaveLength(3)
+  expect(listing()).toMatchObject([
+    { problems: [expect.stringContaining('"remote" cannot be used'), expect.stringContaining('inputSchema')] },
+    { problems: ['it has more than 200 tools'] },
+  ])
   await expect(call('it_slow', { text: `${'a'.repeat(40)}!` })).rejects.toMatchObject({
     failure: { kind: 'invalid_arguments' },
   })

@@ -13,7 +13,7 @@ import { isObject, type JsonObject, objectsOf } from '../../../json/json.ts'
 import { digest } from '../ids.ts'
 import { modelFamily } from '../model-family.ts'
 import type { MediaSource, Turn, TurnPart } from '../../turn.ts'
-import { mediaOfTurn, replaceInTurn } from './turn-media.ts'
+import { mediaOfTurn, partsOf, replaceInTurn } from './turn-media.ts'
 import type { Warning, WarningCode } from '../../warning.ts'
 
 interface ImageData {
@@ -149,7 +149,7 @@ export function limitAgentImages(asked: Turn, upstream: UpstreamDialectId, conte
   const turn = replaceInTurn(asked, new Set(refused.map(({ part }) => part)), OMITTED_IMAGE)
   if (model.provider === 'codex') return turn
   const most = maxImages(upstream, context)
-  const all = turn.items.flatMap((item) => (item.type === 'message' ? item.parts : []))
+  const all = turn.items.flatMap(partsOf)
   const total = all.filter((part) => part.type === 'image' && part.source.type === 'base64').length
   const mostWithHistory = total - leaving(total, most)
   let count = 0
@@ -172,14 +172,17 @@ export function limitAgentImages(asked: Turn, upstream: UpstreamDialectId, conte
   // The newest first.
   const items = turn.items.map((_, at) => {
     const item = turn.items[last - at]
-    if (item?.type !== 'message' || !item.parts.some(({ type }) => type === 'image')) return item
-    return {
-      ...item,
-      parts: item.parts
-        .toReversed()
-        .map((part) => fit(part, at === 0))
-        .toReversed(),
-    }
+    if (item === undefined || !partsOf(item).some(({ type }) => type === 'image')) return item
+    const isPrompt = at === 0 && item.type === 'message'
+    const parts = partsOf(item)
+      .toReversed()
+      .map((part) => fit(part, isPrompt))
+      .toReversed()
+    return item.type === 'message'
+      ? { ...item, parts }
+      : item.type === 'tool_result'
+        ? { ...item, content: parts }
+        : item
   })
   return { ...turn, items: items.toReversed().filter((item) => item !== undefined) }
 }

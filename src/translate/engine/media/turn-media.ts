@@ -28,7 +28,7 @@ export function replaceInTurn(turn: Turn, removed: ReadonlySet<TurnPart>, text: 
   return { ...turn, items: turn.items.map(fitItem) }
 }
 
-function partsOf(item: TurnItem): readonly TurnPart[] {
+export function partsOf(item: TurnItem): readonly TurnPart[] {
   if (item.type === 'message') return item.parts
   return item.type === 'tool_result' && typeof item.content !== 'string' ? item.content : []
 }
