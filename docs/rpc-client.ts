@@ -70,6 +70,11 @@ export interface Methods {
   }
   'mcp.shell.output': { params: { id: string; waitMs?: number }; result: Background }
   'mcp.shell.stop': { params: { id: string }; result: Background }
+  /** Fails: only a run of the agent has a plan. */
+  'mcp.plan.set': {
+    params: { items: { text: string; state: 'pending' | 'in_progress' | 'completed' }[] }
+    result: object
+  }
   'mcp.tools.list': {
     params: Record<string, never>
     result: { tools: { name: string; description: string; parameters: object; effect: 'read' | 'write' | 'run' }[] }

@@ -34,6 +34,7 @@ export function describeResult(tool: string, result: ToolResult): DescribedResul
     return { text: text + left + more(result), message: diff === '' ? 'no changes' : count(lineCount(text), 'line') }
   }
   if (typeof exitCode === 'number' || result['isRunning'] !== undefined) return describeRun(result)
+  if (tool === 'mcp.plan.set') return { text: 'The plan is shown.', message: 'plan shown' }
   if (tool.startsWith('mcp.edit.')) {
     const paths = objectsOf(files).map(({ path }) => String(path))
     const { id } = result

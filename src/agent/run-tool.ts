@@ -171,6 +171,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       args: await scope.narrow(tool, args, signal),
       signal,
       lifetime: deps.lifetime,
+      setPlan: (items) => emit({ type: 'plan', items: [...items] }),
       identity,
       secrets,
       isUnattended: deps.isUnattended,

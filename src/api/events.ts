@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Body } from './body.ts'
-import { approvalFacts, fileCount, messageFacts, runOutcome, runUsage, toolEnd } from './run.ts'
+import { approvalFacts, fileCount, messageFacts, planItem, runOutcome, runUsage, toolEnd } from './run.ts'
 
 /*
  * The events of `GET /events`. `type` is the event's name, the other fields are its data.
@@ -85,6 +85,9 @@ const diffEvent = z.object({
   files: z.array(fileCount),
 })
 
+/** A run has stated its plan, which replaces the one before. */
+const planEvent = z.object({ type: z.literal('plan'), ...ofRun, items: z.array(planItem) })
+
 /** The last event of every run. */
 const doneEvent = z.object({
   type: z.literal('done'),
@@ -134,6 +137,7 @@ export const daemonEvent = z.discriminatedUnion('type', [
   toolEvent,
   approvalEvent,
   diffEvent,
+  planEvent,
   doneEvent,
   pushEvent,
   lifecycleEvent,

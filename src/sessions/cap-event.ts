@@ -57,6 +57,7 @@ function cutEvent(
 ): RunEvent {
   switch (event.type) {
     case 'inbound':
+    case 'plan':
       return event
     case 'fragment':
       return { ...event, text: cut(event.text) }

@@ -7,6 +7,7 @@ import type { Logger } from '../logging/logger.ts'
 import type { FileChange } from '../agent/agent-task.ts'
 import { createCodeTools } from '../tools/code-tools.ts'
 import { createCommandTools } from '../tools/command-tools.ts'
+import { createPlanTools } from '../tools/plan-tools.ts'
 import { createGitTools } from '../tools/git-tools.ts'
 import { createTools } from '../tools/create-tools.ts'
 import type { ToolsDeps } from '../tools/create-tools.ts'
@@ -100,6 +101,7 @@ export async function openWorkspaces({
     sources: [
       createWorkspaceTools({ journal: journalOf }),
       createGitTools(),
+      createPlanTools(),
       createCommandTools(),
       createCodeTools({ journal: journalOf }),
       createRegistryTools({

@@ -1,5 +1,14 @@
 import { z } from 'zod'
-import { fileCount, joinedMessage, recordedApproval, recordedCall, runMode, runOutcome, runState } from '../api/run.ts'
+import {
+  fileCount,
+  planItem,
+  joinedMessage,
+  recordedApproval,
+  recordedCall,
+  runMode,
+  runOutcome,
+  runState,
+} from '../api/run.ts'
 import type { FileCount, MessageEntry, RunReport } from '../api/run.ts'
 import type { FileChange } from '../agent/agent-task.ts'
 import { capRecord } from './cap-event.ts'
@@ -52,6 +61,7 @@ const maxStepText = 16 * 1024
 
 const call = recordedCall.extend({ step: z.number() })
 const stepText = z.object({ step: z.number(), kind: z.enum(['commentary', 'notice']), text: z.string() })
+const planPart = z.object({ items: z.array(planItem) })
 const diff = z.object({ patchId: z.string(), diff: z.string(), files: z.array(fileCount) })
 
 export type Part = Pick<PartRow, 'kind' | 'key'> & { readonly data: Readonly<Record<string, unknown>> }
@@ -83,6 +93,8 @@ export function partOf(
       const { type: _type, id: _id, conversationId: _conversation, ...facts } = event
       return { kind: 'diff', key: event.patchId, data: facts }
     }
+    case 'plan':
+      return { kind: 'plan', key: '', data: { items: event.items } }
     case 'fragment': {
       const { kind, step = 0 } = event
       if (kind !== 'commentary' && kind !== 'notice') return undefined
@@ -168,6 +180,7 @@ export function reportRun(
     return found
   }
   const approvals: RunReport['approvals'][number][] = []
+  const plan = planPart.safeParse(parts.find(({ kind }) => kind === 'plan')?.data).data?.items
   for (const part of parts) {
     if (part.kind === 'approval') {
       const parsed = recordedApproval.safeParse(part.data)
@@ -202,6 +215,7 @@ export function reportRun(
     ...(endedMs !== null && { endedAt: new Date(endedMs).toISOString() }),
     steps: [...steps.values()].toSorted((one, other) => one.step - other.step),
     approvals,
+    ...(plan !== undefined && { plan }),
     files: end?.files ?? filesOfDiffs(parts),
     requests: used.requests,
     usage: reportUsage(usageOf(used)),

@@ -1,3 +1,4 @@
+import type { PlanItem } from '../api/run.ts'
 import type { Folder } from '../workspace/folder.ts'
 import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
@@ -49,6 +50,8 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** Aborts when what the tool has started must end: with the caller's work, or with the session. */
   readonly lifetime: AbortSignal
+  /** Replaces the plan of the run. Absent: no run has made the call. */
+  readonly setPlan: ((items: readonly PlanItem[]) => void) | undefined
   /** Reports a part of the result early, e.g. a program's output. */
   readonly progress: (part: ToolProgress) => void
   /**
@@ -128,6 +131,7 @@ export interface ToolCall {
   readonly caller: string
   /** The id of the caller's key: who may see the audit line and undo the changes. Absent: no key. */
   readonly ownerId?: string | undefined
+  readonly setPlan?: ToolContext['setPlan']
   readonly progress?: ((part: ToolProgress) => void) | undefined
   /** Reserves memory for the result (`ToolContext.reserve`). Absent if the result is read at once. */
   readonly reserve?: ((bytes: number, signal: AbortSignal) => Promise<void>) | undefined

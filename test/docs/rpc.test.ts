@@ -136,6 +136,7 @@ test('the typed client knows each tool with its parameters', async () => {
     'mcp.shell.run': { argv: ['a'], cmd: 'a', cwd: 'a', timeoutMs: 1, background: true },
     'mcp.shell.output': { id: 'a', waitMs: 1 },
     'mcp.shell.stop': { id: 'a' },
+    'mcp.plan.set': { items: [{ text: 'a', state: 'pending' }] },
     'mcp.tools.list': {},
     'mcp.tools.call': { name: 'a', args: {} },
     'mcp.policy.get': {},

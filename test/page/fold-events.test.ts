@@ -236,3 +236,10 @@ describe('a message that joins a run', () => {
     ])
   })
 })
+
+test('keeps the last plan of a run', () => {
+  const plan = (state: 'pending' | 'completed') =>
+    ({ ...run, type: 'plan', items: [{ text: 'Fix it', state }] }) as const
+  const planned = fold([inbound, plan('pending'), plan('completed')])
+  expect(onlyRun(planned).plan).toEqual(plan('completed').items)
+})

@@ -161,7 +161,7 @@ test('a command that a model starts is asked for, and ends with the run', async 
     [['node', 'serve.js'], ''],
     [['node', 'where.js'], 'sub'],
   ])
-  const [first] = events.filter((event) => event.type === 'tool' && event.state === 'ended')
+  const first = events.find((event) => event.type === 'tool' && event.state === 'ended')
   expect(first).toMatchObject({
     outcome: 'ok',
     result: expect.stringContaining('running in the background with the id'),

@@ -28,6 +28,8 @@ export function foldEvent(timeline, event, key) {
     case 'approval':
     case 'diff':
       return withRun(timeline, event, (run) => ({ ...run, parts: foldPart(run.parts, event, key).slice(-maxParts) }))
+    case 'plan':
+      return withRun(timeline, event, (run) => ({ ...run, plan: event.items }))
     case 'done':
       return withRun(timeline, event, (run) => endRun(run, event))
     default:
@@ -164,7 +166,7 @@ function toHead({ text, mode, time, origin, provider, attachments }) {
 
 /**
  * @param {readonly RunPart[]} parts
- * @param {Exclude<RunEvent, { type: 'inbound' | 'done' }>} event
+ * @param {Exclude<RunEvent, { type: 'inbound' | 'plan' | 'done' }>} event
  * @param {string} key
  * @returns {readonly RunPart[]}
  */
@@ -350,6 +352,7 @@ function recall(run, report) {
     step: last,
     steps,
     approvals,
+    plan,
     joined = [],
     files,
     requests,
@@ -375,6 +378,7 @@ function recall(run, report) {
     ...run,
     isRecalled: false,
     parts,
+    ...(plan !== undefined && { plan }),
     ...(ended !== undefined && {
       end: {
         ...ended,

@@ -123,7 +123,19 @@ export function createSessionStore({ onChange, onEvent }) {
   }
 }
 
-const types = new Set(['inbound', 'fragment', 'tool', 'approval', 'diff', 'done', 'push', 'lifecycle', 'error', 'gap'])
+const types = new Set([
+  'inbound',
+  'fragment',
+  'tool',
+  'approval',
+  'diff',
+  'plan',
+  'done',
+  'push',
+  'lifecycle',
+  'error',
+  'gap',
+])
 
 /**
  * @param {string} type
