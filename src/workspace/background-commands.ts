@@ -23,7 +23,7 @@ export interface BackgroundOwner {
   readonly ownerId: string | undefined
 }
 
-export type BackgroundRun = Pick<CommandRun, 'folder' | 'argv' | 'cwd' | 'network'> & { readonly timeoutMs: number }
+type BackgroundRun = Pick<CommandRun, 'folder' | 'argv' | 'cwd' | 'network'> & { readonly timeoutMs: number }
 
 export interface BackgroundCommands {
   /**
