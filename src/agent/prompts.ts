@@ -34,7 +34,7 @@ export function agentPrompt(parts: PromptParts): string {
     [
       'Rules:',
       '- Paths are relative to the workspace, with /.',
-      '- Read a file before you change it. Prefer small changes. Use narrow globs.',
+      '- Read a file before you change it. Prefer small changes with edit_replace or edit_applyPatch. Use narrow globs.',
       '- A policy decides what may be written and run, and a person may be asked. If something is denied or refused, do not try another way to do it: continue without it, or stop and say what is needed.',
       '- There is no shell: a command is a program with its arguments.',
       '- Before tools, say in one short sentence what you do and why.',

@@ -27,6 +27,8 @@ export interface ToolRunnerDeps {
   readonly caller: string
   /** The id of the key that made the run. */
   readonly ownerId: string | undefined
+  /** Aborts when the run ends. */
+  readonly lifetime: AbortSignal
   readonly scope: Scope
   readonly record: ChangeRecord
   readonly maxFileBytes: number
@@ -50,8 +52,9 @@ export interface ToolRunnerDeps {
 /** A command that a tool has run. */
 export interface CommandRecord {
   readonly argv: readonly string[]
-  /** Undefined if the command was stopped. */
+  /** Undefined if the command was stopped, or started in the background. */
   readonly exitCode: number | undefined
+  readonly isBackground?: boolean
 }
 
 export interface ToolRunner {
@@ -173,6 +176,8 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       name: tool,
       args: await scope.narrow(tool, args, signal),
       signal,
+      lifetime: deps.lifetime,
+      setPlan: (items) => emit({ type: 'plan', items: [...items] }),
       identity,
       secrets,
       isUnattended: deps.isUnattended,
@@ -199,6 +204,9 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     const changed = await noteChange({ tool, callId, result, intended, snapshot })
     const { exitCode } = result
     if (intended.argv !== undefined && typeof exitCode === 'number') commands.push({ argv: intended.argv, exitCode })
+    if (intended.argv !== undefined && result['isRunning'] === true) {
+      commands.push({ argv: intended.argv, exitCode: undefined, isBackground: true })
+    }
     const isEffect = changed.length > 0 || intended.argv !== undefined
     const touched = [...readPath(tool, args), ...(intended.writes ?? [])].map(session.folder.relativePath)
     return { result: scope.filter(tool, result), isEffect, touched }

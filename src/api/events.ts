@@ -6,6 +6,7 @@ import {
   fileCount,
   instructionFile,
   messageFacts,
+  planItem,
   runOutcome,
   runUsage,
   toolEnd,
@@ -122,6 +123,9 @@ const diffEvent = z.object({
   files: z.array(fileCount),
 })
 
+/** A run has stated its plan, which replaces the one before. */
+const planEvent = z.object({ type: z.literal('plan'), ...ofRun, items: z.array(planItem) })
+
 /** The last event of every run. */
 const doneEvent = z.object({
   type: z.literal('done'),
@@ -175,6 +179,7 @@ export const daemonEvent = z.discriminatedUnion('type', [
   toolEvent,
   approvalEvent,
   diffEvent,
+  planEvent,
   doneEvent,
   pushEvent,
   lifecycleEvent,

@@ -53,6 +53,13 @@ export const fileCount = z.object({
 })
 export type FileCount = Body<typeof fileCount>
 
+/** A step of the plan that a run has stated. */
+export const planItem = z.object({
+  text: z.string().min(1).max(500),
+  state: z.enum(['pending', 'in_progress', 'completed']),
+})
+export type PlanItem = Body<typeof planItem>
+
 const origin = z.enum(['user', 'provider'])
 
 /** What a message says, without its answer. */
@@ -203,6 +210,8 @@ export const runReport = z.object({
   approvals: z.array(recordedApproval),
   /** Absent if the run used none. */
   instructions: z.array(instructionFile).optional(),
+  /** Absent if the run has stated none. */
+  plan: z.array(planItem).optional(),
   files: z.array(fileCount.extend({ diff: z.string() })),
   /** Requests to models. */
   requests: z.number(),

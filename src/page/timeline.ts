@@ -1,5 +1,5 @@
 import type { ApprovalEvent, DaemonEvent } from '../api/events.ts'
-import type { ContextUse, FileCount, RunMode, RunUsage } from '../api/run.ts'
+import type { ContextUse, FileCount, PlanItem, RunMode, RunUsage } from '../api/run.ts'
 
 /*
  * What the page shows of a session. The modules in static/ run in a browser without a build and refer to these types in
@@ -86,6 +86,8 @@ export interface RunItem {
   readonly parts: readonly RunPart[]
   /** Undefined before the first answer of a model. */
   readonly used?: RunUse
+  /** The plan that the run has stated last. */
+  readonly plan?: readonly PlanItem[]
   /** Undefined while the run is in progress. */
   readonly end?: RunEnd
   /** Whether the page has no events of its steps, but can read them from the daemon. */

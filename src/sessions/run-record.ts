@@ -3,6 +3,7 @@ import {
   contextUse,
   fileCount,
   instructionFile,
+  planItem,
   joinedMessage,
   recordedApproval,
   recordedCall,
@@ -66,6 +67,7 @@ const maxStepText = 16 * 1024
 
 const call = recordedCall.extend({ step: z.number() })
 const stepText = z.object({ step: z.number(), kind: z.enum(['commentary', 'notice']), text: z.string() })
+const planPart = z.object({ items: z.array(planItem) })
 const diff = z.object({ patchId: z.string(), diff: z.string(), files: z.array(fileCount) })
 
 export type Part = Pick<PartRow, 'kind' | 'key'> & { readonly data: Readonly<Record<string, unknown>> }
@@ -97,6 +99,8 @@ export function partOf(
       const { type: _type, id: _id, conversationId: _conversation, ...facts } = event
       return { kind: 'diff', key: event.patchId, data: facts }
     }
+    case 'plan':
+      return { kind: 'plan', key: '', data: { items: event.items } }
     case 'fragment': {
       const { kind, step = 0 } = event
       if (kind !== 'commentary' && kind !== 'notice') return undefined
@@ -186,6 +190,7 @@ export function reportRun(
     return found
   }
   const approvals: RunReport['approvals'][number][] = []
+  const plan = planPart.safeParse(parts.find(({ kind }) => kind === 'plan')?.data).data?.items
   for (const part of parts) {
     if (part.kind === 'approval') {
       const parsed = recordedApproval.safeParse(part.data)
@@ -221,6 +226,7 @@ export function reportRun(
     steps: [...steps.values()].toSorted((one, other) => one.step - other.step),
     approvals,
     ...(instructions !== undefined && { instructions }),
+    ...(plan !== undefined && { plan }),
     files: end?.files ?? filesOfDiffs(parts),
     requests: used.requests,
     usage: reportUsage(usageOf(used)),

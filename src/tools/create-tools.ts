@@ -217,6 +217,8 @@ export function createTools(deps: ToolsDeps): Tools {
         ownerId: given.ownerId,
         folder: guardFolder(session.folder, session.policy, askToRead, () => given.secrets?.note()),
         signal,
+        lifetime: given.lifetime === undefined ? session.signal : AbortSignal.any([given.lifetime, session.signal]),
+        setPlan: given.setPlan,
         progress: (part: Parameters<NonNullable<ToolCall['progress']>>[0]) => {
           if (!isOver) given.progress?.({ ...part, text: redact(part.text) })
         },

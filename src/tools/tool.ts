@@ -1,3 +1,4 @@
+import type { PlanItem } from '../api/run.ts'
 import type { Folder } from '../workspace/folder.ts'
 import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
@@ -47,6 +48,10 @@ export interface ToolContext {
   readonly folder: Folder
   /** Aborts with the caller's signal, with the session, and at the time limit with a ToolError `timed_out` as reason. */
   readonly signal: AbortSignal
+  /** Aborts when what the tool has started must end: with the caller's work, or with the session. */
+  readonly lifetime: AbortSignal
+  /** Replaces the plan of the run. Absent: no run has made the call. */
+  readonly setPlan: ((items: readonly PlanItem[]) => void) | undefined
   /** Reports a part of the result early, e.g. a program's output. */
   readonly progress: (part: ToolProgress) => void
   /**
@@ -120,10 +125,13 @@ export interface ToolCall {
   /** Not checked yet. */
   readonly args: unknown
   readonly signal: AbortSignal
+  /** Aborts when the work that the call is part of ends, such as a run of the agent. Absent: it ends with the session. */
+  readonly lifetime?: AbortSignal | undefined
   /** Names the caller in the audit line: the interface, then the name of the API key or `local`, e.g. `rpc:local`. */
   readonly caller: string
   /** The id of the caller's key: who may see the audit line and undo the changes. Absent: no key. */
   readonly ownerId?: string | undefined
+  readonly setPlan?: ToolContext['setPlan']
   readonly progress?: ((part: ToolProgress) => void) | undefined
   /** Reserves memory for the result (`ToolContext.reserve`). Absent if the result is read at once. */
   readonly reserve?: ((bytes: number, signal: AbortSignal) => Promise<void>) | undefined

@@ -6,6 +6,8 @@ import type { AgentSettings, AgentTask } from '../../src/agent/agent-task.ts'
 import type { AgentDeps } from '../../src/agent/run-agent.ts'
 import { createCodeTools } from '../../src/tools/code-tools.ts'
 import { createCommandTools } from '../../src/tools/command-tools.ts'
+import { createPlanTools } from '../../src/tools/plan-tools.ts'
+import { createGitTools } from '../../src/tools/git-tools.ts'
 import { createTools } from '../../src/tools/create-tools.ts'
 import { createRegistryTools } from '../../src/tools/registry-tools.ts'
 import type { Session } from '../../src/tools/session.ts'
@@ -69,6 +71,8 @@ export async function openAgent({
   const tools = createTools({
     sources: [
       createWorkspaceTools({ journal: async () => journal }),
+      createGitTools(),
+      createPlanTools(),
       createCommandTools(),
       createCodeTools({ journal: async () => journal }),
       { tools: () => otherTools },

@@ -274,3 +274,9 @@ describe('a message that joins a run', () => {
     ])
   })
 })
+
+test('keeps the last plan of a run', () => {
+  const plan = { ...run, type: 'plan', items: [{ text: 'Fix it', state: 'pending' }] } as const
+  const last = { ...plan, items: [{ text: 'Fix it', state: 'completed' }] } as const
+  expect(onlyRun(fold([inbound, plan, last])).plan).toEqual(last.items)
+})

@@ -15,6 +15,7 @@ import { wrapText } from '../../terminal/table.ts'
 import { shortCount, shortCredits, shortMs } from '../../terminal/format.ts'
 import { visible } from '../../terminal/visible.ts'
 import type { ApprovalEvent, DaemonEvent, DoneEvent } from '../../api/events.ts'
+import type { PlanItem } from '../../api/run.ts'
 
 /** The most lines to show of a result, and of a diff. */
 const shownResult = 8
@@ -129,6 +130,13 @@ export function createRunScreen(output: Output): RunScreen {
     } else wrapped(`  ${escaped(outcome)}: ${escaped(message)}`, style.red)
   }
 
+  function plan(items: readonly PlanItem[]): void {
+    for (const { text, state } of items) {
+      const paint = { pending: style.dim, in_progress: style.bold, completed: style.green }[state]
+      wrapped(`  ${planMarks[state]} ${escaped(text)}`, paint)
+    }
+  }
+
   function showProgress(text = ''): void {
     // Files and pipes get the output at the end only.
     if (!output.isTerminal) return
@@ -152,6 +160,7 @@ export function createRunScreen(output: Output): RunScreen {
         cost = credits === undefined ? '' : ` ${shortCredits(credits, false)} credits --`
       } else if (event.type === 'tool') tool(event)
       else if (event.type === 'diff' && !diffsShown.has(event.callId)) diff(event.diff, shownDiff)
+      else if (event.type === 'plan') plan(event.items)
       else if (event.type === 'approval' && event.state === 'expired') {
         undecided.add(event.callId)
         line('  No decision was made before the run ended.', style.yellow)
@@ -201,6 +210,9 @@ export function createRunScreen(output: Output): RunScreen {
     wrapped(`${count(steps, 'step')}, ${count(requests, 'request')}${by}, ${tokens}${credits}${used}`, style.dim)
   }
 }
+
+/** What a terminal shows before each item of a plan. */
+const planMarks = { pending: '[ ]', in_progress: '[>]', completed: '[x]' } as const
 
 /** The tools whose results are shown. Other tools return files, which are long. */
 const foldedTools: ReadonlySet<string> = new Set(['mcp.shell.run', 'mcp.task.run', 'mcp.fs.list'])

@@ -35,6 +35,8 @@ export function foldEvent(timeline, event, key) {
     case 'compaction':
       // A notice says the same in words.
       return timeline
+    case 'plan':
+      return withRun(timeline, event, (run) => ({ ...run, plan: event.items }))
     case 'done':
       return withRun(timeline, event, (run) => endRun(run, event))
     default:
@@ -171,7 +173,7 @@ function toHead({ text, mode, time, origin, provider, attachments }) {
 
 /**
  * @param {readonly RunPart[]} parts
- * @param {Exclude<RunEvent, { type: 'inbound' | 'usage' | 'compaction' | 'done' }>} event
+ * @param {Exclude<RunEvent, { type: 'inbound' | 'usage' | 'compaction' | 'plan' | 'done' }>} event
  * @param {string} key
  * @returns {readonly RunPart[]}
  */
@@ -377,6 +379,7 @@ function recall(run, report) {
     step: last,
     steps,
     approvals,
+    plan,
     joined = [],
     instructions = [],
     files,
@@ -406,6 +409,7 @@ function recall(run, report) {
     isRecalled: false,
     parts,
     used: usedBy({ requests, usage, context }),
+    ...(plan !== undefined && { plan }),
     ...(ended !== undefined && {
       end: {
         ...ended,

@@ -71,6 +71,7 @@ function timeView(time) {
 function runView(first, actions) {
   const head = element('header', { class: 'message' })
   const parts = element('div', { class: 'parts' })
+  const plan = element('ol', { class: 'plan', 'aria-label': 'Plan' })
   const footer = element('footer', { class: 'run-end' })
   const working = element('p', { class: 'working', 'aria-hidden': 'true' }, 'working')
   const failure = element('p', { class: 'failure', role: 'alert', hidden: true })
@@ -79,7 +80,7 @@ function runView(first, actions) {
   let shown = first
   const retry = actionButton('Try again', 'quiet again', () => actions.retry(shown))
   const edit = actionButton('Edit', 'quiet again', () => actions.edit(shown))
-  const node = element('article', { class: 'run' }, head, parts, footer, failure)
+  const node = element('article', { class: 'run' }, head, plan, parts, footer, failure)
   const updateParts = createList(parts, partView)
 
   /**
@@ -110,6 +111,8 @@ function runView(first, actions) {
     shown = run
     node.dataset['mode'] = run.mode
     head.replaceChildren(...headOf(run))
+    plan.hidden = run.plan === undefined || run.plan.length === 0
+    plan.replaceChildren(...(run.plan ?? []).map(planItemView))
     updateParts(run.parts)
     const waits = run.parts.some((part) => part.kind === 'approval' && part.state === 'pending')
     working.textContent = waits ? 'waits for you' : 'working'
@@ -123,6 +126,14 @@ function runView(first, actions) {
   }
   update(first)
   return { node, update }
+}
+
+/** @type {Readonly<Record<string, string>>} */
+const planStates = { pending: 'to do', in_progress: 'in progress', completed: 'done' }
+
+/** @param {{ readonly text: string, readonly state: string }} item */
+function planItemView({ text, state }) {
+  return element('li', { 'data-state': state }, toVisible(text), element('span', { class: 'tag' }, planStates[state]))
 }
 
 /** @param {RunItem} run */

@@ -132,6 +132,7 @@ const types = new Set([
   'tool',
   'approval',
   'diff',
+  'plan',
   'done',
   'push',
   'lifecycle',

@@ -3,7 +3,7 @@ import { ToolError } from '../tool-error.ts'
 import { toFileLines } from './file-lines.ts'
 import type { Change } from './journal.ts'
 import type { Pace } from './pace.ts'
-import type { FilePatch } from './parse-patch.ts'
+import type { FilePatch } from './file-patch.ts'
 import { compareLines, type FileDiff } from './render-diff.ts'
 
 /** What a patch does. Nothing is written yet. */

@@ -88,6 +88,20 @@ test('with --yes it does what the policy allows, and tells it in lines of 80 cha
   expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
 })
 
+/** A call that states a plan, with a state for each part. */
+function plan(...states: readonly string[]) {
+  const items = states.map((state, at) => ({ text: `Part ${at + 1}`, state }))
+  return { calls: [{ tool: 'plan_set', args: { items } }] }
+}
+
+test('shows the plan of the model each time it changes', async () => {
+  const { agent } = await openShop()
+  const script = scriptOf(plan('in_progress', 'pending'), plan('completed', 'in_progress'), { text: 'Done.' })
+  const { stdout } = await agent(script, ['--yes'])
+  expect(stdout).toContain('  [>] Part 1\n  [ ] Part 2\n')
+  expect(stdout).toContain('  [x] Part 1\n  [>] Part 2\n')
+})
+
 test('--yes does not pass by the policy', async () => {
   const { agent, root } = await openShop()
   const { code, stdout } = await agent(

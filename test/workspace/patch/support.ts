@@ -12,6 +12,7 @@ import {
   type PatchDeps,
 } from '../../../src/workspace/patch/apply-patch.ts'
 import { openJournal, type JournalLimits, type Recovery } from '../../../src/workspace/patch/journal.ts'
+import { replaceText } from '../../../src/workspace/patch/replace-text.ts'
 import { ToolError, type ToolFailure } from '../../../src/workspace/tool-error.ts'
 
 /** Files by path. Strings are written as UTF-8. */
@@ -56,6 +57,13 @@ export async function openWorkspace(
     recoveries,
     apply: (unifiedDiff: string, args: Partial<Parameters<typeof applyPatch>[1]> = {}, context: PatchContext = allow) =>
       applyPatch(deps, { unifiedDiff, ...args }, { ...allow, ...context }),
+    replace: (
+      path: string,
+      oldText: string,
+      newText: string,
+      args: Partial<Parameters<typeof replaceText>[1]> = {},
+      context: PatchContext = allow,
+    ) => replaceText(deps, { path, oldText, newText, ...args }, { ...allow, ...context }),
     undo: (args: Parameters<typeof undoPatch>[1] = {}, context: PatchContext = allow) => undoPatch(deps, args, context),
     tree: () => readTree(root),
     text: (path: string) => readFile(join(root, path), 'utf8'),
