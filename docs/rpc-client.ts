@@ -31,7 +31,7 @@ export interface Methods {
     }
     result: Changed & { unformatted?: { path: string; reason: string }[] }
   }
-  'mcp.edit.undo': { params: { id?: string; dryRun?: boolean }; result: Changed }
+  'mcp.edit.undo': { params: { id?: string; run?: string; dryRun?: boolean }; result: Changed }
   'mcp.format.apply': { params: { path: string }; result: { ok: true; changed: boolean; id?: string } }
   'mcp.imports.organize': { params: { path: string }; result: { ok: true; changed: boolean; id?: string } }
   'mcp.task.run': { params: { name: string; args?: string[] }; result: Ended }

@@ -115,6 +115,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     session,
     caller: task.caller,
     ownerId: key?.id,
+    runId: task.id,
     scope: createScope(settings.allowedRoots, session.folder),
     record,
     maxFileBytes,

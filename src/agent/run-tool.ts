@@ -27,6 +27,7 @@ export interface ToolRunnerDeps {
   readonly caller: string
   /** The id of the key that made the run. */
   readonly ownerId: string | undefined
+  readonly runId: string
   readonly scope: Scope
   readonly record: ChangeRecord
   readonly maxFileBytes: number
@@ -172,6 +173,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       isUnattended: deps.isUnattended,
       caller: deps.caller,
       ownerId: deps.ownerId,
+      runId: deps.runId,
       progress: (part) => emit({ type: 'tool', state: 'progress', callId, tool, step, ...part }),
       async approve(intent, { provider, identity: approved }) {
         scope.check(intent)

@@ -163,6 +163,8 @@ export const runReport = z.object({
   ),
   approvals: z.array(recordedApproval),
   files: z.array(fileCount.extend({ diff: z.string() })),
+  /** Ids of the changes, oldest first, for `POST /changes/{id}/undo`. */
+  changes: z.array(z.string()),
   /** Requests to models. */
   requests: z.number(),
   usage: runUsage,

@@ -194,6 +194,8 @@ export function reportRun(
     steps: [...steps.values()].toSorted((one, other) => one.step - other.step),
     approvals,
     files: end?.files ?? filesOfDiffs(parts),
+    // Without a journal entry, the key is ''.
+    changes: parts.flatMap(({ kind, key: change }) => (kind === 'diff' && change !== '' ? change : [])),
     requests: used.requests,
     usage: reportUsage(usageOf(used)),
   }

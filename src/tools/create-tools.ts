@@ -211,6 +211,7 @@ export function createTools(deps: ToolsDeps): Tools {
       const context = {
         session,
         ownerId: given.ownerId,
+        runId: given.runId,
         folder: guardFolder(session.folder, session.policy, askToRead, () => given.secrets?.note()),
         signal,
         progress: (part: Parameters<NonNullable<ToolCall['progress']>>[0]) => {

@@ -123,7 +123,7 @@ test('the typed client knows each tool with its parameters', async () => {
     'mcp.search.code': { query: 'a', glob: '*', maxResults: 1, regex: true, caseSensitive: true },
     'mcp.symbols.list': { path: 'a' },
     'mcp.edit.applyPatch': { unifiedDiff: '', verify: true, baseSha256: 'a'.repeat(64), format: true, dryRun: true },
-    'mcp.edit.undo': { id: 'a', dryRun: true },
+    'mcp.edit.undo': { id: 'a', run: 'b', dryRun: true },
     'mcp.format.apply': { path: 'a' },
     'mcp.imports.organize': { path: 'a' },
     'mcp.task.run': { name: 'a', args: ['a'] },

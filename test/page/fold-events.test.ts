@@ -158,6 +158,7 @@ describe('history', () => {
       origin: 'user',
       startedAt: run.time,
       files: [],
+      changes: [],
       requests: 2,
       usage,
       state: 'ended',
