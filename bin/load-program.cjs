@@ -2,6 +2,7 @@
 const fs = require('node:fs')
 const { createRequire, wrapper } = require('node:module')
 const { join } = require('node:path')
+const { setFlagsFromString } = require('node:v8')
 const { Script, constants } = require('node:vm')
 const { crc32 } = require('node:zlib')
 
@@ -55,6 +56,8 @@ module.exports = function loadProgram(userDir) {
   process.on('exit', () => {
     if (!written || uncached.length === 0) return
     try {
+      // V8 refuses compiled code of other flags, and the daemon changes this one when it listens.
+      setFlagsFromString('--semi-space-growth-factor=1')
       fs.mkdirSync(written, { recursive: true, mode: 0o700 })
       for (const { name, sum, script } of uncached) writeCode(join(written, name), sum, script.createCachedData())
     } catch {

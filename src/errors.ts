@@ -137,6 +137,10 @@ export interface FileConflict {
 export type SessionProblem =
   | 'no_workspace'
   | 'session_not_found'
+  | 'conversation_not_found'
+  /** Another key has begun the conversation. */
+  | 'conversation_of_other'
+  | 'message_not_found'
   | 'run_not_found'
   | 'approval_not_found'
   | 'change_not_found'
@@ -158,6 +162,9 @@ export type SessionProblem =
 const sessionStatuses: Readonly<Record<SessionProblem, number>> = {
   no_workspace: 404,
   session_not_found: 404,
+  conversation_not_found: 404,
+  conversation_of_other: 403,
+  message_not_found: 404,
   run_not_found: 404,
   approval_not_found: 404,
   change_not_found: 404,

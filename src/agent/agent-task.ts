@@ -29,8 +29,19 @@ export interface AgentTask {
   readonly emit: (event: AgentEvent) => void
   /** The run calls it with each request and each answer. Must be synchronous and cheap. */
   readonly onProgress?: (progress: RunProgress) => void
+  /** Calls `listener` with each message that joins the run, also with those that have joined before. */
+  readonly onJoined?: (listener: (message: JoinedMessage) => void) => void
+  /** The next request has the messages with these ids. What is not read when the run ends was not seen by a model. */
+  readonly onRead?: (ids: readonly string[], step: number) => void
   /** Asks a person. The run emits the `approval` events itself. @throws the reason of the signal when it aborts */
   readonly approve: (request: ApprovalRequest, signal: AbortSignal) => Promise<ApprovalDecision>
+}
+
+/** A message that the user sent while the run was in progress. */
+export interface JoinedMessage {
+  readonly id: string
+  readonly text: string
+  readonly attachments: readonly Attachment[]
 }
 
 export type Attachment =

@@ -76,6 +76,9 @@ export interface LoopState {
   readonly repeatedAt: number
   /** Chat: whether the last request left out older messages. */
   readonly isWindowed: boolean
+  /** Messages that joined the run. The next step reads them. */
+  readonly inbox: readonly JoinedItem[]
+  /** Whether a model has answered since the last message of the user. */
   readonly hasAnswered: boolean
   readonly requests: number
   readonly usage: RunUsage
@@ -101,6 +104,13 @@ export interface Grants {
 export interface Ending {
   readonly outcome: RunOutcome
   readonly reason: string
+}
+
+/** A message that joined the run. */
+interface JoinedItem {
+  /** The id of the message. */
+  readonly id: string
+  readonly item: TurnItem
 }
 
 export interface Answer {
@@ -154,6 +164,7 @@ export type LoopEvent =
   | { readonly type: 'approval_wanted'; readonly request: ApprovalRequest }
   | { readonly type: 'approval_decided'; readonly decision: ApprovalDecision | 'expired' }
   | { readonly type: 'tool_ended'; readonly end: ToolEnd }
+  | { readonly type: 'joined'; readonly message: JoinedItem }
   | { readonly type: 'stop'; readonly ending: Ending }
 
 export type LoopCommand =
@@ -168,6 +179,8 @@ export type LoopCommand =
   | { readonly type: 'summarise'; readonly model: ModelChoice; readonly items: readonly TurnItem[] }
   | { readonly type: 'call'; readonly call: Call; readonly step: number }
   | { readonly type: 'ask_person'; readonly request: ApprovalRequest }
+  /** The next request has the messages with these ids. */
+  | { readonly type: 'read'; readonly ids: readonly string[]; readonly step: number }
   | { readonly type: 'settle_approval'; readonly isAllowed: boolean }
   /** Aborts the running command. */
   | { readonly type: 'abort' }

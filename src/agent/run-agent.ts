@@ -194,6 +194,9 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
       case 'ask_person':
         void askPerson(command.request)
         return
+      case 'read':
+        task.onRead?.(command.ids, command.step)
+        return
       case 'settle_approval':
         settleApproval?.(command.isAllowed)
         return
@@ -202,6 +205,9 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     }
   }
 
+  task.onJoined?.((message) => {
+    push({ type: 'joined', message: { id: message.id, item: goalOf(message, boundary) } })
+  })
   push({ type: 'begin' })
   try {
     for (;;) {

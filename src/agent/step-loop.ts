@@ -58,6 +58,7 @@ export function startLoop(settings: LoopSettings, history: readonly TurnItem[], 
     shortenedAt: 0,
     repeatedAt: 0,
     isWindowed: false,
+    inbox: [],
     hasAnswered: false,
     requests: 0,
     usage: { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 },
@@ -90,6 +91,8 @@ export function stepLoop(state: LoopState, event: LoopEvent): LoopStep {
       return decideApproval(state, event.decision)
     case 'tool_ended':
       return toolEnded(state, event.end)
+    case 'joined':
+      return { state: { ...state, inbox: [...state.inbox, event.message] }, commands: [] }
     case 'stop':
       return stop(state, event.ending)
   }
@@ -107,14 +110,29 @@ function stop(state: LoopState, ending: Ending): LoopStep {
 
 // Requests to the model.
 
-function nextStep(state: LoopState): LoopStep {
-  const { maxSteps, mode } = state.settings
-  if (state.step >= maxSteps) {
-    return finish(state, { outcome: 'max_steps', reason: `The run reached its limit of ${maxSteps} steps.` })
+function nextStep(before: LoopState): LoopStep {
+  const { maxSteps, mode } = before.settings
+  if (before.step >= maxSteps) {
+    return finish(before, { outcome: 'max_steps', reason: `The run reached its limit of ${maxSteps} steps.` })
   }
-  const step = state.step + 1
+  const state = readInbox({ ...before, step: before.step + 1 })
+  const { step } = state
   const header = { type: 'fragment', kind: 'step', text: `Step ${step} of ${maxSteps}`, step } as const
-  return withFirst(mode === 'agent' ? [{ type: 'emit', event: header }] : [], ask({ ...state, step }))
+  const ids = before.inbox.map(({ id }) => id)
+  return withFirst(
+    [
+      ...(mode === 'agent' ? [{ type: 'emit', event: header } as const] : []),
+      ...(ids.length > 0 ? [{ type: 'read', ids, step } as const] : []),
+    ],
+    ask(state),
+  )
+}
+
+/** Adds the messages that joined the run. The user causes the request that has them. */
+function readInbox(state: LoopState): LoopState {
+  if (state.inbox.length === 0) return state
+  const items = [...state.items, ...state.inbox.map(({ item }) => item)]
+  return { ...state, items, inbox: [], hasAnswered: false }
 }
 
 /** Sends a request to the model. If the conversation is too long, an agent first asks for a summary; a chat drops old messages. */

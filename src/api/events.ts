@@ -18,15 +18,21 @@ const ofRun = {
   ...sent,
   /** The id of the message and its run. */
   id: z.string(),
+  /** Absent in events from before there were conversations. */
+  conversationId: z.string().optional(),
   /** A text is shortened, or the arguments are left out. */
   truncated: z.boolean().optional(),
 }
 
-/** A message arrived: the first event of its run. `model` is the one that the message names. */
+/**
+ * A message arrived: the first event of its run, or, with `runId`, a message that joined a run. If that run ends before a model
+ * reads the message, a second event with the same id begins a run of its own. `model` is the one that the message names.
+ */
 const inboundEvent = z.object({
   type: z.literal('inbound'),
   ...ofRun,
   ...messageFacts,
+  runId: z.string().optional(),
   model: z.string().optional(),
 })
 

@@ -29,15 +29,43 @@ export const messageInput = z.strictObject({
   text: z.string().trim().min(1).max(maxText),
   /** An id or a name; absent: the only session. */
   sessionId: z.string().optional(),
+  /** Absent: the caller's conversation that was used last, or a new one. */
+  conversationId: z.string().optional(),
+  /** `true`: a run of its own, also while another run of the conversation is in progress. */
+  queue: z.boolean().optional(),
   mode: runMode.optional(),
   model: z.string().trim().min(1).max(300).optional(),
   maxSteps: z.int().min(1).optional(),
   attachments: z.array(attachment).max(maxAttachments).optional(),
 })
 
-/** The answer of `POST /message`: the id of the message and its run. */
-export const acceptedMessage = z.object({ id: z.string(), sessionId: z.string() })
+/** The answer of `POST /message`: the id of the message, and of its run unless `runId` names the run that it joined. */
+export const acceptedMessage = z.object({
+  id: z.string(),
+  sessionId: z.string(),
+  conversationId: z.string(),
+  runId: z.string().optional(),
+})
 export type AcceptedMessage = Body<typeof acceptedMessage>
+
+/** Characters. */
+const maxTitle = 200
+
+/** `POST /sessions/{id}/conversations`. */
+export const newConversationInput = z
+  .strictObject({
+    /** The conversation whose messages the new one begins with. */
+    forkOf: z.string().optional(),
+    /** Its last message that the new one has. Absent: all of them. */
+    until: z.string().optional(),
+  })
+  .refine(({ forkOf, until }) => until === undefined || forkOf !== undefined, {
+    path: ['until'],
+    error: 'needs forkOf, the id of the conversation that has the message',
+  })
+
+/** `PATCH /sessions/{id}/conversations/{conversationId}`. */
+export const conversationInput = z.strictObject({ title: z.string().trim().min(1).max(maxTitle) })
 
 /** `POST /approvals/{id}`. */
 export const decisionInput = z.strictObject({ decision: approvalDecision })

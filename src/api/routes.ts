@@ -2,14 +2,31 @@ import { z } from 'zod'
 import { changeList, undoInput, undoReport } from './changes.ts'
 import { daemonEvent } from './events.ts'
 import { errorBody } from './error.ts'
-import { acceptedMessage, codeInput, decisionInput, messageInput, tokenInput } from './inputs.ts'
+import {
+  acceptedMessage,
+  codeInput,
+  conversationInput,
+  decisionInput,
+  messageInput,
+  newConversationInput,
+  tokenInput,
+} from './inputs.ts'
 import { keyList } from './keys.ts'
 import { loginReport, logoutReport } from './logins.ts'
 import { modelList, modelRow } from './models.ts'
 import { policyInput, policyList } from './policies.ts'
 import { requestDetail, requestList } from './requests.ts'
 import { cancelledRun, decidedApproval, runReport } from './run.ts'
-import { entryList, messageList, serverList, sessionList, streamList } from './sessions.ts'
+import {
+  conversationEntry,
+  conversationList,
+  entryList,
+  messageList,
+  serverList,
+  sessionList,
+  streamList,
+} from './sessions.ts'
+import { accountList, loginStatus } from './status.ts'
 import { cacheReport, callerReport, greeting, health, readiness, selfCheck } from './state.ts'
 import { allowance, usageReport } from './usage.ts'
 
@@ -19,12 +36,16 @@ const openApi = z.looseObject({ openapi: z.literal('3.1.1'), paths: z.record(z.s
 /** The bodies of the daemon's own routes by the names that they have in its description. */
 export const schemas = {
   AcceptedMessage: acceptedMessage,
+  AccountList: accountList,
   Allowance: allowance,
   CacheReport: cacheReport,
   CallerReport: callerReport,
   CancelledRun: cancelledRun,
   ChangeList: changeList,
   CodeInput: codeInput,
+  Conversation: conversationEntry,
+  ConversationInput: conversationInput,
+  ConversationList: conversationList,
   DecidedApproval: decidedApproval,
   DecisionInput: decisionInput,
   EntryList: entryList,
@@ -34,11 +55,13 @@ export const schemas = {
   Health: health,
   KeyList: keyList,
   LoginReport: loginReport,
+  LoginStatus: loginStatus,
   LogoutReport: logoutReport,
   MessageInput: messageInput,
   MessageList: messageList,
   Model: modelRow,
   ModelList: modelList,
+  NewConversationInput: newConversationInput,
   OpenApi: openApi,
   PolicyInput: policyInput,
   PolicyList: policyList,
@@ -60,7 +83,7 @@ type SchemaName = keyof typeof schemas
 
 /** A route of the daemon itself, besides those of the three dialects, of MCP and of /rpc. */
 interface OwnRoute {
-  readonly method: 'get' | 'post' | 'delete'
+  readonly method: 'get' | 'post' | 'patch' | 'delete'
   /** With parameters in braces. */
   readonly path: string
   readonly summary: string
@@ -69,7 +92,7 @@ interface OwnRoute {
   readonly query?: Readonly<Record<string, z.ZodType>>
   readonly input?: SchemaName
   /** The status of success, and its body: JSON by its schema, another content type, or nothing. */
-  readonly status?: 200 | 202 | 204
+  readonly status?: 200 | 201 | 202 | 204
   readonly answer?: SchemaName
   readonly type?: 'text/event-stream' | 'text/plain' | 'text/javascript'
 }
@@ -169,6 +192,8 @@ export const ownRoutes: readonly OwnRoute[] = [
     status: 204,
   },
   { method: 'get', path: '/keys', summary: 'Lists the keys with their limits and their use', answer: 'KeyList' },
+  { method: 'get', path: '/status', summary: 'States how the logins are stored', answer: 'LoginStatus' },
+  { method: 'get', path: '/accounts', summary: 'Lists the stored GitHub accounts', answer: 'AccountList' },
   { method: 'get', path: '/logins', summary: 'Lists the logins', answer: 'LoginReport' },
   {
     method: 'post',
@@ -215,8 +240,35 @@ export const ownRoutes: readonly OwnRoute[] = [
     method: 'get',
     path: '/sessions/{id}/messages',
     summary: 'Lists the messages of a session',
-    query: page,
+    query: { ...page, conversation: z.string().optional() },
     answer: 'MessageList',
+  },
+  {
+    method: 'get',
+    path: '/sessions/{id}/conversations',
+    summary: 'Lists the conversations of a session',
+    answer: 'ConversationList',
+  },
+  {
+    method: 'post',
+    path: '/sessions/{id}/conversations',
+    summary: 'Begins a conversation, also as a fork of another one',
+    input: 'NewConversationInput',
+    status: 201,
+    answer: 'Conversation',
+  },
+  {
+    method: 'patch',
+    path: '/sessions/{id}/conversations/{conversationId}',
+    summary: 'Renames a conversation',
+    input: 'ConversationInput',
+    answer: 'Conversation',
+  },
+  {
+    method: 'delete',
+    path: '/sessions/{id}/conversations/{conversationId}',
+    summary: 'Deletes a conversation with its messages and runs',
+    status: 204,
   },
   {
     method: 'delete',

@@ -53,6 +53,17 @@ export const messageFacts = {
   attachments: z.array(z.object({ name: z.string(), mediaType: z.string() })).optional(),
 }
 
+/** A message that the user sent while the run was in progress. */
+export const joinedMessage = z.object({
+  id: z.string(),
+  text: z.string(),
+  /** ISO 8601. */
+  time: z.string(),
+  attachments: messageFacts.attachments,
+  /** The step whose request has it. Absent: no model has read it yet. */
+  step: z.number().optional(),
+})
+
 /**
  * `run` also approves later calls of this run: changes of the text of the same files, the same argument vector in the same folder,
  * the same secret, or the same tool of the same program.
@@ -141,7 +152,9 @@ export const recordedApproval = z.object(approvalFacts)
 export const runReport = z.object({
   id: z.string(),
   sessionId: z.string(),
+  conversationId: z.string(),
   ...messageFacts,
+  joined: z.array(joinedMessage).optional(),
   state: runState,
   /** Number of the last step, even if it has no calls. */
   step: z.number(),
@@ -182,6 +195,7 @@ export type DecidedApproval = Body<typeof decidedApproval>
 /** A run in `GET /sessions` that has not ended. */
 export const openRun = z.object({
   id: z.string(),
+  conversationId: z.string(),
   mode: runMode,
   step: z.number(),
   state: runState,
@@ -192,7 +206,9 @@ export type OpenRun = Body<typeof openRun>
 /** A message in `GET /sessions/{id}/messages`, with the end of its run if it has ended. */
 export const messageEntry = z.object({
   id: z.string(),
+  conversationId: z.string(),
   ...messageFacts,
+  joined: z.array(joinedMessage).optional(),
   model: z.string().optional(),
   /** ISO 8601. */
   time: z.string(),

@@ -27,6 +27,24 @@ export type SessionEntry = Body<typeof sessionEntry>
 export const sessionList = z.object({ sessions: z.array(sessionEntry) })
 export type SessionList = Body<typeof sessionList>
 
+/** A conversation of a session: a run knows the earlier messages of its conversation alone. */
+export const conversationEntry = z.object({
+  id: z.string(),
+  /** Proposed from the first message until somebody renames it; '' without a message. */
+  title: z.string(),
+  /** ISO 8601. */
+  createdAt: z.string(),
+  /** When its last message was sent. Absent without a message. */
+  lastMessageAt: z.string().optional(),
+  /** Whether the caller may send messages to it. Nobody continues what another key has begun: a fork of it can be continued. */
+  isOwn: z.boolean(),
+})
+export type ConversationEntry = Body<typeof conversationEntry>
+
+/** `GET /sessions/{id}/conversations`: the one that was used last is first. */
+export const conversationList = z.object({ conversations: z.array(conversationEntry) })
+export type ConversationList = Body<typeof conversationList>
+
 /** `GET /sessions/{id}/messages`, oldest first. */
 export const messageList = z.object({ messages: z.array(messageEntry) })
 export type MessageList = Body<typeof messageList>

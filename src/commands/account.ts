@@ -1,4 +1,5 @@
-import { accountHost, accountName, findAccounts } from '../auth/copilot/find-account.ts'
+import { accountList } from '../api/status.ts'
+import { accountName, findAccounts } from '../auth/copilot/find-account.ts'
 import type { CopilotRecord } from '../auth/copilot/wire.ts'
 import { newestLogin, usedSince } from '../auth/records/record-kind.ts'
 import { formatTable } from '../terminal/table.ts'
@@ -8,27 +9,19 @@ import { openRecords, tokenOfEnvironment } from './shared/accounts.ts'
 import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
 import type { AccountFlags, CommandContext, ExitCode, ReportFlags } from './shared/command.ts'
 import { loadSettings } from './shared/settings.ts'
+import { openDaemonView, readOwn } from './shared/view.ts'
 
 const environmentNote =
   'COPILOT_GITHUB_TOKEN is set and takes precedence. To use a stored account, unset it and run: copilot-proxy restart\n'
 
 /** Lists the stored GitHub accounts. */
-export async function accountList(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
+export async function listAccounts(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const records = await openRecords(context, settings).list()
-  const hasToken = tokenOfEnvironment(context) !== undefined
-  const used = hasToken ? undefined : newestLogin(records)
-  const limits = Object.entries(settings.config.server.keyLimits)
-  const rows = records.map((record) => ({
-    name: accountName(record),
-    host: accountHost(record.metadata.github_base_url),
-    in_use: record === used,
-    keys: limits.flatMap(([key, { account }]) =>
-      account !== undefined && findAccounts(records, account).includes(record) ? [key] : [],
-    ),
-  }))
+  const remote = await openDaemonView(context, settings)
+  const list = await readOwn(context, settings, '/accounts', accountList, remote)
+  const { accounts: rows, environment_token: hasToken } = list
   const { stdout, stderr } = context
-  if (flags.json) writeJson(context, { accounts: rows })
+  if (flags.json) writeJson(context, list)
   else if (rows.length === 0) stdout.write('No GitHub account is stored. To log in, run: copilot-proxy login\n')
   else {
     const columns: readonly TableColumn<(typeof rows)[number]>[] = [

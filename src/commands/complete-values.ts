@@ -5,9 +5,10 @@ import { isLoopbackHost } from '../config/loopback.ts'
 import { openRecords } from './shared/accounts.ts'
 import { exitCode } from './shared/command.ts'
 import type { CommandContext, ExitCode } from './shared/command.ts'
-import { daemonUrl, findCommandKey, findDaemon, getFromDaemon } from './shared/find-daemon.ts'
+import { daemonUrl } from './shared/find-daemon.ts'
 import { readSettings } from './shared/settings.ts'
 import type { LoadedSettings } from './shared/settings.ts'
+import { openDaemonView } from './shared/view.ts'
 
 /** The kinds of values that a completion script requests while the user types. */
 export type ValueKind = 'models' | 'keys' | 'accounts'
@@ -40,9 +41,7 @@ const modelList = z.object({ data: z.array(z.object({ id: z.string() })) })
 async function listModels(context: CommandContext, settings: LoadedSettings): Promise<readonly string[]> {
   const { hostname } = new URL(daemonUrl(settings.config.server))
   if (!isLoopbackHost(hostname)) return []
-  const { url, health } = await findDaemon(context, settings, { timeoutMs })
-  if (health === undefined) return []
-  const key = await findCommandKey(context, settings, url)
-  const { body } = await getFromDaemon(context, { url, key }, '/v1/models', timeoutMs)
-  return modelList.parse(body).data.map(({ id }) => id)
+  const view = await openDaemonView(context, settings, timeoutMs)
+  const list = await view?.get('/v1/models', modelList, { timeoutMs })
+  return list?.data.map(({ id }) => id) ?? []
 }

@@ -366,6 +366,8 @@ export const helpText = {
     Changes and commands need the setting workspace.read-only: false. With --yes, the agent does everything that the
     policy allows without asking.
 
+    Each run begins a new conversation. With --continue, the model knows the last conversation of the folder.
+
     Uses the running copilot-proxy if it serves the folder (serve --workspace). Otherwise it starts one and stops it
     after the run.
 

@@ -1,5 +1,6 @@
 import { randomBytes, createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import type { KeyRow } from '../api/keys.ts'
 import { usageReport } from '../api/usage.ts'
 import type { UsageReport } from '../api/usage.ts'
 import {
@@ -7,14 +8,13 @@ import {
   apiKeyLines,
   apiKeyName,
   apiKeysOf,
-  keyLimitsOf,
   keyNameFault,
   namedApiKeys,
   parseApiKeyEntry,
   removeApiKey,
   removeKeyLimits,
 } from '../config/api-keys.ts'
-import type { KeyLimits } from '../config/api-keys.ts'
+import { toKeyRows } from '../http/access/key-rows.ts'
 import type { Sources } from '../config/load.ts'
 import { maskSecret } from '../config/secrets.ts'
 import { formatSource } from '../config/problem.ts'
@@ -113,50 +113,37 @@ export async function keyList(context: CommandContext, flags: ReportFlags): Prom
   const source = settings.sources[setting]
   const lines = source?.kind === 'file' ? apiKeyLines(await readFile(source.path, 'utf8').catch(() => '')) : []
   const { totals } = await usageOf(context, settings)
-  const rows = namedApiKeys(config.server.apiKeys).map(({ name, entry }, index) => {
-    const used = totals.by_key.last_30_days.find(({ key }) => key === name)
-    return {
-      name,
-      form: entry.form,
-      ending: entry.form === 'plain' ? String(maskSecret(entry.key)) : '',
-      source: sourceOf(source, lines[index]),
-      limits: keyLimitsOf(config.server, name) ?? {},
-      requests: used?.requests ?? 0,
-      lastDay: used?.last_day ?? null,
-    }
-  })
-  if (flags.json)
-    writeJson(context, {
-      keys: rows.map(({ name, form, source: from, limits, requests, lastDay }) => ({
-        name,
-        form,
-        source: from,
-        limits: {
-          requests_per_minute: limits['requests-per-minute'] ?? null,
-          credits_per_day: limits['credits-per-day'] ?? null,
-          models: limits.models ?? null,
-          account: limits.account ?? null,
-        },
-        requests_last_30_days: requests,
-        last_used: lastDay,
-      })),
-    })
+  const named = namedApiKeys(config.server.apiKeys)
+  const rows = toKeyRows(config.server, totals.by_key.last_30_days).map((row, index) =>
+    withSource(row, sourceOf(source, lines[index])),
+  )
+  if (flags.json) writeJson(context, { keys: rows })
   else if (rows.length === 0) {
     context.stdout.write('No keys. Programs on this machine need no key. To require one, run: copilot-proxy key add\n')
   } else {
+    const endings = new Map(
+      named.map(({ name, entry }) => [name, entry.form === 'plain' ? String(maskSecret(entry.key)) : '']),
+    )
     const columns: readonly TableColumn<(typeof rows)[number]>[] = [
       { title: 'NAME', cell: ({ name }) => visible(name) },
-      { title: 'STORED', cell: ({ form, ending }) => (form === 'hash' ? 'hash' : visible(`plain text ${ending}`)) },
-      { title: 'LIMITS', cell: ({ limits }) => visible(limitsText(limits)) },
+      {
+        title: 'STORED',
+        cell: ({ stored, name }) => (stored === 'hash' ? stored : visible(`plain text ${endings.get(name)}`)),
+      },
+      { title: 'LIMITS', cell: (row) => visible(limitsText(row)) },
       {
         title: 'LAST USED',
-        cell: ({ lastDay, requests }) => visible(lastDay === null ? '' : `${lastDay}, ${requests} req`),
+        cell: ({ last_day: day, requests }) => (day === null ? '' : `${visible(day)}, ${requests} req`),
       },
-      { title: 'IN', cell: ({ source: from }) => visible(from) },
+      { title: 'IN', cell: (row) => visible(row.source) },
     ]
     context.stdout.write(formatTable(columns, rows, context.stdout))
   }
   return exitCode.done
+}
+
+function withSource(row: KeyRow, source: string): KeyRow & { readonly source: string } {
+  return { ...row, source }
 }
 
 /** The stored totals, with those that a running daemon has not written yet. */
@@ -175,17 +162,12 @@ function sourceOf(source: Source | undefined, line: number | undefined): string 
   return formatSource(source.kind === 'file' && line !== undefined ? { kind: 'file', path: source.path, line } : source)
 }
 
-function limitsText({
-  'requests-per-minute': perMinute,
-  'credits-per-day': perDay,
-  models,
-  account,
-}: KeyLimits): string {
+function limitsText({ requests_per_minute: perMinute, credits_per_day: perDay, models, account }: KeyRow): string {
   return [
-    ...(perMinute === undefined ? [] : [`${perMinute} req/min`]),
-    ...(perDay === undefined ? [] : [`${perDay} credits/day`]),
-    ...(models === undefined ? [] : [models.join(' ')]),
-    ...(account === undefined ? [] : [`account ${account}`]),
+    ...(perMinute === null ? [] : [`${perMinute} req/min`]),
+    ...(perDay === null ? [] : [`${perDay} credits/day`]),
+    ...(models === null ? [] : [models.join(' ')]),
+    ...(account === null ? [] : [`account ${account}`]),
   ].join(', ')
 }
 

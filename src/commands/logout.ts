@@ -11,9 +11,9 @@ import type { RecordStore } from '../auth/records/record-store.ts'
 import type { ProviderId } from '../executors/executor.ts'
 import type { Logger } from '../logging/logger.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
+import { silentLog } from '../logging/logger.ts'
 import {
   keychainOf,
-  silentLog,
   recordPlace,
   tokenOfEnvironment,
   warningLog,

@@ -8,7 +8,7 @@ import { loadSettings } from './shared/settings.ts'
 /** Opens the page of the running daemon as its owner. */
 export async function page(context: CommandContext, flags: PageFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const daemon = await findOwnedDaemon(context, settings, 'copilot-proxy start')
+  const daemon = await findOwnedDaemon(context, settings)
   const { url } = daemon
   const address = await requestPageAddress(context, daemon)
   const isOpened = !flags.print && openBrowser(address, context)

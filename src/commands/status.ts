@@ -1,8 +1,6 @@
 import { access } from 'node:fs/promises'
-import { isExpired } from '../auth/token-life.ts'
-import { tokenLife } from '../auth/copilot/record.ts'
-import { isUsedDirectly } from '../auth/copilot/wire.ts'
-import type { CopilotRecord } from '../auth/copilot/wire.ts'
+import { loginStatus } from '../api/status.ts'
+import type { CodexStatus, LoginStatus, StatusReport } from '../api/status.ts'
 import { loadConfig } from '../config/load.ts'
 import { formatConfigError, problemDocument } from '../config/problem.ts'
 import type { Problem } from '../config/problem.ts'
@@ -10,31 +8,20 @@ import type { Style } from '../terminal/output.ts'
 import { formatPairs } from '../terminal/table.ts'
 import { visible } from '../terminal/visible.ts'
 import { daemonDocument, findStateFiles, findRunningDaemon } from './background/background-daemon.ts'
-import type { DaemonRecord } from './background/background-daemon.ts'
-import { describePlace, openRecords } from './shared/accounts.ts'
+import { describePlace } from './shared/accounts.ts'
 import { exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from './shared/command.ts'
 import { checkCommandKey, findDaemon, findPortHolder, keyProblems } from './shared/find-daemon.ts'
 import type { CallerKeyState, DaemonHealth, PortHolder } from './shared/find-daemon.ts'
-import { describeCodexLogin, hasCodexLogin, readCodexState, readCopilotState } from './shared/logins.ts'
-import type { CodexLogin, CodexState, CopilotState } from './shared/logins.ts'
-import { planNameOfSku } from '../api/plan-name.ts'
+import { describeCodexLogin } from './shared/logins.ts'
 import { readSettings } from './shared/settings.ts'
 import type { LoadedSettings, UserFiles } from './shared/settings.ts'
 import { findToolFailures } from './shared/tool-failures.ts'
-import type { ToolFailure } from './shared/tool-failures.ts'
-
-/** The stored Copilot token, from local files only. */
-type TokenState =
-  | { readonly kind: 'usable'; readonly untilMs: number }
-  | { readonly kind: 'expired' }
-  /** The GitHub token is sent to Copilot itself. */
-  | { readonly kind: 'direct' }
-  | { readonly kind: 'none' }
+import { readOwn, viewOf } from './shared/view.ts'
 
 /**
  * Shows logins, tokens, daemon and files, from this machine only. Returns 2 when the configuration is invalid, 1 when a
- * stored login cannot be read, 3 when there is no login.
+ * login cannot be read, 3 when there is no login.
  */
 export async function status(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const read = await readSettings(context, flags.config)
@@ -42,34 +29,32 @@ export async function status(context: CommandContext, flags: ReportFlags): Promi
   const settings = read.ok ? read.settings : await spareSettings(context, read.places)
   const files = findStateFiles(context)
   const background = await findRunningDaemon(context, files)
-  const [stored, codex, { url, health }] = await Promise.all([
-    readCopilotState(context, settings),
-    readCodexState(context, settings),
-    findDaemon(context, settings, { findBackground: () => Promise.resolve(background) }),
+  const { url, health } = await findDaemon(context, settings, { findBackground: () => Promise.resolve(background) })
+  const remote = await viewOf(context, settings, { url, health })
+  const [logins, holder, callerKey, toolFailures] = await Promise.all([
+    readOwn(context, settings, '/status', loginStatus, remote),
+    health === undefined ? findPortHolder(context.fetch, serverOf(url)) : undefined,
+    health === undefined ? undefined : checkCommandKey(context, settings, url),
+    remote === undefined ? [] : findToolFailures(context, settings, remote),
   ])
-  const holder = health === undefined ? await findPortHolder(context.fetch, serverOf(url)) : undefined
-  const token = tokenState(stored.login?.record, settings, context.now())
-  const callerKey = health === undefined ? undefined : await checkCommandKey(context, settings, url)
-  const toolFailures = health === undefined ? [] : await findToolFailures(context, settings)
-  const { logFile } = files
-  const findings = {
-    ...stored,
-    callerKey,
-    token,
-    codex,
-    url,
-    health,
-    holder,
-    background,
-    logFile,
-    problems,
-    toolFailures,
+  const report: StatusReport = {
+    version: context.version,
+    ...logins,
+    daemon: daemonOf(url, health, callerKey),
+    tool_failures: toolFailures.map(({ source, reason }) => ({ source, reason })),
+    background: background === undefined ? null : { ...daemonDocument(background), log: files.logFile },
+    config: {
+      path: settings.configFile,
+      exists: settings.hasFile,
+      valid: read.ok,
+      problems: problems.map(problemDocument),
+    },
   }
-  if (flags.json) writeJson(context, statusDocument(context, settings, findings))
-  else context.stdout.write(statusText(context, settings, findings))
+  if (flags.json) writeJson(context, report)
+  else context.stdout.write(statusText(context, settings, report, { holder, callerKey, problems }))
   if (!read.ok) return exitCode.usage
-  if (stored.problem !== undefined || codex.kind === 'problem') return exitCode.failed
-  return stored.login === undefined && !hasCodexLogin(codex) ? exitCode.notLoggedIn : exitCode.done
+  if (logins.problem !== null || logins.codex.problem !== null) return exitCode.failed
+  return logins.login === null && logins.codex.login === null ? exitCode.notLoggedIn : exitCode.done
 }
 
 /** Replaces an invalid configuration to look for a daemon: defaults and environment, or defaults alone. */
@@ -92,92 +77,93 @@ function serverOf(url: string): { readonly host: string; readonly port: number }
   return { host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port || 80) }
 }
 
-interface Findings extends CopilotState {
-  readonly token: TokenState
-  readonly codex: CodexState
-  readonly url: string
-  readonly health: DaemonHealth | undefined
+function daemonOf(
+  url: string,
+  health: DaemonHealth | undefined,
+  callerKey: CallerKeyState | undefined,
+): StatusReport['daemon'] {
+  return {
+    url,
+    running: health !== undefined,
+    version: health?.version ?? null,
+    copilot: health?.copilot ?? null,
+    codex: health?.codex ?? null,
+    demo: health?.demo ?? null,
+    caller_key: callerKey === 'outdated' ? 'wrong' : (callerKey ?? null),
+    config: health === undefined ? null : health.isConfigRefused ? 'invalid' : 'ok',
+  }
+}
+
+/** What the text says more than the report. */
+interface Findings {
   /** Who listens at the address if no daemon answers. */
   readonly holder: PortHolder | undefined
-  readonly background: DaemonRecord | undefined
-  readonly logFile: string
-  /** Problems of the configuration. The daemon may run with earlier settings, which had none. */
-  readonly problems: readonly Problem[]
   /** Undefined if no daemon runs, or it requires no key. */
   readonly callerKey: CallerKeyState | undefined
-  /** The sources of tools that failed in the running daemon. */
-  readonly toolFailures: readonly ToolFailure[]
+  /** Problems of the configuration. The daemon may run with earlier settings, which had none. */
+  readonly problems: readonly Problem[]
 }
 
-function tokenState(record: CopilotRecord | undefined, settings: LoadedSettings, nowMs: number): TokenState {
-  const { access_token, obtained_at: obtainedAtSeconds, refresh_in: refreshInSeconds } = record?.metadata ?? {}
-  if (access_token === undefined || obtainedAtSeconds === undefined || refreshInSeconds === undefined) {
-    return { kind: 'none' }
-  }
-  if (record !== undefined && isUsedDirectly(record.metadata)) return { kind: 'direct' }
-  const at = { wallMs: nowMs, monotonicMs: 0 }
-  const marginSeconds = settings.config.copilot.refreshSafetyMarginSeconds
-  const life = tokenLife({ obtainedAtSeconds, refreshInSeconds }, { marginSeconds, random: 0 }, at)
-  return isExpired(life, at) ? { kind: 'expired' } : { kind: 'usable', untilMs: nowMs + life.expiresAfterMs }
-}
+type Line = readonly [label: string, value: string]
 
-function statusText(context: CommandContext, settings: LoadedSettings, findings: Findings): string {
-  const { login, token, codex, problems, toolFailures } = findings
+function statusText(
+  context: CommandContext,
+  settings: LoadedSettings,
+  report: StatusReport,
+  { holder, callerKey, problems }: Findings,
+): string {
+  const { login, token, codex, tool_failures: toolFailures, config } = report
   const { style } = context.stdout
-  const location = login?.record && openRecords(context, settings).locationOf(login.record.id)
-  const file = settings.hasFile ? settings.configFile : `${settings.configFile} (does not exist; using the defaults)`
+  const file = config.exists ? config.path : `${config.path} (does not exist; using the defaults)`
   return formatPairs(
     [
-      ['Copilot', describeLogin(findings, style)],
-      ['Token', login?.record === undefined ? '' : describeToken(token, context.now())],
-      ['Stored in', location === undefined ? '' : visible(describePlace(location, settings))],
+      ['Copilot', describeLogin(report, style)],
+      ['Token', login?.source === 'record' ? describeToken(token, context.now()) : ''],
+      ['Stored in', login?.record ? visible(describePlace(login.record, settings)) : ''],
       ...codexLines(codex, style, context.now()),
-      ['Daemon', describeDaemon(findings)],
-      ['Key', style.red(describeCallerKey(findings))],
-      ...toolFailures.map(
-        ({ source, reason }, index) =>
-          [index === 0 ? 'Tools' : '', style.red(visible(`${source}: ${reason}`))] as const,
-      ),
-      ['Background', describeBackground(findings)],
+      ['Daemon', report.daemon.running ? describeDaemon(report) : describeAbsent(report, holder)],
+      ['Key', callerKey === undefined || callerKey === 'ok' ? '' : style.red(keyProblems[callerKey])],
+      ...toolFailures.map(({ source, reason }, index): Line => [
+        index === 0 ? 'Tools' : '',
+        style.red(visible(`${source}: ${reason}`)),
+      ]),
+      ['Background', describeBackground(report)],
       ['Config', problems.length === 0 ? file : style.red(invalidConfig(problems))],
-      ...problems.map((problem) => ['', style.red(visible(formatConfigError({ problems: [problem] })))] as const),
-      ['Version', context.version],
+      ...problems.map((problem): Line => ['', style.red(visible(formatConfigError({ problems: [problem] })))]),
+      ['Version', report.version],
     ],
     style,
   )
 }
 
-/** Lines for `formatPairs`. */
 function codexLines(
-  state: CodexState,
+  { enabled, login, problem, advice, token }: CodexStatus,
   style: Style,
   nowMs: number,
-): readonly (readonly [label: string, value: string])[] {
-  switch (state.kind) {
-    case 'off':
-      return [['Codex', 'off (codex.enabled: false)']]
-    case 'nobody':
-      return [['Codex', style.yellow(visible(`${state.detail}. ${state.fix}`))]]
-    case 'problem':
-      return [['Codex', style.red(visible(state.sentence))]]
-    case 'api-key':
-      return [['Codex', 'API key from codex.api-key']]
-    case 'login':
-    case 'codex-cli':
-      return [
-        ['Codex', visible(describeCodexLogin(state))],
-        ['Codex token', describeCodexToken(state, nowMs)],
-        [state.kind === 'login' ? 'Stored in' : 'Read from', visible(state.location)],
-      ]
-  }
+): readonly Line[] {
+  if (!enabled) return [['Codex', 'off (codex.enabled: false)']]
+  if (problem !== null) return [['Codex', style.red(visible(problem))]]
+  if (login === null) return [['Codex', style.yellow(visible(advice ?? 'not logged in'))]]
+  if (login.source === 'api-key') return [['Codex', 'API key from codex.api-key']]
+  const isOfCli = login.source === 'codex-cli'
+  return [
+    ['Codex', visible(describeCodexLogin(login.account, login.plan, isOfCli))],
+    ['Codex token', describeCodexToken(token, isOfCli, nowMs)],
+    [isOfCli ? 'Read from' : 'Stored in', visible(login.record ?? '')],
+  ]
 }
 
-function describeCodexToken({ kind, untilMs }: CodexLogin, nowMs: number): string {
-  if (untilMs <= nowMs) {
-    return kind === 'login' ? 'expired; the next request renews it' : 'expired. Start codex once to renew it'
+function describeCodexToken(
+  { state, expires_at: expiresAt }: CodexStatus['token'],
+  isOfCli: boolean,
+  nowMs: number,
+): string {
+  if (state === 'expired') {
+    return isOfCli ? 'expired. Start codex once to renew it' : 'expired; the next request renews it'
   }
-  const life = untilMs === Infinity ? 'valid until OpenAI revokes it' : `valid for ${lengthOf(untilMs - nowMs)}`
-  return `${life}, then renewed ${kind === 'login' ? 'automatically' : 'by Codex CLI'}`
+  const life =
+    expiresAt === null ? 'valid until OpenAI revokes it' : `valid for ${lengthOf(Date.parse(expiresAt) - nowMs)}`
+  return `${life}, then renewed ${isOfCli ? 'by Codex CLI' : 'automatically'}`
 }
 
 /** Words a duration in minutes, hours or days: the largest unit that gives at least two. */
@@ -188,23 +174,21 @@ function lengthOf(ms: number): string {
   return hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`
 }
 
-function describeLogin({ login, problem, problems }: Findings, style: Style): string {
-  if (problem !== undefined) return style.red(visible(problem))
+function describeLogin({ login, problem, config }: StatusReport, style: Style): string {
+  if (problem !== null) return style.red(visible(problem))
   // The settings might name another store.
-  if (login === undefined && problems.length > 0) return style.yellow('unknown, because the configuration is invalid')
-  if (login === undefined) return style.yellow('not logged in. Run: copilot-proxy login')
-  const { record } = login
-  if (record === undefined) return 'token from COPILOT_GITHUB_TOKEN'
-  const { sku, github_base_url: baseUrl } = record.metadata
-  const plan = planNameOfSku(sku) ?? sku
-  const host = baseUrl !== undefined && URL.canParse(baseUrl) ? ` at ${new URL(baseUrl).host}` : ''
-  return visible(`${record.label}${host}${plan === undefined ? '' : `, ${plan}`}`)
+  if (login === null && !config.valid) return style.yellow('unknown, because the configuration is invalid')
+  if (login === null) return style.yellow('not logged in. Run: copilot-proxy login')
+  if (login.source === 'environment') return 'token from COPILOT_GITHUB_TOKEN'
+  const plan = login.plan ?? login.sku
+  const host = URL.parse(login.host ?? '')
+  return visible(`${login.account}${host === null ? '' : ` at ${host.host}`}${plan === null ? '' : `, ${plan}`}`)
 }
 
-function describeToken(token: TokenState, nowMs: number): string {
-  switch (token.kind) {
+function describeToken({ state, expires_at: expiresAt }: LoginStatus['token'], nowMs: number): string {
+  switch (state) {
     case 'usable':
-      return `valid for ${Math.ceil((token.untilMs - nowMs) / 60_000)} minutes, then renewed automatically`
+      return `valid for ${Math.ceil((Date.parse(expiresAt ?? '') - nowMs) / 60_000)} minutes, then renewed automatically`
     case 'direct':
       return 'same as the login, valid until you revoke it'
     case 'expired':
@@ -214,17 +198,16 @@ function describeToken(token: TokenState, nowMs: number): string {
   }
 }
 
-function describeDaemon(findings: Findings): string {
-  const { url, health, login } = findings
-  if (health === undefined) return describeAbsent(findings)
-  const copilot = health.demo ? 'simulated (--demo)' : visible(health.copilot)
-  const codex = health.codex === undefined || health.demo ? '' : `, Codex ${visible(health.codex)}`
+function describeDaemon({ daemon, login }: StatusReport): string {
+  const { url, version, codex, demo, config } = daemon
+  const copilot = demo ? 'simulated (--demo)' : visible(daemon.copilot ?? '')
+  const ofCodex = codex === null || demo ? '' : `, Codex ${visible(codex)}`
   const notes = [
     // Without a login the reason is obvious.
-    ...(health.copilot === 'unavailable' && login !== undefined ? ['run: copilot-proxy doctor'] : []),
-    ...(health.isConfigRefused ? ['it uses older settings, because its configuration file is empty or invalid'] : []),
+    ...(daemon.copilot === 'unavailable' && login !== null ? ['run: copilot-proxy doctor'] : []),
+    ...(config === 'invalid' ? ['it uses older settings, because its configuration file is empty or invalid'] : []),
   ]
-  return [`running at ${url}, version ${visible(health.version)}, Copilot ${copilot}${codex}`, ...notes].join('; ')
+  return [`running at ${url}, version ${visible(version ?? '')}, Copilot ${copilot}${ofCodex}`, ...notes].join('; ')
 }
 
 function invalidConfig(problems: readonly Problem[]): string {
@@ -232,92 +215,20 @@ function invalidConfig(problems: readonly Problem[]): string {
   return isInFile ? 'invalid. Run: copilot-proxy config edit' : 'invalid'
 }
 
-function describeCallerKey({ callerKey }: Findings): string {
-  if (callerKey === undefined || callerKey === 'ok') return ''
-  return keyProblems[callerKey]
-}
-
-function describeAbsent({ url, holder, background, problems }: Findings): string {
+function describeAbsent({ daemon, background, config }: StatusReport, holder: PortHolder | undefined): string {
+  const { url } = daemon
   if (background?.url === url) return `does not answer at ${url}. Run: copilot-proxy restart`
   // An invalid configuration is the first thing to fix: a start would fail.
-  if (problems.length > 0) return `not running at ${url}`
+  if (!config.valid) return `not running at ${url}`
   if (holder?.kind !== 'process') return `not running at ${url}. Run: copilot-proxy start`
   const { name, pid } = holder
   return `not running at ${url}. ${visible(name)} (process ${pid}) uses this port; change server.port`
 }
 
-function describeBackground({ background, url, logFile }: Findings): string {
-  if (background === undefined) return ''
-  const { pid, started_at: startedAt, starter } = background
-  const where = background.url === url ? '' : ` at ${visible(background.url)}`
+function describeBackground({ background, daemon }: StatusReport): string {
+  if (background === null) return ''
+  const { pid, started_at: startedAt, starter, url, log } = background
+  const where = url === daemon.url ? '' : ` at ${visible(url)}`
   const since = new Date(startedAt).toLocaleString('sv')
-  return `process ${pid}${starter === 'service' ? ' (service)' : ''}${where} since ${since}, log: ${visible(logFile)}`
-}
-
-function statusDocument(context: CommandContext, settings: LoadedSettings, findings: Findings): object {
-  const { login, problem, token, codex, url, health, background, logFile, callerKey, problems, toolFailures } = findings
-  const metadata = login?.record?.metadata
-  return {
-    version: context.version,
-    login:
-      login === undefined
-        ? null
-        : {
-            source: login.record === undefined ? 'environment' : 'record',
-            account: login.record?.label ?? null,
-            host: metadata?.github_base_url ?? null,
-            plan: planNameOfSku(metadata?.sku) ?? null,
-            sku: metadata?.sku ?? null,
-            record: login.record === undefined ? null : openRecords(context, settings).locationOf(login.record.id),
-          },
-    problem: problem ?? null,
-    store: settings.config.auth.store,
-    token: {
-      state: token.kind,
-      expires_at: token.kind === 'usable' ? new Date(token.untilMs).toISOString() : null,
-    },
-    codex: codexDocument(codex, context.now()),
-    daemon: {
-      url,
-      running: health !== undefined,
-      version: health?.version ?? null,
-      copilot: health?.copilot ?? null,
-      codex: health?.codex ?? null,
-      demo: health?.demo ?? null,
-      caller_key: callerKey === 'outdated' ? 'wrong' : (callerKey ?? null),
-      config: health === undefined ? null : health.isConfigRefused ? 'invalid' : 'ok',
-    },
-    tool_failures: toolFailures.map(({ source, reason }) => ({ source, reason })),
-    background: background === undefined ? null : { ...daemonDocument(background), log: logFile },
-    config: {
-      path: settings.configFile,
-      exists: settings.hasFile,
-      valid: problems.length === 0,
-      problems: problems.map(problemDocument),
-    },
-  }
-}
-
-function codexDocument(state: CodexState, nowMs: number): object {
-  const isLogin = state.kind === 'login' || state.kind === 'codex-cli'
-  return {
-    enabled: state.kind !== 'off',
-    login: isLogin
-      ? {
-          source: state.kind === 'login' ? 'record' : 'codex-cli',
-          account: state.account,
-          plan: state.plan ?? null,
-          record: state.location,
-        }
-      : state.kind === 'api-key'
-        ? { source: 'api-key', account: null, plan: null, record: null }
-        : null,
-    problem: state.kind === 'problem' ? state.sentence : null,
-    token: isLogin
-      ? {
-          state: state.untilMs > nowMs ? 'usable' : 'expired',
-          expires_at: state.untilMs > nowMs && state.untilMs < Infinity ? new Date(state.untilMs).toISOString() : null,
-        }
-      : { state: 'none', expires_at: null },
-  }
+  return `process ${pid}${starter === 'service' ? ' (service)' : ''}${where} since ${since}, log: ${visible(log)}`
 }

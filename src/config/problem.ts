@@ -50,7 +50,7 @@ export function formatProblems(problems: readonly Problem[]): string {
 }
 
 /** The form of JSON output. */
-export function problemDocument({ source, key, detail }: Problem): object {
+export function problemDocument({ source, key, detail }: Problem): Record<'source' | 'key' | 'detail', string> {
   return { source: formatSource(source), key, detail }
 }
 

@@ -6,6 +6,7 @@ import { finishCodexDeviceLogin, startCodexDeviceLogin } from '../auth/codex/log
 import { toCodexRecord, withForeignFields } from '../auth/codex/record.ts'
 import type { CodexLoginStatus } from '../auth/codex/credentials.ts'
 import type { CodexRecord } from '../auth/codex/record.ts'
+import { findLoginInUse } from '../auth/copilot/account-in-use.ts'
 import { accountName } from '../auth/copilot/find-account.ts'
 import { describeFailure } from '../auth/copilot/github-failure.ts'
 import type { ExchangedToken } from '../auth/copilot/github-api.ts'
@@ -27,6 +28,7 @@ import type { Logger } from '../logging/logger.ts'
 import { parseCopilotModels } from '../models/copilot-model.ts'
 import { loginRefusal, tryList } from '../models/try-list.ts'
 import type { NoteSecrets } from '../redaction/known-secrets.ts'
+import { readLoginStatus, toAccountList } from './login-status.ts'
 
 export interface LoginStores {
   readonly copilot: RecordStore<CopilotRecord>
@@ -39,8 +41,9 @@ export interface LoginsDeps {
   /** The stores that `auth.store` does not name, which may hold earlier logins; undefined: there are none. */
   readonly otherStores: LoginStores | undefined
   readonly demo: boolean
-  /** `COPILOT_GITHUB_TOKEN` is set. */
-  readonly hasEnvironmentToken: boolean
+  /** `COPILOT_GITHUB_TOKEN`. */
+  readonly githubToken: string | undefined
+  readonly codexHome: string | undefined
   readonly copilotStatus: () => CopilotTokenStatus
   /** Undefined if Codex is switched off. */
   readonly codexStatus: () => CodexLoginStatus | undefined
@@ -67,7 +70,8 @@ const timeoutMs = 30_000
 
 /** Lists the stored logins, and runs logins with a code: the same steps as `copilot-proxy login`, one at a time per provider. */
 export function createLogins(deps: LoginsDeps): Logins & { readonly close: () => void } {
-  const { config, stores, otherStores, noteSecrets, log } = deps
+  const { config, stores, otherStores, githubToken, noteSecrets, log } = deps
+  const closing = new AbortController()
   const attempts = new Map<ProviderId, Attempt>()
   const poll: DevicePollDeps = {
     fetch: globalThis.fetch,
@@ -189,7 +193,7 @@ export function createLogins(deps: LoginsDeps): Logins & { readonly close: () =>
 
   async function reportCopilot(): Promise<ProviderLogin> {
     const { state, detail, fix } = deps.copilotStatus()
-    const source = deps.demo ? 'demo' : deps.hasEnvironmentToken ? 'environment' : 'stored'
+    const source = deps.demo ? 'demo' : githubToken !== undefined ? 'environment' : 'stored'
     const accounts = await accountsOf(stores.copilot, source === 'stored', (record) => ({
       name: accountName(record),
       plan: planNameOfSku(record.metadata.sku),
@@ -214,6 +218,25 @@ export function createLogins(deps: LoginsDeps): Logins & { readonly close: () =>
     async report() {
       const [copilot, codex] = await Promise.all([reportCopilot(), reportCodex()])
       return { stored: placeInWords(deps), copilot, codex }
+    },
+
+    async status() {
+      const { githubApiBaseUrl } = config().copilotOauth
+      return readLoginStatus({
+        config: config(),
+        findCopilot: () => findLoginInUse({ store: leaving(stores.copilot), githubToken, githubApiBaseUrl }),
+        findCodex: leaving(stores.codex).current,
+        locateCopilot: stores.copilot.locationOf,
+        locateCodex: stores.codex.locationOf,
+        codexHome: deps.codexHome,
+        now: poll.now,
+        sleep: (ms) => sleep(ms, undefined, { signal: closing.signal, ref: false }).catch(() => {}),
+        signal: closing.signal,
+      })
+    },
+
+    async accounts() {
+      return toAccountList(await leaving(stores.copilot).list(), config(), githubToken !== undefined)
     },
 
     async start(provider) {
@@ -241,6 +264,7 @@ export function createLogins(deps: LoginsDeps): Logins & { readonly close: () =>
     },
 
     close() {
+      closing.abort()
       for (const { stop } of attempts.values()) stop.abort()
     },
   }
@@ -275,12 +299,20 @@ function placeInWords({ demo, config }: LoginsDeps): string {
     : 'Logins are in a file that only you can read.'
 }
 
+/** Reads records and leaves a corrupt one in its place: another program may be writing it. */
+function leaving<Stored extends StoredRecord>(
+  store: RecordStore<Stored>,
+): Pick<RecordStore<Stored>, 'current' | 'list'> {
+  const how = { leaveCorrupt: true }
+  return { current: () => store.current(how), list: () => store.list(how) }
+}
+
 async function accountsOf<Stored extends StoredRecord>(
   store: RecordStore<Stored>,
   isStoredUsed: boolean,
   describe: (record: Stored) => { readonly name: string; readonly plan: string | undefined },
 ): Promise<ProviderLogin['accounts']> {
-  const records = await store.list({ leaveCorrupt: true })
+  const records = await leaving(store).list()
   const used = isStoredUsed ? newestLogin(records)?.id : undefined
   return records.map((record) => {
     const { name, plan = null } = describe(record)

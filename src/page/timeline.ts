@@ -21,6 +21,15 @@ export interface TextPart {
   readonly text: string
 }
 
+/** A message that joined the run. */
+export interface MessagePart {
+  readonly kind: 'message'
+  /** Contains the id of the message. */
+  readonly key: string
+  readonly text: string
+  readonly time: string
+}
+
 export interface ToolPart {
   readonly kind: 'tool'
   readonly key: string
@@ -42,7 +51,7 @@ export interface ApprovalPart extends Omit<ApprovalEvent, 'type' | 'id' | 'callI
   readonly key: string
 }
 
-export type RunPart = TextPart | ToolPart | ApprovalPart
+export type RunPart = TextPart | MessagePart | ToolPart | ApprovalPart
 
 export interface RunEnd {
   readonly outcome: string
@@ -62,6 +71,8 @@ export interface RunItem {
   readonly key: string
   /** ISO 8601; '' if unknown. */
   readonly time: string
+  /** '' if unknown. */
+  readonly conversationId: string
   readonly mode: RunMode
   readonly text: string
   /** The provider that wrote the message. Undefined for a message of the user. */

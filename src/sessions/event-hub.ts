@@ -175,9 +175,10 @@ function isSelected({ session, owner }: EventRow, filter: EventFilter): boolean 
   return filter.viewer === undefined || owner === filter.viewer || owner === everyone
 }
 
-function toRow(facts: Omit<EventRow, 'type' | 'data'>, { type, ...event }: SessionEvent): EventRow {
+function toRow(facts: Omit<EventRow, 'conversation' | 'type' | 'data'>, { type, ...event }: SessionEvent): EventRow {
   const data = JSON.stringify({ ...event, sessionId: facts.session, time: new Date(facts.timeMs).toISOString() })
-  return { ...facts, type, data }
+  const conversation = 'conversationId' in event ? (event.conversationId ?? null) : null
+  return { ...facts, conversation, type, data }
 }
 
 function gapTo(to: number, cursor: number): { readonly text: string; readonly last: number } {

@@ -47,7 +47,7 @@ export async function endInterruptedRuns(rows: readonly RunRow[], deps: Interrup
     )
     const run: RunRow = { ...row, state: 'ended', endedMs: deps.now(), data: JSON.stringify({ ...data, step, end }) }
     const items = JSON.stringify(interruptedItems(data, end, parts, deps.randomId()))
-    deps.publish(row.session, row.owner, toDone(row.id, step, end), {
+    deps.publish(row.session, row.owner, toDone(row, step, end), {
       run,
       items: { run: row.id, session: row.session, owner: row.owner, data: items },
     })

@@ -25,6 +25,8 @@ export interface OldRows {
    * @param viewer the key whose rows are deleted; undefined: all rows
    */
   readonly forget: (session: string, viewer: string | undefined) => Iterator<void>
+  /** Deletes a conversation with its runs and their events, but none that are stored after this call. */
+  readonly forgetConversation: (id: string) => Iterator<void>
 }
 
 /** Maximum of one step. Bytes count because `secure_delete` overwrites deleted pages, which takes most of the time. */
@@ -34,6 +36,9 @@ const bytesAtOnce = 256 * 1024
 /** The clock may have been wrong when a run started, so that many of the oldest runs are searched for old ones. */
 const oldestRuns = 1000
 
+/** Older conversations without messages are deleted. */
+const keptConversations = 1000
+
 type Table = 'runs' | 'parts' | 'items' | 'texts' | 'events' | 'entries'
 
 const keyOf = (table: Table): 'id' | 'seq' => (table === 'events' || table === 'entries' ? 'id' : 'seq')
@@ -41,7 +46,10 @@ const keyOf = (table: Table): 'id' | 'seq' => (table === 'events' || table === '
 const numberRow = z.object({ value: z.number().nullable() })
 const nameRow = z.object({ value: z.string() })
 
-export function createOldRows({ all, remove, pragma }: SessionSql, setPrunedTo: (eventId: number) => void): OldRows {
+export function createOldRows(
+  { all, change, remove, pragma }: SessionSql,
+  setPrunedTo: (eventId: number) => void,
+): OldRows {
   const numberOf = (sql: string, ...values: readonly (string | number)[]): number | undefined =>
     all(numberRow, sql, ...values)[0]?.value ?? undefined
   const newestOf = (table: Table): number => numberOf(`SELECT max(${keyOf(table)}) AS value FROM ${table}`) ?? 0
@@ -95,6 +103,7 @@ export function createOldRows({ all, remove, pragma }: SessionSql, setPrunedTo: 
         yield* deleteRows('entries', `${where} AND id <= ?`, ...values, toEntry)
       }
     }
+    deleteEmpty(`(created_ms < ? OR seq <= (SELECT max(seq) - ${keptConversations} FROM conversations))`, sinceMs)
     const excess = numberOf('SELECT id AS value FROM events ORDER BY id DESC LIMIT 1 OFFSET ?', events) ?? 0
     const toEvent = Math.max(lastBefore('events', sinceMs), excess)
     const lastEvent = numberOf('SELECT max(id) AS value FROM events WHERE id <= ?', toEvent)
@@ -103,16 +112,34 @@ export function createOldRows({ all, remove, pragma }: SessionSql, setPrunedTo: 
     yield* deleteRows('events', 'id <= ?', lastEvent)
   }
 
+  /** Deletes conversations without runs. */
+  function deleteEmpty(where: string, ...values: readonly (string | number)[]): void {
+    change(
+      `DELETE FROM conversations WHERE ${where} AND NOT EXISTS (SELECT 1 FROM runs WHERE conversation = conversations.id)`,
+      ...values,
+    )
+  }
+
   return {
     prune,
     forget(session, viewer) {
       const where = viewer === undefined ? 'session = ?' : 'session = ? AND owner = ?'
       const values = viewer === undefined ? [session] : [session, viewer]
       const newest = { runs: newestOf('runs'), events: newestOf('events'), entries: newestOf('entries') }
+      const newestConversation = numberOf('SELECT max(seq) AS value FROM conversations') ?? 0
       return (function* () {
         yield* deleteRuns(`${where} AND seq <= ?`, ...values, newest.runs)
         yield* deleteRows('events', `${where} AND id <= ?`, ...values, newest.events)
         yield* deleteRows('entries', `${where} AND id <= ?`, ...values, newest.entries)
+        deleteEmpty(`${where} AND seq <= ?`, ...values, newestConversation)
+      })()
+    },
+    forgetConversation(id) {
+      const newest = { runs: newestOf('runs'), events: newestOf('events') }
+      return (function* () {
+        yield* deleteRuns('conversation = ? AND seq <= ?', id, newest.runs)
+        yield* deleteRows('events', 'conversation = ? AND id <= ?', id, newest.events)
+        deleteEmpty('id = ?', id)
       })()
     },
   }

@@ -50,6 +50,7 @@ export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
     defaultModel,
     changes: workspaces.changes,
     randomId,
+    newConversationId: randomId,
     now: Date.now,
     monotonicMs,
     setTimer,

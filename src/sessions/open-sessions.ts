@@ -4,13 +4,15 @@ import type { Logger } from '../logging/logger.ts'
 import { mayDecide, maySee, type Caller } from '../config/caller.ts'
 import { redactStrings, type KnownSecrets } from '../redaction/known-secrets.ts'
 import { DatabaseError } from '../sqlite/database.ts'
+import { createConversations } from './conversations.ts'
 import { createEventHub } from './event-hub.ts'
 import { endInterruptedRuns, parsePart, parseRunData } from './interrupted-runs.ts'
 import type { ChangesSince } from './journal-changes.ts'
 import { joinItems, readPiece, splitItems } from './long-texts.ts'
 import { createPushes } from './pushes.ts'
 import { reportMessage, reportRun } from './run-record.ts'
-import { createRuns, refused } from './runs.ts'
+import { refused } from './refused.ts'
+import { createRuns } from './runs.ts'
 import { createSessionFile } from './session-file.ts'
 import { toolCallStream } from './old-rows.ts'
 import { streamEntry } from '../api/sessions.ts'
@@ -18,7 +20,7 @@ import type { StreamEntry } from '../api/sessions.ts'
 import { everyone, type SessionEvent } from './session-event.ts'
 import type { EntryRow, ItemsRow, Rows, RunRow, SessionStore } from './session-store.ts'
 import { createSessionWriter } from './session-writer.ts'
-import type { Sessions } from './sessions.ts'
+import type { Accepted, NewMessage, Sessions } from './sessions.ts'
 import type { Workspaces } from './workspaces.ts'
 
 export interface SessionsDeps {
@@ -35,6 +37,7 @@ export interface SessionsDeps {
   /** Returns changes of a session's journal, or undefined if it is not open. */
   readonly changes: (sessionId: string, since: ChangesSince) => Promise<readonly FileChange[] | undefined>
   readonly randomId: () => string
+  readonly newConversationId: () => string
   /** Ms since epoch. */
   readonly now: () => number
   /** Monotonic. Ms. */
@@ -98,7 +101,16 @@ export function openSessions(deps: SessionsDeps): Sessions {
     now,
     log,
   })
-  const push = createPushes({ config, runs, save, publish, now, log })
+  const conversations = createConversations({
+    use,
+    save,
+    waiting: writer.waitingConversations,
+    isBusy: (session, id, caller) => runs.open(session, caller).some(({ conversationId }) => conversationId === id),
+    newId: deps.newConversationId,
+    now,
+  })
+  const start = (message: NewMessage): Accepted => runs.start(message, conversations.of(message))
+  const push = createPushes({ config, runs: { start, onEnd: runs.onEnd }, save, publish, now, log })
 
   function save(rows: Rows): void {
     const failure = writer.write(rows)
@@ -218,13 +230,13 @@ export function openSessions(deps: SessionsDeps): Sessions {
   }
 
   /** Reads the runs one by one, each in its own turn of the event loop. */
-  async function earlierItems(sessionId: string, owner: string | null): Promise<AgentTask['history']> {
+  async function earlierItems(conversation: string): Promise<AgentTask['history']> {
     await waitForTakeover()
     const runsOfItems: AgentTask['history'][] = []
     let before = Number.MAX_SAFE_INTEGER
     let length = 0
     for (;;) {
-      const found = use((store) => store.itemsBefore(sessionId, owner, before))
+      const found = use((store) => store.itemsBefore(conversation, before))
       // The newest run does not count, because an attached image is long as text but has few tokens.
       if (runsOfItems.length > 0) length += found?.size ?? 0
       if (found === undefined || length > maxHistory) return runsOfItems.toReversed().flat()
@@ -255,10 +267,11 @@ export function openSessions(deps: SessionsDeps): Sessions {
   return {
     start(message) {
       use(() => {})
-      const id = runs.start(message)
+      const accepted = start(message)
       if (file.isReplaced()) publish(message.sessionId, message.key?.id ?? null, notKept)
-      return id
+      return accepted
     },
+    conversations,
     cancel(id, caller) {
       const row = runs.find(id)?.row ?? use((store) => store.run(id))
       if (row === undefined || !isSeen(row, caller)) throw refused('run_not_found')
@@ -285,9 +298,10 @@ export function openSessions(deps: SessionsDeps): Sessions {
       const parts = use((store) => store.partsOf(id)).flatMap((part) => parsePart(part) ?? [])
       return redacted(reportRun(row, data, parts))
     },
-    async messages(sessionId, page, { key }) {
+    async messages(sessionId, { conversation, ...page }, caller) {
       await waitForTakeover()
-      return use((store) => store.runsOf(sessionId, page, key?.id)).flatMap((row) => {
+      if (conversation !== undefined) conversations.find(sessionId, conversation, caller)
+      return use((store) => store.runsOf(sessionId, page, caller.key?.id, conversation)).flatMap((row) => {
         const data = parseRunData(row)
         return data === undefined ? [] : [redacted(reportMessage(row, data))]
       })

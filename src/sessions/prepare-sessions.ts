@@ -68,6 +68,35 @@ const migrations: readonly string[] = [
   ALTER TABLE entries ADD COLUMN owner TEXT;
   CREATE INDEX entries_by_owner ON entries (session, owner, stream, id) WHERE owner IS NOT NULL;
   `,
+  // What a key, or nobody's key, has made in a session so far becomes one conversation with the first line as its title. Events
+  // outside of runs are of no conversation. The history of a run is that of its conversation, so no index by owner is needed.
+  `
+  CREATE TABLE conversations (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    session TEXT NOT NULL,
+    owner TEXT,
+    title TEXT NOT NULL,
+    created_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX conversations_by_session ON conversations (session, seq);
+  INSERT INTO conversations (id, session, owner, title, created_ms)
+    SELECT lower(hex(randomblob(16))), session, owner, '', min(started_ms) FROM runs GROUP BY session, owner ORDER BY min(seq);
+  ALTER TABLE runs ADD COLUMN conversation TEXT NOT NULL DEFAULT '';
+  UPDATE runs SET conversation =
+    (SELECT id FROM conversations AS c WHERE c.session = runs.session AND c.owner IS runs.owner);
+  CREATE INDEX runs_by_conversation ON runs (conversation, seq, id);
+  UPDATE conversations SET title =
+    (SELECT CASE WHEN json_valid(data) THEN coalesce(json_extract(data, '$.text'), '') ELSE '' END
+      FROM runs WHERE conversation = conversations.id ORDER BY seq LIMIT 1);
+  UPDATE conversations SET title = substr(trim(substr(title, 1, instr(title || char(10), char(10)) - 1)), 1, 60);
+  ALTER TABLE events ADD COLUMN conversation TEXT;
+  UPDATE events SET conversation =
+    (SELECT id FROM conversations AS c WHERE c.session = events.session AND c.owner IS events.owner)
+    WHERE type IN ('inbound', 'fragment', 'tool', 'approval', 'diff', 'done');
+  CREATE INDEX events_by_conversation ON events (conversation, id) WHERE conversation IS NOT NULL;
+  DROP INDEX items_by_owner;
+  `,
 ]
 
 /**

@@ -4,11 +4,11 @@ import type { Logger } from '../logging/logger.ts'
 import type { Runs } from './runs.ts'
 import type { SessionEvent } from './session-event.ts'
 import type { Rows } from './session-store.ts'
-import type { Push } from './sessions.ts'
+import type { Push, Sessions } from './sessions.ts'
 
 export interface PushesDeps {
   readonly config: () => Config
-  readonly runs: Pick<Runs, 'start' | 'onEnd'>
+  readonly runs: Pick<Runs, 'onEnd'> & Pick<Sessions, 'start'>
   readonly save: (rows: Rows) => void
   /** Publishes an event and stores rows together with it. */
   readonly publish: (sessionId: string, owner: null, event: SessionEvent, rows: Rows) => void
@@ -41,7 +41,7 @@ export function createPushes({ config, runs, save, publish, now, log }: PushesDe
     waiting.set(sessionId, queue)
     try {
       const provider = pushes[0]?.provider
-      const id = runs.start({
+      const { id } = runs.start({
         sessionId,
         text,
         mode,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { fileCount, recordedApproval, recordedCall, runMode, runOutcome, runState } from '../api/run.ts'
+import { fileCount, joinedMessage, recordedApproval, recordedCall, runMode, runOutcome, runState } from '../api/run.ts'
 import type { FileCount, MessageEntry, RunReport } from '../api/run.ts'
 import type { FileChange } from '../agent/agent-task.ts'
 import { capRecord } from './cap-event.ts'
@@ -22,6 +22,7 @@ export const runData = z.object({
   origin: z.enum(['user', 'provider']),
   provider: z.string().optional(),
   attachments: z.array(z.object({ name: z.string(), mediaType: z.string() })).optional(),
+  joined: z.array(joinedMessage).optional(),
   step: z.number(),
   /** The requests and usage so far. */
   progress: z.object({ requests: z.number(), usage, model: z.string().optional() }).optional(),
@@ -67,19 +68,19 @@ export function partOf(
   switch (event.type) {
     case 'tool': {
       if (event.state === 'progress') return undefined
-      const { type: _type, id: _id, state: _state, ...facts } = event
+      const { type: _type, id: _id, conversationId: _conversation, state: _state, ...facts } = event
       const key = `${event.step}/${event.callId}`
       return { kind: 'call', key, data: capRecord({ ...known('call', key)?.data, ...facts }) }
     }
     case 'approval': {
-      const { type: _type, id: _id, ...facts } = event
+      const { type: _type, id: _id, conversationId: _conversation, ...facts } = event
       const key = event.approvalId
       const data = { ...known('approval', key)?.data, ...facts }
       // Only the person who decides needs the whole diff.
       return { kind: 'approval', key, data: event.state === 'pending' ? data : capRecord(data) }
     }
     case 'diff': {
-      const { type: _type, id: _id, ...facts } = event
+      const { type: _type, id: _id, conversationId: _conversation, ...facts } = event
       return { kind: 'diff', key: event.patchId, data: facts }
     }
     case 'fragment': {
@@ -103,12 +104,13 @@ export function filesOfDiffs(parts: readonly Part[]): readonly FileChange[] {
   for (const { kind, data } of parts) {
     const parsed = kind === 'diff' ? diff.safeParse(data) : undefined
     if (parsed?.success !== true) continue
-    for (const file of parsed.data.files) byPath.set(file.path, joined(byPath.get(file.path), file, parsed.data.diff))
+    for (const file of parsed.data.files)
+      byPath.set(file.path, joinDiffs(byPath.get(file.path), file, parsed.data.diff))
   }
   return [...byPath.values()]
 }
 
-function joined(before: FileChange | undefined, file: FileCount, text: string): FileChange {
+function joinDiffs(before: FileChange | undefined, file: FileCount, text: string): FileChange {
   const change = before?.change === 'created' && file.change === 'modified' ? 'created' : file.change
   return {
     path: file.path,
@@ -124,10 +126,15 @@ function countsOf(files: readonly FileChange[]): readonly FileCount[] {
 }
 
 /** The last event of a run. */
-export function toDone(id: string, steps: number, end: RunEnd): Extract<RunEvent, { readonly type: 'done' }> {
+export function toDone(
+  { id, conversation }: Pick<RunRow, 'id' | 'conversation'>,
+  steps: number,
+  end: RunEnd,
+): Extract<RunEvent, { readonly type: 'done' }> {
   const { outcome, reason, summary, answer, model, requests, files } = end
   return {
     id,
+    conversationId: conversation,
     type: 'done',
     outcome,
     reason,
@@ -150,7 +157,7 @@ interface Step {
 
 /** Returns the body of `GET /runs/{id}`. */
 export function reportRun(
-  { id, session, state, startedMs, endedMs }: Omit<RunRow, 'data'>,
+  { id, session, conversation, state, startedMs, endedMs }: Omit<RunRow, 'data'>,
   data: RunData,
   parts: readonly Part[],
 ): RunReport {
@@ -175,16 +182,18 @@ export function reportRun(
     const { step, ...facts } = parsed.data
     stepOf(step).calls.push(facts)
   }
-  const { mode, text: message, model: asked, origin, provider, attachments, step, end } = data
+  const { mode, text: message, model: asked, origin, provider, attachments, joined, step, end } = data
   const used = end ?? usedBy(data)
   return {
     id,
     sessionId: session,
+    conversationId: conversation,
     mode,
     text: message,
     origin,
     ...(provider !== undefined && { provider }),
     ...(attachments !== undefined && { attachments }),
+    ...(joined !== undefined && { joined }),
     state: runState.parse(state),
     step,
     ...modelField(used.model ?? asked),
@@ -202,10 +211,11 @@ export function reportRun(
 }
 
 /** Returns one message of `GET /sessions/{id}/messages`. */
-export function reportMessage({ id, state, startedMs }: RunRow, data: RunData): MessageEntry {
-  const { mode, text, model, origin, provider, attachments, step, end } = data
+export function reportMessage({ id, conversation, state, startedMs }: RunRow, data: RunData): MessageEntry {
+  const { mode, text, model, origin, provider, attachments, joined, step, end } = data
   return {
     id,
+    conversationId: conversation,
     text,
     mode,
     ...modelField(end?.model ?? model),
@@ -213,6 +223,7 @@ export function reportMessage({ id, state, startedMs }: RunRow, data: RunData): 
     origin,
     ...(provider !== undefined && { provider }),
     ...(attachments !== undefined && { attachments }),
+    ...(joined !== undefined && { joined }),
     state: runState.parse(state),
     ...(end !== undefined && {
       outcome: end.outcome,

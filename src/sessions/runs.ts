@@ -1,7 +1,7 @@
 import { maySee, type Caller } from '../config/caller.ts'
 import type { AgentEvent, FragmentEvent } from '../agent/agent-event.ts'
 import type { ApprovalDecision, OpenRun, RunOutcome, RunState } from '../api/run.ts'
-import type { AgentOutcome, AgentTask } from '../agent/agent-task.ts'
+import type { AgentOutcome, AgentTask, JoinedMessage } from '../agent/agent-task.ts'
 import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
@@ -9,11 +9,12 @@ import type { Session } from '../tools/session.ts'
 import { wordError } from '../translate/engine/error-wording.ts'
 import { capDiffs, capEvent } from './cap-event.ts'
 import { interruptedItems } from './interrupted-items.ts'
+import { refused } from './refused.ts'
 import { filesOfDiffs, partOf, toDone, toPartRow, usedBy } from './run-record.ts'
 import type { Part, RunData, RunEnd } from './run-record.ts'
 import type { RunEvent, SessionEvent } from './session-event.ts'
-import type { Rows, RunRow } from './session-store.ts'
-import type { NewMessage } from './sessions.ts'
+import type { ConversationRow, Rows, RunRow } from './session-store.ts'
+import type { Accepted, NewMessage } from './sessions.ts'
 
 export interface RunsDeps {
   readonly config: () => Config
@@ -22,8 +23,8 @@ export interface RunsDeps {
   readonly runAgent: (task: AgentTask) => Promise<AgentOutcome>
   /** Returns the model for messages without one, if the configuration names none either. */
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
-  /** Returns the items of the earlier runs that this owner made, oldest first. */
-  readonly history: (sessionId: string, owner: string | null) => Promise<AgentTask['history']>
+  /** Returns the items of the earlier runs of a conversation, oldest first. */
+  readonly history: (conversation: string) => Promise<AgentTask['history']>
   readonly save: (rows: Rows) => void
   /** Publishes an event and stores rows together with it. */
   readonly publish: (sessionId: string, owner: string | null, event: SessionEvent, rows?: Rows) => void
@@ -44,7 +45,8 @@ export interface RunsDeps {
 
 /** The runs in progress: each one from its message to its end. */
 export interface Runs {
-  readonly start: (message: NewMessage) => string
+  /** Stores the conversation with the run. */
+  readonly start: (message: NewMessage, conversation: ConversationRow) => Accepted
   /** Returns undefined if the run is not in progress. */
   readonly cancel: (id: string, reason: string) => RunState | undefined
   /** Returns undefined if no approval with this id is pending. */
@@ -66,6 +68,9 @@ export interface Runs {
 /** Maximum number of agent runs that wait for another one of the same session. */
 const maxQueued = 20
 
+/** Maximum number of messages that joined a run and were not read yet. */
+const maxJoined = 20
+
 /** Maximum number of concurrent chats of a session. */
 const maxChats = 8
 
@@ -80,6 +85,7 @@ interface Run {
   readonly session: Session
   /** The id of the key that made it. Null: made without a key. */
   readonly owner: string | null
+  readonly conversation: string
   readonly message: NewMessage
   readonly data: RunData
   readonly startedMs: number
@@ -88,6 +94,10 @@ interface Run {
   /** Functions that pass the decision of a pending approval to the agent, by approval id. */
   readonly approvals: Map<string, (decision: ApprovalDecision) => void>
   readonly ended: PromiseWithResolvers<void>
+  /** The messages that joined the run and that no model has read yet. */
+  joined: readonly Joined[]
+  /** Passes a message to the agent. Undefined until the agent has started. */
+  deliver: ((message: JoinedMessage) => void) | undefined
   state: RunState
   /** The reason for the cancellation. */
   cancelReason: string | undefined
@@ -98,6 +108,11 @@ interface Run {
   held: FragmentEvent | undefined
   /** Cancels the timer of the gathered pieces. */
   endGather: (() => void) | undefined
+}
+
+interface Joined {
+  readonly id: string
+  readonly message: NewMessage
 }
 
 export function createRuns(deps: RunsDeps): Runs {
@@ -117,9 +132,9 @@ export function createRuns(deps: RunsDeps): Runs {
     for (const listener of listeners) listener(run.session.id, state)
   }
 
-  function toRow({ id, session, owner, state, startedMs, data }: Run): RunRow {
+  function toRow({ id, session, owner, conversation, state, startedMs, data }: Run): RunRow {
     const endedMs = state === 'ended' ? now() : null
-    return { id, session: session.id, owner, state, startedMs, endedMs, data: JSON.stringify(data) }
+    return { id, session: session.id, owner, conversation, state, startedMs, endedMs, data: JSON.stringify(data) }
   }
 
   function setState(run: Run, state: RunState): void {
@@ -128,30 +143,86 @@ export function createRuns(deps: RunsDeps): Runs {
     deps.save({ run: toRow(run) })
   }
 
-  function start(message: NewMessage): string {
+  function start(message: NewMessage, conversation: ConversationRow): Accepted {
     const { agent } = config()
     const session = deps.find(message.sessionId)
     if (session === undefined) throw refused('session_not_found')
     if (isStopping) throw new Fault({ kind: 'shutting_down' })
     if (message.mode === 'agent' && !agent.enabled) throw refused('agent_disabled')
+    const host = hostOf(message, conversation.id)
+    if (host !== undefined) {
+      if (host.joined.length >= maxJoined) throw refused('too_many_runs')
+      const id = deps.randomId()
+      join(host, { id, message })
+      return { id, conversationId: conversation.id, runId: host.id }
+    }
     const sameMode = runsOf(session.id).filter(({ data }) => data.mode === message.mode)
     const most = message.mode === 'agent' ? maxQueued + 1 : maxChats
     if (sameMode.length >= most) throw refused('too_many_runs')
+    const run = open({ id: deps.randomId(), message }, session, conversation)
+    if (message.mode === 'chat' || sameMode.length === 0) void execute(run)
+    else note(run, waiting)
+    return { id: run.id, conversationId: run.conversation }
+  }
 
-    const { text, mode, model, origin, provider } = message
-    const attachments = message.attachments.map(({ name, mediaType }) => ({ name, mediaType }))
-    const facts = {
-      mode,
-      text,
-      origin,
-      ...(model !== undefined && { model }),
-      ...(provider !== undefined && { provider }),
-      ...(attachments.length > 0 && { attachments }),
+  /** Returns the run that a message joins. A message for the agent joins no chat, which has only tools that read. */
+  function hostOf({ sessionId, origin, queue, mode }: NewMessage, conversation: string): Run | undefined {
+    if (queue === true || origin === 'provider') return undefined
+    return runsOf(sessionId).find(
+      (run) =>
+        run.conversation === conversation &&
+        run.message.origin === 'user' &&
+        (run.data.mode === 'agent' || mode === 'chat'),
+    )
+  }
+
+  /** Adds a message to a run. It is stored before the caller gets an answer. */
+  function join(run: Run, { id, message }: Joined): void {
+    const facts = factsOf(message)
+    const { text, attachments } = facts
+    run.joined = [...run.joined, { id, message }]
+    const time = new Date(now()).toISOString()
+    run.data.joined = [...(run.data.joined ?? []), { id, text, ...(attachments && { attachments }), time }]
+    const { conversation: conversationId, owner, session } = run
+    const inbound = { id, runId: run.id, conversationId, type: 'inbound', ...facts } as const
+    publish(session.id, owner, inbound, { run: toRow(run) })
+    run.deliver?.({ id, text, attachments: message.attachments })
+  }
+
+  function noteRead(run: Run, ids: readonly string[], step: number): void {
+    run.joined = run.joined.filter(({ id }) => !ids.includes(id))
+    run.data.joined = run.data.joined?.map((each) => (ids.includes(each.id) ? { ...each, step } : each))
+    deps.save({ run: toRow(run) })
+    note(run, { type: 'fragment', kind: 'notice', step, text: 'The model reads what you sent meanwhile.' })
+  }
+
+  /**
+   * Opens runs for the messages that joined an ended run and that no model has read. They are stored before the end of that run, so
+   * that no crash loses them.
+   */
+  function continueAfter(ended: Run): readonly Run[] {
+    const next: Run[] = []
+    ended.data.joined = ended.data.joined?.filter(({ step }) => step !== undefined)
+    for (const joined of ended.joined) {
+      const host = next.at(-1)
+      if (host !== undefined && (host.data.mode === 'agent' || joined.message.mode === 'chat')) join(host, joined)
+      else next.push(open(joined, ended.session, { id: ended.conversation, owner: ended.owner }))
     }
+    return next
+  }
+
+  /** Stores a run and tells of its message. @param conversation its row is stored too if it is given as a whole */
+  function open(
+    { id, message }: Joined,
+    session: Session,
+    conversation: ConversationRow | Pick<ConversationRow, 'id' | 'owner'>,
+  ): Run {
+    const facts = factsOf(message)
     const run: Run = {
-      id: deps.randomId(),
+      id,
       session,
-      owner: message.key?.id ?? null,
+      owner: conversation.owner,
+      conversation: conversation.id,
       message,
       data: { ...facts, step: 0 },
       startedMs: now(),
@@ -159,18 +230,20 @@ export function createRuns(deps: RunsDeps): Runs {
       parts: new Map(),
       approvals: new Map(),
       ended: Promise.withResolvers(),
+      joined: [],
+      deliver: undefined,
       state: 'queued',
       cancelReason: undefined,
       held: undefined,
       endGather: undefined,
     }
     runs.set(run.id, run)
-    publish(session.id, run.owner, { id: run.id, type: 'inbound', ...facts }, { run: toRow(run) })
+    const inbound = { id: run.id, conversationId: run.conversation, type: 'inbound', ...facts } as const
+    publish(session.id, run.owner, inbound, { run: toRow(run), ...('title' in conversation && { conversation }) })
     const onRemoved = (): void => cancelRun(run, 'The workspace was removed from the configuration.')
     session.signal.addEventListener('abort', onRemoved, { once: true })
     void run.ended.promise.then(() => session.signal.removeEventListener('abort', onRemoved))
-    if (mode === 'chat' || sameMode.length === 0) void execute(run)
-    return run.id
+    return run
   }
 
   async function execute(run: Run): Promise<void> {
@@ -188,7 +261,7 @@ export function createRuns(deps: RunsDeps): Runs {
         mode: message.mode,
         text: message.text,
         attachments: message.attachments,
-        history: await deps.history(session.id, run.owner),
+        history: await deps.history(run.conversation),
         settings: { ...settings, model, maxSteps: message.maxSteps ?? settings.maxSteps },
         initiator: message.origin === 'user' ? 'user' : 'agent',
         caller: `agent:${message.key?.name ?? 'local'}`,
@@ -199,6 +272,12 @@ export function createRuns(deps: RunsDeps): Runs {
           run.data.progress = { requests, usage, ...(answered !== undefined && { model: answered }) }
           deps.save({ run: toRow(run) })
         },
+        onJoined(listener) {
+          run.deliver = listener
+          for (const { id, message: given } of run.joined)
+            listener({ id, text: given.text, attachments: given.attachments })
+        },
+        onRead: (ids, step) => noteRead(run, ids, step),
         approve: (request, stop) => approve(run, request.approvalId, stop),
       })
       const reason =
@@ -247,7 +326,7 @@ export function createRuns(deps: RunsDeps): Runs {
   /** Records and publishes an event of an agent. */
   function note(run: Run, given: AgentEvent): void {
     if (run.state === 'ended') return
-    const event: RunEvent = capEvent({ ...given, id: run.id })
+    const event: RunEvent = capEvent({ ...given, id: run.id, conversationId: run.conversation })
     if ('step' in event && event.step !== undefined) run.data.step = event.step
     const part = partOf(event, (kind, key) => run.parts.get(`${kind}/${key}`))
     if (part !== undefined) run.parts.set(`${part.kind}/${part.key}`, part)
@@ -311,11 +390,12 @@ export function createRuns(deps: RunsDeps): Runs {
     const stored =
       items ??
       (outcome === 'interrupted' ? JSON.stringify(interruptedItems(run.data, end, parts, deps.randomId())) : undefined)
+    const continued = continueAfter(run)
     run.data.end = end
     run.data.step = given.steps ?? run.data.step
     run.state = 'ended'
     const { id, session, owner } = run
-    publish(session.id, owner, capEvent(toDone(id, run.data.step, end)), {
+    publish(session.id, owner, capEvent(toDone(run, run.data.step, end)), {
       run: toRow(run),
       ...(stored !== undefined && { items: { run: id, session: session.id, owner, data: stored } }),
     })
@@ -324,6 +404,16 @@ export function createRuns(deps: RunsDeps): Runs {
     if (!remaining.some((other) => other.owner === owner)) publishLifecycle(run, 'idle')
     if (remaining.length === 0) tellLifecycle(run, 'idle')
     run.ended.resolve()
+    const noStart = isStopping
+      ? 'copilot-proxy was stopped before a model read the message.'
+      : session.signal.aborted
+        ? 'The workspace was removed before a model read the message.'
+        : undefined
+    for (const each of continued) {
+      if (noStart !== undefined) finish(each, emptyEnd(each, 'interrupted', noStart))
+      else if (each.data.mode === 'chat') void execute(each)
+      else if (runsOf(session.id).some((other) => other !== each && other.data.mode === 'agent')) note(each, waiting)
+    }
     const next = runsOf(run.session.id).find(({ state, data }) => state === 'queued' && data.mode === 'agent')
     const isAgentFree = !runsOf(run.session.id).some(({ state, data }) => state !== 'queued' && data.mode === 'agent')
     if (next !== undefined && isAgentFree) void execute(next)
@@ -358,8 +448,8 @@ export function createRuns(deps: RunsDeps): Runs {
     find(id) {
       const run = runs.get(id)
       if (run === undefined) return undefined
-      const { session, owner, state, startedMs, data } = run
-      const row = { id, session: session.id, owner, state, startedMs, endedMs: null, data: '' }
+      const { session, owner, conversation, state, startedMs, data } = run
+      const row = { id, session: session.id, owner, conversation, state, startedMs, endedMs: null, data: '' }
       return { row, data, parts: [...run.parts.values()] }
     },
     open: (sessionId, caller) =>
@@ -389,13 +479,25 @@ export function createRuns(deps: RunsDeps): Runs {
   }
 }
 
-function toOpen({ id, data: { mode, step }, state, startedMs }: Run): OpenRun {
-  return { id, mode, step, state, startedAt: new Date(startedMs).toISOString() }
+const waiting = {
+  type: 'fragment',
+  kind: 'notice',
+  text: 'Waiting for another run in this workspace to end: one at a time changes files.',
+} as const
+
+/** What a message says, without the contents of its attachments. */
+function factsOf({ text, mode, model, origin, provider, attachments: attached }: NewMessage) {
+  const attachments = attached.map(({ name, mediaType }) => ({ name, mediaType }))
+  return {
+    mode,
+    text,
+    origin,
+    ...(model !== undefined && { model }),
+    ...(provider !== undefined && { provider }),
+    ...(attachments.length > 0 && { attachments }),
+  }
 }
 
-export function refused(
-  problem: Extract<Fault['error'], { kind: 'session_refused' }>['problem'],
-  detail?: string,
-): Fault {
-  return new Fault({ kind: 'session_refused', problem, ...(detail !== undefined && { detail }) })
+function toOpen({ id, conversation: conversationId, data: { mode, step }, state, startedMs }: Run): OpenRun {
+  return { id, conversationId, mode, step, state, startedAt: new Date(startedMs).toISOString() }
 }

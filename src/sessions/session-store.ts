@@ -12,11 +12,24 @@ export interface RunRow {
   readonly session: string
   /** The id of the key that made it. Null: made without a key. */
   readonly owner: string | null
+  /** The id of its conversation. */
+  readonly conversation: string
   readonly state: string
   /** Ms since epoch. */
   readonly startedMs: number
   readonly endedMs: number | null
   readonly data: string
+}
+
+export interface ConversationRow {
+  readonly id: string
+  readonly session: string
+  /** As in RunRow. All its runs have the same. */
+  readonly owner: string | null
+  /** '' until the first message proposes one. */
+  readonly title: string
+  /** Ms since epoch. */
+  readonly createdMs: number
 }
 
 /** A call, an approval, a diff or a text of a run. `key` is unique within the run and kind. */
@@ -32,6 +45,8 @@ export interface EventRow {
   readonly session: string
   /** Who may see it: as in RunRow, or `everyone`. */
   readonly owner: string | null
+  /** Null: an event outside of runs. */
+  readonly conversation: string | null
   readonly type: string
   /** Ms since epoch. */
   readonly timeMs: number
@@ -52,6 +67,8 @@ export interface EntryRow {
 
 /** Rows that are stored together. */
 export interface Rows {
+  /** Replaces the title of an earlier one with the same id. */
+  readonly conversation?: ConversationRow | undefined
   readonly run?: RunRow
   readonly part?: PartRow
   /** The items that a run adds to the history: JSON. */
@@ -91,13 +108,20 @@ export interface SessionStore extends OldRows {
   /** Stores a piece of a long text. Call it before the items that refer to the text are stored. */
   readonly putPiece: (run: string, piece: TextPiece) => void
   readonly run: (id: string) => RunRow | undefined
-  /** Oldest first. Fewer than the limit if the rows are long. */
-  readonly runsOf: (session: string, page: Page, viewer: string | undefined) => readonly RunRow[]
+  /** Oldest first. Fewer than the limit if the rows are long. @param conversation undefined: those of all conversations */
+  readonly runsOf: (session: string, page: Page, viewer: string | undefined, conversation?: string) => readonly RunRow[]
+  readonly conversation: (id: string) => ConversationRow | undefined
+  /** The conversation that was used last is first. `lastMs`: when its last run started. */
+  readonly conversationsOf: (
+    session: string,
+    viewer: string | undefined,
+  ) => readonly (ConversationRow & { readonly lastMs: number | null })[]
   readonly unfinished: () => readonly RunRow[]
   readonly partsOf: (run: string) => readonly PartRow[]
   readonly approval: (id: string) => PartRow | undefined
-  /** Returns the items that were stored last before `seq`, among those that `owner` made. */
-  readonly itemsBefore: (session: string, owner: string | null, seq: number) => ItemsRow | undefined
+  /** Returns the items that were stored last before `seq`, among those of a conversation. */
+  readonly itemsBefore: (conversation: string, seq: number) => ItemsRow | undefined
+  readonly itemsOf: (run: string) => ItemsRow | undefined
   /** Returns the next piece of the long texts of a run. `seq` is that of the piece before it, or 0. */
   readonly pieceAfter: (run: string, seq: number) => (TextPiece & { readonly seq: number }) | undefined
   /** Fewer than the limit if the events are long. Empty only at the end. */
@@ -117,27 +141,38 @@ export interface SessionStore extends OldRows {
   readonly close: () => void
 }
 
-const runColumns = 'id, session, owner, state, started_ms AS startedMs, ended_ms AS endedMs, data'
+const runColumns = 'id, session, owner, conversation, state, started_ms AS startedMs, ended_ms AS endedMs, data'
 const runRow = z.object({
   id: z.string(),
   session: z.string(),
   owner: z.string().nullable(),
+  conversation: z.string(),
   state: z.string(),
   startedMs: z.number(),
   endedMs: z.number().nullable(),
   data: z.string(),
 }) satisfies z.ZodType<RunRow>
+const conversationColumns = 'id, session, owner, title, created_ms AS createdMs'
+const conversationRow = z.object({
+  id: z.string(),
+  session: z.string(),
+  owner: z.string().nullable(),
+  title: z.string(),
+  createdMs: z.number(),
+}) satisfies z.ZodType<ConversationRow>
+const usedRow = conversationRow.extend({ lastMs: z.number().nullable() })
 const partRow = z.object({
   run: z.string(),
   kind: z.enum(['call', 'approval', 'diff', 'text']),
   key: z.string(),
   data: z.string(),
 }) satisfies z.ZodType<PartRow>
-const eventColumns = 'id, session, owner, type, time_ms AS timeMs, data'
+const eventColumns = 'id, session, owner, conversation, type, time_ms AS timeMs, data'
 const eventRow = z.object({
   id: z.number(),
   session: z.string(),
   owner: z.string().nullable(),
+  conversation: z.string().nullable(),
   type: z.string(),
   timeMs: z.number(),
   data: z.string(),
@@ -158,6 +193,8 @@ const itemsRow = z.object({
   data: z.string(),
   size: z.number(),
 }) satisfies z.ZodType<ItemsRow>
+const selectItems = `SELECT seq, run, data, octet_length(data)
+    + (SELECT coalesce(sum(octet_length(data)), 0) FROM texts WHERE texts.run = items.run) AS size FROM items`
 const pieceRow = z.object({ seq: z.number(), number: z.number(), data: z.string() })
 const valueRow = z.object({ value: z.number().nullable() })
 const sizeRow = z.object({ key: z.number(), size: z.number() })
@@ -215,12 +252,16 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
   const sql = createSessionSql(database, file)
   const { all, change, together } = sql
 
-  const putRun = `INSERT INTO runs (id, session, owner, state, started_ms, ended_ms, data) VALUES (?, ?, ?, ?, ?, ?, ?)
+  const putConversation = `INSERT INTO conversations (id, session, owner, title, created_ms) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET title = excluded.title`
+  const putRun = `INSERT INTO runs (id, session, owner, conversation, state, started_ms, ended_ms, data)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET state = excluded.state, started_ms = excluded.started_ms, ended_ms = excluded.ended_ms,
       data = excluded.data`
   const putPart = `INSERT INTO parts (run, kind, key, data) VALUES (?, ?, ?, ?)
     ON CONFLICT (run, kind, key) DO UPDATE SET data = excluded.data`
-  const putEvent = `INSERT OR REPLACE INTO events (id, session, owner, type, time_ms, data) VALUES (?, ?, ?, ?, ?, ?)`
+  const putEvent = `INSERT OR REPLACE INTO events (id, session, owner, conversation, type, time_ms, data)
+    VALUES (?, ?, ?, ?, ?, ?, ?)`
   const putEntry = `INSERT INTO entries (session, owner, stream, time_ms, data) VALUES (?, ?, ?, ?, ?)`
   const putItems = `INSERT OR REPLACE INTO items (session, run, owner, data) VALUES (?, ?, ?, ?)`
   const setPrunedTo = (id: number): void => {
@@ -236,14 +277,22 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
   const prunedTo = (): number => all(valueRow, `SELECT value FROM meta WHERE name = 'pruned_to'`)[0]?.value ?? 0
 
   return {
-    put({ run, part, items, event, entry }) {
+    put({ conversation, run, part, items, event, entry }) {
       together(() => {
-        if (run !== undefined)
-          change(putRun, run.id, run.session, run.owner, run.state, run.startedMs, run.endedMs, run.data)
+        if (conversation !== undefined) {
+          const { id, session, owner, title, createdMs } = conversation
+          change(putConversation, id, session, owner, title, createdMs)
+        }
+        if (run !== undefined) {
+          const { id, session, owner, state, startedMs, endedMs, data } = run
+          change(putRun, id, session, owner, run.conversation, state, startedMs, endedMs, data)
+        }
         if (part !== undefined) change(putPart, part.run, part.kind, part.key, part.data)
         if (items !== undefined) change(putItems, items.session, items.run, items.owner, items.data)
-        if (event !== undefined)
-          change(putEvent, event.id, event.session, event.owner, event.type, event.timeMs, event.data)
+        if (event !== undefined) {
+          const { id, session, owner, type, timeMs, data } = event
+          change(putEvent, id, session, owner, event.conversation, type, timeMs, data)
+        }
         if (entry !== undefined) change(putEntry, entry.session, entry.owner, entry.stream, entry.timeMs, entry.data)
       })
     },
@@ -251,29 +300,43 @@ export function openSessionStore(file: string, maxBytes: number = defaultMaxByte
       change('INSERT INTO texts (run, number, data) VALUES (?, ?, ?)', run, number, data)
     },
     run: (id) => all(runRow, `SELECT ${runColumns} FROM runs WHERE id = ?`, id)[0],
-    runsOf(session, { limit, before }, viewer) {
+    runsOf(session, { limit, before }, viewer, conversation) {
       const below = before === undefined ? Number.MAX_SAFE_INTEGER : (seqOf(before, viewer) ?? 0)
-      const { and, values } = seen(viewer)
-      const sizes = `SELECT seq AS key, octet_length(data) AS size FROM runs WHERE session = ? ${and} AND seq < ?
+      const of = conversation === undefined ? 'session = ?' : 'conversation = ? AND session = ?'
+      const { and, values: ofViewer } = seen(viewer)
+      const values = [...(conversation === undefined ? [] : [conversation]), session, ...ofViewer]
+      const sizes = `SELECT seq AS key, octet_length(data) AS size FROM runs WHERE ${of} ${and} AND seq < ?
         ORDER BY seq DESC LIMIT ?`
-      const first = lastWithin(all(sizeRow, sizes, session, ...values, below, limit), maxRuns)
+      const first = lastWithin(all(sizeRow, sizes, ...values, below, limit), maxRuns)
       if (first === undefined) return []
-      const rows = `SELECT ${runColumns} FROM runs WHERE session = ? ${and} AND seq >= ? AND seq < ? ORDER BY seq`
-      return all(runRow, rows, session, ...values, first, below)
+      const rows = `SELECT ${runColumns} FROM runs WHERE ${of} ${and} AND seq >= ? AND seq < ? ORDER BY seq`
+      return all(runRow, rows, ...values, first, below)
+    },
+    conversation: (id) => all(conversationRow, `SELECT ${conversationColumns} FROM conversations WHERE id = ?`, id)[0],
+    conversationsOf(session, viewer) {
+      const { and, values } = seen(viewer)
+      const last = `SELECT started_ms FROM runs WHERE conversation = c.id ORDER BY runs.seq DESC LIMIT 1`
+      return all(
+        usedRow,
+        `SELECT ${conversationColumns}, (${last}) AS lastMs FROM conversations AS c WHERE session = ? ${and}
+          ORDER BY max(created_ms, coalesce(lastMs, 0)) DESC, seq DESC`,
+        session,
+        ...values,
+      )
     },
     unfinished: () => all(runRow, `SELECT ${runColumns} FROM runs WHERE state <> 'ended' ORDER BY seq`),
     partsOf: (run) => all(partRow, 'SELECT run, kind, key, data FROM parts WHERE run = ? ORDER BY seq', run),
     approval: (id) => all(partRow, `SELECT run, kind, key, data FROM parts WHERE kind = 'approval' AND key = ?`, id)[0],
-    itemsBefore: (session, owner, seq) =>
+    itemsBefore: (conversation, seq) =>
+      // The inner statement reads indexes alone.
       all(
         itemsRow,
-        `SELECT seq, run, data, octet_length(data)
-            + (SELECT coalesce(sum(octet_length(data)), 0) FROM texts WHERE texts.run = items.run) AS size
-          FROM items WHERE session = ? AND owner IS ? AND seq < ? ORDER BY seq DESC LIMIT 1`,
-        session,
-        owner,
+        `${selectItems} WHERE seq = (SELECT max(items.seq) FROM runs JOIN items ON items.run = runs.id
+          WHERE runs.conversation = ? AND items.seq < ?)`,
+        conversation,
         seq,
       )[0],
+    itemsOf: (run) => all(itemsRow, `${selectItems} WHERE run = ?`, run)[0],
     pieceAfter: (run, seq) =>
       all(pieceRow, 'SELECT seq, number, data FROM texts WHERE run = ? AND seq > ? ORDER BY seq LIMIT 1', run, seq)[0],
     eventsAfter(id, filter, limit) {

@@ -1,7 +1,7 @@
 import type { Logger } from '../logging/logger.ts'
 import { DatabaseError } from '../sqlite/database.ts'
 import type { SessionFile } from './session-file.ts'
-import type { EventRow, Rows } from './session-store.ts'
+import type { ConversationRow, EventRow, Rows } from './session-store.ts'
 
 export interface SessionWriterDeps {
   readonly file: Pick<SessionFile, 'use'>
@@ -15,6 +15,7 @@ export interface SessionWriter {
   /** Returns the reason if the rows cannot be stored and the rows before them could be. */
   readonly write: (rows: Rows) => DatabaseError | undefined
   readonly waitingEvents: () => readonly EventRow[]
+  readonly waitingConversations: () => readonly ConversationRow[]
   /** The ids of events that were dropped from memory before they could be stored. */
   readonly lost: () => { readonly from: number; readonly to: number } | undefined
   /** Drops the waiting rows of a session. @param viewer the key whose rows are dropped; undefined: all */
@@ -97,10 +98,11 @@ export function createSessionWriter({ file, setTimer, log }: SessionWriterDeps):
       return failure
     },
     waitingEvents: () => waiting.flatMap(({ event }) => event ?? []),
+    waitingConversations: () => waiting.flatMap(({ conversation }) => conversation ?? []),
     lost: () => lost,
     forget(session, viewer) {
-      waiting = waiting.filter(({ run, items, event, entry }) => {
-        const row = run ?? items ?? event ?? entry
+      waiting = waiting.filter(({ conversation, run, items, event, entry }) => {
+        const row = conversation ?? run ?? items ?? event ?? entry
         return row !== undefined && (row.session !== session || (viewer !== undefined && row.owner !== viewer))
       })
       waitingSize = waiting.reduce((sum, rows) => sum + sizeOf(rows), 0)

@@ -3,13 +3,18 @@ import type { ApprovalDecision, MessageEntry, OpenRun, RunMode, RunReport, RunSt
 import type { StreamEntry, StreamSummary } from '../api/sessions.ts'
 import type { Attachment } from '../agent/agent-task.ts'
 import type { AuditLine } from '../tools/create-tools.ts'
+import type { Conversations } from './conversations.ts'
 import type { EventHub } from './event-hub.ts'
 import type { Page } from './session-store.ts'
 
 export interface NewMessage {
   readonly sessionId: string
+  /** Undefined: the conversation of the key that was used last, or a new one. */
+  readonly conversationId?: string | undefined
   /** The text of the message without the agent prefix. */
   readonly text: string
+  /** Whether the message gets a run of its own while another one of its conversation is in progress. */
+  readonly queue?: boolean | undefined
   readonly mode: RunMode
   readonly model?: string | undefined
   readonly maxSteps?: number | undefined
@@ -17,6 +22,14 @@ export interface NewMessage {
   readonly origin: 'user' | 'provider'
   readonly provider?: string | undefined
   readonly key: CallerKey | undefined
+}
+
+export interface Accepted {
+  /** Of the message, and of its run unless it joined another one. */
+  readonly id: string
+  readonly conversationId: string
+  /** The run that the message joined. */
+  readonly runId?: string
 }
 
 /**
@@ -38,12 +51,20 @@ export interface Push {
  * caller sees everything, and `owner_required` is the answer to its decisions.
  */
 export interface Sessions {
-  /** Returns the id of the message and its run. Problems: `too_many_runs`, `agent_disabled`, `session_not_found`. */
-  readonly start: (message: NewMessage) => string
+  /**
+   * Problems: `too_many_runs`, `agent_disabled`, `session_not_found`, `conversation_not_found`, `conversation_of_other`.
+   */
+  readonly start: (message: NewMessage) => Accepted
+  readonly conversations: Omit<Conversations, 'of' | 'find'>
   readonly cancel: (runId: string, caller: Caller) => RunState
   readonly decide: (approvalId: string, decision: ApprovalDecision, caller: Caller) => ApprovalDecision
   readonly run: (runId: string, caller: Caller) => Promise<RunReport>
-  readonly messages: (sessionId: string, page: Page, caller: Caller) => Promise<readonly MessageEntry[]>
+  /** @param conversation undefined: the messages of all conversations */
+  readonly messages: (
+    sessionId: string,
+    page: Page & { readonly conversation?: string | undefined },
+    caller: Caller,
+  ) => Promise<readonly MessageEntry[]>
   readonly openRuns: (sessionId: string, caller: Caller) => readonly OpenRun[]
   /**
    * Deletes the messages, runs, events and stream entries of a session so far: those of the key, or all for the owner of the

@@ -441,3 +441,40 @@ describe('a conversation that is too long', () => {
     expect(state().items).toHaveLength(history.length + 1)
   })
 })
+
+const joined = (text: string): LoopEvent => ({ type: 'joined', message: { id: text, item: userMessage(text) } })
+const textsOf = ({ items }: LoopState): readonly string[] =>
+  items.map((item) => (item.type === 'message' ? JSON.stringify(item.parts) : item.type))
+
+describe('a message that joins the run', () => {
+  test('is read at the next step, after the results, and the user causes that request', () => {
+    const { feed, state } = loop()
+    feed(begin)
+    expect(feed(joined('Use tabs'), joined('and short names'))).toEqual([])
+    expect(feed(calls('fs_read'))).toEqual(['call fs_read'])
+    expect(feed(ended())).toEqual(['step: Step 2 of 10', 'read', 'ask first as user'])
+    expect(textsOf(state()).slice(-3)).toEqual([
+      'tool_result',
+      expect.stringContaining('Use tabs'),
+      expect.stringContaining('short names'),
+    ])
+    expect(newItems(state())).toHaveLength(5)
+    feed(calls('fs_read'))
+    expect(feed(ended())).toEqual(['step: Step 3 of 10', 'ask first as agent'])
+  })
+
+  test('is read at the first step if it came before', () => {
+    expect(loop().feed(joined('Use tabs'), begin)).toEqual(['step: Step 1 of 10', 'read', 'ask first as user'])
+  })
+
+  test('is not read by a run that ends first', () => {
+    const { feed, state } = loop()
+    feed(begin, joined('Use tabs'))
+    expect(feed(says('Done'))).toEqual(['end completed'])
+    expect(textsOf(state()).join('')).not.toContain('Use tabs')
+    const limited = loop({ maxSteps: 1 })
+    limited.feed(begin, joined('Use tabs'), calls('fs_read'))
+    expect(limited.feed(ended())).toContain('end max_steps')
+    expect(textsOf(limited.state()).join('')).not.toContain('Use tabs')
+  })
+})

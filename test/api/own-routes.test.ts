@@ -144,6 +144,8 @@ describe('every answer', () => {
       '/caller',
       '/keys',
       '/logins',
+      '/status',
+      '/accounts',
       '/policies',
     ]) {
       await ask(proxy, `get ${path}`, path)
@@ -172,6 +174,8 @@ describe('every answer', () => {
     const proxy = await openAll()
     const headers = { authorization: `Bearer ${proxy.daemon.ownerToken}` }
     const listener = await listen(proxy, '/events', headers)
+    const ofApp = '/sessions/{id}/conversations'
+    const begun = schemas.Conversation.parse(await ask(proxy, `post ${ofApp}`, '/sessions/app/conversations', {}))
     asked.add('get /events')
     const text = `Look. [demo:script ${JSON.stringify(steps)}]`
     const message = {
@@ -208,6 +212,11 @@ describe('every answer', () => {
     )
     await ask(proxy, 'post /runs/{id}/cancel', `/runs/${stalled.id}/cancel`)
     await eventsUntil(listener, 'done')
+    await ask(proxy, `post ${ofApp}`, '/sessions/app/conversations', { forkOf: begun.id, until: started.id })
+    await ask(proxy, `get ${ofApp}`, '/sessions/app/conversations')
+    const one = `/sessions/app/conversations/${begun.id}`
+    await ask(proxy, `patch ${ofApp}/{conversationId}`, one, { title: 'Notes' })
+    await ask(proxy, `delete ${ofApp}/{conversationId}`, one)
     await ask(proxy, 'delete /sessions/{id}/history', '/sessions/app/history')
     listener.leave()
   })

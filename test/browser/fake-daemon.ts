@@ -5,7 +5,13 @@ import { registerPageFiles, sendPageFile } from '../../src/page/page-routes.ts'
 import type { DaemonEvent } from '../../src/api/events.ts'
 import type { RequestDetail, RequestDocument } from '../../src/api/requests.ts'
 import type { MessageEntry, RunReport } from '../../src/api/run.ts'
-import type { ServerEntry, SessionEntry, StreamEntry, StreamSummary } from '../../src/api/sessions.ts'
+import type {
+  ConversationEntry,
+  ServerEntry,
+  SessionEntry,
+  StreamEntry,
+  StreamSummary,
+} from '../../src/api/sessions.ts'
 
 /** What a request of the page was, as the fake saw it. */
 interface Seen {
@@ -39,6 +45,8 @@ export interface FakeState {
   caller: { readonly key: string | null; readonly owner: boolean }
   sessions: SessionEntry[]
   messages: Record<string, readonly MessageEntry[]>
+  /** By the id of the session. */
+  conversations: Record<string, readonly ConversationEntry[]>
   runs: Record<string, RunReport>
   servers: readonly ServerEntry[]
   streams: readonly StreamSummary[]
@@ -59,6 +67,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     caller: { key: null, owner: true },
     sessions: [],
     messages: {},
+    conversations: {},
     runs: {},
     servers: [],
     streams: [],
@@ -90,6 +99,9 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
   app.get<{ Params: { id: string } }>('/sessions/:id/messages', ({ params }) => ({
     messages: state.messages[params.id] ?? [],
   }))
+  app.get<{ Params: { id: string } }>('/sessions/:id/conversations', ({ params }) => ({
+    conversations: state.conversations[params.id] ?? [],
+  }))
   app.get('/sessions/:id/servers', () => ({ servers: state.servers }))
   app.get('/sessions/:id/streams', () => ({ streams: state.streams }))
   app.get('/sessions/:id/streams/:name', () => ({ entries: state.entries }))
@@ -112,9 +124,17 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     streams.add(raw)
     raw.on('close', () => streams.delete(raw))
   })
-  for (const path of ['/message', '/runs/:id/cancel', '/approvals/:id', '/page/tokens', '/sessions/:id/history']) {
+  for (const path of [
+    '/message',
+    '/runs/:id/cancel',
+    '/approvals/:id',
+    '/page/tokens',
+    '/sessions/:id/history',
+    '/sessions/:id/conversations',
+    '/sessions/:id/conversations/:conversationId',
+  ]) {
     app.route({
-      method: ['POST', 'DELETE'],
+      method: ['POST', 'PATCH', 'DELETE'],
       url: path,
       handler({ method, url, headers, body }, reply) {
         const answer = state.act({ method, url, headers, body })

@@ -215,6 +215,7 @@ describe('a session', () => {
     daemon.state.runs['run-fix'] = {
       id: 'run-fix',
       sessionId: shop.id,
+      conversationId: 'c1',
       text: 'Fix it',
       mode: 'agent',
       origin: 'user',
@@ -377,7 +378,131 @@ describe('a session', () => {
     await page.getByRole('button', { name: 'Clear history' }).click()
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByText('No messages yet.').waitFor()
-    expect(daemon.seen.at(-1)).toMatchObject({ method: 'DELETE', url: `/sessions/${shop.id}/history` })
+    expect(daemon.seen.findLast(({ method }) => method === 'DELETE')?.url).toBe(`/sessions/${shop.id}/history`)
+  })
+})
+
+const talk = (id: string, title: string) => ({ id, title, createdAt: '2026-11-24T09:00:00.000Z', isOwn: true })
+
+/** A daemon whose first session has two conversations, and which keeps what is asked of it. */
+async function startTalking(): Promise<FakeDaemon> {
+  const daemon: FakeDaemon = await startDaemon({
+    conversations: { [shop.id]: [talk('c1', 'Prices'), talk('c2', 'Shipping')] },
+    act({ method, url, body }) {
+      const of = daemon.state.conversations
+      const list = of[shop.id] ?? []
+      const id = url.split('/')[4]
+      if (url === '/message') return { status: 202, body: { id: 'm', sessionId: shop.id, conversationId: 'c1' } }
+      if (method === 'POST') of[shop.id] = [talk('c3', ''), ...list]
+      if (method === 'DELETE') of[shop.id] = list.filter((each) => each.id !== id)
+      const title = JSON.parse(JSON.stringify(body ?? {})).title
+      if (method === 'PATCH') of[shop.id] = list.map((each) => (each.id === id ? talk(each.id, title) : each))
+      return { status: 200, body: talk('c3', '') }
+    },
+  })
+  return daemon
+}
+
+describe('conversations', () => {
+  test('are chosen from the list, keep their place over a reload, and show their own messages', async () => {
+    const daemon = await startTalking()
+    const { page, complaints } = await openSession(daemon)
+    const list = page.getByRole('navigation', { name: 'Conversations' })
+    await expect.poll(() => page.url()).toContain(`#/sessions/${shop.id}/c1`)
+    await page.getByText('Where is the price of an order computed?').waitFor()
+    const run = { sessionId: shop.id, type: 'inbound' as const, mode: 'chat' as const, origin: 'user' as const }
+    daemon.emit({ ...run, id: 'other', conversationId: 'c2', text: 'Who ships it?' })
+    await list.getByRole('link', { name: 'Shipping' }).click()
+    await page.getByText('Who ships it?').waitFor()
+    expect(await page.getByText('Where is the price of an order computed?').count()).toBe(0)
+    await page.reload()
+    await list.getByRole('link', { name: 'Shipping', exact: true }).waitFor()
+    await expect.poll(() => list.locator('[aria-current]').textContent()).toContain('Shipping')
+    await page.locator('#message-text').fill('And when?')
+    await page.keyboard.press('Enter')
+    await expect
+      .poll(() => daemon.seen.find(({ url }) => url === '/message')?.body)
+      .toMatchObject({ text: 'And when?', conversationId: 'c2', sessionId: shop.id })
+    await expectAccessible(page)
+    expect(complaints).toEqual([])
+  })
+
+  test('are begun, renamed and deleted with the keyboard', async () => {
+    const daemon = await startTalking()
+    const { page } = await openSession(daemon)
+    const list = page.getByRole('navigation', { name: 'Conversations' })
+    await list.getByRole('link', { name: 'Prices' }).waitFor()
+    await list.getByRole('button', { name: 'New' }).press('Enter')
+    await expect.poll(() => page.url()).toContain('/c3')
+    await list.getByRole('link', { name: 'New conversation' }).waitFor()
+    await list.getByRole('button', { name: 'Rename' }).press('Enter')
+    await expectAccessible(page)
+    await page.keyboard.type('Taxes')
+    await page.keyboard.press('Enter')
+    await list.getByRole('link', { name: 'Taxes' }).waitFor()
+    await list.getByRole('button', { name: 'Delete' }).press('Enter')
+    await expectAccessible(page)
+    await page.getByRole('dialog').getByRole('button', { name: 'Keep' }).press('Enter')
+    expect(daemon.seen.some(({ method }) => method === 'DELETE')).toBe(false)
+    await list.getByRole('button', { name: 'Delete' }).press('Enter')
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).press('Enter')
+    await expect.poll(() => page.url()).toContain('/c1')
+    expect(await list.getByRole('link', { name: 'Taxes' }).count()).toBe(0)
+    expect(daemon.seen.filter(({ url }) => url.endsWith('/conversations/c3')).map(({ method }) => method)).toEqual([
+      'PATCH',
+      'DELETE',
+    ])
+  })
+
+  test('begin anew before the last message when it is tried again or changed', async () => {
+    const daemon = await startTalking()
+    const { page } = await openSession(daemon)
+    const forks = () => daemon.seen.filter(({ method, url }) => method === 'POST' && url.endsWith('/conversations'))
+    const run = { sessionId: shop.id, conversationId: 'c1', id: 'second' }
+    const usage = { inputTokens: 1, outputTokens: 1, cachedInputTokens: 0 }
+    daemon.emitAll([
+      { ...run, type: 'inbound', text: 'Make it green', mode: 'agent', origin: 'user' },
+      {
+        ...run,
+        type: 'done',
+        outcome: 'failed',
+        reason: 'No.',
+        summary: '',
+        answer: '',
+        steps: 1,
+        requests: 1,
+        files: [],
+        usage,
+      },
+    ])
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await expect
+      .poll(() => daemon.seen.find(({ url }) => url === '/message')?.body)
+      .toEqual({ text: 'Make it green', mode: 'agent', sessionId: shop.id, conversationId: 'c3' })
+    expect(forks().map(({ body }) => body)).toEqual([{ forkOf: 'c1', until: 'run-old' }])
+    const list = page.getByRole('navigation', { name: 'Conversations' })
+    await list.getByRole('link', { name: 'Prices' }).click()
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await expect.poll(() => page.locator('#message-text').inputValue()).toBe('Make it green')
+    expect(await page.getByRole('radio', { name: 'Agent' }).isChecked()).toBe(true)
+    expect(forks()).toHaveLength(2)
+    await expectAccessible(page)
+  })
+
+  test('say where an approval waits, and show a message that joined a run in its stream', async () => {
+    const daemon = await startTalking()
+    const { page } = await openSession(daemon)
+    const run = { id: 'work', conversationId: 'c2', sessionId: shop.id }
+    const message = { ...run, type: 'inbound' as const, mode: 'agent' as const, origin: 'user' as const }
+    daemon.emitAll([
+      { ...message, text: 'Build it' },
+      { ...message, id: 'joined', runId: 'work', text: 'With tabs' },
+      { ...run, type: 'approval', approvalId: 'b', callId: 'c', tool: 'shell_run', state: 'pending', argv: ['make'] },
+    ])
+    const list = page.getByRole('navigation', { name: 'Conversations' })
+    await list.getByRole('link', { name: /Shipping.*waits for you/ }).click()
+    await page.getByRole('region', { name: 'Message sent meanwhile' }).getByText('With tabs').waitFor()
+    await expectAccessible(page)
   })
 })
 

@@ -34,6 +34,7 @@ export const site: SessionEntry = {
 
 export const history: readonly MessageEntry[] = [
   {
+    conversationId: 'c1',
     id: 'run-old',
     text: 'Where is the price of an order computed?',
     mode: 'chat',

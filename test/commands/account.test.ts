@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { copilotRecordKind } from '../../src/auth/copilot/record.ts'
 import { createRecordStore } from '../../src/auth/records/record-store.ts'
-import { recordOf } from '../http/harness.ts'
+import { openProxy, recordOf } from '../http/harness.ts'
 import { recordingLog } from '../recording-log.ts'
 import { createUser, inputOf, openGithub } from './harness.ts'
 import type { TestUser } from './harness.ts'
@@ -100,4 +100,20 @@ test('with a token in the environment, no stored account is in use, and the comm
   for (const { stderr } of [listed, await user.run('account use alice')]) {
     expect(stderr).toContain('COPILOT_GITHUB_TOKEN is set and takes precedence')
   }
+})
+
+test('the running daemon of this home says which login is in use, and the one of another home does not', async () => {
+  const user = await userWith(['alice'])
+  const { url, store } = await openProxy({ ownerTokenDir: user.home })
+  await store.write(recordOf('ghu_demo_0', { id: 'copilot-eve', label: 'eve' }))
+  user.env['COPILOT_PROXY_SERVER_PORT'] = new URL(url).port
+  const listed = await user.run('account list')
+  expect([listed.code, listed.stdout]).toEqual([0, expect.stringMatching(/^eve +github\.com$/m)])
+  expect(listed.stderr).toContain('COPILOT_GITHUB_TOKEN is set and takes precedence')
+  expect((await user.run('status')).stdout).toMatch(/^Copilot +token from COPILOT_GITHUB_TOKEN$/m)
+
+  const other = await userWith(['alice'])
+  other.env['COPILOT_PROXY_SERVER_PORT'] = new URL(url).port
+  expect((await other.run('account list')).stdout).toMatch(/^alice +github\.com +yes$/m)
+  expect((await other.run('status')).stdout).toMatch(/^Copilot +alice/m)
 })

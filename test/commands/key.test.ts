@@ -342,20 +342,14 @@ test('key list shows the line, the limits and the use of the keys in force', asy
     ['laptop', 'hash', '30 req/min, 50 credits/day, gpt-*', `${yesterday}, 6 req`, `${file}:4`],
     [''],
   ])
-  const limits = { requests_per_minute: null, credits_per_day: null, models: null, account: null }
-  expect(JSON.parse((await run('key list --json')).stdout)).toEqual({
-    keys: [
-      { name: 'plain-1', form: 'plain', source: `${file}:3`, limits, requests_last_30_days: 0, last_used: null },
-      {
-        name: 'laptop',
-        form: 'hash',
-        source: `${file}:4`,
-        limits: { requests_per_minute: 30, credits_per_day: 50, models: ['gpt-*'], account: null },
-        requests_last_30_days: 6,
-        last_used: yesterday,
-      },
-    ],
-  })
+  const unlimited = { requests_per_minute: null, credits_per_day: null, models: null, account: null }
+  const unused = { requests: 0, last_day: null, credits: null }
+  const limits = { requests_per_minute: 30, credits_per_day: 50, models: ['gpt-*'], account: null }
+  const { keys } = JSON.parse((await run('key list --json')).stdout)
+  expect(keys).toEqual([
+    { name: 'plain-1', stored: 'plain', source: `${file}:3`, ...unlimited, ...unused },
+    { name: 'laptop', stored: 'hash', source: `${file}:4`, ...limits, requests: 6, last_day: yesterday, credits: null },
+  ])
   await writeFile(file, '')
   env['COPILOT_PROXY_SERVER_API_KEYS'] = 'short'
   expect((await run('key list')).stdout).toMatch(/plain-1 +plain text … +COPILOT_PROXY_SERVER_API_KEYS\n/)

@@ -3,6 +3,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { statusReport } from '../../src/api/status.ts'
 import { createUser, inputOf, openGithub, recordOutput } from './harness.ts'
 import type { TestUser } from './harness.ts'
 import { jsonReply } from '../upstreams/http/outcome.ts'
@@ -69,7 +70,9 @@ describe('status', () => {
 
   test('is one JSON document', async () => {
     const { user } = await loggedIn()
-    expect(await json(user, 'status')).toEqual({
+    const found = await json(user, 'status')
+    expect(statusReport.parse(found.document)).toEqual(found.document)
+    expect(found).toEqual({
       code: 0,
       document: {
         version: '0.0.0-test',
@@ -84,7 +87,13 @@ describe('status', () => {
         problem: null,
         store: 'file',
         token: { state: 'usable', expires_at: expect.stringMatching(/^\d{4}-.*Z$/) },
-        codex: { enabled: true, login: null, problem: null, token: { state: 'none', expires_at: null } },
+        codex: {
+          enabled: true,
+          login: null,
+          problem: null,
+          advice: 'not logged in. Run: copilot-proxy login codex',
+          token: { state: 'none', expires_at: null },
+        },
         daemon: {
           url: 'http://127.0.0.1:2',
           running: false,

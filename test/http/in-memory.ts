@@ -12,7 +12,7 @@ import type { PartsOptions } from '../pipeline/support.ts'
 import { recordingLog } from '../recording-log.ts'
 import { headersOf } from './client.ts'
 import type { SmallAsk, SmallReply } from './client.ts'
-import { createTestOwner } from './owner.ts'
+import { restOfApp } from './owner.ts'
 
 /** Parts that a test replaces. */
 export interface InMemoryParts extends Partial<Pick<PartsOptions, 'executorOf' | 'log' | 'now' | 'randomId'>> {
@@ -80,15 +80,7 @@ export function openInMemory(
   const common = pipelineParts({ config, registry, log, executorOf: executorOf ?? (() => executor), ...parts })
   const { fastify } = buildApp({
     ...common,
-    codexStatus: () => undefined,
-    planUse: () => undefined,
-    isConfigRefused: () => false,
-    tokenStatus: () => ({ state: 'ok', detail: 'Logged in', fix: '' }),
-    account: () => Promise.reject(new Error('not part of this test')),
-    version: '0.0.0-test',
-    demo: false,
-    randomId: () => 'request-1',
-    owner: createTestOwner(),
+    ...restOfApp(),
   })
   return {
     runTurn: common.pipeline.runTurn,

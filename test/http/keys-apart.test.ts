@@ -22,6 +22,7 @@ interface Made {
   readonly callId: string
   readonly sessionId: string
   readonly runId: string
+  readonly conversationId: string
 }
 
 const nothing: Made = {
@@ -31,6 +32,7 @@ const nothing: Made = {
   callId: 'call_0123456789abcdef0123456789abcdef',
   sessionId: 'of-nobody',
   runId: '01234567-89ab-4cde-8f01-23456789abcd',
+  conversationId: 'conversation-of-nobody',
 }
 
 interface Ask extends SmallAsk {
@@ -98,6 +100,8 @@ const shared = (path: (made: Made) => string, ask: SmallAsk = {}): Route => ({
   compared: 'never',
 })
 
+const ofConversation = ({ conversationId }: Made): string => `/sessions/app/conversations/${conversationId}`
+
 const routes: Readonly<Record<string, Route>> = {
   'GET /healthz': plain('/healthz'),
   'GET /readyz': plain('/readyz'),
@@ -110,6 +114,8 @@ const routes: Readonly<Record<string, Route>> = {
   'GET /keys': plain('/keys'),
   // The owner's alone.
   'GET /logins': plain('/logins'),
+  'GET /status': plain('/status'),
+  'GET /accounts': plain('/accounts'),
   'POST /logins/some-id': { asks: () => [at('/logins/copilot', { method: 'POST' })] },
   'POST /logins/some-id/cancel': { asks: () => [at('/logins/copilot/cancel', { method: 'POST' })] },
   'DELETE /logins/some-id': { asks: () => [at('/logins/copilot', { method: 'DELETE' })] },
@@ -172,7 +178,21 @@ const routes: Readonly<Record<string, Route>> = {
   'DELETE /v1/responses/some-id': byResponse((id) => `/v1/responses/${id}`, 'DELETE'),
   'DELETE /responses/some-id': byResponse((id) => `/responses/${id}`, 'DELETE'),
   'GET /sessions': session(() => '/sessions'),
-  'GET /sessions/some-id/messages': shared(({ sessionId }) => `/sessions/${sessionId}/messages`),
+  'GET /sessions/some-id/messages': {
+    asks: ({ conversationId }) => [
+      at('/sessions/app/messages'),
+      at(`/sessions/app/messages?conversation=${conversationId}`),
+    ],
+  },
+  'GET /sessions/some-id/conversations': shared(({ sessionId }) => `/sessions/${sessionId}/conversations`),
+  'POST /sessions/some-id/conversations': {
+    asks: ({ conversationId }) => [post('/sessions/app/conversations', { forkOf: conversationId })],
+  },
+  'PATCH /sessions/some-id/conversations/some-id': session(ofConversation, {
+    method: 'PATCH',
+    body: '{"title":"Mine"}',
+  }),
+  'DELETE /sessions/some-id/conversations/some-id': session(ofConversation, { method: 'DELETE' }),
   'DELETE /sessions/some-id/history': shared(({ sessionId }) => `/sessions/${sessionId}/history`, {
     method: 'DELETE',
   }),
@@ -183,7 +203,9 @@ const routes: Readonly<Record<string, Route>> = {
   'POST /runs/some-id/cancel': session(({ runId }) => `/runs/${runId}/cancel`, { method: 'POST', body: '{}' }),
   'POST /approvals/some-id': session(({ runId }) => `/approvals/${runId}`, { body: '{"decision":"deny"}' }),
   // A run answers later, and its context is tested in sessions/owners.test.ts.
-  'POST /message': { asks: () => [post('/message', {})] },
+  'POST /message': {
+    asks: ({ conversationId }) => [post('/message', {}), post('/message', { text: 'Go on', conversationId })],
+  },
   // A stream without an end: session-routes.test.ts listens to it.
   'GET /events': { asks: () => [] },
   'GET /rpc': plain('/rpc'),
@@ -255,9 +277,10 @@ async function makeAll(proxy: Proxy, key: string) {
   const runId = String(run['id'])
   const state = async (): Promise<string> => (await proxy.send(`/runs/${runId}`, { headers })).text
   await expect.poll(state, { timeout: 60_000 }).toContain('"state":"ended"')
-  marks.add(runId)
+  const conversationId = String(run['conversationId'])
+  marks.add(runId).add(conversationId)
   const itemId = String(objectsOf(made['output'])[0]?.['id'])
-  const all: Made = { responseId: String(made['id']), itemId, requestId, callId, sessionId, runId }
+  const all: Made = { responseId: String(made['id']), itemId, requestId, callId, sessionId, runId, conversationId }
   return { made: all, marks: [...marks].filter((mark) => mark !== ''), requestIds }
 }
 

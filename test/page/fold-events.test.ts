@@ -107,6 +107,7 @@ test('a run whose message was not seen is shown all the same', () => {
 describe('history', () => {
   const message = {
     id: 'r0',
+    conversationId: 'c1',
     text: 'Before',
     mode: 'chat',
     origin: 'user',
@@ -153,6 +154,7 @@ describe('history', () => {
     const reported = foldReport(timeline, {
       id: 'r0',
       sessionId: 's1',
+      conversationId: 'c1',
       text: 'Before',
       mode: 'agent',
       origin: 'user',
@@ -212,4 +214,26 @@ test('keeps a bounded number of items and characters', () => {
     ...Array.from({ length: 10 }, () => ({ ...tool, state: 'progress', text: 'x'.repeat(5000) }) as const),
   ])
   expect(onlyRun(long).parts).toMatchObject([{ progress: 'x'.repeat(20_000) }])
+})
+
+describe('a message that joins a run', () => {
+  const joins = { ...inbound, id: 'm2', runId: 'r1', text: 'Use tabs', time: '2026-11-24T10:00:01.000Z' } as const
+
+  test('stands in the stream of that run', () => {
+    const { parts } = onlyRun(fold([inbound, fragment('Hel'), joins, fragment('lo')]))
+    expect(parts).toMatchObject([
+      { text: 'Hel' },
+      { kind: 'message', key: 'message m2', text: 'Use tabs' },
+      { text: 'lo' },
+    ])
+  })
+
+  test('moves to the run that it starts because no model has read it', () => {
+    const { runId: _runId, ...own } = joins
+    const { items } = fold([inbound, joins, own, done])
+    expect(items).toMatchObject([
+      { key: 'r1', parts: [{ fragment: 'answer' }] },
+      { key: 'm2', text: 'Use tabs', parts: [] },
+    ])
+  })
 })

@@ -16,7 +16,7 @@ import { loaded } from '../config/loading.ts'
 import { pipelineParts } from '../pipeline/support.ts'
 import { recordingLog } from '../recording-log.ts'
 import type { LogLine } from '../recording-log.ts'
-import { createTestOwner } from '../http/owner.ts'
+import { restOfApp } from '../http/owner.ts'
 
 const notHere = (): never => {
   throw new Error('the fake tools touch no file')
@@ -192,15 +192,7 @@ export async function openRpcApp({
   const app = buildApp({
     ...pipelineParts({ config, registry, log, executorOf: notHere }),
     config: () => config,
-    codexStatus: () => undefined,
-    planUse: () => undefined,
-    isConfigRefused: () => false,
-    tokenStatus: () => ({ state: 'ok', detail: 'Logged in', fix: '' }),
-    account: () => Promise.reject(new Error('not part of this test')),
-    version: '0.0.0-test',
-    demo: false,
-    randomId: () => 'request-1',
-    owner: createTestOwner(),
+    ...restOfApp(),
     workspaces,
     deadlines,
     maxConnections,

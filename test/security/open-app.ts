@@ -7,7 +7,7 @@ import { copilotSeeds, seedClientId } from '../../src/models/seeds.ts'
 import { loaded } from '../config/loading.ts'
 import { pipelineParts } from '../pipeline/support.ts'
 import { recordingLog } from '../recording-log.ts'
-import { createTestOwner } from '../http/owner.ts'
+import { restOfApp } from '../http/owner.ts'
 
 export interface OpenAppOptions {
   readonly deadlines?: Partial<Deadlines>
@@ -38,15 +38,7 @@ export async function openApp({
         throw new Error('not part of this test')
       },
     }),
-    codexStatus: () => undefined,
-    planUse: () => undefined,
-    isConfigRefused: () => false,
-    tokenStatus: () => ({ state: 'ok', detail: 'Logged in', fix: '' }),
-    account: () => Promise.reject(new Error('not part of this test')),
-    version: '0.0.0-test',
-    demo: false,
-    randomId: () => 'request-1',
-    owner: createTestOwner(),
+    ...restOfApp(),
     deadlines,
     maxConnections,
   })

@@ -35,6 +35,7 @@ test('a run is published from its message to its end, and stored', async () => {
   expect(ear.events[2]?.data).toEqual({
     id,
     sessionId: 'id-of-app',
+    conversationId: 'conversation-1',
     kind: 'answer',
     text: 'Hello',
     time: expect.any(String),
@@ -161,6 +162,12 @@ test('a session has one agent run at a time, others wait in order, and chats run
   })
   const ear = listenTo(sessions)
   const [, two] = ['one', 'two', 'three'].map((text) => sessions.send(text, { mode: 'agent' }))
+  const waiting = await ear.heard('fragment')
+  expect(waiting.data).toMatchObject({
+    id: two,
+    kind: 'notice',
+    text: expect.stringMatching(/^Waiting for another run/),
+  })
   sessions.send('chat')
   sessions.send('elsewhere', { mode: 'agent', sessionId: 'id-of-other' })
   await vi.waitFor(() => expect(started).toEqual(['one', 'chat', 'elsewhere']))
@@ -171,6 +178,7 @@ test('a session has one agent run at a time, others wait in order, and chats run
   for (const end of ends.values()) end()
   await ear.heard('lifecycle', ({ data }) => data['state'] === 'idle' && data['sessionId'] === 'id-of-app')
   expect(started).toEqual(['one', 'chat', 'elsewhere', 'three'])
+  expect(ear.events.filter(({ type }) => type === 'fragment')).toHaveLength(2)
 })
 
 test('more runs than a session may have are refused', async () => {

@@ -22,11 +22,21 @@ function open(file = ':memory:'): SessionStore {
   return store
 }
 
-const run = { id: 'run-1', session: 'app', owner: null, state: 'running', startedMs: 1000, endedMs: null, data: '{}' }
+const run = {
+  id: 'run-1',
+  session: 'app',
+  owner: null,
+  conversation: 'talk',
+  state: 'running',
+  startedMs: 1000,
+  endedMs: null,
+  data: '{}',
+}
 const event = (id: number, session = 'app', timeMs = id) => ({
   id,
   session,
   owner: null,
+  conversation: null,
   type: 'fragment',
   timeMs,
   data: `{"n":${id}}`,
@@ -120,20 +130,28 @@ test('reads long rows a few at a time', () => {
   expect(store.eventsAfter(9, { session: 'app' }, 100)).toEqual([])
 })
 
-/** Returns the items of a session, newest first. */
-function itemsOf(store: SessionStore, session: string): readonly string[] {
+/** Returns the items of a conversation, newest first. */
+function itemsOf(store: SessionStore, conversation: string): readonly string[] {
   const items: string[] = []
-  let found = store.itemsBefore(session, null, Number.MAX_SAFE_INTEGER)
-  for (; found !== undefined; found = store.itemsBefore(session, null, found.seq)) items.push(found.data)
+  let found = store.itemsBefore(conversation, Number.MAX_SAFE_INTEGER)
+  for (; found !== undefined; found = store.itemsBefore(conversation, found.seq)) items.push(found.data)
   return items
 }
 
-test('returns the items of a session run by run, newest first', () => {
+test('returns the items of a conversation run by run, newest first', () => {
   const store = open()
-  for (const name of ['aaaa', 'bbbb', 'cccc'])
-    store.put({ items: { run: name, session: 'app', owner: null, data: name } })
-  store.put({ items: { run: 'x', session: 'other', owner: null, data: 'x' } })
-  expect(itemsOf(store, 'app')).toEqual(['cccc', 'bbbb', 'aaaa'])
+  for (const [name, conversation] of [
+    ['aaaa', 'talk'],
+    ['x', 'other'],
+    ['bbbb', 'talk'],
+    ['cccc', 'talk'],
+  ] as const) {
+    store.put({
+      run: { ...run, id: name, conversation },
+      items: { run: name, session: 'app', owner: null, data: name },
+    })
+  }
+  expect(itemsOf(store, 'talk')).toEqual(['cccc', 'bbbb', 'aaaa'])
 })
 
 test('deletes old runs with all their parts by age and by number, and keeps running ones', () => {
@@ -152,7 +170,7 @@ test('deletes old runs with all their parts by age and by number, and keeps runn
     ...Array.from({ length: 20 }, (_, at) => `run-${at + 1181}`),
   ])
   expect(store.partsOf('run-5')).toEqual([])
-  expect(itemsOf(store, 'app')).toHaveLength(21)
+  expect(itemsOf(store, 'talk')).toHaveLength(21)
   expect(store.pieceAfter('run-5', 0)).toBeUndefined()
   expect(store.pieceAfter('run-1181', 0)).toMatchObject({ number: 0, data: '"text"' })
   prune(store, { sinceMs: 1195 })
@@ -205,8 +223,8 @@ test('deletes large rows a few at a time', () => {
     store.put({ part: { run: `run-${number}`, kind: 'diff', key: 'a', data: large } })
   }
   const counts: number[] = []
-  finish(store.forget('app', undefined), () => counts.push(itemsOf(store, 'app').length))
-  expect(itemsOf(store, 'app')).toEqual([])
+  finish(store.forget('app', undefined), () => counts.push(itemsOf(store, 'talk').length))
+  expect(itemsOf(store, 'talk')).toEqual([])
   expect(counts.every((count, at) => count >= (counts[at - 1] ?? 12) - 2)).toBe(true)
 })
 
@@ -290,6 +308,12 @@ test('a file belongs to one process at a time', async () => {
 /** Turns a file of this version into one of an earlier version. */
 const downgrades: Readonly<Record<number, string>> = {
   1: 'DROP TABLE texts;',
+  3: `
+  DROP INDEX conversations_by_session; DROP TABLE conversations;
+  DROP INDEX runs_by_conversation; ALTER TABLE runs DROP COLUMN conversation;
+  DROP INDEX events_by_conversation; ALTER TABLE events DROP COLUMN conversation;
+  CREATE INDEX items_by_owner ON items (session, owner, seq);
+`,
   2: `
   DROP INDEX runs_by_owner; ALTER TABLE runs DROP COLUMN owner;
   DROP INDEX items_by_owner; ALTER TABLE items DROP COLUMN owner; CREATE INDEX items_by_session ON items (session, seq);
@@ -298,7 +322,7 @@ const downgrades: Readonly<Record<number, string>> = {
 `,
 }
 
-test.each([1, 2])(
+test.each([1, 2, 3])(
   'a file of version %d gets the tables of this one and keeps its rows, which are of no key',
   async (version) => {
     const file = await newFile()
@@ -309,16 +333,17 @@ test.each([1, 2])(
     first.put({ entry: { session: 'app', owner: null, stream: 'log', timeMs: 1, data: '""' } })
     first.close()
     const older = new DatabaseSync(file)
-    for (let each = 2; each >= version; each -= 1) older.exec(downgrades[each] ?? '')
+    for (let each = 3; each >= version; each -= 1) older.exec(downgrades[each] ?? '')
     older.exec(`PRAGMA user_version = ${version}`)
     older.close()
     const store = open(file)
-    expect(store.runsOf('app', { limit: 9 }, undefined)).toEqual([run])
-    expect(store.itemsBefore('app', null, Number.MAX_SAFE_INTEGER)).toMatchObject({ run: 'run-1', data: '[]' })
-    expect(store.eventsAfter(0, {}, 9)).toEqual([event(1)])
+    const [{ id: conversation } = { id: '' }] = store.conversationsOf('app', undefined)
+    expect(store.runsOf('app', { limit: 9 }, undefined)).toEqual([{ ...run, conversation }])
+    expect(store.itemsBefore(conversation, Number.MAX_SAFE_INTEGER)).toMatchObject({ run: 'run-1', data: '[]' })
+    expect(store.eventsAfter(0, {}, 9)).toEqual([{ ...event(1), conversation }])
     expect(store.entriesOf('app', 'log', { limit: 9 }, undefined)).toMatchObject([{ owner: null, data: '""' }])
     expect(store.runsOf('app', { limit: 9 }, 'key')).toEqual([])
-    expect(store.itemsBefore('app', 'key', Number.MAX_SAFE_INTEGER)).toBeUndefined()
+    expect(store.conversationsOf('app', 'key')).toEqual([])
     expect(store.eventsAfter(0, { viewer: 'key' }, 9)).toEqual([])
     expect(store.streamsOf('app', 'key')).toEqual([])
     store.putPiece('run-1', { number: 0, data: '"x"' })
@@ -438,4 +463,70 @@ test('killing a process during a write loses nothing that it has stored', async 
   expect(store.lastEventId()).toBe(stored)
   expect(store.eventsAfter(0, {}, 1e6)).toHaveLength(stored)
   expect(store.unfinished()).toHaveLength(1)
+})
+
+const message = (text: string): string => JSON.stringify({ text })
+
+test('what a file of an earlier version has becomes one conversation of each key and session, with its first line as title', async () => {
+  const file = await newFile()
+  const first = open(file)
+  const rows = [
+    { id: 'a', owner: null, startedMs: 5, data: message('Look at this\nplease') },
+    { id: 'b', owner: 'key', startedMs: 6, data: message('x'.repeat(90)) },
+    { id: 'c', owner: null, startedMs: 7, data: message('later') },
+    { id: 'd', owner: null, startedMs: 8, data: 'no JSON', session: 'other' },
+  ]
+  for (const [at, row] of rows.entries()) {
+    const { id, session = 'app', owner } = row
+    first.put({
+      run: { ...run, session, ...row, state: 'ended' },
+      items: { run: id, session, owner, data: `"${id}"` },
+      event: { ...event(at + 1, session), owner, type: 'done' },
+    })
+  }
+  putEvents(first, [{ ...event(9), type: 'push' }])
+  first.close()
+  const older = new DatabaseSync(file)
+  older.exec(`${downgrades[3]} PRAGMA user_version = 3`)
+  older.close()
+  const store = open(file)
+  const ofNobody = store.conversationsOf('app', undefined).find(({ owner }) => owner === null)
+  const [ofKey] = store.conversationsOf('app', 'key')
+  expect(ofNobody).toMatchObject({ title: 'Look at this', createdMs: 5, lastMs: 7 })
+  expect(ofKey).toMatchObject({ title: 'x'.repeat(60), createdMs: 6, lastMs: 6 })
+  expect(store.conversationsOf('app', undefined)).toHaveLength(2)
+  expect(store.conversationsOf('other', undefined)).toMatchObject([{ title: '', lastMs: 8 }])
+  expect(itemsOf(store, ofNobody?.id ?? '')).toEqual(['"c"', '"a"'])
+  expect(itemsOf(store, ofKey?.id ?? '')).toEqual(['"b"'])
+  expect(store.eventsAfter(0, { session: 'app' }, 9).map(({ conversation }) => conversation)).toEqual([
+    ofNobody?.id,
+    ofKey?.id,
+    ofNobody?.id,
+    null,
+  ])
+  finish(store.forgetConversation(ofNobody?.id ?? ''))
+  expect(store.runsOf('app', { limit: 9 }, undefined).map(({ id }) => id)).toEqual(['b'])
+  expect(store.eventsAfter(0, { session: 'app' }, 9).map(({ id }) => id)).toEqual([2, 9])
+  expect(store.conversationsOf('app', undefined)).toEqual([ofKey])
+})
+
+test('conversations without messages are deleted when they are old or very many, and with the history', () => {
+  const store = open()
+  const conversation = { id: 'talk', session: 'app', owner: null, title: '', createdMs: 1 }
+  store.put({ conversation, run: { ...run, state: 'ended', startedMs: 1 } })
+  for (let number = 1; number <= 1002; number += 1)
+    store.put({ conversation: { ...conversation, id: `empty-${number}`, createdMs: number } })
+  prune(store, {})
+  expect(store.conversation('empty-2')).toBeUndefined()
+  expect(store.conversationsOf('app', undefined)).toHaveLength(1001)
+  prune(store, { sinceMs: 1000 })
+  expect(store.conversationsOf('app', undefined).map(({ id }) => id)).toEqual([
+    'empty-1002',
+    'empty-1001',
+    'empty-1000',
+  ])
+  store.put({ conversation: { ...conversation, id: 'other', session: 'other' } })
+  finish(store.forget('app', undefined))
+  expect(store.conversationsOf('app', undefined)).toEqual([])
+  expect(store.conversation('other')).toBeDefined()
 })

@@ -130,6 +130,7 @@ export async function openTestSessions({
     })
   }
   let runs = 0
+  let conversations = 0
   const sessions = openSessions({
     config: () => config,
     workspaces: {
@@ -145,6 +146,7 @@ export async function openTestSessions({
     defaultModel: async () => 'default-model',
     changes: async () => [],
     randomId: () => `run-${(runs += 1)}`,
+    newConversationId: () => `conversation-${(conversations += 1)}`,
     now: Date.now,
     monotonicMs: () => performance.now(),
     setTimer(run, delayMs) {
@@ -185,11 +187,12 @@ export async function openTestSessions({
         sessionId: 'id-of-app',
         text,
         mode: 'chat',
+        queue: true,
         attachments: [],
         origin: 'user',
         key: undefined,
         ...change,
-      }),
+      }).id,
     configure(text: string): void {
       config = loaded({ file: text }).config
     },

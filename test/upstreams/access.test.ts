@@ -92,16 +92,6 @@ test('two servers do not know each other’s tokens', async () => {
   expect((await fetch(`${other.url}/models`, { headers })).status).toBe(401)
 })
 
-test('a misdirected host gets 421 and the right one does not', async () => {
-  const demo = await openCopilot()
-  demo.configure({ misdirectedHosts: [`localhost:${demo.port}`] })
-  const { authorization = '', 'editor-version': editor = '' } = editorHeaders(demo)
-  const headers = { authorization, 'editor-version': editor }
-  const wrong = await get(`${demo.url}/models`, { ...headers, host: `localhost:${demo.port}` })
-  expect(wrong).toEqual({ status: 421, body: 'Misdirected Request\n' })
-  expect((await get(`${demo.url}/models`, headers)).status).toBe(200)
-})
-
 test('a body above the limit gets 413, with and without a content length', async () => {
   const demo = await openCopilot({ settings: { maxBodyBytes: 1000 } })
   const large = 'x'.repeat(2000)

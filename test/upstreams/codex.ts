@@ -1,7 +1,7 @@
 import { headerOf, openHost } from './http/host.ts'
 import type { Host, HostedRequest } from './http/host.ts'
 import { detail, openaiError, tooLarge } from './codex/failures.ts'
-import { codexAddresses, codexHeaders, DEMO_PERSON } from './codex/account.ts'
+import { ACCESS_TOKEN_SECONDS, codexAddresses, codexHeaders, DEMO_PERSON } from './codex/account.ts'
 import type { CodexLogin } from './codex/account.ts'
 import { jsonReply } from './http/outcome.ts'
 import type { Outcome } from './http/outcome.ts'
@@ -16,7 +16,7 @@ import { routeOf, STREAMING_ROUTES } from './codex/routes.ts'
 import type { CodexRoute } from './codex/routes.ts'
 import { refuseCopilotTraces } from './codex/separation.ts'
 import { DEFAULT_UPSTREAM_SETTINGS } from './codex/settings.ts'
-import type { CodexPollAnswer, CodexUpstreamSettings } from './codex/settings.ts'
+import type { CodexUpstreamSettings } from './codex/settings.ts'
 import { createControl } from './control.ts'
 import type { Controls } from './control.ts'
 import type { StreamGate } from './gate.ts'
@@ -25,8 +25,6 @@ export interface CodexOptions {
   /** 0 or absent selects a free port. The server always listens on 127.0.0.1. */
   readonly port?: number
   readonly settings?: Partial<CodexUpstreamSettings>
-  /** Answers to the first polls of the device flow. Later polls are approved. */
-  readonly polls?: readonly CodexPollAnswer[]
   /** The number of newest requests to keep in `log`; default 0. */
   readonly record?: number
   /** Ms since epoch; default `Date.now`. */
@@ -45,7 +43,6 @@ export interface CodexUpstream extends Host, ReturnType<typeof codexAddresses>, 
   readonly login: (options?: LoginOptions) => CodexLogin
   readonly logins: Pick<CodexLogins, 'accessState' | 'revoke' | 'revokeAll' | 'expireAccess' | 'expireRefresh'>
   readonly configure: (change: Partial<CodexUpstreamSettings>) => void
-  readonly answerPolls: (...answers: readonly CodexPollAnswer[]) => void
   /** Holds the next streamed reply of the route between its pieces. Default: the route of the ChatGPT backend. */
   readonly gateNext: (route?: CodexRoute) => StreamGate
 }
@@ -54,13 +51,11 @@ export interface CodexUpstream extends Host, ReturnType<typeof codexAddresses>, 
 export async function startCodex({
   port: wantedPort,
   settings: given,
-  polls = [],
   record = 0,
   now = Date.now,
 }: CodexOptions = {}): Promise<CodexUpstream> {
   let current: CodexUpstreamSettings = { ...DEFAULT_UPSTREAM_SETTINGS, ...given }
   const settings = (): CodexUpstreamSettings => current
-  const pollAnswers = [...polls]
   const apiKey = 'sk-demo-key'
   const person = (): CodexPerson => {
     const { email, plan, isFedramp } = current
@@ -78,7 +73,7 @@ export async function startCodex({
   const host: Host = await openHost({ port: wantedPort, hookReplies }, ({ url, port }) => {
     const logins = createLogins({ now, scope: String(port), issuer: url, clientId: () => current.clientId })
     loginsAreMade(logins)
-    const issuer = createIssuer({ settings, logins, now, url, person, pollAnswers })
+    const issuer = createIssuer({ settings, logins, now, url, person })
     const checks = createCodexChecks(settings)
     const answerChatgpt = createCodexRoutes({
       settings,
@@ -146,7 +141,7 @@ export async function startCodex({
     ...controls,
     ...codexAddresses(host.url),
     apiKey,
-    login: ({ lifetimeSeconds = current.accessTokenLifetimeSeconds, ...change } = {}) => {
+    login: ({ lifetimeSeconds = ACCESS_TOKEN_SECONDS, ...change } = {}) => {
       const who = { ...person(), ...change }
       const { accessToken, refreshToken, idToken } = logins.start(who, { lifetimeSeconds })
       return { accessToken, refreshToken, idToken, accountId: who.accountId, email: who.email }
@@ -154,9 +149,6 @@ export async function startCodex({
     logins,
     configure: (change) => {
       current = { ...current, ...change }
-    },
-    answerPolls: (...answers) => {
-      pollAnswers.push(...answers)
     },
     gateNext: (route = '/backend-api/codex/responses') => controls.gateNext(route),
   }

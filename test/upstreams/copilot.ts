@@ -99,7 +99,7 @@ export async function startCopilot({
           return ofGithub
         }
         const reply =
-          refuseAccess(request, tokens, current.misdirectedHosts) ??
+          refuseAccess(request, tokens) ??
           (route === '/models/{id}/policy'
             ? policies.accept(owners.of(request.headers.authorization), hosted.path, body)
             : undefined) ??

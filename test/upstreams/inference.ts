@@ -19,14 +19,12 @@ export type InferencePath = '/chat/completions' | '/responses' | '/v1/messages'
 
 /** How fast answers are sent. */
 export interface Pace {
-  /** Wait between the events of an answer, unless a `[demo:slow]` marker says otherwise. */
-  readonly eventDelayMs: number
   /** Number of events joined into one write. 1 writes each event as its own chunk; more is cheaper. */
   readonly eventsPerWrite: number
 }
 
 /** Sends every event at once, each as its own chunk. */
-export const DEFAULT_PACE: Pace = { eventDelayMs: 0, eventsPerWrite: 1 }
+export const DEFAULT_PACE: Pace = { eventsPerWrite: 1 }
 
 /** One request to a route that answers prompts. */
 export interface InferenceCall {
@@ -225,7 +223,7 @@ interface StreamOptions {
 /** Builds the reply from the frames; markers can delay or break it. */
 export function streamFrames(frames: Frames, { done, markers, pace, headers }: StreamOptions): Outcome {
   const { sent, ending } = breakStream(frames, done, markers)
-  return streamReply(joined(sent, pace.eventsPerWrite), { headers, ending, delayMs: delayOf(markers, pace) })
+  return streamReply(joined(sent, pace.eventsPerWrite), { headers, ending, delayMs: delayOf(markers) })
 }
 
 interface BrokenStream {
@@ -270,8 +268,6 @@ function joined(frames: readonly string[], perWrite: number): readonly string[] 
 /** Maximum wait between two events that a marker may ask for. */
 const MAX_DELAY_MS = 60_000
 
-export function delayOf(markers: Markers, { eventDelayMs }: Pace): number {
-  // A person reads the help, so it comes at once.
-  const isHelp = markers.asked.has('help') || markers.unknown.length > 0
-  return Math.min(markerNumber(markers, 'slow', isHelp ? 0 : eventDelayMs), MAX_DELAY_MS)
+export function delayOf(markers: Markers): number {
+  return Math.min(markerNumber(markers, 'slow', 0), MAX_DELAY_MS)
 }

@@ -44,13 +44,15 @@ export function isLoose(mode: number): boolean {
   return platform() !== 'win32' && (mode & 0o077) !== 0
 }
 
+/** Asked once, because a process keeps it. Undefined on Windows. */
+const ownUid = nodeProcess.geteuid?.()
+
 /**
  * Whether a file belongs to another user. Files of the superuser do not count: the superuser can read and change
  * everything anyway, and often owns container volumes.
  */
 export function isForeign(uid: number): boolean {
-  const own = nodeProcess.geteuid?.()
-  return own !== undefined && uid !== own && uid !== 0
+  return ownUid !== undefined && uid !== ownUid && uid !== 0
 }
 
 /** What users can do about a failed read or write of a record. */

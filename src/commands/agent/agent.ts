@@ -1,5 +1,5 @@
 import { forRunOf, mayChoose } from '../../page/static/approval-words.js'
-import { visibleLines } from '../../terminal/visible.ts'
+import { visible, visibleLines } from '../../terminal/visible.ts'
 import { CommandFailure, exitCode, otherVersion, writeJsonLine } from '../shared/command.ts'
 import type { AgentFlags, CommandContext, ExitCode } from '../shared/command.ts'
 import { daemonEvent } from '../../api/events.ts'
@@ -66,9 +66,14 @@ async function follow(
   const events = await client.events(interrupt.second, () => {
     screen.note('The connection to copilot-proxy broke. Connecting again ...')
   })
+  const conversation = await client.conversation(flags.continue === true ? 'last' : 'new', interrupt.first)
+  if (flags.continue === true) screen.note(`Continuing "${visible(conversation.title)}".`)
   const message = {
     text: flags.goal,
+    conversationId: conversation.id,
     mode: 'agent',
+    // The command shows the run of its own message.
+    queue: true,
     ...(flags.model !== undefined && { model: flags.model }),
     ...(flags.maxSteps !== undefined && { maxSteps: Number(flags.maxSteps) }),
   }

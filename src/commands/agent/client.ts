@@ -4,6 +4,8 @@ import type { DaemonEvent } from '../../api/events.ts'
 import { acceptedMessage } from '../../api/inputs.ts'
 import { runReport } from '../../api/run.ts'
 import type { ApprovalDecision } from '../../api/run.ts'
+import { conversationEntry, conversationList } from '../../api/sessions.ts'
+import type { ConversationEntry } from '../../api/sessions.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import type { Connection } from './connect.ts'
@@ -17,6 +19,11 @@ export interface RunClient {
   readonly events: (signal: AbortSignal, onLost: () => void) => Promise<AsyncIterable<unknown>>
   /** Replaces events that were lost: returns the pending approvals, or the end of the run. */
   readonly missed: (runId: string) => Promise<readonly DaemonEvent[]>
+  /**
+   * Returns a new conversation, or the one that was used last.
+   * @throws CommandFailure with the daemon's message, or if there is none to continue
+   */
+  readonly conversation: (which: 'new' | 'last', signal: AbortSignal) => Promise<ConversationEntry>
   /** Returns the run's id. @throws CommandFailure with the daemon's message */
   readonly start: (message: object, signal: AbortSignal) => Promise<string>
   readonly decide: (approvalId: string, decision: ApprovalDecision) => Promise<void>
@@ -32,12 +39,17 @@ const answerTimeoutMs = 30_000
 export function createRunClient(context: CommandContext, { url, key, sessionId }: Connection): RunClient {
   const headers = { authorization: `Bearer ${key}` }
 
-  async function post(path: string, body: object, signal?: AbortSignal): Promise<unknown> {
-    const limit = AbortSignal.timeout(answerTimeoutMs)
-    const response = await context.fetch(url + path, {
+  const post = (path: string, body: object, signal?: AbortSignal): Promise<unknown> =>
+    ask(path, signal, {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json' },
       body: JSON.stringify(body),
+    })
+
+  async function ask(path: string, signal: AbortSignal | undefined, options: RequestInit): Promise<unknown> {
+    const limit = AbortSignal.timeout(answerTimeoutMs)
+    const response = await context.fetch(url + path, {
+      ...options,
       redirect: 'error',
       signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
     })
@@ -107,6 +119,17 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
       const waiting = approvals.filter((approval) => approval.state === 'pending')
       return waiting.map((approval) =>
         Object.assign(approval, { type: 'approval', id, sessionId, time: startedAt } as const),
+      )
+    },
+    async conversation(which, signal) {
+      const path = `/sessions/${encodeURIComponent(sessionId)}/conversations`
+      if (which === 'new') return conversationEntry.parse(await post(path, {}, signal))
+      const { conversations } = conversationList.parse(await ask(path, signal, { headers }))
+      const last = conversations.find(({ isOwn, lastMessageAt }) => isOwn && lastMessageAt !== undefined)
+      if (last !== undefined) return last
+      throw new CommandFailure(
+        exitCode.failed,
+        'This workspace has no conversation to continue. Run the command without --continue.',
       )
     },
     start: async (message, signal) =>

@@ -3,14 +3,16 @@ import { resolve } from 'node:path'
 import { sessionList } from '../../api/sessions.ts'
 import type { SessionEntry } from '../../api/sessions.ts'
 import { readOnlyModeOf } from '../../config/schema.ts'
-import { loginAdvice, silentLog, tokenOfEnvironment } from '../shared/accounts.ts'
+import { silentLog } from '../../logging/logger.ts'
+import { loginAdvice, tokenOfEnvironment } from '../shared/accounts.ts'
 import { findLogins } from '../shared/logins.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { AgentFlags, CommandContext } from '../shared/command.ts'
-import { findCallerKey, findDaemon, findOwnerToken, getFromDaemon, refuseWrongKey } from '../shared/find-daemon.ts'
-import type { FoundDaemon } from '../shared/find-daemon.ts'
+import { refuseWrongKey } from '../shared/find-daemon.ts'
 import { findCodexHome, findOwnPaths, homeOf, loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
+import { getterAt, openDaemonView, RouteRefused } from '../shared/view.ts'
+import type { DaemonView, RemoteView } from '../shared/view.ts'
 import { findWorkspace, innermost, openWorkspaceFolder, realPathOf } from '../shared/workspace-folder.ts'
 import type { Workspace } from '../shared/workspace-folder.ts'
 
@@ -26,8 +28,6 @@ export interface Connection {
   /** Ends a daemon of this process; leaves others alone. */
   readonly close: () => Promise<void>
 }
-
-const answerTimeoutMs = 5000
 
 /**
  * The running daemon if it serves the folder, else one in this process.
@@ -45,9 +45,8 @@ export async function connect(context: CommandContext, flags: AgentFlags): Promi
       keepsSessions: false,
       flags,
     })
-  const found = await findDaemon(context, settings)
-  const running =
-    found.health === undefined ? undefined : await useRunning(context, settings, found, await realPathOf(path))
+  const daemon = await openDaemonView(context, settings)
+  const running = daemon === undefined ? undefined : await useRunning(context, settings, daemon, await realPathOf(path))
   if (running !== undefined) return running
   if ((await findLogins(context, settings)).length === 0) {
     const message = `${loginAdvice}\nTo try it without an account: copilot-proxy agent --demo "…"`
@@ -56,7 +55,7 @@ export async function connect(context: CommandContext, flags: AgentFlags): Promi
   return openOwn(context, settings, {
     workspace: { ...workspace, path: root },
     isDemo: false,
-    keepsSessions: found.health === undefined && 'if-free',
+    keepsSessions: daemon === undefined && 'if-free',
     flags,
   })
 }
@@ -64,20 +63,18 @@ export async function connect(context: CommandContext, flags: AgentFlags): Promi
 async function useRunning(
   context: CommandContext,
   settings: LoadedSettings,
-  { url, health }: FoundDaemon,
+  { address: { url, key }, ownerToken, health, get }: RemoteView,
   /** A real path. */
   path: string,
 ): Promise<Connection | undefined> {
-  const ownerToken = await findOwnerToken(context, settings, url)
   if (ownerToken === undefined) await refuseWrongKey(context, url, settings.config)
-  const key = ownerToken ?? findCallerKey(context, settings.config)?.key
   if (key === undefined) return undefined
-  const session = await findSession(context, { url, key }, path)
+  const session = await findSession(get, path)
   if (session === undefined) return undefined
-  if (health?.demo !== true && health?.copilot !== 'ok' && health?.codex !== 'ok') {
+  const { demo: isDemo, copilot, codex } = health
+  if (!isDemo && copilot !== 'ok' && codex !== 'ok') {
     throw new CommandFailure(exitCode.notLoggedIn, loginAdvice)
   }
-  const isDemo = health.demo
   return {
     url,
     key,
@@ -90,13 +87,11 @@ async function useRunning(
 }
 
 /** Returns the session of the innermost workspace that holds the folder. */
-async function findSession(
-  context: CommandContext,
-  address: { readonly url: string; readonly key: string },
-  path: string,
-): Promise<SessionEntry | undefined> {
-  const { ok, body } = await getFromDaemon(context, address, '/sessions', answerTimeoutMs)
-  const list = ok ? sessionList.safeParse(body).data : undefined
+async function findSession(get: DaemonView['get'], path: string): Promise<SessionEntry | undefined> {
+  const list = await get('/sessions', sessionList).catch((error: unknown) => {
+    if (error instanceof RouteRefused) return undefined
+    throw error
+  })
   const sessions = list?.sessions ?? []
   const root = innermost(
     sessions.map((session) => session.path),
@@ -114,7 +109,7 @@ interface OwnDaemon {
   readonly flags: AgentFlags
 }
 
-/** A daemon in this process, on a free port and with a key that no other program knows. */
+/** A daemon in this process, on a free port. It has a key that nobody knows, so that other programs are refused. */
 async function openOwn(
   context: CommandContext,
   { config, configFile, authDir, usageFile, workspacesDir }: LoadedSettings,
@@ -123,12 +118,11 @@ async function openOwn(
   const { env, version, secrets, keychain } = context
   const { path: root } = workspace
   const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
-  const key = randomBytes(24).toString('base64url')
   const maxSteps = Math.max(config.agent.maxSteps, Number(flags.maxSteps ?? 0))
   const daemon = await startDaemon({
     config: {
       ...config,
-      server: { ...config.server, host: '127.0.0.1', port: 0, apiKeys: [key] },
+      server: { ...config.server, host: '127.0.0.1', port: 0, apiKeys: [randomBytes(24).toString('base64url')] },
       workspaces: [workspace],
       agent: { ...config.agent, maxSteps },
     },
@@ -148,10 +142,11 @@ async function openOwn(
     secrets,
     ...(context.beforeExit && { beforeExit: context.beforeExit }),
   })
-  const { url } = daemon
+  // The owner's token, so that what the command does is the owner's: the next run of the command can continue it.
+  const { url, ownerToken: key } = daemon
   const close = (): Promise<void> => daemon.close(0)
   try {
-    const sessionId = (await findSession(context, { url, key }, root))?.id
+    const sessionId = (await findSession(getterAt(context, { url, key }), root))?.id
     if (sessionId === undefined) throw new CommandFailure(exitCode.failed, `${root} cannot be opened as a workspace.`)
     return { url, key, sessionId, root, isDemo, isReadOnly: readOnlyModeOf(config, workspace) !== false, close }
   } catch (error) {

@@ -137,6 +137,6 @@ export function runningText(record: DaemonRecord): string {
   )
 }
 
-export function daemonDocument({ pid, url, version, started_at, starter }: DaemonRecord): object {
+export function daemonDocument({ pid, url, version, started_at, starter }: DaemonRecord) {
   return { pid, url, version, started_at, starter }
 }

@@ -5,13 +5,11 @@ import { catalogueText, codexCatalogue, codexCli, fitCatalogue, markChosen } fro
 import type { CodexCatalogue, CodexCli } from '../../models/codex-catalogue.ts'
 import { visible } from '../../terminal/visible.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { getFromDaemon } from '../shared/find-daemon.ts'
 import type { DaemonAddress } from '../shared/find-daemon.ts'
 import type { UserFiles } from '../shared/settings.ts'
+import { getterAt, modelPath } from '../shared/view.ts'
 import { CodexProblem, openCodexProgram } from './codex-program.ts'
 import type { CodexProgram } from './codex-program.ts'
-
-const answerTimeoutMs = 5000
 
 interface CatalogueOrder {
   readonly daemon: DaemonAddress
@@ -76,17 +74,13 @@ async function fetchModels(
 ): Promise<CodexCatalogue> {
   const { models } = await fetchCatalogue(context, daemon, '/v1/models', version)
   if (models.some(({ slug }) => slug === chosen)) return { models }
-  const path = `/v1/models/${chosen.split('/').map(encodeURIComponent).join('/')}`
-  const unlisted = await fetchCatalogue(context, daemon, path, version)
+  const unlisted = await fetchCatalogue(context, daemon, modelPath(chosen), version)
   return { models: [...models, ...unlisted.models.map(markChosen)] }
 }
 
 async function fetchCatalogue(context: CommandContext, daemon: DaemonAddress, resource: string, version: string) {
   const path = `${resource}?client_version=${encodeURIComponent(version)}`
-  const { body, status } = await getFromDaemon(context, daemon, path, answerTimeoutMs)
-  const catalogue = codexCatalogue.safeParse(body).data
-  if (catalogue === undefined) throw new CodexProblem(`copilot-proxy did not list its models (status ${status})`)
-  return catalogue
+  return getterAt(context, daemon)(path, codexCatalogue)
 }
 
 /**

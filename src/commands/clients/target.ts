@@ -1,4 +1,3 @@
-import { errorBody } from '../../api/error.ts'
 import { modelList, modelRow } from '../../api/models.ts'
 import type { ModelRow } from '../../api/models.ts'
 import { usageReport } from '../../api/usage.ts'
@@ -13,14 +12,14 @@ import { copilotSeeds, seedClientId } from '../../models/seeds.ts'
 import { visibleLines, visible } from '../../terminal/visible.ts'
 import { findStateFiles, findRunningDaemon } from '../background/background-daemon.ts'
 import { startBackgroundDaemon } from '../background/start-daemon.ts'
-import { findCallerKey, findDaemon, askHealth, getFromDaemon, refuseWrongKey } from '../shared/find-daemon.ts'
-import type { CallerKey, FoundDaemon, DaemonAddress, DaemonReply, DaemonHealth } from '../shared/find-daemon.ts'
+import { findCallerKey, findDaemon, askHealth, refuseWrongKey } from '../shared/find-daemon.ts'
+import type { CallerKey, FoundDaemon, DaemonAddress, DaemonHealth } from '../shared/find-daemon.ts'
 import { CommandFailure, exitCode, isNotLoggedIn } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import { loginAdvice } from '../shared/accounts.ts'
 import { findLogins } from '../shared/logins.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
-import { modelPath } from '../shared/view.ts'
+import { getterAt, modelPath, RouteRefused } from '../shared/view.ts'
 
 /**
  * URL, key and models for the client, from the daemon's list.
@@ -124,8 +123,6 @@ function requireModel(models: readonly ClientModel[], wanted: string): ClientMod
 const pollMs = 200
 const mostPolls = 25
 
-const answerTimeoutMs = 5000
-
 /**
  * The chat models of a running daemon. After its start, a daemon lists built-in models; this waits for those of the
  * accounts.
@@ -137,14 +134,12 @@ async function fetchClientModels(
   asked: RunningDaemon['providers'],
 ): Promise<readonly ClientModel[]> {
   for (let poll = 1; ; poll += 1) {
-    const reply = await ask(context, address, '/v1/models')
-    const list = modelList.safeParse(reply.body)
-    if (!list.success) throw unexpected(address, reply)
-    const live = list.data.data.filter(({ copilot_proxy: { source } }) => source === 'live')
+    const { data } = await getterAt(context, address)('/v1/models', modelList)
+    const live = data.filter(({ copilot_proxy: { source } }) => source === 'live')
     const isComplete = asked.every((provider) => live.some((model) => model.copilot_proxy.provider === provider))
     if (isComplete || poll === mostPolls) {
       if (live.length === 0) await explainBuiltIn(context, address, asked)
-      const models = (live.length > 0 ? live : list.data.data).flatMap(toClientModels)
+      const models = (live.length > 0 ? live : data).flatMap(toClientModels)
       if (models.length > 0) return models
       throw new CommandFailure(
         exitCode.failed,
@@ -174,9 +169,11 @@ async function explainBuiltIn(
     context.stderr.write(builtInNote)
     return
   }
-  const reply = await ask(context, address, '/usage?partial=true')
-  const problem = asked.includes('copilot') ? usageReport.safeParse(reply.body).data?.problem : undefined
-  const why = problem ?? 'Find the cause: copilot-proxy doctor'
+  const account = await getterAt(context, address)('/usage?partial=true', usageReport).catch((error: unknown) => {
+    if (error instanceof RouteRefused) return undefined
+    throw error
+  })
+  const why = (asked.includes('copilot') && account?.problem) || 'Find the cause: copilot-proxy doctor'
   throw new CommandFailure(
     exitCode.failed,
     visibleLines(`copilot-proxy runs at ${address.url}, but cannot use any model. ${why}`),
@@ -188,18 +185,13 @@ async function explainBuiltIn(
  * @throws CommandFailure `usage` for an unknown name, with similar ones
  */
 async function fetchClientModel(context: CommandContext, address: DaemonAddress, name: string): Promise<ClientModel> {
-  const reply = await ask(context, address, modelPath(name))
-  const row = modelRow.safeParse(reply.body)
-  if (row.success) {
-    const [model] = toClientModels(row.data)
-    if (model !== undefined) return model
-    throw new CommandFailure(exitCode.usage, `${visible(name)} is not a chat model.`)
-  }
-  if (reply.status !== 404) throw unexpected(address, reply)
-  throw new CommandFailure(
-    exitCode.usage,
-    errorBody.safeParse(reply.body).data?.error.message ?? `Unknown model ${JSON.stringify(visible(name))}.`,
-  )
+  const row = await getterAt(context, address)(modelPath(name), modelRow).catch((error: unknown) => {
+    if (error instanceof RouteRefused && error.status === 404) throw new CommandFailure(exitCode.usage, error.message)
+    throw error
+  })
+  const [model] = toClientModels(row)
+  if (model !== undefined) return model
+  throw new CommandFailure(exitCode.usage, `${visible(name)} is not a chat model.`)
 }
 
 /** The model and its long context tier. Empty for a model without chat. */
@@ -231,27 +223,6 @@ function promptTokens(
   limits: Pick<ModelRow['copilot_proxy'], 'max_prompt_tokens' | 'context_window'>,
 ): number | undefined {
   return limits.max_prompt_tokens ?? limits.context_window ?? undefined
-}
-
-async function ask(context: CommandContext, address: DaemonAddress, path: string): Promise<DaemonReply> {
-  try {
-    return await getFromDaemon(context, address, path, answerTimeoutMs)
-  } catch (cause) {
-    context.signal.throwIfAborted()
-    if (cause instanceof CommandFailure) throw cause
-    throw new CommandFailure(
-      exitCode.failed,
-      `copilot-proxy at ${address.url} does not answer. Find the cause: copilot-proxy doctor`,
-      {
-        cause,
-      },
-    )
-  }
-}
-
-function unexpected({ url }: DaemonAddress, { status, body }: DaemonReply): CommandFailure {
-  const message = errorBody.safeParse(body).data?.error.message ?? `Status ${status}.`
-  return new CommandFailure(exitCode.failed, `copilot-proxy at ${url} did not list its models. ${message}`)
 }
 
 export interface RunningDaemon {

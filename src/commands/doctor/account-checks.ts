@@ -10,7 +10,7 @@ import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import { providerNames } from '../shared/accounts.ts'
 import type { ListingOutcome } from '../../models/try-list.ts'
 import { describeCodexLogin } from '../shared/logins.ts'
-import type { CodexState, CopilotState } from '../shared/logins.ts'
+import type { CodexState, CopilotState } from '../../daemon/login-status.ts'
 import { planName, planNameOfSku } from '../../api/plan-name.ts'
 import { failed, ok, skipped, warning } from './check.ts'
 import type { Findings, Finding } from './check.ts'
@@ -49,7 +49,7 @@ export function codexLoginState(state: CodexState): LoginState {
       return state.isChosen ? { ...state, kind: 'problem' } : { kind: 'nobody' }
     case 'login':
     case 'codex-cli':
-      return { kind: 'login', who: describeCodexLogin(state) }
+      return { kind: 'login', who: describeCodexLogin(state.account, state.plan ?? null, state.kind === 'codex-cli') }
   }
 }
 

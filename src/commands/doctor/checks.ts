@@ -3,7 +3,7 @@ import { judgeCatalogue, judgeClients } from '../clients/client-check.ts'
 import { homesOf, readClientSettings } from '../clients/client-settings.ts'
 import { findProgram } from '../clients/program-file.ts'
 import type { ProviderId } from '../../executors/executor.ts'
-import { daemonUrl, findDaemon } from '../shared/find-daemon.ts'
+import { daemonUrl } from '../shared/find-daemon.ts'
 import type { ListingOutcome } from '../../models/try-list.ts'
 import { findToolFailures } from '../shared/tool-failures.ts'
 import {
@@ -163,8 +163,8 @@ const rows: readonly Row[] = [
   {
     id: 'daemon',
     title: 'Running daemon',
-    runConfigured: async ({ context, settings, worksHere }) =>
-      judgeDaemon(await findDaemonFacts(context, settings, worksHere)),
+    runConfigured: async ({ context, daemon, worksHere }) =>
+      judgeDaemon(await findDaemonFacts(context, await daemon(), worksHere)),
   },
   {
     id: 'callers',
@@ -185,10 +185,10 @@ const rows: readonly Row[] = [
     title: 'Tools of other programs',
     isFor: ({ workspaces, gateway, mcpServers }) =>
       workspaces.length > 0 && (gateway.enabled || Object.keys(mcpServers).length > 0),
-    async runConfigured({ context, settings }) {
-      const { health } = await findDaemon(context, settings)
-      if (health === undefined) return skipped('copilot-proxy is not running')
-      const failures = await findToolFailures(context, settings)
+    async runConfigured({ context, settings, daemon }) {
+      const running = await daemon()
+      if (running === undefined) return skipped('copilot-proxy is not running')
+      const failures = await findToolFailures(context, settings, running)
       const findings = failures.map(({ source, reason, fix }): Finding => ({
         status: 'warning',
         detail: `${source}: ${reason}`,

@@ -5,10 +5,11 @@ import type { ProviderId } from '../../executors/executor.ts'
 import { ownerHash } from '../../http/access/owner-access.ts'
 import { findRunningDaemon, findStateFiles } from '../background/background-daemon.ts'
 import { providerNames } from '../shared/accounts.ts'
+import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { findCallerKey, findDaemon, findOwnerToken, getFromDaemon, KeyRefused } from '../shared/find-daemon.ts'
-import type { DaemonReply } from '../shared/find-daemon.ts'
-import type { LoadedSettings } from '../shared/settings.ts'
+import { KeyRefused } from '../shared/find-daemon.ts'
+import { DaemonGone, RouteRefused } from '../shared/view.ts'
+import type { RemoteView } from '../shared/view.ts'
 import { ok, skipped, warning } from './check.ts'
 import type { Finding, Findings } from './check.ts'
 
@@ -48,28 +49,26 @@ const answerMs = 18_000
  */
 export async function findDaemonFacts(
   context: CommandContext,
-  settings: LoadedSettings,
+  daemon: RemoteView | undefined,
   worksHere: (provider: ProviderId) => Promise<boolean | undefined>,
 ): Promise<DaemonFacts> {
-  const { url, health } = await findDaemon(context, settings)
-  if (health === undefined) return { kind: 'skipped', detail: 'copilot-proxy is not running' }
+  if (daemon === undefined) return { kind: 'skipped', detail: 'copilot-proxy is not running' }
+  const { health, ownerToken, address } = daemon
+  const { url } = address
   if (health.demo) return { kind: 'skipped', detail: 'copilot-proxy runs with --demo' }
-  const token = await findOwnerToken(context, settings, url)
-  const key = token ?? findCallerKey(context, settings.config)?.key
   const starter = await findStarter(context, url)
-  let reply: DaemonReply
-  try {
-    reply = await getFromDaemon(context, { url, key }, '/self-check', answerMs)
-  } catch (error) {
-    context.signal.throwIfAborted()
-    // The check of the port reports a wrong key.
-    const detail = error instanceof KeyRefused ? 'copilot-proxy needs a key' : 'copilot-proxy did not answer in time'
-    return { kind: 'skipped', detail }
+  const read = await daemon.get('/self-check', selfCheck, { timeoutMs: answerMs }).catch((error: unknown) => {
+    if (error instanceof CommandFailure) return error
+    throw error
+  })
+  // The check of the port reports a wrong key.
+  if (read instanceof KeyRefused) return { kind: 'skipped', detail: 'copilot-proxy needs a key' }
+  if (read instanceof DaemonGone) return { kind: 'skipped', detail: 'copilot-proxy did not answer in time' }
+  if (read instanceof RouteRefused && read.status !== 404) {
+    return { kind: 'skipped', detail: `copilot-proxy answered ${read.status}` }
   }
-  const read = selfCheck.safeParse(reply.body)
-  if (!reply.ok && reply.status !== 404) return { kind: 'skipped', detail: `copilot-proxy answered ${reply.status}` }
-  if (!read.success) return { kind: 'older', isUnavailable: health.copilot === 'unavailable', starter }
-  const { copilot, codex, variables } = read.data
+  if (read instanceof CommandFailure) return { kind: 'older', isUnavailable: health.copilot === 'unavailable', starter }
+  const { copilot, codex, variables } = read
   const reached: ProviderId[] = []
   const failures: DaemonFailure[] = []
   for (const [provider, state] of [['copilot', copilot] as const, ['codex', codex] as const]) {
@@ -79,7 +78,8 @@ export async function findDaemonFacts(
     if (works !== undefined)
       failures.push({ provider, reason: withoutHint(state.reason) || 'it gave no reason', worksHere: works })
   }
-  const differences = token === undefined || variables === undefined ? undefined : compare(context, token, variables)
+  const differences =
+    ownerToken === undefined || variables === undefined ? undefined : compare(context, ownerToken, variables)
   return { kind: 'answer', url, starter, reached, failures, differences }
 }
 

@@ -19,9 +19,11 @@ import type { CommandContext } from '../shared/command.ts'
 import { checkCommandKey, daemonUrl, findPortHolder } from '../shared/find-daemon.ts'
 import { tryList } from '../../models/try-list.ts'
 import { connectionDeps, listCopilotModels, nobodysRecord } from '../shared/list-models.ts'
-import { readCodexState, readCopilotState } from '../shared/logins.ts'
+import { readCodexState, readCopilotState } from '../../daemon/login-status.ts'
+import { loginReaders } from '../shared/logins.ts'
 import { findCodexHome, readSettings } from '../shared/settings.ts'
 import type { LoadedSettings, UserFiles } from '../shared/settings.ts'
+import { openDaemonView } from '../shared/view.ts'
 import { codexLoginState, copilotLoginState } from './account-checks.ts'
 import type { LoginState } from './account-checks.ts'
 import type { ConfigState, FileFacts, PortFacts, TrustSettings } from './machine-checks.ts'
@@ -119,11 +121,11 @@ export async function readSmallFile(path: string): Promise<string> {
 function openLoginView(context: CommandContext, settings: LoadedSettings) {
   const { config } = settings
   const { env, now, signal } = context
-  const reading = { isReadOnly: true }
+  const readers = loginReaders(context, settings, { isReadOnly: true })
   let opened: CodexConnection | undefined
 
-  const copilot = once(() => readCopilotState(context, settings, reading))
-  const codex = once(() => readCodexState(context, settings, reading))
+  const copilot = once(() => readCopilotState(readers))
+  const codex = once(() => readCodexState(readers))
   const login = async (provider: ProviderId): Promise<LoginState> =>
     provider === 'copilot' ? copilotLoginState(await copilot()) : codexLoginState(await codex())
 
@@ -183,6 +185,8 @@ function openLoginView(context: CommandContext, settings: LoadedSettings) {
     context,
     settings,
     login,
+    /** The running daemon; undefined if none runs. */
+    daemon: once(() => openDaemonView(context, settings)),
     /** Results for the hosts of a provider; empty if the provider is not in use. */
     probes: (provider: ProviderId) => probes[provider](),
     /** The exchange with GitHub for a Copilot token, which is not stored. */

@@ -12,6 +12,7 @@ import { RecordStoreError } from '../../auth/records/record-fs.ts'
 import type { CopilotRecord } from '../../auth/copilot/wire.ts'
 import type { ProviderId } from '../../executors/executor.ts'
 import { visibleLines } from '../../terminal/visible.ts'
+import { silentLog } from '../../logging/logger.ts'
 import {
   describePlace,
   githubApi,
@@ -21,7 +22,6 @@ import {
   providerNames,
   recordPlace,
   requireStore,
-  silentLog,
   tokenOfEnvironment,
   parseProvider,
 } from '../shared/accounts.ts'

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
 import { Fault } from '../../errors.ts'
 import type { Executor } from '../../executors/executor.ts'
 import { enableModel, parseModelPolicies } from '../../models/model-policy.ts'
@@ -8,11 +9,11 @@ import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, EnableFlags, ExitCode } from '../shared/command.ts'
 import { confirm } from '../shared/confirm.ts'
-import { findDaemon, findOwnerToken } from '../shared/find-daemon.ts'
 import { requireLogin } from '../shared/logins.ts'
 import { postAsOwner } from '../shared/owner-request.ts'
 import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
+import { openDaemonView } from '../shared/view.ts'
 import { settingsPage } from './settings-page.ts'
 
 const byAdministrator = `If an organization pays for Copilot, its administrator enables models: ${settingsPage}`
@@ -98,10 +99,10 @@ async function enable({ signal }: CommandContext, executor: Pick<Executor, 'json
 
 /** A running daemon would fetch the list within ten minutes. */
 async function refreshDaemon(context: CommandContext, settings: LoadedSettings): Promise<void> {
-  const { url, health } = await findDaemon(context, settings)
-  const token = health && (await findOwnerToken(context, settings, url))
-  if (token === undefined) return
-  await postAsOwner(context, { url, token }, '/models/refresh', { timeoutMs: 30_000 }).catch((error: unknown) => {
+  const daemon = await openDaemonView(context, settings)
+  if (daemon?.ownerToken === undefined) return
+  const owned = { url: daemon.address.url, token: daemon.ownerToken }
+  await postAsOwner(context, owned, '/models/refresh', z.undefined(), { timeoutMs: 30_000 }).catch((error: unknown) => {
     if (!(error instanceof CommandFailure)) throw error
   })
 }

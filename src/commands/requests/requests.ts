@@ -36,7 +36,7 @@ export async function requests(context: CommandContext, flags: RequestsFlags): P
     }).toString()}`
   const isFiltered = flags.failed === true || flags.key !== undefined || flags.model !== undefined
   const { requests: first } = await ask(view, query({ limit: String(limit) }), requestList)
-  if (view.isDemo && !flags.json)
+  if (view.health.demo && !flags.json)
     context.stdout.write('copilot-proxy runs with --demo, so all answers are simulated.\n\n')
   const layout = layoutRequests(first, context.now, context.stdout)
   if (!flags.follow) {

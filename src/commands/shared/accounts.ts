@@ -11,6 +11,7 @@ import type { RecordKind, StoredRecord } from '../../auth/records/record-kind.ts
 import type { RecordStore } from '../../auth/records/record-store.ts'
 import type { CopilotRecord } from '../../auth/copilot/wire.ts'
 import type { ProviderId } from '../../executors/executor.ts'
+import { silentLog } from '../../logging/logger.ts'
 import type { Logger } from '../../logging/logger.ts'
 import { visibleLines } from '../../terminal/visible.ts'
 import { CommandFailure, exitCode } from './command.ts'
@@ -21,10 +22,6 @@ import type { LoadedSettings } from './settings.ts'
 export const githubTimeoutMs = 30_000
 
 export const loginAdvice = 'Not logged in. Run: copilot-proxy login (for ChatGPT: copilot-proxy login codex)'
-const ignore = (): void => {}
-
-/** For modules whose warnings are reported by their caller. */
-export const silentLog: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
 /** Calls `tell` with warnings and errors, and drops everything else. */
 export function warningsTo(tell: (sentence: string) => void): Logger {

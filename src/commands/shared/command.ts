@@ -154,6 +154,7 @@ export interface AgentFlags extends ReportFlags {
   /** A folder; undefined: the working folder. */
   readonly workspace?: string
   readonly model?: string
+  readonly continue?: true
   readonly yes?: true
   readonly maxSteps?: string
   readonly demo?: true

@@ -339,15 +339,6 @@ export async function findOwnerToken(
   return token
 }
 
-/** What a command sends to the daemon: the owner's token, else the key that clients send; undefined if both are unknown. */
-export async function findCommandKey(
-  context: CommandContext,
-  settings: LoadedSettings,
-  url: string,
-): Promise<string | undefined> {
-  return (await findOwnerToken(context, settings, url)) ?? findCallerKey(context, settings.config)?.key
-}
-
 /** @throws CommandFailure `failed` */
 export function requireCallerKey(context: CommandContext, config: Config): CallerKey {
   const callerKey = findCallerKey(context, config)

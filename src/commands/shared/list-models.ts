@@ -5,7 +5,7 @@ import { connectLogin } from '../../executors/connect-login.ts'
 import { parseCopilotModels } from '../../models/copilot-model.ts'
 import { tryList } from '../../models/try-list.ts'
 import type { ListingOptions, ListingOutcome } from '../../models/try-list.ts'
-import { silentLog } from './accounts.ts'
+import { silentLog } from '../../logging/logger.ts'
 import type { CommandContext } from './command.ts'
 import type { LoadedSettings } from './settings.ts'
 

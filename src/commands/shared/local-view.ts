@@ -6,6 +6,7 @@ import { RecordStoreError } from '../../auth/records/record-fs.ts'
 import type { ModelList, ModelRow } from '../../api/models.ts'
 import type { UsageReport } from '../../api/usage.ts'
 import { ownerCaller } from '../../config/caller.ts'
+import { hasCodexLogin, readCodexState } from '../../daemon/login-status.ts'
 import { Fault, statusOf } from '../../errors.ts'
 import type { ProviderId } from '../../executors/executor.ts'
 import { createCreditLimit } from '../../http/access/key-limits.ts'
@@ -14,8 +15,9 @@ import { renderModel, renderModelList } from '../../models/render.ts'
 import { toOpenAiError } from '../../translate/engine/openai-error.ts'
 import { createMetrics } from '../../usage/metrics.ts'
 import { createUsageRecorder } from '../../usage/recorder.ts'
-import { loginAdvice, providerNames, recordPlace, silentLog, tokenOfEnvironment, warningLog } from './accounts.ts'
-import { findLogin, hasCodexLogin, readCodexState } from './logins.ts'
+import { silentLog } from '../../logging/logger.ts'
+import { loginAdvice, providerNames, recordPlace, tokenOfEnvironment, warningLog } from './accounts.ts'
+import { findLogin, loginReaders } from './logins.ts'
 import { CommandFailure, exitCode } from './command.ts'
 import type { CommandContext } from './command.ts'
 import { findCodexHome } from './settings.ts'
@@ -93,7 +95,7 @@ export function createLocalView(context: CommandContext, settings: LoadedSetting
   /** @throws CommandFailure, RecordStoreError if the login cannot be looked up */
   async function hasLogin(provider: ProviderId): Promise<boolean> {
     if (provider === 'copilot') return (await findLogin(context, settings)) !== undefined
-    const state = await readCodexState(context, settings)
+    const state = await readCodexState(loginReaders(context, settings))
     if (state.kind === 'problem') throw new CommandFailure(exitCode.failed, state.sentence)
     return hasCodexLogin(state)
   }

@@ -1,8 +1,9 @@
-import { errorBody } from '../../api/error.ts'
-import { CommandFailure, exitCode } from './command.ts'
+import type { z } from 'zod'
+import { CommandFailure, exitCode, otherVersion } from './command.ts'
 import type { CommandContext } from './command.ts'
 import { daemonHeaders, findDaemon, findOwnerToken } from './find-daemon.ts'
 import type { LoadedSettings } from './settings.ts'
+import { DaemonGone, RouteRefused } from './view.ts'
 
 /** A daemon, and the token that makes a command its owner. */
 export interface OwnedDaemon {
@@ -15,17 +16,12 @@ const answerTimeoutMs = 5000
 
 /**
  * The running daemon of this user.
- * @param start the command that starts one
  * @throws CommandFailure `failed` if none runs, or it has another home
  */
-export async function findOwnedDaemon(
-  context: CommandContext,
-  settings: LoadedSettings,
-  start: string,
-): Promise<OwnedDaemon> {
+export async function findOwnedDaemon(context: CommandContext, settings: LoadedSettings): Promise<OwnedDaemon> {
   const { url, health } = await findDaemon(context, settings, { timeoutMs: answerTimeoutMs })
   if (health === undefined) {
-    throw new CommandFailure(exitCode.failed, `copilot-proxy is not running. Run: ${start}`)
+    throw new CommandFailure(exitCode.failed, 'copilot-proxy is not running. Run: copilot-proxy start')
   }
   const token = await findOwnerToken(context, settings, url)
   if (token !== undefined) return { url, token }
@@ -35,20 +31,17 @@ export async function findOwnedDaemon(
   throw new CommandFailure(exitCode.failed, message)
 }
 
-export type OwnerReply =
-  | { readonly ok: true; readonly body: unknown }
-  | { readonly ok: false; readonly code: string | undefined; readonly message: string }
-
 /**
- * Sends a request to the daemon as its owner.
- * @throws CommandFailure `failed` if the daemon does not answer; the signal's reason on abort
+ * Sends a request to the daemon as its owner, and returns the body, checked against its schema.
+ * @throws RouteRefused, DaemonGone, CommandFailure; the signal's reason on abort
  */
-export async function postAsOwner(
+export async function postAsOwner<Schema extends z.ZodType>(
   context: CommandContext,
   { url, token }: OwnedDaemon,
   path: string,
+  schema: Schema,
   { body, timeoutMs = answerTimeoutMs }: { readonly body?: object; readonly timeoutMs?: number } = {},
-): Promise<OwnerReply> {
+): Promise<z.output<Schema>> {
   const response = await context
     .fetch(url + path, {
       method: 'POST',
@@ -59,13 +52,11 @@ export async function postAsOwner(
     })
     .catch((cause: unknown) => {
       context.signal.throwIfAborted()
-      throw new CommandFailure(exitCode.failed, `copilot-proxy at ${url} does not answer. Run: copilot-proxy restart`, {
-        cause,
-      })
+      throw new DaemonGone(url, { cause })
     })
   const answer: unknown = await response.json().catch(() => undefined)
-  if (response.ok) return { ok: true, body: answer }
-  const error = errorBody.safeParse(answer).data?.error
-  const message = error?.message ?? `copilot-proxy answered with status ${response.status}.`
-  return { ok: false, code: error?.code ?? undefined, message }
+  if (!response.ok) throw new RouteRefused({ status: response.status, body: answer })
+  const { data, error } = schema.safeParse(answer)
+  if (error !== undefined) throw otherVersion(error)
+  return data
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
 import { pageAddress } from '../../page/page-address.ts'
-import { CommandFailure, exitCode } from './command.ts'
 import type { CommandContext } from './command.ts'
 import { postAsOwner } from './owner-request.ts'
 import type { OwnedDaemon } from './owner-request.ts'
@@ -12,7 +12,6 @@ import type { OwnedDaemon } from './owner-request.ts'
 export async function requestPageAddress(context: CommandContext, daemon: OwnedDaemon): Promise<string> {
   // The code comes from here, so that no answer of the daemon contains a credential.
   const code = randomBytes(32).toString('base64url')
-  const reply = await postAsOwner(context, daemon, '/page/codes', { body: { code } })
-  if (reply.ok) return pageAddress(daemon.url, code)
-  throw new CommandFailure(exitCode.failed, reply.message)
+  await postAsOwner(context, daemon, '/page/codes', z.undefined(), { body: { code } })
+  return pageAddress(daemon.url, code)
 }

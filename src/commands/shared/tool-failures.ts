@@ -3,7 +3,7 @@ import { findProcessStart } from '../../auth/records/process-start.ts'
 import { readRunningGateways } from '../../gateway/token-files.ts'
 import type { CommandContext } from './command.ts'
 import type { LoadedSettings } from './settings.ts'
-import { requireDaemonView } from './view.ts'
+import type { DaemonView } from './view.ts'
 
 /** A source of tools that does not work, and why. */
 export interface ToolFailure {
@@ -28,12 +28,13 @@ const answerMs = 1000
 export async function findToolFailures(
   context: CommandContext,
   settings: LoadedSettings,
+  daemon: DaemonView,
 ): Promise<readonly ToolFailure[]> {
   const { workspaces, gateway, mcpServers } = settings.config
   if (workspaces.length === 0) return []
   const [ofGateway, ofServers] = await Promise.all([
     gateway.enabled ? gatewayFailures(context, settings).catch(() => []) : [],
-    Object.keys(mcpServers).length === 0 ? [] : serverFailures(context, settings).catch(() => []),
+    Object.keys(mcpServers).length === 0 ? [] : serverFailures(daemon).catch(() => []),
   ])
   return [...ofGateway, ...ofServers]
 }
@@ -49,8 +50,7 @@ async function gatewayFailures(
   )
 }
 
-async function serverFailures(context: CommandContext, settings: LoadedSettings): Promise<readonly ToolFailure[]> {
-  const { get } = await requireDaemonView(context, settings)
+async function serverFailures({ get }: DaemonView): Promise<readonly ToolFailure[]> {
   const { sessions } = await get('/sessions', sessionList, { timeoutMs: answerMs })
   const failures = sessions.map(async ({ id, name: workspace }) => {
     const path = `/sessions/${encodeURIComponent(id)}/servers`

@@ -2,8 +2,15 @@ import type { z } from 'zod'
 import { errorBody } from '../../api/error.ts'
 import { CommandFailure, exitCode, isNotLoggedIn, otherVersion } from './command.ts'
 import type { CommandContext } from './command.ts'
-import { findCommandKey, findDaemon, getFromDaemon, KeyRefused, returnMissingKey } from './find-daemon.ts'
-import type { DaemonAddress, DaemonReply } from './find-daemon.ts'
+import {
+  findCallerKey,
+  findDaemon,
+  findOwnerToken,
+  getFromDaemon,
+  KeyRefused,
+  returnMissingKey,
+} from './find-daemon.ts'
+import type { DaemonAddress, DaemonHealth, DaemonReply, FoundDaemon } from './find-daemon.ts'
 import type { LoadedSettings } from './settings.ts'
 
 /**
@@ -29,8 +36,9 @@ export interface DaemonView {
 
 export interface RemoteView extends DaemonView {
   readonly address: DaemonAddress
-  /** The daemon simulates all answers. */
-  readonly isDemo: boolean
+  /** Undefined: this user's files do not belong to the daemon. */
+  readonly ownerToken: string | undefined
+  readonly health: DaemonHealth
 }
 
 /** A refusal of a route, with its message and code. */
@@ -68,22 +76,41 @@ export async function openDaemonView(
   settings: LoadedSettings,
   timeoutMs = healthTimeoutMs,
 ): Promise<RemoteView | undefined> {
-  const { url, health } = await findDaemon(context, settings, { timeoutMs: Math.min(timeoutMs, healthTimeoutMs) })
+  return viewOf(
+    context,
+    settings,
+    await findDaemon(context, settings, { timeoutMs: Math.min(timeoutMs, healthTimeoutMs) }),
+  )
+}
+
+/** The view of a daemon; undefined if it does not run. */
+export async function viewOf(
+  context: CommandContext,
+  settings: LoadedSettings,
+  { url, health }: FoundDaemon,
+): Promise<RemoteView | undefined> {
   if (health === undefined) return undefined
-  const address = { url, key: await findCommandKey(context, settings, url) }
+  const ownerToken = await findOwnerToken(context, settings, url)
+  const address = { url, key: ownerToken ?? findCallerKey(context, settings.config)?.key }
   return {
     address,
-    isDemo: health.demo,
-    async get(path, schema, { timeoutMs: limitMs = answerTimeoutMs } = {}) {
-      const reply = await ask(context, address, path, limitMs)
-      if (!reply.ok) throw new RouteRefused(reply)
-      const { data, error } = schema.safeParse(reply.body)
-      if (error !== undefined) throw otherVersion(error)
-      return data
-    },
+    ownerToken,
+    health,
+    get: getterAt(context, address),
     problems: () => [],
     refusal: () => undefined,
     close: async () => {},
+  }
+}
+
+/** Asks the daemon at an address with a key of the caller's choice. */
+export function getterAt(context: CommandContext, address: DaemonAddress): DaemonView['get'] {
+  return async (path, schema, { timeoutMs = answerTimeoutMs } = {}) => {
+    const reply = await ask(context, address, path, timeoutMs)
+    if (!reply.ok) throw new RouteRefused(reply)
+    const { data, error } = schema.safeParse(reply.body)
+    if (error !== undefined) throw otherVersion(error)
+    return data
   }
 }
 
@@ -141,4 +168,24 @@ export async function openView(context: CommandContext, settings: LoadedSettings
     refusal: () => refused,
     close: async () => local?.close(),
   }
+}
+
+/**
+ * What the files of this user say. The running daemon answers, because its environment counts for requests. This process
+ * answers if none does, or it is another version, belongs to another home or has simulated logins.
+ */
+export async function readOwn<Schema extends z.ZodType>(
+  context: CommandContext,
+  settings: LoadedSettings,
+  path: '/status' | '/accounts',
+  schema: Schema,
+  remote: RemoteView | undefined,
+): Promise<z.output<Schema>> {
+  try {
+    if (remote?.health.demo === false) return await remote.get(path, schema, { timeoutMs: healthTimeoutMs })
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error
+  }
+  const { readOwnFiles } = await import('./local-logins.ts')
+  return schema.parse(await readOwnFiles(context, settings, path))
 }

@@ -1,5 +1,5 @@
 import { allowance } from '../../api/usage.ts'
-import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
+import { exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, ReportFlags } from '../shared/command.ts'
 import { findOwnedDaemon, postAsOwner } from '../shared/owner-request.ts'
 import { loadSettings } from '../shared/settings.ts'
@@ -8,11 +8,10 @@ import { budgetsText } from './budgets-text.ts'
 /** Lifts the budgets of `usage.credits-per-day` and `-per-month` until midnight. */
 export async function usageAllow(context: CommandContext, flags: ReportFlags): Promise<ExitCode> {
   const settings = await loadSettings(context, flags.config)
-  const daemon = await findOwnedDaemon(context, settings, 'copilot-proxy start')
-  const reply = await postAsOwner(context, daemon, '/usage/allow')
-  if (!reply.ok) throw new CommandFailure(exitCode.failed, reply.message)
-  const { budgets } = allowance.parse(reply.body)
-  if (flags.json) writeJson(context, { budgets })
+  const daemon = await findOwnedDaemon(context, settings)
+  const allowed = await postAsOwner(context, daemon, '/usage/allow', allowance)
+  const { budgets } = allowed
+  if (flags.json) writeJson(context, allowed)
   else if (budgets.length === 0) {
     context.stdout.write(
       'No budget is set, so nothing was refused. To set one: copilot-proxy config set usage.credits-per-day 100\n',

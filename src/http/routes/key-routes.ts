@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { KeyList } from '../../api/keys.ts'
-import { keyLimitsOf, namedApiKeys } from '../../config/api-keys.ts'
 import type { Config } from '../../config/schema.ts'
-import { rateRuleOf } from '../serve.ts'
+import { toKeyRows } from '../access/key-rows.ts'
 import { dayOf } from '../../usage/tally.ts'
 import { firstDay, toTotals } from '../../usage/periods.ts'
 import type { UsageRecorder } from '../../usage/recorder.ts'
@@ -21,24 +20,7 @@ export function registerKeyRoutes(app: FastifyInstance, { config, totals, now }:
     const nowMs = now()
     const since = dayOf(nowMs, 29)
     const tallies = totals.since(firstDay(nowMs)).filter(({ day }) => day >= since)
-    const used = new Map(toTotals(tallies, nowMs).by_key.last_30_days.map((row) => [row.key?.toLowerCase(), row]))
-    const named = namedApiKeys(server.apiKeys).filter(({ name }) => own === undefined || own.name === name)
-    return {
-      keys: named.map(({ name, entry }) => {
-        const limits = keyLimitsOf(server, name)
-        const use = used.get(name.toLowerCase())
-        return {
-          name,
-          stored: entry.form,
-          requests_per_minute: rateRuleOf(server, name)?.perMinute ?? null,
-          credits_per_day: limits?.['credits-per-day'] ?? null,
-          models: limits?.models === undefined ? null : [...limits.models],
-          account: limits?.account ?? null,
-          requests: use?.requests ?? 0,
-          last_day: use?.last_day ?? null,
-          credits: use?.credits ?? null,
-        }
-      }),
-    }
+    const rows = toKeyRows(server, toTotals(tallies, nowMs).by_key.last_30_days)
+    return { keys: rows.filter(({ name }) => own === undefined || own.name === name) }
   })
 }

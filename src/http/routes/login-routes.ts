@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { LoginReport, LogoutReport } from '../../api/logins.ts'
+import type { AccountList, LoginStatus } from '../../api/status.ts'
 import { maySee } from '../../config/caller.ts'
 import { Fault } from '../../errors.ts'
 import type { ProviderId } from '../../executors/executor.ts'
@@ -9,6 +10,9 @@ import { requireOwner } from './owner-routes.ts'
 /** The logins of this daemon. */
 export interface Logins {
   readonly report: () => Promise<LoginReport>
+  /** As stored, with paths. */
+  readonly status: () => Promise<LoginStatus>
+  readonly accounts: () => Promise<AccountList>
   /** Starts a login with a code, unless one is under way. @throws Fault `invalid_request` where none is possible */
   readonly start: (provider: ProviderId) => Promise<void>
   readonly cancel: (provider: ProviderId) => void
@@ -32,6 +36,16 @@ export function registerLoginRoutes(app: FastifyInstance, { lifetimes, logins }:
   app.get('/logins', { config }, async ({ caller }, reply) => {
     if (!maySee(caller, undefined)) requireOwner(caller)
     return reply.header('cache-control', 'no-store').send(shownTo(caller.isOwner, await logins.report()))
+  })
+
+  // Paths, and the names of all keys.
+  app.get('/status', { config }, async ({ caller }, reply) => {
+    requireOwner(caller)
+    return reply.header('cache-control', 'no-store').send(await logins.status())
+  })
+  app.get('/accounts', { config }, async ({ caller }, reply) => {
+    requireOwner(caller)
+    return reply.header('cache-control', 'no-store').send(await logins.accounts())
   })
 
   app.post('/logins/:provider', { config }, (request: ProviderRequest, reply) =>
@@ -71,9 +85,19 @@ function checked({ caller, params: { provider } }: FastifyRequest<{ Params: { pr
 
 const none = { state: 'login_required', detail: '', fix: '', source: 'stored', accounts: [], flow: null } as const
 
+const noToken = { state: 'none', expires_at: null } as const
+
 /** For an app without a daemon around it. */
 export const noLogins: Logins = {
   report: async () => ({ stored: '', copilot: none, codex: none }),
+  status: async () => ({
+    login: null,
+    problem: null,
+    store: 'file',
+    token: noToken,
+    codex: { enabled: false, login: null, problem: null, advice: null, token: noToken },
+  }),
+  accounts: async () => ({ accounts: [], environment_token: false }),
   start: async () => {},
   cancel: () => {},
   logOut: async () => ({ account: null, next: null }),

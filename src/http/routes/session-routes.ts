@@ -1,9 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import { decisionInput, messageInput } from '../../api/inputs.ts'
+import { conversationInput, decisionInput, messageInput, newConversationInput } from '../../api/inputs.ts'
 import type { AcceptedMessage } from '../../api/inputs.ts'
 import type { CancelledRun, DecidedApproval } from '../../api/run.ts'
-import type { EntryList, MessageList, SessionEntry, SessionList, StreamList } from '../../api/sessions.ts'
+import type {
+  ConversationEntry,
+  ConversationList,
+  EntryList,
+  MessageList,
+  SessionEntry,
+  SessionList,
+  StreamList,
+} from '../../api/sessions.ts'
 import type { Config } from '../../config/schema.ts'
 import { Fault } from '../../errors.ts'
 import type { Companion } from '../../sessions/open-companion.ts'
@@ -57,9 +65,12 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
     async (request, reply): Promise<MessageList> => {
       const { workspaces, sessions } = await open(reply)
       const id = findSession(workspaces, request.params.id)
-      return { messages: await sessions.messages(id, pageOf(request), request.caller) }
+      const conversation = queryOf(request).get('conversation') ?? undefined
+      return { messages: await sessions.messages(id, { ...pageOf(request), conversation }, request.caller) }
     },
   )
+
+  registerConversationRoutes(app, parts)
 
   app.delete<{ Params: { id: string } }>('/sessions/:id/history', { config }, async (request, reply) => {
     const { workspaces, sessions } = await open(reply)
@@ -121,9 +132,11 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
       const isForAgent = body.text.startsWith(agent.prefix)
       const text = isForAgent ? body.text.slice(agent.prefix.length).trim() : body.text
       if (text === '') throw invalid('text', `must have a task after ${JSON.stringify(agent.prefix)}`)
-      const id = sessions.start({
+      const accepted = sessions.start({
         sessionId,
+        conversationId: body.conversationId,
         text,
+        queue: body.queue,
         mode: isForAgent ? 'agent' : (body.mode ?? 'chat'),
         model: body.model,
         maxSteps,
@@ -131,9 +144,44 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
         origin: 'user',
         key: request.caller.key,
       })
-      return reply.code(202).send({ id, sessionId } satisfies AcceptedMessage)
+      return reply.code(202).send({ ...accepted, sessionId } satisfies AcceptedMessage)
     }),
   )
+}
+
+function registerConversationRoutes(app: FastifyInstance, parts: SessionRouteParts): void {
+  const path = '/sessions/:id/conversations'
+  type OfSession = { readonly Params: { readonly id: string } }
+  type OfOne = { readonly Params: { readonly id: string; readonly conversationId: string } }
+
+  app.get<OfSession>(path, { config }, async ({ params, caller }, reply): Promise<ConversationList> => {
+    const { workspaces, sessions } = await openFor(reply, parts)
+    return { conversations: sessions.conversations.list(findSession(workspaces, params.id), caller) }
+  })
+
+  app.post<OfSession>(path, { config }, (request, reply) =>
+    receive(parts, request, reply, newConversationInput, async ({ workspaces, sessions }, { forkOf, until }) => {
+      const session = findSession(workspaces, request.params.id)
+      const fork = forkOf === undefined ? undefined : { forkOf, until }
+      const created: ConversationEntry = await sessions.conversations.create(session, fork, request.caller)
+      return reply.code(201).send(created)
+    }),
+  )
+
+  app.patch<OfOne>(`${path}/:conversationId`, { config }, (request, reply) =>
+    receive(parts, request, reply, conversationInput, ({ workspaces, sessions }, { title }) => {
+      const { id, conversationId } = request.params
+      const session = findSession(workspaces, id)
+      const renamed: ConversationEntry = sessions.conversations.rename(session, conversationId, title, request.caller)
+      return reply.send(renamed)
+    }),
+  )
+
+  app.delete<OfOne>(`${path}/:conversationId`, { config }, async ({ params, caller }, reply) => {
+    const { workspaces, sessions } = await openFor(reply, parts)
+    await sessions.conversations.remove(findSession(workspaces, params.id), params.conversationId, caller)
+    return reply.code(204).send()
+  })
 }
 
 export async function openFor(reply: FastifyReply, { companion }: SessionRouteParts): Promise<Companion> {
@@ -183,8 +231,12 @@ export function findSession(workspaces: Companion['workspaces'], given: string |
 const defaultLimit = 50
 const mostLimit = 500
 
-function pageOf({ url }: FastifyRequest): Page {
-  const query = new URLSearchParams(url.split('?', 2)[1])
+function queryOf({ url }: FastifyRequest): URLSearchParams {
+  return new URLSearchParams(url.split('?', 2)[1])
+}
+
+function pageOf(request: FastifyRequest): Page {
+  const query = queryOf(request)
   const limit = Number(query.get('limit') ?? defaultLimit)
   if (!Number.isInteger(limit) || limit < 1 || limit > mostLimit) {
     throw invalid('limit', `must be a whole number from 1 to ${mostLimit}`)

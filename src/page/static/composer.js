@@ -187,6 +187,17 @@ export function createComposer(send) {
   return {
     node,
     focus: () => text.focus(),
+    /** The chosen model; '' for the default. */
+    model: () => model.value,
+    /** @param {Pick<Message, 'text' | 'mode'>} message to change and send */
+    edit(message) {
+      text.value = message.text
+      const chosen = message.mode === 'agent' ? agent : chat
+      chosen.checked = true
+      showMode()
+      grow()
+      text.focus()
+    },
     /** @param {readonly string[]} ids */
     setModels(ids) {
       const chosen = model.value || localStorage.getItem(storedModel) || ''

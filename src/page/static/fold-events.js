@@ -22,7 +22,7 @@ const maxProgress = 20_000
 export function foldEvent(timeline, event, key) {
   switch (event.type) {
     case 'inbound':
-      return withRun(timeline, event, (run) => ({ ...run, ...toHead(event) }))
+      return foldInbound(timeline, event)
     case 'fragment':
     case 'tool':
     case 'approval':
@@ -32,6 +32,48 @@ export function foldEvent(timeline, event, key) {
       return withRun(timeline, event, (run) => endRun(run, event))
     default:
       return withItem(timeline, toNote(event, key))
+  }
+}
+
+/**
+ * @param {Timeline} timeline
+ * @param {InboundEvent} event
+ * @returns {Timeline}
+ */
+function foldInbound(timeline, event) {
+  const { runId, id } = event
+  if (runId === undefined)
+    return withRun(withoutPart(timeline, messageKey(id)), event, (run) => ({ ...run, ...toHead(event) }))
+  return withRun(timeline, { ...event, id: runId }, (run) => ({
+    ...run,
+    parts: [...run.parts, toMessagePart(event)],
+  }))
+}
+
+/** @param {string} id */
+const messageKey = (id) => `message ${id}`
+
+/**
+ * @param {{ readonly id: string, readonly text: string, readonly time: string }} message
+ * @returns {RunPart}
+ */
+function toMessagePart({ id, text, time }) {
+  return { kind: 'message', key: messageKey(id), text, time }
+}
+
+/**
+ * Removes a message that joined a run and has become a run of its own.
+ * @param {Timeline} timeline
+ * @param {string} key
+ * @returns {Timeline}
+ */
+function withoutPart(timeline, key) {
+  return {
+    items: timeline.items.map((item) =>
+      item.kind === 'run' && item.parts.some((part) => part.key === key)
+        ? { ...item, parts: item.parts.filter((part) => part.key !== key) }
+        : item,
+    ),
   }
 }
 
@@ -86,12 +128,12 @@ export function pendingApprovals(timeline) {
  * @param {(run: RunItem) => RunItem} change
  * @returns {Timeline}
  */
-function withRun(timeline, { id, time }, change) {
+function withRun(timeline, { id, time, conversationId = '' }, change) {
   const at = timeline.items.findLastIndex(({ key }) => key === id)
   const found = timeline.items[at]
   if (found?.kind === 'run') return { items: timeline.items.with(at, change(found)) }
   // The message is unknown if the page was opened later, or if events were lost.
-  return withItem(timeline, change({ ...emptyRun, key: id, time }))
+  return withItem(timeline, change({ ...emptyRun, key: id, time, conversationId }))
 }
 
 /**
@@ -103,7 +145,7 @@ function withItem(timeline, item) {
   return { items: [...timeline.items, item].slice(-maxItems) }
 }
 
-/** @type {Omit<RunItem, 'key' | 'time'>} */
+/** @type {Omit<RunItem, 'key' | 'time' | 'conversationId'>} */
 const emptyRun = { kind: 'run', mode: 'chat', text: '', attachments: [], parts: [], isRecalled: false }
 
 /**
@@ -246,18 +288,36 @@ function endRun(run, { outcome, reason, summary, answer, files, model, steps, re
  * @param {MessageEntry} message
  * @returns {RunItem}
  */
-function toRecalledRun({ id, text, mode, time, origin, provider, attachments, answer, ...end }) {
+function toRecalledRun({
+  id,
+  conversationId,
+  text,
+  mode,
+  time,
+  origin,
+  provider,
+  attachments,
+  joined,
+  answer,
+  ...end
+}) {
   const { outcome, reason = '', summary, files = [], model, steps, requests, usage } = end
   return {
     ...emptyRun,
     key: id,
+    conversationId,
     time,
     text,
     mode,
     isRecalled: true,
     attachments: (attachments ?? []).map(({ name }) => name),
     ...(origin === 'provider' && { provider: provider ?? 'a tool program' }),
-    parts: answer ? [{ kind: 'text', key: `answer ${id}`, fragment: 'answer', text: answer }] : [],
+    parts: [
+      ...(joined ?? []).map(toMessagePart),
+      ...(answer
+        ? [/** @type {RunPart} */ ({ kind: 'text', key: `answer ${id}`, fragment: 'answer', text: answer })]
+        : []),
+    ],
     ...(outcome && {
       end: {
         outcome,
@@ -290,13 +350,18 @@ function recall(run, report) {
     step: last,
     steps,
     approvals,
+    joined = [],
     files,
     requests,
     usage,
   } = report
   /** @type {readonly RunPart[]} */
   const parts = [
-    ...steps.flatMap((step) => toStepParts(step)),
+    ...steps.flatMap((step) => [
+      ...joined.filter((message) => message.step === step.step).map(toMessagePart),
+      ...toStepParts(step),
+    ]),
+    ...joined.filter((message) => !steps.some(({ step }) => step === message.step)).map(toMessagePart),
     ...approvals.map((approval) => toApprovalPart(approval)),
     ...(answer
       ? [/** @type {RunPart} */ ({ kind: 'text', key: `answer ${id}`, fragment: 'answer', text: answer })]

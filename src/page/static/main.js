@@ -75,10 +75,10 @@ async function watch() {
   watchTimer = setTimeout(() => void watch(), delayMs)
 }
 
-/** Shows the view that the address names: `#/overview`, `#/requests/ID`, `#/sessions/ID`. */
+/** Shows the view that the address names: `#/overview`, `#/requests/ID`, `#/sessions/ID`, `#/sessions/ID/CONVERSATION`. */
 async function route() {
   const { hash } = location
-  const [, name = '', id = ''] = hash.split('/')
+  const [, name = '', id = '', part = ''] = hash.split('/')
   const wanted = name in loaders || (name === 'sessions' && sessions !== undefined) ? name : ''
   const current = wanted || (sessions === undefined ? 'overview' : 'sessions')
   for (const link of document.querySelectorAll('[data-view]')) {
@@ -95,7 +95,7 @@ async function route() {
     shown = view
   }
   if (main.firstChild !== view.node) main.replaceChildren(view.node)
-  view.show(decodeId(id))
+  view.show(decodeId(id), decodeId(part))
   document.title = `${view.title} – copilot-proxy`
 }
 

@@ -1,4 +1,4 @@
-/** @import { NoteItem, RunEnd, RunItem, RunPart, TextPart, TimelineItem } from '../timeline.ts' */
+/** @import { MessagePart, NoteItem, RunEnd, RunItem, RunPart, TextPart, TimelineItem } from '../timeline.ts' */
 /** @import { View } from './dom.js' */
 import { approvalView } from './approval-view.js'
 import { countsView, diffView } from './diff-view.js'
@@ -12,6 +12,8 @@ import { toVisible } from './visible-text.js'
  * @typedef {object} RunActions
  * @property {(runId: string) => Promise<void>} cancel
  * @property {(runId: string) => Promise<void>} recall reads the steps of a run from the daemon
+ * @property {(run: RunItem) => Promise<void>} retry sends the message again, in a fork of the conversation before it
+ * @property {(run: RunItem) => Promise<void>} edit begins that fork with the text of the message in the form
  */
 
 /** @type {Readonly<Record<string, string>>} */
@@ -72,6 +74,9 @@ function runView(first, actions) {
   const failure = element('p', { class: 'failure', role: 'alert', hidden: true })
   const cancel = actionButton('Cancel', 'danger', () => actions.cancel(first.key))
   const recall = actionButton('Show the steps', 'quiet', () => actions.recall(first.key))
+  let shown = first
+  const retry = actionButton('Try again', 'quiet again', () => actions.retry(shown))
+  const edit = actionButton('Edit', 'quiet again', () => actions.edit(shown))
   const node = element('article', { class: 'run' }, head, parts, footer, failure)
   const updateParts = createList(parts, partView)
 
@@ -100,6 +105,7 @@ function runView(first, actions) {
   /** @param {TimelineItem} run */
   function update(run) {
     if (run.kind !== 'run') return
+    shown = run
     node.dataset['mode'] = run.mode
     head.replaceChildren(...headOf(run))
     updateParts(run.parts)
@@ -108,6 +114,8 @@ function runView(first, actions) {
     footer.replaceChildren(
       ...(run.end === undefined ? [working, cancel] : endOf(run.end, run.mode)),
       ...(run.isRecalled && run.end !== undefined ? [recall] : []),
+      // The page does not have the contents of attachments.
+      ...(run.end !== undefined && run.provider === undefined && run.attachments.length === 0 ? [retry, edit] : []),
     )
     node.toggleAttribute('aria-busy', run.end === undefined)
   }
@@ -150,11 +158,23 @@ function partView(part) {
       const { node, update } = approvalView(part)
       return { node, update: (next) => next.kind === 'approval' && update?.(next) }
     }
+    case 'message':
+      return { node: joinedView(part) }
     case 'text': {
       const { node, update } = textView(part)
       return { node, update: (next) => next.kind === 'text' && update?.(next) }
     }
   }
+}
+
+/** @param {MessagePart} message */
+function joinedView({ text, time }) {
+  return element(
+    'section',
+    { class: 'message joined', 'aria-label': 'Message sent meanwhile' },
+    element('h4', {}, 'You', timeView(time)),
+    element('p', { class: 'message-text' }, text),
+  )
 }
 
 /**

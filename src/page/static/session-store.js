@@ -20,8 +20,11 @@ export function createSessionStore({ onChange, onEvent }) {
   let sessions = []
   /** @type {Map<string, Timeline>} */
   const timelines = new Map()
-  /** Ids of sessions whose history was read. @type {Set<string>} */
-  const read = new Set()
+  /**
+   * The conversations whose history was read, by their ids; '' stands for all of a session.
+   * @type {Map<string, { readonly id: string, readonly conversation: string }>}
+   */
+  const read = new Map()
 
   /** @param {string} id */
   const timelineOf = (id) => timelines.get(id) ?? emptyTimeline
@@ -49,15 +52,17 @@ export function createSessionStore({ onChange, onEvent }) {
     }
   }
 
-  /** @param {string} id */
-  async function readHistory(id) {
-    read.add(id)
+  /** @param {string} id @param {string} [conversation] */
+  async function readHistory(id, conversation = '') {
+    const key = `${id} ${conversation}`
+    read.set(key, { id, conversation })
+    const only = conversation === '' ? '' : `&conversation=${encodeURIComponent(conversation)}`
     try {
       /** @type {{ messages: readonly MessageEntry[] }} */
-      const { messages } = await ask(`sessions/${encodeURIComponent(id)}/messages?limit=${historyLength}`)
+      const { messages } = await ask(`sessions/${encodeURIComponent(id)}/messages?limit=${historyLength}${only}`)
       change(id, (timeline) => foldHistory(timeline, messages))
     } catch (error) {
-      read.delete(id)
+      read.delete(key)
       throw error
     }
   }
@@ -71,8 +76,8 @@ export function createSessionStore({ onChange, onEvent }) {
 
   /** Reads the shown history of each session again after events were lost. */
   async function recover() {
-    for (const id of read) {
-      await readHistory(id)
+    for (const { id, conversation } of read.values()) {
+      await readHistory(id, conversation)
       const running = timelineOf(id).items.filter((item) => item.kind === 'run' && item.end === undefined)
       for (const { key } of running) await readRun(key, id)
     }
@@ -84,9 +89,15 @@ export function createSessionStore({ onChange, onEvent }) {
     readSessions,
     readRunning,
     readRun,
-    /** @param {string} id */
-    async openHistory(id) {
-      if (!read.has(id)) await readHistory(id)
+    /** @param {string} id @param {string} conversation */
+    async openHistory(id, conversation) {
+      if (!read.has(`${id} ${conversation}`)) await readHistory(id, conversation)
+    },
+    /** @param {string} id @param {string} conversation */
+    forgetConversation(id, conversation) {
+      change(id, ({ items }) => ({
+        items: items.filter((item) => item.kind !== 'run' || item.conversationId !== conversation),
+      }))
     },
     /** @param {string} id */
     forgetHistory(id) {
@@ -97,7 +108,8 @@ export function createSessionStore({ onChange, onEvent }) {
       const event = toEvent(type, data)
       if (event === undefined) return
       if (event.type === 'gap') {
-        for (const each of read) change(each, (timeline) => foldEvent(timeline, event, `event ${event.to} ${each}`))
+        for (const each of new Set(Array.from(read.values(), (each) => each.id)))
+          change(each, (timeline) => foldEvent(timeline, event, `event ${event.to} ${each}`))
         void recover().catch(() => undefined)
         return
       }

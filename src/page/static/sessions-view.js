@@ -5,6 +5,7 @@ import { ask } from './api.js'
 import { announce } from './announce.js'
 import { createComposer } from './composer.js'
 import { ownerHint } from './command-line.js'
+import { createConversationList } from './conversation-list.js'
 import { createList, element } from './dom.js'
 import { pendingApprovals } from './fold-events.js'
 import { plural, toCount, toCredits } from './format.js'
@@ -22,8 +23,9 @@ const nearEnd = 80
 /**
  * Shows the sessions at the left, the stream of one session, and the form for a message.
  * @param {SessionStore} store
+ * @param {(session: string, conversation: string) => void} onChoose opens a conversation; '' is the one that was used last
  */
-export function createSessionsView(store) {
+export function createSessionsView(store, onChoose) {
   const list = element('ul', { class: 'session-list' })
   const updateList = createList(list, sessionLink)
   const title = element('h2', { tabindex: -1 })
@@ -52,6 +54,10 @@ export function createSessionsView(store) {
   const failure = element('p', { class: 'failure', role: 'alert', hidden: true })
   const composer = createComposer(sendMessage)
   const dialog = confirmDialog()
+  const conversations = createConversationList({
+    onChoose,
+    onDelete: (...deleted) => store.forgetConversation(...deleted),
+  })
   const content = element(
     'div',
     { class: 'session' },
@@ -73,11 +79,19 @@ export function createSessionsView(store) {
   const node = element(
     'div',
     { class: 'sessions' },
-    element('nav', { class: 'side', 'aria-label': 'Sessions' }, element('h2', { class: 'label' }, 'Sessions'), list),
+    element(
+      'div',
+      { class: 'side' },
+      element('nav', { 'aria-label': 'Sessions' }, element('h2', { class: 'label' }, 'Sessions'), list),
+      conversations.node,
+    ),
     content,
+    ...conversations.dialogs,
   )
 
   let current = ''
+  /** '' while the session has none. */
+  let conversation = ''
   let updateStream = newStream()
 
   function newStream() {
@@ -89,13 +103,41 @@ export function createSessionsView(store) {
           await ask(`runs/${encodeURIComponent(id)}/cancel`, { method: 'POST' })
         },
         recall: (id) => store.readRun(id, current),
+        async retry(run) {
+          const { text, mode } = run
+          await forkBefore(run)
+          const model = composer.model()
+          await sendMessage({ text, mode, ...(model !== '' && { model }) })
+        },
+        async edit(run) {
+          await forkBefore(run)
+          composer.edit(run)
+        },
       }),
     )
   }
 
+  /**
+   * Opens a conversation with the messages before one of the shown ones.
+   * @param {RunItem} run
+   */
+  async function forkBefore(run) {
+    const runs = shownItems().filter((item) => item.kind === 'run')
+    const before = runs[runs.findIndex(({ key }) => key === run.key) - 1]
+    const session = current
+    const fork = await conversations.begin(before === undefined ? {} : { forkOf: conversation, until: before.key })
+    await openConversation(session, fork)
+  }
+
   /** @param {Message} message */
   async function sendMessage(message) {
-    await ask('message', { method: 'POST', body: { ...message, sessionId: current } })
+    const [session, isFirst] = [current, conversation === '']
+    /** @type {{ conversationId?: string } | null} */
+    const accepted = await ask('message', {
+      method: 'POST',
+      body: { ...message, sessionId: session, ...(!isFirst && { conversationId: conversation }) },
+    })
+    if (isFirst && accepted?.conversationId !== undefined) onChoose(session, accepted.conversationId)
     scrollToEnd()
   }
 
@@ -126,6 +168,7 @@ export function createSessionsView(store) {
     try {
       await ask(`sessions/${encodeURIComponent(current)}/history`, { method: 'DELETE' })
       store.forgetHistory(current)
+      onChoose(current, '')
       fail('')
     } catch (error) {
       fail(error)
@@ -136,6 +179,13 @@ export function createSessionsView(store) {
   function fail(error) {
     failure.hidden = error === ''
     failure.textContent = error instanceof Error ? error.message : String(error)
+  }
+
+  /** Runs from before there were conversations have none. */
+  function shownItems() {
+    const { items } = store.timelineOf(current)
+    if (conversation === '') return items
+    return items.filter((item) => item.kind !== 'run' || ['', conversation].includes(item.conversationId))
   }
 
   function isAtEnd() {
@@ -152,7 +202,7 @@ export function createSessionsView(store) {
   }
 
   function focusApproval() {
-    const [next] = pendingApprovals(store.timelineOf(current))
+    const [next] = pendingApprovals({ items: shownItems() })
     if (next === undefined) return
     const target = stream.querySelector(`[data-approval="${CSS.escape(next.approval.approvalId)}"]`)
     if (!(target instanceof HTMLElement)) return
@@ -171,7 +221,9 @@ export function createSessionsView(store) {
     path.title = plural(session.tools.length, 'tool')
     unsandboxed.hidden = session.sandbox.holds !== 'none'
     unsandboxed.title = session.sandbox.description
-    const { items } = store.timelineOf(current)
+    const waitingIn = pendingApprovals(store.timelineOf(current)).map(({ run }) => run.conversationId)
+    conversations.showWaiting(new Set(waitingIn))
+    const items = shownItems()
     const follows = isAtEnd()
     updateStream(items)
     empty.hidden = items.length > 0
@@ -186,27 +238,45 @@ export function createSessionsView(store) {
     usage.textContent = toUsageLine(items.filter((item) => item.kind === 'run'))
   }
 
+  /**
+   * @param {string} session
+   * @param {string} wanted
+   */
+  async function openConversation(session, wanted) {
+    const found = await conversations.open(session, wanted)
+    if (session !== current) return
+    if (found !== wanted) return onChoose(session, found)
+    conversation = found
+    fail('')
+    updateStream = newStream()
+    render()
+    scrollToEnd()
+    await store.openHistory(session, found).catch(fail)
+  }
+
   return {
     node,
     render,
     composer,
     /**
      * @param {string} id
+     * @param {string} wanted the id of a conversation
      * @returns {boolean} whether the session exists
      */
-    open(id) {
+    open(id, wanted) {
       const found = store.sessions().find((session) => session.id === id)
       if (found === undefined) return false
       if (current !== id) {
+        conversation = wanted
         current = id
-        fail('')
-        updateStream = newStream()
-        void store.openHistory(id).catch(fail)
         announce(`Session ${found.name}`)
       }
-      render()
-      scrollToEnd()
+      void openConversation(id, wanted)
       return true
+    },
+    /** @param {string} session in which a message has come */
+    noteMessage(session) {
+      if (session === current) void conversations.refresh()
     },
   }
 }

@@ -27,7 +27,7 @@ const presentMs = 10_000
 export function createSessions({ onFailure, onState, onRefused }) {
   let isDrawing = false
   const store = createSessionStore({ onChange: scheduleRender, onEvent: tellOf })
-  const view = createSessionsView(store)
+  const view = createSessionsView(store, choose)
   const node = element('div', { class: 'sessions-root' })
   /** Id of the session that was open last. */
   let lastSession = ''
@@ -35,6 +35,17 @@ export function createSessions({ onFailure, onState, onRefused }) {
   /** @type {(() => void) | undefined} */
   let stopFollowing
   offerNotifications()
+
+  /**
+   * Opens a conversation in place of the one that the address names.
+   * @param {string} session
+   * @param {string} conversation
+   */
+  function choose(session, conversation) {
+    const href = addressOf(session, conversation)
+    if (location.hash !== href) history.replaceState(null, '', href)
+    view.open(session, conversation)
+  }
 
   /** Renders once per frame, however many events arrive. */
   function scheduleRender() {
@@ -50,8 +61,12 @@ export function createSessions({ onFailure, onState, onRefused }) {
   function tellOf(event) {
     if (event.type === 'gap' || Math.abs(Date.now() - Date.parse(event.time)) > presentMs) return
     const name = store.sessions().find(({ id }) => id === event.sessionId)?.name ?? 'A session'
-    const href = `#/sessions/${encodeURIComponent(event.sessionId)}`
-    const isLookedAt = location.hash === href && document.visibilityState === 'visible'
+    const conversation = ('conversationId' in event && event.conversationId) || ''
+    const href = addressOf(event.sessionId, conversation)
+    // An event outside of runs is of all conversations.
+    const isHere = location.hash === href || (conversation === '' && location.hash.startsWith(`${href}/`))
+    const isLookedAt = isHere && document.visibilityState === 'visible'
+    if (event.type === 'inbound') view.noteMessage(event.sessionId)
     const tell = (/** @type {string} */ about, /** @type {string} */ text) => {
       if (isLookedAt) announce(`${about}. ${text}`)
       else notify(about, text, href)
@@ -96,10 +111,10 @@ export function createSessions({ onFailure, onState, onRefused }) {
       void readModels().catch(onFailure)
     },
     stop: () => stopFollowing?.(),
-    show(id) {
+    show(id, conversation) {
       const wanted = id || lastSession || (store.sessions()[0]?.id ?? '')
       if (node.firstChild !== view.node) node.replaceChildren(view.node)
-      if (!view.open(wanted)) {
+      if (!view.open(wanted, id === wanted ? conversation : '')) {
         node.replaceChildren(
           element('p', { class: 'empty' }, 'No workspace is open. Add one with: copilot-proxy serve --workspace DIR'),
         )
@@ -107,9 +122,18 @@ export function createSessions({ onFailure, onState, onRefused }) {
       }
       lastSession = wanted
       title = store.sessions().find((session) => session.id === wanted)?.name ?? title
-      if (id !== wanted) history.replaceState(null, '', `#/sessions/${encodeURIComponent(wanted)}`)
+      if (id !== wanted) history.replaceState(null, '', addressOf(wanted, ''))
     },
     hide() {},
     refresh: async () => {},
   }
+}
+
+/**
+ * @param {string} session
+ * @param {string} conversation
+ */
+function addressOf(session, conversation) {
+  const part = conversation === '' ? '' : `/${encodeURIComponent(conversation)}`
+  return `#/sessions/${encodeURIComponent(session)}${part}`
 }

@@ -6,7 +6,7 @@ import { element } from './dom.js'
  * @typedef {object} View
  * @property {HTMLElement} node
  * @property {string} title
- * @property {(id: string) => void} show begins to read; `id` is the part of the address after the view's name
+ * @property {(id: string, part: string) => void} show begins to read; `id` and `part` are the parts of the address after the view's name
  * @property {() => void} hide
  * @property {() => Promise<void>} refresh
  */

@@ -817,16 +817,6 @@ describe('who is logged in', () => {
     expect(accounts).toHaveLength(2)
   })
 
-  test('listeners are called once, with undefined, if nobody is logged in', async () => {
-    const source = start(createMemoryRecordStore(codexRecordKind, []))
-    const onChange = vi.fn()
-    source.onChange(onChange)
-    expect(source.status().state).toBe('starting')
-    await faultOf(source.get(never))
-    await faultOf(source.get(never))
-    expect(onChange.mock.calls).toEqual([[undefined]])
-  })
-
   test('the status names account, plan and end', async () => {
     const source = start(memory(600))
     await source.get(never)
@@ -840,47 +830,5 @@ describe('who is logged in', () => {
       plan: 'plus',
       expiresAtMs: clock.now() + 3000_000,
     })
-  })
-
-  test('a request does not settle for a background read of a half-written record', async () => {
-    const inner = memory(0)
-    const [looking, looked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    let isThere = false
-    const source = start({
-      ...inner,
-      current: async (how) => {
-        if (!isThere) return undefined
-        if (how?.leaveCorrupt !== true) return inner.current()
-        looking.resolve()
-        await looked.promise
-        throw new RecordStoreError('unreadable', 'made up')
-      },
-    })
-    await faultOf(source.get(never))
-    isThere = true
-    await inner.write(codexRecord(clock.now(), 0))
-    await looking.promise
-    const got = source.get(never)
-    looked.resolve()
-    expect((await got).value).toBe(codexRecord(clock.now(), 0).metadata.access_token)
-  })
-
-  test('a store that cannot be read is no reason to give up a token that works', async () => {
-    const inner = memory(0)
-    let broken = false
-    const store: RecordStore<CodexRecord> = {
-      ...inner,
-      current: async () => {
-        if (broken) throw new RecordStoreError('unreadable', 'made up')
-        return inner.current()
-      },
-    }
-    const source = start(store)
-    const { value } = await source.get(never)
-    broken = true
-    expect((await source.replace(value, never)).value).toBe(value)
-    const fresh = start(store)
-    expect(await faultOf(fresh.get(never))).toMatchObject({ detail: 'The stored login cannot be read' })
-    expect(fresh.status().state).toBe('unreadable')
   })
 })

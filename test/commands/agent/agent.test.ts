@@ -10,7 +10,7 @@ import { enclosureOfMachine } from '../../../src/workspace/sandbox/create-sandbo
 import { quickFix, quickShopFiles } from '../../agent/shop.ts'
 import { scriptOf } from '../../agent/support.ts'
 import { makeFolder } from '../../tools/session.ts'
-import { createUser, recordOutput } from '../harness.ts'
+import { createUser, openGithub, recordOutput, upstreamVariables } from '../harness.ts'
 
 const enclosure = await enclosureOfMachine()
 
@@ -311,4 +311,30 @@ test('uses the running copilot-proxy if it serves the folder', async () => {
   expect(messages).toMatchObject({ messages: [{ text: quickFix, mode: 'agent', outcome: 'completed' }] })
   stop.abort('SIGTERM')
   await serving
+})
+
+test('each run begins a conversation, and --continue goes on with the last one, without a running copilot-proxy too', async () => {
+  const { root, user } = await openShop()
+  const upstream = await openGithub({ record: 20 })
+  Object.assign(user.env, upstreamVariables(upstream))
+  const run = async (...words: readonly string[]) => {
+    const stdout = recordOutput(80)
+    const stderr = recordOutput(80)
+    const code = await runProgram(
+      ['agent', '--workspace', root, '--model', 'gpt-5-mini', ...words],
+      user.context({ stdout, stderr }),
+    )
+    const sent = upstream.log.findLast(({ route }) => route === '/responses')?.body
+    return { code, sent: JSON.stringify(sent), text: stdout.text() + stderr.text() }
+  }
+  expect(await run('--continue', 'Go on')).toMatchObject({
+    code: 1,
+    text: expect.stringMatching(/no conversation to\s+continue/),
+  })
+  expect(await run('The word is heron.')).toMatchObject({ code: 0 })
+  expect((await run('The word is stork.')).sent).not.toContain('heron')
+  const { code, sent, text } = await run('--continue', 'Go on')
+  expect([code, text]).toEqual([0, expect.stringContaining('Continuing "The word is stork.".')])
+  expect(sent).toContain('stork')
+  expect(sent).not.toContain('heron')
 })

@@ -58,6 +58,7 @@ test('what was missed is the approvals that wait, and the end of the run', async
   const run = {
     ...done,
     sessionId: 'app',
+    conversationId: 'talk',
     text: 'Go',
     mode: 'agent',
     origin: 'user',

@@ -8,12 +8,21 @@ for (let stored = 1; ; stored += 1) {
       id: 'run',
       session: 'app',
       owner: null,
+      conversation: 'talk',
       state: 'running',
       startedMs: 1,
       endedMs: null,
       data: String(stored),
     },
-    event: { id: stored, session: 'app', owner: null, type: 'fragment', timeMs: 1, data: 'x'.repeat(900) },
+    event: {
+      id: stored,
+      session: 'app',
+      owner: null,
+      conversation: 'talk',
+      type: 'fragment',
+      timeMs: 1,
+      data: 'x'.repeat(900),
+    },
   })
   // Wait until the line is written before the next write to the file.
   await new Promise((resolve) => process.stdout.write(`${stored}\n`, resolve))

@@ -2,8 +2,9 @@ import { expect, test, onTestFinished, vi } from 'vitest'
 import { dialects } from '../../../src/translate/dialects.ts'
 import { chatBodyOf, chatRequest } from '../../../src/translate/chat/wire.ts'
 import type { CallerRequest } from '../../../src/translate/dialect.ts'
-import { errorOf, hello } from './request-helpers.ts'
+import { hello } from './request-helpers.ts'
 import { cpuMs } from '../../cpu-time.ts'
+import { errorOf } from '../faults.ts'
 
 const { decodeRequest } = dialects.chat
 const decode = (body: unknown) => decodeRequest(JSON.stringify(body))

@@ -4,7 +4,8 @@ import { times } from '../../thorough.ts'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
 import { sealOpaque } from '../../../src/translate/engine/opaque-envelope.ts'
-import { callOf, errorOf, hello, describeWarnings, turnOf, type PassOptions } from './request-helpers.ts'
+import { callOf, hello, describeWarnings, turnOf, type PassOptions } from './request-helpers.ts'
+import { errorOf } from '../faults.ts'
 
 const user = (content: unknown) => ({ role: 'user', content })
 const assistant = (content: unknown, rest = {}) => ({ role: 'assistant', content, ...rest })

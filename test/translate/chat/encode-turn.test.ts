@@ -6,7 +6,8 @@ import { prepareTurn } from '../../../src/translate/engine/tool-codec/prepare-tu
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import type { FunctionTool, Opaque, Turn, TurnItem, TurnPart } from '../../../src/translate/turn.ts'
 import { turn as turnOf } from '../turns.ts'
-import { callOf, contextOf, errorOf, describeWarnings, traits, turnOf as decodedOf } from './request-helpers.ts'
+import { callOf, contextOf, describeWarnings, traits, turnOf as decodedOf } from './request-helpers.ts'
+import { errorOf } from '../faults.ts'
 
 interface Options {
   readonly model?: ModelTraits

@@ -1,37 +1,13 @@
 import type { ChatNotes } from '../../../src/translate/chat/notes.ts'
 import { chatDialect } from '../../../src/translate/chat/dialect.ts'
-import { readdirSync, readFileSync } from 'node:fs'
-import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import type { ReplySeed } from '../../../src/translate/dialect.ts'
 import { asIs } from '../../as-is.ts'
+import { caught } from '../faults.ts'
+import { bytes, fixtureFolder, sse } from '../fixture-folder.ts'
 
-const folder = new URL('../../fixtures/chat/', import.meta.url)
-
-/** Names of the streams in test/fixtures/chat; the format is in test/fixtures/README.md. */
-export const streamNames: readonly string[] = readdirSync(folder)
-  .filter((name) => name.endsWith('.jsonl'))
-  .map((name) => name.slice(0, -'.jsonl'.length))
-  .toSorted()
-
-/** A stream as upstream puts it on the wire. */
-export function readStream(name: string): string {
-  const lines = readFileSync(new URL(`${name}.jsonl`, folder), 'utf8').split('\n')
-  return lines
-    .filter((line) => line !== '')
-    .map(toWire)
-    .join('')
-}
-
-function toWire(line: string): string {
-  const value: unknown = JSON.parse(line)
-  if (typeof value === 'string') return `data: ${value}\n\n`
-  if (!Array.isArray(value)) return `data: ${line}\n\n`
-  const [name, data] = value
-  if (name === null) return String(data)
-  return `event: ${String(name)}\ndata: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
-}
+export const { streamNames, readStream } = fixtureFolder('chat', () => '')
 
 export function seedOf(options: { readonly usage: boolean; readonly model?: string }): ReplySeed {
   const model = options.model ?? 'seed-model'
@@ -58,12 +34,10 @@ export interface Streamed {
 
 /** Runs upstream's bytes through decoder and reply, as the pipeline does. */
 export function stream(chunks: Iterable<Uint8Array>, seed = seedOf({ usage: true })): Streamed {
-  const decoder = createSseDecoder()
   const reply = chatDialect.upstream.createStream(seed)
   let text = ''
   const outcome = caught(() => {
-    for (const chunk of chunks) for (const event of decoder.push(chunk)) text += reply.push(event)
-    for (const event of decoder.end()) text += reply.push(event)
+    for (const event of sse(chunks)) text += reply.push(event)
     text += reply.end()
   })
   return { text, ...outcome, skipped: reply.skipped(), usage: reply.usage() }
@@ -75,26 +49,13 @@ export interface Folded {
 }
 
 export function fold(chunks: Iterable<Uint8Array>): Folded {
-  const decoder = createSseDecoder()
   const reply = chatDialect.upstream.createFold(seedOf({ usage: false }))
   let body: unknown
   const outcome = caught(() => {
-    for (const chunk of chunks) for (const event of decoder.push(chunk)) reply.push(event)
-    for (const event of decoder.end()) reply.push(event)
+    for (const event of sse(chunks)) reply.push(event)
     body = reply.end()
   })
   return 'fault' in outcome ? outcome : { body }
-}
-
-/** Only a Fault is an answer; any other exception is a bug and fails the test. */
-function caught(run: () => void): { fault: ProxyError } | Record<string, never> {
-  try {
-    run()
-    return {}
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    return { fault: error.error }
-  }
 }
 
 /** The data of every event in SSE text that we wrote. */
@@ -102,10 +63,6 @@ export function dataOf(text: string): string[] {
   return createSseDecoder()
     .push(bytes(text))
     .map(({ data }) => data)
-}
-
-export function bytes(text: string): Uint8Array {
-  return new TextEncoder().encode(text)
 }
 
 /** One piece of the wire per event, or per line of JSON. */

@@ -2,7 +2,8 @@ import { times } from '../../thorough.ts'
 import type OpenAI from 'openai'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import type { ChatCompletion, ChatCompletionChoice, ChatCompletionMessage } from '../../../src/translate/chat/wire.ts'
-import { bytes, dataEvent, fold } from './fixture-streams.ts'
+import { dataEvent, fold } from './fixture-streams.ts'
+import { bytes } from '../fixture-folder.ts'
 
 /** The body of an answer that came in these chunks and ended well. */
 function foldChunks(chunks: readonly object[]): ChatCompletion {

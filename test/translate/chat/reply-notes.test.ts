@@ -2,7 +2,8 @@ import { chatDialect } from '../../../src/translate/chat/dialect.ts'
 import { expect, test } from 'vitest'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import { remembered } from '../turns.ts'
-import { bytes, dataEvent, readStream, seedOf } from './fixture-streams.ts'
+import { dataEvent, readStream, seedOf } from './fixture-streams.ts'
+import { bytes } from '../fixture-folder.ts'
 
 /** What a passing reply keeps of this stream, streaming and not. */
 function keptOf(wire: string) {

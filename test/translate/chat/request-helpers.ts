@@ -1,11 +1,10 @@
 import { chatDialect } from '../../../src/translate/chat/dialect.ts'
-import type { ProxyError } from '../../../src/errors.ts'
-import { Fault } from '../../../src/errors.ts'
 import { chatBodyOf } from '../../../src/translate/chat/wire.ts'
 import { dialects } from '../../../src/translate/dialects.ts'
 import type { CallerRequest, DecodedTurn, EncodeContext } from '../../../src/translate/dialect.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { formatWarning, refuseLosses, type Warning } from '../../../src/translate/warning.ts'
+import { deepFreeze } from '../faults.ts'
 
 export const hello = [{ role: 'user', content: 'hello' }]
 
@@ -57,21 +56,4 @@ export function pass(body: unknown, options: PassOptions = {}) {
   // Every body here is a JSON object: the caller's dialect has refused anything else.
   const value = JSON.parse(json) as Record<string, unknown>
   return { json, value, warnings: describeWarnings(encoded.warnings) }
-}
-
-/** The error a call throws. */
-export function errorOf(run: () => unknown): ProxyError {
-  try {
-    run()
-  } catch (error) {
-    if (error instanceof Fault) return error.error
-    throw error
-  }
-  throw new Error('nothing was thrown')
-}
-
-function deepFreeze(value: unknown): void {
-  if (typeof value !== 'object' || value === null) return
-  Object.freeze(value)
-  Object.values(value).forEach(deepFreeze)
 }

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Usage } from '../../../src/translate/turn.ts'
-import { bytes, dataEvent, stream } from './fixture-streams.ts'
+import { dataEvent, stream } from './fixture-streams.ts'
 import { decodeStream, encodeFold, encodeStream } from './turn-helpers.ts'
+import { bytes } from '../fixture-folder.ts'
 
 const counts = { prompt_tokens: 50, completion_tokens: 2 }
 

@@ -7,10 +7,11 @@ import { encodeChatErrorEvent } from '../../../src/translate/chat/error.ts'
 import { openOpaque } from '../../../src/translate/engine/opaque-envelope.ts'
 import { toStreamFault } from '../../../src/translate/engine/reply/stream-fault.ts'
 import type { Opaque, TurnEvent, TurnStop } from '../../../src/translate/turn.ts'
-import { bytes, dataEvent, dataOf, fold, readStream, seedOf, stream as passOn, streamNames } from './fixture-streams.ts'
+import { dataEvent, dataOf, fold, readStream, seedOf, stream as passOn, streamNames } from './fixture-streams.ts'
 import { decodeStream, encodeFold, encodeStream } from './turn-helpers.ts'
 import { asIs } from '../../as-is.ts'
 import { remembered } from '../turns.ts'
+import { bytes } from '../fixture-folder.ts'
 
 const start: TurnEvent = { type: 'start', model: 'served' }
 const text = (piece: string, slot = 0): TurnEvent => ({ type: 'text.delta', slot, text: piece })

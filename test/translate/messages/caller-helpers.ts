@@ -1,9 +1,9 @@
 import { messagesBodyOf } from '../../../src/translate/messages/wire.ts'
 import { messagesDialect } from '../../../src/translate/messages/dialect.ts'
 import { readdirSync, readFileSync } from 'node:fs'
-import { Fault, type ProxyError } from '../../../src/errors.ts'
 import type { CallerHeaders, DecodedTurn } from '../../../src/translate/dialect.ts'
 import { encodeContext, traits } from '../turns.ts'
+import { deepFreeze } from '../faults.ts'
 
 export const hello = [{ role: 'user', content: 'hello' }]
 
@@ -23,17 +23,6 @@ export function turnOf(body: object): DecodedTurn {
   return messagesDialect.decodeTurn(request, context)
 }
 
-/** The error a call throws. */
-export function errorOf(run: () => unknown): ProxyError {
-  try {
-    run()
-  } catch (error) {
-    if (error instanceof Fault) return error.error
-    throw error
-  }
-  throw new Error('nothing was thrown')
-}
-
 /** A file of test/fixtures. */
 export function fixture(path: string): string {
   return readFileSync(new URL(`../../fixtures/${path}`, import.meta.url), 'utf8')
@@ -43,9 +32,3 @@ export function fixture(path: string): string {
 export const clientNames = readdirSync(new URL('../../fixtures/messages-requests', import.meta.url)).map((name) =>
   name.replace(/\.json$/, ''),
 )
-
-function deepFreeze(value: unknown): void {
-  if (typeof value !== 'object' || value === null) return
-  Object.freeze(value)
-  Object.values(value).forEach(deepFreeze)
-}

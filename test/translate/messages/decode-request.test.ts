@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import { decodeCountRequest } from '../../../src/translate/messages/decode-request.ts'
 import { messagesBodyOf } from '../../../src/translate/messages/wire.ts'
 import { dialects } from '../../../src/translate/dialects.ts'
-import { decode, errorOf, fixture, hello } from './caller-helpers.ts'
+import { decode, fixture, hello } from './caller-helpers.ts'
+import { errorOf } from '../faults.ts'
 
 const refused = (body: object) => errorOf(() => decode(body))
 const user = (...content: object[]) => ({ role: 'user', content })

@@ -3,7 +3,8 @@ import { sealOpaque } from '../../../src/translate/engine/opaque-envelope.ts'
 import { messagesDialect } from '../../../src/translate/messages/dialect.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
 import { encodeContext, traits } from '../turns.ts'
-import { decode, errorOf, hello, turnOf } from './caller-helpers.ts'
+import { decode, hello, turnOf } from './caller-helpers.ts'
+import { errorOf } from '../faults.ts'
 
 const user = (...content: object[]) => ({ role: 'user', content })
 const assistant = (...content: object[]) => ({ role: 'assistant', content })

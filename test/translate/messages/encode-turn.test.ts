@@ -6,8 +6,9 @@ import { prepareTurn } from '../../../src/translate/engine/tool-codec/prepare-tu
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import type { FieldNames, FunctionTool, Opaque, Turn, TurnItem, TurnPart } from '../../../src/translate/turn.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
-import { errorOf, fixture } from './caller-helpers.ts'
-import { contextOf, deepFreeze, models, readEncoded, traits } from './upstream-helpers.ts'
+import { fixture } from './caller-helpers.ts'
+import { contextOf, models, readEncoded, traits } from './upstream-helpers.ts'
+import { deepFreeze, errorOf } from '../faults.ts'
 
 /** As a chat caller knows them. */
 const fieldNames: FieldNames = {

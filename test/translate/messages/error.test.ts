@@ -5,7 +5,8 @@ import {
   messagesErrorStatus,
   toMessagesError,
 } from '../../../src/translate/messages/error.ts'
-import { decode, errorOf, fixture, turnOf } from './caller-helpers.ts'
+import { decode, fixture, turnOf } from './caller-helpers.ts'
+import { errorOf } from '../faults.ts'
 
 const upstream = (status: number, message = 'm', code?: string): ProxyError => ({
   kind: 'upstream_status',

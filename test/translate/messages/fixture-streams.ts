@@ -1,48 +1,19 @@
 import { messagesDialect } from '../../../src/translate/messages/dialect.ts'
-import { readdirSync, readFileSync } from 'node:fs'
-import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import type { SseEvent } from '../../../src/sse/decode.ts'
 import type { ReplySeed } from '../../../src/translate/dialect.ts'
 import type { TurnEvent } from '../../../src/translate/turn.ts'
+import { caught } from '../faults.ts'
+import { bytes, fixtureFolder, sse, typeOf } from '../fixture-folder.ts'
 import { replySeed, traits } from '../turns.ts'
 
-const folder = new URL('../../fixtures/messages/', import.meta.url)
-
-/** Names of the streams in test/fixtures/messages; the format is in test/fixtures/README.md. */
-export const streamNames: readonly string[] = readdirSync(folder)
-  .filter((name) => name.endsWith('.jsonl'))
-  .map((name) => name.slice(0, -'.jsonl'.length))
-  .toSorted()
-
-/** A stream as upstream puts it on the wire. */
-export function readStream(name: string): string {
-  const lines = readFileSync(new URL(`${name}.jsonl`, folder), 'utf8').split('\n')
-  return lines
-    .filter((line) => line !== '')
-    .map(toWire)
-    .join('')
-}
-
-function toWire(line: string): string {
-  const value: unknown = JSON.parse(line)
-  if (typeof value === 'string') return `data: ${value}\n\n`
-  if (!Array.isArray(value)) return `event: ${typeOf(value)}\ndata: ${line}\n\n`
-  const [name, data] = value
-  if (name === null) return String(data)
-  const text = typeof data === 'string' ? data : JSON.stringify(data)
-  return name === '' ? `data: ${text}\n\n` : `event: ${String(name)}\ndata: ${text}\n\n`
-}
+const streams = fixtureFolder('messages', typeOf)
+export const { streamNames, readStream } = streams
 
 /** An event as upstream sends it, named after its type. */
 export function wireEvent(event: unknown): string {
-  return toWire(JSON.stringify(event))
-}
-
-function typeOf(value: unknown): string {
-  const type: unknown = typeof value === 'object' && value !== null && 'type' in value ? value.type : ''
-  return typeof type === 'string' ? type : ''
+  return streams.toWire(JSON.stringify(event))
 }
 
 export const seed: ReplySeed = replySeed(traits('claude-sonnet-4.6', { vendor: 'Anthropic' }), {
@@ -106,23 +77,6 @@ export function encode(turn: readonly TurnEvent[], parts: Partial<ReplySeed> = {
   return { text, events: eventsOf(text), body: whole.body() }
 }
 
-function* sse(chunks: Iterable<Uint8Array>): Generator<SseEvent> {
-  const decoder = createSseDecoder()
-  for (const chunk of chunks) yield* decoder.push(chunk)
-  yield* decoder.end()
-}
-
-/** Only a Fault is an answer; any other exception is a bug and fails the test. */
-function caught(run: () => void): { fault?: ProxyError } {
-  try {
-    run()
-    return {}
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    return { fault: error.error }
-  }
-}
-
 /** The events of SSE text that we wrote, as they are: names and data. */
 export function sseOf(text: string): readonly SseEvent[] {
   return createSseDecoder().push(bytes(text))
@@ -144,8 +98,4 @@ export function eventsOf(text: string): readonly ReadEvent[] {
     if (value.type !== event) throw new Error(`event ${event} says it is ${value.type}`)
     return value
   })
-}
-
-export function bytes(text: string): Uint8Array {
-  return new TextEncoder().encode(text)
 }

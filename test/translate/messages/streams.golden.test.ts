@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { bytes, decode, fold, readStream, sseOf, stream, streamNames } from './fixture-streams.ts'
+import { decode, fold, readStream, sseOf, stream, streamNames } from './fixture-streams.ts'
 import type { Decoded, Streamed } from './fixture-streams.ts'
+import { bytes } from '../fixture-folder.ts'
 
 const golden = (folder: string, file: string) => `../../golden/${folder}/${file}`
 

@@ -5,8 +5,9 @@ import { times } from '../../thorough.ts'
 import { describe, expect, test } from 'vitest'
 import { startJsonPrefix, takeJson } from '../../../src/translate/messages/write-stream/json-prefix.ts'
 import type { TurnEvent } from '../../../src/translate/turn.ts'
-import { bytes, decode, encode, eventsOf, fold, readStream, stream, streamNames, wireEvent } from './fixture-streams.ts'
+import { decode, encode, eventsOf, fold, readStream, stream, streamNames, wireEvent } from './fixture-streams.ts'
 import type { ReadEvent } from './fixture-streams.ts'
+import { bytes } from '../fixture-folder.ts'
 
 const words = fc.string({ unit: 'binary', maxLength: 8 })
 const pieces = fc.array(fc.string({ unit: 'binary', minLength: 1, maxLength: 8 }), { maxLength: 4 })

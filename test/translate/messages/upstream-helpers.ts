@@ -4,6 +4,7 @@ import type { EncodedRequest } from '../../../src/translate/dialect.ts'
 import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
 import { hello } from './caller-helpers.ts'
+import { deepFreeze } from '../faults.ts'
 
 type Supports = ModelTraits['supports']
 
@@ -62,12 +63,6 @@ export function passText(text: string, options: PassOptions = {}): EncodedReques
   const request = messagesDialect.decodeRequest(text, { bytes: Buffer.from(text), headers })
   deepFreeze(messagesBodyOf(request).value)
   return messagesDialect.upstream.passRequest(request, contextOf(options))
-}
-
-export function deepFreeze(value: unknown): void {
-  if (typeof value !== 'object' || value === null) return
-  Object.freeze(value)
-  Object.values(value).forEach(deepFreeze)
 }
 
 /** Betas as Claude Code sends them. Source: client recordings of 2026-11-20. */

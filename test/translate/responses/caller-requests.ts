@@ -1,12 +1,12 @@
 import { responsesBodyOf } from '../../../src/translate/responses/wire.ts'
 import { responsesDialect } from '../../../src/translate/responses/dialect.ts'
 import { readdirSync, readFileSync } from 'node:fs'
-import { Fault, type ProxyError } from '../../../src/errors.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
 import { encode, type Json, seedWith } from './fixture-streams.ts'
 import type { JsonObject } from '../../../src/json/json.ts'
 import { encodeContext, recall, traits } from '../turns.ts'
 import type { CallerRequest, DecodedTurn } from '../../../src/translate/dialect.ts'
+import { deepFreeze } from '../faults.ts'
 
 const folder = new URL('../../fixtures/responses-requests/', import.meta.url)
 
@@ -58,21 +58,4 @@ export function answerTo(request: CallerRequest): Json {
     ],
     from,
   ).body
-}
-
-/** The error a call throws. */
-export function errorOf(run: () => unknown): ProxyError {
-  try {
-    run()
-  } catch (error) {
-    if (error instanceof Fault) return error.error
-    throw error
-  }
-  throw new Error('nothing was thrown')
-}
-
-function deepFreeze(value: unknown): void {
-  if (typeof value !== 'object' || value === null) return
-  Object.freeze(value)
-  Object.values(value).forEach(deepFreeze)
 }

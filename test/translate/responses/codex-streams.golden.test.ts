@@ -5,7 +5,8 @@ import type { Dialect } from '../../../src/translate/dialect.ts'
 import { dialects } from '../../../src/translate/dialects.ts'
 import type { TranslatedCall } from '../../../src/translate/translated-call.ts'
 import { encodeContext, replySeed, traits, translateForResponses } from '../turns.ts'
-import { bytes, readStream, streamNames } from './fixture-streams.ts'
+import { readStream, streamNames } from './fixture-streams.ts'
+import { bytes } from '../fixture-folder.ts'
 
 const model = traits('gpt-6-sol', { vendor: 'OpenAI', provider: 'codex' })
 

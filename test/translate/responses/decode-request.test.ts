@@ -4,7 +4,8 @@ import { expect, test } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
 import { ResponsesBody, responsesBodyOf } from '../../../src/translate/responses/wire.ts'
 import { arbitraryBody, arbitraryJson } from './arbitrary-bodies.ts'
-import { clientBodies, decode, errorOf } from './caller-requests.ts'
+import { clientBodies, decode } from './caller-requests.ts'
+import { errorOf } from '../faults.ts'
 
 const refused = (body: Readonly<Record<string, unknown>>) => errorOf(() => decode(body))
 const image = { type: 'input_image', image_url: 'data:image/png;base64,iVBORw0=' }

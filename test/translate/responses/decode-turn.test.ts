@@ -17,16 +17,8 @@ import { echoOf } from '../../../src/translate/responses/response-object.ts'
 import type { TurnItem } from '../../../src/translate/turn.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
 import { arbitraryBody } from './arbitrary-bodies.ts'
-import {
-  answerTo,
-  clientBodies,
-  decode,
-  decodeTurn,
-  errorOf,
-  joinHistory,
-  type Stored,
-  turnOf,
-} from './caller-requests.ts'
+import { answerTo, clientBodies, decode, decodeTurn, joinHistory, type Stored, turnOf } from './caller-requests.ts'
+import { errorOf } from '../faults.ts'
 
 const refused = (body: JsonObject) => errorOf(() => decodeTurn(body))
 const user = (...content: readonly unknown[]) => ({ role: 'user', content })

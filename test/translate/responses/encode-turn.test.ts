@@ -19,7 +19,7 @@ import type {
 import { formatWarning } from '../../../src/translate/warning.ts'
 import { encodeContext, traits, turn } from '../turns.ts'
 import { mismatchOf } from '../wire-match.ts'
-import { errorOf } from './caller-requests.ts'
+import { errorOf } from '../faults.ts'
 
 const gpt = traits('gpt-6-sol', { supports: { reasoningEffort: ['low', 'medium', 'high', 'xhigh'] } })
 const gpt4 = traits('gpt-4.1')

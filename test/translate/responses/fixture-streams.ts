@@ -1,19 +1,14 @@
 import { responsesDialect } from '../../../src/translate/responses/dialect.ts'
-import { readdirSync, readFileSync } from 'node:fs'
-import { Fault } from '../../../src/errors.ts'
 import type { ProxyError } from '../../../src/errors.ts'
 import { createSseDecoder } from '../../../src/sse/decode.ts'
 import type { ReplySeed, TurnFold, TurnStream } from '../../../src/translate/dialect.ts'
 import type { TurnEvent, Usage } from '../../../src/translate/turn.ts'
+import { caught } from '../faults.ts'
+import { bytes, fixtureFolder, sse, typeOf } from '../fixture-folder.ts'
 import { remembered, replySeed, traits } from '../turns.ts'
 
-const folder = new URL('../../fixtures/responses/', import.meta.url)
-
-/** Names of the streams in test/fixtures/responses; the format is in test/fixtures/README.md. */
-export const streamNames: readonly string[] = readdirSync(folder)
-  .filter((name) => name.endsWith('.jsonl'))
-  .map((name) => name.slice(0, -'.jsonl'.length))
-  .toSorted()
+const streams = fixtureFolder('responses', typeOf)
+export const { streamNames, readStream, readLines } = streams
 
 /** Streams whose events are all as OpenAI's API has them: nothing of them is normalised. */
 export const rightStreams: readonly string[] = [
@@ -32,32 +27,9 @@ export const rightStreams: readonly string[] = [
   'unknown-events',
 ]
 
-/** A stream as upstream puts it on the wire. */
-export function readStream(name: string): string {
-  return readLines(name).map(toWire).join('')
-}
-
-export function readLines(name: string): string[] {
-  return readFileSync(new URL(`${name}.jsonl`, folder), 'utf8')
-    .split('\n')
-    .filter((line) => line !== '')
-}
-
-function toWire(line: string): string {
-  const value: unknown = JSON.parse(line)
-  if (typeof value === 'string') return `data: ${value}\n\n`
-  if (Array.isArray(value)) {
-    const [name, data] = value
-    if (name === null) return String(data)
-    return `event: ${String(name)}\ndata: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
-  }
-  const { type } = value as { type: string }
-  return `event: ${type}\ndata: ${line}\n\n`
-}
-
 /** Events as upstream would write them, numbered where they are not. */
 export function toStream(events: readonly object[]): string {
-  return events.map((event, sequence_number) => toWire(JSON.stringify({ sequence_number, ...event }))).join('')
+  return events.map((event, sequence_number) => streams.toWire(JSON.stringify({ sequence_number, ...event }))).join('')
 }
 
 export const seed: ReplySeed = replySeed(traits('gpt-5-mini', { vendor: 'Azure OpenAI' }))
@@ -90,20 +62,16 @@ export interface Streamed {
 
 /** Runs upstream's bytes through decoder and reply, and ends a reply that fails, as the pipeline does. */
 export function stream(wire: string | readonly Uint8Array[], from = seed): Streamed {
-  const decoder = createSseDecoder()
   const reply = responsesDialect.upstream.createStream(from)
   let text = ''
   const outcome = caught(() => {
-    for (const chunk of chunksOf(wire)) {
-      for (const event of decoder.push(chunk)) {
-        text += reply.push(event)
-        if (reply.isDone()) return
-      }
+    for (const event of sse(chunksOf(wire))) {
+      text += reply.push(event)
+      if (reply.isDone()) return
     }
-    for (const event of decoder.end()) text += reply.push(event)
     text += reply.end()
   })
-  if ('fault' in outcome && text !== '') text += reply.fail?.(outcome.fault, 'req-1') ?? ''
+  if (outcome.fault !== undefined && text !== '') text += reply.fail?.(outcome.fault, 'req-1') ?? ''
   return {
     text,
     events: eventsOf(text),
@@ -120,12 +88,10 @@ export interface Folded {
 }
 
 export function fold(wire: string | readonly Uint8Array[], from = seed): Folded {
-  const decoder = createSseDecoder()
   const reply = responsesDialect.upstream.createFold(from)
   let body: unknown
   const outcome = caught(() => {
-    for (const chunk of chunksOf(wire)) for (const event of decoder.push(chunk)) reply.push(event)
-    for (const event of decoder.end()) reply.push(event)
+    for (const event of sse(chunksOf(wire))) reply.push(event)
     body = reply.end()
   })
   return 'fault' in outcome ? outcome : { body }
@@ -139,12 +105,10 @@ export interface Decoded {
 
 /** Upstream's stream in the neutral model. */
 export function decode(wire: string | readonly Uint8Array[], from = seed): Decoded {
-  const sse = createSseDecoder()
   const decoder = responsesDialect.upstream.createDecoder(from)
   const events: TurnEvent[] = []
   const outcome = caught(() => {
-    for (const chunk of chunksOf(wire)) for (const event of sse.push(chunk)) events.push(...decoder.push(event))
-    for (const event of sse.end()) events.push(...decoder.push(event))
+    for (const event of sse(chunksOf(wire))) events.push(...decoder.push(event))
     events.push(...decoder.end())
   })
   return { events, ...outcome, skipped: decoder.skipped() }
@@ -167,17 +131,6 @@ function pushAll(reply: TurnStream, folding: TurnFold, events: readonly TurnEven
   return text
 }
 
-/** Only a Fault is an answer; any other exception is a bug and fails the test. */
-function caught(run: () => void): { fault: ProxyError } | Record<string, never> {
-  try {
-    run()
-    return {}
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    return { fault: error.error }
-  }
-}
-
 /** The events in SSE text that we wrote. */
 export function eventsOf(text: string): Got[] {
   return createSseDecoder()
@@ -187,8 +140,4 @@ export function eventsOf(text: string): Got[] {
 
 function chunksOf(wire: string | readonly Uint8Array[]): readonly Uint8Array[] {
   return typeof wire === 'string' ? [bytes(wire)] : wire
-}
-
-export function bytes(text: string): Uint8Array {
-  return new TextEncoder().encode(text)
 }

@@ -5,7 +5,8 @@ import { objectsOf } from '../../../src/json/json.ts'
 import type { JsonObject } from '../../../src/json/json.ts'
 import { responsesBodyOf, storedInputOf } from '../../../src/translate/responses/wire.ts'
 import { arbitraryItems } from './arbitrary-bodies.ts'
-import { answerTo, decode, errorOf, joinHistory, type Stored, turnOf } from './caller-requests.ts'
+import { answerTo, decode, joinHistory, type Stored, turnOf } from './caller-requests.ts'
+import { errorOf } from '../faults.ts'
 
 const user = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] })
 const assistant = (text: string) => ({

@@ -13,7 +13,8 @@ import { formatWarning } from '../../../src/translate/warning.ts'
 import { encodeContext, traits } from '../turns.ts'
 import { mismatchOf } from '../wire-match.ts'
 import { arbitraryBody, arbitraryItems } from './arbitrary-bodies.ts'
-import { errorOf, joinHistory } from './caller-requests.ts'
+import { joinHistory } from './caller-requests.ts'
+import { errorOf } from '../faults.ts'
 
 const gpt = traits('gpt-5.3-codex', { supports: { reasoningEffort: ['low', 'medium', 'high'] } })
 

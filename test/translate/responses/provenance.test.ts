@@ -6,8 +6,9 @@ import type { ModelTraits } from '../../../src/translate/model-traits.ts'
 import { openOpaque } from '../../../src/translate/engine/opaque-envelope.ts'
 import { formatWarning } from '../../../src/translate/warning.ts'
 import { encodeContext, remembered, replySeed, traits, translateForResponses } from '../turns.ts'
-import { bytes, readStream, toStream } from './fixture-streams.ts'
+import { readStream, toStream } from './fixture-streams.ts'
 import type { Json } from './fixture-streams.ts'
+import { bytes } from '../fixture-folder.ts'
 
 // Reasoning that one upstream encrypted is an error at any other: it goes back to its maker or nowhere.
 

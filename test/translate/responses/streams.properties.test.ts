@@ -3,9 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { foldEvent, startSnapshot, toBody } from '../../../src/translate/responses/snapshot.ts'
 import type { TurnEvent, TurnStop } from '../../../src/translate/turn.ts'
 import { hasSpecs, openSpec, skipNote } from '../../schemas/spec.ts'
-import { bytes, decode, encode, fold, readLines, readStream, stream, streamNames, toStream } from './fixture-streams.ts'
+import { decode, encode, fold, readLines, readStream, stream, streamNames, toStream } from './fixture-streams.ts'
 import type { Got, Json } from './fixture-streams.ts'
 import { expectGrammar, readWithOpenAI, withoutParsed } from './grammar.ts'
+import { bytes } from '../fixture-folder.ts'
 
 /** The body as a reader of the stream would put it together. */
 function bodyOf(events: readonly Got[]): unknown {

@@ -41,7 +41,6 @@ export const DEMO_MARKERS = [
     argument: '',
     effect: 'thinks, then refuses later requests of the conversation that do not return the reasoning',
   },
-  { name: 'auto', argument: 'MODEL', effect: 'makes the model auto choose MODEL' },
   { name: 'long', argument: 'WORDS', effect: 'answers with that number of words' },
   { name: 'slow', argument: 'MS', effect: 'waits that number of milliseconds before each event' },
   {
@@ -85,7 +84,6 @@ export const DEMO_MARKERS = [
   { name: 'eof', argument: '', effect: 'ends the stream in the middle, without a finish event' },
   { name: 'stall', argument: '', effect: 'sends half of the stream, then nothing' },
   { name: 'no-done', argument: '', effect: 'sends a complete answer without the final [DONE]' },
-  { name: 'no-event-lines', argument: '', effect: 'sends the stream of /v1/messages without "event:" lines' },
   { name: 'hang', argument: '', effect: 'sends response headers, then nothing' },
   { name: 'silent', argument: '', effect: 'sends no response at all' },
 ] as const satisfies readonly MarkerRow[]

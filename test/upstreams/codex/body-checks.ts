@@ -53,11 +53,9 @@ PUBLIC_MEMBERS.delete('client_metadata')
  * The checks that the ChatGPT backend makes before it parses the request, with its own envelope (docs/codex-wire.md,
  * "Request body"). Undefined if they pass.
  */
-export function refuseChatgptMembers(members: Members, acceptsEmptyInstructions: boolean): Outcome | undefined {
+export function refuseChatgptMembers(members: Members): Outcome | undefined {
   const { instructions } = members
-  if (typeof instructions !== 'string' || (instructions === '' && !acceptsEmptyInstructions)) {
-    return detail(400, 'Instructions are required')
-  }
+  if (typeof instructions !== 'string') return detail(400, 'Instructions are required')
   if (members['store'] !== false) return detail(400, 'Store must be set to false')
   if (members['stream'] !== true) return detail(400, 'Stream must be set to true')
   if (!Array.isArray(members['input'])) return detail(400, 'Input must be a list')

@@ -93,11 +93,11 @@ export const CODEX_MODELS: readonly CodexModel[] = [
 ]
 
 /** The model's entry in `GET /backend-api/codex/models`. */
-export function toEntry(model: CodexModel, revision = 1): Record<string, unknown> {
+export function toEntry(model: CodexModel): Record<string, unknown> {
   return {
     slug: model.slug,
     display_name: model.name,
-    description: `Simulated by copilot-proxy --demo, revision ${revision}.`,
+    description: 'Simulated by copilot-proxy --demo.',
     visibility: model.isHidden === true ? 'hide' : 'list',
     priority: model.priority,
     supported_in_api: true,

@@ -26,9 +26,8 @@ export function createCodexRoutes(deps: CodexRoutesDeps): (hosted: HostedRequest
     }
     const person = personOf(tokenOf(request))
     if (person === undefined) return unauthorized('token_expired')
-    const revision = settings().catalogueRevision
     if (method === 'GET') {
-      return answerModels({ path: url, ifNoneMatch: headers['if-none-match'], person, revision })
+      return answerModels({ path: url, ifNoneMatch: headers['if-none-match'], person })
     }
     const header = (name: string): string | undefined => headerOf(request, name)
     const account = person.accountId

@@ -5,7 +5,6 @@ import { paramOf } from '../copilot/responses/refusals.ts'
 import { firstIssue } from '../refusals.ts'
 import { refuseChatgptMembers, refusePublicMembers, refuseRequest } from './body-checks.ts'
 import { refuseUnknownModel } from './key-api.ts'
-import { isLite } from './lite-checks.ts'
 import { invalid, missing } from './refusals.ts'
 import type { CodexUpstreamSettings } from './settings.ts'
 
@@ -14,7 +13,7 @@ export function createCodexChecks(settings: () => CodexUpstreamSettings): CodexC
   return {
     refuseMembers: (members, call) => {
       if (call.api === 'api-key') return refusePublicMembers(members) ?? refuseUnknownModel(members.model)
-      return refuseChatgptMembers(members, settings().acceptsEmptyInstructions || isLite(call))
+      return refuseChatgptMembers(members)
     },
     wrongShape: (issues, body) => {
       const { path, got, want = 'something else' } = firstIssue(issues, body)

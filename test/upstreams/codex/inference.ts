@@ -34,7 +34,7 @@ export function readPrompt(call: CodexCall, models: readonly CodexModel[], check
   if (!typed.ok) return typed
   const request = typed.value
   const conversation = responsesConversation(request, model)
-  const asked = parseMarkers(promptOf(conversation), ['sparse', 'wrapper'])
+  const asked = parseMarkers(promptOf(conversation), ['sparse'])
   const markers = checks.amendMarkers(asked)
   const subject: CodexSubject = { call, members, request, model, conversation, markers }
   const refusal = checks.refuse(subject) ?? refuseReplay(subject)
@@ -66,7 +66,7 @@ function answer(subject: CodexSubject): Outcome {
   return streamAnswer(subject, {
     ...rateLimitHeaders(person.plan, settings, nowMs),
     'openai-model': model.slug,
-    'x-models-etag': modelsEtag(person, settings.catalogueRevision),
+    'x-models-etag': modelsEtag(person),
     'x-reasoning-included': 'true',
     'x-codex-turn-state': `ts_demo_${number}`,
   })

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { htmlReply, jsonReply } from '../http/outcome.ts'
-import { tokenFields } from './account.ts'
+import { ACCESS_TOKEN_SECONDS, tokenFields } from './account.ts'
 import type { Outcome } from '../http/outcome.ts'
 import type { CodexLogins, CodexPerson } from './logins.ts'
-import type { CodexPollAnswer, CodexUpstreamSettings } from './settings.ts'
+import type { CodexUpstreamSettings } from './settings.ts'
 import type { CodexRoute } from './routes.ts'
 
 /** The parts of a request that the issuer's routes read. */
@@ -25,8 +25,6 @@ export interface IssuerDeps {
   readonly url: string
   /** The person who approves. */
   readonly person: () => CodexPerson
-  /** Answers to the next polls, in order; each is used once. Empty: `approve`. */
-  readonly pollAnswers: CodexPollAnswer[]
 }
 
 type IssuerRoute = (call: IssuerCall) => Outcome
@@ -42,7 +40,7 @@ interface Grant {
 }
 
 /** The simulated auth.openai.com: PKCE in the browser, device code, renewal, revocation (docs/codex-wire.md, "Login"). */
-export function createIssuer({ settings, logins, now, url, person, pollAnswers }: IssuerDeps): Issuer {
+export function createIssuer({ settings, logins, now, url, person }: IssuerDeps): Issuer {
   const grants = new Map<string, Grant>()
   const deviceCodes = new Map<string, { readonly userCode: string; readonly expiresAtMs: number }>()
 
@@ -57,20 +55,14 @@ export function createIssuer({ settings, logins, now, url, person, pollAnswers }
 
   const authorize: IssuerRoute = ({ path }) => {
     const query = new URL(path, url).searchParams
-    const { clientId, redirectPorts, authorization } = settings()
+    const { clientId } = settings()
     const redirectUri = query.get('redirect_uri') ?? ''
-    const wrong = isListedRedirect(redirectUri, redirectPorts) ? wrongParameter(query, clientId) : 'redirect_uri'
+    const wrong = isListedRedirect(redirectUri) ? wrongParameter(query, clientId) : 'redirect_uri'
     // A wrong request is not redirected, because its address may be wrong too.
     if (wrong !== undefined) return htmlReply(400, `Authentication error: invalid ${wrong}`)
     const state = query.get('state') ?? ''
-    const answer =
-      authorization === 'deny'
-        ? { error: 'access_denied', error_description: 'The simulated person said no', state }
-        : {
-            code: grant({ redirectUri, challenge: query.get('code_challenge') ?? '' }),
-            scope: query.get('scope') ?? '',
-            state: authorization === 'wrong_state' ? `not-${state}` : state,
-          }
+    const code = grant({ redirectUri, challenge: query.get('code_challenge') ?? '' })
+    const answer = { code, scope: query.get('scope') ?? '', state }
     const location = `${redirectUri}?${new URLSearchParams(answer).toString()}`
     return { kind: 'whole', status: 302, headers: { location }, body: '' }
   }
@@ -85,24 +77,16 @@ export function createIssuer({ settings, logins, now, url, person, pollAnswers }
       given.challenge === challengeOf(fields.get('code_verifier') ?? '') &&
       fields.get('client_id') === settings().clientId
     if (!isRight) return jsonReply(400, { error: 'invalid_grant', error_description: 'Could not validate the code.' })
-    const issued = logins.start(person(), { lifetimeSeconds: settings().accessTokenLifetimeSeconds })
+    const issued = logins.start(person(), { lifetimeSeconds: ACCESS_TOKEN_SECONDS })
     return jsonReply(200, tokenFields(issued, issued.expiresInSeconds))
   }
 
   const renew = (fields: URLSearchParams): Outcome => {
-    const { clientId, renewalFailure, losesTokenReply, omittedTokenFields, accessTokenLifetimeSeconds } = settings()
-    if (fields.get('client_id') !== clientId) return jsonReply(401, { error: 'invalid_client' })
-    if (renewalFailure !== undefined) return refusedRenewal(renewalFailure)
-    const issued = logins.renew(fields.get('refresh_token') ?? '', {
-      lifetimeSeconds: accessTokenLifetimeSeconds,
-      keepsRefreshToken: omittedTokenFields.includes('refresh_token'),
-    })
-    if (typeof issued === 'string') return refusedRenewal({ status: 401, code: issued })
-    if (losesTokenReply) return { kind: 'drop' }
-    const kept = Object.entries(tokenFields(issued, issued.expiresInSeconds)).filter(
-      ([name]) => !omittedTokenFields.some((each) => each === name),
-    )
-    return jsonReply(200, Object.fromEntries(kept))
+    if (fields.get('client_id') !== settings().clientId) return jsonReply(401, { error: 'invalid_client' })
+    const issued = logins.renew(fields.get('refresh_token') ?? '', { lifetimeSeconds: ACCESS_TOKEN_SECONDS })
+    return typeof issued === 'string'
+      ? refusedRenewal(issued)
+      : jsonReply(200, tokenFields(issued, issued.expiresInSeconds))
   }
 
   const token: IssuerRoute = ({ contentType, body }) => {
@@ -119,13 +103,12 @@ export function createIssuer({ settings, logins, now, url, person, pollAnswers }
   }
 
   const userCode: IssuerRoute = ({ body, number }) => {
-    const { hasDeviceFlow, deviceInterval, clientId } = settings()
-    if (!hasDeviceFlow) return jsonReply(404, { error: { message: 'Not found', code: 'not_found' } })
-    if (fieldsOfJson(body).get('client_id') !== clientId) return jsonReply(400, { error: { code: 'invalid_client' } })
+    if (fieldsOfJson(body).get('client_id') !== settings().clientId)
+      return jsonReply(400, { error: { code: 'invalid_client' } })
     const id = `deviceauth_demo_${number}`
     const code = `DEMO-${String(number).padStart(5, '0')}`
     deviceCodes.set(id, { userCode: code, expiresAtMs: now() + DEVICE_CODE_MS })
-    return jsonReply(200, { device_auth_id: id, user_code: code, interval: deviceInterval })
+    return jsonReply(200, { device_auth_id: id, user_code: code, interval: '1' })
   }
 
   const deviceToken: IssuerRoute = ({ body, number }) => {
@@ -135,26 +118,12 @@ export function createIssuer({ settings, logins, now, url, person, pollAnswers }
     const isKnown = known !== undefined && known.userCode === fields.get('user_code') && now() < known.expiresAtMs
     // The issuer answers pending and wrong codes alike (docs/codex-wire.md, "Login").
     if (!isKnown) return jsonReply(404, { error: { code: 'deviceauth_authorization_unknown' } })
-    switch (pollAnswers.shift() ?? 'approve') {
-      case 'approve': {
-        deviceCodes.delete(id)
-        // In this flow the issuer makes both halves of the PKCE pair.
-        const verifier = createHash('sha512').update(`demo verifier ${number}`).digest('base64url')
-        const challenge = challengeOf(verifier)
-        const code = grant({ redirectUri: `${url}/deviceauth/callback`, challenge })
-        return jsonReply(200, { authorization_code: code, code_challenge: challenge, code_verifier: verifier })
-      }
-      case 'pending':
-        return jsonReply(403, { error: { code: 'deviceauth_authorization_pending' } })
-      case 'unknown':
-        return jsonReply(404, { error: { code: 'deviceauth_authorization_unknown' } })
-      case 'unavailable':
-        return jsonReply(503, { error: { code: 'service_unavailable' } })
-      case 'html':
-        return htmlReply(502, '502 Bad Gateway')
-      case 'drop':
-        return { kind: 'drop' }
-    }
+    deviceCodes.delete(id)
+    // In this flow the issuer makes both halves of the PKCE pair.
+    const verifier = createHash('sha512').update(`demo verifier ${number}`).digest('base64url')
+    const challenge = challengeOf(verifier)
+    const code = grant({ redirectUri: `${url}/deviceauth/callback`, challenge })
+    return jsonReply(200, { authorization_code: code, code_challenge: challenge, code_verifier: verifier })
   }
 
   const revoke: IssuerRoute = ({ contentType, body }) => {
@@ -208,30 +177,17 @@ function wrongParameter(query: URLSearchParams, clientId: string): string | unde
 }
 
 /** Redirects are registered for the name `localhost`, not for its address. */
-function isListedRedirect(uri: string, ports: CodexUpstreamSettings['redirectPorts']): boolean {
-  const port = /^http:\/\/localhost:(\d+)\/auth\/callback$/.exec(uri)?.[1]
-  return port !== undefined && (ports === 'any' || ports.includes(Number(port)))
+function isListedRedirect(uri: string): boolean {
+  return /^http:\/\/localhost:(?:1455|1457)\/auth\/callback$/.test(uri)
 }
 
 function challengeOf(verifier: string): string {
   return createHash('sha256').update(verifier).digest('base64url')
 }
 
-function refusedRenewal({
-  status,
-  code,
-  shape = 'object',
-}: NonNullable<CodexUpstreamSettings['renewalFailure']>): Outcome {
+function refusedRenewal(code: string): Outcome {
   const message = 'Your refresh token cannot be used. Please try signing in again.'
-  const error = { message, type: 'invalid_request_error', param: null, code }
-  switch (shape) {
-    case 'object':
-      return jsonReply(status, { error })
-    case 'text':
-      return jsonReply(status, { error: code, error_description: message })
-    case 'top':
-      return jsonReply(status, { code, message })
-  }
+  return jsonReply(401, { error: { message, type: 'invalid_request_error', param: null, code } })
 }
 
 /** The texts of a JSON object; none for any other body. */

@@ -29,7 +29,7 @@ function askLite(codex: CodexUpstream, body: Fields): Promise<Response> {
 }
 
 test('accepts the lite form, and calls the tools in its input', async () => {
-  const codex = await openCodex({ settings: { acceptsEmptyInstructions: false } })
+  const codex = await openCodex()
   const response = await askLite(codex, liteBody({}, '[demo:tool]'))
   expect(response.status).toBe(200)
   const call = doneItems(eventsOf(await response.text())).find(({ type }) => type === 'function_call')

@@ -22,8 +22,6 @@ type AccessTokenState =
 
 interface TokenOptions {
   readonly lifetimeSeconds: number
-  /** Keeps the refresh token instead of replacing it. */
-  readonly keepsRefreshToken?: boolean
 }
 
 /**
@@ -104,7 +102,6 @@ export function createLogins({ now, scope, issuer, clientId }: LoginsDeps): Code
         return 'refresh_token_reused'
       }
       const issued = issueAccess(known.family, wish)
-      if (wish.keepsRefreshToken === true) return { ...issued, refreshToken: token }
       known.state = 'spent'
       return { ...issued, refreshToken: issueRefresh(known.family) }
     },

@@ -10,8 +10,8 @@ export function modelsOfPlan(plan: string): readonly CodexModel[] {
 }
 
 /** ETag of a person's model list. Replies of `/responses` repeat it as `x-models-etag`. */
-export function modelsEtag({ plan }: Pick<CodexPerson, 'plan'>, revision: number): string {
-  return `W/"demo-${plan}-${revision}"`
+export function modelsEtag({ plan }: Pick<CodexPerson, 'plan'>): string {
+  return `W/"demo-${plan}"`
 }
 
 interface ListCall {
@@ -19,20 +19,19 @@ interface ListCall {
   readonly path: string
   readonly ifNoneMatch: string | undefined
   readonly person: CodexPerson
-  readonly revision: number
 }
 
 /** `GET /backend-api/codex/models?client_version=`. */
-export function answerModels({ path, ifNoneMatch, person, revision }: ListCall): Outcome {
+export function answerModels({ path, ifNoneMatch, person }: ListCall): Outcome {
   const version = new URL(path, 'http://127.0.0.1').searchParams.get('client_version')
   if (version === null || !/^\d+\.\d+\.\d+/.test(version)) {
     // This is the form of a validation error. Its use by the real backend is a guess.
     return detail(422, [{ type: 'missing', loc: ['query', 'client_version'], msg: 'Field required' }])
   }
-  const etag = modelsEtag(person, revision)
+  const etag = modelsEtag(person)
   if (ifNoneMatch === etag) return { kind: 'whole', status: 304, headers: { etag }, body: '' }
   const models = modelsOfPlan(person.plan).filter(({ minClient }) => !isNewer(minClient, version))
-  return jsonReply(200, { models: models.map((model) => toEntry(model, revision)) }, { etag })
+  return jsonReply(200, { models: models.map((model) => toEntry(model)) }, { etag })
 }
 
 /** Unknown plans count as paid, because the set of plans is open. */

@@ -215,13 +215,6 @@ test('requires the reasoning back if a marker in the conversation demands it', a
   expect(await refusalOf(await ask(codex, promptOf('', { include, input: [first, said, user] })))).toMatch(/reasoning/)
 })
 
-test('can be made to refuse empty instructions', async () => {
-  const codex = await openCodex()
-  expect((await ask(codex, promptOf('Hi', { instructions: '' }))).status).toBe(200)
-  codex.configure({ acceptsEmptyInstructions: false })
-  expect(await refusalOf(await ask(codex, promptOf('Hi', { instructions: '' })))).toMatch(/Instructions are required/)
-})
-
 test('refuses a prompt that does not fit', async () => {
   const codex = await openCodex()
   const response = await ask(codex, promptOf('x'.repeat(272_000 * 4)))

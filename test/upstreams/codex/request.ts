@@ -16,8 +16,6 @@ import type { CodexPerson } from './tokens.ts'
 export interface CodexSettings extends Pace, PlanUse {
   /** Sends comments, and events of the ChatGPT backend that the dialect does not have. OpenAI's SDK fails on them. */
   readonly sendsAsides: boolean
-  /** Each number selects another list of models, with its own ETag. */
-  readonly catalogueRevision: number
 }
 
 /** One prompt before its body is parsed. */

@@ -155,18 +155,6 @@ test('[demo:sparse] has items in their done events only, and names of calls too'
   ])
 })
 
-test('[demo:wrapper] calls through a wrapper that nobody declared', async () => {
-  const codex = await openCodex()
-  const call = doneItems(eventsOf(await stream(codex, '[demo:wrapper] [demo:tools]', { tools }))).at(-1)
-  expect(call).toMatchObject({ type: 'function_call', name: 'parallel' })
-  expect(JSON.parse(String(call?.['arguments']))).toEqual({
-    tool_uses: [
-      { recipient_name: 'functions.read_file', parameters: { path: 'example path' } },
-      { recipient_name: 'functions.list_all', parameters: { path: 'example path' } },
-    ],
-  })
-})
-
 test.for<[string, string]>([
   ['[demo:length]', 'max_output_tokens'],
   ['[demo:filter]', 'content_filter'],

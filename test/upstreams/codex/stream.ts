@@ -1,4 +1,4 @@
-import type { Answer, AnswerCall } from '../answer/answer.ts'
+import type { Answer } from '../answer/answer.ts'
 import { namedFrame, outputTokens, readable } from '../answer/frames.ts'
 import type { Frames } from '../answer/frames.ts'
 import { noise } from '../answer/sealed-text.ts'
@@ -137,7 +137,7 @@ const STATUSES: Readonly<Record<string, number>> = {
 }
 
 function itemsOf(answer: Answer, subject: CodexSubject): readonly PlacedItem[] {
-  const { call, request, model, markers } = subject
+  const { call, request, model } = subject
   const idOf = (prefix: string, index: number): string =>
     `${prefix}_demo${String(call.number).padStart(12, '0')}${String(index).padStart(4, '0')}`
   const made: readonly PrefixedItem[] = wantsCompaction(request)
@@ -145,7 +145,7 @@ function itemsOf(answer: Answer, subject: CodexSubject): readonly PlacedItem[] {
     : [
         ...(effortOf(request, model) === 'none' ? [] : [prefixed('rs', reasoningItem(answer, subject))]),
         ...(answer.search === '' ? [] : [prefixed('ws', searchItem(answer.search))]),
-        ...messageAndCalls<PrefixedItem>(answer, markers.others.has('wrapper') ? wrapped(answer.calls) : answer.calls, {
+        ...messageAndCalls<PrefixedItem>(answer, answer.calls, {
           message: (status) => prefixed('msg', inFinalPhase(messageItem(answer, status))),
           call: (each, status) => prefixed(each.kind === 'custom' ? 'ctc' : 'fc', callItem(each, status)),
         }),
@@ -161,26 +161,6 @@ function itemsOf(answer: Answer, subject: CodexSubject): readonly PlacedItem[] {
 
 function prefixed(prefix: string, item: Item): PrefixedItem {
   return [prefix, item]
-}
-
-/** Puts all calls into a wrapper that no request declares (docs/codex-wire.md, "Request body"). */
-function wrapped(calls: readonly AnswerCall[]): readonly AnswerCall[] {
-  const [first] = calls
-  if (first === undefined) return []
-  const uses = calls.map(({ name, arguments: text }) => ({
-    recipient_name: `functions.${name}`,
-    parameters: parsedOr(text),
-  }))
-  return [{ id: first.id, kind: 'function', name: 'parallel', arguments: JSON.stringify({ tool_uses: uses }) }]
-}
-
-/** Arguments are JSON, unless a marker truncates them or the tool takes plain text. */
-function parsedOr(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }
 
 function inFinalPhase(item: Item): Item {

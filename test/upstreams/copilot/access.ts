@@ -27,13 +27,8 @@ export function refuseEditor(editor: string, modelId: string): Outcome | undefin
  * The checks of every route of the Copilot API before it reads the body, with the texts of docs/copilot-wire.md,
  * "Errors": host, identity headers, token, API version, `X-Initiator`. Undefined if they pass.
  */
-export function refuseAccess(
-  request: IncomingMessage,
-  tokens: TokenStore,
-  misdirectedHosts: readonly string[],
-): Outcome | undefined {
+export function refuseAccess(request: IncomingMessage, tokens: TokenStore): Outcome | undefined {
   const { headers } = request
-  if (misdirectedHosts.includes(headers.host ?? '')) return usualFailure(421)
 
   const bearer = /^bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1]
   if (bearer === undefined || countHeader(request, 'authorization') > 1) {

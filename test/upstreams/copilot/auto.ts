@@ -1,5 +1,4 @@
 import { failure, invalidBody } from './failures.ts'
-import { parseMarkers } from '../answer/markers.ts'
 import { AUTO_DISCOUNT, AUTO_POOL } from './catalogue-models.ts'
 import { MODELS } from './models.ts'
 import { jsonReply, textReply } from '../http/outcome.ts'
@@ -55,9 +54,8 @@ export function createAutoMode(now: () => number, sessions = new Map<string, Aut
       if (typeof prompt !== 'string' || prompt === '') return invalidBody('prompt is required')
       const ofTier = typeof tier === 'string' ? TIERS.get(tier) : undefined
       if (tier !== undefined && ofTier === undefined) return invalidBody('tier is not supported')
-      const wanted = parseMarkers(prompt).asked.get('auto')?.[0]
       const model = MODELS.find(
-        wanted ?? ofTier ?? (prompt.length > SHORT_PROMPT || hasImage === true ? AUTO_POOL[1] : AUTO_POOL[0]) ?? '',
+        ofTier ?? (prompt.length > SHORT_PROMPT || hasImage === true ? AUTO_POOL[1] : AUTO_POOL[0]) ?? '',
       )
       if (model === undefined) return failure(503, { message: 'no model could be chosen', code: '' })
       const { id, name, vendor, version, capabilities, supported_endpoints } = model.entry

@@ -19,11 +19,10 @@ import type { CopilotSettings } from './settings.ts'
  * Markers that the demo does not have:
  * - `[demo:pause TIMES?]`: /v1/messages runs a web search and pauses the answer this many times (1), as Anthropic's own
  * service can. It continues when the paused answer comes back.
- * - `[demo:vertex]`: /v1/messages uses Google's backend, which knows no context_management and no structured outputs.
  * - `[demo:sparse]`: /responses sends calls without an id and a last event without output.
  * - `[demo:frames N PER-WRITE?]`: sends N prepared text events, PER-WRITE of them in one write, for measuring.
  */
-const STRICT_MARKERS = ['pause', 'vertex', 'sparse', 'frames']
+const STRICT_MARKERS = ['pause', 'sparse', 'frames']
 
 interface ChecksDeps {
   readonly settings: () => CopilotSettings

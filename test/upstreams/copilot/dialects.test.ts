@@ -242,6 +242,8 @@ test.for(DIALECTS)('%s: arguments are made from the schema where the marker give
   expect(dialect.callsOf(say(dialect, '[demo:tool]'))).toEqual([
     { name: 'Read', arguments: '{"file_path":"example file_path"}' },
   ])
+  const only = { tools: [dialect.tool('Read', path)] }
+  expect(dialect.callsOf(say(dialect, '[demo:tools]', only))).toHaveLength(2)
   expect(dialect.callsOf(say(dialect, '[demo:tools]')).map(({ name }) => name)).toEqual(['Read', 'Glob'])
 })
 

@@ -236,7 +236,7 @@ export function createPreparedReplies() {
     const perWrite = numberOf(asked?.[1], call.pace.eventsPerWrite)
     return streamReply(prepared.pieces(path, count, perWrite), {
       headers: quotaHeaders(call.nowMs),
-      delayMs: delayOf(markers, call.pace),
+      delayMs: delayOf(markers),
     })
   }
 }

@@ -33,8 +33,6 @@ export interface CopilotSettings extends Pace, HostRefusals {
   readonly lacksModel: (githubToken: string, model: string) => boolean
   /** Endpoints that choose a model for `auto`: both, only the one from before August 2026, or neither. */
   readonly autoWays: 'both' | 'session' | 'none'
-  /** `Host` values that get 421, e.g. `localhost:4000`. */
-  readonly misdirectedHosts: readonly string[]
   /** Larger bodies get 413. The number is a guess, because the real limit is not published. */
   readonly maxBodyBytes: number
   /** Requests with more image bytes in total, decoded, get 413 `failed to parse request`. The number is a guess. */
@@ -53,11 +51,9 @@ export const DEFAULT_COPILOT_SETTINGS: CopilotSettings = {
   deviceIntervalSeconds: 1,
   lacksModel: () => false,
   autoWays: 'both',
-  misdirectedHosts: [],
   maxBodyBytes: 64 * 1024 * 1024,
   maxImageBytes: 24 * 1024 * 1024,
   refusals: EVERYWHERE,
   windowTokens: undefined,
-  eventDelayMs: 0,
   eventsPerWrite: 1,
 }

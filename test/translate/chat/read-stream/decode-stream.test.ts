@@ -1,9 +1,10 @@
 import { fc } from '../../../fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import type { TurnEvent } from '../../../../src/translate/turn.ts'
-import { bytes, dataEvent, readStream, seedOf, streamNames } from '../fixture-streams.ts'
+import { dataEvent, readStream, seedOf, streamNames } from '../fixture-streams.ts'
 import { answers, quirks, toWire } from '../generated-streams.ts'
 import { decodeStream, expectTurnGrammar } from '../turn-helpers.ts'
+import { bytes } from '../../fixture-folder.ts'
 
 test.each(streamNames)('decodes %s', async (name) => {
   const { events, fault } = decodeStream([bytes(readStream(name))])

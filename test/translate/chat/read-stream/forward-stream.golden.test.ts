@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { bytes, dataOf, fold, readStream, seedOf, stream, streamNames } from '../fixture-streams.ts'
+import { dataOf, fold, readStream, seedOf, stream, streamNames } from '../fixture-streams.ts'
 import type { Streamed } from '../fixture-streams.ts'
+import { bytes } from '../../fixture-folder.ts'
 
 const golden = (folder: string, file: string) => `../../../golden/${folder}/${file}`
 

@@ -4,8 +4,9 @@ import { times } from '../../../thorough.ts'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../../../src/errors.ts'
-import { bytes, dataEvent, dataOf, fold, readStream, seedOf, stream, streamNames } from '../fixture-streams.ts'
+import { dataEvent, dataOf, fold, readStream, seedOf, stream, streamNames } from '../fixture-streams.ts'
 import { type Answer, answers, generatedUsage, quirks, type Quirks, toWire } from '../generated-streams.ts'
+import { bytes } from '../../fixture-folder.ts'
 
 interface Chunk {
   id: unknown

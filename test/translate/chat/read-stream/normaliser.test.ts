@@ -1,6 +1,7 @@
 import { chatDialect } from '../../../../src/translate/chat/dialect.ts'
 import { describe, expect, test } from 'vitest'
-import { bytes, dataEvent, dataOf, fold, readStream, seedOf, stream } from '../fixture-streams.ts'
+import { dataEvent, dataOf, fold, readStream, seedOf, stream } from '../fixture-streams.ts'
+import { bytes } from '../../fixture-folder.ts'
 
 const envelope = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1_764_940_861, model: 'gpt-5-mini' }
 

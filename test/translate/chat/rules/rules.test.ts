@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest'
 import { rules } from '../../../../src/translate/chat/rules/rules.ts'
 import { sealOpaque } from '../../../../src/translate/engine/opaque-envelope.ts'
 import type { ModelTraits } from '../../../../src/translate/model-traits.ts'
-import { callOf, contextOf, errorOf, hello, pass, traits } from '../request-helpers.ts'
+import { callOf, contextOf, hello, pass, traits } from '../request-helpers.ts'
+import { errorOf } from '../../faults.ts'
 
 interface Case {
   /** The rule's name; every rule needs a case. */

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { TurnEvent, TurnStop } from '../../../../src/translate/turn.ts'
 import { traits } from '../../turns.ts'
-import { bytes, decode, seed, wireEvent } from '../fixture-streams.ts'
+import { decode, seed, wireEvent } from '../fixture-streams.ts'
+import { bytes } from '../../fixture-folder.ts'
 
 const messageStart = { type: 'message_start', message: { id: 'msg_1', model: 'claude-x' } }
 const messageStop = { type: 'message_stop' }

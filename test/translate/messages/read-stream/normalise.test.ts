@@ -1,6 +1,7 @@
 import { messagesDialect } from '../../../../src/translate/messages/dialect.ts'
 import { describe, expect, test } from 'vitest'
-import { bytes, eventsOf, fold, readStream, seed, sseOf, stream, wireEvent } from '../fixture-streams.ts'
+import { eventsOf, fold, readStream, seed, sseOf, stream, wireEvent } from '../fixture-streams.ts'
+import { bytes } from '../../fixture-folder.ts'
 
 const begin = {
   type: 'message_start',

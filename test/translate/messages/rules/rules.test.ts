@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { rules } from '../../../../src/translate/messages/rules/rules.ts'
 import { blockRows } from '../../../../src/translate/messages/rules/block-rules.ts'
 import { sealOpaque } from '../../../../src/translate/engine/opaque-envelope.ts'
-import { errorOf, hello } from '../caller-helpers.ts'
+import { hello } from '../caller-helpers.ts'
 import { models, pass, traits, type PassOptions } from '../upstream-helpers.ts'
+import { errorOf } from '../../faults.ts'
 
 interface Case extends PassOptions {
   /** The rule's name; every rule needs a case. */

@@ -5,8 +5,9 @@ import { Fault } from '../../../../src/errors.ts'
 import type { Opaque, TurnEvent, TurnStop, Usage } from '../../../../src/translate/turn.ts'
 import { mismatchOf } from '../../wire-match.ts'
 import { decode as decodeBody } from '../caller-helpers.ts'
-import { decode, encode, eventsOf, bytes, seed } from '../fixture-streams.ts'
+import { decode, encode, eventsOf, seed } from '../fixture-streams.ts'
 import type { ReadEvent } from '../fixture-streams.ts'
+import { bytes } from '../../fixture-folder.ts'
 
 const start: TurnEvent = { type: 'start', model: 'gpt-6-sol' }
 const stop = (reason: TurnStop = 'end'): TurnEvent => ({ type: 'stop', reason })

@@ -2,7 +2,6 @@ import { responsesDialect } from '../../../../src/translate/responses/dialect.ts
 import { describe, expect, test } from 'vitest'
 import { emptyEcho } from '../../../../src/translate/responses/response-object.ts'
 import {
-  bytes,
   eventsOf,
   fold,
   readLines,
@@ -15,6 +14,7 @@ import {
 } from '../fixture-streams.ts'
 import { expectGrammar } from '../grammar.ts'
 import { remembered } from '../../turns.ts'
+import { bytes } from '../../fixture-folder.ts'
 
 const base = {
   id: 'resp_1',

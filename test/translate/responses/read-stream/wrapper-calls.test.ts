@@ -1,9 +1,10 @@
 import { responsesDialect } from '../../../../src/translate/responses/dialect.ts'
 import { describe, expect, test } from 'vitest'
 import { createSseDecoder } from '../../../../src/sse/decode.ts'
-import { bytes, decode, fold, readLines, readStream, seed, seedWith, stream, toStream } from '../fixture-streams.ts'
+import { decode, fold, readLines, readStream, seed, seedWith, stream, toStream } from '../fixture-streams.ts'
 import type { Json } from '../fixture-streams.ts'
 import { expectGrammar } from '../grammar.ts'
+import { bytes } from '../../fixture-folder.ts'
 
 const response = (status: string, output: readonly object[] = []) => ({
   id: 'resp_1',

@@ -5,7 +5,8 @@ import { dialects } from '../../../../src/translate/dialects.ts'
 import type { Turn } from '../../../../src/translate/turn.ts'
 import { formatWarning } from '../../../../src/translate/warning.ts'
 import { encodeContext, traits, turn, translateForResponses } from '../../turns.ts'
-import { clientBodies, errorOf } from '../caller-requests.ts'
+import { clientBodies } from '../caller-requests.ts'
+import { errorOf } from '../../faults.ts'
 
 type Json = Readonly<Record<string, unknown>>
 

@@ -1,9 +1,8 @@
 import { limitsOf } from '../models.ts'
-import { claudePromptTooLong, failure, invalidBody } from '../failures.ts'
+import { claudePromptTooLong, invalidBody } from '../failures.ts'
 import { invalidEffort } from '../failures.ts'
 import { betasOf, firstIssue, firstRefusal } from '../../refusals.ts'
 import type { Checks, InferenceSubject } from '../../inference.ts'
-import { jsonReply } from '../../http/outcome.ts'
 import type { Outcome } from '../../http/outcome.ts'
 import { checkBlocks, checkCacheMarks, checkImages, checkThoughts } from './block-checks.ts'
 import { checkLastMessage, checkPairs, checkRoles, checkTexts } from './message-checks.ts'
@@ -51,16 +50,13 @@ const BETAS = new Set([
 /** Betas that a model refuses if its entry in the list denies their features. The refusal is a guess. */
 const FLAGGED_BETAS = new Set(['context-management-2025-06-27', 'advanced-tool-use-2025-11-20'])
 
-/** Some backends refuse a beta without naming it. */
-const checkBetas: Check = ({ call, markers, model }) => {
+const checkBetas: Check = ({ call, model }) => {
   const { laterBetas, takesBetas } = limitsOf(model)
   const refused = betasOf(call).filter(
     (beta) => !(BETAS.has(beta) || laterBetas.has(beta)) || (FLAGGED_BETAS.has(beta) && !takesBetas),
   )
   if (refused.length === 0) return undefined
-  return markers.others.has('vertex')
-    ? jsonReply(400, { message: 'invalid beta flag' })
-    : invalidBody(`unsupported beta header(s): ${refused.join(', ')}`)
+  return invalidBody(`unsupported beta header(s): ${refused.join(', ')}`)
 }
 
 const KNOWN = new Set([
@@ -133,21 +129,6 @@ const checkOutputConfig: Check = ({ request: { output_config: config }, model })
 const checkPromptSize: Check = ({ conversation: { promptTokens }, model }) =>
   promptTokens > model.contextTokens ? claudePromptTooLong(promptTokens, model.contextTokens, true) : undefined
 
-/** `[demo:vertex]`: the request goes to Google's backend, which lacks some features. */
-const checkVertex: Check = ({ request, markers }) => {
-  if (!markers.others.has('vertex')) return undefined
-  const { context_management: management, output_config: config, tools = [] } = request
-  if (management !== undefined) return invalidBody('context_management: Extra inputs are not permitted')
-  const strict = tools.findIndex((tool) => tool['strict'] !== undefined)
-  if (strict >= 0) return invalidBody(`tools.${strict}.custom.strict: Extra inputs are not permitted`)
-  return config?.format === undefined
-    ? undefined
-    : failure(400, {
-        message: 'Constraint constraints/vertexai.allowedPartnerModelFeatures violated: structured_outputs',
-        code: 'FAILED_PRECONDITION',
-      })
-}
-
 const CHECKS: readonly Check[] = [
   checkBetas,
   checkFields,
@@ -166,5 +147,4 @@ const CHECKS: readonly Check[] = [
   checkPairs,
   checkLastMessage,
   checkPromptSize,
-  checkVertex,
 ]

@@ -1,5 +1,5 @@
 import type { Answer } from '../../answer/answer.ts'
-import { fragments, frame, namedFrame } from '../../answer/frames.ts'
+import { fragments, namedFrame } from '../../answer/frames.ts'
 import type { Frames } from '../../answer/frames.ts'
 import type { InferenceSubject } from '../../inference.ts'
 import { numberOf } from '../../answer/markers.ts'
@@ -48,21 +48,23 @@ function lastAssistantBlocks({ messages }: MessagesRequest): readonly Block[] {
   return messages.slice(from).flatMap(blocksOf)
 }
 
+function block(index: number, started: object, deltas: readonly string[]): readonly string[] {
+  return [
+    namedFrame({ type: 'content_block_start', index, content_block: started }),
+    ...deltas.map((json) =>
+      namedFrame({ type: 'content_block_delta', index, delta: { type: 'input_json_delta', partial_json: json } }),
+    ),
+    namedFrame({ type: 'content_block_stop', index }),
+  ]
+}
+
 /** Encodes an answer. If `[demo:pause]` pauses it, the stream has the part before the pause, and a search. */
 export function encodeWithPause(answer: Answer, subject: Subject): Frames {
   if (!isPaused(subject)) return encodeMessages(answer, subject)
   const frames = encodeMessages(untilPause(answer), subject)
-  const encode = subject.markers.asked.has('no-event-lines') ? frame : namedFrame
   const { use, result } = searchOf(subject)
   const { arguments: text, ...start } = use
   const from = frames.content.filter((each) => each.includes('"type":"content_block_start"')).length
-  const block = (index: number, started: object, deltas: readonly string[]): readonly string[] => [
-    encode({ type: 'content_block_start', index, content_block: started }),
-    ...deltas.map((json) =>
-      encode({ type: 'content_block_delta', index, delta: { type: 'input_json_delta', partial_json: json } }),
-    ),
-    encode({ type: 'content_block_stop', index }),
-  ]
   return {
     ...frames,
     content: [

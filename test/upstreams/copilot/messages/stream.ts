@@ -1,5 +1,5 @@
 import type { Answer, AnswerCall } from '../../answer/answer.ts'
-import { FAILURE_MESSAGE, fragments, frame, frameTemplate, namedFrame, outputTokens } from '../../answer/frames.ts'
+import { FAILURE_MESSAGE, fragments, frameTemplate, namedFrame, outputTokens } from '../../answer/frames.ts'
 import type { Frames } from '../../answer/frames.ts'
 import type { InferenceSubject } from '../../inference.ts'
 import { issueOpaque } from '../../answer/sealed-text.ts'
@@ -9,8 +9,6 @@ import type { MessagesRequest } from './request.ts'
 
 type Subject = InferenceSubject<MessagesRequest>
 type Fields = Readonly<Record<string, unknown>>
-type Encode = typeof namedFrame
-
 /** One block of the answer: its start and the frames of its deltas. */
 interface AnswerBlock {
   readonly start: Fields
@@ -22,44 +20,43 @@ interface AnswerBlock {
  * `copilot_annotations` beside a text, `copilot_usage` beside the usage, and a `[DONE]` that Anthropic does not send.
  */
 export function encodeMessages(answer: Answer, subject: Subject): Frames {
-  const encode = subject.markers.asked.has('no-event-lines') ? frame : namedFrame
-  const blocks = blocksFor(answer, subject, encode)
+  const blocks = blocksFor(answer, subject)
   const started = { ...messageBase(subject), content: [], stop_reason: null, stop_sequence: null }
   return {
     content: [
-      encode({ type: 'message_start', message: { ...started, usage: startUsage(subject) } }),
-      encode({ type: 'ping' }),
+      namedFrame({ type: 'message_start', message: { ...started, usage: startUsage(subject) } }),
+      namedFrame({ type: 'ping' }),
       ...blocks.flatMap(({ start, deltas }, index) =>
-        [encode({ type: 'content_block_start', index, content_block: start })].concat(
+        [namedFrame({ type: 'content_block_start', index, content_block: start })].concat(
           deltas,
-          encode({ type: 'content_block_stop', index }),
+          namedFrame({ type: 'content_block_stop', index }),
         ),
       ),
     ],
     closing: [
-      encode({
+      namedFrame({
         type: 'message_delta',
         delta: stopOf(answer),
         usage: usageOf(answer, subject),
         ...(subject.request.context_management !== undefined && { context_management: { applied_edits: [] } }),
         ...costOf(answer, subject),
       }),
-      encode({ type: 'message_stop' }),
+      namedFrame({ type: 'message_stop' }),
     ],
     error: ({ code = 'overloaded_error' }) =>
-      encode({ type: 'error', error: { type: code, message: FAILURE_MESSAGE } }),
+      namedFrame({ type: 'error', error: { type: code, message: FAILURE_MESSAGE } }),
   }
 }
 
-function blocksFor(answer: Answer, subject: Subject, encode: Encode): readonly AnswerBlock[] {
-  const thought = answer.reasoning.length > 0 ? [thinkingBlock(answer, subject, encode)] : []
+function blocksFor(answer: Answer, subject: Subject): readonly AnswerBlock[] {
+  const thought = answer.reasoning.length > 0 ? [thinkingBlock(answer, subject)] : []
   const pieces = [...answer.text, ...answer.refusal]
-  const text = pieces.length > 0 ? [textBlock(pieces, thought.length, encode)] : []
+  const text = pieces.length > 0 ? [textBlock(pieces, thought.length)] : []
   const before = thought.length + text.length
-  return [...thought, ...text, ...answer.calls.map((call, at) => toolBlock(call, before + at, encode))]
+  return [...thought, ...text, ...answer.calls.map((call, at) => toolBlock(call, before + at))]
 }
 
-function thinkingBlock({ reasoning, isRedacted }: Answer, subject: Subject, encode: Encode): AnswerBlock {
+function thinkingBlock({ reasoning, isRedacted }: Answer, subject: Subject): AnswerBlock {
   const { call, model, request } = subject
   const text = reasoning.join('')
   if (isRedacted) {
@@ -70,10 +67,10 @@ function thinkingBlock({ reasoning, isRedacted }: Answer, subject: Subject, enco
   // From version 4.7 on, Claude sends the text only to callers that ask for it.
   const display = request.thinking?.display ?? (model.version >= 4.7 ? 'omitted' : 'summarized')
   const shown = display === 'omitted' ? [] : reasoning
-  const delta = frameTemplate((thinking) => blockDelta(0, { type: 'thinking_delta', thinking }), encode)
+  const delta = frameTemplate((thinking) => blockDelta(0, { type: 'thinking_delta', thinking }), namedFrame)
   return {
     start: { type: 'thinking', thinking: '', signature: '' },
-    deltas: [...shown.map(delta), encode(blockDelta(0, { type: 'signature_delta', signature }))],
+    deltas: [...shown.map(delta), namedFrame(blockDelta(0, { type: 'signature_delta', signature }))],
   }
 }
 
@@ -84,17 +81,17 @@ const ANNOTATIONS = {
   ],
 }
 
-function textBlock(pieces: readonly string[], index: number, encode: Encode): AnswerBlock {
-  const delta = frameTemplate((text) => blockDelta(index, { type: 'text_delta', text }), encode)
+function textBlock(pieces: readonly string[], index: number): AnswerBlock {
+  const delta = frameTemplate((text) => blockDelta(index, { type: 'text_delta', text }), namedFrame)
   const last = { ...blockDelta(index, { type: 'text_delta', text: pieces.at(-1) }), copilot_annotations: ANNOTATIONS }
   return {
     start: { type: 'text', text: '' },
-    deltas: [...pieces.slice(0, -1).map(delta), encode(last)],
+    deltas: [...pieces.slice(0, -1).map(delta), namedFrame(last)],
   }
 }
 
-function toolBlock({ id, name, arguments: text }: AnswerCall, index: number, encode: Encode): AnswerBlock {
-  const delta = frameTemplate((json) => blockDelta(index, { type: 'input_json_delta', partial_json: json }), encode)
+function toolBlock({ id, name, arguments: text }: AnswerCall, index: number): AnswerBlock {
+  const delta = frameTemplate((json) => blockDelta(index, { type: 'input_json_delta', partial_json: json }), namedFrame)
   return {
     start: { type: 'tool_use', id, name, input: {} },
     // The first piece is empty. It is the only piece of a call without arguments.
