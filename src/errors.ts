@@ -128,7 +128,7 @@ export type ProxyError =
 export interface FileConflict {
   readonly path: string
   /** Counted from 1. Absent: the whole file. */
-  readonly line?: number
+  readonly line?: number | undefined
   /** Lines. */
   readonly expected: readonly string[]
   readonly found: readonly string[]

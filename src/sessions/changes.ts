@@ -8,7 +8,7 @@ import { findUndone, undoneBy, type Journal, type JournalEntry } from '../worksp
 import { netChanges } from '../workspace/patch/net-changes.ts'
 import { ownedJournal } from '../workspace/patch/owned-journal.ts'
 import { ToolError } from '../workspace/tool-error.ts'
-import { refused } from './runs.ts'
+import { refused } from './refused.ts'
 import type { Sessions } from './sessions.ts'
 import type { Workspaces } from './workspaces.ts'
 

@@ -22,7 +22,7 @@ const shownDiff = 40
 export interface RunScreen {
   readonly show: (event: DaemonEvent) => void
   readonly ask: (approval: ApprovalEvent) => void
-  readonly wholeDiff: (approval: ApprovalEvent) => void
+  readonly wholeDiff: (approval: Pick<ApprovalEvent, 'diff'>) => void
   readonly note: (text: string) => void
   /** Ends an open line. */
   readonly newLine: () => void
@@ -175,7 +175,9 @@ export function createRunScreen(output: Output): RunScreen {
       }
       if (approval.truncated === true) wrapped(`  ${truncatedSentence}`, style.red)
     },
-    wholeDiff: ({ diff: text = '' }) => diff(text, Infinity),
+    wholeDiff: ({ diff: text = '' }) => {
+      if (text !== '') diff(text, Infinity)
+    },
   }
 
   function showEnd({ outcome, reason, summary, model, steps, requests, usage }: DoneEvent): void {
