@@ -198,6 +198,7 @@ describe('history', () => {
       origin: 'user',
       startedAt: run.time,
       files: [],
+      changes: [],
       requests: 2,
       usage,
       state: 'ended',
