@@ -76,6 +76,7 @@ test('says which instructions of the repository are new or changed, as it happen
     approvals: [],
     instructions: files,
     files: [],
+    changes: [],
     requests: 1,
     usage,
   } as const
