@@ -45,6 +45,8 @@ export interface ToolRunnerDeps {
   /** Whether no person is asked: in a chat, and without `agent.require-approval`. */
   readonly isUnattended: boolean
   readonly find: (name: string) => Tool | FileAction | undefined
+  /** Returns what the model has to know about the folders of these files; '' for nothing. */
+  readonly textsFor: (paths: readonly string[], signal: AbortSignal) => Promise<string>
 }
 
 /** A command that a tool has run. */
@@ -94,6 +96,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     const images: Media[] = []
     let isCut = false
     let isEffect = false
+    const touched: string[] = []
     const add = (outcome: ToolOutcome, message: string, text: string): void => {
       const capped = capText(text, deps.maxResult)
       isCut ||= capped.isCut
@@ -107,6 +110,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
         try {
           const done = await runBusCall(busCall, { callId, step, signal, secrets })
           isEffect ||= done.isEffect
+          touched.push(...done.touched)
           const { text, message, images: shown = [] } = describeResult(busCall.tool, done.result)
           images.push(...shown)
           noteHash(busCall, done.result, text)
@@ -123,13 +127,15 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     }
     const outcome = outcomes.includes('ok') ? 'ok' : (outcomes[0] ?? 'ok')
     const text = texts.join('\n\n')
+    const known = frame(deps.boundary, resultTitle(call.name, { isOk: outcome === 'ok', hasSecret }), text)
+    const more = touched.length === 0 ? '' : await deps.textsFor(touched, signal)
     const forPeople = capText([text, ...images.map((image) => describeMedia(image))].join('\n'), maxShown)
     return {
       callId,
       tool,
       outcome,
       message: oneLine(messages.join(', ')),
-      content: frame(deps.boundary, resultTitle(call.name, { isOk: outcome === 'ok', hasSecret }), text),
+      content: more === '' ? known : `${known}\n\n${more}`,
       images,
       result: forPeople.text,
       truncated: isCut || forPeople.isCut,
@@ -161,7 +167,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
   async function runBusCall(
     { tool, args, identity }: BusCall,
     { callId, step, signal, secrets }: CallPlace,
-  ): Promise<{ readonly result: ToolResult; readonly isEffect: boolean }> {
+  ): Promise<{ readonly result: ToolResult; readonly isEffect: boolean; readonly touched: readonly string[] }> {
     let intended: Intent = {}
     let snapshot: Awaited<ReturnType<ChangeRecord['before']>> = new Map()
     let started: readonly string[] | undefined
@@ -178,13 +184,14 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       caller: deps.caller,
       ownerId: deps.ownerId,
       progress: (part) => emit({ type: 'tool', state: 'progress', callId, tool, step, ...part }),
-      async approve(intent, { provider, identity: approved }) {
+      async approve(intent, { provider, identity: approved }, { closed }) {
         scope.check(intent)
         intended = { ...intended, ...intent }
         if (intent.writes !== undefined) snapshot = await record.before(intent.writes)
         const call = { approvalId: deps.randomId(), tool, callId, step, args }
         const outside = provider === undefined ? {} : { identity: approved ?? '', isAfterSecret: secrets.wereRead() }
-        const isApproved = await deps.isApproved({ ...toRequest(intent, call), ...outside })
+        const gates = closed.length === 0 ? {} : { closed }
+        const isApproved = await deps.isApproved({ ...toRequest(intent, call), ...outside, ...gates })
         if (isApproved) started = intent.argv
         return isApproved
       },
@@ -201,7 +208,8 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       commands.push({ argv: intended.argv, exitCode: undefined, isBackground: true })
     }
     const isEffect = changed.length > 0 || intended.argv !== undefined
-    return { result: scope.filter(tool, result), isEffect }
+    const touched = [...readPath(tool, args), ...(intended.writes ?? [])].map(session.folder.relativePath)
+    return { result: scope.filter(tool, result), isEffect, touched }
   }
 
   async function noteChange(done: {
@@ -280,6 +288,12 @@ function toToolError(error: unknown): ToolError {
 
 function isReading(found: Tool | FileAction): boolean {
   return 'toCalls' in found ? found.tool.startsWith('mcp.fs.') : found.effect === 'read'
+}
+
+/** The file that a tool of the workspace reads. */
+function readPath(tool: string, args: unknown): readonly string[] {
+  const named = tool.startsWith('mcp.') && typeof args === 'object' && args !== null && 'path' in args ? args.path : ''
+  return typeof named === 'string' && named !== '' ? [named] : []
 }
 
 function isStop(error: unknown): boolean {

@@ -1,5 +1,5 @@
 import type { ApprovalEvent, DaemonEvent } from '../api/events.ts'
-import type { FileCount, PlanItem, RunMode, RunUsage } from '../api/run.ts'
+import type { ContextUse, FileCount, PlanItem, RunMode, RunUsage } from '../api/run.ts'
 
 /*
  * What the page shows of a session. The modules in static/ run in a browser without a build and refer to these types in
@@ -53,16 +53,21 @@ export interface ApprovalPart extends Omit<ApprovalEvent, 'type' | 'id' | 'callI
 
 export type RunPart = TextPart | MessagePart | ToolPart | ApprovalPart
 
-export interface RunEnd {
+/** What a run has used so far. */
+export interface RunUse {
+  readonly requests: number
+  readonly usage: RunUsage
+  readonly context?: ContextUse
+}
+
+export interface RunEnd extends Partial<RunUse> {
   readonly outcome: string
   readonly reason: string
   readonly summary: string
   readonly model?: string
   readonly steps?: number
-  readonly requests?: number
   /** The record of a run has their diffs too. */
   readonly files: readonly (FileCount & { readonly diff?: string })[]
-  readonly usage?: RunUsage
 }
 
 /** A message and its run. */
@@ -81,6 +86,8 @@ export interface RunItem {
   readonly parts: readonly RunPart[]
   /** The plan that the run has stated last. */
   readonly plan?: readonly PlanItem[]
+  /** Undefined before the first answer of a model. */
+  readonly used?: RunUse
   /** Undefined while the run is in progress. */
   readonly end?: RunEnd
   /** Whether the page has no events of its steps, but can read them from the daemon. */

@@ -58,6 +58,9 @@ function cutEvent(
   switch (event.type) {
     case 'inbound':
     case 'plan':
+    case 'instructions':
+    case 'usage':
+    case 'compaction':
       return event
     case 'fragment':
       return { ...event, text: cut(event.text) }

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import {
+  contextUse,
   fileCount,
+  instructionFile,
   planItem,
   joinedMessage,
   recordedApproval,
@@ -33,8 +35,11 @@ export const runData = z.object({
   attachments: z.array(z.object({ name: z.string(), mediaType: z.string() })).optional(),
   joined: z.array(joinedMessage).optional(),
   step: z.number(),
+  instructions: z.array(instructionFile).optional(),
   /** The requests and usage so far. */
-  progress: z.object({ requests: z.number(), usage, model: z.string().optional() }).optional(),
+  progress: z
+    .object({ requests: z.number(), usage, context: contextUse.optional(), model: z.string().optional() })
+    .optional(),
   end: z
     .object({
       outcome: runOutcome,
@@ -45,6 +50,7 @@ export const runData = z.object({
       requests: z.number(),
       files: z.array(fileCount.extend({ diff: z.string() })),
       usage,
+      context: contextUse.optional(),
     })
     .optional(),
 })
@@ -52,7 +58,7 @@ export type RunData = z.infer<typeof runData>
 export type RunEnd = NonNullable<RunData['end']>
 
 /** Returns the usage of a run that ends without an outcome of the agent. */
-export function usedBy({ progress }: RunData): Pick<RunEnd, 'requests' | 'usage' | 'model'> {
+export function usedBy({ progress }: RunData): Pick<RunEnd, 'requests' | 'usage' | 'context' | 'model'> {
   return progress ?? { requests: 0, usage: { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 } }
 }
 
@@ -105,6 +111,9 @@ export function partOf(
       return { kind: 'text', key, data: { step, kind, text: whole.slice(0, maxStepText) } }
     }
     case 'inbound':
+    case 'instructions':
+    case 'usage':
+    case 'compaction':
     case 'done':
       return undefined
   }
@@ -157,6 +166,7 @@ export function toDone(
     requests,
     files: countsOf(files),
     usage: reportUsage(usageOf(end)),
+    ...contextField(end),
   }
 }
 
@@ -195,7 +205,7 @@ export function reportRun(
     const { step, ...facts } = parsed.data
     stepOf(step).calls.push(facts)
   }
-  const { mode, text: message, model: asked, origin, provider, attachments, joined, step, end } = data
+  const { mode, text: message, model: asked, origin, provider, attachments, joined, step, instructions, end } = data
   const used = end ?? usedBy(data)
   return {
     id,
@@ -216,9 +226,11 @@ export function reportRun(
     steps: [...steps.values()].toSorted((one, other) => one.step - other.step),
     approvals,
     ...(plan !== undefined && { plan }),
+    ...(instructions !== undefined && { instructions }),
     files: end?.files ?? filesOfDiffs(parts),
     requests: used.requests,
     usage: reportUsage(usageOf(used)),
+    ...contextField(used),
   }
 }
 
@@ -246,6 +258,7 @@ export function reportMessage({ id, conversation, state, startedMs }: RunRow, da
       requests: end.requests,
       files: countsOf(end.files),
       usage: reportUsage(usageOf(end)),
+      ...contextField(end),
     }),
   }
 }
@@ -254,6 +267,10 @@ function modelField(model: string | undefined) {
   return model === undefined ? {} : { model }
 }
 
-function usageOf({ usage: { nanoAiu, ...tokens } }: Pick<RunEnd, 'usage'>) {
+function contextField({ context }: Pick<RunEnd, 'context'>) {
+  return context === undefined ? {} : { context }
+}
+
+export function usageOf({ usage: { nanoAiu, ...tokens } }: Pick<RunEnd, 'usage'>) {
   return nanoAiu === undefined ? tokens : { ...tokens, nanoAiu }
 }

@@ -55,8 +55,8 @@ export interface ToolContext {
   /** Reports a part of the result early, e.g. a program's output. */
   readonly progress: (part: ToolProgress) => void
   /**
-   * Resolves if `workspace.read-only`, the policy and an approval allow the effect. Each tool whose effect is not `read` must
-   * await it before its first effect.
+   * Resolves if `workspace.read-only` and the policy, or else a person, allow the effect. Each tool whose effect is not `read`
+   * must await it before its first effect.
    * @throws ToolError `denied`, `approval_refused`, `cancelled`
    */
   readonly authorize: (intent: Intent) => Promise<void>
@@ -141,11 +141,18 @@ export interface ToolCall {
   readonly secrets?: SecretRecord | undefined
   /**
    * Asks a person and resolves with true for an approval. If absent, there is no person: what the policy allows needs no approval,
-   * and tools of providers run only if nobody has to be asked.
+   * everything else is refused, and tools of providers run only if nobody has to be asked.
    */
-  readonly approve?: ((intent: Intent, tool: Tool, signal: AbortSignal) => Promise<boolean>) | undefined
-  /** Whether `approve` asks nobody about tools of providers, and would refuse them. Default: false */
+  readonly approve?: ((intent: Intent, tool: Tool, circumstances: Circumstances) => Promise<boolean>) | undefined
+  /** Whether `approve` asks nobody, and decides only about what the policy allows. Default: false */
   readonly isUnattended?: boolean | undefined
+}
+
+/** What a person should know about a call besides its intent. */
+interface Circumstances {
+  /** The gates that the call passes only with the person's consent, as sentences. */
+  readonly closed: readonly string[]
+  readonly signal: AbortSignal
 }
 
 /** Notes that a run has read secrets. */

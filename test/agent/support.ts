@@ -28,6 +28,7 @@ interface AgentOptions {
   readonly approve?: AgentTask['approve']
   readonly deps?: Partial<AgentDeps>
   readonly history?: AgentTask['history']
+  readonly knownInstructions?: AgentTask['knownInstructions']
   readonly attachments?: AgentTask['attachments']
   /** Tools besides those of the workspace. */
   readonly tools?: readonly Tool[]
@@ -39,6 +40,7 @@ const settings: AgentSettings = {
   protocol: 'auto',
   maxSteps: 30,
   maxMinutes: 20,
+  maxCredits: 0,
   allowedRoots: ['*'],
   requireApproval: true,
 }
@@ -52,6 +54,7 @@ export async function openAgent({
   approve,
   deps: otherDeps,
   history = [],
+  knownInstructions = new Map(),
   attachments = [],
   tools: otherTools = [],
 }: AgentOptions) {
@@ -105,6 +108,7 @@ export async function openAgent({
     text,
     attachments,
     history,
+    knownInstructions,
     settings: { ...settings, ...more },
     initiator: 'user',
     caller: 'agent:test',

@@ -1,5 +1,6 @@
 import {
   changeOf,
+  closedSentences,
   nameOf,
   questionOf,
   rowsOf,
@@ -7,6 +8,7 @@ import {
   truncatedSentence,
   wideningSentence,
 } from '../../page/static/approval-words.js'
+import { contextPhrase, instructionsSentence } from '../../page/static/context-words.js'
 import { isObject } from '../../json/json.ts'
 import type { Output } from '../../terminal/output.ts'
 import { wrapText } from '../../terminal/table.ts'
@@ -39,6 +41,8 @@ export function createRunScreen(output: Output): RunScreen {
   /** The kind of the last text. */
   let flowing = ''
   let lastNotice = ''
+  /** What the run has cost so far, for the next header. */
+  let cost = ''
   /** The last line that a command has printed. The next text replaces it. */
   let live = ''
 
@@ -100,7 +104,7 @@ export function createRunScreen(output: Output): RunScreen {
   function fragment({ kind, text }: Extract<DaemonEvent, { readonly type: 'fragment' }>): void {
     if (kind === 'step') {
       line('')
-      line(`-- ${escaped(text)} ${'-'.repeat(Math.max(0, columns - text.length - 5))}`, style.dim)
+      line(`-- ${escaped(text)} ${'-'.repeat(Math.max(0, columns - text.length - cost.length - 5))}${cost}`, style.dim)
     } else if (kind === 'notice') {
       lastNotice = text
       for (const each of text.split('\n')) wrapped(escaped(each), style.yellow)
@@ -150,7 +154,11 @@ export function createRunScreen(output: Output): RunScreen {
     },
     show(event) {
       if (event.type === 'fragment') fragment(event)
-      else if (event.type === 'tool') tool(event)
+      else if (event.type === 'instructions') wrapped(escaped(instructionsSentence(event)), style.dim)
+      else if (event.type === 'usage') {
+        const { credits } = event.usage
+        cost = credits === undefined ? '' : ` ${shortCredits(credits, false)} credits --`
+      } else if (event.type === 'tool') tool(event)
       else if (event.type === 'diff' && !diffsShown.has(event.callId)) diff(event.diff, shownDiff)
       else if (event.type === 'plan') plan(event.items)
       else if (event.type === 'approval' && event.state === 'expired') {
@@ -182,12 +190,13 @@ export function createRunScreen(output: Output): RunScreen {
         wrapped(`  ${wideningSentence(widening)}`, style.yellow)
         for (const note of notes) wrapped(`  ${escaped(note)}`, style.yellow)
       }
+      for (const sentence of closedSentences(approval)) wrapped(`  ${escaped(sentence)}`, style.dim)
       if (approval.truncated === true) wrapped(`  ${truncatedSentence}`, style.red)
     },
     wholeDiff: ({ diff: text = '' }) => diff(text, Infinity),
   }
 
-  function showEnd({ outcome, reason, summary, model, steps, requests, usage }: DoneEvent): void {
+  function showEnd({ outcome, reason, summary, model, steps, requests, usage, context }: DoneEvent): void {
     line('')
     if (reason !== lastNotice) wrapped(escaped(reason), outcome === 'completed' ? style.green : style.red)
     // The model's text was shown as it arrived.
@@ -196,8 +205,9 @@ export function createRunScreen(output: Output): RunScreen {
     for (const each of facts.trim().split('\n')) if (isNews(each)) wrapped(escaped(each))
     const credits = usage.credits === undefined ? '' : `, ${shortCredits(usage.credits, false)} credits`
     const tokens = `${shortCount(usage.inputTokens)} tokens in, ${shortCount(usage.outputTokens)} out`
+    const used = context === undefined ? '' : `, context ${contextPhrase(context, shortCount)}`
     const by = model === undefined ? '' : ` by ${escaped(model)}`
-    wrapped(`${count(steps, 'step')}, ${count(requests, 'request')}${by}, ${tokens}${credits}`, style.dim)
+    wrapped(`${count(steps, 'step')}, ${count(requests, 'request')}${by}, ${tokens}${credits}${used}`, style.dim)
   }
 }
 

@@ -1,9 +1,10 @@
-/** @import { MessagePart, NoteItem, RunEnd, RunItem, RunPart, TextPart, TimelineItem } from '../timeline.ts' */
+/** @import { MessagePart, NoteItem, RunUse, RunEnd, RunItem, RunPart, TextPart, TimelineItem } from '../timeline.ts' */
 /** @import { View } from './dom.js' */
 import { approvalView } from './approval-view.js'
 import { countsView, diffView } from './diff-view.js'
 import { createList, element } from './dom.js'
-import { plural, toClock, toCount, toCredits, toDateTime } from './format.js'
+import { contextPhrase } from './context-words.js'
+import { plural, toClock, toCount, toCredits, toDateTime, toShortCount } from './format.js'
 import { createMarkdownView } from './markdown-view.js'
 import { toolView } from './tool-view.js'
 import { toVisible } from './visible-text.js'
@@ -22,6 +23,7 @@ const outcomes = {
   max_steps: 'Stopped: step limit',
   max_minutes: 'Stopped: time limit',
   max_actions: 'Stopped: limit of changes and commands',
+  max_credits: 'Stopped: credit limit',
   cancelled: 'Cancelled',
   repeated_call: 'Stopped: repeated call',
   refused: 'Stopped: refused three times',
@@ -115,7 +117,7 @@ function runView(first, actions) {
     const waits = run.parts.some((part) => part.kind === 'approval' && part.state === 'pending')
     working.textContent = waits ? 'waits for you' : 'working'
     footer.replaceChildren(
-      ...(run.end === undefined ? [working, cancel] : endOf(run.end, run.mode)),
+      ...(run.end === undefined ? [working, ...useView(run.used ?? {}), cancel] : endOf(run.end, run.mode)),
       ...(run.isRecalled && run.end !== undefined ? [recall] : []),
       // The page does not have the contents of attachments.
       ...(run.end !== undefined && run.provider === undefined && run.attachments.length === 0 ? [retry, edit] : []),
@@ -217,19 +219,11 @@ function textView(part) {
  * @param {RunEnd} end
  * @param {RunItem['mode']} mode
  */
-function endOf({ outcome, reason, summary, files, model, steps, requests, usage }, mode) {
+function endOf({ outcome, reason, summary, files, model, steps, ...used }, mode) {
   const isGood = outcome === 'completed'
   // Another reason says that the run had no effect.
   const isPlain = isGood && (reason === '' || reason === usualReason)
-  const facts = [
-    model,
-    steps === undefined || mode === 'chat' ? undefined : plural(steps, 'step'),
-    requests === undefined ? undefined : plural(requests, 'request'),
-    usage === undefined
-      ? undefined
-      : `${toCount(usage.inputTokens)} in${usage.cachedInputTokens ? ` (${toCount(usage.cachedInputTokens)} cached)` : ''}, ${toCount(usage.outputTokens)} out`,
-    usage?.credits === undefined ? undefined : `${toCredits(usage.credits)} credits`,
-  ].filter((fact) => fact !== undefined)
+  const facts = [model, steps === undefined || mode === 'chat' ? undefined : plural(steps, 'step')]
   return [
     ...(isGood && mode === 'chat'
       ? []
@@ -243,8 +237,31 @@ function endOf({ outcome, reason, summary, files, model, steps, requests, usage 
     ...(isGood || reason === '' ? [] : [element('p', { class: 'reason' }, toVisible(reason))]),
     ...(mode === 'agent' && files.length > 0 ? [filesView(files)] : []),
     ...(mode === 'agent' && summary !== '' ? [summaryView(summary)] : []),
-    ...(facts.length > 0 ? [element('p', { class: 'usage' }, facts.join(' · '))] : []),
+    ...useView(used, facts),
   ]
+}
+
+/**
+ * What a run has used so far, or in all.
+ * @param {Partial<RunUse>} used
+ * @param {readonly (string | undefined)[]} before facts to begin with
+ */
+function useView({ requests, usage, context }, before = []) {
+  const facts = [
+    ...before,
+    requests === undefined ? undefined : plural(requests, 'request'),
+    usage === undefined
+      ? undefined
+      : `${toCount(usage.inputTokens)} in${usage.cachedInputTokens ? ` (${toCount(usage.cachedInputTokens)} cached)` : ''}, ${toCount(usage.outputTokens)} out`,
+    usage?.credits === undefined ? undefined : `${toCredits(usage.credits)} credits`,
+    context === undefined ? undefined : `context ${contextPhrase(context, toShortCount)}`,
+  ].filter((fact) => fact !== undefined)
+  if (facts.length === 0) return []
+  const meter =
+    context?.limit === undefined
+      ? []
+      : [element('meter', { max: context.limit, value: context.tokens, 'aria-label': 'Context' })]
+  return [element('p', { class: 'usage' }, facts.join(' · '), ...meter)]
 }
 
 /** @param {RunEnd['files']} files */

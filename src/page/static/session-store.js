@@ -108,8 +108,8 @@ export function createSessionStore({ onChange, onEvent }) {
       const event = toEvent(type, data)
       if (event === undefined) return
       if (event.type === 'gap') {
-        for (const each of new Set(Array.from(read.values(), (each) => each.id)))
-          change(each, (timeline) => foldEvent(timeline, event, `event ${event.to} ${each}`))
+        for (const session of new Set(Array.from(read.values(), (each) => each.id)))
+          change(session, (timeline) => foldEvent(timeline, event, `event ${event.to} ${session}`))
         void recover().catch(() => undefined)
         return
       }
@@ -126,6 +126,9 @@ export function createSessionStore({ onChange, onEvent }) {
 const types = new Set([
   'inbound',
   'fragment',
+  'instructions',
+  'usage',
+  'compaction',
   'tool',
   'approval',
   'diff',
