@@ -208,10 +208,10 @@ export const runReport = z.object({
     }),
   ),
   approvals: z.array(recordedApproval),
-  /** Absent if the run has stated none. */
-  plan: z.array(planItem).optional(),
   /** Absent if the run used none. */
   instructions: z.array(instructionFile).optional(),
+  /** Absent if the run has stated none. */
+  plan: z.array(planItem).optional(),
   files: z.array(fileCount.extend({ diff: z.string() })),
   /** Requests to models. */
   requests: z.number(),

@@ -84,10 +84,10 @@ export interface RunItem {
   readonly provider?: string
   readonly attachments: readonly string[]
   readonly parts: readonly RunPart[]
-  /** The plan that the run has stated last. */
-  readonly plan?: readonly PlanItem[]
   /** Undefined before the first answer of a model. */
   readonly used?: RunUse
+  /** The plan that the run has stated last. */
+  readonly plan?: readonly PlanItem[]
   /** Undefined while the run is in progress. */
   readonly end?: RunEnd
   /** Whether the page has no events of its steps, but can read them from the daemon. */

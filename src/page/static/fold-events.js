@@ -30,13 +30,13 @@ export function foldEvent(timeline, event, key) {
     case 'approval':
     case 'diff':
       return withRun(timeline, event, (run) => ({ ...run, parts: foldPart(run.parts, event, key).slice(-maxParts) }))
-    case 'plan':
-      return withRun(timeline, event, (run) => ({ ...run, plan: event.items }))
     case 'usage':
       return withRun(timeline, event, (run) => ({ ...run, used: usedBy(event) }))
     case 'compaction':
       // A notice says the same in words.
       return timeline
+    case 'plan':
+      return withRun(timeline, event, (run) => ({ ...run, plan: event.items }))
     case 'done':
       return withRun(timeline, event, (run) => endRun(run, event))
     default:
@@ -408,8 +408,8 @@ function recall(run, report) {
     ...run,
     isRecalled: false,
     parts,
-    ...(plan !== undefined && { plan }),
     used: usedBy({ requests, usage, context }),
+    ...(plan !== undefined && { plan }),
     ...(ended !== undefined && {
       end: {
         ...ended,
