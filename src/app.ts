@@ -41,7 +41,8 @@ import { registerRequestRoutes } from './http/routes/request-routes.ts'
 import { registerSelfCheck } from './http/routes/self-check-route.ts'
 import type { SelfCheckDeps } from './http/routes/self-check-route.ts'
 import { registerSessionEvents } from './http/routes/session-events.ts'
-import { registerSessionRoutes } from './http/routes/session-routes.ts'
+import { registerChangeRoutes } from './http/routes/change-routes.ts'
+import { registerSessionRoutes, type SessionRouteParts } from './http/routes/session-routes.ts'
 import type { SessionRouteDeps } from './http/routes/session-routes.ts'
 import { registerStateRoutes } from './http/routes/state-routes.ts'
 import type { StateDeps } from './http/routes/state-routes.ts'
@@ -331,13 +332,15 @@ function registerRoutes(
     uploadIdleMs,
     setTimer,
   })
-  registerSessionRoutes(fastify, {
+  const sessionParts: SessionRouteParts = {
     companion,
     config,
     lifetimes,
     admit: ({ caller, raw }, signal) => admit({ caller, address: raw.socket.remoteAddress }, signal),
     uploadIdleMs,
-  })
+  }
+  registerSessionRoutes(fastify, sessionParts)
+  registerChangeRoutes(fastify, sessionParts)
   registerServersRoute(fastify, { companion, mcpServers: deps.mcpServers ?? (() => []) })
   const mcp = registerMcpRoute(fastify, {
     config,

@@ -74,7 +74,13 @@ export type ProxyError =
       readonly retryAfterSeconds: number
     }
   /** What a caller asks of a session, a run or an approval cannot be done. `detail`: a sentence in place of the usual one. */
-  | { readonly kind: 'session_refused'; readonly problem: SessionProblem; readonly detail?: string }
+  | {
+      readonly kind: 'session_refused'
+      readonly problem: SessionProblem
+      readonly detail?: string
+      /** Where files differ from what an undo expects. */
+      readonly conflicts?: readonly FileConflict[]
+    }
   | { readonly kind: 'shutting_down' }
   /** Nobody is logged in to the provider, or the account has no access. `fix` is the command or page that helps. */
   | {
@@ -119,6 +125,15 @@ export type ProxyError =
   | { readonly kind: 'upstream_unusable'; readonly detail: string; readonly headers?: PassedHeaders }
   | { readonly kind: 'internal' }
 
+export interface FileConflict {
+  readonly path: string
+  /** Counted from 1. Absent: the whole file. */
+  readonly line?: number | undefined
+  /** Lines. */
+  readonly expected: readonly string[]
+  readonly found: readonly string[]
+}
+
 export type SessionProblem =
   | 'no_workspace'
   | 'session_not_found'
@@ -128,10 +143,15 @@ export type SessionProblem =
   | 'message_not_found'
   | 'run_not_found'
   | 'approval_not_found'
+  | 'change_not_found'
   | 'run_ended'
   | 'approval_decided'
   /** The history of a session cannot be deleted during a run. */
   | 'run_in_progress'
+  /** A file has changed since the change that is to be undone. */
+  | 'undo_conflict'
+  | 'undo_denied'
+  | 'undo_failed'
   | 'too_many_runs'
   | 'agent_disabled'
   /** Only the owner of the daemon may decide: its commands, and the page that they open. */
@@ -147,9 +167,13 @@ const sessionStatuses: Readonly<Record<SessionProblem, number>> = {
   message_not_found: 404,
   run_not_found: 404,
   approval_not_found: 404,
+  change_not_found: 404,
   run_ended: 409,
   approval_decided: 409,
   run_in_progress: 409,
+  undo_conflict: 409,
+  undo_denied: 403,
+  undo_failed: 409,
   too_many_runs: 429,
   agent_disabled: 403,
   owner_required: 403,

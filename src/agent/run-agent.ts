@@ -132,6 +132,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     session,
     caller,
     ownerId: key?.id,
+    runId: task.id,
     lifetime: signal,
     scope,
     record,

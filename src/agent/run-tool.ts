@@ -29,6 +29,7 @@ export interface ToolRunnerDeps {
   readonly ownerId: string | undefined
   /** Aborts when the run ends. */
   readonly lifetime: AbortSignal
+  readonly runId: string
   readonly scope: Scope
   readonly record: ChangeRecord
   readonly maxFileBytes: number
@@ -183,6 +184,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       isUnattended: deps.isUnattended,
       caller: deps.caller,
       ownerId: deps.ownerId,
+      runId: deps.runId,
       progress: (part) => emit({ type: 'tool', state: 'progress', callId, tool, step, ...part }),
       async approve(intent, { provider, identity: approved }, { closed }) {
         scope.check(intent)

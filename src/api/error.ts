@@ -7,5 +7,18 @@ export const errorBody = z.object({
     type: z.string(),
     param: z.string().nullable(),
     code: z.string().nullable(),
+    /** Where files differ from what an undo expects. */
+    conflicts: z
+      .array(
+        z.object({
+          path: z.string(),
+          /** Counted from 1. Absent: the whole file. */
+          line: z.number().optional(),
+          /** Lines. */
+          expected: z.array(z.string()),
+          found: z.array(z.string()),
+        }),
+      )
+      .optional(),
   }),
 })

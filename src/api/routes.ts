@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { changeList, undoInput, undoReport } from './changes.ts'
 import { daemonEvent } from './events.ts'
 import { errorBody } from './error.ts'
 import {
@@ -40,6 +41,7 @@ export const schemas = {
   CacheReport: cacheReport,
   CallerReport: callerReport,
   CancelledRun: cancelledRun,
+  ChangeList: changeList,
   CodeInput: codeInput,
   Conversation: conversationEntry,
   ConversationInput: conversationInput,
@@ -72,6 +74,8 @@ export const schemas = {
   SessionList: sessionList,
   StreamList: streamList,
   TokenInput: tokenInput,
+  UndoInput: undoInput,
+  UndoReport: undoReport,
   UsageReport: usageReport,
 } as const satisfies Readonly<Record<string, z.ZodType>>
 
@@ -296,6 +300,32 @@ export const ownRoutes: readonly OwnRoute[] = [
   },
   { method: 'get', path: '/runs/{id}', summary: 'Shows a run', answer: 'RunReport' },
   { method: 'post', path: '/runs/{id}/cancel', summary: 'Cancels a run', status: 202, answer: 'CancelledRun' },
+  {
+    method: 'get',
+    path: '/sessions/{id}/changes',
+    summary: 'Lists the changes that tools have made, with what they have done together',
+    query: {
+      /** The id of a run: only from its first change on. */
+      since: z.string().optional(),
+      /** `false`: without what they have done together. */
+      diff: z.enum(['true', 'false']).optional(),
+    },
+    answer: 'ChangeList',
+  },
+  {
+    method: 'post',
+    path: '/changes/{id}/undo',
+    summary: 'Undoes a change of files, or shows what would come back',
+    input: 'UndoInput',
+    answer: 'UndoReport',
+  },
+  {
+    method: 'post',
+    path: '/runs/{id}/undo',
+    summary: 'Undoes all changes of a run or none, or shows what would come back',
+    input: 'UndoInput',
+    answer: 'UndoReport',
+  },
   {
     method: 'post',
     path: '/approvals/{id}',

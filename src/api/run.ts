@@ -213,6 +213,8 @@ export const runReport = z.object({
   /** Absent if the run has stated none. */
   plan: z.array(planItem).optional(),
   files: z.array(fileCount.extend({ diff: z.string() })),
+  /** Ids of the changes, oldest first, for `POST /changes/{id}/undo`. */
+  changes: z.array(z.string()),
   /** Requests to models. */
   requests: z.number(),
   usage: runUsage,

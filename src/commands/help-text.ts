@@ -356,6 +356,20 @@ export const helpText = {
     about: 'Writes .agent-policy.yaml with examples, all commented out. Does not overwrite an existing file.',
     examples: ['policy init', 'policy init --workspace ~/code/app'],
   },
+  undo: {
+    about: `
+    Shows what comes back and asks before it changes a file. Without an ID, it takes the last run of the agent, or lists
+    the last changes if this is no terminal. With the ID of a run, it undoes all changes of the run or none. If a file
+    has changed since, it names the lines that differ and changes nothing. An undo can be undone too.
+
+    It undoes patches, formatting and organised imports, not what commands have changed. The policy of the folder and
+    workspace.read-only hold for it.
+
+    With --json and without --yes, it prints what would come back and changes nothing.
+
+    Exits with 0 if it has undone or listed something, and with 1 if it could not, or you said no.`,
+    examples: ['undo', 'undo 00000003', 'undo --workspace ../library --yes', 'undo --diff'],
+  },
   agent: {
     about: `
     The model reads files, changes them and runs commands, step by step. Before each change or command you are asked: y

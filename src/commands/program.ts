@@ -30,6 +30,7 @@ import type {
   ServeFlags,
   ServiceFlags,
   SetupFlags,
+  UndoFlags,
   UsageFlags,
 } from './shared/command.ts'
 
@@ -369,6 +370,18 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .action(
       run(async (flags: AgentFlags, goal: readonly string[]) =>
         (await import('./agent/agent.ts')).agent(context, { ...flags, goal: goal.join(' ') }),
+      ),
+    )
+
+  add(program, 'undo', 'undo what the agent and other tools have changed', helpText.undo)
+    .argument('[id]', 'a change or a run (default: the last run, or a list)')
+    .option('--workspace <folder>', 'the folder (default: this one)')
+    .option('--yes', 'undo without asking')
+    .option('--diff', 'show what all changes have done together, and undo nothing')
+    .option('--json', 'print JSON, and ask nothing')
+    .action(
+      run(async (flags: UndoFlags, id: string | undefined) =>
+        (await import('./undo/undo.ts')).undo(context, { ...flags, id }),
       ),
     )
 

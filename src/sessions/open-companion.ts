@@ -3,6 +3,7 @@ import type { AgentDeps } from '../agent/run-agent.ts'
 import { inMemory } from '../sqlite/database.ts'
 import type { OpenWorkspaces, WorkspacesDeps } from './open-workspaces.ts'
 import { openWorkspaces } from './open-workspaces.ts'
+import { createChanges, type Changes } from './changes.ts'
 import { openSessions, type SessionsDeps } from './open-sessions.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -20,6 +21,7 @@ export interface CompanionDeps
 export interface Companion {
   readonly workspaces: OpenWorkspaces
   readonly sessions: Sessions
+  readonly changes: Changes
   readonly close: () => void
 }
 
@@ -58,6 +60,7 @@ export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
   return {
     workspaces,
     sessions: opened,
+    changes: createChanges({ workspaces, sessions: opened, redact: deps.secrets.redact }),
     close() {
       workspaces.close()
       opened.close()

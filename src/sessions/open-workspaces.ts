@@ -59,6 +59,8 @@ export interface OpenWorkspaces extends Workspaces {
   readonly listing: () => Promise<readonly SessionReport[]>
   /** Returns changes of a session's journal, or undefined if it is not open. */
   readonly changes: (sessionId: string, since: ChangesSince) => Promise<readonly FileChange[] | undefined>
+  /** Returns the open journal of a session's changes. Undefined without a data folder. */
+  readonly journal: (session: Session) => Promise<Journal | undefined>
   readonly close: () => void
 }
 
@@ -271,6 +273,7 @@ export async function openWorkspaces({
       if (session === undefined || dataDir === undefined) return undefined
       return journalChanges(await journalOf(session), session.folder, since)
     },
+    journal: async (session) => (dataDir === undefined ? undefined : journalOf(session)),
     listing: () =>
       Promise.all(
         sessions().map(async (session) => {

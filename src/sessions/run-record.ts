@@ -228,6 +228,8 @@ export function reportRun(
     ...(instructions !== undefined && { instructions }),
     ...(plan !== undefined && { plan }),
     files: end?.files ?? filesOfDiffs(parts),
+    // Without a journal entry, the key is ''.
+    changes: parts.flatMap(({ kind, key: change }) => (kind === 'diff' && change !== '' ? change : [])),
     requests: used.requests,
     usage: reportUsage(usageOf(used)),
     ...contextField(used),

@@ -47,11 +47,11 @@ export function createCodeTools({ journal }: CodeToolsDeps): ToolSource {
     context: ToolContext,
     rewriteText: RewriteText,
   ): Promise<ToolResult> {
-    const { session, ownerId, folder, limits } = context
+    const { session, folder, limits } = context
     const { maxFileBytes } = limits
     const rewriting = {
       ...filterContext(context),
-      journal: ownedJournal(await journal(session), ownerId),
+      journal: ownedJournal(await journal(session), context),
       maxFileBytes,
     }
     return { ...(await rewriteFile(folder, args, rewriting, rewriteText)) }

@@ -215,6 +215,7 @@ export function createTools(deps: ToolsDeps): Tools {
       const context = {
         session,
         ownerId: given.ownerId,
+        runId: given.runId,
         folder: guardFolder(session.folder, session.policy, askToRead, () => given.secrets?.note()),
         signal,
         lifetime: given.lifetime === undefined ? session.signal : AbortSignal.any([given.lifetime, session.signal]),

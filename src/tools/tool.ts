@@ -44,6 +44,8 @@ export interface ToolContext {
   readonly session: SessionInfo
   /** The id of the caller's key. Undefined: no key. */
   readonly ownerId: string | undefined
+  /** The id of the run whose agent calls. Undefined: another caller. */
+  readonly runId: string | undefined
   /** The session's folder, under the rules of reading. A tool reads and writes through it only. */
   readonly folder: Folder
   /** Aborts with the caller's signal, with the session, and at the time limit with a ToolError `timed_out` as reason. */
@@ -132,6 +134,8 @@ export interface ToolCall {
   /** The id of the caller's key: who may see the audit line and undo the changes. Absent: no key. */
   readonly ownerId?: string | undefined
   readonly setPlan?: ToolContext['setPlan']
+  /** The id of the run whose agent calls: its changes can be undone together. */
+  readonly runId?: string | undefined
   readonly progress?: ((part: ToolProgress) => void) | undefined
   /** Reserves memory for the result (`ToolContext.reserve`). Absent if the result is read at once. */
   readonly reserve?: ((bytes: number, signal: AbortSignal) => Promise<void>) | undefined

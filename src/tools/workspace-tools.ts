@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { tidyText } from '../workspace/format/format-file.ts'
 import { defaultListLimit, listFiles } from '../workspace/list-files.ts'
-import { applyPatch, undoPatch, type ApplyPatchContext } from '../workspace/patch/apply-patch.ts'
+import { applyPatch, type ApplyPatchContext } from '../workspace/patch/apply-patch.ts'
 import type { Journal } from '../workspace/patch/journal.ts'
 import { ownedJournal } from '../workspace/patch/owned-journal.ts'
 import { replaceText } from '../workspace/patch/replace-text.ts'
+import { undoChanges } from '../workspace/patch/undo-changes.ts'
 import { readText } from '../workspace/read-text.ts'
 import { defaultMaxResults, searchCode } from '../workspace/search-code.ts'
 import { defineTool } from './define-tool.ts'
@@ -133,19 +134,24 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
     defineTool(
       z.strictObject({
         id: z.string().optional().describe('The id that the change returned. Default: the last change.'),
+        run: z
+          .string()
+          .optional()
+          .describe('The id of a run of the agent: undoes all its changes or none, without id.'),
         dryRun,
       }),
       {
         name: 'mcp.edit.undo',
         description: 'Undoes a change of applyPatch, replace, format.apply or imports.organize.',
         effect: 'write',
-        run: async (args, context) => ({ ...(await undoPatch(await patchDeps(context), args, context)) }),
+        run: async (args, context) => ({ ...(await undoChanges(await patchDeps(context), args, context)) }),
       },
     ),
   ]
 
-  async function patchDeps({ session, ownerId, folder, limits }: ToolContext) {
-    return { folder, journal: ownedJournal(await journal(session), ownerId), maxFileBytes: limits.maxFileBytes }
+  async function patchDeps(context: ToolContext) {
+    const { session, folder, limits } = context
+    return { folder, journal: ownedJournal(await journal(session), context), maxFileBytes: limits.maxFileBytes }
   }
 
   return { tools: () => tools }

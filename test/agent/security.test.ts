@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/prom
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { runAgent } from '../../src/agent/run-agent.ts'
-import { undoPatch } from '../../src/workspace/patch/apply-patch.ts'
+import { undoChanges } from '../../src/workspace/patch/undo-changes.ts'
 import { makeFolder } from '../tools/session.ts'
 import { jsonStep, openAgent, scriptOf } from './support.ts'
 
@@ -234,7 +234,7 @@ test('I05 a change is one journal entry, which the summary names and which can b
   const [entry] = await journal.entries()
   expect(outcome.summary).toContain(`To undo: ${entry?.id}.`)
   const context = { authorize: async () => {}, permit: async () => {}, signal: new AbortController().signal }
-  await undoPatch({ folder: session.folder, journal, maxFileBytes: 1e6 }, { id: entry?.id }, context)
+  await undoChanges({ folder: session.folder, journal, maxFileBytes: 1e6 }, { id: entry?.id }, context)
   expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe('old\n')
 })
 

@@ -197,6 +197,12 @@ describe('every answer', () => {
       new Set(['lifecycle', 'inbound', 'fragment', 'usage', 'tool', 'approval', 'diff', 'done']),
     )
     await ask(proxy, 'get /runs/{id}', `/runs/${started.id}`)
+    const { changes } = schemas.ChangeList.parse(
+      await ask(proxy, 'get /sessions/{id}/changes', '/sessions/app/changes'),
+    )
+    await ask(proxy, 'post /runs/{id}/undo', `/runs/${started.id}/undo`, { dryRun: true })
+    await ask(proxy, 'post /changes/{id}/undo', `/changes/${changes[0]?.id}/undo`)
+    await ask(proxy, 'get /sessions/{id}/changes', '/sessions/app/changes')
     await ask(proxy, 'get /sessions/{id}/messages', '/sessions/app/messages')
     await ask(proxy, 'get /sessions/{id}/streams', '/sessions/app/streams')
     await ask(proxy, 'get /sessions/{id}/streams/{name}', '/sessions/app/streams/tool-calls')

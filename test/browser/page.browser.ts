@@ -223,6 +223,7 @@ describe('a session', () => {
       startedAt: '2026-11-24T14:03:00.000Z',
       approvals: [],
       files: [],
+      changes: [],
       requests: 1,
       usage: { inputTokens: 1, outputTokens: 1, cachedInputTokens: 0 },
       state: 'ended',

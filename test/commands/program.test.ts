@@ -44,6 +44,7 @@ const commands = [
   'policy init',
   'mcp',
   'agent',
+  'undo',
 ]
 
 test.each(commands)('help of "%s" fits 80 columns and stays as it is', async (command) => {

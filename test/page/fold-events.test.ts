@@ -76,6 +76,7 @@ test('says which instructions of the repository are new or changed, as it happen
     approvals: [],
     instructions: files,
     files: [],
+    changes: [],
     requests: 1,
     usage,
   } as const
@@ -198,6 +199,7 @@ describe('history', () => {
       origin: 'user',
       startedAt: run.time,
       files: [],
+      changes: [],
       requests: 2,
       usage,
       state: 'ended',

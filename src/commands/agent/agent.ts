@@ -33,7 +33,7 @@ export async function agent(context: CommandContext, flags: AgentFlags): Promise
   }
   if (flags.goal.trim() === '')
     throw new CommandFailure(exitCode.usage, 'The goal is empty. Describe the task for the agent.')
-  const connection = await connect(context, flags)
+  const connection = await connect(context, flags, { needsModel: true })
   const interrupt = createInterrupt()
   const giveBack = context.takeSignals?.(interrupt.press)
   // The first signal may have come before `takeSignals`.

@@ -31,11 +31,17 @@ export interface Connection {
   readonly close: () => Promise<void>
 }
 
+type ConnectFlags = Pick<AgentFlags, 'config' | 'workspace' | 'demo' | 'maxSteps'>
+
 /**
  * The running daemon if it serves the folder, else one in this process.
  * @throws CommandFailure
  */
-export async function connect(context: CommandContext, flags: AgentFlags): Promise<Connection> {
+export async function connect(
+  context: CommandContext,
+  flags: ConnectFlags,
+  { needsModel }: { readonly needsModel: boolean },
+): Promise<Connection> {
   const settings = await loadSettings(context, flags.config)
   const path = resolve(context.workingDir(), flags.workspace ?? '.')
   const workspace = await findWorkspace(context, settings.config, path)
@@ -48,9 +54,12 @@ export async function connect(context: CommandContext, flags: AgentFlags): Promi
       flags,
     })
   const daemon = await openDaemonView(context, settings)
-  const running = daemon === undefined ? undefined : await useRunning(context, settings, daemon, await realPathOf(path))
+  const running =
+    daemon === undefined
+      ? undefined
+      : await useRunning(context, settings, daemon, { path: await realPathOf(path), needsModel })
   if (running !== undefined) return running
-  if ((await findLogins(context, settings)).length === 0) {
+  if (needsModel && (await findLogins(context, settings)).length === 0) {
     const message = `${loginAdvice}\nTo try it without an account: copilot-proxy agent --demo "…"`
     throw new CommandFailure(exitCode.notLoggedIn, message)
   }
@@ -66,15 +75,14 @@ async function useRunning(
   context: CommandContext,
   settings: LoadedSettings,
   { address: { url, key }, ownerToken, health, get }: RemoteView,
-  /** A real path. */
-  path: string,
+  wanted: { /** A real path. */ readonly path: string; readonly needsModel: boolean },
 ): Promise<Connection | undefined> {
   if (ownerToken === undefined) await refuseWrongKey(context, url, settings.config)
   if (key === undefined) return undefined
-  const session = await findSession(get, path)
+  const session = await findSession(get, wanted.path)
   if (session === undefined) return undefined
   const { demo: isDemo, copilot, codex } = health
-  if (!isDemo && copilot !== 'ok' && codex !== 'ok') {
+  if (wanted.needsModel && !isDemo && copilot !== 'ok' && codex !== 'ok') {
     throw new CommandFailure(exitCode.notLoggedIn, loginAdvice)
   }
   return {
@@ -108,7 +116,7 @@ interface OwnDaemon {
   readonly isDemo: boolean
   /** False: another process uses the file of sessions. `if-free`: use the file unless another process does. */
   readonly keepsSessions: false | 'if-free'
-  readonly flags: AgentFlags
+  readonly flags: ConnectFlags
 }
 
 /** A daemon in this process, on a free port. It has a key that nobody knows, so that other programs are refused. */

@@ -25,7 +25,7 @@ const shownDiff = 40
 export interface RunScreen {
   readonly show: (event: DaemonEvent) => void
   readonly ask: (approval: ApprovalEvent) => void
-  readonly wholeDiff: (approval: ApprovalEvent) => void
+  readonly wholeDiff: (approval: Pick<ApprovalEvent, 'diff'>) => void
   readonly note: (text: string) => void
   /** Ends an open line. */
   readonly newLine: () => void
@@ -193,7 +193,9 @@ export function createRunScreen(output: Output): RunScreen {
       for (const sentence of closedSentences(approval)) wrapped(`  ${escaped(sentence)}`, style.dim)
       if (approval.truncated === true) wrapped(`  ${truncatedSentence}`, style.red)
     },
-    wholeDiff: ({ diff: text = '' }) => diff(text, Infinity),
+    wholeDiff: ({ diff: text = '' }) => {
+      if (text !== '') diff(text, Infinity)
+    },
   }
 
   function showEnd({ outcome, reason, summary, model, steps, requests, usage, context }: DoneEvent): void {

@@ -161,6 +161,15 @@ export interface AgentFlags extends ReportFlags {
   readonly demo?: true
 }
 
+export interface UndoFlags extends ReportFlags {
+  /** Of a change or a run, or its beginning. Undefined: the last one, or a list. */
+  readonly id: string | undefined
+  /** A folder; undefined: the working folder. */
+  readonly workspace?: string
+  readonly yes?: true
+  readonly diff?: true
+}
+
 export interface PageFlags extends GlobalFlags {
   readonly print?: true
 }

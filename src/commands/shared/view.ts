@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { FileConflict } from '../../errors.ts'
 import { errorBody } from '../../api/error.ts'
 import { CommandFailure, exitCode, isNotLoggedIn, otherVersion } from './command.ts'
 import type { CommandContext } from './command.ts'
@@ -45,12 +46,15 @@ export interface RemoteView extends DaemonView {
 export class RouteRefused extends CommandFailure {
   readonly status: number
   readonly code: string | undefined
+  /** Of an undo that does not fit. */
+  readonly conflicts: readonly FileConflict[]
 
   constructor({ status, body }: Pick<DaemonReply, 'status' | 'body'>) {
     const error = errorBody.safeParse(body).data?.error
     super(exitCode.failed, error?.message ?? `copilot-proxy answered with status ${status}.`)
     this.status = status
     this.code = error?.code ?? undefined
+    this.conflicts = error?.conflicts ?? []
   }
 }
 

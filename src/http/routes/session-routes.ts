@@ -188,7 +188,7 @@ function registerConversationRoutes(app: FastifyInstance, parts: SessionRoutePar
   })
 }
 
-async function openFor(reply: FastifyReply, { companion }: SessionRouteParts): Promise<Companion> {
+export async function openFor(reply: FastifyReply, { companion }: SessionRouteParts): Promise<Companion> {
   reply.header('cache-control', 'no-store')
   const opened = await companion()
   if (opened === undefined) throw refused('no_workspace')
@@ -196,12 +196,12 @@ async function openFor(reply: FastifyReply, { companion }: SessionRouteParts): P
 }
 
 /** Counts the call and reads its body. */
-function receive<Body, Result>(
+export function receive<Body, Result>(
   parts: SessionRouteParts,
   request: FastifyRequest,
   reply: FastifyReply,
   schema: z.ZodType<Body>,
-  handle: (opened: Companion, body: Body) => Result | Promise<Result>,
+  handle: (opened: Companion, body: Body, signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result | undefined> {
   return parts.lifetimes.whileCallerStays(request, reply, async (signal) => {
     const opened = await openFor(reply, parts)
@@ -212,16 +212,16 @@ function receive<Body, Result>(
     // two turns: the body ends in a callback of the network, and other connections are served only in the next turn.
     await new Promise(setImmediate)
     await new Promise(setImmediate)
-    const { value } = parseBody(text, bodyLimits)
+    const { value } = parseBody(text === '' ? '{}' : text, bodyLimits)
     await new Promise(setImmediate)
     const body = check(schema, value)
     await new Promise(setImmediate)
-    return handle(opened, body)
+    return handle(opened, body, signal)
   })
 }
 
 /** @param given an id or a name; absent: the only session */
-function findSession(workspaces: Companion['workspaces'], given: string | undefined): string {
+export function findSession(workspaces: Companion['workspaces'], given: string | undefined): string {
   const session = workspaces.find(given)
   if (session !== undefined) return session.id
   if (given !== undefined) throw refused('session_not_found')

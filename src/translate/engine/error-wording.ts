@@ -174,9 +174,13 @@ const sessionMessages: Readonly<Record<SessionProblem, string>> = {
   message_not_found: 'The conversation has no message with this id.',
   run_not_found: 'There is no run with this id.',
   approval_not_found: 'There is no approval with this id.',
+  change_not_found: 'There is no change with this id.',
   run_ended: 'The run has ended.',
   approval_decided: 'The approval has been decided, or its run has ended.',
   run_in_progress: 'A run of the session is in progress. Wait until it ends, or cancel it.',
+  undo_conflict: 'A file has changed since. Nothing was undone.',
+  undo_denied: 'The policy denies this. Nothing was undone.',
+  undo_failed: 'Nothing was undone.',
   too_many_runs: 'The session has too many runs. Try again when one has ended.',
   agent_disabled: 'The agent is disabled (agent.enabled: false).',
   owner_required:
@@ -188,6 +192,7 @@ const sessionTypes: Readonly<Partial<Record<SessionProblem, string>>> = {
   too_many_runs: 'rate_limit_error',
   agent_disabled: 'permission_error',
   owner_required: 'permission_error',
+  undo_denied: 'permission_error',
   sessions_unavailable: 'service_unavailable_error',
 }
 

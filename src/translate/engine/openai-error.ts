@@ -1,4 +1,4 @@
-import { statusOf, type ProxyError } from '../../errors.ts'
+import { statusOf, type FileConflict, type ProxyError } from '../../errors.ts'
 import { overflowOf, wordError } from './error-wording.ts'
 
 /** The error envelope of OpenAI's APIs. Source: OpenAI API reference, error object, 2026-08. */
@@ -8,13 +8,16 @@ export interface OpenAiErrorBody {
     readonly type: string
     readonly param: string | null
     readonly code: string | null
+    /** Of an undo that does not fit. */
+    readonly conflicts?: readonly FileConflict[]
   }
 }
 
 /** The body of an error reply. */
 export function toOpenAiError(error: ProxyError, requestId: string): OpenAiErrorBody {
   const { message, type, param, code } = wordError(error, requestId)
-  return { error: { message, type, param: param || null, code: code || null } }
+  const conflicts = 'conflicts' in error ? { conflicts: error.conflicts } : {}
+  return { error: { message, type, param: param || null, code: code || null, ...conflicts } }
 }
 
 /**

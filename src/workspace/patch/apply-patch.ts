@@ -1,15 +1,14 @@
 import type { Folder } from '../folder.ts'
-import { failed, ToolError, type Conflict } from '../tool-error.ts'
-import { shownLines } from './misfit.ts'
+import { failed, ToolError } from '../tool-error.ts'
 import { formatChanges, type Unformatted } from './format-changes.ts'
 import { intendedFiles, type DiffSection, type IntendedFile } from './intended-files.ts'
-import { findFile, readIfThere, type Change, type Journal, type JournalEntry } from './journal.ts'
+import type { Change, Journal, JournalEntry } from './journal.ts'
 import { createPace, type Pace } from './pace.ts'
 import type { FilePatch } from './file-patch.ts'
 import { parsePatch } from './parse-patch.ts'
 import { planChanges, type StatedHashes } from './plan-changes.ts'
 import type { Plan } from './plan-series.ts'
-import { diffOf, renderDiff } from './render-diff.ts'
+import { renderDiff } from './render-diff.ts'
 
 export interface PatchDeps {
   readonly folder: Folder
@@ -49,20 +48,18 @@ export interface ApplyPatchArgs {
   readonly dryRun?: boolean | undefined
 }
 
-export interface UndoPatchArgs {
-  /** The `id` of a `PatchResult`. Default: the latest change that is not undone and is not an undo itself. */
-  readonly id?: string | undefined
-  readonly dryRun?: boolean | undefined
-}
-
 export interface PatchResult {
   readonly ok: true
-  /** Id of the journal entry, for `undoPatch`. Absent if nothing was changed. */
+  /** Id of the journal entry, for `undoChanges`. Absent if nothing was changed. */
   readonly id?: string
   /** `before` and `after` are SHA-256 in hex; null if there is no file. A rename lists both paths. */
   readonly files: readonly { readonly path: string; readonly before: string | null; readonly after: string | null }[]
   /** Always empty, because a conflict is an error. The tool bus specifies this field. */
   readonly conflicts: readonly []
+  /** What a `dryRun` of an undo would do, as a unified diff. */
+  readonly diff?: string
+  /** Ids of the changes that are undone, or would be, the newest first. */
+  readonly undoes?: readonly string[]
   /** Present if `format` was requested. */
   readonly unformatted?: readonly Unformatted[]
 }
@@ -118,7 +115,7 @@ export async function applyProposal(
         : { ...planned, unformatted: undefined }
     const sections: DiffSection[] = []
     for (const diff of diffs) sections.push({ ...diff, text: await renderDiff(diff, pace) })
-    const result = await finish(deps, changes.filter(isEffective), sections, { ...args, undoes: undefined }, context)
+    const result = await finish(deps, changes.filter(isEffective), sections, args, context)
     return unformatted === undefined ? result : { ...result, unformatted }
   })
 }
@@ -143,100 +140,36 @@ function writesOf(patches: readonly FilePatch[]): readonly string[] {
   })
 }
 
-/**
- * Restores the old bytes and modes of the files of a change, including formatted ones, and removes its created folders if they
- * are empty. The undo is a change that can be undone too.
- * @throws ToolError `conflict` if a file has changed since; `failed` if there is no such change
- */
-export async function undoPatch(deps: PatchDeps, args: UndoPatchArgs, context: PatchContext): Promise<PatchResult> {
-  const { folder, journal } = deps
-  await journal.settle(context.signal)
-  const entries = await journal.entries()
-  const undone = new Set<string>()
-  for (const { id, undoes } of entries.toReversed()) if (undoes !== null && !undone.has(id)) undone.add(undoes)
-  const newest = entries.findLast(({ id, undoes }) => undoes === null && !undone.has(id))
-  const rolledBack = await journal.rolledBack()
-  if (rolledBack !== undefined && (args.id ?? rolledBack.id) === rolledBack.id)
-    throw alreadyRolledBack(rolledBack, newest)
-  const entry = args.id === undefined ? newest : entries.find(({ id }) => id === args.id)
-  if (entry === undefined) {
-    const detail =
-      args.id === undefined ? 'There is no change to undo.' : `There is no change ${JSON.stringify(args.id)}.`
-    throw failed(detail)
-  }
-  if (undone.has(entry.id)) throw failed(`The change ${entry.id} was undone already.`)
-  const paths = entry.files.map(({ path }) => path)
-  if (args.dryRun !== true) await context.permit({ writes: paths })
-  return journal.withPaths(paths, context.signal, async () => {
-    const oldBytes = await journal.oldBytes(entry)
-    const changes: Change[] = []
-    const sections: DiffSection[] = []
-    for (const [index, { path, before, after }] of entry.files.entries()) {
-      const found = await findFile(folder, path, after?.size ?? 0)
-      if (found === 'other' || found?.sha256 !== after?.sha256) throw await undoConflict(deps, entry, index)
-      const old = oldBytes[index] ?? null
-      changes.push({
-        path,
-        before: found,
-        after: before === null || old === null ? null : { bytes: old, sha256: before.sha256, mode: before.mode },
-      })
-      const text = await diffOf(found?.bytes ?? null, old, path, context.signal)
-      sections.push({ kind: 'modify', from: path, to: path, text })
-    }
-    return finish(deps, changes, sections, { ...args, undoes: entry, undoesNewest: args.id === undefined }, context)
-  })
-}
-
-/** @param earlier the change that an undo without an id would have chosen otherwise */
-function alreadyRolledBack({ id }: JournalEntry, earlier: JournalEntry | undefined): ToolError {
-  const next = earlier === undefined ? '' : ` To undo the change before it, send its id: ${earlier.id}.`
-  return failed(
-    `The last change, ${id}, was interrupted and is rolled back: its files are as they were before it. Nothing else was undone.${next}`,
-  )
-}
-
-/** Returns a conflict with the first lines that differ from the result of the change. */
-async function undoConflict({ folder, journal, maxFileBytes }: PatchDeps, entry: JournalEntry, index: number) {
-  const { path = '', after } = entry.files[index] ?? {}
-  const found = await readIfThere(folder, path, { maxBytes: maxFileBytes }).catch(() => null)
-  const expected = after === null ? undefined : (await journal.newBytes(entry))[index]
-  const [expectedLines, foundLines] = [expected, found?.bytes].map((bytes) => bytes?.toString('latin1').split('\n'))
-  let same = 0
-  while (foundLines?.[same] !== undefined && foundLines[same] === expectedLines?.[same]) same += 1
-  const detail = `${path} has changed since the change ${entry.id}. Nothing was undone.`
-  const conflict: Conflict = {
-    path,
-    ...(expectedLines !== undefined && foundLines !== undefined && { line: same + 1 }),
-    expected: expectedLines === undefined ? [] : shownLines(expectedLines.slice(same)),
-    found: foundLines === undefined ? [] : shownLines(foundLines.slice(same)),
-  }
-  return new ToolError({ kind: 'conflict', detail, conflicts: [conflict] })
-}
-
-async function finish(
+/** Writes changes of which everything is computed, or only describes them. */
+export async function finish(
   deps: PatchDeps,
   changes: readonly Change[],
   sections: readonly DiffSection[],
   options: {
     readonly dryRun?: boolean | undefined
-    readonly undoes: JournalEntry | undefined
+    readonly undoes?: readonly JournalEntry[] | undefined
     readonly undoesNewest?: boolean
   },
   { authorize, signal }: PatchContext,
 ): Promise<PatchResult> {
   const readOnly = changes.find(({ before }) => before !== null && (before.mode & 0o200) === 0)
   if (readOnly !== undefined) throw failed(`${readOnly.path} is read-only. No file was changed.`)
-  const files = changes.map(({ path, before, after }) => ({
-    path,
-    before: before?.sha256 ?? null,
-    after: after?.sha256 ?? null,
-  }))
-  if (options.dryRun === true || changes.length === 0) return { ok: true, files, conflicts: [] }
+  const { dryRun, undoes, undoesNewest } = options
   const diff = sections.map(({ text }) => text).join('')
+  const result = {
+    ok: true as const,
+    files: changes.map(({ path, before, after }) => ({
+      path,
+      before: before?.sha256 ?? null,
+      after: after?.sha256 ?? null,
+    })),
+    conflicts: [] as const,
+    ...(undoes !== undefined && { undoes: undoes.map(({ id }) => id), ...(dryRun === true && { diff }) }),
+  }
+  if (dryRun === true || changes.length === 0) return result
   await authorize({ writes: changes.map(({ path }) => path), files: intendedFiles(changes, sections), diff })
-  const { undoes, undoesNewest } = options
   const id = await deps.journal.commit(changes, { signal, undoes, undoesNewest })
-  return { ok: true, id, files, conflicts: [] }
+  return { ...result, id }
 }
 
 function isEffective({ before, after }: Change): boolean {

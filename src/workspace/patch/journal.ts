@@ -21,8 +21,12 @@ const journalEntry = z.object({
   id: z.string(),
   /** The time at which the change began. Ms since epoch. */
   atMs: z.number(),
-  /** Id of the entry that this change has undone. */
+  /** Id of the entry that this change has undone, or of the newest of several. */
   undoes: z.string().nullable(),
+  /** Ids of the other entries that this change has undone, the newest first. */
+  undoesAlso: z.array(z.string()).default([]),
+  /** Id of the run whose agent made the change. Null: another caller. */
+  runId: z.string().nullable().default(null),
   /** Id of the key whose caller made the change. Null: a caller without a key. */
   ownerId: z.string().nullable().default(null),
   /** Folders that the change created, the outermost first. */
@@ -36,6 +40,19 @@ const journalEntry = z.object({
   ),
 })
 export type JournalEntry = z.infer<typeof journalEntry>
+
+/** Returns the ids of the entries that a change has undone, the newest first. */
+export function undoneBy({ undoes, undoesAlso }: JournalEntry): readonly string[] {
+  return undoes === null ? [] : [undoes, ...undoesAlso]
+}
+
+/** Returns for each entry that is undone the id of the change that has undone it. That change is not undone itself. */
+export function findUndone(entries: readonly JournalEntry[]): ReadonlyMap<string, string> {
+  const undone = new Map<string, string>()
+  for (const entry of entries.toReversed())
+    if (!undone.has(entry.id)) for (const id of undoneBy(entry)) undone.set(id, entry.id)
+  return undone
+}
 
 /** The result of rolling back a change whose process was killed. */
 export interface Recovery {
@@ -85,7 +102,10 @@ interface CommitOptions {
   readonly signal: AbortSignal
   /** Id of the caller's key. Absent: no key. */
   readonly ownerId?: string | undefined
-  readonly undoes?: JournalEntry | undefined
+  /** Id of the run whose agent makes the change. */
+  readonly runId?: string | undefined
+  /** The newest first. */
+  readonly undoes?: readonly JournalEntry[] | undefined
   /** Fails if a newer change was interrupted: the caller chose `undoes` because it was the newest change. */
   readonly undoesNewest?: boolean | undefined
 }
@@ -255,7 +275,7 @@ export async function openJournal(
 
   const begin = async (
     changes: readonly Change[],
-    { undoes, ownerId }: CommitOptions,
+    { undoes = [], ownerId, runId }: CommitOptions,
     madeFolders: readonly string[],
   ): Promise<JournalEntry> => {
     const last = Number((await endedIds('done', 'rolled-back')).at(-1)?.split('-')[0] ?? 0)
@@ -263,7 +283,9 @@ export async function openJournal(
     const entry: JournalEntry = {
       id,
       atMs: now(),
-      undoes: undoes?.id ?? null,
+      undoes: undoes[0]?.id ?? null,
+      undoesAlso: undoes.slice(1).map((each) => each.id),
+      runId: runId ?? null,
       ownerId: ownerId ?? null,
       madeFolders: [...madeFolders],
       files: changes.map(({ path, before, after }) => ({
@@ -310,7 +332,7 @@ export async function openJournal(
       } catch (error) {
         await undoPart(entry, changes, error)
       }
-      await removeFolders(folder, options.undoes?.madeFolders ?? [])
+      for (const { madeFolders } of options.undoes ?? []) await removeFolders(folder, madeFolders)
       await syncFolder(dir)
       await prune().catch(() => {})
       return entry.id

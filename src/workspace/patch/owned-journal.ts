@@ -1,18 +1,23 @@
-import type { Journal, JournalEntry } from './journal.ts'
+import { undoneBy, type Journal, type JournalEntry } from './journal.ts'
 
-/**
- * Returns the journal as the holder of a key sees it: its changes, and the undoing of them by anybody. It can undo no others.
- * @param ownerId the id of the key; undefined for a caller without a key, who sees all changes
- */
-export function ownedJournal(journal: Journal, ownerId: string | undefined): Journal {
+/** Who makes changes through a journal. */
+export interface ChangeMaker {
+  /** The id of the key; undefined for a caller without a key, who sees all changes. */
+  readonly ownerId: string | undefined
+  /** The id of the run whose agent calls. */
+  readonly runId?: string | undefined
+}
+
+/** Returns the journal as the holder of a key sees it: its changes, and the undoing of them by anybody. It can undo no others. */
+export function ownedJournal(journal: Journal, { ownerId, runId }: ChangeMaker): Journal {
   const isOwn = (entry: JournalEntry): boolean => ownerId === undefined || entry.ownerId === ownerId
   return {
     ...journal,
-    commit: (changes, options) => journal.commit(changes, { ...options, ownerId }),
+    commit: (changes, options) => journal.commit(changes, { ...options, ownerId, runId }),
     async entries(sinceMs) {
       const entries = await journal.entries(sinceMs)
       const ownIds = new Set(entries.filter(isOwn).map(({ id }) => id))
-      return entries.filter(({ id, undoes }) => ownIds.has(id) || (undoes !== null && ownIds.has(undoes)))
+      return entries.filter((entry) => ownIds.has(entry.id) || undoneBy(entry).some((id) => ownIds.has(id)))
     },
     async rolledBack() {
       const entry = await journal.rolledBack()

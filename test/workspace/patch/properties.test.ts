@@ -6,7 +6,8 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fc } from '../../fast-check.ts'
 import type { Folder } from '../../../src/workspace/folder.ts'
-import { applyPatch, undoPatch } from '../../../src/workspace/patch/apply-patch.ts'
+import { applyPatch } from '../../../src/workspace/patch/apply-patch.ts'
+import { undoChanges } from '../../../src/workspace/patch/undo-changes.ts'
 import { toFileLines } from '../../../src/workspace/patch/file-lines.ts'
 import { applyEdits } from '../../../src/workspace/patch/file-lines.ts'
 import { fitHunks } from '../../../src/workspace/patch/fit-hunks.ts'
@@ -77,7 +78,7 @@ describe('a diff of two files, applied to the first', () => {
         if (old === changed) return
         await applyPatch(deps, { unifiedDiff: diff }, allow)
         expect(await read('x')).toBe(changed)
-        await undoPatch(deps, {}, allow)
+        await undoChanges(deps, {}, allow)
         expect(await read('x')).toBe(old)
       }),
       { numRuns: 40 },
@@ -142,7 +143,7 @@ describe('any patch', () => {
           for (const { path, after } of changed) {
             expect((await folder.readFile(path, { maxBytes: 1_000_000 })).sha256).toBe(after)
           }
-          if (changed.length > 0) await undoPatch(deps, {}, allow)
+          if (changed.length > 0) await undoChanges(deps, {}, allow)
         } catch (error) {
           // Each failure must be a ToolError.
           if (!(error instanceof ToolError)) throw error

@@ -7,13 +7,13 @@ import type { Folder } from '../../../src/workspace/folder.ts'
 import { openFolder } from '../../../src/workspace/open-folder.ts'
 import {
   applyPatch,
-  undoPatch,
   type ApplyPatchContext,
   type PatchContext,
   type PatchDeps,
 } from '../../../src/workspace/patch/apply-patch.ts'
 import { openJournal, type JournalLimits, type Recovery } from '../../../src/workspace/patch/journal.ts'
 import { replaceText } from '../../../src/workspace/patch/replace-text.ts'
+import { undoChanges } from '../../../src/workspace/patch/undo-changes.ts'
 import { ToolError, type ToolFailure } from '../../../src/workspace/tool-error.ts'
 
 /** Files by path. Strings are written as UTF-8. */
@@ -65,7 +65,8 @@ export async function openWorkspace(
       args: Partial<Parameters<typeof replaceText>[1]> = {},
       context: PatchContext = allow,
     ) => replaceText(deps, { path, oldText, newText, ...args }, { ...allow, ...context }),
-    undo: (args: Parameters<typeof undoPatch>[1] = {}, context: PatchContext = allow) => undoPatch(deps, args, context),
+    undo: (args: Parameters<typeof undoChanges>[1] = {}, context: PatchContext = allow) =>
+      undoChanges(deps, args, context),
     tree: () => readTree(root),
     text: (path: string) => readFile(join(root, path), 'utf8'),
     write: (path: string, bytes: string | Buffer) => writeFile(join(root, path), bytes),

@@ -4,7 +4,8 @@ import { writeSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Folder } from '../../../../src/workspace/folder.ts'
 import { openFolder } from '../../../../src/workspace/open-folder.ts'
-import { applyPatch, undoPatch } from '../../../../src/workspace/patch/apply-patch.ts'
+import { applyPatch } from '../../../../src/workspace/patch/apply-patch.ts'
+import { undoChanges } from '../../../../src/workspace/patch/undo-changes.ts'
 import { openJournal } from '../../../../src/workspace/patch/journal.ts'
 
 const [, , root = '', dir = '', patchFile = ''] = process.argv
@@ -31,5 +32,5 @@ const context = {
 }
 for (;;) {
   await applyPatch(deps, { unifiedDiff }, context)
-  await undoPatch(deps, {}, context)
+  await undoChanges(deps, {}, context)
 }

@@ -1,0 +1,130 @@
+import { changeList, undoReport, type ChangeEntry, type ChangeList, type UndoReport } from '../../api/changes.ts'
+import { visible, visibleLines } from '../../terminal/visible.ts'
+import { connect, type Connection } from '../agent/connect.ts'
+import { createRunScreen } from '../agent/render-run.ts'
+import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
+import type { CommandContext, ExitCode, UndoFlags } from '../shared/command.ts'
+import { confirm } from '../shared/confirm.ts'
+import { postAsOwner } from '../shared/owner-request.ts'
+import { getterAt, RouteRefused } from '../shared/view.ts'
+import { changesTable, conflictText, netText, subjectOf, type Subject } from './undo-text.ts'
+
+/** Undoing many files, or computing their diffs, may take this long. Ms. */
+const timeoutMs = 60_000
+
+/** Undoes a change or a run of the agent, lists what can be undone, or shows what all changes have done together. */
+export async function undo(context: CommandContext, flags: UndoFlags): Promise<ExitCode> {
+  const connection = await connect(context, flags, { needsModel: false })
+  try {
+    return await act(context, flags, connection)
+  } finally {
+    await connection.close()
+  }
+}
+
+async function act(context: CommandContext, flags: UndoFlags, connection: Connection): Promise<ExitCode> {
+  const { stdout, stderr } = context
+  const { id, yes, json } = flags
+  const list = await readChanges(context, connection, flags.diff === true)
+  if (flags.diff) {
+    if (json) writeJson(context, documentOf(list))
+    else {
+      createRunScreen(stdout).wholeDiff({ diff: (list.files ?? []).map(({ diff }) => diff).join('') })
+      stdout.write(visibleLines(netText(list)))
+    }
+    return exitCode.done
+  }
+  const canAsk = context.interactive && json === undefined
+  if (id === undefined && !yes && !canAsk) {
+    if (json) writeJson(context, documentOf(list))
+    else stdout.write(changesTable(list.changes, stdout))
+    return exitCode.done
+  }
+  const chosen = id === undefined ? lastOf(list.changes) : findSubject(list.changes, id)
+  const plan = await send(context, connection, chosen, true)
+  if (!json) createRunScreen(stdout).wholeDiff({ diff: plan.diff ?? '' })
+  if (!yes) {
+    if (json) {
+      writeJson(context, { ...reportOf(plan), undone: false })
+      return exitCode.done
+    }
+    if (!canAsk) {
+      throw new CommandFailure(
+        exitCode.failed,
+        'Nothing was undone: there is no terminal to ask on. To undo it, add --yes.',
+      )
+    }
+    if (!(await confirm(context, `Undo ${subjectOf(chosen, plan)}?`))) {
+      stderr.write('Nothing was undone.\n')
+      return exitCode.failed
+    }
+  }
+  const done = await send(context, connection, chosen, false)
+  if (json) writeJson(context, { ...reportOf(done), undone: true })
+  else
+    stdout.write(visibleLines(`Undone: ${subjectOf(chosen, done)}. To bring it back: copilot-proxy undo ${done.id}\n`))
+  return exitCode.done
+}
+
+async function readChanges(context: CommandContext, connection: Connection, diffs: boolean): Promise<ChangeList> {
+  const path = `/sessions/${encodeURIComponent(connection.sessionId)}/changes?diff=${diffs}`
+  return getterAt(context, connection)(path, changeList, { timeoutMs })
+}
+
+async function send(
+  context: CommandContext,
+  { url, key: token }: Connection,
+  subject: Subject,
+  dryRun: boolean,
+): Promise<UndoReport> {
+  const path = 'run' in subject ? `/runs/${subject.run}/undo` : `/changes/${subject.change}/undo`
+  try {
+    return await postAsOwner(context, { url, token }, path, undoReport, { body: { dryRun }, timeoutMs })
+  } catch (error) {
+    if (!(error instanceof RouteRefused) || error.conflicts.length === 0) throw error
+    const lines = error.conflicts.map((conflict) => conflictText(conflict)).join('')
+    throw new CommandFailure(exitCode.failed, `${visible(error.message)}\n${lines.trimEnd()}`, { cause: error })
+  }
+}
+
+/** Returns the last run with a change that is not undone, or the last such change if no run made it. */
+function lastOf(changes: readonly ChangeEntry[]): Subject {
+  const last = changes.findLast(({ undoneBy, undoes }) => undoneBy === undefined && undoes === undefined)
+  if (last === undefined) throw new CommandFailure(exitCode.failed, 'There is no change to undo.')
+  return last.runId === undefined ? { change: last.id } : { run: last.runId }
+}
+
+/** @param given an id of a change or a run, or the beginning of one */
+function findSubject(changes: readonly ChangeEntry[], given: string): Subject {
+  const ids = changes.map(({ id }) => id)
+  const runs = [...new Set(changes.flatMap(({ runId }) => runId ?? []))]
+  if (ids.includes(given)) return { change: given }
+  if (runs.includes(given)) return { run: given }
+  const matching: readonly Subject[] = [
+    ...ids.filter((id) => id.startsWith(given)).map((change) => ({ change })),
+    ...runs.filter((id) => id.startsWith(given)).map((run) => ({ run })),
+  ]
+  const [only] = matching
+  if (only !== undefined && matching.length === 1) return only
+  const problem = only === undefined ? 'There is no change and no run' : 'There are several changes and runs'
+  const message = `${problem} with the id ${JSON.stringify(given)}. To list them: copilot-proxy undo --json`
+  throw new CommandFailure(exitCode.failed, visible(message))
+}
+
+function documentOf({ changes, files, truncated }: ChangeList): object {
+  return {
+    changes: changes.map(({ id, time, runId, files: changed, undoes, undoneBy }) => ({
+      id,
+      time,
+      run_id: runId,
+      files: changed,
+      undoes,
+      undone_by: undoneBy,
+    })),
+    ...(files !== undefined && { files, truncated: truncated === true }),
+  }
+}
+
+function reportOf({ sessionId, id, undoes, files, diff }: UndoReport): object {
+  return { session_id: sessionId, id, undoes, files, diff }
+}

@@ -1,0 +1,172 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../../src/commands/program.ts'
+import { createStyle, type Output } from '../../../src/terminal/output.ts'
+import { scriptOf } from '../../agent/support.ts'
+import { makeFolder } from '../../tools/session.ts'
+import { createUser, openGithub, recordOutput, upstreamVariables } from '../harness.ts'
+
+const patchOf = (name: string, before: string, after: string): string =>
+  `--- a/${name}\n+++ b/${name}\n@@ -1 +1 @@\n-${before}\n+${after}\n`
+
+const apply = (...patches: readonly string[]): string =>
+  scriptOf(...patches.map((unifiedDiff) => ({ calls: [{ tool: 'edit_applyPatch', args: { unifiedDiff } }] })), {
+    text: 'Done.',
+  })
+
+/** A folder, and a demo daemon that serves it. */
+async function openShop() {
+  const root = await makeFolder({
+    'a.txt': 'one\n',
+    'b.txt': 'one\n',
+    '.agent-policy.yaml': 'writes: { allow: ["*.txt"] }\n',
+  })
+  const user = await createUser()
+  Object.assign(user.env, { PATH: process.env['PATH'], COPILOT_PROXY_WORKSPACE_READ_ONLY: 'false' })
+  const stop = new AbortController()
+  const address = Promise.withResolvers<string>()
+  const recorded = recordOutput()
+  const listening: Output = {
+    ...recorded,
+    write(text) {
+      recorded.write(text)
+      const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(recorded.text()) ?? []
+      if (url !== undefined) address.resolve(url)
+    },
+  }
+  const serving = runProgram(
+    ['serve', '--demo', '--workspace', root, '--port', '0', '--log-level', 'silent'],
+    user.context({ stdout: listening, signal: stop.signal }),
+  )
+  onTestFinished(async () => {
+    stop.abort('SIGTERM')
+    await serving
+  })
+  user.env['COPILOT_PROXY_SERVER_PORT'] = new URL(await address.promise).port
+
+  const run = async (words: readonly string[], answer?: string) => {
+    const stdout = recordOutput(80)
+    const stderr = recordOutput(80)
+    const context = user.context({
+      stdout: {
+        ...stdout,
+        ...(answer !== undefined && { isTerminal: true, hasColors: true, style: createStyle(true) }),
+      },
+      stderr,
+      workingDir: () => root,
+      ...(answer !== undefined && {
+        interactive: true,
+        stdin: (async function* () {
+          yield `${answer}\n`
+        })(),
+      }),
+    })
+    const code = await runProgram(words, context)
+    return { code, stdout: stdout.text(), stderr: stderr.text() }
+  }
+  return {
+    root,
+    run,
+    agent: (goal: string) => run(['agent', '--yes', goal]),
+    texts: () => Promise.all(['a.txt', 'b.txt'].map((name) => readFile(join(root, name), 'utf8'))),
+  }
+}
+
+describe('undo', () => {
+  test('on a terminal shows the last run in colour, asks, and undoes all of it', async () => {
+    const { agent, run, texts } = await openShop()
+    await agent(apply(patchOf('a.txt', 'one', 'first')))
+    await agent(apply(patchOf('a.txt', 'first', 'two'), patchOf('b.txt', 'one', 'two')))
+    const kept = await run(['undo'], 'n')
+    expect(kept).toMatchObject({ code: 1, stderr: expect.stringContaining('Nothing was undone.') })
+    expect(await texts()).toEqual(['two\n', 'two\n'])
+    const done = await run(['undo'], 'y')
+    const { red, green } = createStyle(true)
+    expect(done.stdout).toContain(red('    -two'))
+    expect(done.stdout).toContain(green('    +first'))
+    expect(done.stderr).toMatch(/^Undo 2 changes of run \S+ \(2 files\)\? \[y\/N\] /)
+    expect(done.code).toBe(0)
+    expect(await texts()).toEqual(['first\n', 'one\n'])
+    const [, back = ''] = /To bring it back: copilot-proxy undo (\S+)/.exec(done.stdout) ?? []
+    expect(await run(['undo', back, '--yes'])).toMatchObject({ code: 0 })
+    expect(await texts()).toEqual(['two\n', 'two\n'])
+  })
+
+  test('takes the id that the summary of a run names', async () => {
+    const { agent, run, texts } = await openShop()
+    const { stdout } = await agent(apply(patchOf('a.txt', 'one', 'two'), patchOf('b.txt', 'one', 'two')))
+    const [, newest = '', older = ''] = /^To undo: (\S+), (\S+)\.$/m.exec(stdout) ?? []
+    expect(await run(['undo', older, '--yes'])).toMatchObject({ code: 0 })
+    expect(await texts()).toEqual(['one\n', 'two\n'])
+    expect(await run(['undo', newest.slice(0, 8), '--yes'])).toMatchObject({ code: 0 })
+    expect(await texts()).toEqual(['one\n', 'one\n'])
+    expect(await run(['undo', newest, '--yes'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('undone already'),
+    })
+    expect(await run(['undo', 'x', '--yes'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no change'),
+    })
+  })
+
+  test('works without a running copilot-proxy and without a login', async () => {
+    const root = await makeFolder({ 'a.txt': 'one\n', '.agent-policy.yaml': 'writes: { allow: ["*.txt"] }\n' })
+    const user = await createUser()
+    Object.assign(user.env, { PATH: process.env['PATH'], COPILOT_PROXY_WORKSPACE_READ_ONLY: 'false' })
+    const login = upstreamVariables(await openGithub())
+    Object.assign(user.env, login)
+    const inside = { workingDir: () => root, stdout: recordOutput(80), stderr: recordOutput(80) }
+    const goal = apply(patchOf('a.txt', 'one', 'two'))
+    await runProgram(['agent', '--yes', '--model', 'gpt-5-mini', goal], user.context(inside))
+    expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe('two\n')
+    for (const name of Object.keys(login)) user.env[name] = undefined
+    expect(await user.run('undo --yes', { workingDir: () => root })).toMatchObject({ code: 0, stderr: '' })
+    expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe('one\n')
+  })
+
+  test('without a terminal lists the changes, and undoes only with --yes', async () => {
+    const { agent, run, texts } = await openShop()
+    expect((await run(['undo'])).stdout).toBe('No tool has changed a file of this folder yet.\n')
+    await agent(apply(patchOf('a.txt', 'one', 'two')))
+    const { code, stdout } = await run(['undo'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^TIME +ID +RUN +STATE +FILES\n\d{4}-\d\d-\d\d \d\d:\d\d +00000001-\w+ +\w{8} +a\.txt\n/)
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
+    expect(await run(['undo', '00000001'])).toMatchObject({ code: 1, stderr: expect.stringContaining('add --yes') })
+    expect(await texts()).toEqual(['two\n', 'one\n'])
+    const planned = await run(['undo', '00000001', '--json'])
+    expect(JSON.parse(planned.stdout)).toMatchObject({ undone: false, diff: expect.stringContaining('+one') })
+    expect(await run(['undo', '--yes'])).toMatchObject({ code: 0 })
+    expect(await texts()).toEqual(['one\n', 'one\n'])
+    expect((await run(['undo'])).stdout).toMatch(/an undo +a\.txt\n.*undone +a\.txt\n/)
+    const listed = JSON.parse((await run(['undo', '--json'])).stdout) as { changes: readonly { id: string }[] }
+    expect(listed.changes).toMatchObject([{ undone_by: listed.changes[1]?.id }, { undoes: [listed.changes[0]?.id] }])
+  })
+
+  test('with later edits names the lines that differ, and changes nothing', async () => {
+    const { agent, run, texts, root } = await openShop()
+    await agent(apply(patchOf('a.txt', 'one', 'two'), patchOf('b.txt', 'one', 'two')))
+    await writeFile(join(root, 'b.txt'), 'mine\u001b[31m\n')
+    const { code, stderr } = await run(['undo', '--yes'])
+    expect(code).toBe(1)
+    expect(stderr).toContain('b.txt has changed since the change')
+    expect(stderr).toContain('b.txt, line 1\n  expected: two\n  found: mine')
+    expect(stderr).not.toContain('\u001b')
+    expect(await texts()).toMatchObject(['two\n', expect.stringContaining('mine')])
+  })
+
+  test('--diff shows what all changes have done together', async () => {
+    const { agent, run } = await openShop()
+    await agent(apply(patchOf('a.txt', 'one', 'two')))
+    await agent(apply(patchOf('a.txt', 'two', 'three')))
+    const { code, stdout } = await run(['undo', '--diff'])
+    expect(code).toBe(0)
+    expect(stdout).toContain('-one\n    +three\n')
+    expect(stdout).toContain('Changed 1 file:\n  modified a.txt (+1 −1)\n')
+    await run(['undo', '--yes'])
+    await run(['undo', '--yes'])
+    expect((await run(['undo', '--diff'])).stdout).toBe('All files are as they were before the first change.\n')
+  })
+})
