@@ -1,3 +1,4 @@
+import type { ChangeEntry } from '../api/changes.ts'
 import type { ApprovalEvent, DaemonEvent } from '../api/events.ts'
 import type { ContextUse, FileCount, PlanItem, RunMode, RunUsage } from '../api/run.ts'
 
@@ -90,6 +91,8 @@ export interface RunItem {
   readonly plan?: readonly PlanItem[]
   /** Undefined while the run is in progress. */
   readonly end?: RunEnd
+  /** The changes of files by the run, oldest first. Undefined if it made none, or if they are not read yet. */
+  readonly changes?: readonly ChangeEntry[]
   /** Whether the page has no events of its steps, but can read them from the daemon. */
   readonly isRecalled: boolean
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import Fastify from 'fastify'
 import type { ServerResponse } from 'node:http'
 import { registerPageFiles, sendPageFile } from '../../src/page/page-routes.ts'
+import type { ChangeList } from '../../src/api/changes.ts'
 import type { DaemonEvent } from '../../src/api/events.ts'
 import type { RequestDetail, RequestDocument } from '../../src/api/requests.ts'
 import type { MessageEntry, RunReport } from '../../src/api/run.ts'
@@ -48,6 +49,8 @@ export interface FakeState {
   /** By the id of the session. */
   conversations: Record<string, readonly ConversationEntry[]>
   runs: Record<string, RunReport>
+  /** Of every session. */
+  changes: ChangeList
   servers: readonly ServerEntry[]
   streams: readonly StreamSummary[]
   entries: readonly StreamEntry[]
@@ -69,6 +72,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     messages: {},
     conversations: {},
     runs: {},
+    changes: { changes: [] },
     servers: [],
     streams: [],
     entries: [],
@@ -102,6 +106,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
   app.get<{ Params: { id: string } }>('/sessions/:id/conversations', ({ params }) => ({
     conversations: state.conversations[params.id] ?? [],
   }))
+  app.get('/sessions/:id/changes', () => state.changes)
   app.get('/sessions/:id/servers', () => ({ servers: state.servers }))
   app.get('/sessions/:id/streams', () => ({ streams: state.streams }))
   app.get('/sessions/:id/streams/:name', () => ({ entries: state.entries }))
@@ -127,6 +132,8 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
   for (const path of [
     '/message',
     '/runs/:id/cancel',
+    '/runs/:id/undo',
+    '/changes/:id/undo',
     '/approvals/:id',
     '/page/tokens',
     '/sessions/:id/history',

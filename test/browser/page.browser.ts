@@ -733,6 +733,30 @@ describe('requests', () => {
   })
 })
 
+test('a page that may not decide sees what comes back, and the command that opens it so', async () => {
+  const files = [{ path: 'src/total.js', change: 'modified' as const }]
+  const change = { id: '00000001-a', time: '2026-11-24T14:03:00.000Z', runId: 'run-fix', files }
+  const daemon = await startDaemon({
+    caller: { key: null, owner: false },
+    changes: { changes: [change] },
+    act: ({ body }) =>
+      JSON.stringify(body) === '{"dryRun":true}'
+        ? { status: 409, body: { error: { message: 'src/total.js has changed.', code: 'undo_conflict' } } }
+        : { status: 500, body: {} },
+  })
+  const { page, complaints } = await openSession(daemon)
+  untilApproval(daemon)
+  untilDone(daemon)
+  await page.getByRole('button', { name: 'Undo run' }).click()
+  const question = page.getByRole('dialog', { name: 'Undo all changes of this run?' })
+  await question.getByText('src/total.js has changed.').waitFor()
+  await question.getByText('To undo it, open this page with:').waitFor()
+  expect(await question.getByRole('button', { name: 'Undo', exact: true }).count()).toBe(0)
+  await expectAccessible(page)
+  await question.getByRole('button', { name: 'Keep' }).click()
+  expect(complaints.filter((each) => !each.includes('409'))).toEqual([])
+})
+
 test('a page that may not decide shows the command that opens it so, and its letters do nothing', async () => {
   const daemon = await startDaemon({ caller: { key: null, owner: false } })
   const { page, complaints } = await openSession(daemon)

@@ -3,6 +3,7 @@ import type { DaemonEvent } from '../../src/api/events.ts'
 import type { Timeline } from '../../src/page/timeline.ts'
 import {
   emptyTimeline,
+  foldChanges,
   foldEvent,
   foldHistory,
   foldReport,
@@ -186,6 +187,14 @@ describe('history', () => {
       attachments: ['a.txt'],
       end,
     })
+  })
+
+  test('changes come to the run that made them, and to no other item', () => {
+    const before = foldHistory(emptyTimeline, [message])
+    const change = { id: '1-a', time: run.time, files: [{ path: 'a', change: 'created' as const }] }
+    const { items } = foldChanges(before, [{ ...change, runId: 'r0', undoneBy: '2-a' }, change])
+    expect(items).toMatchObject([{ key: 'r0', changes: [{ id: '1-a', undoneBy: '2-a' }] }])
+    expect(foldChanges(before, [{ ...change, runId: 'other' }]).items[0]).toBe(before.items[0])
   })
 
   test("a report brings a run's steps, approvals and end", () => {

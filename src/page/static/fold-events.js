@@ -1,3 +1,4 @@
+/** @import { ChangeEntry } from '../../api/changes.ts' */
 /** @import { DaemonEvent, ToolEvent, UsageEvent } from '../../api/events.ts' */
 /** @import { InstructionFile, MessageEntry, RunReport } from '../../api/run.ts' */
 /** @import { ApprovalPart, InboundEvent, NoteItem, RunEvent, RunItem, RunPart, RunUse, Timeline, TimelineItem, ToolPart } from '../timeline.ts' */
@@ -114,6 +115,22 @@ export function foldHistory(timeline, messages) {
 export function foldReport(timeline, report) {
   return {
     items: timeline.items.map((item) => (item.kind === 'run' && item.key === report.id ? recall(item, report) : item)),
+  }
+}
+
+/**
+ * Adds to each run the changes that it has made, with what was undone of them.
+ * @param {Timeline} timeline
+ * @param {readonly ChangeEntry[]} changes
+ * @returns {Timeline}
+ */
+export function foldChanges(timeline, changes) {
+  const byRun = Map.groupBy(changes, ({ runId }) => runId)
+  return {
+    items: timeline.items.map((item) => {
+      const ofRun = item.kind === 'run' ? byRun.get(item.key) : undefined
+      return ofRun === undefined || item.kind !== 'run' ? item : { ...item, changes: ofRun }
+    }),
   }
 }
 

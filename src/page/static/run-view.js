@@ -1,6 +1,7 @@
 /** @import { MessagePart, NoteItem, RunUse, RunEnd, RunItem, RunPart, TextPart, TimelineItem } from '../timeline.ts' */
 /** @import { View } from './dom.js' */
 import { approvalView } from './approval-view.js'
+import { runChangesView } from './changes-view.js'
 import { countsView, diffView } from './diff-view.js'
 import { createList, element } from './dom.js'
 import { contextPhrase } from './context-words.js'
@@ -13,6 +14,7 @@ import { toVisible } from './visible-text.js'
  * @typedef {object} RunActions
  * @property {(runId: string) => Promise<void>} cancel
  * @property {(runId: string) => Promise<void>} recall reads the steps of a run from the daemon
+ * @property {import('./changes-view.js').ShowUndo} showUndo shows what comes back, and asks
  * @property {(run: RunItem) => Promise<void>} retry sends the message again, in a fork of the conversation before it
  * @property {(run: RunItem) => Promise<void>} edit begins that fork with the text of the message in the form
  */
@@ -118,6 +120,9 @@ function runView(first, actions) {
     working.textContent = waits ? 'waits for you' : 'working'
     footer.replaceChildren(
       ...(run.end === undefined ? [working, ...useView(run.used ?? {}), cancel] : endOf(run.end, run.mode)),
+      ...(run.changes !== undefined && run.end !== undefined
+        ? [runChangesView(run.key, run.changes, actions.showUndo)]
+        : []),
       ...(run.isRecalled && run.end !== undefined ? [recall] : []),
       // The page does not have the contents of attachments.
       ...(run.end !== undefined && run.provider === undefined && run.attachments.length === 0 ? [retry, edit] : []),

@@ -1,10 +1,11 @@
+/** @import { ChangeList } from '../../api/changes.ts' */
 /** @import { DaemonEvent } from '../../api/events.ts' */
 /** @import { MessageEntry, RunReport } from '../../api/run.ts' */
 /** @import { SessionEntry } from '../../api/sessions.ts' */
 /** @import { Timeline } from '../timeline.ts' */
 /** @import { StreamEvent } from './event-parser.js' */
 import { ask } from './api.js'
-import { emptyTimeline, foldEvent, foldHistory, foldReport } from './fold-events.js'
+import { emptyTimeline, foldChanges, foldEvent, foldHistory, foldReport } from './fold-events.js'
 
 /** Number of messages that the page reads when a session is opened. */
 const historyLength = 50
@@ -61,10 +62,21 @@ export function createSessionStore({ onChange, onEvent }) {
       /** @type {{ messages: readonly MessageEntry[] }} */
       const { messages } = await ask(`sessions/${encodeURIComponent(id)}/messages?limit=${historyLength}${only}`)
       change(id, (timeline) => foldHistory(timeline, messages))
+      void readChanges(id).catch(() => undefined)
     } catch (error) {
       read.delete(key)
       throw error
     }
+  }
+
+  /**
+   * Reads what the runs of a session have changed, and what of it is undone.
+   * @param {string} id
+   */
+  async function readChanges(id) {
+    /** @type {ChangeList} */
+    const { changes } = await ask(`sessions/${encodeURIComponent(id)}/changes?diff=false`)
+    change(id, (timeline) => foldChanges(timeline, changes))
   }
 
   /** @param {string} runId @param {string} sessionId */
@@ -89,6 +101,7 @@ export function createSessionStore({ onChange, onEvent }) {
     readSessions,
     readRunning,
     readRun,
+    readChanges,
     /** @param {string} id @param {string} conversation */
     async openHistory(id, conversation) {
       if (!read.has(`${id} ${conversation}`)) await readHistory(id, conversation)
@@ -118,6 +131,7 @@ export function createSessionStore({ onChange, onEvent }) {
         if (event.state === 'started' || event.state === 'idle') return
       }
       change(event.sessionId, (timeline) => foldEvent(timeline, event, `event ${id}`))
+      if (event.type === 'done' && event.files.length > 0) void readChanges(event.sessionId).catch(() => undefined)
       onEvent(event)
     },
   }

@@ -3,6 +3,7 @@
 /** @import { Message } from './composer.js' */
 import { ask } from './api.js'
 import { announce } from './announce.js'
+import { createChangesDialog } from './changes-view.js'
 import { createComposer } from './composer.js'
 import { ownerHint } from './command-line.js'
 import { createConversationList } from './conversation-list.js'
@@ -11,6 +12,7 @@ import { pendingApprovals } from './fold-events.js'
 import { plural, toCount, toCredits } from './format.js'
 import { createItemView } from './run-view.js'
 import { createSessionDialog } from './session-dialog.js'
+import { createUndoDialog } from './undo-dialog.js'
 import { toVisible } from './visible-text.js'
 
 /** If the view is this close to the end, it scrolls to new content. Pixels. */
@@ -33,6 +35,16 @@ export function createSessionsView(store, onChoose) {
   const unsandboxed = element('span', { class: 'tag warn', hidden: true }, 'no sandbox')
   const clear = element('button', { type: 'button', class: 'quiet', click: () => dialog.showModal() }, 'Clear history')
   const about = createSessionDialog()
+  const undo = createUndoDialog(async () => {
+    await store.readChanges(current)
+    await changes.refresh(current)
+  })
+  const changes = createChangesDialog(undo.show)
+  const openChanges = element(
+    'button',
+    { type: 'button', class: 'quiet', click: () => void changes.show(current) },
+    'Changes',
+  )
   const details = element('button', { type: 'button', class: 'quiet', click: showDetails }, 'Details')
   const stream = element('div', { class: 'stream' })
   const empty = element('p', { class: 'empty' })
@@ -65,7 +77,7 @@ export function createSessionsView(store, onChoose) {
       'header',
       { class: 'session-head' },
       element('div', {}, title, element('p', { class: 'muted' }, path, ' ', unsandboxed)),
-      element('div', { class: 'buttons' }, details, clear),
+      element('div', { class: 'buttons' }, openChanges, details, clear),
     ),
     failure,
     scroller,
@@ -75,6 +87,8 @@ export function createSessionsView(store, onChoose) {
     usage,
     dialog,
     about.node,
+    changes.node,
+    undo.node,
   )
   const node = element(
     'div',
@@ -103,6 +117,7 @@ export function createSessionsView(store, onChoose) {
           await ask(`runs/${encodeURIComponent(id)}/cancel`, { method: 'POST' })
         },
         recall: (id) => store.readRun(id, current),
+        showUndo: undo.show,
         async retry(run) {
           const { text, mode } = run
           await forkBefore(run)
