@@ -23,6 +23,7 @@ export interface Methods {
   }
   'mcp.edit.applyPatch': {
     params: {
+      /** A unified diff or a V4A patch. */
       unifiedDiff: string
       verify?: true
       baseSha256?: string | Record<string, string | null>
@@ -31,11 +32,49 @@ export interface Methods {
     }
     result: Changed & { unformatted?: { path: string; reason: string }[] }
   }
+  'mcp.edit.replace': {
+    params: { path: string; oldText: string; newText: string; all?: boolean; format?: boolean; dryRun?: boolean }
+    result: Changed & { unformatted?: { path: string; reason: string }[] }
+  }
   'mcp.edit.undo': { params: { id?: string; run?: string; dryRun?: boolean }; result: Changed }
   'mcp.format.apply': { params: { path: string }; result: { ok: true; changed: boolean; id?: string } }
   'mcp.imports.organize': { params: { path: string }; result: { ok: true; changed: boolean; id?: string } }
-  'mcp.task.run': { params: { name: string; args?: string[] }; result: Ended }
-  'mcp.shell.run': { params: { argv?: string[]; cmd?: string }; result: Ended }
+  'mcp.git.status': {
+    params: { path?: string }
+    result: {
+      branch: string | null
+      commit: string | null
+      upstream?: string
+      ahead?: number
+      behind?: number
+      changes: { path: string; from?: string; staged?: string; unstaged?: string }[]
+      truncated: boolean
+    }
+  }
+  'mcp.git.diff': { params: { path?: string }; result: { diff: string; omitted: number; truncated: boolean } }
+  'mcp.git.log': {
+    params: { path?: string; limit?: number }
+    result: {
+      commits: { commit: string; author: string; date: string; refs: string[]; message: string }[]
+      truncated: boolean
+    }
+  }
+  /** With `background: true`, the result of these two is `{ id, isRunning }`. */
+  'mcp.task.run': {
+    params: { name: string; args?: string[]; timeoutMs?: number; background?: boolean }
+    result: Ended
+  }
+  'mcp.shell.run': {
+    params: { argv?: string[]; cmd?: string; cwd?: string; timeoutMs?: number; background?: boolean }
+    result: Ended
+  }
+  'mcp.shell.output': { params: { id: string; waitMs?: number }; result: Background }
+  'mcp.shell.stop': { params: { id: string }; result: Background }
+  /** Fails: only a run of the agent has a plan. */
+  'mcp.plan.set': {
+    params: { items: { text: string; state: 'pending' | 'in_progress' | 'completed' }[] }
+    result: object
+  }
   'mcp.tools.list': {
     params: Record<string, never>
     result: { tools: { name: string; description: string; parameters: object; effect: 'read' | 'write' | 'run' }[] }
@@ -68,6 +107,14 @@ interface Changed {
   id?: string
   files: { path: string; before: string | null; after: string | null }[]
   conflicts: []
+}
+
+interface Background extends Omit<Ended, 'exitCode'> {
+  id: string
+  isRunning: boolean
+  exitCode?: number
+  /** Why there is no exit code. */
+  problem?: string
 }
 
 interface Ended {

@@ -4,7 +4,7 @@ import type { TurnItem } from '../translate/turn.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import type { AgentEvent } from './agent-event.ts'
-import type { ApprovalDecision, FileCount, RunOutcome } from '../api/run.ts'
+import type { ApprovalDecision, ContextUse, FileCount, RunOutcome } from '../api/run.ts'
 
 /** One message to a session. A model answers it and may use the session's tools. */
 export interface AgentTask {
@@ -18,6 +18,8 @@ export interface AgentTask {
   readonly attachments: readonly Attachment[]
   /** The `AgentOutcome.items` of the session's earlier runs, oldest first. */
   readonly history: readonly TurnItem[]
+  /** SHA-256 of the instruction files that earlier runs of the session have used, by path. */
+  readonly knownInstructions: ReadonlyMap<string, string>
   readonly settings: AgentSettings
   /** Who caused the first request. The run causes all later ones itself. */
   readonly initiator: 'user' | 'agent'
@@ -59,6 +61,8 @@ export interface AgentSettings {
   readonly maxSteps: number
   /** Time limit of the run. The time that a person takes for approvals does not count. */
   readonly maxMinutes: number
+  /** AI credits after which the run makes no further request; 0 for no limit. */
+  readonly maxCredits: number
   /** Folders that the agent's tools may use, relative to the root; `*` for all. */
   readonly allowedRoots: readonly string[]
   readonly requireApproval: boolean
@@ -85,6 +89,8 @@ export interface ApprovalRequest {
   readonly notes?: readonly string[]
   /** Arguments of a tool that writes no file and runs no command. */
   readonly args?: unknown
+  /** The closed gates that this call passes if a person allows it, as sentences. Absent: none. */
+  readonly closed?: readonly string[]
   /** Identifies a tool of a server or provider, so that a grant does not cover another tool that gets the same name. */
   readonly identity?: string
   /** Whether the run has read a secret, which such a tool could send away. */
@@ -105,6 +111,7 @@ export interface AgentOutcome {
   /** Number of requests to models. */
   readonly requests: number
   readonly usage: RunUsage
+  readonly context: ContextUse | undefined
   /** The model that answered last. */
   readonly model: string | undefined
   /** The items to append to the session's history, including the user's message. */
@@ -121,6 +128,7 @@ interface RunProgress {
   /** Number of requests to models. */
   readonly requests: number
   readonly usage: RunUsage
+  readonly context: ContextUse | undefined
   /** The model that answered last. */
   readonly model: string | undefined
 }

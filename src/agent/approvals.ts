@@ -10,12 +10,16 @@ export function wantApproval(state: LoopState, request: ApprovalRequest): LoopSt
   if (mode === 'chat' || state.stopping !== undefined) return settle(state, false)
   if (request.widening === undefined && isGranted(state.grants, request)) return settle(state, true)
   if (request.widening !== undefined && state.grants.enclosed.has(commandKey(request))) return settle(state, false)
-  // Without approvals, nobody has allowed a secret, which the policy can name, a tool of another program, or to leave the sandbox.
+  // Without approvals, nobody has allowed to pass a closed gate, to read a secret, which the policy can name, to call a tool of
+  // another program, or to leave the sandbox.
   if (!requireApproval) {
-    const { reads, identity, widening } = request
-    return settle(state, reads === undefined && identity === undefined && widening === undefined)
+    const { reads, identity, widening, closed } = request
+    return settle(
+      state,
+      [reads, identity, widening, closed].every((each) => each === undefined),
+    )
   }
-  const { approvalId, callId, tool, paths, files, reads, diff, argv, cwd, widening, notes, args } = request
+  const { approvalId, callId, tool, paths, files, reads, diff, argv, cwd, widening, notes, args, closed } = request
   const shown = {
     ...(paths !== undefined && { paths }),
     ...(files !== undefined && { files }),
@@ -26,6 +30,7 @@ export function wantApproval(state: LoopState, request: ApprovalRequest): LoopSt
     ...(widening !== undefined && { widening }),
     ...(notes !== undefined && { notes }),
     ...(args !== undefined && { args }),
+    ...(closed !== undefined && { closed: [...closed] }),
     decisions: decisionsFor(request),
   }
   return {
@@ -72,12 +77,16 @@ function settle(state: LoopState, isAllowed: boolean): LoopStep {
   return { state, commands: [{ type: 'settle_approval', isAllowed }] }
 }
 
+/** A grant covers no gate that was open when it was made: nobody has seen that one in a question. */
 function isGranted({ files, commands, tools }: Grants, request: ApprovalRequest): boolean {
-  const { argv, paths, files: intended = [] } = request
-  if (argv !== undefined) return commands.has(commandKey(request))
-  if (paths === undefined) return tools.has(toolKey(request))
-  const isShown = paths.length > 0 && paths.every((path) => files.has(path) && !isProtected(path))
-  return isShown && intended.every(isChangeOfText)
+  const { argv, paths, files: intended = [], closed = [] } = request
+  const covers = (grants: Grants['files'], keys: readonly string[]): boolean => {
+    const shown = new Set(keys.flatMap((key) => grants.get(key) ?? []))
+    return keys.length > 0 && keys.every((key) => grants.has(key)) && closed.every((gate) => shown.has(gate))
+  }
+  if (argv !== undefined) return covers(commands, [commandKey(request)])
+  if (paths === undefined) return covers(tools, [toolKey(request)])
+  return covers(files, paths) && !paths.some(isProtected) && intended.every(isChangeOfText)
 }
 
 /** Returns whether a file keeps its name and its mode. Everything else is asked for, also for a file with a grant. */
@@ -86,10 +95,10 @@ function isChangeOfText({ change, executable }: IntendedFile): boolean {
 }
 
 function addGrant(grants: Grants, request: ApprovalRequest): Grants {
-  const { argv, paths } = request
-  if (argv !== undefined) return { ...grants, commands: new Set(grants.commands).add(commandKey(request)) }
-  if (paths !== undefined) return { ...grants, files: new Set([...grants.files, ...paths]) }
-  return { ...grants, tools: new Set(grants.tools).add(toolKey(request)) }
+  const { argv, paths, closed = [] } = request
+  if (argv !== undefined) return { ...grants, commands: new Map(grants.commands).set(commandKey(request), closed) }
+  if (paths === undefined) return { ...grants, tools: new Map(grants.tools).set(toolKey(request), closed) }
+  return { ...grants, files: new Map([...grants.files, ...paths.map((path) => [path, closed] as const)]) }
 }
 
 function grantsAfter(decision: ApprovalDecision | 'expired', grants: Grants, request: ApprovalRequest): Grants {

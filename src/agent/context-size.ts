@@ -60,6 +60,15 @@ export function promptBudget(contextTokens: number | undefined): number {
   return Math.floor((contextTokens ?? unknownContext) * promptShare)
 }
 
+/** Counts what a request no longer has. */
+export function measure(items: readonly TurnItem[]): { messages: number; calls: number; tokens: number } {
+  return {
+    messages: items.filter(({ type }) => type === 'message').length,
+    calls: items.filter(({ type }) => type === 'tool_call').length,
+    tokens: estimateItems(items),
+  }
+}
+
 function estimateItem(item: TurnItem): number {
   switch (item.type) {
     case 'message':

@@ -19,16 +19,19 @@ export function goalOf({ text, attachments }: Pick<AgentTask, 'text' | 'attachme
 /**
  * Returns the items of a request. Marks the system prompt and the last item for Anthropic's prompt cache, because each step
  * repeats the previous ones. Without native tool calls, calls and results become messages.
+ * @param instructions the framed instructions of the repository, which a summary of the conversation does not replace
  */
 export function requestItems(
   system: string,
   items: readonly TurnItem[],
   { isNative, seesImages }: Pick<ModelChoice, 'isNative' | 'seesImages'>,
+  instructions = '',
 ): readonly TurnItem[] {
   const seen = seesImages ? items : leaveOutImages(items, 0, notSeen)
   const sent = seen.map((item) => (isNative ? plain(item) : asText(item)))
   return [
     { type: 'message', role: 'system', parts: [{ type: 'text', text: system, cache: {} }], path: '' },
+    ...(instructions === '' ? [] : [userMessage(instructions)]),
     ...sent.slice(0, -1),
     ...sent.slice(-1).map(marked),
   ]

@@ -27,8 +27,15 @@ export function describeResult(tool: string, result: ToolResult): DescribedResul
     const text = texts.length === 0 ? 'Nothing was found.' : texts.join('\n\n')
     return { text: text + more(result), message: count(found.length, 'hit') }
   }
-  if (typeof exitCode === 'number') return describeRun(exitCode, result)
-  if (tool === 'mcp.edit.applyPatch' || tool === 'mcp.edit.undo') {
+  if (tool === 'mcp.git.diff') {
+    const { diff, omitted } = result
+    const left = omitted === 0 ? '' : `\n(${String(omitted)} changed files may not be read.)`
+    const text = diff === '' ? 'Nothing has changed since the last commit.' : String(diff)
+    return { text: text + left + more(result), message: diff === '' ? 'no changes' : count(lineCount(text), 'line') }
+  }
+  if (typeof exitCode === 'number' || result['isRunning'] !== undefined) return describeRun(result)
+  if (tool === 'mcp.plan.set') return { text: 'The plan is shown.', message: 'plan shown' }
+  if (tool.startsWith('mcp.edit.')) {
     const paths = objectsOf(files).map(({ path }) => String(path))
     const { id } = result
     const text =
@@ -49,9 +56,13 @@ export function describeResult(tool: string, result: ToolResult): DescribedResul
   }
 }
 
-function describeRun(exitCode: number, { stdout, stderr, timedOut, truncated, notes }: ToolResult): DescribedResult {
+function describeRun({ id, isRunning, exitCode, problem, ...output }: ToolResult): DescribedResult {
+  const { stdout, stderr, timedOut, truncated, notes } = output
+  const state =
+    isRunning === true ? `running in the background with the id ${String(id)}` : `exit code ${String(exitCode)}`
+  const end = typeof problem === 'string' ? problem : state
   const parts = [
-    `exit code ${exitCode}${timedOut === true ? ', stopped at the time limit' : ''}`,
+    `${end}${timedOut === true ? ', stopped at the time limit' : ''}`,
     ...(typeof stdout === 'string' && stdout !== '' ? [`stdout:\n${stdout}`] : []),
     ...(typeof stderr === 'string' && stderr !== '' ? [`stderr:\n${stderr}`] : []),
     ...(truncated === true ? ['(A part of the output was left out.)'] : []),

@@ -87,8 +87,7 @@ export const fileActions: readonly FileAction[] = [
   defineAction(z.strictObject({ path, content: z.string().describe('The whole new text of the file.') }), {
     name: 'editFile',
     tool: 'mcp.edit.applyPatch',
-    description:
-      'Replaces the whole text of a file that you have read. For small changes of large files use edit_applyPatch.',
+    description: 'Replaces the whole text of a file that you have read. For small changes use edit_replace.',
     async toCalls({ path: given, content }, { folder, hashes, maxFileBytes }) {
       const file = await folder.existingPath(given)
       const hash = hashes.get(file) ?? hashes.get(folder.relativePath(given))

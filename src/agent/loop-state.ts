@@ -1,7 +1,7 @@
 import type { Media } from '../tools/result-content.ts'
 import type { TurnItem, TurnPart, TurnStop, Usage } from '../translate/turn.ts'
 import type { AgentEvent } from './agent-event.ts'
-import type { ApprovalDecision, RunOutcome, ToolOutcome } from '../api/run.ts'
+import type { ApprovalDecision, ContextUse, RunOutcome, ToolOutcome } from '../api/run.ts'
 import type { AgentTask, ApprovalRequest, RunUsage } from './agent-task.ts'
 
 /** A model of the run: `agent.model` or one of `agent.fallback-models`. */
@@ -19,6 +19,8 @@ export interface LoopSettings {
   readonly models: readonly [ModelChoice, ...ModelChoice[]]
   readonly maxSteps: number
   readonly maxMinutes: number
+  /** 0: no limit. */
+  readonly maxCredits: number
   readonly requireApproval: boolean
   readonly initiator: 'user' | 'agent'
   /** Estimate for the system prompt and the tools. Tokens. */
@@ -82,6 +84,8 @@ export interface LoopState {
   readonly hasAnswered: boolean
   readonly requests: number
   readonly usage: RunUsage
+  /** Undefined before the first answer. */
+  readonly context: ContextUse | undefined
   /** The model that answered last. */
   readonly model: string | undefined
   /** Estimated tokens of the last request. */
@@ -90,13 +94,13 @@ export interface LoopState {
   readonly scale: number
 }
 
-/** What a person allowed for the rest of the run. */
+/** What a person allowed for the rest of the run, each with the closed gates that the question had stated. */
 export interface Grants {
   /** Paths of files whose text may be changed. */
-  readonly files: ReadonlySet<string>
+  readonly files: ReadonlyMap<string, readonly string[]>
   /** Allowed commands, each as JSON of its folder and argument vector. */
-  readonly commands: ReadonlySet<string>
-  readonly tools: ReadonlySet<string>
+  readonly commands: ReadonlyMap<string, readonly string[]>
+  readonly tools: ReadonlyMap<string, readonly string[]>
   /** Commands that a person does not let leave the sandbox, like `commands`. */
   readonly enclosed: ReadonlySet<string>
 }
@@ -119,6 +123,8 @@ export interface Answer {
   readonly stop: TurnStop
   readonly usage: Usage | undefined
   readonly model: string
+  /** The context of that model. Tokens. */
+  readonly contextTokens?: number | undefined
 }
 
 export interface AskFailure {

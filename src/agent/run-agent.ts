@@ -10,6 +10,7 @@ import { goalOf, holdsSecret, recordOf, requestItems } from './conversation.ts'
 import type { Ending, LoopCommand, LoopEvent, LoopSettings, ModelChoice } from './loop-state.ts'
 import { agentPrompt, chatPrompt, jsonRules, secretNote, summaryPrompt } from './prompts.ts'
 import { createToolRunner, type ToolRunner } from './run-tool.ts'
+import { createInstructionFiles } from './instruction-files.ts'
 import { createScope } from './scope.ts'
 import { newItems, startLoop, stepLoop } from './step-loop.ts'
 import { createStopwatch } from './stopwatch.ts'
@@ -60,7 +61,7 @@ export async function runAgent(deps: AgentDeps, task: AgentTask): Promise<AgentO
     deps.log.error({ err: error, run: task.id }, 'a run failed unexpectedly')
     const reason = error instanceof Error ? error.message : 'The run failed.'
     const usage = { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 }
-    const none = { answer: '', files: [], steps: 0, requests: 0, usage, model: undefined }
+    const none = { answer: '', files: [], steps: 0, requests: 0, usage, context: undefined, model: undefined }
     return { outcome: 'failed', reason, summary: reason, ...none, items: [goalOf(task, boundary)] }
   }
 }
@@ -70,14 +71,35 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
   await deps.tools.prepare?.(session)
   const toolSet = (): ToolSet => createToolSet(deps.tools, session, mode)
   const models = modelsOf(deps, task)
+  const aborted = new AbortController()
+  const signal = AbortSignal.any([aborted.signal, task.signal, session.signal])
+  // The model may repeat what an earlier run of the conversation has read.
+  let hasReadSecret = task.history.some(holdsSecret)
+  const secrets: SecretRecord = { note: () => (hasReadSecret = true), wereRead: () => hasReadSecret }
+  const scope = createScope(settings.allowedRoots, session.folder)
+  const { caller, emit } = task
+  const instructionFiles = createInstructionFiles({
+    tools: deps.tools,
+    session,
+    scope,
+    caller,
+    ownerId: key?.id,
+    boundary,
+    maxLength: maxResultOf(models),
+    known: task.knownInstructions,
+    secrets,
+    emit,
+  })
+  const instructions = await instructionFiles.ofRoot(signal)
   const loopSettings: LoopSettings = {
     mode,
     models,
     maxSteps: settings.maxSteps,
     maxMinutes: settings.maxMinutes,
+    maxCredits: settings.maxCredits,
     requireApproval: settings.requireApproval,
     initiator: task.initiator,
-    overheadTokens: overheadOf(toolSet(), systemPrompt(models[0])),
+    overheadTokens: overheadOf(toolSet(), systemPrompt(models[0]) + instructions),
   }
   const largest = Math.max(...models.map(({ contextTokens }) => promptBudget(contextTokens)))
   const history = await newestItems(task.history, 2 * largest)
@@ -89,8 +111,6 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     wake?.()
   }
 
-  const aborted = new AbortController()
-  const signal = AbortSignal.any([aborted.signal, task.signal, session.signal])
   const stop = (ending: Ending): void => push({ type: 'stop', ending })
   const cancel = (): void =>
     stop({
@@ -106,24 +126,23 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
   const clock = createStopwatch(deps, settings.maxMinutes * 60_000, () => stop(limit))
 
   let settleApproval: ((isAllowed: boolean) => void) | undefined
-  // The model may repeat what an earlier run of the conversation has read.
-  let hasReadSecret = task.history.some(holdsSecret)
-  const secrets: SecretRecord = { note: () => (hasReadSecret = true), wereRead: () => hasReadSecret }
   const record = createChangeRecord(session.folder, maxFileBytes)
   const runner = createToolRunner({
     ...deps,
     session,
-    caller: task.caller,
+    caller,
     ownerId: key?.id,
     runId: task.id,
-    scope: createScope(settings.allowedRoots, session.folder),
+    lifetime: signal,
+    scope,
     record,
     maxFileBytes,
     maxResult: maxResultOf(models),
     boundary,
     secrets,
     isUnattended: mode === 'chat' || !settings.requireApproval,
-    emit: task.emit,
+    emit,
+    textsFor: instructionFiles.ofFolders,
     find: (name) => toolSet().find(name),
     isApproved(request) {
       const { promise, resolve } = Promise.withResolvers<boolean>()
@@ -141,7 +160,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
 
   async function ask({ model, items, initiator, step }: Extract<LoopCommand, { type: 'ask' }>): Promise<void> {
     const { isNative } = model
-    const turn = createTurn(requestItems(systemPrompt(model), items, model), {
+    const turn = createTurn(requestItems(systemPrompt(model), items, model, instructions), {
       tools: isNative ? toolSet().offered : [],
       sessionId: session.id,
     })
@@ -150,7 +169,9 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     // Encoding attachments of 10 MB takes 40 ms, so it gets its own turn of the event loop.
     await new Promise(setImmediate)
     const asked = await askModel(deps.runTurn, call, onEvent)
-    push(asked.ok ? { type: 'answered', answer: asked.answer } : { type: 'ask_failed', failure: asked.failure })
+    if (!asked.ok) return push({ type: 'ask_failed', failure: asked.failure })
+    const { contextTokens = model.contextTokens } = deps.modelFacts(asked.answer.model) ?? {}
+    push({ type: 'answered', answer: { ...asked.answer, contextTokens } })
   }
 
   async function summarise(model: ModelChoice, items: readonly TurnItem[]): Promise<void> {
@@ -162,6 +183,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     const answer = asked.ok ? asked.answer : undefined
     const text = answer?.text.trim() === '' ? undefined : answer?.text.trim()
     const marked = text !== undefined && hasReadSecret ? `${text}\n${secretNote}` : text
+    instructionFiles.forgetFolders()
     push({ type: 'summarised', text: marked, usage: answer?.usage })
   }
 
@@ -217,8 +239,8 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
         continue
       }
       const step = stepLoop(state, event)
-      const { requests, usage, model } = step.state
-      if (requests !== state.requests || usage !== state.usage) task.onProgress?.({ requests, usage, model })
+      const { requests, usage, context, model } = step.state
+      if (requests !== state.requests || usage !== state.usage) task.onProgress?.({ requests, usage, context, model })
       ;({ state } = step)
       for (const command of step.commands) {
         if (command.type === 'end') return await outcomeOf(command)
@@ -234,10 +256,10 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
   async function outcomeOf({ ending, answer }: Extract<LoopCommand, { type: 'end' }>): Promise<AgentOutcome> {
     const files = await record.net()
     const { commands, patchIds }: ToolRunner = runner
-    const { step: steps, requests, usage, model } = state
+    const { step: steps, requests, usage, context, model } = state
     const summary =
       mode === 'chat' && files.length === 0 ? answer : summariseRun({ ending, files, patchIds, commands, answer })
-    return { ...ending, summary, answer, files, steps, requests, usage, model, items: newItems(state) }
+    return { ...ending, summary, answer, files, steps, requests, usage, context, model, items: newItems(state) }
   }
 }
 

@@ -27,6 +27,8 @@ export interface ToolRunnerDeps {
   readonly caller: string
   /** The id of the key that made the run. */
   readonly ownerId: string | undefined
+  /** Aborts when the run ends. */
+  readonly lifetime: AbortSignal
   readonly runId: string
   readonly scope: Scope
   readonly record: ChangeRecord
@@ -44,13 +46,16 @@ export interface ToolRunnerDeps {
   /** Whether no person is asked: in a chat, and without `agent.require-approval`. */
   readonly isUnattended: boolean
   readonly find: (name: string) => Tool | FileAction | undefined
+  /** Returns what the model has to know about the folders of these files; '' for nothing. */
+  readonly textsFor: (paths: readonly string[], signal: AbortSignal) => Promise<string>
 }
 
 /** A command that a tool has run. */
 export interface CommandRecord {
   readonly argv: readonly string[]
-  /** Undefined if the command was stopped. */
+  /** Undefined if the command was stopped, or started in the background. */
   readonly exitCode: number | undefined
+  readonly isBackground?: boolean
 }
 
 export interface ToolRunner {
@@ -92,6 +97,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     const images: Media[] = []
     let isCut = false
     let isEffect = false
+    const touched: string[] = []
     const add = (outcome: ToolOutcome, message: string, text: string): void => {
       const capped = capText(text, deps.maxResult)
       isCut ||= capped.isCut
@@ -105,6 +111,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
         try {
           const done = await runBusCall(busCall, { callId, step, signal, secrets })
           isEffect ||= done.isEffect
+          touched.push(...done.touched)
           const { text, message, images: shown = [] } = describeResult(busCall.tool, done.result)
           images.push(...shown)
           noteHash(busCall, done.result, text)
@@ -121,13 +128,15 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     }
     const outcome = outcomes.includes('ok') ? 'ok' : (outcomes[0] ?? 'ok')
     const text = texts.join('\n\n')
+    const known = frame(deps.boundary, resultTitle(call.name, { isOk: outcome === 'ok', hasSecret }), text)
+    const more = touched.length === 0 ? '' : await deps.textsFor(touched, signal)
     const forPeople = capText([text, ...images.map((image) => describeMedia(image))].join('\n'), maxShown)
     return {
       callId,
       tool,
       outcome,
       message: oneLine(messages.join(', ')),
-      content: frame(deps.boundary, resultTitle(call.name, { isOk: outcome === 'ok', hasSecret }), text),
+      content: more === '' ? known : `${known}\n\n${more}`,
       images,
       result: forPeople.text,
       truncated: isCut || forPeople.isCut,
@@ -159,7 +168,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
   async function runBusCall(
     { tool, args, identity }: BusCall,
     { callId, step, signal, secrets }: CallPlace,
-  ): Promise<{ readonly result: ToolResult; readonly isEffect: boolean }> {
+  ): Promise<{ readonly result: ToolResult; readonly isEffect: boolean; readonly touched: readonly string[] }> {
     let intended: Intent = {}
     let snapshot: Awaited<ReturnType<ChangeRecord['before']>> = new Map()
     let started: readonly string[] | undefined
@@ -168,6 +177,8 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       name: tool,
       args: await scope.narrow(tool, args, signal),
       signal,
+      lifetime: deps.lifetime,
+      setPlan: (items) => emit({ type: 'plan', items: [...items] }),
       identity,
       secrets,
       isUnattended: deps.isUnattended,
@@ -175,13 +186,14 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       ownerId: deps.ownerId,
       runId: deps.runId,
       progress: (part) => emit({ type: 'tool', state: 'progress', callId, tool, step, ...part }),
-      async approve(intent, { provider, identity: approved }) {
+      async approve(intent, { provider, identity: approved }, { closed }) {
         scope.check(intent)
         intended = { ...intended, ...intent }
         if (intent.writes !== undefined) snapshot = await record.before(intent.writes)
         const call = { approvalId: deps.randomId(), tool, callId, step, args }
         const outside = provider === undefined ? {} : { identity: approved ?? '', isAfterSecret: secrets.wereRead() }
-        const isApproved = await deps.isApproved({ ...toRequest(intent, call), ...outside })
+        const gates = closed.length === 0 ? {} : { closed }
+        const isApproved = await deps.isApproved({ ...toRequest(intent, call), ...outside, ...gates })
         if (isApproved) started = intent.argv
         return isApproved
       },
@@ -194,8 +206,12 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     const changed = await noteChange({ tool, callId, result, intended, snapshot })
     const { exitCode } = result
     if (intended.argv !== undefined && typeof exitCode === 'number') commands.push({ argv: intended.argv, exitCode })
+    if (intended.argv !== undefined && result['isRunning'] === true) {
+      commands.push({ argv: intended.argv, exitCode: undefined, isBackground: true })
+    }
     const isEffect = changed.length > 0 || intended.argv !== undefined
-    return { result: scope.filter(tool, result), isEffect }
+    const touched = [...readPath(tool, args), ...(intended.writes ?? [])].map(session.folder.relativePath)
+    return { result: scope.filter(tool, result), isEffect, touched }
   }
 
   async function noteChange(done: {
@@ -274,6 +290,12 @@ function toToolError(error: unknown): ToolError {
 
 function isReading(found: Tool | FileAction): boolean {
   return 'toCalls' in found ? found.tool.startsWith('mcp.fs.') : found.effect === 'read'
+}
+
+/** The file that a tool of the workspace reads. */
+function readPath(tool: string, args: unknown): readonly string[] {
+  const named = tool.startsWith('mcp.') && typeof args === 'object' && args !== null && 'path' in args ? args.path : ''
+  return typeof named === 'string' && named !== '' ? [named] : []
 }
 
 function isStop(error: unknown): boolean {

@@ -4,7 +4,7 @@ import type { Intent } from '../tools/tool.ts'
 import type { Folder } from '../workspace/folder.ts'
 import { createPace } from '../workspace/patch/pace.ts'
 import { parsePatch } from '../workspace/patch/parse-patch.ts'
-import { ToolError } from '../workspace/tool-error.ts'
+import { denied, ToolError } from '../workspace/tool-error.ts'
 
 /** Enforces `agent.allowed-roots`. */
 export interface Scope {
@@ -45,6 +45,7 @@ export function createScope(allowedRoots: readonly string[], folder: Folder): Sc
           await requireFile(to)
         }
       }
+      if (tool.startsWith('mcp.git.') && !('path' in args)) return { ...args, path: onlyRoot(roots) }
       if (!hasGlob(tool)) return args
       const glob = 'glob' in args && typeof args.glob === 'string' ? args.glob : ''
       return { ...args, glob: narrowGlob(glob, roots) }
@@ -64,6 +65,13 @@ export function createScope(allowedRoots: readonly string[], folder: Folder): Sc
       if (argv !== undefined) require(cwd)
     },
   }
+}
+
+/** git takes one path. @throws ToolError `denied` if there are several folders */
+function onlyRoot(roots: readonly string[]): string {
+  const [root = ''] = roots
+  if (roots.length === 1) return root
+  throw denied(`Name the path: the agent may use several folders (agent.allowed-roots: ${roots.join(', ')}).`)
 }
 
 function hasGlob(tool: string): boolean {

@@ -1,7 +1,7 @@
 import { userMessage } from '../translate/turn-request.ts'
 import type { TurnItem, Usage } from '../translate/turn.ts'
 import { decideApproval, wantApproval } from './approvals.ts'
-import { cutAt, estimateItems, promptBudget } from './context-size.ts'
+import { cutAt, estimateItems, measure, promptBudget } from './context-size.ts'
 import { hasImage, leaveOutImages, wasRefused } from './images.ts'
 import type {
   Answer,
@@ -52,7 +52,7 @@ export function startLoop(settings: LoopSettings, history: readonly TurnItem[], 
     actions: 0,
     denials: 0,
     refusals: 0,
-    grants: { files: new Set(), commands: new Set(), tools: new Set(), enclosed: new Set() },
+    grants: { files: new Map(), commands: new Map(), tools: new Map(), enclosed: new Set() },
     pending: undefined,
     stopping: undefined,
     shortenedAt: 0,
@@ -62,6 +62,7 @@ export function startLoop(settings: LoopSettings, history: readonly TurnItem[], 
     hasAnswered: false,
     requests: 0,
     usage: { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 },
+    context: undefined,
     model: undefined,
     asked: 0,
     scale: 1,
@@ -115,6 +116,8 @@ function nextStep(before: LoopState): LoopStep {
   if (before.step >= maxSteps) {
     return finish(before, { outcome: 'max_steps', reason: `The run reached its limit of ${maxSteps} steps.` })
   }
+  const spent = spentEnding(before)
+  if (spent !== undefined) return finish(before, spent)
   const state = readInbox({ ...before, step: before.step + 1 })
   const { step } = state
   const header = { type: 'fragment', kind: 'step', text: `Step ${step} of ${maxSteps}`, step } as const
@@ -135,8 +138,21 @@ function readInbox(state: LoopState): LoopState {
   return { ...state, items, inbox: [], hasAnswered: false }
 }
 
+/** What a request costs is known only after its answer, so the last one may exceed the limit. */
+function spentEnding({ settings: { maxCredits }, usage: { nanoAiu = 0 } }: LoopState): Ending | undefined {
+  const credits = nanoAiu / 1e9
+  if (maxCredits === 0 || credits < maxCredits) return undefined
+  const used = Number(credits.toPrecision(3))
+  return {
+    outcome: 'max_credits',
+    reason: `The run reached its limit of ${maxCredits} AI credits: it has used ${used}.`,
+  }
+}
+
 /** Sends a request to the model. If the conversation is too long, an agent first asks for a summary; a chat drops old messages. */
 function ask(state: LoopState): LoopStep {
+  const spent = spentEnding(state)
+  if (spent !== undefined) return finish(state, spent)
   const model = modelOf(state)
   const { mode, overheadTokens, initiator } = state.settings
   const budget = promptBudget(model.contextTokens) - overheadTokens
@@ -163,7 +179,7 @@ function ask(state: LoopState): LoopStep {
       isWindowed,
     },
     commands: [
-      ...(isNews ? [notice(state, text)] : []),
+      ...(isNews ? [notice(state, text), ...dropped(state, state.items.slice(0, -windowed.length), false)] : []),
       ...(isBlind ? [notice(state, `${model.name} takes no images, so that it does not see the attached ones.`)] : []),
       { type: 'ask', model, items, initiator: state.hasAnswered ? 'agent' : initiator, step: state.step },
     ],
@@ -212,7 +228,11 @@ function summarised(state: LoopState, text: string | undefined, usage: Usage | u
   ]
   const goalAt = keepsGoal ? 1 : state.goalAt - at + 1
   const note = notice(state, text ?? 'The model gave no summary; the older part was left out.')
-  return withFirst([note], ask({ ...counted, items, earlierCount: 0, goalAt }))
+  const left = state.items.slice(0, at).filter((item) => !(keepsGoal && item === goal))
+  return withFirst(
+    [...dropped(state, left, text !== undefined), note],
+    ask({ ...counted, items, earlierCount: 0, goalAt }),
+  )
 }
 
 function askFailed(state: LoopState, failure: AskFailure): LoopStep {
@@ -264,6 +284,7 @@ function answered(before: LoopState, answer: Answer): LoopStep {
     isWithoutImages: false,
     usage: addUsage(before.usage, usage),
     hasAnswered: true,
+    context: contextOf(before, answer),
     model,
     scale,
   }
@@ -295,6 +316,14 @@ function finalEnding({ actions, denials }: LoopState): Ending {
     ? 'The model gave its final answer, but nothing was changed: every change or command was denied.'
     : finalReason
   return { outcome: 'completed', reason }
+}
+
+/** The next request has the last one and its answer. */
+function contextOf({ asked }: LoopState, { usage, items, contextTokens }: Answer): LoopState['context'] {
+  const isEstimated = usage === undefined || usage.inputTokens === 0
+  const tokens = isEstimated ? asked + estimateItems(items) : usage.inputTokens + usage.outputTokens
+  const limit = contextTokens === undefined ? {} : { limit: contextTokens }
+  return { tokens, ...limit, ...(isEstimated && { isEstimated }) }
 }
 
 /** Asks for the answer once more. */
@@ -373,6 +402,19 @@ function finish(state: LoopState, ending: Ending, answer = ''): LoopStep {
 
 function notice({ step }: LoopState, text: string): LoopCommand {
   return { type: 'emit', event: { type: 'fragment', kind: 'notice', text, ...(step > 0 && { step }) } }
+}
+
+/** Says what the context no longer has. */
+function dropped(state: LoopState, items: readonly TurnItem[], isSummarised: boolean): readonly LoopCommand[] {
+  const { messages, calls, tokens } = measure(items)
+  const counts = [plural(messages, 'message'), plural(calls, 'call of a tool', 'calls of tools')].join(' and ')
+  const text = `Left out: ${counts}, about ${tokens} tokens.`
+  const event = { type: 'compaction', step: state.step, isSummarised, messages, calls, tokens } as const
+  return [{ type: 'emit', event }, notice(state, text)]
+}
+
+function plural(number: number, one: string, many = `${one}s`): string {
+  return `${number} ${number === 1 ? one : many}`
 }
 
 function withFirst(commands: readonly LoopCommand[], { state, commands: others }: LoopStep): LoopStep {

@@ -29,11 +29,7 @@ export function summariseRun(run: {
     lines.push('Commands that were run, which may have changed more files:')
     const shown = commands.slice(-maxCommands)
     if (shown.length < commands.length) lines.push(`  (${commands.length - shown.length} earlier ones)`)
-    for (const { argv, exitCode } of shown) {
-      lines.push(
-        `  ${argv.join(' ')} → ${exitCode === undefined ? 'stopped before it finished' : `exit code ${exitCode}`}`,
-      )
-    }
+    for (const command of shown) lines.push(`  ${command.argv.join(' ')} → ${endOf(command)}`)
   }
   if (answer.trim() !== '')
     lines.push(
@@ -44,4 +40,9 @@ export function summariseRun(run: {
         .map((line) => `> ${line}`),
     )
   return lines.join('\n')
+}
+
+function endOf({ exitCode, isBackground = false }: CommandRecord): string {
+  if (isBackground) return 'started in the background, at most until the end of the run'
+  return exitCode === undefined ? 'stopped before it finished' : `exit code ${exitCode}`
 }

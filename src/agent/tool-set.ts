@@ -1,4 +1,5 @@
 import { maxForModels, nameForModels, namesOf } from '../tools/model-names.ts'
+import { planToolName } from '../tools/plan-tools.ts'
 import type { Session } from '../tools/session.ts'
 import type { ParametersSchema, Tool, Tools } from '../tools/tool.ts'
 import type { FunctionTool } from '../translate/turn.ts'
@@ -50,7 +51,7 @@ export function createToolSet(tools: Tools, session: Session, mode: 'chat' | 'ag
   }
 }
 
-/** A chat cannot ask a person, so it has only tools that read and that run unasked. */
-function runsInChat({ effect, provider, asks = 'always' }: Tool): boolean {
-  return effect === 'read' && (provider === undefined || asks !== 'always')
+/** A chat cannot ask a person, so it has only tools that read and that run unasked. It has no work to plan. */
+function runsInChat({ name, effect, provider, asks = 'always' }: Tool): boolean {
+  return name !== planToolName && effect === 'read' && (provider === undefined || asks !== 'always')
 }

@@ -1,6 +1,16 @@
 import { z } from 'zod'
 import type { Body } from './body.ts'
-import { approvalFacts, fileCount, messageFacts, runOutcome, runUsage, toolEnd } from './run.ts'
+import {
+  approvalFacts,
+  contextUse,
+  fileCount,
+  instructionFile,
+  messageFacts,
+  planItem,
+  runOutcome,
+  runUsage,
+  toolEnd,
+} from './run.ts'
 
 /*
  * The events of `GET /events`. `type` is the event's name, the other fields are its data.
@@ -49,6 +59,34 @@ const fragmentEvent = z.object({
   model: z.string().optional(),
 })
 
+/** From here on, the context of the run has this file. */
+const instructionsEvent = z.object({ type: z.literal('instructions'), ...ofRun, ...instructionFile.shape })
+
+/** What the run has used so far. Sent after each answer of a model. */
+const usageEvent = z.object({
+  type: z.literal('usage'),
+  ...ofRun,
+  requests: z.number(),
+  usage: runUsage,
+  context: contextUse.optional(),
+})
+export type UsageEvent = Body<typeof usageEvent>
+
+/** The older part of the conversation left the context of the run, because it was too long for the model. */
+const compactionEvent = z.object({
+  type: z.literal('compaction'),
+  ...ofRun,
+  step: z.number(),
+  /** Whether a summary stands in place of what was dropped. */
+  isSummarised: z.boolean(),
+  /** Messages of the user and of the model. */
+  messages: z.number(),
+  /** Calls of tools, with their results. */
+  calls: z.number(),
+  /** An estimate. */
+  tokens: z.number(),
+})
+
 const ofTool = {
   type: z.literal('tool'),
   ...ofRun,
@@ -85,6 +123,9 @@ const diffEvent = z.object({
   files: z.array(fileCount),
 })
 
+/** A run has stated its plan, which replaces the one before. */
+const planEvent = z.object({ type: z.literal('plan'), ...ofRun, items: z.array(planItem) })
+
 /** The last event of every run. */
 const doneEvent = z.object({
   type: z.literal('done'),
@@ -98,6 +139,7 @@ const doneEvent = z.object({
   requests: z.number(),
   files: z.array(fileCount),
   usage: runUsage,
+  context: contextUse.optional(),
 })
 export type DoneEvent = Body<typeof doneEvent>
 
@@ -131,9 +173,13 @@ const gapEvent = z.object({ type: z.literal('gap'), from: z.number(), to: z.numb
 export const daemonEvent = z.discriminatedUnion('type', [
   inboundEvent,
   fragmentEvent,
+  instructionsEvent,
+  usageEvent,
+  compactionEvent,
   toolEvent,
   approvalEvent,
   diffEvent,
+  planEvent,
   doneEvent,
   pushEvent,
   lifecycleEvent,

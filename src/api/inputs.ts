@@ -36,6 +36,8 @@ export const messageInput = z.strictObject({
   mode: runMode.optional(),
   model: z.string().trim().min(1).max(300).optional(),
   maxSteps: z.int().min(1).optional(),
+  /** AI credits. */
+  maxCredits: z.number().positive().optional(),
   attachments: z.array(attachment).max(maxAttachments).optional(),
 })
 

@@ -14,6 +14,7 @@ export const runOutcome = z.enum([
   'max_steps',
   'max_minutes',
   'max_actions',
+  'max_credits',
   'cancelled',
   'repeated_call',
   'refused',
@@ -31,6 +32,17 @@ export const runUsage = z.object({
 })
 export type RunUsage = Body<typeof runUsage>
 
+/** How full the context of the model is. */
+export const contextUse = z.object({
+  /** The last request and its answer, as upstream counted them. */
+  tokens: z.number(),
+  /** What the model reads at most. Absent if unknown. */
+  limit: z.number().optional(),
+  /** Whether `tokens` is an estimate, because upstream did not count. */
+  isEstimated: z.boolean().optional(),
+})
+export type ContextUse = Body<typeof contextUse>
+
 export const fileCount = z.object({
   path: z.string(),
   change: z.enum(['created', 'modified', 'deleted']),
@@ -40,6 +52,13 @@ export const fileCount = z.object({
   removed: z.number(),
 })
 export type FileCount = Body<typeof fileCount>
+
+/** A step of the plan that a run has stated. */
+export const planItem = z.object({
+  text: z.string().min(1).max(500),
+  state: z.enum(['pending', 'in_progress', 'completed']),
+})
+export type PlanItem = Body<typeof planItem>
 
 const origin = z.enum(['user', 'provider'])
 
@@ -104,6 +123,8 @@ export const approvalFacts = {
   widening: z.enum(['network', 'unsandboxed']).optional(),
   notes: z.array(z.string()).optional(),
   args: z.unknown().optional(),
+  /** Sentences: the gates that are closed, which the call passes if it is allowed. */
+  closed: z.array(z.string()).optional(),
   decisions: z.array(approvalDecision).optional(),
   /** Whether the diff or the arguments are shortened. */
   truncated: z.boolean().optional(),
@@ -145,6 +166,18 @@ export const recordedCall = z.object({
   ...toolCallEnd.partial().shape,
 })
 
+/** A file with instructions of the repository, AGENTS.md or CLAUDE.md, in the context of a run. */
+export const instructionFile = z.object({
+  path: z.string(),
+  /** Of the text that the model gets. */
+  sha256: z.string(),
+  /** Compared with the newest earlier run of the session that used the file. */
+  state: z.enum(['new', 'unchanged', 'changed']),
+  /** The file is longer than its part in the context. */
+  truncated: z.boolean().optional(),
+})
+export type InstructionFile = Body<typeof instructionFile>
+
 /** An approval in the record of its run. */
 export const recordedApproval = z.object(approvalFacts)
 
@@ -175,12 +208,17 @@ export const runReport = z.object({
     }),
   ),
   approvals: z.array(recordedApproval),
+  /** Absent if the run used none. */
+  instructions: z.array(instructionFile).optional(),
+  /** Absent if the run has stated none. */
+  plan: z.array(planItem).optional(),
   files: z.array(fileCount.extend({ diff: z.string() })),
   /** Ids of the changes, oldest first, for `POST /changes/{id}/undo`. */
   changes: z.array(z.string()),
   /** Requests to models. */
   requests: z.number(),
   usage: runUsage,
+  context: contextUse.optional(),
 })
 export type RunReport = Body<typeof runReport>
 
@@ -221,5 +259,6 @@ export const messageEntry = z.object({
   requests: z.number().optional(),
   files: z.array(fileCount).optional(),
   usage: runUsage.optional(),
+  context: contextUse.optional(),
 })
 export type MessageEntry = Body<typeof messageEntry>

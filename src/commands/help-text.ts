@@ -343,7 +343,7 @@ export const helpText = {
   },
   policyCheck: {
     about: `
-    Prints the rule that allows or denies a write or a command, and exits with 1 if the policy denies it. Without
+    Prints the rule that allows or denies a write or a command, and exits with 0 if it is allowed without a person. Without
     arguments, prints the policy.`,
     examples: [
       'policy check',
@@ -362,8 +362,8 @@ export const helpText = {
     the last changes if this is no terminal. With the ID of a run, it undoes all changes of the run or none. If a file
     has changed since, it names the lines that differ and changes nothing. An undo can be undone too.
 
-    It undoes patches, formatting and organised imports, not what commands have changed. The policy of the folder and
-    workspace.read-only hold for it.
+    It undoes patches, formatting and organised imports, not what commands have changed. It writes no file that the
+    policy denies, and nothing in a locked workspace.
 
     With --json and without --yes, it prints what would come back and changes nothing.
 
@@ -372,13 +372,12 @@ export const helpText = {
   },
   agent: {
     about: `
-    The model reads files, changes them and runs commands, step by step. The file .agent-policy.yaml in the folder
-    limits changes and commands; without that file, the model only reads. Before each change or command you are asked: y
+    The model reads files, changes them and runs commands, step by step. Before each change or command you are asked: y
     allows it once, a for the rest of the run, n refuses it, d shows the whole diff. Ctrl-C cancels the run and lists
-    its changes.
+    its changes. What the file .agent-policy.yaml in the folder denies does not happen.
 
-    Changes and commands need the setting workspace.read-only: false. With --yes, the agent does everything that the
-    policy allows without asking.
+    With --yes, the agent does without asking what the policy allows if the setting workspace.read-only is false, and
+    nothing else.
 
     Each run begins a new conversation. With --continue, the model knows the last conversation of the folder.
 

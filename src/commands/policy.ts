@@ -13,7 +13,7 @@ import { policyName } from '../workspace/policy/policy-file.ts'
 import type { CommandDescription, Decision, Policy, PolicyDescription } from '../workspace/policy/policy.ts'
 import { describeSandbox, sandboxState } from '../workspace/sandbox/create-sandbox.ts'
 import { ToolError } from '../workspace/tool-error.ts'
-import { passGates, readOnlySentence } from '../tools/pass-gates.ts'
+import { passGates, type WriteAccess } from '../tools/pass-gates.ts'
 import type { Intent } from '../tools/tool.ts'
 import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, PolicyCheckFlags, PolicyFlags } from './shared/command.ts'
@@ -40,11 +40,13 @@ export async function policyCheck(context: CommandContext, flags: PolicyCheckFla
     return printPolicy(context, flags, folder, { ...(await policy.describe()), readOnly, sandbox })
   }
 
-  const { decision, subject } = await judge({ folder, policy, base }, readOnly !== false, path, command)
+  const access = { isReadOnly: readOnly !== false, isLocked: readOnly === 'locked' }
+  const { decision, subject } = await judge({ folder, policy, base }, access, path, command)
   const reading = path === undefined ? undefined : await decideReading({ folder, policy, base }, path)
   if (flags.json) {
     const read = reading && { allowed: reading.isAllowed, reason: reading.reason }
-    writeJson(context, { ...subject, allowed: decision.isAllowed, reason: decision.reason, read })
+    const { isAllowed: allowed, isOpen: asks = false, reason } = decision
+    writeJson(context, { ...subject, allowed, asks, reason, read })
   } else {
     context.stdout.write(visibleLines(`${inWords(decision)}\n`))
     if (reading !== undefined) context.stdout.write(visibleLines(`Reading: ${inWords(reading)}\n`))
@@ -62,7 +64,7 @@ interface WorkspaceRules {
 /** Asks what the tools ask. A command of one word with spaces in it is a command line, as tools send it. */
 async function judge(
   workspace: WorkspaceRules,
-  isReadOnly: boolean,
+  access: WriteAccess,
   path: string | undefined,
   command: readonly string[] | undefined,
 ): Promise<{ readonly decision: Decision; readonly subject: object }> {
@@ -72,9 +74,9 @@ async function judge(
   const subject = command === undefined ? { path } : { argv: command, ...place }
   try {
     if (command === undefined)
-      return { decision: await decide(workspace, isReadOnly, { writes: [inBase(base, path ?? '')] }), subject }
+      return { decision: await decide(workspace, access, { writes: [inBase(base, path ?? '')] }), subject }
     const argv = command.length === 1 && line !== undefined ? splitCommand(line) : command
-    return { decision: await decide(workspace, isReadOnly, { argv, cwd: base }), subject: { argv, ...place } }
+    return { decision: await decide(workspace, access, { argv, cwd: base }), subject: { argv, ...place } }
   } catch (error) {
     if (!(error instanceof ToolError)) throw error
     return { decision: { isAllowed: false, reason: error.message }, subject }
@@ -82,10 +84,12 @@ async function judge(
 }
 
 /** @throws ToolError if the policy or the disk refuses it */
-async function decide(workspace: WorkspaceRules, isReadOnly: boolean, intent: Intent): Promise<Decision> {
-  const reason = (await passGates(workspace, false, intent)).join(' ')
-  if (!isReadOnly) return { isAllowed: true, reason }
-  return { isAllowed: false, reason: `${readOnlySentence} The policy alone would allow it: ${reason}` }
+async function decide(workspace: WorkspaceRules, access: WriteAccess, intent: Intent): Promise<Decision> {
+  const { reasons, closed } = await passGates(workspace, access, intent)
+  const rules = reasons.join(' ')
+  if (closed.length === 0) return { isAllowed: true, reason: rules }
+  const ofPolicy = reasons.length === 0 ? [] : [`The policy alone would allow it: ${rules}`]
+  return { isAllowed: false, isOpen: true, reason: [...closed, ...ofPolicy].join(' ') }
 }
 
 async function decideReading({ folder, policy, base }: WorkspaceRules, given: string): Promise<Decision> {
@@ -103,8 +107,9 @@ function inBase(base: string, path: string): string {
   return base === '' || isAbsolute(path) ? path : `${base}/${path}`
 }
 
-function inWords({ isAllowed, reason }: Decision): string {
-  return `${isAllowed ? 'Allowed' : 'Denied'}. ${reason}`
+function inWords({ isAllowed, isOpen = false, reason }: Decision): string {
+  const open = 'Needs a person: the agent asks first, and other callers are refused.'
+  return `${isAllowed ? 'Allowed.' : isOpen ? open : 'Denied.'} ${reason}`
 }
 
 /** What the configuration adds to a policy. */
@@ -133,9 +138,9 @@ function printPolicy(
     })
     return outcome
   }
-  if (files.length === 0) {
+  if (!files.includes(policyName)) {
     context.stdout.write(
-      `${visible(folder.root)} has no ${policyName}: nothing may be written or run.\n` +
+      `${visible(folder.root)} has no ${policyName}: nothing is written or run without a question.\n` +
         'To create one, run: copilot-proxy policy init\n',
     )
     return outcome
@@ -157,8 +162,8 @@ function printPolicy(
 }
 
 const writableText = 'no: the policy decides'
-const readOnlyText = 'yes: nothing is changed or run, whatever the policy allows'
-const lockedText = 'locked: as yes, and no tool of another program is called'
+const readOnlyText = 'yes: nothing is changed or run but what you allow the agent'
+const lockedText = 'locked: nothing is changed or run, and no tool of another program is called'
 
 function list(title: string, lines: readonly string[]): string {
   return `${title}\n${(lines.length === 0 ? ['nothing'] : lines).map((line) => `  ${visible(line)}\n`).join('')}`

@@ -364,6 +364,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--continue', 'continue the last conversation of the folder')
     .option('--yes', 'approve everything that the policy allows')
     .option('--max-steps <number>', 'end after this number of steps (default: agent.max-steps)')
+    .option('--max-credits <number>', 'end after this many AI credits (default: agent.max-credits)')
     .option('--json', 'print events as JSON, one per line')
     .option('--demo', 'use a simulated Copilot: no account, no network')
     .action(

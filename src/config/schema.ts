@@ -296,8 +296,8 @@ const workspace = section({
   'read-only': readOnlyMode
     .default(true)
     .describe(
-      'true: tools change no file and run no program. false: they may do everything that .agent-policy.yaml in the workspace allows. ' +
-        'locked: as true, and no tool of another program is called. read-only of a workspace in workspaces overrides it.',
+      'true: tools change no file and run no program but what you allow the agent. false: they may do everything that .agent-policy.yaml in the workspace allows. ' +
+        'locked: nothing is changed or run, whoever asks, and no tool of another program is called. read-only of a workspace in workspaces overrides it.',
     ),
   'max-file-mb': positiveNumber(64).default(4).describe('Maximum size of a file that tools read or write. MB.'),
   'tool-timeout-seconds': positiveSeconds.default(60).describe('Time limit of a tool call. Seconds.'),
@@ -333,6 +333,7 @@ const agent = section({
   'max-minutes': positiveNumber(1440)
     .default(20)
     .describe('Time limit of a run, without the time that approvals take. Minutes.'),
+  'max-credits': creditLimit.default(0).describe('AI credits after which a run ends. 0: no limit.'),
   'allowed-roots': folderList
     .default(['*'])
     .describe('Folders in a workspace that the agent may use, relative to its root. *: all of it.'),

@@ -1,6 +1,6 @@
 import type { ChangeEntry } from '../api/changes.ts'
 import type { ApprovalEvent, DaemonEvent } from '../api/events.ts'
-import type { FileCount, RunMode, RunUsage } from '../api/run.ts'
+import type { ContextUse, FileCount, PlanItem, RunMode, RunUsage } from '../api/run.ts'
 
 /*
  * What the page shows of a session. The modules in static/ run in a browser without a build and refer to these types in
@@ -54,16 +54,21 @@ export interface ApprovalPart extends Omit<ApprovalEvent, 'type' | 'id' | 'callI
 
 export type RunPart = TextPart | MessagePart | ToolPart | ApprovalPart
 
-export interface RunEnd {
+/** What a run has used so far. */
+export interface RunUse {
+  readonly requests: number
+  readonly usage: RunUsage
+  readonly context?: ContextUse
+}
+
+export interface RunEnd extends Partial<RunUse> {
   readonly outcome: string
   readonly reason: string
   readonly summary: string
   readonly model?: string
   readonly steps?: number
-  readonly requests?: number
   /** The record of a run has their diffs too. */
   readonly files: readonly (FileCount & { readonly diff?: string })[]
-  readonly usage?: RunUsage
 }
 
 /** A message and its run. */
@@ -80,6 +85,10 @@ export interface RunItem {
   readonly provider?: string
   readonly attachments: readonly string[]
   readonly parts: readonly RunPart[]
+  /** Undefined before the first answer of a model. */
+  readonly used?: RunUse
+  /** The plan that the run has stated last. */
+  readonly plan?: readonly PlanItem[]
   /** Undefined while the run is in progress. */
   readonly end?: RunEnd
   /** The changes of files by the run, oldest first. Undefined if it made none, or if they are not read yet. */

@@ -57,6 +57,10 @@ function cutEvent(
 ): RunEvent {
   switch (event.type) {
     case 'inbound':
+    case 'instructions':
+    case 'usage':
+    case 'compaction':
+    case 'plan':
       return event
     case 'fragment':
       return { ...event, text: cut(event.text) }

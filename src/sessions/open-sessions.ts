@@ -51,6 +51,9 @@ export interface SessionsDeps {
 /** Maximum of earlier items for a run, without the newest run's: as much as the largest contexts hold. Bytes. */
 const maxHistory = 4 * 1024 * 1024
 
+/** A run compares its instruction files with those of this many earlier runs. */
+const instructionRuns = 20
+
 /** Interval between two searches for old rows. Ms. */
 const pruneEveryMs = 60 * 60 * 1000
 
@@ -92,6 +95,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
     runAgent: deps.runAgent,
     defaultModel: deps.defaultModel,
     history: earlierItems,
+    knownInstructions,
     publish,
     save,
     storeTexts,
@@ -244,6 +248,14 @@ export function openSessions(deps: SessionsDeps): Sessions {
       before = found.seq
       await new Promise(setImmediate)
     }
+  }
+
+  function knownInstructions(sessionId: string, owner: string | null): AgentTask['knownInstructions'] {
+    const page = { limit: instructionRuns, before: undefined }
+    const rows = use((store) => store.runsOf(sessionId, page, owner ?? undefined)).filter((row) => row.owner === owner)
+    const files = rows.flatMap((row) => parseRunData(row)?.instructions ?? [])
+    // The newest run comes last, and the last entry of a path counts.
+    return new Map(files.map(({ path, sha256 }) => [path, sha256]))
   }
 
   /** Keeps what the caller has sent: an answer that differs would tell which texts are credentials. */

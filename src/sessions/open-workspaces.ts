@@ -7,6 +7,8 @@ import type { Logger } from '../logging/logger.ts'
 import type { FileChange } from '../agent/agent-task.ts'
 import { createCodeTools } from '../tools/code-tools.ts'
 import { createCommandTools } from '../tools/command-tools.ts'
+import { createPlanTools } from '../tools/plan-tools.ts'
+import { createGitTools } from '../tools/git-tools.ts'
 import { createTools } from '../tools/create-tools.ts'
 import type { ToolsDeps } from '../tools/create-tools.ts'
 import type { SessionInfo, ToolSource } from '../tools/tool.ts'
@@ -100,6 +102,8 @@ export async function openWorkspaces({
   const tools = createTools({
     sources: [
       createWorkspaceTools({ journal: journalOf }),
+      createGitTools(),
+      createPlanTools(),
       createCommandTools(),
       createCodeTools({ journal: journalOf }),
       createRegistryTools({

@@ -1,5 +1,16 @@
 import { z } from 'zod'
-import { fileCount, joinedMessage, recordedApproval, recordedCall, runMode, runOutcome, runState } from '../api/run.ts'
+import {
+  contextUse,
+  fileCount,
+  instructionFile,
+  planItem,
+  joinedMessage,
+  recordedApproval,
+  recordedCall,
+  runMode,
+  runOutcome,
+  runState,
+} from '../api/run.ts'
 import type { FileCount, MessageEntry, RunReport } from '../api/run.ts'
 import type { FileChange } from '../agent/agent-task.ts'
 import { capRecord } from './cap-event.ts'
@@ -24,8 +35,11 @@ export const runData = z.object({
   attachments: z.array(z.object({ name: z.string(), mediaType: z.string() })).optional(),
   joined: z.array(joinedMessage).optional(),
   step: z.number(),
+  instructions: z.array(instructionFile).optional(),
   /** The requests and usage so far. */
-  progress: z.object({ requests: z.number(), usage, model: z.string().optional() }).optional(),
+  progress: z
+    .object({ requests: z.number(), usage, context: contextUse.optional(), model: z.string().optional() })
+    .optional(),
   end: z
     .object({
       outcome: runOutcome,
@@ -36,6 +50,7 @@ export const runData = z.object({
       requests: z.number(),
       files: z.array(fileCount.extend({ diff: z.string() })),
       usage,
+      context: contextUse.optional(),
     })
     .optional(),
 })
@@ -43,7 +58,7 @@ export type RunData = z.infer<typeof runData>
 export type RunEnd = NonNullable<RunData['end']>
 
 /** Returns the usage of a run that ends without an outcome of the agent. */
-export function usedBy({ progress }: RunData): Pick<RunEnd, 'requests' | 'usage' | 'model'> {
+export function usedBy({ progress }: RunData): Pick<RunEnd, 'requests' | 'usage' | 'context' | 'model'> {
   return progress ?? { requests: 0, usage: { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0 } }
 }
 
@@ -52,6 +67,7 @@ const maxStepText = 16 * 1024
 
 const call = recordedCall.extend({ step: z.number() })
 const stepText = z.object({ step: z.number(), kind: z.enum(['commentary', 'notice']), text: z.string() })
+const planPart = z.object({ items: z.array(planItem) })
 const diff = z.object({ patchId: z.string(), diff: z.string(), files: z.array(fileCount) })
 
 export type Part = Pick<PartRow, 'kind' | 'key'> & { readonly data: Readonly<Record<string, unknown>> }
@@ -83,6 +99,8 @@ export function partOf(
       const { type: _type, id: _id, conversationId: _conversation, ...facts } = event
       return { kind: 'diff', key: event.patchId, data: facts }
     }
+    case 'plan':
+      return { kind: 'plan', key: '', data: { items: event.items } }
     case 'fragment': {
       const { kind, step = 0 } = event
       if (kind !== 'commentary' && kind !== 'notice') return undefined
@@ -93,6 +111,9 @@ export function partOf(
       return { kind: 'text', key, data: { step, kind, text: whole.slice(0, maxStepText) } }
     }
     case 'inbound':
+    case 'instructions':
+    case 'usage':
+    case 'compaction':
     case 'done':
       return undefined
   }
@@ -145,6 +166,7 @@ export function toDone(
     requests,
     files: countsOf(files),
     usage: reportUsage(usageOf(end)),
+    ...contextField(end),
   }
 }
 
@@ -168,6 +190,7 @@ export function reportRun(
     return found
   }
   const approvals: RunReport['approvals'][number][] = []
+  const plan = planPart.safeParse(parts.find(({ kind }) => kind === 'plan')?.data).data?.items
   for (const part of parts) {
     if (part.kind === 'approval') {
       const parsed = recordedApproval.safeParse(part.data)
@@ -182,7 +205,7 @@ export function reportRun(
     const { step, ...facts } = parsed.data
     stepOf(step).calls.push(facts)
   }
-  const { mode, text: message, model: asked, origin, provider, attachments, joined, step, end } = data
+  const { mode, text: message, model: asked, origin, provider, attachments, joined, step, instructions, end } = data
   const used = end ?? usedBy(data)
   return {
     id,
@@ -202,11 +225,14 @@ export function reportRun(
     ...(endedMs !== null && { endedAt: new Date(endedMs).toISOString() }),
     steps: [...steps.values()].toSorted((one, other) => one.step - other.step),
     approvals,
+    ...(instructions !== undefined && { instructions }),
+    ...(plan !== undefined && { plan }),
     files: end?.files ?? filesOfDiffs(parts),
     // Without a journal entry, the key is ''.
     changes: parts.flatMap(({ kind, key: change }) => (kind === 'diff' && change !== '' ? change : [])),
     requests: used.requests,
     usage: reportUsage(usageOf(used)),
+    ...contextField(used),
   }
 }
 
@@ -234,6 +260,7 @@ export function reportMessage({ id, conversation, state, startedMs }: RunRow, da
       requests: end.requests,
       files: countsOf(end.files),
       usage: reportUsage(usageOf(end)),
+      ...contextField(end),
     }),
   }
 }
@@ -242,6 +269,10 @@ function modelField(model: string | undefined) {
   return model === undefined ? {} : { model }
 }
 
-function usageOf({ usage: { nanoAiu, ...tokens } }: Pick<RunEnd, 'usage'>) {
+function contextField({ context }: Pick<RunEnd, 'context'>) {
+  return context === undefined ? {} : { context }
+}
+
+export function usageOf({ usage: { nanoAiu, ...tokens } }: Pick<RunEnd, 'usage'>) {
   return nanoAiu === undefined ? tokens : { ...tokens, nanoAiu }
 }

@@ -10,9 +10,9 @@ import { wordError } from '../translate/engine/error-wording.ts'
 import { capDiffs, capEvent } from './cap-event.ts'
 import { interruptedItems } from './interrupted-items.ts'
 import { refused } from './refused.ts'
-import { filesOfDiffs, partOf, toDone, toPartRow, usedBy } from './run-record.ts'
+import { filesOfDiffs, partOf, toDone, toPartRow, usageOf, usedBy } from './run-record.ts'
 import type { Part, RunData, RunEnd } from './run-record.ts'
-import type { RunEvent, SessionEvent } from './session-event.ts'
+import { reportUsage, type RunEvent, type SessionEvent } from './session-event.ts'
 import type { ConversationRow, Rows, RunRow } from './session-store.ts'
 import type { Accepted, NewMessage } from './sessions.ts'
 
@@ -25,6 +25,8 @@ export interface RunsDeps {
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
   /** Returns the items of the earlier runs of a conversation, oldest first. */
   readonly history: (conversation: string) => Promise<AgentTask['history']>
+  /** Returns the SHA-256 of the instruction files that the newest runs of this owner have used, by path. */
+  readonly knownInstructions: (sessionId: string, owner: string | null) => AgentTask['knownInstructions']
   readonly save: (rows: Rows) => void
   /** Publishes an event and stores rows together with it. */
   readonly publish: (sessionId: string, owner: string | null, event: SessionEvent, rows?: Rows) => void
@@ -79,6 +81,11 @@ const gatherMs = 10
 
 /** Maximum length of gathered pieces. Characters. */
 const maxGathered = 8 * 1024
+
+type OnProgress = NonNullable<AgentTask['onProgress']>
+
+/** An event of the agent, or of the progress of its run. */
+type Given = AgentEvent | Omit<Extract<RunEvent, { readonly type: 'usage' }>, 'id'>
 
 interface Run {
   readonly id: string
@@ -262,16 +269,19 @@ export function createRuns(deps: RunsDeps): Runs {
         text: message.text,
         attachments: message.attachments,
         history: await deps.history(run.conversation),
-        settings: { ...settings, model, maxSteps: message.maxSteps ?? settings.maxSteps },
+        knownInstructions: deps.knownInstructions(session.id, run.owner),
+        settings: {
+          ...settings,
+          model,
+          maxSteps: message.maxSteps ?? settings.maxSteps,
+          maxCredits: message.maxCredits ?? settings.maxCredits,
+        },
         initiator: message.origin === 'user' ? 'user' : 'agent',
         caller: `agent:${message.key?.name ?? 'local'}`,
         key: message.key,
         signal,
         emit: (event) => receive(run, event),
-        onProgress({ requests, usage, model: answered }) {
-          run.data.progress = { requests, usage, ...(answered !== undefined && { model: answered }) }
-          deps.save({ run: toRow(run) })
-        },
+        onProgress: (progress) => noteProgress(run, progress),
         onJoined(listener) {
           run.deliver = listener
           for (const { id, message: given } of run.joined)
@@ -293,7 +303,7 @@ export function createRuns(deps: RunsDeps): Runs {
   }
 
   /** Receives an event of an agent. Gathers the pieces of an answer. */
-  function receive(run: Run, given: AgentEvent): void {
+  function receive(run: Run, given: Given): void {
     const isText = given.type === 'fragment' && given.kind !== 'step' && given.kind !== 'notice'
     if (!isText) {
       release(run)
@@ -324,13 +334,32 @@ export function createRuns(deps: RunsDeps): Runs {
   }
 
   /** Records and publishes an event of an agent. */
-  function note(run: Run, given: AgentEvent): void {
+  function note(run: Run, given: Given): void {
     if (run.state === 'ended') return
     const event: RunEvent = capEvent({ ...given, id: run.id, conversationId: run.conversation })
     if ('step' in event && event.step !== undefined) run.data.step = event.step
+    if (event.type === 'instructions') noteInstructions(run, event)
     const part = partOf(event, (kind, key) => run.parts.get(`${kind}/${key}`))
     if (part !== undefined) run.parts.set(`${part.kind}/${part.key}`, part)
     publish(run.session.id, run.owner, event, part && { part: toPartRow(run.id, part) })
+  }
+
+  function noteInstructions(
+    run: Run,
+    { path, sha256, state, truncated }: Extract<RunEvent, { type: 'instructions' }>,
+  ): void {
+    const file = { path, sha256, state, ...(truncated !== undefined && { truncated }) }
+    run.data.instructions = [...(run.data.instructions ?? []), file]
+    deps.save({ run: toRow(run) })
+  }
+
+  function noteProgress(run: Run, { requests, usage, context, model }: Parameters<OnProgress>[0]): void {
+    const isNews = usage !== run.data.progress?.usage && model !== undefined
+    const used = { requests, usage, ...(context !== undefined && { context }) }
+    run.data.progress = { ...used, ...(model !== undefined && { model }) }
+    deps.save({ run: toRow(run) })
+    // A request without an answer has used nothing yet.
+    if (isNews) receive(run, { type: 'usage', ...used, usage: reportUsage(usageOf(used)) })
   }
 
   async function approve(run: Run, approvalId: string, signal: AbortSignal): Promise<ApprovalDecision> {
@@ -364,7 +393,7 @@ export function createRuns(deps: RunsDeps): Runs {
 
   function finish(
     run: Run,
-    given: Omit<RunEnd, 'model'> & { readonly model?: string | undefined; readonly steps?: number },
+    given: Omit<RunEnd, 'model' | 'context'> & Partial<Pick<AgentOutcome, 'model' | 'context' | 'steps'>>,
     items?: string,
   ): void {
     if (run.state === 'ended') return
@@ -375,7 +404,7 @@ export function createRuns(deps: RunsDeps): Runs {
       if (typeof approvalId !== 'string' || typeof callId !== 'string' || typeof tool !== 'string') continue
       note(run, { type: 'approval', approvalId, callId, tool, state: 'expired' })
     }
-    const { outcome, reason, summary, answer, requests, files, usage, model } = given
+    const { outcome, reason, summary, answer, requests, files, usage, context, model } = given
     const end: RunEnd = {
       outcome,
       reason,
@@ -384,6 +413,7 @@ export function createRuns(deps: RunsDeps): Runs {
       requests,
       files: capDiffs(files),
       usage,
+      ...(context !== undefined && { context }),
       ...(model !== undefined && { model }),
     }
     const parts = [...run.parts.values()]

@@ -32,10 +32,10 @@ export interface ConversationRow {
   readonly createdMs: number
 }
 
-/** A call, an approval, a diff or a text of a run. `key` is unique within the run and kind. */
+/** A call, an approval, a diff, the plan or a text of a run. `key` is unique within the run and kind. */
 export interface PartRow {
   readonly run: string
-  readonly kind: 'call' | 'approval' | 'diff' | 'text'
+  readonly kind: 'call' | 'approval' | 'diff' | 'plan' | 'text'
   readonly key: string
   readonly data: string
 }
@@ -163,7 +163,7 @@ const conversationRow = z.object({
 const usedRow = conversationRow.extend({ lastMs: z.number().nullable() })
 const partRow = z.object({
   run: z.string(),
-  kind: z.enum(['call', 'approval', 'diff', 'text']),
+  kind: z.enum(['call', 'approval', 'diff', 'plan', 'text']),
   key: z.string(),
   data: z.string(),
 }) satisfies z.ZodType<PartRow>

@@ -18,6 +18,7 @@ export interface NewMessage {
   readonly mode: RunMode
   readonly model?: string | undefined
   readonly maxSteps?: number | undefined
+  readonly maxCredits?: number | undefined
   readonly attachments: readonly Attachment[]
   readonly origin: 'user' | 'provider'
   readonly provider?: string | undefined

@@ -1,6 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import { realpath, stat } from 'node:fs/promises'
 import { join, relative, resolve, sep } from 'node:path'
 import { z } from 'zod'
+import {
+  createBackgroundCommands,
+  type BackgroundCommands,
+  type BackgroundOwner,
+} from '../workspace/background-commands.ts'
 import type { Folder } from '../workspace/folder.ts'
 import { splitCommand } from '../workspace/command-line.ts'
 import { runCommand } from '../workspace/run-command.ts'
@@ -16,8 +22,31 @@ const maxOutputBytes = 256 * 1024
 /** No realistic command of a policy has more arguments. */
 const maxArguments = 1000
 
+/** The time that a command in the background has at most, and if the call names none. Ms. */
+const maxBackgroundMs = 60 * 60_000
+
+/** A read of a command in the background waits at most this long for its end. Ms. */
+const maxWaitMs = 30_000
+
+/** The arguments that both tools have which start a program. */
+const starting = {
+  timeoutMs: z
+    .int()
+    .min(1)
+    .max(maxBackgroundMs)
+    .optional()
+    .describe('Ends the command after this time. Default: workspace.tool-timeout-seconds; in the background an hour.'),
+  background: z
+    .boolean()
+    .optional()
+    .describe('Returns an id at once, for shell_output and shell_stop. The command ends with the run at the latest.'),
+}
+
+const id = z.string().min(1).describe('The id that a command in the background has returned.')
+
 /** Creates the tools that run programs. */
 export function createCommandTools(): ToolSource {
+  const background = createBackgroundCommands(randomUUID)
   const tools: readonly Tool[] = [
     defineTool(
       z.strictObject({
@@ -27,15 +56,19 @@ export function createCommandTools(): ToolSource {
           .min(1)
           .optional()
           .describe('The same as one text, split at spaces and quotes; there is no shell.'),
+        cwd: z.string().optional().describe('Folder in which it runs, relative to the workspace. Default: its root.'),
+        ...starting,
       }),
       {
         name: 'mcp.shell.run',
         description: 'Runs a command that the policy of the workspace allows. Takes argv or cmd.',
         effect: 'run',
-        async run({ argv, cmd }, context) {
-          if (argv !== undefined && cmd === undefined) return run({ argv, cwd: '' }, context)
-          if (cmd !== undefined && argv === undefined) return run({ argv: splitCommand(cmd), cwd: '' }, context)
-          throw new ToolError({ kind: 'invalid_arguments', path: '', detail: 'Send either argv or cmd.' })
+        async run({ argv, cmd, cwd = '', ...options }, context) {
+          if ((argv === undefined) === (cmd === undefined)) {
+            throw new ToolError({ kind: 'invalid_arguments', path: '', detail: 'Send either argv or cmd.' })
+          }
+          const folder = context.folder.relativePath(cwd)
+          return run({ argv: argv ?? splitCommand(cmd ?? ''), cwd: folder, ...options }, context, background)
         },
       },
     ),
@@ -43,35 +76,87 @@ export function createCommandTools(): ToolSource {
       z.strictObject({
         name: z.string().min(1).max(200).describe('An npm script, a make target or an entry of .vscode/tasks.json.'),
         args: z.array(z.string()).max(maxArguments).optional().describe('Arguments that are added to the command.'),
+        ...starting,
       }),
       {
         name: 'mcp.task.run',
         description: 'Runs a task of the workspace if its policy allows the command, such as "npm run build".',
         effect: 'run',
-        run: async ({ name, args }, context) => run(await findTask(context.folder, name, args), context),
+        run: async ({ name, args, ...options }, context) =>
+          run({ ...(await findTask(context.folder, name, args)), ...options }, context, background),
       },
     ),
+    defineTool(
+      z.strictObject({
+        id,
+        waitMs: z
+          .int()
+          .min(0)
+          .max(maxWaitMs)
+          .optional()
+          .describe('Waits this long for the end of the command. Default: 0.'),
+      }),
+      {
+        name: 'mcp.shell.output',
+        description: 'Reads the output so far of a command that was started with background: true.',
+        effect: 'read',
+        timeoutMs: 2 * maxWaitMs,
+        run: async ({ id: asked, waitMs = 0 }, context) => ({
+          ...(await background.read(asked, ownerOf(context), { waitMs, signal: context.signal })),
+        }),
+      },
+    ),
+    defineTool(z.strictObject({ id }), {
+      name: 'mcp.shell.stop',
+      description: 'Stops a command that was started with background: true.',
+      effect: 'run',
+      // Whoever may start the command may end it, so nobody is asked again.
+      run: async ({ id: asked }, context) => ({
+        ...(await background.stop(asked, ownerOf(context), context.signal)),
+      }),
+    }),
   ]
   return { tools: () => tools }
 }
 
+function ownerOf({ session, ownerId }: ToolContext): BackgroundOwner {
+  return { sessionId: session.id, ownerId }
+}
+
+interface CommandCall {
+  readonly argv: readonly string[]
+  readonly cwd: string
+  readonly timeoutMs?: number | undefined
+  readonly background?: boolean | undefined
+}
+
 async function run(
-  { argv, cwd: given }: { readonly argv: readonly string[]; readonly cwd: string },
+  { argv, cwd: given, timeoutMs: wantedMs, background: isBackground = false }: CommandCall,
   context: ToolContext,
+  background: BackgroundCommands,
 ): Promise<ToolResult> {
-  const { session, folder, signal, progress, authorize, limits } = context
+  const { session, folder, signal, progress, authorize, limits, lifetime } = context
+  const totalMs = wantedMs ?? (isBackground ? maxBackgroundMs : limits.timeoutMs)
+  if (!isBackground && totalMs > limits.timeoutMs) {
+    const detail = `A command may take ${limits.timeoutMs} ms (workspace.tool-timeout-seconds). Start a longer one with background: true.`
+    throw new ToolError({ kind: 'invalid_arguments', path: 'timeoutMs', detail })
+  }
   const cwd = await realFolder(folder, given)
   await authorize({ argv, cwd })
   const { network } = await session.policy.mayRun(argv, cwd)
+  if (isBackground) {
+    const started = { folder, argv, cwd, network, timeoutMs: totalMs }
+    return { id: await background.start(started, ownerOf(context), lifetime), isRunning: true }
+  }
   const startedMs = performance.now()
   const command = { folder, argv, cwd, signal, network, maxOutputBytes, onOutput: progress }
   const before = await namedFiles(folder.root, cwd, argv)
-  const { needs, ...end } = await runCommand({ ...command, timeoutMs: limits.timeoutMs })
+  const { needs, ...end } = await runCommand({ ...command, timeoutMs: totalMs })
   if (needs === undefined) return end
   const notes = [...changedSentence(before, await namedFiles(folder.root, cwd, argv)), ...(end.notes ?? [])]
   if (!(await isWidened({ argv, cwd, widening: needs, notes }, context))) return end
   // Both runs together have the time of one. What a person takes to answer does not count.
-  const timeoutMs = Math.max(1000, limits.timeoutMs - (performance.now() - startedMs))
+  const timeoutMs = Math.max(1000, totalMs - (performance.now() - startedMs))
   const { needs: _, ...again } = await runCommand({ ...command, timeoutMs, widening: needs })
   return again
 }

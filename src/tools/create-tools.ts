@@ -6,17 +6,12 @@ import { capResult } from './cap-result.ts'
 import { checkArguments } from './check-arguments.ts'
 import { nobodyAsked } from './foreign-tools.ts'
 import { maxForModels, namesOf } from './model-names.ts'
-import { lockedSentence, passGates } from './pass-gates.ts'
+import { closedSentence, lockedForeignSentence, passGates, type WriteAccess } from './pass-gates.ts'
 import { callArguments, callToolName, listToolName } from './registry-tools.ts'
 import { redactError, redactResult, type Redact } from './redact-values.ts'
 import type { Intent, Tool, ToolCall, ToolLimits, ToolResult, Tools, ToolSource } from './tool.ts'
 
-export interface RunLimits extends ToolLimits {
-  /** `read-only` of the workspace is not false. */
-  readonly isReadOnly: boolean
-  /** `read-only` of the workspace is `locked`. Default: false */
-  readonly isLocked?: boolean
-}
+export interface RunLimits extends ToolLimits, WriteAccess {}
 
 export interface ToolsDeps {
   /** If two tools have the same name, the later one gets another name with a hash. */
@@ -136,7 +131,7 @@ export function createTools(deps: ToolsDeps): Tools {
     const { session } = given
     const redact = tool.provider === undefined ? redactOwn : redactForeign
     const { timeoutMs, maxFileBytes, isLocked = false } = deps.limits(session)
-    if (isLocked && tool.provider !== undefined) throw denied(lockedSentence)
+    if (isLocked && tool.provider !== undefined) throw denied(lockedForeignSentence)
     // A tool with the effect `run` has a time limit of its own and reports the output when it ends. Leave it time for that.
     const extraMs = tool.effect === 'run' ? stopMs : 0
     // The time that a person takes for an approval does not count.
@@ -153,32 +148,41 @@ export function createTools(deps: ToolsDeps): Tools {
     /** The secrets that a person has let this call read. */
     const secretsRead = new Set<string>()
 
-    /** Does the same as `checkGates`. The audit line contains the request, also if it is denied. */
-    async function permit(intent: Intent): Promise<void> {
+    const hasPerson = given.approve !== undefined && given.isUnattended !== true
+
+    /** Returns the closed gates that a person may pass. The audit line contains the request, also if it is denied. */
+    async function permit(intent: Intent): Promise<readonly string[]> {
       for (const path of intent.writes ?? []) audit.paths.add(path.slice(0, maxLoggedPath))
       audit.program ??= intent.argv?.[0]
-      await checkGates(tool, session, intent)
+      const closed = await checkGates(tool, session, intent)
+      if (closed.length > 0 && !hasPerson) throw denied(closedSentence(closed))
+      return closed
     }
 
     async function authorize(intent: Intent): Promise<void> {
       if (isOver || signal.aborted) throw stopped()
-      await permit(intent)
+      const closed = await permit(intent)
       if (intent.widening !== undefined && given.approve === undefined) throw refused('Nobody can be asked.')
       if (given.approve !== undefined) {
-        if (!(await isApproved(given.approve, intent))) throw refused('The approval was refused.')
+        if (!(await isApproved(given.approve, intent, closed))) throw refused('The approval was refused.')
         // The tools of a provider may have changed while the approval was pending.
         const listed = list(session).find(({ name }) => name === tool.name)
         if (listed !== undefined && listed.identity !== tool.identity) throw changed(tool.name)
-        // The policy may have changed while the approval was pending.
-        await checkGates(tool, session, intent)
+        // The policy may have changed while the approval was pending. The person has not seen a gate that closed meanwhile.
+        const unseen = (await checkGates(tool, session, intent)).filter((gate) => !closed.includes(gate))
+        if (unseen.length > 0) throw denied(closedSentence(unseen))
       }
       if (signal.aborted) throw stopped()
     }
 
-    async function isApproved(approve: NonNullable<ToolCall['approve']>, intent: Intent): Promise<boolean> {
+    async function isApproved(
+      approve: NonNullable<ToolCall['approve']>,
+      intent: Intent,
+      closed: readonly string[] = [],
+    ): Promise<boolean> {
       deadline.pause()
       try {
-        return await untilStopped(approve(intent, tool, signal), signal, stopped)
+        return await untilStopped(approve(intent, tool, { closed, signal }), signal, stopped)
       } finally {
         deadline.resume()
       }
@@ -214,10 +218,12 @@ export function createTools(deps: ToolsDeps): Tools {
         runId: given.runId,
         folder: guardFolder(session.folder, session.policy, askToRead, () => given.secrets?.note()),
         signal,
+        lifetime: given.lifetime === undefined ? session.signal : AbortSignal.any([given.lifetime, session.signal]),
+        setPlan: given.setPlan,
         progress: (part: Parameters<NonNullable<ToolCall['progress']>>[0]) => {
           if (!isOver) given.progress?.({ ...part, text: redact(part.text) })
         },
-        permit,
+        permit: async (intent: Intent) => void (await permit(intent)),
         authorize,
         reserve,
         limits: { maxFileBytes, timeoutMs },
@@ -243,11 +249,11 @@ export function createTools(deps: ToolsDeps): Tools {
     }
   }
 
-  /** @throws ToolError `denied`, `failed` */
-  async function checkGates(tool: Tool, session: Session, intent: Intent): Promise<void> {
-    if (tool.provider !== undefined) return
+  /** Returns the closed gates that a person may pass. @throws ToolError `denied`, `failed` */
+  async function checkGates(tool: Tool, session: Session, intent: Intent): Promise<readonly string[]> {
+    if (tool.provider !== undefined) return []
     if (tool.effect === 'read') throw denied(`${tool.name} can only read.`)
-    await passGates(session, deps.limits(session).isReadOnly, intent)
+    return (await passGates(session, deps.limits(session), intent)).closed
   }
 
   function unexpected(error: unknown, tool: string): ToolError {

@@ -1,40 +1,74 @@
 import type { Session } from './session.ts'
 import type { Intent } from './tool.ts'
 import { denied } from '../workspace/tool-error.ts'
+import type { Decision } from '../workspace/policy/policy.ts'
 
-export const readOnlySentence =
+const readOnlySentence =
   'This workspace is read-only. To allow changes, set its read-only in workspaces, or workspace.read-only for all, to false in the configuration.'
 
-export const lockedSentence =
-  'This workspace is locked, so no tool of another program is called. To allow these tools, set its read-only in workspaces, or ' +
-  'workspace.read-only for all, to true or false in the configuration.'
+const lockedWay =
+  'set its read-only in workspaces, or workspace.read-only for all, to true (a person is asked) or false (the policy decides) in ' +
+  'the configuration.'
+
+const lockedSentence = `This workspace is locked, so nothing is written or run, whoever asks. To change that, ${lockedWay}`
+
+export const lockedForeignSentence = `This workspace is locked, so no tool of another program is called. To allow these tools, ${lockedWay}`
 
 const newPolicySentence =
   'A command is running that started while the workspace had no policy, so a policy that is there now allows nothing. ' +
   'Wait until the command has ended.'
 
+/** `read-only` of a workspace. */
+export interface WriteAccess {
+  /** It is not false. */
+  readonly isReadOnly: boolean
+  /** It is `locked`. Default: false */
+  readonly isLocked?: boolean
+}
+
+/** What the gates say about an intent that nothing denies. */
+export interface Passage {
+  /** The rules that allow it, as sentences. */
+  readonly reasons: readonly string[]
+  /**
+   * The gates that are closed, each as a sentence with the way to open it. Only a person can let the intent pass, for this time.
+   * Empty: nobody has to be asked.
+   */
+  readonly closed: readonly string[]
+}
+
 /**
- * Resolves with the reasons of the policy if `read-only` of the workspace, the policy and the file permissions allow the writes and
- * the command. Refuses this program's own files first, whatever the policy says.
- * @throws ToolError `denied`; `failed` for a file that cannot be written
+ * Checks `read-only` of the workspace, the policy and the file permissions. Refuses this program's own files first, whatever the
+ * policy says.
+ * @throws ToolError `denied` for what nobody can allow here; `failed` for a file that cannot be written
  */
 export async function passGates(
   { folder, policy }: Pick<Session, 'folder' | 'policy'>,
-  isReadOnly: boolean,
+  { isReadOnly, isLocked = false }: WriteAccess,
   { writes = [], argv, policyArgv = argv, cwd }: Intent,
-): Promise<readonly string[]> {
+): Promise<Passage> {
   for (const path of [...writes, ...(cwd === undefined ? [] : [cwd])]) await folder.refuseOwn(path)
-  if (isReadOnly) throw denied(readOnlySentence)
-  if (folder.sandbox.distrustsPolicy()) throw denied(newPolicySentence)
+  if (isLocked) throw denied(lockedSentence)
+  const closed = new Set<string>()
+  if (isReadOnly) closed.add(readOnlySentence)
+  if (folder.sandbox.distrustsPolicy()) closed.add(newPolicySentence)
   const reasons: string[] = []
+  const note = ({ isAllowed, isOpen = false, reason }: Decision): void => {
+    if (isAllowed) reasons.push(reason)
+    else if (isOpen) closed.add(reason)
+    else throw denied(reason)
+  }
   for (const path of writes) {
-    const decision = await policy.mayWrite(folder.relativePath(path))
-    if (!decision.isAllowed) throw denied(decision.reason)
-    reasons.push(decision.reason)
+    note(await policy.mayWrite(folder.relativePath(path)))
     await folder.checkWritable(path)
   }
-  if (policyArgv === undefined) return reasons
-  const decision = await policy.mayRun(policyArgv, cwd)
-  if (!decision.isAllowed) throw denied(decision.reason)
-  return [...reasons, decision.reason]
+  if (policyArgv !== undefined) note(await policy.mayRun(policyArgv, cwd))
+  return { reasons, closed: [...closed] }
+}
+
+/** Returns why an effect that only a person can allow is refused where nobody is asked. Names all closed gates. */
+export function closedSentence(closed: readonly string[]): string {
+  return ['Nothing was written or run, because only a person can allow it, and nobody is asked here.', ...closed].join(
+    ' ',
+  )
 }

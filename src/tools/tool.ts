@@ -1,3 +1,4 @@
+import type { PlanItem } from '../api/run.ts'
 import type { Folder } from '../workspace/folder.ts'
 import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
@@ -49,11 +50,15 @@ export interface ToolContext {
   readonly folder: Folder
   /** Aborts with the caller's signal, with the session, and at the time limit with a ToolError `timed_out` as reason. */
   readonly signal: AbortSignal
+  /** Aborts when what the tool has started must end: with the caller's work, or with the session. */
+  readonly lifetime: AbortSignal
+  /** Replaces the plan of the run. Absent: no run has made the call. */
+  readonly setPlan: ((items: readonly PlanItem[]) => void) | undefined
   /** Reports a part of the result early, e.g. a program's output. */
   readonly progress: (part: ToolProgress) => void
   /**
-   * Resolves if `workspace.read-only`, the policy and an approval allow the effect. Each tool whose effect is not `read` must
-   * await it before its first effect.
+   * Resolves if `workspace.read-only` and the policy, or else a person, allow the effect. Each tool whose effect is not `read`
+   * must await it before its first effect.
    * @throws ToolError `denied`, `approval_refused`, `cancelled`
    */
   readonly authorize: (intent: Intent) => Promise<void>
@@ -122,10 +127,13 @@ export interface ToolCall {
   /** Not checked yet. */
   readonly args: unknown
   readonly signal: AbortSignal
+  /** Aborts when the work that the call is part of ends, such as a run of the agent. Absent: it ends with the session. */
+  readonly lifetime?: AbortSignal | undefined
   /** Names the caller in the audit line: the interface, then the name of the API key or `local`, e.g. `rpc:local`. */
   readonly caller: string
   /** The id of the caller's key: who may see the audit line and undo the changes. Absent: no key. */
   readonly ownerId?: string | undefined
+  readonly setPlan?: ToolContext['setPlan']
   /** The id of the run whose agent calls: its changes can be undone together. */
   readonly runId?: string | undefined
   readonly progress?: ((part: ToolProgress) => void) | undefined
@@ -137,11 +145,18 @@ export interface ToolCall {
   readonly secrets?: SecretRecord | undefined
   /**
    * Asks a person and resolves with true for an approval. If absent, there is no person: what the policy allows needs no approval,
-   * and tools of providers run only if nobody has to be asked.
+   * everything else is refused, and tools of providers run only if nobody has to be asked.
    */
-  readonly approve?: ((intent: Intent, tool: Tool, signal: AbortSignal) => Promise<boolean>) | undefined
-  /** Whether `approve` asks nobody about tools of providers, and would refuse them. Default: false */
+  readonly approve?: ((intent: Intent, tool: Tool, circumstances: Circumstances) => Promise<boolean>) | undefined
+  /** Whether `approve` asks nobody, and decides only about what the policy allows. Default: false */
   readonly isUnattended?: boolean | undefined
+}
+
+/** What a person should know about a call besides its intent. */
+interface Circumstances {
+  /** The gates that the call passes only with the person's consent, as sentences. */
+  readonly closed: readonly string[]
+  readonly signal: AbortSignal
 }
 
 /** Notes that a run has read secrets. */

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { tidyText } from '../workspace/format/format-file.ts'
 import { defaultListLimit, listFiles } from '../workspace/list-files.ts'
-import { applyPatch } from '../workspace/patch/apply-patch.ts'
+import { applyPatch, type ApplyPatchContext } from '../workspace/patch/apply-patch.ts'
 import type { Journal } from '../workspace/patch/journal.ts'
 import { ownedJournal } from '../workspace/patch/owned-journal.ts'
+import { replaceText } from '../workspace/patch/replace-text.ts'
 import { undoChanges } from '../workspace/patch/undo-changes.ts'
 import { readText } from '../workspace/read-text.ts'
 import { defaultMaxResults, searchCode } from '../workspace/search-code.ts'
@@ -25,6 +26,8 @@ const usualHitBytes = 1000
 const path = z.string().min(1).describe('Path relative to the workspace, with /.')
 const line = z.int().min(1)
 const count = (max: number) => z.int().min(1).max(max)
+const format = z.boolean().optional().describe('Formats the changed files and organises their imports. Default: false.')
+const dryRun = z.boolean().optional().describe('Computes the result and changes nothing. Default: false.')
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/i)
 
 /** Creates the tools that read, search and patch files. */
@@ -82,7 +85,11 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
     ),
     defineTool(
       z.strictObject({
-        unifiedDiff: z.string().describe('The change as a unified diff, with paths relative to the workspace.'),
+        unifiedDiff: z
+          .string()
+          .describe(
+            'The change as a unified diff or as a V4A patch (*** Begin Patch … *** End Patch), with paths relative to the workspace.',
+          ),
         verify: z
           .literal(true)
           .optional()
@@ -91,21 +98,37 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
           .union([sha256, z.record(z.string(), sha256.nullable())])
           .optional()
           .describe('SHA-256 of the file that the patch was made for; for several files an object with one by path.'),
-        format: z
-          .boolean()
-          .optional()
-          .describe('Formats the patched files and organises their imports. Default: false.'),
-        dryRun: z.boolean().optional().describe('Computes the result and changes nothing. Default: false.'),
+        format,
+        dryRun,
       }),
       {
         name: 'mcp.edit.applyPatch',
-        description: 'Applies a unified diff to files of the workspace: all of it or nothing.',
+        description: 'Applies a unified diff or a V4A patch to files of the workspace: all of it or nothing.',
         effect: 'write',
-        run: async (args, context) => {
-          const { authorize, permit, signal, folder } = context
-          const format = (file: string, text: string) => tidyText(folder, file, text, filterContext(context))
-          return { ...(await applyPatch(await patchDeps(context), args, { authorize, permit, signal, format })) }
-        },
+        run: async (args, context) => ({
+          ...(await applyPatch(await patchDeps(context), args, patchContext(context))),
+        }),
+      },
+    ),
+    defineTool(
+      z.strictObject({
+        path,
+        oldText: z
+          .string()
+          .min(1)
+          .describe('The exact text to replace, with its indentation. The file must have it once.'),
+        newText: z.string().describe('The text that replaces it.'),
+        all: z.boolean().optional().describe('Replaces the text each time that the file has it. Default: false.'),
+        format,
+        dryRun,
+      }),
+      {
+        name: 'mcp.edit.replace',
+        description: 'Replaces a text in a file of the workspace. For several places or files use edit_applyPatch.',
+        effect: 'write',
+        run: async (args, context) => ({
+          ...(await replaceText(await patchDeps(context), args, patchContext(context))),
+        }),
       },
     ),
     defineTool(
@@ -115,11 +138,11 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
           .string()
           .optional()
           .describe('The id of a run of the agent: undoes all its changes or none, without id.'),
-        dryRun: z.boolean().optional().describe('Computes the result and changes nothing. Default: false.'),
+        dryRun,
       }),
       {
         name: 'mcp.edit.undo',
-        description: 'Undoes a change of applyPatch, format.apply or imports.organize.',
+        description: 'Undoes a change of applyPatch, replace, format.apply or imports.organize.',
         effect: 'write',
         run: async (args, context) => ({ ...(await undoChanges(await patchDeps(context), args, context)) }),
       },
@@ -132,4 +155,9 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
   }
 
   return { tools: () => tools }
+}
+
+function patchContext(context: ToolContext): ApplyPatchContext {
+  const { authorize, permit, signal, folder } = context
+  return { authorize, permit, signal, format: (file, text) => tidyText(folder, file, text, filterContext(context)) }
 }

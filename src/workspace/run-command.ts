@@ -5,8 +5,8 @@ import { access, realpath, stat } from 'node:fs/promises'
 import { constants, homedir } from 'node:os'
 import { delimiter, isAbsolute, join, posix, relative, sep } from 'node:path'
 import { env, platform } from 'node:process'
-import { StringDecoder } from 'node:string_decoder'
 import { errnoOf } from '../auth/records/record-fs.ts'
+import { createOutput, type Output } from './command-output.ts'
 import { hasDescriptorPaths, LinkFound, openDirectory, type Directory } from './directory.ts'
 import type { Folder } from './folder.ts'
 import type { Network } from './network/host-pattern.ts'
@@ -16,7 +16,7 @@ import { enclosureFailure, readReport, preventedBySandbox, type EnclosureReport 
 import type { StartedIn, Widening } from './sandbox/sandbox.ts'
 import { failed, ToolError } from './tool-error.ts'
 
-interface CommandRun {
+export interface CommandRun {
   readonly folder: Folder
   /** An argument vector that the policy allows. */
   readonly argv: readonly string[]
@@ -30,12 +30,18 @@ interface CommandRun {
   readonly maxOutputBytes: number
   /** Receives the output as it arrives, up to `maxOutputBytes` of each stream. */
   readonly onOutput?: ((part: { readonly stream: 'stdout' | 'stderr'; readonly text: string }) => void) | undefined
+  /** Called when the program has started. */
+  readonly onStart?: (() => void) | undefined
+  /** Take the output, so that the caller can read it while the program runs. Default: outputs of `maxOutputBytes`. */
+  readonly outputs?: { readonly stdout: Output; readonly stderr: Output } | undefined
   /** Time between SIGTERM and SIGKILL. Ms. */
   readonly graceMs?: number
   /** `read`: the program cannot change the workspace, if a sandbox holds. Default: `write`. */
   readonly access?: 'write' | 'read'
   /** The hosts that the program may reach, if a sandbox holds. Default: none. */
   readonly network?: Network | undefined
+  /** Variables beyond the minimal environment. */
+  readonly variables?: Readonly<Record<string, string>> | undefined
   /** What a person has allowed beyond the sandbox. Default: nothing. */
   readonly widening?: Widening | undefined
 }
@@ -86,9 +92,10 @@ export async function runCommand(run: CommandRun): Promise<CommandEnd> {
     started = await folder.sandbox.start({ argv: [program, ...argv.slice(1)], ...place, rule })
     if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
     const child = startProgram(started, name, directory.entry('.'), {
-      env: { ...commandEnvironment(path, env, platform), ...started.variables },
+      env: { ...commandEnvironment(path, env, platform), ...run.variables, ...started.variables },
       hasInput: run.stdin !== undefined,
     })
+    if (run.onStart !== undefined) child.once('spawn', run.onStart)
     // Ignore errors, because a program may end without reading all of its input.
     child.stdin?.on('error', () => {}).end(run.stdin)
     const end = await waitFor(child, run, started.enclosure === 'none' ? undefined : readReport(child, started.mounts))
@@ -133,11 +140,13 @@ function startProgram(
 
 async function waitFor(
   child: ChildProcess,
-  { argv, signal, timeoutMs, maxOutputBytes, onOutput, graceMs = defaultGraceMs }: CommandRun,
+  { argv, signal, timeoutMs, maxOutputBytes, onOutput, outputs, graceMs = defaultGraceMs }: CommandRun,
   report: EnclosureReport | undefined,
 ): Promise<CommandEnd> {
-  const stdout = createOutput(maxOutputBytes, (text) => onOutput?.({ stream: 'stdout', text }))
-  const stderr = createOutput(maxOutputBytes, (text) => onOutput?.({ stream: 'stderr', text }))
+  const { stdout, stderr } = outputs ?? {
+    stdout: createOutput(maxOutputBytes, (text) => onOutput?.({ stream: 'stdout', text })),
+    stderr: createOutput(maxOutputBytes, (text) => onOutput?.({ stream: 'stderr', text })),
+  }
   child.stdout?.on('data', stdout.take)
   child.stderr?.on('data', stderr.take)
   const closed = once(child, 'close').catch(() => {})
@@ -278,61 +287,6 @@ async function openWorkingFolder(folder: Folder, cwd: string): Promise<Directory
     }
     throw new ToolError({ kind: 'failed', detail: `${JSON.stringify(cwd)} is not a folder.` }, { cause: error })
   }
-}
-
-interface Output {
-  readonly take: (chunk: Buffer) => void
-  readonly text: () => string
-  readonly isTruncated: () => boolean
-}
-
-/** Joins chunks beyond this number, because many small chunks take much more memory than their bytes. */
-const maxChunks = 1000
-
-/** Keeps the first and the last `maxBytes / 2`: the start shows what ran, and the end shows the result. */
-function createOutput(maxBytes: number, emit: (text: string) => void): Output {
-  const headBytes = Math.ceil(maxBytes / 2)
-  const tailBytes = maxBytes - headBytes
-  const decoder = new StringDecoder('utf8')
-  let emitted = 0
-  let total = 0
-  let head = Buffer.alloc(0)
-  let tail: Buffer[] = []
-  let tailSize = 0
-  return {
-    take: (chunk) => {
-      total += chunk.length
-      if (emitted < maxBytes) {
-        const text = decoder.write(chunk.subarray(0, maxBytes - emitted))
-        emitted += chunk.length
-        if (text !== '') emit(text)
-      }
-      const room = headBytes - head.length
-      if (room > 0) head = Buffer.concat([head, chunk.subarray(0, room)])
-      const remainder = chunk.subarray(Math.max(room, 0))
-      if (remainder.length === 0) return
-      tail.push(remainder)
-      tailSize += remainder.length
-      while (tailSize - (tail[0]?.length ?? 0) >= tailBytes && tail.length > 1) tailSize -= tail.shift()?.length ?? 0
-      if (tail.length > maxChunks) tail = [Buffer.concat(tail)]
-    },
-    isTruncated: () => total > maxBytes,
-    text: () => {
-      const bytes = Buffer.concat(tail)
-      if (total <= maxBytes) return Buffer.concat([head, bytes]).toString('utf8')
-      const start = new StringDecoder('utf8').write(head)
-      const end = wholeCharacters(bytes.subarray(bytes.length - tailBytes)).toString('utf8')
-      return `${start}\n… ${total - maxBytes} bytes left out …\n${end}`
-    },
-  }
-}
-
-/** Removes the bytes of an incomplete first character. */
-function wholeCharacters(bytes: Buffer): Buffer {
-  let start = 0
-  // In UTF-8, up to three bytes of the form 10xxxxxx follow the first byte of a character.
-  while (start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1
-  return bytes.subarray(start)
 }
 
 function startFailure(name: string, cause: unknown): ToolError {

@@ -13,6 +13,7 @@ const settings: LoopSettings = {
   models: [native, { ...native, name: 'second' }],
   maxSteps: 10,
   maxMinutes: 20,
+  maxCredits: 0,
   requireApproval: true,
   initiator: 'user',
   overheadTokens: 100,
@@ -32,6 +33,7 @@ function loop(changes: Partial<LoopSettings> = {}, history: readonly TurnItem[] 
           if (command.type === 'emit') {
             const { event: emitted } = command
             if (emitted.type === 'fragment') shown.push(`${emitted.kind}: ${emitted.text}`)
+            if (emitted.type === 'compaction') shown.push(`compaction of ${emitted.messages} and ${emitted.calls}`)
             if (emitted.type === 'approval') shown.push(`approval ${emitted.state}`)
           } else if (command.type === 'ask') shown.push(`ask ${command.model.name} as ${command.initiator}`)
           else if (command.type === 'call') shown.push(`call ${command.call.name}`)
@@ -184,6 +186,59 @@ describe('a truncated answer', () => {
   })
 })
 
+const cost = (credits: number) => ({ inputTokens: 10, cachedInputTokens: 0, outputTokens: 1, nanoAiu: credits * 1e9 })
+
+const costly = (credits: number): LoopEvent => answered({ ...answerOf(calls('a')), usage: cost(credits) })
+
+describe('the limit of credits', () => {
+  test('ends the run before its next request, with what it has used', () => {
+    const { feed } = loop({ maxCredits: 2 })
+    expect(feed(begin, costly(0.9), ended(), costly(1.2), ended()).slice(-2)).toEqual([
+      'notice: The run reached its limit of 2 AI credits: it has used 2.1.',
+      'end max_credits',
+    ])
+  })
+
+  test('lets a final answer be the end', () => {
+    expect(
+      loop({ maxCredits: 1 })
+        .feed(begin, says('Done.', { usage: cost(3) }))
+        .at(-1),
+    ).toBe('end completed')
+  })
+
+  test('counts the requests for summaries, and holds before a correction too', () => {
+    expect(
+      loop({ maxCredits: 1 })
+        .feed(begin, says('', { usage: cost(3) }))
+        .at(-1),
+    ).toBe('end max_credits')
+  })
+
+  test.each([
+    ['0 is no limit', 0, 50],
+    ['an answer without credits counts as none', 1, 0],
+  ])('%s', (_, maxCredits, credits) => {
+    expect(loop({ maxCredits }).feed(begin, costly(credits), ended()).at(-1)).toBe('ask first as agent')
+  })
+})
+
+describe('the use of the context', () => {
+  test('is what upstream counted for the last request and its answer', () => {
+    const { state, feed } = loop()
+    const usage = { inputTokens: 900, cachedInputTokens: 500, outputTokens: 100 }
+    feed(begin, says('Hi', { usage, contextTokens: 8000 }))
+    expect(state().context).toEqual({ tokens: 1000, limit: 8000 })
+  })
+
+  test('is estimated without a count of upstream', () => {
+    const { state, feed } = loop()
+    feed(begin, says('Hi', { usage: undefined }))
+    expect(state().context).toEqual({ tokens: expect.any(Number), isEstimated: true })
+    expect(state().context?.tokens).toBeGreaterThan(settings.overheadTokens)
+  })
+})
+
 function answerOf(event: LoopEvent): Partial<Answer> {
   return event.type === 'answered' ? event.answer : {}
 }
@@ -256,6 +311,18 @@ describe('approvals', () => {
       wanted({ args: { x: 1 } }),
       wanted({ tool: 'other', args: {} }),
     ],
+    [
+      'what passes the same closed gates',
+      wanted({ paths: ['a.ts'], closed: ['read-only', 'no policy'] }),
+      wanted({ paths: ['a.ts'], closed: ['no policy'] }),
+      wanted({ paths: ['a.ts'], closed: ['no policy', 'distrusted'] }),
+    ],
+    [
+      'a command, but not if a gate has closed since',
+      command,
+      command,
+      wanted({ argv: ['npm', 'test'], closed: ['read-only'] }),
+    ],
   ])('run allows %s for the rest of the run, and nothing else', (_, first, same, other) => {
     const { feed } = asking()
     feed(first, decide('run'))
@@ -265,6 +332,9 @@ describe('approvals', () => {
 
   test('asks nobody if approvals are switched off', () => {
     expect(asking({ requireApproval: false }).feed(write)).toEqual(['allow'])
+    expect(asking({ requireApproval: false }).feed(wanted({ paths: ['a.ts'], closed: ['read-only'] }))).toEqual([
+      'deny',
+    ])
   })
 
   test('three refusals in a row end the run', () => {
@@ -382,6 +452,8 @@ describe('a conversation that is too long', () => {
       'summarise',
     ])
     expect(feed({ type: 'summarised', text: 'They counted.', usage: undefined })).toEqual([
+      'compaction of 7 and 0',
+      'notice: Left out: 7 messages and 0 calls of tools, about 80049 tokens.',
       'notice: They counted.',
       'ask first as user',
     ])
@@ -436,6 +508,8 @@ describe('a conversation that is too long', () => {
     const { feed, state } = loop({ mode: 'chat' }, history)
     expect(feed(begin)).toEqual([
       'notice: The conversation is too long for the model: its oldest messages are left out.',
+      'compaction of 7 and 0',
+      'notice: Left out: 7 messages and 0 calls of tools, about 80049 tokens.',
       'ask first as user',
     ])
     expect(state().items).toHaveLength(history.length + 1)

@@ -6,6 +6,8 @@ import type { AgentSettings, AgentTask } from '../../src/agent/agent-task.ts'
 import type { AgentDeps } from '../../src/agent/run-agent.ts'
 import { createCodeTools } from '../../src/tools/code-tools.ts'
 import { createCommandTools } from '../../src/tools/command-tools.ts'
+import { createPlanTools } from '../../src/tools/plan-tools.ts'
+import { createGitTools } from '../../src/tools/git-tools.ts'
 import { createTools } from '../../src/tools/create-tools.ts'
 import { createRegistryTools } from '../../src/tools/registry-tools.ts'
 import type { Session } from '../../src/tools/session.ts'
@@ -26,6 +28,7 @@ interface AgentOptions {
   readonly approve?: AgentTask['approve']
   readonly deps?: Partial<AgentDeps>
   readonly history?: AgentTask['history']
+  readonly knownInstructions?: AgentTask['knownInstructions']
   readonly attachments?: AgentTask['attachments']
   /** Tools besides those of the workspace. */
   readonly tools?: readonly Tool[]
@@ -37,6 +40,7 @@ const settings: AgentSettings = {
   protocol: 'auto',
   maxSteps: 30,
   maxMinutes: 20,
+  maxCredits: 0,
   allowedRoots: ['*'],
   requireApproval: true,
 }
@@ -50,6 +54,7 @@ export async function openAgent({
   approve,
   deps: otherDeps,
   history = [],
+  knownInstructions = new Map(),
   attachments = [],
   tools: otherTools = [],
 }: AgentOptions) {
@@ -66,6 +71,8 @@ export async function openAgent({
   const tools = createTools({
     sources: [
       createWorkspaceTools({ journal: async () => journal }),
+      createGitTools(),
+      createPlanTools(),
       createCommandTools(),
       createCodeTools({ journal: async () => journal }),
       { tools: () => otherTools },
@@ -101,6 +108,7 @@ export async function openAgent({
     text,
     attachments,
     history,
+    knownInstructions,
     settings: { ...settings, ...more },
     initiator: 'user',
     caller: 'agent:test',

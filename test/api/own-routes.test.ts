@@ -194,7 +194,7 @@ describe('every answer', () => {
     const events = [...untilAsked, ...(await eventsUntil(listener, 'done'))]
     for (const { event, data } of events) expect(problemsOf('Event', { type: event, ...data })).toEqual([])
     expect(new Set(events.map(({ event }) => event))).toEqual(
-      new Set(['lifecycle', 'inbound', 'fragment', 'tool', 'approval', 'diff', 'done']),
+      new Set(['lifecycle', 'inbound', 'fragment', 'usage', 'tool', 'approval', 'diff', 'done']),
     )
     await ask(proxy, 'get /runs/{id}', `/runs/${started.id}`)
     const { changes } = schemas.ChangeList.parse(

@@ -519,6 +519,29 @@ async function tabTo(page: Page, name: RegExp): Promise<void> {
   throw new Error(`Tab does not reach ${name}`)
 }
 
+test('the plan of a run is a list above its steps, and hostile text stays text', async () => {
+  const daemon = await startDaemon()
+  const { page } = await openSession(daemon)
+  const run = { id: 'planned', sessionId: shop.id } as const
+  daemon.emitAll([
+    { ...run, type: 'inbound', text: 'Do it', mode: 'agent', origin: 'user' },
+    { ...run, type: 'plan', items: [{ text: 'Read', state: 'in_progress' }] },
+    {
+      ...run,
+      type: 'plan',
+      items: [
+        { text: 'Read', state: 'completed' },
+        { text: hostile, state: 'pending' },
+      ],
+    },
+  ])
+  const items = page.getByRole('list', { name: 'Plan' }).getByRole('listitem')
+  await items.nth(1).waitFor()
+  const [first, second] = await items.allTextContents()
+  expect(first).toBe('Readdone')
+  expect(second).toContain('to do')
+})
+
 describe('an approval of several files', () => {
   const run = { id: 'files', sessionId: shop.id }
   const change = {

@@ -28,7 +28,9 @@ describe('policy check', () => {
     [
       'a.ts',
       1,
-      'Denied. No pattern of writes.allow in .agent-policy.yaml matches "a.ts".\nReading: Allowed. Tools may read it.\n',
+      'Needs a person: the agent asks first, and other callers are refused. ' +
+        'No pattern of writes.allow in .agent-policy.yaml matches "a.ts". To allow it, add a pattern.\n' +
+        'Reading: Allowed. Tools may read it.\n',
     ],
     [
       '../a.ts',
@@ -47,8 +49,9 @@ describe('policy check', () => {
     [
       '-- npm --workspace x test',
       1,
-      'Denied. shell.allow in .agent-policy.yaml does not contain the command "npm --workspace x test". ' +
-        '.agent-policy.yaml:5 allows "npm test", but no other arguments.\n',
+      'Needs a person: the agent asks first, and other callers are refused. ' +
+        'shell.allow in .agent-policy.yaml does not contain the command "npm --workspace x test". ' +
+        '.agent-policy.yaml:5 allows "npm test", but no other arguments. To allow it, add the command.\n',
     ],
   ])('%s', async (words, code, stdout) => {
     const user = await createWorkspace()
@@ -64,7 +67,13 @@ describe('policy check', () => {
   })
 
   it.each([
-    ['false', true, 1, 'Denied. This workspace is read-only.'],
+    [
+      'false',
+      true,
+      1,
+      'Needs a person: the agent asks first, and other callers are refused. This workspace is read-only.',
+    ],
+    ['false', 'locked', 1, 'Denied. This workspace is locked, so nothing is written or run, whoever asks.'],
     ['locked', false, 0, 'Allowed.'],
   ])('knows read-only of the workspace itself: %s for all, %s for it', async (all, own, code, words) => {
     const user = await createWorkspace()
@@ -72,11 +81,13 @@ describe('policy check', () => {
     const file = join(user.env['COPILOT_PROXY_HOME'] ?? '', 'config.yaml')
     await writeFile(file, JSON.stringify({ workspaces: [{ path: user.home, 'read-only': own }] }))
     expect(await user.run('policy check src/a.ts')).toMatchObject({ code, stdout: expect.stringContaining(words) })
-    expect((await user.run('policy check')).stdout).toMatch(own ? /^Read-only\n {2}yes: / : /^Read-only\n {2}no: /)
+    expect((await user.run('policy check')).stdout).toMatch(
+      own === 'locked' ? /^Read-only\n {2}locked: / : own ? /^Read-only\n {2}yes: / : /^Read-only\n {2}no: /,
+    )
     expect(JSON.parse((await user.run('policy check --json')).stdout)).toMatchObject({ read_only: own })
   })
 
-  it('denies what workspace.read-only denies, and what leads out through a link', async () => {
+  it('says that workspace.read-only needs a person, and denies what leads out through a link', async () => {
     const user = await createWorkspace()
     await mkdir(join(user.home, 'src'))
     await symlink('/tmp', join(user.home, 'src/out'))
@@ -90,7 +101,7 @@ describe('policy check', () => {
     for (const words of ['src/a.ts', '-- npm test']) {
       const { code, stdout } = await user.run(`policy check ${words}`)
       expect(code).toBe(1)
-      expect(stdout).toMatch(/^Denied\. This workspace is read-only\..* The policy alone would allow it: /)
+      expect(stdout).toMatch(/^Needs a person: .* This workspace is read-only\..* The policy alone would allow it: /)
     }
   })
 
@@ -99,12 +110,14 @@ describe('policy check', () => {
     expect(JSON.parse((await user.run('policy check --json src/a.ts')).stdout)).toEqual({
       path: 'src/a.ts',
       allowed: true,
+      asks: false,
       reason: '.agent-policy.yaml:2 allows "src/**".',
       read: { allowed: true, reason: 'Tools may read it.' },
     })
     expect(JSON.parse((await user.run('policy check --json -- rm x')).stdout)).toMatchObject({
       argv: ['rm', 'x'],
       allowed: false,
+      asks: true,
     })
     expect(JSON.parse((await user.run('policy check --json')).stdout)).toMatchObject({
       files: ['.agent-policy.yaml'],
@@ -135,7 +148,7 @@ describe('policy check', () => {
     await mkdir(join(user.home, 'empty'))
     const { code, stdout } = await user.run('policy check --workspace empty')
     expect(code).toBe(0)
-    expect(stdout).toContain('empty has no .agent-policy.yaml: nothing may be written or run.\n')
+    expect(stdout).toContain('empty has no .agent-policy.yaml: nothing is written or run without a question.\n')
     expect(await user.run('policy check --workspace missing')).toMatchObject({ code: 1, stdout: '' })
   })
 

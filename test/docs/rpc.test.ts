@@ -7,6 +7,8 @@ import { promisify } from 'node:util'
 import { expect, expectTypeOf, onTestFinished, test } from 'vitest'
 import { connect, type Methods } from '../../docs/rpc-client.ts'
 import { checkArguments } from '../../src/tools/check-arguments.ts'
+import type { GitDiff, GitLog, GitStatus } from '../../src/workspace/git/read-git.ts'
+import type { BackgroundReport } from '../../src/workspace/background-commands.ts'
 import type { FileList } from '../../src/workspace/list-files.ts'
 import type { PatchResult } from '../../src/workspace/patch/apply-patch.ts'
 import type { Text } from '../../src/workspace/read-text.ts'
@@ -123,11 +125,18 @@ test('the typed client knows each tool with its parameters', async () => {
     'mcp.search.code': { query: 'a', glob: '*', maxResults: 1, regex: true, caseSensitive: true },
     'mcp.symbols.list': { path: 'a' },
     'mcp.edit.applyPatch': { unifiedDiff: '', verify: true, baseSha256: 'a'.repeat(64), format: true, dryRun: true },
+    'mcp.edit.replace': { path: 'a', oldText: 'a', newText: 'b', all: true, format: true, dryRun: true },
     'mcp.edit.undo': { id: 'a', run: 'b', dryRun: true },
     'mcp.format.apply': { path: 'a' },
     'mcp.imports.organize': { path: 'a' },
-    'mcp.task.run': { name: 'a', args: ['a'] },
-    'mcp.shell.run': { argv: ['a'], cmd: 'a' },
+    'mcp.git.status': { path: 'a' },
+    'mcp.git.diff': { path: 'a' },
+    'mcp.git.log': { path: 'a', limit: 1 },
+    'mcp.task.run': { name: 'a', args: ['a'], timeoutMs: 1, background: true },
+    'mcp.shell.run': { argv: ['a'], cmd: 'a', cwd: 'a', timeoutMs: 1, background: true },
+    'mcp.shell.output': { id: 'a', waitMs: 1 },
+    'mcp.shell.stop': { id: 'a' },
+    'mcp.plan.set': { items: [{ text: 'a', state: 'pending' }] },
     'mcp.tools.list': {},
     'mcp.tools.call': { name: 'a', args: {} },
     'mcp.policy.get': {},
@@ -151,6 +160,10 @@ test('the results of the typed client have the types of the tools', () => {
   expectTypeOf<SymbolList>().toExtend<Frozen<Methods['mcp.symbols.list']['result']>>()
   expectTypeOf<PatchResult>().toExtend<Frozen<Methods['mcp.edit.applyPatch']['result']>>()
   expectTypeOf<RewriteResult>().toExtend<Frozen<Methods['mcp.format.apply']['result']>>()
+  expectTypeOf<GitStatus>().toExtend<Frozen<Methods['mcp.git.status']['result']>>()
+  expectTypeOf<GitDiff>().toExtend<Frozen<Methods['mcp.git.diff']['result']>>()
+  expectTypeOf<GitLog>().toExtend<Frozen<Methods['mcp.git.log']['result']>>()
+  expectTypeOf<BackgroundReport>().toExtend<Frozen<Methods['mcp.shell.output']['result']>>()
   expectTypeOf<CommandEnd>().toExtend<Frozen<Methods['mcp.shell.run']['result']>>()
 })
 

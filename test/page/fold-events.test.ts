@@ -52,6 +52,45 @@ test('joins the fragments of a text, and begins anew where another part came bet
   expect([text, end]).toEqual(['Fix it', undefined])
 })
 
+const instructions = (path: string, state: 'new' | 'unchanged' | 'changed') =>
+  ({ path, state, sha256: 'hash' }) as const
+
+test('says which instructions of the repository are new or changed, as it happens and from the record', () => {
+  const files = [
+    instructions('AGENTS.md', 'changed'),
+    instructions('a/AGENTS.md', 'unchanged'),
+    instructions('b/CLAUDE.md', 'new'),
+  ]
+  const shown = ['AGENTS.md has changed since the last run.', 'Uses b/CLAUDE.md.']
+  const live = fold([inbound, ...files.map((each) => ({ ...run, type: 'instructions', ...each }) as const)])
+  expect(onlyRun(live).parts.map((part) => part.kind === 'text' && part.text)).toEqual(shown)
+  const recorded = {
+    ...run,
+    conversationId: 'c1',
+    text: 'Fix it',
+    mode: 'agent',
+    origin: 'user',
+    state: 'running',
+    step: 1,
+    startedAt: run.time,
+    steps: [],
+    approvals: [],
+    instructions: files,
+    files: [],
+    changes: [],
+    requests: 1,
+    usage,
+  } as const
+  expect(onlyRun(foldReport(live, recorded)).parts.map((part) => part.kind === 'text' && part.text)).toEqual(shown)
+})
+
+test('knows what a run has used so far, and at its end', () => {
+  const used = { requests: 2, usage: { ...usage, credits: 0.5 }, context: { tokens: 5, limit: 100 } }
+  const running = fold([inbound, { ...run, type: 'usage', ...used }])
+  expect(onlyRun(running)).toMatchObject({ used })
+  expect(onlyRun(fold([{ ...done, ...used }], running)).end).toMatchObject(used)
+})
+
 test('follows a call from its start to its end', () => {
   const timeline = fold([
     inbound,
@@ -245,4 +284,10 @@ describe('a message that joins a run', () => {
       { key: 'm2', text: 'Use tabs', parts: [] },
     ])
   })
+})
+
+test('keeps the last plan of a run', () => {
+  const plan = { ...run, type: 'plan', items: [{ text: 'Fix it', state: 'pending' }] } as const
+  const last = { ...plan, items: [{ text: 'Fix it', state: 'completed' }] } as const
+  expect(onlyRun(fold([inbound, plan, last])).plan).toEqual(last.items)
 })

@@ -66,7 +66,7 @@ test('an undo lists what comes back, what goes, and which mode changes', async (
   expect(await run.outcomes()).toEqual(['ok', 'ok'])
 })
 
-test('a renamed file whose old name gets a new file has two rows', async () => {
+test('a renamed file whose old name gets a new file is shown as a copy and a change', async () => {
   const { start } = await openAgentDaemon(files)
   const swap =
     'diff --git a/old.ts b/new.ts\nrename from old.ts\nrename to new.ts\n' +
@@ -75,7 +75,7 @@ test('a renamed file whose old name gets a new file has two rows', async () => {
   const approval = await run.approval()
   const rows = approval?.['files']
   expect(rows).toHaveLength(2)
-  expect(rows).toContainEqual(expect.objectContaining({ path: 'new.ts', change: 'renamed', from: 'old.ts' }))
+  expect(rows).toContainEqual(expect.objectContaining({ path: 'new.ts', change: 'copied', from: 'old.ts' }))
   expect(rows).toContainEqual(expect.objectContaining({ path: 'old.ts', change: 'modified', executable: true }))
   await run.decide(approval, 'refuse')
   expect(await run.outcomes()).toEqual(['approval_refused'])

@@ -275,10 +275,13 @@ it('requires each tool with the effect write or run to be authorised before it r
   // With these arguments, each tool would have an effect if it were allowed.
   const effective: Readonly<Record<string, unknown>> = {
     'mcp.edit.applyPatch': { unifiedDiff: diff },
+    'mcp.edit.replace': { path: 'a.txt', oldText: 'one', newText: 'two' },
     'mcp.edit.undo': undefined,
     'mcp.tools.call': undefined,
     'mcp.shell.run': { argv: ['node', '--version'] },
     'mcp.task.run': { name: 'hello' },
+    // Only what was started can be stopped.
+    'mcp.shell.stop': undefined,
     'mcp.format.apply': { path: 'code.json' },
     'mcp.imports.organize': { path: 'code.ts' },
   }

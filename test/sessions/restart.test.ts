@@ -18,7 +18,7 @@ async function leaveRun(): Promise<string> {
     file,
     agent: async ({ emit, onProgress, approve, signal }) => {
       const usage = { inputTokens: 30, outputTokens: 4, cachedInputTokens: 0 }
-      onProgress?.({ requests: 2, usage, model: 'test-model' })
+      onProgress?.({ requests: 2, usage, context: undefined, model: 'test-model' })
       const command = { type: 'tool', tool: 'mcp.shell.run', step: 1 } as const
       emit({ ...command, callId: 'call-a', state: 'started', args: { argv: ['npm', 'test'] } })
       emit({ ...command, callId: 'call-a', state: 'ended', outcome: 'ok', message: 'exit code 1', durationMs: 1 })

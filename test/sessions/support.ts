@@ -32,6 +32,7 @@ const nothingDone: AgentOutcome = {
   steps: 1,
   requests: 1,
   usage: { inputTokens: 3, outputTokens: 2, cachedInputTokens: 0 },
+  context: undefined,
   model: 'test-model',
   items: [],
 }

@@ -29,6 +29,8 @@ const writes = (intent: Intent) =>
     return { done: true }
   })
 
+const neverAsked = () => Promise.reject(new Error('nobody is to be asked'))
+
 const runs = (argv: readonly string[]) =>
   toolOf('run', async ({ authorize }) => {
     await authorize({ argv })
@@ -114,6 +116,53 @@ describe('the gates', () => {
     const failure = await failureOf(call('test.write'))
     expect(failure).toMatchObject({ kind: 'denied' })
     expect(JSON.stringify(failure)).toContain('workspace.read-only')
+  })
+
+  describe('that are closed but deny nothing', () => {
+    const options = { policy: policyOf(() => 'open' as const), limits: { isReadOnly: true } }
+    const intent = { writes: ['src/a.ts'] }
+
+    it('refuse a caller without a person, and name all that is closed', async () => {
+      const { call } = await openTools([writes(intent)], options)
+      const ofNobody = [{}, { isUnattended: true, approve: async () => true }]
+      for (const more of ofNobody) {
+        const failure = await failureOf(call('test.write', {}, more))
+        expect(failure).toMatchObject({ kind: 'denied' })
+        expect(JSON.stringify(failure)).toMatch(/workspace\.read-only.* open by the test/)
+      }
+    })
+
+    it('ask a person, who is told what is closed', async () => {
+      const { call } = await openTools([writes(intent)], options)
+      const asked: unknown[] = []
+      const approve: ToolCall['approve'] = async (intended, _tool, { closed }) => {
+        asked.push([intended, closed])
+        return true
+      }
+      expect(await call('test.write', {}, { approve })).toMatchObject({})
+      expect(asked).toEqual([[intent, [expect.stringContaining('read-only'), 'open by the test']]])
+      expect(await failureOf(call('test.write', {}, { approve: async () => false }))).toMatchObject({
+        kind: 'approval_refused',
+      })
+    })
+
+    it('refuse what was approved before one of them closed', async () => {
+      let mode: true | 'open' = true
+      const { call } = await openTools([writes(intent)], { policy: policyOf(() => mode) })
+      const approve = async () => {
+        mode = 'open'
+        return true
+      }
+      expect(await failureOf(call('test.write', {}, { approve }))).toMatchObject({ kind: 'denied' })
+    })
+
+    it.each([
+      ['the policy denies it', { policy: policyOf(() => false) }],
+      ['the workspace is locked', { limits: { isReadOnly: true, isLocked: true } }],
+    ])('ask nobody if %s', async (_, denying) => {
+      const { call } = await openTools([writes(intent)], { ...options, ...denying })
+      expect(await failureOf(call('test.write', {}, { approve: neverAsked }))).toMatchObject({ kind: 'denied' })
+    })
   })
 
   it('are closed if the policy denies one of the files', async () => {

@@ -10,13 +10,14 @@ import type { Decision, Policy } from '../../src/workspace/policy/policy.ts'
 import { ToolError, type ToolFailure } from '../../src/workspace/tool-error.ts'
 import { recordingLog } from '../recording-log.ts'
 
-function decide(isAllowed: boolean): Decision {
-  return { isAllowed, reason: isAllowed ? 'allowed by the test' : 'denied by the test' }
+function decide(answer: boolean | 'open'): Decision {
+  if (answer === 'open') return { isAllowed: false, isOpen: true, reason: 'open by the test' }
+  return { isAllowed: answer, reason: answer ? 'allowed by the test' : 'denied by the test' }
 }
 
 /** Creates a policy from two predicates. */
 export function policyOf(
-  mayWrite: (path: string) => boolean,
+  mayWrite: (path: string) => boolean | 'open',
   mayRun: (argv: readonly string[]) => boolean = () => false,
 ): Policy {
   return {

@@ -24,9 +24,12 @@ interface Interrupt {
 
 /** Runs an agent in a folder and shows what it does. */
 export async function agent(context: CommandContext, flags: AgentFlags): Promise<ExitCode> {
-  const { maxSteps } = flags
+  const { maxSteps, maxCredits } = flags
   if (maxSteps !== undefined && !/^[1-9]\d{0,4}$/.test(maxSteps)) {
     throw new CommandFailure(exitCode.usage, `--max-steps must be a whole number of at least 1, got "${maxSteps}".`)
+  }
+  if (maxCredits !== undefined && !(Number(maxCredits) > 0)) {
+    throw new CommandFailure(exitCode.usage, `--max-credits must be a number above 0, got "${maxCredits}".`)
   }
   if (flags.goal.trim() === '')
     throw new CommandFailure(exitCode.usage, 'The goal is empty. Describe the task for the agent.')
@@ -58,10 +61,10 @@ async function follow(
 ): Promise<ExitCode> {
   const out = flags.json ? context.stderr : context.stdout
   const screen = createRunScreen(out)
-  const { root, isDemo, isReadOnly } = connection
+  const { root, isDemo, readOnly } = connection
   const simulated = isDemo ? ' All answers are simulated.' : ''
   out.write(visibleLines(`Working in ${root}.${simulated}\n`))
-  if (isReadOnly) screen.note(readOnlyNote)
+  if (readOnly !== false) screen.note(accessNotes[`${readOnly}`])
   const client = createRunClient(context, connection)
   const events = await client.events(interrupt.second, () => {
     screen.note('The connection to copilot-proxy broke. Connecting again ...')
@@ -76,6 +79,7 @@ async function follow(
     queue: true,
     ...(flags.model !== undefined && { model: flags.model }),
     ...(flags.maxSteps !== undefined && { maxSteps: Number(flags.maxSteps) }),
+    ...(flags.maxCredits !== undefined && { maxCredits: Number(flags.maxCredits) }),
   }
   const id = await client.start(message, interrupt.first)
   const cancel = (): void => {
@@ -126,9 +130,10 @@ const nobodyNote =
   'Changes and commands were refused, because there is no terminal to ask for your approval. To allow them, add --yes, or ' +
   'run copilot-proxy serve --workspace DIR and use its page.'
 
-const readOnlyNote =
-  'This workspace is read-only, so nothing will be changed or run. To allow it:\n' +
-  'copilot-proxy config set workspace.read-only false'
+const accessNotes = {
+  true: 'This workspace is read-only: you are asked before each change and each command.',
+  locked: 'This workspace is locked: nothing will be changed or run.',
+} as const
 
 /** Ignores a refusal by the daemon, because another listener may have decided. */
 async function answer(client: RunClient, { approvalId }: ApprovalEvent, decision: ApprovalDecision): Promise<void> {
@@ -153,10 +158,14 @@ async function decide(
   { screen, approval, interrupt, canAsk }: Question,
 ): Promise<ApprovalDecision | undefined> {
   // --yes allows what the policy allows, and that is in the sandbox.
-  if (yes) return approval.widening === undefined ? 'once' : 'refuse'
+  if (yes && approval.closed === undefined) return approval.widening === undefined ? 'once' : 'refuse'
   const out = json ? context.stderr : context.stdout
   const { readKey } = context
   screen.ask(approval)
+  if (yes) {
+    screen.note('  Refused: --yes allows only what the policy of a workspace that is not read-only allows.')
+    return 'refuse'
+  }
   if (readKey === undefined || !canAsk) {
     screen.note('  Refused: there is no terminal to ask for your approval.')
     return 'refuse'

@@ -112,8 +112,8 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
       const { id, state, step, approvals, startedAt, endedAt } = report
       const { outcome, reason = '', summary = '', answer = '' } = report
       if (state === 'ended' && outcome !== undefined) {
-        const { model, requests, files, usage } = report
-        const end = { outcome, reason, summary, answer, model, steps: step, requests, files, usage }
+        const { model, requests, files, usage, context: fill } = report
+        const end = { outcome, reason, summary, answer, model, steps: step, requests, files, usage, context: fill }
         return [{ type: 'done', id, sessionId, time: endedAt ?? startedAt, ...end }]
       }
       const waiting = approvals.filter((approval) => approval.state === 'pending')

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { sessionList } from '../../api/sessions.ts'
 import type { SessionEntry } from '../../api/sessions.ts'
 import { readOnlyModeOf } from '../../config/schema.ts'
+import type { ReadOnlyMode } from '../../config/setting-types.ts'
 import { silentLog } from '../../logging/logger.ts'
 import { loginAdvice, tokenOfEnvironment } from '../shared/accounts.ts'
 import { findLogins } from '../shared/logins.ts'
@@ -24,7 +25,8 @@ export interface Connection {
   /** The folder. */
   readonly root: string
   readonly isDemo: boolean
-  readonly isReadOnly: boolean
+  /** `read-only` of the workspace. */
+  readonly readOnly: ReadOnlyMode
   /** Ends a daemon of this process; leaves others alone. */
   readonly close: () => Promise<void>
 }
@@ -89,7 +91,7 @@ async function useRunning(
     sessionId: session.id,
     root: session.path,
     isDemo,
-    isReadOnly: session.readOnly !== false,
+    readOnly: session.readOnly,
     close: async () => {},
   }
 }
@@ -156,7 +158,7 @@ async function openOwn(
   try {
     const sessionId = (await findSession(getterAt(context, { url, key }), root))?.id
     if (sessionId === undefined) throw new CommandFailure(exitCode.failed, `${root} cannot be opened as a workspace.`)
-    return { url, key, sessionId, root, isDemo, isReadOnly: readOnlyModeOf(config, workspace) !== false, close }
+    return { url, key, sessionId, root, isDemo, readOnly: readOnlyModeOf(config, workspace), close }
   } catch (error) {
     await close()
     throw error

@@ -1,5 +1,6 @@
 import {
   changeOf,
+  closedSentences,
   nameOf,
   questionOf,
   rowsOf,
@@ -7,12 +8,14 @@ import {
   truncatedSentence,
   wideningSentence,
 } from '../../page/static/approval-words.js'
+import { contextPhrase, instructionsSentence } from '../../page/static/context-words.js'
 import { isObject } from '../../json/json.ts'
 import type { Output } from '../../terminal/output.ts'
 import { wrapText } from '../../terminal/table.ts'
 import { shortCount, shortCredits, shortMs } from '../../terminal/format.ts'
 import { visible } from '../../terminal/visible.ts'
 import type { ApprovalEvent, DaemonEvent, DoneEvent } from '../../api/events.ts'
+import type { PlanItem } from '../../api/run.ts'
 
 /** The most lines to show of a result, and of a diff. */
 const shownResult = 8
@@ -38,6 +41,8 @@ export function createRunScreen(output: Output): RunScreen {
   /** The kind of the last text. */
   let flowing = ''
   let lastNotice = ''
+  /** What the run has cost so far, for the next header. */
+  let cost = ''
   /** The last line that a command has printed. The next text replaces it. */
   let live = ''
 
@@ -99,7 +104,7 @@ export function createRunScreen(output: Output): RunScreen {
   function fragment({ kind, text }: Extract<DaemonEvent, { readonly type: 'fragment' }>): void {
     if (kind === 'step') {
       line('')
-      line(`-- ${escaped(text)} ${'-'.repeat(Math.max(0, columns - text.length - 5))}`, style.dim)
+      line(`-- ${escaped(text)} ${'-'.repeat(Math.max(0, columns - text.length - cost.length - 5))}${cost}`, style.dim)
     } else if (kind === 'notice') {
       lastNotice = text
       for (const each of text.split('\n')) wrapped(escaped(each), style.yellow)
@@ -125,6 +130,13 @@ export function createRunScreen(output: Output): RunScreen {
     } else wrapped(`  ${escaped(outcome)}: ${escaped(message)}`, style.red)
   }
 
+  function plan(items: readonly PlanItem[]): void {
+    for (const { text, state } of items) {
+      const paint = { pending: style.dim, in_progress: style.bold, completed: style.green }[state]
+      wrapped(`  ${planMarks[state]} ${escaped(text)}`, paint)
+    }
+  }
+
   function showProgress(text = ''): void {
     // Files and pipes get the output at the end only.
     if (!output.isTerminal) return
@@ -142,8 +154,13 @@ export function createRunScreen(output: Output): RunScreen {
     },
     show(event) {
       if (event.type === 'fragment') fragment(event)
-      else if (event.type === 'tool') tool(event)
+      else if (event.type === 'instructions') wrapped(escaped(instructionsSentence(event)), style.dim)
+      else if (event.type === 'usage') {
+        const { credits } = event.usage
+        cost = credits === undefined ? '' : ` ${shortCredits(credits, false)} credits --`
+      } else if (event.type === 'tool') tool(event)
       else if (event.type === 'diff' && !diffsShown.has(event.callId)) diff(event.diff, shownDiff)
+      else if (event.type === 'plan') plan(event.items)
       else if (event.type === 'approval' && event.state === 'expired') {
         undecided.add(event.callId)
         line('  No decision was made before the run ended.', style.yellow)
@@ -173,6 +190,7 @@ export function createRunScreen(output: Output): RunScreen {
         wrapped(`  ${wideningSentence(widening)}`, style.yellow)
         for (const note of notes) wrapped(`  ${escaped(note)}`, style.yellow)
       }
+      for (const sentence of closedSentences(approval)) wrapped(`  ${escaped(sentence)}`, style.dim)
       if (approval.truncated === true) wrapped(`  ${truncatedSentence}`, style.red)
     },
     wholeDiff: ({ diff: text = '' }) => {
@@ -180,7 +198,7 @@ export function createRunScreen(output: Output): RunScreen {
     },
   }
 
-  function showEnd({ outcome, reason, summary, model, steps, requests, usage }: DoneEvent): void {
+  function showEnd({ outcome, reason, summary, model, steps, requests, usage, context }: DoneEvent): void {
     line('')
     if (reason !== lastNotice) wrapped(escaped(reason), outcome === 'completed' ? style.green : style.red)
     // The model's text was shown as it arrived.
@@ -189,10 +207,14 @@ export function createRunScreen(output: Output): RunScreen {
     for (const each of facts.trim().split('\n')) if (isNews(each)) wrapped(escaped(each))
     const credits = usage.credits === undefined ? '' : `, ${shortCredits(usage.credits, false)} credits`
     const tokens = `${shortCount(usage.inputTokens)} tokens in, ${shortCount(usage.outputTokens)} out`
+    const used = context === undefined ? '' : `, context ${contextPhrase(context, shortCount)}`
     const by = model === undefined ? '' : ` by ${escaped(model)}`
-    wrapped(`${count(steps, 'step')}, ${count(requests, 'request')}${by}, ${tokens}${credits}`, style.dim)
+    wrapped(`${count(steps, 'step')}, ${count(requests, 'request')}${by}, ${tokens}${credits}${used}`, style.dim)
   }
 }
+
+/** What a terminal shows before each item of a plan. */
+const planMarks = { pending: '[ ]', in_progress: '[>]', completed: '[x]' } as const
 
 /** The tools whose results are shown. Other tools return files, which are long. */
 const foldedTools: ReadonlySet<string> = new Set(['mcp.shell.run', 'mcp.task.run', 'mcp.fs.list'])

@@ -157,6 +157,7 @@ export interface AgentFlags extends ReportFlags {
   readonly continue?: true
   readonly yes?: true
   readonly maxSteps?: string
+  readonly maxCredits?: string
   readonly demo?: true
 }
 

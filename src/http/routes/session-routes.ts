@@ -122,9 +122,12 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
     receive(parts, request, reply, messageInput, ({ workspaces, sessions }, body) => {
       const { agent } = parts.config()
       const sessionId = findSession(workspaces, body.sessionId)
-      const { maxSteps, attachments = [] } = body
+      const { maxSteps, maxCredits, attachments = [] } = body
       if (maxSteps !== undefined && maxSteps > agent.maxSteps) {
         throw invalid('maxSteps', `must be at most ${agent.maxSteps} (agent.max-steps)`)
+      }
+      if (maxCredits !== undefined && agent.maxCredits > 0 && maxCredits > agent.maxCredits) {
+        throw invalid('maxCredits', `must be at most ${agent.maxCredits} (agent.max-credits)`)
       }
       let attached = 0
       for (const each of attachments) attached += 'text' in each ? each.text.length : each.base64.length
@@ -140,6 +143,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
         mode: isForAgent ? 'agent' : (body.mode ?? 'chat'),
         model: body.model,
         maxSteps,
+        maxCredits,
         attachments,
         origin: 'user',
         key: request.caller.key,

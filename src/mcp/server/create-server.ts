@@ -6,6 +6,7 @@ import { ordinaryResultBytes } from '../../http/result-budget.ts'
 import type { AnswerRoom, CallRoom } from '../../http/result-budget.ts'
 import type { Session } from '../../tools/session.ts'
 import { namesForClients } from '../../tools/model-names.ts'
+import { planToolName } from '../../tools/plan-tools.ts'
 import type { Tool, ToolProgress, Tools } from '../../tools/tool.ts'
 import { wordError } from '../../translate/engine/error-wording.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
@@ -46,8 +47,8 @@ const maxInProgress = 100
 /** A result takes its size as a value, as a text of JSON, and twice as the answer, which contains both. */
 const reserveFactor = 4
 
-/** Not offered, because MCP itself has requests to list and to call tools. */
-const replacedByProtocol: ReadonlySet<string> = new Set(['mcp.tools.list', 'mcp.tools.call'])
+/** Not offered: MCP itself has requests to list and to call tools, and a client has no run with a plan. */
+const hidden: ReadonlySet<string> = new Set(['mcp.tools.list', 'mcp.tools.call', planToolName])
 
 /** The SDK's server needs a validator only for elicitation, which this server does not use. */
 const noValidator = {
@@ -71,7 +72,7 @@ export function createMcpServer(deps: McpServerDeps): Server {
   const named = (): ReadonlyMap<string, Tool> =>
     namesForClients(
       session(),
-      tools.list(session()).filter(({ name }) => !replacedByProtocol.has(name)),
+      tools.list(session()).filter(({ name }) => !hidden.has(name)),
     )
 
   server.setRequestHandler('tools/list', async () => {
@@ -195,7 +196,7 @@ function instructionsFor({ name, folder }: Session): string {
   return (
     `These tools work on the folder ${folder.root} (workspace "${name}"). Paths are relative to it, with /. ` +
     'Files outside of it cannot be read or changed. policy_get shows which files may be changed and which commands may be ' +
-    'run. Change files with edit_applyPatch: a unified diff that is applied to all its files or to none; edit_undo takes ' +
-    'it back. Lines are counted from 1. A result that was cut has "truncated": true.'
+    'run. Change files with edit_replace, or with edit_applyPatch: a unified diff or V4A patch that is applied to all its files ' +
+    'or to none; edit_undo takes it back. Lines are counted from 1. A result that was cut has "truncated": true.'
   )
 }

@@ -3,6 +3,7 @@
 import { ApiError, ask } from './api.js'
 import {
   changeOf,
+  closedSentences,
   forRunOf,
   mayChoose,
   nameOf,
@@ -121,6 +122,7 @@ export function approvalView(first) {
 function subjectOf(approval) {
   const { argv, cwd, widening, notes = [], diff, reads, args, truncated } = approval
   const rows = argv === undefined ? rowsOf(approval) : []
+  const [why, ...gates] = closedSentences(approval)
   return [
     ...(reads === undefined ? [] : [element('p', {}, secretSentence)]),
     ...(widening === undefined ? [] : [element('p', {}, wideningSentence(widening))]),
@@ -144,6 +146,16 @@ function subjectOf(approval) {
       ? []
       : [element('pre', { class: 'output' }, toVisible(JSON.stringify(args, undefined, 2)))]),
     ...(truncated === true ? [element('p', { class: 'failure' }, truncatedSentence)] : []),
+    ...(why === undefined
+      ? []
+      : [
+          element(
+            'details',
+            { class: 'closed' },
+            element('summary', {}, why),
+            element('ul', {}, ...gates.map((gate) => element('li', {}, toVisible(gate)))),
+          ),
+        ]),
   ]
 }
 

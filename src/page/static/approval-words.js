@@ -17,6 +17,7 @@
  * @property {readonly FileRow[] | undefined} [files]
  * @property {readonly string[] | undefined} [reads]
  * @property {string | undefined} [diff]
+ * @property {readonly string[] | undefined} [closed]
  * @property {readonly Decision[] | undefined} [decisions]
  */
 
@@ -114,6 +115,15 @@ export function changeOf({ change, executable, added, removed }) {
     ...(isEmpty ? ['empty'] : []),
     ...mode,
   ].join(', ')
+}
+
+/**
+ * Returns why a person has to decide, and no rule does.
+ * @param {Pick<Approval, 'closed'>} approval
+ * @returns {readonly string[]} sentences
+ */
+export function closedSentences({ closed = [] }) {
+  return closed.length === 0 ? [] : ['No rule allows this, so it happens only if you allow it.', ...closed]
 }
 
 /** What a person should know before they let a tool read a secret. */

@@ -1,7 +1,8 @@
 /** @import { ChangeEntry } from '../../api/changes.ts' */
-/** @import { DaemonEvent, ToolEvent } from '../../api/events.ts' */
-/** @import { MessageEntry, RunReport } from '../../api/run.ts' */
-/** @import { ApprovalPart, InboundEvent, NoteItem, RunEvent, RunItem, RunPart, Timeline, TimelineItem, ToolPart } from '../timeline.ts' */
+/** @import { DaemonEvent, ToolEvent, UsageEvent } from '../../api/events.ts' */
+/** @import { InstructionFile, MessageEntry, RunReport } from '../../api/run.ts' */
+/** @import { ApprovalPart, InboundEvent, NoteItem, RunEvent, RunItem, RunPart, RunUse, Timeline, TimelineItem, ToolPart } from '../timeline.ts' */
+import { instructionsSentence } from './context-words.js'
 
 /** @type {Timeline} */
 export const emptyTimeline = { items: [] }
@@ -25,10 +26,18 @@ export function foldEvent(timeline, event, key) {
     case 'inbound':
       return foldInbound(timeline, event)
     case 'fragment':
+    case 'instructions':
     case 'tool':
     case 'approval':
     case 'diff':
       return withRun(timeline, event, (run) => ({ ...run, parts: foldPart(run.parts, event, key).slice(-maxParts) }))
+    case 'usage':
+      return withRun(timeline, event, (run) => ({ ...run, used: usedBy(event) }))
+    case 'compaction':
+      // A notice says the same in words.
+      return timeline
+    case 'plan':
+      return withRun(timeline, event, (run) => ({ ...run, plan: event.items }))
     case 'done':
       return withRun(timeline, event, (run) => endRun(run, event))
     default:
@@ -181,7 +190,7 @@ function toHead({ text, mode, time, origin, provider, attachments }) {
 
 /**
  * @param {readonly RunPart[]} parts
- * @param {Exclude<RunEvent, { type: 'inbound' | 'done' }>} event
+ * @param {Exclude<RunEvent, { type: 'inbound' | 'usage' | 'compaction' | 'plan' | 'done' }>} event
  * @param {string} key
  * @returns {readonly RunPart[]}
  */
@@ -194,6 +203,8 @@ function foldPart(parts, event, key) {
       if (!isSame) return [...parts, { kind: 'text', key, fragment: event.kind, text: event.text }]
       return parts.with(parts.length - 1, { ...last, text: (last.text + event.text).slice(0, maxText) })
     }
+    case 'instructions':
+      return [...parts, ...instructionsPart(event)]
     case 'tool':
       return withTool(parts, event, (tool) => foldTool(tool, event))
     case 'diff':
@@ -243,6 +254,16 @@ function foldPart(parts, event, key) {
 }
 
 /**
+ * A file that the last run has used in this form is not worth a line.
+ * @param {InstructionFile} file
+ * @returns {readonly RunPart[]}
+ */
+function instructionsPart(file) {
+  if (file.state === 'unchanged') return []
+  return [{ kind: 'text', key: `instructions ${file.path}`, fragment: 'notice', text: instructionsSentence(file) }]
+}
+
+/**
  * @param {readonly RunPart[]} parts
  * @param {{ readonly callId: string, readonly tool: string }} call
  * @param {(tool: ToolPart) => ToolPart} change
@@ -280,7 +301,7 @@ function foldTool(tool, event) {
  * @param {Extract<RunEvent, { type: 'done' }>} event
  * @returns {RunItem}
  */
-function endRun(run, { outcome, reason, summary, answer, files, model, steps, requests, usage }) {
+function endRun(run, { outcome, reason, summary, answer, files, model, steps, requests, usage, context }) {
   const hasAnswer = run.parts.some((part) => part.kind === 'text' && part.fragment === 'answer')
   /** @type {readonly RunPart[]} */
   const answered =
@@ -295,10 +316,17 @@ function endRun(run, { outcome, reason, summary, answer, files, model, steps, re
       files,
       ...(model !== undefined && { model }),
       steps,
-      requests,
-      usage,
+      ...usedBy({ requests, usage, context }),
     },
   }
+}
+
+/**
+ * @param {Pick<UsageEvent, 'requests' | 'usage' | 'context'>} event
+ * @returns {RunUse}
+ */
+function usedBy({ requests, usage, context }) {
+  return { requests, usage, ...(context !== undefined && { context }) }
 }
 
 /**
@@ -318,7 +346,7 @@ function toRecalledRun({
   answer,
   ...end
 }) {
-  const { outcome, reason = '', summary, files = [], model, steps, requests, usage } = end
+  const { outcome, reason = '', summary, files = [], model, steps, requests, usage, context } = end
   return {
     ...emptyRun,
     key: id,
@@ -345,6 +373,7 @@ function toRecalledRun({
         ...(steps !== undefined && { steps }),
         ...(requests !== undefined && { requests }),
         ...(usage && { usage }),
+        ...(context && { context }),
       },
     }),
   }
@@ -367,13 +396,17 @@ function recall(run, report) {
     step: last,
     steps,
     approvals,
+    plan,
     joined = [],
+    instructions = [],
     files,
     requests,
     usage,
+    context,
   } = report
   /** @type {readonly RunPart[]} */
   const parts = [
+    ...instructions.flatMap((file) => instructionsPart(file)),
     ...steps.flatMap((step) => [
       ...joined.filter((message) => message.step === step.step).map(toMessagePart),
       ...toStepParts(step),
@@ -392,13 +425,14 @@ function recall(run, report) {
     ...run,
     isRecalled: false,
     parts,
+    used: usedBy({ requests, usage, context }),
+    ...(plan !== undefined && { plan }),
     ...(ended !== undefined && {
       end: {
         ...ended,
         ...(model && { model }),
         steps: last,
-        requests,
-        usage,
+        ...usedBy({ requests, usage, context }),
       },
     }),
   }

@@ -1,10 +1,11 @@
-/** @import { MessagePart, NoteItem, RunEnd, RunItem, RunPart, TextPart, TimelineItem } from '../timeline.ts' */
+/** @import { MessagePart, NoteItem, RunUse, RunEnd, RunItem, RunPart, TextPart, TimelineItem } from '../timeline.ts' */
 /** @import { View } from './dom.js' */
 import { approvalView } from './approval-view.js'
 import { runChangesView } from './changes-view.js'
 import { countsView, diffView } from './diff-view.js'
 import { createList, element } from './dom.js'
-import { plural, toClock, toCount, toCredits, toDateTime } from './format.js'
+import { contextPhrase } from './context-words.js'
+import { plural, toClock, toCount, toCredits, toDateTime, toShortCount } from './format.js'
 import { createMarkdownView } from './markdown-view.js'
 import { toolView } from './tool-view.js'
 import { toVisible } from './visible-text.js'
@@ -24,6 +25,7 @@ const outcomes = {
   max_steps: 'Stopped: step limit',
   max_minutes: 'Stopped: time limit',
   max_actions: 'Stopped: limit of changes and commands',
+  max_credits: 'Stopped: credit limit',
   cancelled: 'Cancelled',
   repeated_call: 'Stopped: repeated call',
   refused: 'Stopped: refused three times',
@@ -71,6 +73,7 @@ function timeView(time) {
 function runView(first, actions) {
   const head = element('header', { class: 'message' })
   const parts = element('div', { class: 'parts' })
+  const plan = element('ol', { class: 'plan', 'aria-label': 'Plan' })
   const footer = element('footer', { class: 'run-end' })
   const working = element('p', { class: 'working', 'aria-hidden': 'true' }, 'working')
   const failure = element('p', { class: 'failure', role: 'alert', hidden: true })
@@ -79,7 +82,7 @@ function runView(first, actions) {
   let shown = first
   const retry = actionButton('Try again', 'quiet again', () => actions.retry(shown))
   const edit = actionButton('Edit', 'quiet again', () => actions.edit(shown))
-  const node = element('article', { class: 'run' }, head, parts, footer, failure)
+  const node = element('article', { class: 'run' }, head, plan, parts, footer, failure)
   const updateParts = createList(parts, partView)
 
   /**
@@ -110,11 +113,13 @@ function runView(first, actions) {
     shown = run
     node.dataset['mode'] = run.mode
     head.replaceChildren(...headOf(run))
+    plan.hidden = run.plan === undefined || run.plan.length === 0
+    plan.replaceChildren(...(run.plan ?? []).map(planItemView))
     updateParts(run.parts)
     const waits = run.parts.some((part) => part.kind === 'approval' && part.state === 'pending')
     working.textContent = waits ? 'waits for you' : 'working'
     footer.replaceChildren(
-      ...(run.end === undefined ? [working, cancel] : endOf(run.end, run.mode)),
+      ...(run.end === undefined ? [working, ...useView(run.used ?? {}), cancel] : endOf(run.end, run.mode)),
       ...(run.changes !== undefined && run.end !== undefined
         ? [runChangesView(run.key, run.changes, actions.showUndo)]
         : []),
@@ -126,6 +131,14 @@ function runView(first, actions) {
   }
   update(first)
   return { node, update }
+}
+
+/** @type {Readonly<Record<string, string>>} */
+const planStates = { pending: 'to do', in_progress: 'in progress', completed: 'done' }
+
+/** @param {{ readonly text: string, readonly state: string }} item */
+function planItemView({ text, state }) {
+  return element('li', { 'data-state': state }, toVisible(text), element('span', { class: 'tag' }, planStates[state]))
 }
 
 /** @param {RunItem} run */
@@ -211,19 +224,11 @@ function textView(part) {
  * @param {RunEnd} end
  * @param {RunItem['mode']} mode
  */
-function endOf({ outcome, reason, summary, files, model, steps, requests, usage }, mode) {
+function endOf({ outcome, reason, summary, files, model, steps, ...used }, mode) {
   const isGood = outcome === 'completed'
   // Another reason says that the run had no effect.
   const isPlain = isGood && (reason === '' || reason === usualReason)
-  const facts = [
-    model,
-    steps === undefined || mode === 'chat' ? undefined : plural(steps, 'step'),
-    requests === undefined ? undefined : plural(requests, 'request'),
-    usage === undefined
-      ? undefined
-      : `${toCount(usage.inputTokens)} in${usage.cachedInputTokens ? ` (${toCount(usage.cachedInputTokens)} cached)` : ''}, ${toCount(usage.outputTokens)} out`,
-    usage?.credits === undefined ? undefined : `${toCredits(usage.credits)} credits`,
-  ].filter((fact) => fact !== undefined)
+  const facts = [model, steps === undefined || mode === 'chat' ? undefined : plural(steps, 'step')]
   return [
     ...(isGood && mode === 'chat'
       ? []
@@ -237,8 +242,31 @@ function endOf({ outcome, reason, summary, files, model, steps, requests, usage 
     ...(isGood || reason === '' ? [] : [element('p', { class: 'reason' }, toVisible(reason))]),
     ...(mode === 'agent' && files.length > 0 ? [filesView(files)] : []),
     ...(mode === 'agent' && summary !== '' ? [summaryView(summary)] : []),
-    ...(facts.length > 0 ? [element('p', { class: 'usage' }, facts.join(' · '))] : []),
+    ...useView(used, facts),
   ]
+}
+
+/**
+ * What a run has used so far, or in all.
+ * @param {Partial<RunUse>} used
+ * @param {readonly (string | undefined)[]} before facts to begin with
+ */
+function useView({ requests, usage, context }, before = []) {
+  const facts = [
+    ...before,
+    requests === undefined ? undefined : plural(requests, 'request'),
+    usage === undefined
+      ? undefined
+      : `${toCount(usage.inputTokens)} in${usage.cachedInputTokens ? ` (${toCount(usage.cachedInputTokens)} cached)` : ''}, ${toCount(usage.outputTokens)} out`,
+    usage?.credits === undefined ? undefined : `${toCredits(usage.credits)} credits`,
+    context === undefined ? undefined : `context ${contextPhrase(context, toShortCount)}`,
+  ].filter((fact) => fact !== undefined)
+  if (facts.length === 0) return []
+  const meter =
+    context?.limit === undefined
+      ? []
+      : [element('meter', { max: context.limit, value: context.tokens, 'aria-label': 'Context' })]
+  return [element('p', { class: 'usage' }, facts.join(' · '), ...meter)]
 }
 
 /** @param {RunEnd['files']} files */

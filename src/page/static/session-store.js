@@ -121,8 +121,8 @@ export function createSessionStore({ onChange, onEvent }) {
       const event = toEvent(type, data)
       if (event === undefined) return
       if (event.type === 'gap') {
-        for (const each of new Set(Array.from(read.values(), (each) => each.id)))
-          change(each, (timeline) => foldEvent(timeline, event, `event ${event.to} ${each}`))
+        for (const session of new Set(Array.from(read.values(), (each) => each.id)))
+          change(session, (timeline) => foldEvent(timeline, event, `event ${event.to} ${session}`))
         void recover().catch(() => undefined)
         return
       }
@@ -137,7 +137,22 @@ export function createSessionStore({ onChange, onEvent }) {
   }
 }
 
-const types = new Set(['inbound', 'fragment', 'tool', 'approval', 'diff', 'done', 'push', 'lifecycle', 'error', 'gap'])
+const types = new Set([
+  'inbound',
+  'fragment',
+  'instructions',
+  'usage',
+  'compaction',
+  'tool',
+  'approval',
+  'diff',
+  'plan',
+  'done',
+  'push',
+  'lifecycle',
+  'error',
+  'gap',
+])
 
 /**
  * @param {string} type

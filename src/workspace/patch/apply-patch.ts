@@ -3,9 +3,11 @@ import { failed, ToolError } from '../tool-error.ts'
 import { formatChanges, type Unformatted } from './format-changes.ts'
 import { intendedFiles, type DiffSection, type IntendedFile } from './intended-files.ts'
 import type { Change, Journal, JournalEntry } from './journal.ts'
-import { createPace } from './pace.ts'
-import { parsePatch, type FilePatch } from './parse-patch.ts'
+import { createPace, type Pace } from './pace.ts'
+import type { FilePatch } from './file-patch.ts'
+import { parsePatch } from './parse-patch.ts'
 import { planChanges, type StatedHashes } from './plan-changes.ts'
+import type { Plan } from './plan-series.ts'
 import { renderDiff } from './render-diff.ts'
 
 export interface PatchDeps {
@@ -63,7 +65,7 @@ export interface PatchResult {
 }
 
 /**
- * Applies a unified diff to all of its files or to none.
+ * Applies a unified diff or a V4A patch to all of its files or to none.
  * @throws ToolError `conflict` if the patch does not match; also all other kinds
  */
 export async function applyPatch(
@@ -79,10 +81,32 @@ export async function applyPatch(
     const [from, to] = await Promise.all([patch.from, patch.to].map(deps.folder.existingPath))
     normal.push({ ...patch, from: from ?? '', to: to ?? '' })
   }
-  const paths = new Set(normal.flatMap(({ from, to }) => [from, to]))
-  if (args.dryRun !== true) await context.permit({ writes: writesOf(normal) })
-  return deps.journal.withPaths([...paths], context.signal, async () => {
-    const planned = await planChanges(deps, normal, args.baseSha256, pace, context.signal)
+  const paths = [...new Set(normal.flatMap(({ from, to }) => [from, to]))]
+  const plan = (): Promise<Plan> => planChanges(deps, normal, args.baseSha256, pace, context.signal)
+  return applyProposal(deps, { paths, writes: writesOf(normal), plan }, args, context, pace)
+}
+
+/** A change that is not computed yet. */
+interface Proposal {
+  /** The files that it may read and change. */
+  readonly paths: readonly string[]
+  /** The files that it certainly changes. */
+  readonly writes: readonly string[]
+  /** Computes it, while no other change of these files runs. @throws ToolError */
+  readonly plan: () => Promise<Plan>
+}
+
+/** Plans, formats, authorises and commits a change. @throws ToolError, those of `plan` too */
+export async function applyProposal(
+  deps: PatchDeps,
+  { paths, writes, plan }: Proposal,
+  args: Pick<ApplyPatchArgs, 'format' | 'dryRun'>,
+  context: ApplyPatchContext,
+  pace: Pace,
+): Promise<PatchResult> {
+  if (args.dryRun !== true) await context.permit({ writes })
+  return deps.journal.withPaths(paths, context.signal, async () => {
+    const planned = await plan()
     const { maxFileBytes } = deps
     const formatting = { format: context.format, maxFileBytes }
     const { changes, diffs, unformatted } =

@@ -1,5 +1,5 @@
 import type { Pace } from './pace.ts'
-import type { Line } from './parse-patch.ts'
+import type { Line } from './file-patch.ts'
 
 /** The lines of a file. */
 export interface FileLines {
@@ -79,10 +79,11 @@ function* joined(lines: readonly Line[]): Generator<string> {
 /** Finds the positions of a block of lines in a file. */
 interface LineSearch {
   /**
-   * Returns up to two indexes at which `lines` occur, or undefined if the search exceeds its budget. Only a malicious patch does
+   * Returns the first indexes at which `lines` occur, or undefined if the search exceeds its budget. Only a malicious patch does
    * that.
+   * @param max default: 2
    */
-  readonly find: (lines: readonly Line[]) => Promise<readonly number[] | undefined>
+  readonly find: (lines: readonly Line[], max?: number) => Promise<readonly number[] | undefined>
 }
 
 /** Number of line comparisons for all searches in one file. They take a fraction of a second. */
@@ -111,7 +112,7 @@ async function createLineSearch(file: FileLines, pace: Pace): Promise<LineSearch
 
   let budget = SEARCH_BUDGET
   return {
-    find: async (lines) => {
+    find: async (lines, max = 2) => {
       const wanted: number[] = []
       let rarest = 0
       for (const line of lines) {
@@ -124,7 +125,7 @@ async function createLineSearch(file: FileLines, pace: Pace): Promise<LineSearch
       const found: number[] = []
       const rarestId = wanted[rarest]
       let at = rarestId === undefined ? -1 : (first[rarestId] ?? -1)
-      for (; at !== -1 && found.length < 2; at = next[at] ?? -1) {
+      for (; at !== -1 && found.length < max; at = next[at] ?? -1) {
         if (pace.isDue()) await pace.rest()
         const start = at - rarest
         if (start < 0 || start + wanted.length > file.count) continue
@@ -169,9 +170,9 @@ export function searchable(file: FileLines, pace: Pace): Searchable {
   let search: Promise<LineSearch> | undefined
   return {
     file,
-    find: async (lines) => {
+    find: async (...wanted) => {
       search ??= createLineSearch(file, pace)
-      return (await search).find(lines)
+      return (await search).find(...wanted)
     },
   }
 }

@@ -1,8 +1,9 @@
+import { findAnchors, firstAfter } from './anchors.ts'
 import { linesToFile, searchable, type Edit, type FileLines, type Searchable } from './file-lines.ts'
 import { editsKeepingEnds, hasMixedEnds, usualEnd, withoutCr } from './line-ends.ts'
-import { lookAlike, misfit, withoutDisguises, type Misfit } from './misfit.ts'
+import { lookAlike, misfit, nearestMisfit, withoutDisguises, type Misfit } from './misfit.ts'
 import type { Pace } from './pace.ts'
-import type { Hunk, Line } from './parse-patch.ts'
+import type { Hunk, Line } from './file-patch.ts'
 
 /** UTF-8's byte order mark, one character per byte. */
 const BOM = '\u00EF\u00BB\u00BF'
@@ -36,22 +37,25 @@ export async function fitHunks(
     ? { end: usualEnd(file), bare: searchable(await withoutCr(file, pace), pace) }
     : undefined
   let plain: Promise<Searchable> | undefined
-  const fit = async (hunk: Hunk): Promise<Place | string> => {
-    if (hunk.old.length === 0) return placeOfInsertion(file, hunk, options, mixed?.end)
-    if (mixed === undefined || lineEndOf(hunk) === undefined) return findPlace(exact, hunk, options)
-    const place = await findPlace(mixed.bare, { ...hunk, ...withLineEnd(hunk, '\n') }, options)
-    return typeof place === 'string' ? place : withMixedEnds(file, place, mixed.end, pace)
+  const fit = async (hunk: Hunk): Promise<Place | NoPlace> => {
+    if (hunk.old.length === 0) return placeOfInsertion(file, hunk, options, mixed?.end, pace)
+    if (mixed === undefined || lineEndOf(hunk) === undefined) return findPlace(exact, hunk, options, pace)
+    const place = await findPlace(mixed.bare, { ...hunk, ...withLineEnd(hunk, '\n') }, options, pace)
+    return 'reason' in place ? place : withMixedEnds(file, place, mixed.end, pace)
   }
-  const explain = async (hunk: Hunk, reason: string): Promise<Misfit> => {
-    if (hunk.old.length === 0) return misfit(file, hunk, options.path, reason)
+  const explain = async (hunk: Hunk, { reason, isNowhere = false }: NoPlace): Promise<Misfit> => {
+    if (!isNowhere) return misfit(file, hunk, options.path, reason)
     plain ??= withoutDisguises(file, pace).then((lines) => searchable(lines, pace))
-    return (await lookAlike(file, await plain, hunk, options.path, pace)) ?? misfit(file, hunk, options.path, reason)
+    const alike = await lookAlike(file, await plain, hunk, options.path, pace)
+    if (alike !== undefined) return alike
+    if (hunk.statedIndex !== undefined) return misfit(file, hunk, options.path, reason)
+    return nearestMisfit(file, (await plain).file, hunk, options.path, reason, pace)
   }
   for (const hunk of hunks) {
     if (pace.isDue()) await pace.rest()
     if (misfits.length >= MAX_MISFITS) break
     const place = await fit(hunk)
-    if (typeof place === 'string') {
+    if ('reason' in place) {
       misfits.push(await explain(hunk, place))
       continue
     }
@@ -78,9 +82,23 @@ interface Place {
   readonly form: Form
 }
 
-/** Returns the place of a hunk, or a sentence that states why there is none. */
-async function findPlace({ file, find }: Searchable, hunk: Hunk, { path }: FitOptions): Promise<Place | string> {
-  const { statedIndex } = hunk
+interface NoPlace {
+  /** A sentence that states why a hunk has no place. */
+  readonly reason: string
+  /** Whether its lines are not in the file. */
+  readonly isNowhere?: boolean
+}
+
+/** More places of the lines of one hunk are not compared with its anchors. */
+const MAX_PLACES = 1000
+
+async function findPlace(
+  { file, find }: Searchable,
+  hunk: Hunk,
+  { path }: FitOptions,
+  pace: Pace,
+): Promise<Place | NoPlace> {
+  const { statedIndex, anchors = [], isAtEnd = false } = hunk
   if (statedIndex !== undefined) {
     for (const form of formsOf(file, hunk)) {
       const from = file.offset(statedIndex)
@@ -93,32 +111,62 @@ async function findPlace({ file, find }: Searchable, hunk: Hunk, { path }: FitOp
   const stated = statedIndex === undefined ? '' : ` at line ${statedIndex + 1}`
   const places: Place[] = []
   for (const form of formsOf(file, hunk)) {
-    const found = await find(form.old)
-    if (found === undefined) return `Too many line numbers of the patch are wrong in ${path}.`
+    const found = await find(form.old, anchors.length > 0 || isAtEnd ? MAX_PLACES : undefined)
+    if (found === undefined) return { reason: `Too many line numbers of the patch are wrong in ${path}.` }
     places.push(...found.map((index) => ({ index, form })))
   }
-  const [place, other] = places
-  if (place === undefined) return `The patch does not match ${path}${stated} or anywhere else.`
-  if (other === undefined) return place
-  return `A hunk matches ${path} at lines ${place.index + 1} and ${other.index + 1}, but not at the line in its header. Add more lines of context.`
+  if (places.length === 0) {
+    const where = statedIndex === undefined ? '' : `${stated} or anywhere else`
+    return { reason: `The patch does not match ${path}${where}.`, isNowhere: true }
+  }
+  const [place, other] = places.length === 1 ? places : await narrow(file, places, hunk, pace)
+  if (place !== undefined && other === undefined) return place
+  const [first, second] = places.map(({ index }) => index + 1).toSorted((a, b) => a - b)
+  const header = statedIndex === undefined ? '' : ', but not at the line in its header'
+  return { reason: `A hunk matches ${path} at lines ${first} and ${second}${header}. Add more lines of context.` }
 }
 
-/** A hunk without old lines matches anywhere, so its line number must be reliable: the file is empty or has the stated hash. */
-function placeOfInsertion(
+/** Keeps the places at the end of the file, or the first one after each line to which the anchors lead. */
+async function narrow(file: FileLines, places: readonly Place[], hunk: Hunk, pace: Pace): Promise<readonly Place[]> {
+  const { anchors = [], isAtEnd = false } = hunk
+  if (isAtEnd) return places.filter(({ index, form }) => index + form.old.length === file.count)
+  if (anchors.length === 0) return places
+  const starts = await findAnchors(file, anchors, pace)
+  const indexes = places.map(({ index }) => index).toSorted((a, b) => a - b)
+  const kept = new Set(firstAfter(starts, indexes))
+  return places.filter(({ index }) => kept.has(index))
+}
+
+/**
+ * A hunk without old lines matches anywhere, so its place must be reliable: the file is empty, has the stated hash, or the anchors
+ * lead to one line.
+ */
+async function placeOfInsertion(
   file: FileLines,
   hunk: Hunk,
   { path, isBaseKnown }: FitOptions,
   usual: '\n' | '\r\n' | undefined,
-): Place | string {
+  pace: Pace,
+): Promise<Place | NoPlace> {
   if (file.count === 0) return { index: 0, form: hunk }
-  const index = hunk.statedIndex
+  const index = isBaseKnown && hunk.statedIndex !== undefined ? hunk.statedIndex : await anchoredEnd(file, hunk, pace)
   const isAfterOpenLine = index === file.count && !file.text.endsWith('\n')
-  if (!isBaseKnown || index === undefined || index > file.count || isAfterOpenLine) {
-    return `A hunk adds lines to ${path} without context. Add lines of context, or send baseSha256.`
+  if (index === undefined || index > file.count || isAfterOpenLine) {
+    return { reason: `A hunk adds lines to ${path} without context. Add lines of context, or send baseSha256.` }
   }
   const neighbour = file.slice(Math.max(0, index - 1), index + 1)[0] ?? ''
   const isCrlf = usual === undefined ? neighbour.endsWith('\r\n') : usual === '\r\n'
   return { index, form: isCrlf && lineEndOf(hunk) === '\n' ? withLineEnd(hunk, '\r\n') : hunk }
+}
+
+async function anchoredEnd(
+  file: FileLines,
+  { anchors = [], isAtEnd = false }: Hunk,
+  pace: Pace,
+): Promise<number | undefined> {
+  if (isAtEnd) return file.count
+  const [anchor, other] = await findAnchors(file, anchors, pace)
+  return anchor === undefined || other !== undefined ? undefined : anchor + 1
 }
 
 /** Gives a hunk with LF, which fits the lines of a file without their CR, the ends of the file. */

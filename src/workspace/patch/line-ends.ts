@@ -1,6 +1,6 @@
 import { applyEdits, toFileLines, type Edit, type FileLines } from './file-lines.ts'
 import { createPace, type Pace } from './pace.ts'
-import type { Line } from './parse-patch.ts'
+import type { Line } from './file-patch.ts'
 import { compareLines } from './render-diff.ts'
 
 /** Whether some lines of a file end with CR LF and others with LF. */

@@ -1,8 +1,9 @@
 import type { Conflict } from '../tool-error.ts'
 import { linesToFile, type FileLines, type Searchable } from './file-lines.ts'
 import { disguisesBetween, withoutDisguise } from './look-alikes.ts'
+import { nearestLines } from './nearest-lines.ts'
 import type { Pace } from './pace.ts'
-import type { Hunk, Line } from './parse-patch.ts'
+import type { Hunk, Line } from './file-patch.ts'
 
 /** Maximum number and size of the lines of patch and file that a conflict shows. */
 const SHOWN_LINES = 20
@@ -56,13 +57,20 @@ function toText(line: Line): string {
   return Buffer.from(line.replace(/\r?\n$/, ''), 'latin1').toString()
 }
 
-/** Returns why a hunk does not match if the only place that looks like it differs in what a reader does not see. */
+/** What the caller has sent, as a word of a sentence. */
+export type Sent = 'patch' | 'old text'
+
+/**
+ * Returns why a hunk does not match if the only place that looks like it differs in what a reader does not see.
+ * @param plain the file without what a reader does not see
+ */
 export async function lookAlike(
   file: FileLines,
   plain: Searchable,
   hunk: Hunk,
   path: string,
   pace: Pace,
+  sent: Sent = 'patch',
 ): Promise<Misfit | undefined> {
   const lines = hunk.old.map(plainLine)
   if (lines.every((line) => line === '\n')) return undefined
@@ -77,11 +85,30 @@ export async function lookAlike(
     const [wanted, there] = [line, file.slice(found + index, found + index + 1)[0] ?? ''].map(toText)
     if (wanted === undefined || there === undefined || wanted === there) continue
     for (const name of disguisesBetween(wanted, there)) names.add(name)
-    first ??= `line ${found + index + 1} has ${firstDifference(there, wanted)} where the patch has ${firstDifference(wanted, there)}`
+    first ??= `line ${found + index + 1} has ${firstDifference(there, wanted)} where the ${sent} has ${firstDifference(wanted, there)}`
   }
   if (first === undefined) return undefined
-  const reason = `The patch differs only in ${[...names].join(' and ')} from ${path}: ${first}.`
+  const reason = `The ${sent} differs only in ${[...names].join(' and ')} from ${path}: ${first}.`
   return misfit(file, { ...hunk, statedIndex: found }, path, reason)
+}
+
+/**
+ * Returns a misfit with the lines of the file that are nearest to those of a hunk without a line number.
+ * @param plain the file without what a reader does not see
+ */
+export async function nearestMisfit(
+  file: FileLines,
+  plain: FileLines,
+  hunk: Hunk,
+  path: string,
+  reason: string,
+  pace: Pace,
+): Promise<Misfit> {
+  const nearest = await nearestLines(plain, hunk.old.map(plainLine), pace)
+  if (nearest === undefined) return misfit(file, hunk, path, reason)
+  const last = Math.min(file.count, nearest + hunk.old.length)
+  const lines = last === nearest + 1 ? `line is line ${last}` : `lines are ${nearest + 1} to ${last}`
+  return misfit(file, { ...hunk, statedIndex: nearest }, path, `${reason} The nearest ${lines}.`)
 }
 
 /** Returns the first character that another text does not have at its place, as U+0041. */

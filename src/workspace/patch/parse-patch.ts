@@ -8,7 +8,9 @@ import {
   withoutFirstFolder,
   type FileHeader,
 } from './file-name.ts'
+import type { FilePatch, Hunk, Line } from './file-patch.ts'
 import type { Pace } from './pace.ts'
+import { isV4aPatch, parseV4aPatch } from './parse-v4a-patch.ts'
 
 /** Enough to change all lines of a file of the default `workspace.max-file-mb`. Bytes of UTF-8. */
 const MAX_PATCH_BYTES = 10 * 1024 * 1024
@@ -17,30 +19,6 @@ const MAX_PATCH_LINES = 500_000
 const MAX_HUNKS = 50_000
 /** A patch opens each of its files several times. */
 const MAX_FILES = 5000
-
-/** A line with its terminator, one character per byte, so that files that are not UTF-8 keep their bytes. */
-export type Line = string
-
-/** Adjacent lines and their replacement. */
-export interface Hunk {
-  /** The index in the file, from 0, at which `old` should begin. Undefined if the patch does not state it. */
-  readonly statedIndex: number | undefined
-  readonly old: readonly Line[]
-  readonly new: readonly Line[]
-}
-
-/** The part of a patch about one file. */
-export interface FilePatch {
-  readonly kind: 'modify' | 'create' | 'delete' | 'rename' | 'copy'
-  /** The existing file. For `modify`, it differs from `to` if the patch names the old file e.g. `x.orig`. */
-  readonly from: string
-  readonly to: string
-  /** Undefined if the patch does not change it. */
-  readonly isExecutable: boolean | undefined
-  readonly hunks: readonly Hunk[]
-  /** The same part for files whose names end with what was read as a time. It is meant if one of them exists. */
-  readonly withTimes?: FilePatch | undefined
-}
 
 /** The part of a patch about one file, during parsing. */
 interface Section {
@@ -62,8 +40,8 @@ interface Reader {
 }
 
 /**
- * Parses a unified diff of git, `diff -u` or a model. Accepts text around it, wrong counts, and missing `a/` and `b/`. Refuses
- * ambiguous patches.
+ * Parses a unified diff of git, `diff -u` or a model, or a V4A patch. Accepts text around it, wrong counts, and missing `a/` and
+ * `b/`. Refuses ambiguous patches.
  * @throws ToolError `invalid_arguments`, `too_large`, `cancelled`; `denied` for a name or a mode that no patch may have
  */
 export async function parsePatch(unifiedDiff: string, pace: Pace): Promise<readonly FilePatch[]> {
@@ -77,6 +55,14 @@ export async function parsePatch(unifiedDiff: string, pace: Pace): Promise<reado
   const reader: Reader = { text: text.endsWith('\n') ? text : `${text}\n`, pace, isCrlf: undefined, at: 0 }
   if (hasMoreLines(reader.text, MAX_PATCH_LINES)) throw tooLarge(`has more than ${MAX_PATCH_LINES} lines`)
   await pace.step()
+  if (isV4aPatch(reader.text)) {
+    const patches = await parseV4aPatch(reader.text, pace)
+    if (patches.length > MAX_FILES) throw tooLarge(`has more than ${MAX_FILES} files`)
+    if (patches.reduce((sum, { hunks }) => sum + hunks.length, 0) > MAX_HUNKS) {
+      throw tooLarge(`has more than ${MAX_HUNKS} hunks`)
+    }
+    return patches
+  }
   const sections: Section[] = []
   let hunks = 0
   while (reader.at < reader.text.length) {
@@ -87,7 +73,9 @@ export async function parsePatch(unifiedDiff: string, pace: Pace): Promise<reado
     if (sections.length > MAX_FILES) throw tooLarge(`has more than ${MAX_FILES} files`)
   }
   if (sections.length === 0) {
-    throw invalid('The patch names no file. Start each file with "--- a/FILE" and "+++ b/FILE".')
+    throw invalid(
+      'The patch names no file. Start each file with "--- a/FILE" and "+++ b/FILE", or send a patch that starts with "*** Begin Patch".',
+    )
   }
   return sections.map(toFilePatch)
 }

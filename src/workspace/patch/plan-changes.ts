@@ -1,11 +1,11 @@
 import type { FileContent, Folder } from '../folder.ts'
 import { failed, ToolError, type Conflict } from '../tool-error.ts'
-import { applyEdits, toFileLines, type Edit } from './file-lines.ts'
+import { applyEdits, toFileLines, type FileLines } from './file-lines.ts'
 import { fitHunks, type FitOptions } from './fit-hunks.ts'
 import { shownLines, type Misfit } from './misfit.ts'
 import { changedConflict, readIfThere, type Change } from './journal.ts'
 import type { Pace } from './pace.ts'
-import type { FilePatch, Hunk } from './parse-patch.ts'
+import type { FilePatch, Hunk } from './file-patch.ts'
 import { planSeries, type PatchedFiles, type Plan } from './plan-series.ts'
 import type { FileDiff } from './render-diff.ts'
 import { sha256Of } from './sha256.ts'
@@ -103,12 +103,12 @@ async function planTogether(
       await folder.readFile(from, { maxBytes: maxFileBytes })
       throw failed(`The patch changes ${from} after it has removed it. No file was changed.`)
     }
-    if (patch.hunks.length > 0 && source?.bytes.includes(0) === true) {
+    if ((patch.hunks.length > 0 || patch.isWhole === true) && source?.bytes.includes(0) === true) {
       throw failed(`${from} is a binary file. Only text can be patched. No file was changed.`)
     }
     const file = await toFileLines(source?.bytes ?? Buffer.alloc(0), pace)
     const options: FitOptions = { path: from, isBaseKnown: bases.has(from) }
-    const fitted = patch.kind === 'create' ? created(patch.hunks, to) : await fitHunks(file, patch.hunks, options, pace)
+    const fitted = await fit(patch, file, options, pace)
     misfits.push(...fitted.misfits)
     if (fitted.misfits.length > 0) continue
     const bytes = await applyEdits(file, fitted.edits, pace)
@@ -130,6 +130,17 @@ async function planTogether(
   const changes = join(outcomes, misfits)
   if (misfits.length > 0) throw conflictOf(misfits)
   return { changes, diffs }
+}
+
+async function fit(
+  { kind, to, hunks, isWhole }: FilePatch,
+  file: FileLines,
+  options: FitOptions,
+  pace: Pace,
+): ReturnType<typeof fitHunks> {
+  if (kind === 'create') return created(hunks, to)
+  if (isWhole === true) return { edits: [{ start: 0, end: file.count, lines: [] }], misfits: [] }
+  return fitHunks(file, hunks, options, pace)
 }
 
 /** Chooses the path that exists for a patch of `diff -u x.orig x`. Recognises a new file also without `/dev/null`. */
@@ -198,10 +209,7 @@ async function checkBases(
   return checked
 }
 
-function created(
-  hunks: readonly Hunk[],
-  path: string,
-): { readonly edits: readonly Edit[]; readonly misfits: readonly Misfit[] } {
+function created(hunks: readonly Hunk[], path: string): Awaited<ReturnType<typeof fitHunks>> {
   if (hunks.some((hunk) => hunk.old.length > 0))
     throw invalid(`The patch creates ${path}, but has lines of an old file.`)
   const [first, ...others] = hunks
@@ -253,7 +261,7 @@ function linesOf(bytes: Buffer): readonly string[] {
   return shownLines(bytes.subarray(0, 10_000).toString('latin1').split('\n'))
 }
 
-function conflictOf(misfits: readonly Misfit[]): ToolError {
+export function conflictOf(misfits: readonly Misfit[]): ToolError {
   const conflicts: readonly Conflict[] = misfits.slice(0, MAX_CONFLICTS).map(({ conflict }) => conflict)
   const more = misfits.length > 1 ? ` (${misfits.length - 1} more conflicts)` : ''
   return new ToolError({

@@ -3,7 +3,7 @@ import { ToolError } from '../tool-error.ts'
 import { toFileLines } from './file-lines.ts'
 import type { Change } from './journal.ts'
 import type { Pace } from './pace.ts'
-import type { FilePatch } from './parse-patch.ts'
+import type { FilePatch } from './file-patch.ts'
 import { compareLines, type FileDiff } from './render-diff.ts'
 
 /** What a patch does. Nothing is written yet. */
@@ -97,11 +97,13 @@ async function sum(
     add(content?.size ?? 0)
     changes.push({ path, before, after })
     const origin = origins.get(path)
-    const isGone = origin !== undefined && current.get(origin.from)?.content === null
-    if (origin === undefined || before !== null || content === null || isGone !== (origin.kind === 'rename')) continue
-    if (moved.has(origin.from)) continue
-    if (origin.kind === 'rename') moved.add(origin.from)
-    diffs.push(await diffBetween(origin.kind, [origin.from, path], [await read(origin.from), content], mode, pace))
+    if (origin === undefined || before !== null || content === null || moved.has(origin.from)) continue
+    const isGone = current.get(origin.from)?.content === null
+    if (isGone && origin.kind === 'copy') continue
+    // A renamed file whose old name got a new file is a copy, beside the change of the file of the old name.
+    const kind = isGone ? 'rename' : 'copy'
+    if (isGone) moved.add(origin.from)
+    diffs.push(await diffBetween(kind, [origin.from, path], [await read(origin.from), content], mode, pace))
   }
   const shown = new Set([...diffs.map(({ to }) => to), ...moved])
   for (const { path, before, after } of changes) {

@@ -1,7 +1,7 @@
 import { diffArrays } from 'diff'
 import { toFileLines, toUnicode, type Edit, type FileLines } from './file-lines.ts'
 import { createPace, type Pace } from './pace.ts'
-import type { Line } from './parse-patch.ts'
+import type { Line } from './file-patch.ts'
 
 const CONTEXT_LINES = 3
 

@@ -6,6 +6,10 @@ import { policyName, type PolicyRules } from './policy-file.ts'
 import type { Decision, ReadDecision } from './policy.ts'
 import { protectionOf, secretOf, type Protection } from './protected-names.ts'
 
+export const noPolicySentence =
+  `There is no ${policyName} in the workspace, so nothing is written or run without a question. ` +
+  'To create one, run: copilot-proxy policy init'
+
 /** A policy file that applies to a folder. */
 export interface LoadedPolicy {
   /** Path of the policy file, relative to the root. */
@@ -130,14 +134,33 @@ function judgeByGlobs(
   const protection = exact === undefined ? protectionOf(path) : undefined
   const isInherited = rules.allowedWrites === undefined && policy.folder !== ''
   if (isInherited) return undefined
-  if (protection !== undefined) {
-    return denied(
-      `${quote(path)} matches the protected pattern ${quote(protection.pattern)} (${protection.reason}). ` +
-        `To allow it, add its exact path ${quote(below)} to writes.allow in ${policy.path}.`,
-    )
+  if (protection !== undefined) return denied(protectedSentence({ path, below, protection, policyPath: policy.path }))
+  if (allow === undefined) {
+    return open(`No pattern of writes.allow in ${policy.path} matches ${quote(below)}. To allow it, add a pattern.`)
   }
-  if (allow === undefined) return denied(`No pattern of writes.allow in ${policy.path} matches ${quote(below)}.`)
   return { isAllowed: true, reason: `${placeOf(policy, allow.line)} allows ${quote(allow.text)}.` }
+}
+
+/** Judges a write in a workspace whose root has no policy. */
+export function judgeUnruledWrite(path: string): Decision {
+  const protection = protectionOf(path)
+  if (protection === undefined) return open(noPolicySentence)
+  return denied(protectedSentence({ path, below: path, protection, policyPath: policyName }))
+}
+
+interface ProtectedWrite {
+  readonly path: string
+  /** The path from the folder of the policy. */
+  readonly below: string
+  readonly protection: Protection
+  readonly policyPath: string
+}
+
+function protectedSentence({ path, below, protection, policyPath }: ProtectedWrite): string {
+  return (
+    `${quote(path)} matches the protected pattern ${quote(protection.pattern)} (${protection.reason}). ` +
+    `To allow it, add its exact path ${quote(below)} to writes.allow in ${policyPath}.`
+  )
 }
 
 interface WantedCommand {
@@ -165,7 +188,7 @@ export function judgeCommand(policy: LoadedPolicy, rules: PolicyRules, command: 
   if (elsewhere !== undefined) {
     const { line, text, in: folders = [] } = elsewhere
     const places = folders.length === 0 ? nameOfFolder(policy.folder) : folders.join(', ')
-    return denied(
+    return open(
       `${placeOf(policy, line)} allows ${quote(text)} in ${places} only, and not in ${nameOfFolder(cwd)}. ` +
         `To allow it there, add to shell.allow: { run: ${JSON.stringify(text)}, in: ${JSON.stringify(pathBelow(policy, cwd) || '.')} }.`,
     )
@@ -173,7 +196,9 @@ export function judgeCommand(policy: LoadedPolicy, rules: PolicyRules, command: 
   const near = rules.allowedCommands?.find((each) => each.argv[0] === argv[0])
   const hint =
     near === undefined ? '' : ` ${placeOf(policy, near.line)} allows ${quote(near.text)}, but no other arguments.`
-  return denied(`shell.allow in ${policy.path} does not contain the command ${quote(argv.join(' '))}.${hint}`)
+  return open(
+    `shell.allow in ${policy.path} does not contain the command ${quote(argv.join(' '))}.${hint} To allow it, add the command.`,
+  )
 }
 
 /**
@@ -227,4 +252,9 @@ function placeOf({ path }: LoadedPolicy, line: number): string {
 
 export function denied(reason: string): Decision {
   return { isAllowed: false, reason }
+}
+
+/** No rule allows or denies it. */
+export function open(reason: string): Decision {
+  return { isAllowed: false, isOpen: true, reason }
 }

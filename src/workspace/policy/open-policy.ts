@@ -14,7 +14,10 @@ import {
   judgeCommand,
   judgeDeniedRead,
   judgeRead,
+  judgeUnruledWrite,
   judgeWrite,
+  noPolicySentence,
+  open,
   type LoadedPolicy,
 } from './judge.ts'
 import { parsePolicy, policyName, type PolicyRules } from './policy-file.ts'
@@ -44,10 +47,6 @@ interface PolicyOptions {
   readonly onChange?: () => void
   readonly log: Logger
 }
-
-const noPolicy =
-  `There is no ${policyName} in the workspace, so nothing may be written or run. ` +
-  'To create one, run: copilot-proxy policy init'
 
 /**
  * Opens the rules of a workspace. Each decision reads the policy files of the folders from the root to the path and parses the
@@ -117,21 +116,21 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
     }
   }
 
-  /** Returns the policies that apply to a folder, outermost first, or undefined if the root has none. */
-  async function policiesFor(inFolder: string): Promise<readonly LoadedPolicy[] | undefined> {
-    const root = await load('')
-    hasLooked = true
-    if (root === undefined) return undefined
-    const policies = [root]
-    const segments = segmentsOf(inFolder)
-    for (const index of segments.keys()) {
-      const inner = await load(segments.slice(0, index + 1).join('/'))
-      if (inner !== undefined) policies.push(inner)
+  /** Returns the policies that apply to a folder, outermost first. */
+  async function policiesFor(inFolder: string): Promise<readonly LoadedPolicy[]> {
+    const policies: LoadedPolicy[] = []
+    for (const each of foldersTo(inFolder)) {
+      const policy = await load(each)
+      if (each === '') hasLooked = true
+      if (policy !== undefined) policies.push(policy)
     }
     return policies
   }
 
-  /** All policies from the root to the folder must allow it. The first one that does not states the reason. */
+  /**
+   * The root must have a policy, and all policies from there to the folder must allow it. The first one that denies it states the
+   * reason, else all that are silent do. @param unruled the decision of a root without a policy
+   */
   async function decide(
     inFolder: string,
     judge: (
@@ -140,19 +139,21 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
       budget: MatchBudget,
       all: readonly LoadedPolicy[],
     ) => Decision | undefined,
+    unruled = open(noPolicySentence),
   ): Promise<Decision> {
     if (segmentsOf(inFolder).length > maxDepth) return denied(`The path is in more than ${maxDepth} folders.`)
     const budget = { steps: stepsOfDecision }
     const policies = await policiesFor(inFolder)
-    if (policies === undefined) return denied(noPolicy)
-    const reasons: string[] = []
+    const decisions = policies[0]?.folder === '' ? [] : [unruled]
     for (const policy of policies) {
       if (!policy.content.ok) return denied(policy.content.problem)
       const decision = judge(policy, policy.content.rules, budget, policies)
-      if (decision?.isAllowed === false) return decision
-      if (decision !== undefined) reasons.push(decision.reason)
+      if (decision !== undefined) decisions.push(decision)
     }
-    return { isAllowed: true, reason: reasons.join(' ') }
+    const denial = decisions.find(({ isAllowed, isOpen = false }) => !isAllowed && !isOpen)
+    if (denial !== undefined) return denial
+    const silent = decisions.filter(({ isOpen }) => isOpen)
+    return silent.length > 0 ? open(reasonOf(silent)) : { isAllowed: true, reason: reasonOf(decisions) }
   }
 
   return {
@@ -166,9 +167,7 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
       const root = await loadOnce('')
       hasLooked = true
       const policiesIn = (inFolder: string): Promise<readonly (LoadedPolicy | undefined)[]> => {
-        const segments = segmentsOf(inFolder)
-        const folders = ['', ...segments.map((_, index) => segments.slice(0, index + 1).join('/'))]
-        return Promise.all(folders.map(loadOnce))
+        return Promise.all(foldersTo(inFolder).map(loadOnce))
       }
       const shared = { steps: stepsOfDecision }
       /** A search decides about thousands of paths, each of which adds what an honest policy needs for it. */
@@ -190,7 +189,11 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
       const path = normalForm(folder, given)
       if (typeof path !== 'string') return path
       if (path === '') return denied('The path is the workspace itself, which is a folder.')
-      return decide(parentOf(path), (policy, rules, budget) => judgeWrite(policy, rules, path, budget))
+      return decide(
+        parentOf(path),
+        (policy, rules, budget) => judgeWrite(policy, rules, path, budget),
+        judgeUnruledWrite(path),
+      )
     },
 
     mayRun: async (argv, cwd = '') => {
@@ -218,8 +221,8 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
       hasLooked = true
       const loaded = root === undefined ? [] : [root]
       const inner = files.filter((path) => path !== policyName)
-      // Without a policy at the root, inner policies have no effect. One at a time, because a malicious one takes long to read.
-      for (const path of root === undefined || signal.aborted ? [] : inner) {
+      // One at a time, because a malicious one takes long to read.
+      for (const path of inner) {
         const policy = signal.aborted ? undefined : await load(parentOf(path))
         if (policy !== undefined) loaded.push(policy)
       }
@@ -260,6 +263,16 @@ function normalForm(folder: Folder, path: string): string | Decision {
     if (error instanceof ToolError) return denied(error.message)
     throw error
   }
+}
+
+/** Returns the folders from the root ('') to a folder, outermost first. */
+function foldersTo(folder: string): readonly string[] {
+  const segments = segmentsOf(folder)
+  return ['', ...segments.map((_, index) => segments.slice(0, index + 1).join('/'))]
+}
+
+function reasonOf(decisions: readonly Decision[]): string {
+  return decisions.map(({ reason }) => reason).join(' ')
 }
 
 function segmentsOf(path: string): readonly string[] {

@@ -3,6 +3,8 @@ import type { Network } from '../network/host-pattern.ts'
 /** The decision of a policy about a write or a command. `reason` names the rule: its file, line and text. */
 export interface Decision {
   readonly isAllowed: boolean
+  /** Whether no rule allows or denies it, so that a person may allow it. Default: false */
+  readonly isOpen?: boolean
   readonly reason: string
 }
 

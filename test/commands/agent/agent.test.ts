@@ -49,6 +49,29 @@ function terminal(keys: readonly string[]): {
   return { change: { stdout, readKey }, text: recorded.text }
 }
 
+test('shows the cost in the headers of later steps, and how full the context is at the end', async () => {
+  const { agent } = await openShop()
+  const { stdout } = await agent(quickFix, ['--yes'])
+  expect(stdout).toMatch(/^-- Step 1 of 30 -+$/m)
+  expect(stdout).toMatch(/^-- Step 2 of 30 -+ \d[\d.]* credits --$/m)
+  const [line = ''] = /^5 steps, .*/ms.exec(stdout) ?? []
+  expect(line.replaceAll('\n', ' ')).toMatch(/credits, context \S+ of \S+ tokens \(\d+ %\)/)
+})
+
+test('ends at --max-credits, and says so', async () => {
+  const { agent, total } = await openShop()
+  const { code, stdout } = await agent(quickFix, ['--yes', '--max-credits', '0.00001'])
+  expect([code, stdout]).toEqual([1, expect.stringContaining('limit of 0.00001 AI credits')])
+  expect(await total()).not.toContain('quantity')
+})
+
+test('names the instructions of the repository in one line', async () => {
+  const { agent, root } = await openShop()
+  await writeFile(join(root, 'AGENTS.md'), 'Use tabs.')
+  const { stdout } = await agent('Hello')
+  expect(stdout.match(/^.*AGENTS\.md.*$/gm)).toEqual(['Uses AGENTS.md.'])
+})
+
 test('with --yes it does what the policy allows, and tells it in lines of 80 characters', async () => {
   const { agent, total } = await openShop()
   const { code, stdout, stderr } = await agent(quickFix, ['--yes'])
@@ -65,6 +88,20 @@ test('with --yes it does what the policy allows, and tells it in lines of 80 cha
   expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
 })
 
+/** A call that states a plan, with a state for each part. */
+function plan(...states: readonly string[]) {
+  const items = states.map((state, at) => ({ text: `Part ${at + 1}`, state }))
+  return { calls: [{ tool: 'plan_set', args: { items } }] }
+}
+
+test('shows the plan of the model each time it changes', async () => {
+  const { agent } = await openShop()
+  const script = scriptOf(plan('in_progress', 'pending'), plan('completed', 'in_progress'), { text: 'Done.' })
+  const { stdout } = await agent(script, ['--yes'])
+  expect(stdout).toContain('  [>] Part 1\n  [ ] Part 2\n')
+  expect(stdout).toContain('  [x] Part 1\n  [>] Part 2\n')
+})
+
 test('--yes does not pass by the policy', async () => {
   const { agent, root } = await openShop()
   const { code, stdout } = await agent(
@@ -76,7 +113,7 @@ test('--yes does not pass by the policy', async () => {
     ['--yes'],
   )
   expect(code).toBe(0)
-  expect(stdout.match(/^ {2}denied: /gm)).toHaveLength(2)
+  expect(stdout.match(/^ {2}Refused: --yes allows only/gm)).toHaveLength(2)
   expect(stdout).toContain('No file was changed.')
   await expect(readFile(join(root, 'evil.js'))).rejects.toThrow('ENOENT')
 })
@@ -120,10 +157,34 @@ test('what the model and files say cannot control the terminal', async () => {
   expect(stdout).toContain(String.raw`a\u001b[31mred`)
 })
 
+test('in a fresh folder with the default configuration it asks, and does what is allowed', async () => {
+  const { agent, root, total } = await openShop({ COPILOT_PROXY_WORKSPACE_READ_ONLY: 'true' })
+  await rm(join(root, '.agent-policy.yaml'))
+  const { change, text } = terminal(['y', 'y', 'y'])
+  const { code } = await agent(quickFix, [], change)
+  expect(code).toBe(0)
+  expect(await total()).toContain('item.price * item.quantity')
+  const told = text().replaceAll(/\s+/g, ' ')
+  expect(told).toContain('No rule allows this, so it happens only if you allow it.')
+  expect(told).toContain('This workspace is read-only.')
+  expect(told).toContain('There is no .agent-policy.yaml in the workspace')
+  expect(told.match(/Run node test\/total\.test\.js\?/g)).toHaveLength(2)
+})
+
+test('in a locked workspace nothing is asked and nothing happens', async () => {
+  const { agent, root, total } = await openShop({ COPILOT_PROXY_WORKSPACE_READ_ONLY: 'locked' })
+  await rm(join(root, '.agent-policy.yaml'))
+  const { change, text } = terminal(['y', 'y', 'y'])
+  await agent(quickFix, [], change)
+  expect(text()).toContain('This workspace is locked: nothing will be changed or run.')
+  expect(text()).not.toContain('y once')
+  expect(await total()).toBe(quickShopFiles['src/total.js'])
+})
+
 test('read-only workspaces, and a limit of steps', async () => {
   const { agent } = await openShop({ COPILOT_PROXY_WORKSPACE_READ_ONLY: 'true' })
   const { code, stdout } = await agent(quickFix, ['--yes', '--max-steps', '2'])
-  expect(stdout).toContain('copilot-proxy config set workspace.read-only false')
+  expect(stdout).toContain('This workspace is read-only: you are asked before each change and each command.')
   expect(stdout).toContain('-- Step 2 of 2 --')
   expect(stdout).toContain('The run reached its limit of 2 steps.')
   expect(code).toBe(1)
@@ -132,6 +193,7 @@ test('read-only workspaces, and a limit of steps', async () => {
 test('exits with 2 for wrong usage, with 3 without a login, and with 1 for a folder that is none', async () => {
   const { root, user, agent } = await openShop()
   expect(await agent('x', ['--max-steps', '0'])).toMatchObject({ code: 2 })
+  expect(await agent('x', ['--max-credits', '0'])).toMatchObject({ code: 2 })
   expect(await agent(' ')).toMatchObject({ code: 2, stderr: 'The goal is empty. Describe the task for the agent.\n' })
   expect(await user.run('agent')).toMatchObject({ code: 2 })
   expect(await user.run('agent Do-it', { workingDir: () => root })).toMatchObject({

@@ -17,7 +17,7 @@ async function openClient(answer: (request: IncomingMessage, response: ServerRes
     sessionId: 'app',
     root: '/app',
     isDemo: true,
-    isReadOnly: false,
+    readOnly: false,
     close: async () => {},
   }
   return createRunClient(user.context(), connection)

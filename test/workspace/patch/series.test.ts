@@ -65,7 +65,7 @@ const cases: readonly Case[] = [
     before: four,
     parts: [rename('a.txt', 'b.txt'), rename('b.txt', 'c.txt'), create('a.txt', '+x\n+y\n')],
     after: { 'a.txt': 'x\ny\n', 'c.txt': four['a.txt'] },
-    shown: ['a.txt b/a.txt', 'c.txt b/c.txt'],
+    shown: ['a.txt b/c.txt', 'a.txt b/a.txt'],
   },
   {
     name: 'a new file that is deleted',

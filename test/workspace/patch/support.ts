@@ -11,6 +11,7 @@ import {
   type PatchDeps,
 } from '../../../src/workspace/patch/apply-patch.ts'
 import { openJournal, type JournalLimits, type Recovery } from '../../../src/workspace/patch/journal.ts'
+import { replaceText } from '../../../src/workspace/patch/replace-text.ts'
 import { undoChanges } from '../../../src/workspace/patch/undo-changes.ts'
 import { ToolError, type ToolFailure } from '../../../src/workspace/tool-error.ts'
 
@@ -56,6 +57,13 @@ export async function openWorkspace(
     recoveries,
     apply: (unifiedDiff: string, args: Partial<Parameters<typeof applyPatch>[1]> = {}, context: PatchContext = allow) =>
       applyPatch(deps, { unifiedDiff, ...args }, { ...allow, ...context }),
+    replace: (
+      path: string,
+      oldText: string,
+      newText: string,
+      args: Partial<Parameters<typeof replaceText>[1]> = {},
+      context: PatchContext = allow,
+    ) => replaceText(deps, { path, oldText, newText, ...args }, { ...allow, ...context }),
     undo: (args: Parameters<typeof undoChanges>[1] = {}, context: PatchContext = allow) =>
       undoChanges(deps, args, context),
     tree: () => readTree(root),

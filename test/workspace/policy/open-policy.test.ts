@@ -40,23 +40,39 @@ async function mayWrite(text: string, path: string): Promise<boolean> {
   return (await policy.mayWrite(path)).isAllowed
 }
 
-describe('G01: without a policy file nothing may be written or run', () => {
-  it('denies and says how to create one', async () => {
+describe('G01: without a policy file nothing is written or run without a question', () => {
+  it('is open, and the reason says how to create one', async () => {
     const { policy } = await createFixture()
     const reason =
-      'There is no .agent-policy.yaml in the workspace, so nothing may be written or run. ' +
+      'There is no .agent-policy.yaml in the workspace, so nothing is written or run without a question. ' +
       'To create one, run: copilot-proxy policy init'
-    expect(await policy.mayWrite('src/a.ts')).toEqual({ isAllowed: false, reason })
-    expect(await policy.mayRun(['npm', 'test'])).toEqual({ isAllowed: false, reason })
+    expect(await policy.mayWrite('src/a.ts')).toEqual({ isAllowed: false, isOpen: true, reason })
+    expect(await policy.mayRun(['npm', 'test'])).toEqual({ isAllowed: false, isOpen: true, reason })
+  })
+
+  it.each(['.env', '.git/hooks/x', '.agent-policy.yaml', 'node_modules/x/index.js'])('denies %s', async (path) => {
+    const { policy } = await createFixture()
+    const decision = await policy.mayWrite(path)
+    expect(decision).toEqual({ isAllowed: false, reason: expect.stringContaining('protected pattern') })
+  })
+
+  it('an inner policy denies, also if it is invalid', async () => {
+    const { policy } = await createFixture({
+      [`src/${name}`]: 'writes: { deny: [a.ts] }',
+      [`lib/${name}`]: 'shel: {}',
+    })
+    expect(await policy.mayWrite('src/a.ts')).toEqual({ isAllowed: false, reason: expect.stringContaining('denies') })
+    expect(await policy.mayWrite('src/b.ts')).toMatchObject({ isOpen: true })
+    expect(await policy.mayRun(['npm', 'test'], 'lib')).not.toHaveProperty('isOpen')
   })
 
   it('nor if only an inner folder has one', async () => {
     const { policy } = await createFixture({
       [`src/${name}`]: 'writes: { allow: ["**"] }\nshell: { allow: [npm test] }',
     })
-    expect(await policy.mayWrite('src/a.ts')).toMatchObject({ isAllowed: false })
-    expect(await policy.mayRun(['npm', 'test'], 'src')).toMatchObject({ isAllowed: false })
-    expect(await policy.describe()).toMatchObject({ files: [], writes: { allow: [] } })
+    expect(await policy.mayWrite('src/a.ts')).toMatchObject({ isOpen: true })
+    expect(await policy.mayRun(['npm', 'test'], 'src')).toMatchObject({ isOpen: true })
+    expect(await policy.describe()).toMatchObject({ files: [`src/${name}`], writes: { allow: [] } })
   })
 
   it.each(['', '# nothing\n', 'writes:\nshell:\n', 'writes:\n  allow:\nshell:\n  allow:\n', 'writes: { deny: [x] }'])(
@@ -65,9 +81,10 @@ describe('G01: without a policy file nothing may be written or run', () => {
       const { policy } = await createFixture({ [name]: text })
       expect(await policy.mayWrite('src/a.ts')).toEqual({
         isAllowed: false,
-        reason: 'No pattern of writes.allow in .agent-policy.yaml matches "src/a.ts".',
+        isOpen: true,
+        reason: 'No pattern of writes.allow in .agent-policy.yaml matches "src/a.ts". To allow it, add a pattern.',
       })
-      expect(await policy.mayRun(['npm', 'test'])).toMatchObject({ isAllowed: false })
+      expect(await policy.mayRun(['npm', 'test'])).toMatchObject({ isOpen: true })
     },
   )
 })
@@ -96,8 +113,6 @@ test.each([
 })
 
 test.each([
-  ['src/a.js', 'No pattern of writes.allow in .agent-policy.yaml matches "src/a.js".'],
-  ['a.ts', 'No pattern of writes.allow in .agent-policy.yaml matches "a.ts".'],
   ['src/dist/a.ts', '.agent-policy.yaml:5 denies "**/dist/**".'],
   ['src/DIST/a.ts', '.agent-policy.yaml:5 denies "**/dist/**".'],
   ['src/generated/deep/a.ts', '.agent-policy.yaml:6 denies "src/generated".'],
@@ -352,7 +367,8 @@ describe('G11: the policy of an inner folder may only narrow', () => {
     expect(await policy.mayWrite('src/ui/a.ts')).toMatchObject({ isAllowed: true })
     expect(await policy.mayWrite('src/app/a.ts')).toEqual({
       isAllowed: false,
-      reason: 'No pattern of writes.allow in src/app/.agent-policy.yaml matches "a.ts".',
+      isOpen: true,
+      reason: 'No pattern of writes.allow in src/app/.agent-policy.yaml matches "a.ts". To allow it, add a pattern.',
     })
     expect(await policy.mayRun(['npm', 'start'])).toMatchObject({ isAllowed: true })
     expect(await policy.mayRun(['npm', 'start'], 'src/app/ui')).toMatchObject({ isAllowed: false })
@@ -429,18 +445,20 @@ describe('commands', () => {
     const { policy } = await createFixture({ [name]: example })
     expect(await policy.mayRun(['npm', 'test', '--watch'])).toEqual({
       isAllowed: false,
+      isOpen: true,
       reason:
         'shell.allow in .agent-policy.yaml does not contain the command "npm test --watch". ' +
-        '.agent-policy.yaml:9 allows "npm test", but no other arguments.',
+        '.agent-policy.yaml:9 allows "npm test", but no other arguments. To allow it, add the command.',
     })
   })
 
   describe('in another folder than that of the policy', () => {
-    it('are denied unless an entry names the folder, and the reason says how to allow it', async () => {
+    it('need a person unless an entry names the folder, and the reason says how to allow it', async () => {
       const { policy } = await rulesOf('    - npm test\n    - make\n')
       expect(await policy.mayRun(npmTest)).toMatchObject({ isAllowed: true })
       expect(await policy.mayRun(npmTest, 'docs')).toEqual({
         isAllowed: false,
+        isOpen: true,
         reason:
           '.agent-policy.yaml:3 allows "npm test" in the root of the workspace only, and not in "docs". ' +
           'To allow it there, add to shell.allow: { run: "npm test", in: "docs" }.',
