@@ -276,7 +276,7 @@ it('a call above 1000 in progress is refused', async () => {
   const of = await openTestGateway()
   const provider = await bind(of)
   const calls = Array.from({ length: 1000 }, () => failureOf(of.call('greet', { name: 'x' })))
-  await vi.waitFor(() => expect(provider.waiting()).toHaveLength(1000))
+  await vi.waitFor(() => expect(provider.waiting()).toHaveLength(1000), { timeout: 20_000 })
   expect(await failureOf(of.call('greet', { name: 'x' }))).toMatchObject({
     kind: 'failed',
     detail: expect.stringContaining('1000 calls'),

@@ -64,6 +64,7 @@ test('what was missed is the approvals that wait, and the end of the run', async
     origin: 'user',
     startedAt: '2026-11-24T14:03:00.000Z',
     files: [],
+    changes: [],
     requests: 3,
     usage: { inputTokens: 1, outputTokens: 1, cachedInputTokens: 0 },
   }

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { failureOf, openWorkspace } from './support.ts'
+import { failureOf, openWorkspace, turnsDuring } from './support.ts'
 
 const numbered = (count: number, word: string): string =>
   Array.from({ length: count }, (_, index) => `${word} ${index % 10 === 5 ? word : 'line'} ${index}\n`).join('')
@@ -14,16 +14,6 @@ function patchOf(hunks: number, shift = 0): string {
     parts.push(` old line ${at + 4}\n-old old ${at + 5}\n+new new ${at + 5}\n old line ${at + 6}\n`)
   }
   return parts.join('')
-}
-
-/** Counts the turns of the event loop during a call. */
-async function turnsDuring(call: Promise<unknown>): Promise<number> {
-  const controller = new AbortController()
-  const end = (): void => controller.abort()
-  void call.then(end, end)
-  let turns = 0
-  for (; !controller.signal.aborted; turns += 1) await setImmediate()
-  return turns
 }
 
 it.each([

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile, chmod } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 import type { Folder } from '../../../src/workspace/folder.ts'
 import { openFolder } from '../../../src/workspace/open-folder.ts'
@@ -94,4 +95,14 @@ export async function failureOf(call: Promise<unknown>): Promise<ToolFailure> {
     throw error
   }
   throw new Error('The call did not fail.')
+}
+
+/** Counts the turns of the event loop during a call. */
+export async function turnsDuring(call: Promise<unknown>): Promise<number> {
+  const controller = new AbortController()
+  const end = (): void => controller.abort()
+  void call.then(end, end)
+  let turns = 0
+  for (; !controller.signal.aborted; turns += 1) await setImmediate()
+  return turns
 }
