@@ -362,8 +362,8 @@ export const helpText = {
     the last changes if this is no terminal. With the ID of a run, it undoes all changes of the run or none. If a file
     has changed since, it names the lines that differ and changes nothing. An undo can be undone too.
 
-    It undoes patches, formatting and organised imports, not what commands have changed. The policy of the folder and
-    workspace.read-only hold for it.
+    It undoes patches, formatting and organised imports, not what commands have changed. It writes no file that the
+    policy denies, and nothing in a locked workspace.
 
     With --json and without --yes, it prints what would come back and changes nothing.
 

@@ -39,7 +39,7 @@ export function createSessionsView(store, onChoose) {
     await store.readChanges(current)
     await changes.refresh(current)
   })
-  const changes = createChangesDialog(undo.show)
+  const changes = createChangesDialog((kind, id) => undo.show(kind, id))
   const openChanges = element(
     'button',
     { type: 'button', class: 'quiet', click: () => void changes.show(current) },
@@ -117,7 +117,7 @@ export function createSessionsView(store, onChoose) {
           await ask(`runs/${encodeURIComponent(id)}/cancel`, { method: 'POST' })
         },
         recall: (id) => store.readRun(id, current),
-        showUndo: undo.show,
+        showUndo: (kind, id) => undo.show(kind, id),
         async retry(run) {
           const { text, mode } = run
           await forkBefore(run)

@@ -47,7 +47,7 @@ async function openChanges({ apiKeys = keyLines, readOnly = false }: Options = {
     undo: (token: string | undefined, path: string, body = {}) => send<UndoReport>(token, path, body),
     list: async (token = ownerToken, query = '') => (await send<ChangeList>(token, `/sessions/app/changes${query}`))[1],
     textOf: (name: string) => readFile(join(root, name), 'utf8').catch(() => undefined),
-    lock: () => proxy.daemon.reconfigure(proxy.configure(config('locked'))),
+    reconfigure: (mode: boolean | 'locked') => proxy.daemon.reconfigure(proxy.configure(config(mode))),
     /** Lets the agent of a caller apply these patches in one run. Returns its id. */
     async run(token: string | undefined, ...patches: readonly string[]): Promise<string> {
       const listener = await listen(proxy, '/events', as(token))
@@ -159,6 +159,14 @@ describe('who may undo', () => {
     expect((await app.undo(app.ownerToken, `/runs/${run}/undo`))[0]).toBe(200)
   })
 
+  test('a person, also in a workspace that is read-only by now', async () => {
+    const app = await openChanges()
+    const run = await app.run(app.ownerToken, patchOf('a.txt', 'one', 'two'))
+    app.reconfigure(true)
+    expect((await app.undo(app.ownerToken, `/runs/${run}/undo`))[0]).toBe(200)
+    expect(await app.textOf('a.txt')).toBe('one\n')
+  })
+
   test('nobody, in a locked workspace and for what the policy denies', async () => {
     const app = await openChanges()
     const run = await app.run(app.ownerToken, patchOf('a.txt', 'one', 'two'))
@@ -167,7 +175,7 @@ describe('who may undo', () => {
     for (const body of [{}, { dryRun: true }])
       expect(await app.undo(app.ownerToken, `/runs/${run}/undo`, body)).toMatchObject(denied)
     await writeFile(join(app.root, '.agent-policy.yaml'), policy)
-    app.lock()
+    app.reconfigure('locked')
     expect(await app.undo(app.ownerToken, `/runs/${run}/undo`)).toMatchObject(denied)
     expect(await app.textOf('a.txt')).toBe('two\n')
   })
