@@ -51,7 +51,8 @@ export function createInstructionFiles(deps: InstructionFilesDeps): InstructionF
   async function find(folder: string): Promise<string | undefined> {
     for (const name of names) {
       const path = posix.join(folder, name)
-      // It only saves a failed call in the audit log. The call itself follows no link out of the workspace.
+      // Without this look, each missing file would be a failed call in the audit log. The read below follows no link out of the
+      // workspace.
       const found = await lstat(join(session.folder.root, path)).catch(() => undefined)
       if (found?.isFile() === true || found?.isSymbolicLink() === true) return path
     }

@@ -1,5 +1,6 @@
 import type { FileChange } from '../agent/agent-task.ts'
 import type { Folder } from '../workspace/folder.ts'
+import { countLines } from '../workspace/patch/count-lines.ts'
 import { readIfThere, type Journal } from '../workspace/patch/journal.ts'
 import { diffOf } from '../workspace/patch/render-diff.ts'
 
@@ -32,13 +33,4 @@ export async function journalChanges(
     }
   }
   return changes
-}
-
-function countLines(diff: string): { readonly added: number; readonly removed: number } {
-  let [added, removed] = [0, 0]
-  for (const line of diff.split('\n')) {
-    if (line.startsWith('+') && !line.startsWith('+++')) added += 1
-    else if (line.startsWith('-') && !line.startsWith('---')) removed += 1
-  }
-  return { added, removed }
 }

@@ -28,7 +28,7 @@ type BackgroundRun = Pick<CommandRun, 'folder' | 'argv' | 'cwd' | 'network'> & {
 export interface BackgroundCommands {
   /**
    * Resolves with an id when the program has started. It is stopped when `lifetime` aborts.
-   * @throws ToolError as `runCommand`, or `failed` if too many run
+   * @throws the ToolErrors of `runCommand`, and `failed` if too many commands already run in the background
    */
   readonly start: (run: BackgroundRun, owner: BackgroundOwner, lifetime: AbortSignal) => Promise<string>
   /** Waits until the command has ended, at most `waitMs`. @throws ToolError `failed` for an unknown id; `cancelled` */

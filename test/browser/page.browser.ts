@@ -458,6 +458,7 @@ describe('conversations', () => {
   test('begin anew before the last message when it is tried again or changed', async () => {
     const daemon = await startTalking()
     const { page } = await openSession(daemon)
+    await page.getByText('Where is the price of an order computed?').waitFor()
     const forks = () => daemon.seen.filter(({ method, url }) => method === 'POST' && url.endsWith('/conversations'))
     const run = { sessionId: shop.id, conversationId: 'c1', id: 'second' }
     const usage = { inputTokens: 1, outputTokens: 1, cachedInputTokens: 0 }

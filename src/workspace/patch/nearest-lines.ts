@@ -16,7 +16,10 @@ export async function nearestLines(plain: FileLines, wanted: readonly Line[], pa
   return (await indexOfMostEqualLines(plain, wanted, pace)) ?? indexOfLikeLine(plain, wanted, pace)
 }
 
-/** Each line of the file that is equal to a wanted line votes for the place at which the wanted lines would begin. */
+/**
+ * Finds the start at which most wanted lines would stand where the file has equal lines. Each line of the file that equals a wanted
+ * line counts for the start that it implies: its own index, less that of the wanted line.
+ */
 async function indexOfMostEqualLines(
   plain: FileLines,
   wanted: readonly Line[],
@@ -48,17 +51,17 @@ async function indexOfLikeLine(plain: FileLines, wanted: readonly Line[], pace: 
   let longest = 0
   for (const [at, line] of wanted.entries()) if (line.length > (wanted[longest]?.length ?? 0)) longest = at
   const words = wordsOf(wanted[longest] ?? '')
-  let best = { likeness: 0, index: 0 }
+  let best = { shared: 0, others: 0, index: 0 }
   if (words.size === 0) return undefined
   for (let index = 0; index < plain.count; index += 1) {
     if (pace.isDue()) await pace.rest()
     const others = wordsOf(lineAt(plain, index))
-    if (others.size === 0) continue
-    // Of two lines with the same wanted words, the one with fewer others is nearer.
-    const likeness = words.intersection(others).size / words.size - others.size / 100_000
-    if (likeness > best.likeness) best = { likeness, index }
+    const shared = words.intersection(others).size
+    // Of two lines with as many wanted words, the one with fewer words is nearer.
+    const isNearer = shared > best.shared || (shared === best.shared && others.size < best.others)
+    if (isNearer) best = { shared, others: others.size, index }
   }
-  return best.likeness < leastLikeness - 0.01 ? undefined : Math.max(0, best.index - longest)
+  return best.shared < words.size * leastLikeness ? undefined : Math.max(0, best.index - longest)
 }
 
 function wordsOf(line: string): Set<string> {

@@ -54,7 +54,7 @@ describe.each(some(clients, 3, 1))('setup %s --mcp', (client) => {
     const path = await put(user, places[client], theirs[client])
     const done = await user.run(`${command} --yes`)
     expect(done.stderr).toMatch(/ now has the MCP server copilot-proxy, .*\nBackup: .*\nTo undo: .* --mcp --undo\n/)
-    expect(done.stderr).toMatch(/The MCP server has 12 tools\./)
+    expect(done.stderr).toMatch(/The MCP server has 18 tools\./)
     expect(done.code).toBe(0)
     await expect(anonymous(done.stdout, user)).toMatchFileSnapshot(`../../golden/setup/${client}-mcp.diff`)
     expect(await readFile(`${path}.copilot-proxy-mcp-backup`, 'utf8')).toBe(theirs[client])
