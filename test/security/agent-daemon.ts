@@ -38,7 +38,7 @@ export async function openAgentDaemon(files: Readonly<Record<string, string>>, s
   /** Starts a run. `steps` is the script of the simulated model. */
   async function start(steps: readonly object[], mode: 'agent' | 'chat' = 'agent') {
     const text = `Do it. [demo:script ${JSON.stringify(steps)}]`
-    const { id } = (await ask('/message', { text, mode, sessionId })).json() as { id: string }
+    const { id } = (await ask('/message', { text, mode, sessionId, queue: true })).json() as { id: string }
     const report = async () => (await ask(`/runs/${id}`)).json() as Report
     const seen = new Set<string>()
     return {
