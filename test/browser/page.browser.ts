@@ -477,7 +477,9 @@ describe('conversations', () => {
         usage,
       },
     ])
-    await page.getByRole('button', { name: 'Try again' }).click()
+    // Until this message is shown, the one before it has the button.
+    const last = page.locator('.run').filter({ hasText: 'Make it green' })
+    await last.getByRole('button', { name: 'Try again' }).click()
     await expect
       .poll(() => daemon.seen.find(({ url }) => url === '/message')?.body)
       .toEqual({ text: 'Make it green', mode: 'agent', sessionId: shop.id, conversationId: 'c3' })
