@@ -18,7 +18,7 @@ const provider = new URL('provider.ts', import.meta.url).pathname
 
 const loaded = loadConfig({
   file: undefined,
-  env: { COPILOT_PROXY_GATEWAY_PORT: '0', COPILOT_PROXY_GATEWAY_TRUSTED_PROVIDERS: 'p0' },
+  env: { COPILOT_PROXY_GATEWAY_PORT: '0', COPILOT_PROXY_GATEWAY_TRUSTED_PROGRAMS: 'p0' },
   flags: [],
 })
 if (!loaded.ok) throw new Error('the configuration is invalid')
