@@ -2,8 +2,9 @@ import type { Logger } from '../logging/logger.ts'
 import type { SecretRecord, Tools } from '../tools/tool.ts'
 import { createTurn, userMessage } from '../translate/turn-request.ts'
 import type { TurnItem } from '../translate/turn.ts'
-import type { AgentOutcome, AgentTask, ApprovalRequest } from './agent-task.ts'
+import type { AgentOutcome, AgentTask, ApprovalRequest, JoinedMessage } from './agent-task.ts'
 import { askModel, createFragments, type RunTurn } from './ask-model.ts'
+import { createMentions } from './attach-mentions.ts'
 import { createChangeRecord } from './change-record.ts'
 import { estimateItems, newestItems, promptBudget } from './context-size.ts'
 import { goalOf, holdsSecret, recordOf, requestItems } from './conversation.ts'
@@ -45,6 +46,9 @@ const maxFileBytes = 64 * 1024 * 1024
 /** Bounds of `maxResultOf`: the longest result of a tool that the model gets. Characters. */
 const maxResult = 32_000
 const minResult = 4000
+
+/** What the mentions of a message attach, in longest results of a tool: half of the context at the most. */
+const maxMentioned = 4
 
 /** A rough average. */
 const charactersPerToken = 4
@@ -103,7 +107,6 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
   }
   const largest = Math.max(...models.map(({ contextTokens }) => promptBudget(contextTokens)))
   const history = await newestItems(task.history, 2 * largest)
-  let state = startLoop(loopSettings, history, goalOf(task, boundary))
   const events: LoopEvent[] = []
   let wake: (() => void) | undefined
   const push = (event: LoopEvent): void => {
@@ -151,6 +154,11 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
       return promise
     },
   })
+
+  const attach = createMentions({ session, runner, maxLength: maxMentioned * maxResultOf(models), emit })
+  // Only the user's own words name what the run attaches.
+  const goal = goalOf(task, boundary, task.initiator === 'user' ? await attach(task.text, 0, signal) : [])
+  let state = startLoop(loopSettings, history, goal)
 
   function systemPrompt(model: ModelChoice): string {
     const parts = { session, boundary, allowedRoots: settings.allowedRoots }
@@ -227,9 +235,16 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     }
   }
 
+  /** Resolves when the messages that have joined so far are in `events`, in their order. */
+  let joined = Promise.resolve()
+  async function join(message: JoinedMessage): Promise<void> {
+    const item = goalOf(message, boundary, await attach(message.text, state.step, signal))
+    push({ type: 'joined', message: { id: message.id, item } })
+  }
   task.onJoined?.((message) => {
-    push({ type: 'joined', message: { id: message.id, item: goalOf(message, boundary) } })
+    joined = joined.then(() => join(message))
   })
+  await joined
   push({ type: 'begin' })
   try {
     for (;;) {

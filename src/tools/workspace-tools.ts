@@ -6,10 +6,12 @@ import type { Journal } from '../workspace/patch/journal.ts'
 import { ownedJournal } from '../workspace/patch/owned-journal.ts'
 import { replaceText } from '../workspace/patch/replace-text.ts'
 import { undoChanges } from '../workspace/patch/undo-changes.ts'
+import { readImage } from '../workspace/read-image.ts'
 import { readText } from '../workspace/read-text.ts'
 import { defaultMaxResults, searchCode } from '../workspace/search-code.ts'
 import { defineTool } from './define-tool.ts'
 import { filterContext } from './filter-context.ts'
+import type { MixedResult } from './result-content.ts'
 import type { SessionInfo, Tool, ToolContext, ToolSource } from './tool.ts'
 
 export interface WorkspaceToolsDeps {
@@ -43,11 +45,14 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
       }),
       {
         name: 'mcp.fs.read',
-        description: 'Reads a text file, or some of its lines.',
+        description: 'Reads a text file, or some of its lines, or an image.',
         effect: 'read',
-        run: async (args, { folder, signal, limits, reserve }) => ({
-          ...(await readText(folder, args, { maxBytes: limits.maxFileBytes, signal, reserve })),
-        }),
+        async run(args, { folder, signal, limits, reserve }) {
+          const wanted = { maxBytes: limits.maxFileBytes, signal, reserve }
+          const image = await readImage(folder, args.path, wanted)
+          if (image !== undefined) return { text: '', parts: [{ type: 'image', ...image }] } satisfies MixedResult
+          return { ...(await readText(folder, args, wanted)) }
+        },
       },
     ),
     defineTool(

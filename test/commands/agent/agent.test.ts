@@ -72,6 +72,13 @@ test('names the instructions of the repository in one line', async () => {
   expect(stdout.match(/^.*AGENTS\.md.*$/gm)).toEqual(['Uses AGENTS.md.'])
 })
 
+test('shows the file that the goal mentions like other reads', async () => {
+  const { agent } = await openShop()
+  const { stdout } = await agent('Explain @src/total.js and @nobody to me@example.com')
+  expect(stdout).toMatch(/> fs\.read src\/total\.js\n {2}\d+ lines? \(\d+ ms\)\n\n-- Step 1 of 30/)
+  expect(stdout.match(/^> /gm)).toHaveLength(1)
+})
+
 test('with --yes it does what the policy allows, and tells it in lines of 80 characters', async () => {
   const { agent, total } = await openShop()
   const { code, stdout, stderr } = await agent(quickFix, ['--yes'])
