@@ -1,14 +1,17 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Session } from '../tools/session.ts'
+import type { Tools } from '../tools/tool.ts'
 import type { TurnPart } from '../translate/turn.ts'
 import type { AgentEvent } from './agent-event.ts'
+import { accepts } from './expand-prompt.ts'
 import { imagePart } from './images.ts'
 import { findMentions, type Mention } from './mentions.ts'
 import { endOfCall } from './loop-results.ts'
 import type { ToolRunner } from './run-tool.ts'
 
 export interface MentionsDeps {
+  readonly tools: Pick<Tools, 'list'>
   readonly session: Session
   readonly runner: Pick<ToolRunner, 'run'>
   /** Maximum length of what the mentions of a message attach. Characters. */
@@ -29,13 +32,15 @@ const maxAttached = 20
 /** Maximum number of files in the list of a folder. */
 const maxListed = 200
 
+const resourceToolName = 'mcp.resources.read'
+
 interface Found {
   readonly mention: Mention
   readonly tool: string
   readonly args: Readonly<Record<string, unknown>>
 }
 
-export function createMentions({ session, runner, maxLength, emit }: MentionsDeps): AttachMentions {
+export function createMentions({ tools, session, runner, maxLength, emit }: MentionsDeps): AttachMentions {
   const { folder } = session
   let calls = 0
 
@@ -54,7 +59,17 @@ export function createMentions({ session, runner, maxLength, emit }: MentionsDep
         return { mention, tool: 'mcp.fs.read', args: { path: path ?? target, ...(range && { range }) } }
       }
     }
-    return undefined
+    return findResource(readings)
+  }
+
+  /** `@server:uri` is a resource of an MCP server. */
+  function findResource(readings: readonly Mention[]): Found | undefined {
+    // A mark at the end more likely ends the sentence than the address.
+    const mention = readings.findLast(({ range }) => range === undefined)
+    const [, server, uri] = /^([^:]+):(.+)$/.exec(mention?.target ?? '') ?? []
+    if (mention === undefined || server === undefined) return undefined
+    const args = { server, uri }
+    return accepts(tools, session, resourceToolName, args) ? { mention, tool: resourceToolName, args } : undefined
   }
 
   /** Returns undefined for a path that no file of the workspace has. */

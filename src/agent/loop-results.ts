@@ -45,8 +45,11 @@ export function withResults(state: LoopState): LoopState {
   return withItem({ ...state, results: [] }, { type: 'message', role: 'user', parts, path: '' })
 }
 
+/** What people see of the end of a call. */
+type ShownEnd = Pick<ToolEnd, 'callId' | 'tool' | 'outcome' | 'message' | 'result' | 'truncated' | 'durationMs'>
+
 /** Returns the event that a call has ended. */
-export function endOfCall(end: ToolEnd, step: number): Extract<AgentEvent, { readonly type: 'tool' }> {
+export function endOfCall(end: ShownEnd, step: number): Extract<AgentEvent, { readonly type: 'tool' }> {
   const { tool, callId, outcome, message, result, truncated, durationMs } = end
   const event = { type: 'tool', state: 'ended', step, callId, tool, outcome, message, durationMs } as const
   return { ...event, ...(result !== '' && { result }), ...(truncated && { truncated }) }

@@ -23,6 +23,7 @@ import {
   entryList,
   messageList,
   serverList,
+  promptList,
   sessionList,
   streamList,
 } from './sessions.ts'
@@ -71,6 +72,7 @@ export const schemas = {
   RunReport: runReport,
   SelfCheck: selfCheck,
   ServerList: serverList,
+  PromptList: promptList,
   SessionList: sessionList,
   StreamList: streamList,
   TokenInput: tokenInput,
@@ -289,6 +291,12 @@ export const ownRoutes: readonly OwnRoute[] = [
     path: '/sessions/{id}/servers',
     summary: 'Lists the MCP servers of a session',
     answer: 'ServerList',
+  },
+  {
+    method: 'get',
+    path: '/sessions/{id}/prompts',
+    summary: 'Lists the prompts of the MCP servers of a session, and starts these servers',
+    answer: 'PromptList',
   },
   {
     method: 'post',

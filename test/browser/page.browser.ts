@@ -522,6 +522,38 @@ async function tabTo(page: Page, name: RegExp): Promise<void> {
   throw new Error(`Tab does not reach ${name}`)
 }
 
+test('a message that starts with / shows the prompts of MCP servers to choose from', async () => {
+  const daemon = await startDaemon({
+    prompts: [
+      {
+        server: 'notes',
+        name: 'review',
+        description: 'Reviews a file',
+        arguments: [{ name: 'file', required: true }, { name: 'depth' }],
+      },
+      { server: 'notes', name: 'tidy', description: hostile },
+    ],
+  })
+  const { page } = await openSession(daemon)
+  const text = page.locator('#message-text')
+  const list = page.getByRole('list', { name: 'Prompts' })
+  await text.fill('a / b')
+  expect(daemon.seen.some(({ url }) => url.endsWith('/prompts'))).toBe(false)
+  await text.fill('/')
+  await list.getByRole('button', { name: '/notes:tidy' }).waitFor()
+  await expectAccessible(page)
+  await text.fill('/rev')
+  await expect.poll(() => list.getByRole('button').count()).toBe(1)
+  await list.getByRole('button', { name: '/notes:review file [depth]' }).press('Enter')
+  expect(await text.inputValue()).toBe('/notes:review ')
+  await list.waitFor({ state: 'hidden' })
+  await page.keyboard.type('a.ts')
+  await page.keyboard.press('Enter')
+  await expect
+    .poll(() => daemon.seen.find(({ url }) => url === '/message')?.body)
+    .toMatchObject({ text: '/notes:review a.ts' })
+})
+
 test('the plan of a run is a list above its steps, and hostile text stays text', async () => {
   const daemon = await startDaemon()
   const { page } = await openSession(daemon)
