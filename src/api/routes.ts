@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { changeList, undoInput, undoReport } from './changes.ts'
+import { changeList, rewindInput, rewindReport, undoInput, undoReport } from './changes.ts'
 import { daemonEvent } from './events.ts'
 import { errorBody } from './error.ts'
 import {
@@ -73,6 +73,8 @@ export const schemas = {
   SelfCheck: selfCheck,
   ServerList: serverList,
   PromptList: promptList,
+  RewindInput: rewindInput,
+  RewindReport: rewindReport,
   SessionList: sessionList,
   StreamList: streamList,
   TokenInput: tokenInput,
@@ -271,6 +273,13 @@ export const ownRoutes: readonly OwnRoute[] = [
     path: '/sessions/{id}/conversations/{conversationId}',
     summary: 'Deletes a conversation with its messages and runs',
     status: 204,
+  },
+  {
+    method: 'post',
+    path: '/sessions/{id}/conversations/{conversationId}/rewind',
+    summary: 'Takes a conversation, and the files that its runs have changed, back to before a message',
+    input: 'RewindInput',
+    answer: 'RewindReport',
   },
   {
     method: 'delete',

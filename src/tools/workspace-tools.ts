@@ -22,6 +22,9 @@ export interface WorkspaceToolsDeps {
 /** A path in a list. Bytes. */
 const usualPathBytes = 80
 
+/** Maximum number of changes that are undone together. */
+const maxUndone = 1000
+
 /** A hit with the lines around it. Bytes. */
 const usualHitBytes = 1000
 
@@ -143,6 +146,12 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
           .string()
           .optional()
           .describe('The id of a run of the agent: undoes all its changes or none, without id.'),
+        ids: z
+          .array(z.string())
+          .min(1)
+          .max(maxUndone)
+          .optional()
+          .describe('The ids of several changes: undoes all of them or none, without id and run.'),
         dryRun,
       }),
       {

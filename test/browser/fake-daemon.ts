@@ -143,6 +143,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     '/sessions/:id/history',
     '/sessions/:id/conversations',
     '/sessions/:id/conversations/:conversationId',
+    '/sessions/:id/conversations/:conversationId/rewind',
   ]) {
     app.route({
       method: ['POST', 'PATCH', 'DELETE'],

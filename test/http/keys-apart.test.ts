@@ -193,6 +193,10 @@ const routes: Readonly<Record<string, Route>> = {
     body: '{"title":"Mine"}',
   }),
   'DELETE /sessions/some-id/conversations/some-id': session(ofConversation, { method: 'DELETE' }),
+  'POST /sessions/some-id/conversations/some-id/rewind': session((made) => `${ofConversation(made)}/rewind`, {
+    method: 'POST',
+    body: '{"messageId":"some-id"}',
+  }),
   'DELETE /sessions/some-id/history': shared(({ sessionId }) => `/sessions/${sessionId}/history`, {
     method: 'DELETE',
   }),

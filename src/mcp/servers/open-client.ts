@@ -54,12 +54,12 @@ interface ServerEntry {
   readonly description?: string
 }
 
-export interface ServerResource extends ServerEntry {
+interface ServerResource extends ServerEntry {
   /** Of a template: with names in braces, as RFC 6570 has them. */
   readonly uri?: string
 }
 
-export interface ServerPrompt extends ServerEntry {
+interface ServerPrompt extends ServerEntry {
   readonly arguments?: readonly (ServerEntry & { readonly required?: boolean })[]
 }
 

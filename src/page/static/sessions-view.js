@@ -121,6 +121,13 @@ export function createSessionsView(store, onChoose) {
         },
         recall: (id) => store.readRun(id, current),
         showUndo: (kind, id) => undo.show(kind, id),
+        async rewind({ key, conversationId }) {
+          const session = current
+          await undo.showRewind(session, conversationId || conversation, key, async ({ messages, text, mode }) => {
+            store.forgetRuns(session, messages)
+            composer.edit({ text, mode })
+          })
+        },
         async retry(run) {
           const { text, mode } = run
           await forkBefore(run)

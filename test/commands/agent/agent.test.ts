@@ -90,7 +90,7 @@ test('with --yes it does what the policy allows, and tells it in lines of 80 cha
   expect(stdout).toMatch(/ {2}exit code 1 \(.*\)\n[\s\S]* {2}exit code 0 \(/)
   expect(stdout).toContain('    -  return items.reduce((sum, item) => sum + item.price, 0)\n    +  return')
   expect(stdout).toMatch(
-    /The model gave its final answer\.\nChanged 1 file:\n {2}modified src\/total\.js \(\+1 −1\)\nTo undo: \S+\.\nCommands/,
+    /The model gave its final answer\.\nChanged 1 file:\n {2}modified src\/total\.js \(\+1 −1\)\nTo undo: copilot-proxy undo \d{8}-\w+\nCommands/,
   )
   expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
 })
