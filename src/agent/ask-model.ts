@@ -5,6 +5,7 @@ import { grow, startFoldSize } from '../translate/engine/reply/fold-size.ts'
 import { isPromptTooLong } from '../upstream-errors/full-context.ts'
 import { wordError } from '../translate/engine/error-wording.ts'
 import type { Turn, TurnEvent, TurnItem, TurnStop, Usage } from '../translate/turn.ts'
+import type { RunMode } from '../api/run.ts'
 import type { FragmentEvent } from './agent-event.ts'
 import type { Answer, AskFailure } from './loop-state.ts'
 
@@ -80,7 +81,7 @@ const maxHeld = 300
 
 /** Returns a function that emits the events of an answer as fragments. */
 export function createFragments(how: {
-  readonly mode: 'chat' | 'agent'
+  readonly mode: RunMode
   /** If false, the text of an agent's answer is JSON for this program and no fragment shows it. */
   readonly isNative: boolean
   readonly step: number
@@ -88,7 +89,7 @@ export function createFragments(how: {
 }): (event: TurnEvent, model: string) => void {
   const { mode, isNative, step, emit } = how
   let held = ''
-  let isHolding = mode === 'agent'
+  let isHolding = mode !== 'chat'
   const emitFragment = (kind: FragmentEvent['kind'], text: string, model: string): void => {
     if (text !== '') emit({ type: 'fragment', kind, text, step, model })
   }
@@ -98,7 +99,7 @@ export function createFragments(how: {
   }
   return (event, model) => {
     if (event.type === 'think.delta') emitFragment('thinking', event.text, model)
-    if (!isNative && mode === 'agent') return
+    if (!isNative && mode !== 'chat') return
     if (event.type === 'text.delta' || event.type === 'refusal.delta') {
       held += event.text
       if (held.length > maxHeld) isHolding = false

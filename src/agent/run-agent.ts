@@ -2,19 +2,20 @@ import type { Logger } from '../logging/logger.ts'
 import type { SecretRecord, Tools } from '../tools/tool.ts'
 import { createTurn, userMessage } from '../translate/turn-request.ts'
 import type { TurnItem } from '../translate/turn.ts'
+import type { RunMode } from '../api/run.ts'
 import type { AgentOutcome, AgentTask, ApprovalRequest } from './agent-task.ts'
 import { askModel, createFragments, type RunTurn } from './ask-model.ts'
 import { createChangeRecord } from './change-record.ts'
 import { estimateItems, newestItems, promptBudget } from './context-size.ts'
 import { goalOf, holdsSecret, recordOf, requestItems } from './conversation.ts'
 import type { Ending, LoopCommand, LoopEvent, LoopSettings, ModelChoice } from './loop-state.ts'
-import { agentPrompt, chatPrompt, jsonRules, secretNote, summaryPrompt } from './prompts.ts'
+import { agentPrompt, chatPrompt, jsonRules, planPrompt, secretNote, summaryPrompt } from './prompts.ts'
 import { createToolRunner, type ToolRunner } from './run-tool.ts'
 import { createInstructionFiles } from './instruction-files.ts'
 import { createScope } from './scope.ts'
 import { newItems, startLoop, stepLoop } from './step-loop.ts'
 import { createStopwatch } from './stopwatch.ts'
-import { summariseRun } from './summarise-run.ts'
+import { endingOf, summariseRun } from './summarise-run.ts'
 import { createToolSet, type ToolSet } from './tool-set.ts'
 
 export interface AgentDeps {
@@ -69,7 +70,7 @@ export async function runAgent(deps: AgentDeps, task: AgentTask): Promise<AgentO
 async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promise<AgentOutcome> {
   const { session, mode, settings, key } = task
   await deps.tools.prepare?.(session)
-  const toolSet = (): ToolSet => createToolSet(deps.tools, session, mode)
+  const toolSet = (reached: RunMode): ToolSet => createToolSet(deps.tools, session, reached)
   const models = modelsOf(deps, task)
   const aborted = new AbortController()
   const signal = AbortSignal.any([aborted.signal, task.signal, session.signal])
@@ -99,7 +100,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     maxCredits: settings.maxCredits,
     requireApproval: settings.requireApproval,
     initiator: task.initiator,
-    overheadTokens: overheadOf(toolSet(), systemPrompt(models[0]) + instructions),
+    overheadTokens: overheadOf(toolSet(mode), systemPrompt(models[0], mode) + instructions),
   }
   const largest = Math.max(...models.map(({ contextTokens }) => promptBudget(contextTokens)))
   const history = await newestItems(task.history, 2 * largest)
@@ -143,7 +144,8 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     isUnattended: mode === 'chat' || !settings.requireApproval,
     emit,
     textsFor: instructionFiles.ofFolders,
-    find: (name) => toolSet().find(name),
+    find: (name) => toolSet(state.mode).find(name),
+    isPlanning: () => state.mode === 'plan',
     isApproved(request) {
       const { promise, resolve } = Promise.withResolvers<boolean>()
       settleApproval = resolve
@@ -152,16 +154,19 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     },
   })
 
-  function systemPrompt(model: ModelChoice): string {
+  /** @param reached the mode in which the run is now */
+  function systemPrompt(model: ModelChoice, reached: RunMode): string {
     const parts = { session, boundary, allowedRoots: settings.allowedRoots }
-    if (mode === 'chat') return chatPrompt(parts)
-    return model.isNative ? agentPrompt(parts) : `${agentPrompt(parts)}\n\n${jsonRules(toolSet().described)}`
+    if (reached === 'chat') return chatPrompt(parts)
+    const prompt = reached === 'plan' ? planPrompt(parts) : agentPrompt(parts)
+    if (model.isNative) return prompt
+    return `${prompt}\n\n${jsonRules(toolSet(reached).described, reached === 'agent')}`
   }
 
   async function ask({ model, items, initiator, step }: Extract<LoopCommand, { type: 'ask' }>): Promise<void> {
     const { isNative } = model
-    const turn = createTurn(requestItems(systemPrompt(model), items, model, instructions), {
-      tools: isNative ? toolSet().offered : [],
+    const turn = createTurn(requestItems(systemPrompt(model, state.mode), items, model, instructions), {
+      tools: isNative ? toolSet(state.mode).offered : [],
       sessionId: session.id,
     })
     const onEvent = createFragments({ mode, isNative, step, emit: task.emit })
@@ -253,9 +258,10 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     aborted.abort()
   }
 
-  async function outcomeOf({ ending, answer }: Extract<LoopCommand, { type: 'end' }>): Promise<AgentOutcome> {
+  async function outcomeOf({ ending: ended, answer }: Extract<LoopCommand, { type: 'end' }>): Promise<AgentOutcome> {
     const files = await record.net()
     const { commands, patchIds }: ToolRunner = runner
+    const ending = mode === 'chat' ? ended : endingOf(ended, { files, commands })
     const { step: steps, requests, usage, context, model } = state
     const summary =
       mode === 'chat' && files.length === 0 ? answer : summariseRun({ ending, files, patchIds, commands, answer })

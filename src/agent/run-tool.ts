@@ -1,18 +1,20 @@
 import type { Session } from '../tools/session.ts'
-import type { Intent, SecretRecord, Tool, ToolResult, Tools } from '../tools/tool.ts'
+import type { Intent, SecretRecord, ToolResult, Tools } from '../tools/tool.ts'
 import { countLines } from '../workspace/patch/count-lines.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
-import { ToolError } from '../workspace/tool-error.ts'
+import { denied, ToolError } from '../workspace/tool-error.ts'
 import type { AgentEvent } from './agent-event.ts'
 import type { ToolOutcome } from '../api/run.ts'
 import type { ApprovalRequest, FileChange } from './agent-task.ts'
 import type { ChangeRecord, JournalFile } from './change-record.ts'
 import { describeMedia, type Media } from '../tools/result-content.ts'
 import { capText, describeResult } from './describe-result.ts'
-import type { BusCall, FileAction } from './file-actions.ts'
+import type { BusCall } from './file-actions.ts'
 import type { Call, ToolEnd } from './loop-state.ts'
+import { planAccepted, planRefused, plansOnly, type PlanTool } from './plan-mode.ts'
 import { frame, resultTitle } from './prompts.ts'
 import type { Scope } from './scope.ts'
+import type { FoundTool } from './tool-set.ts'
 import { z } from 'zod'
 
 /** Maximum length of a result that people see. Characters. */
@@ -45,7 +47,9 @@ export interface ToolRunnerDeps {
   readonly isApproved: (request: ApprovalRequest) => Promise<boolean>
   /** Whether no person is asked: in a chat, and without `agent.require-approval`. */
   readonly isUnattended: boolean
-  readonly find: (name: string) => Tool | FileAction | undefined
+  readonly find: (name: string) => FoundTool | undefined
+  /** Whether the run only plans so far. */
+  readonly isPlanning: () => boolean
   /** Returns what the model has to know about the folders of these files; '' for nothing. */
   readonly textsFor: (paths: readonly string[], signal: AbortSignal) => Promise<string>
 }
@@ -106,6 +110,11 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       texts.push(capped.text)
     }
     try {
+      if (isPlanTool(found)) {
+        await submitPlan(call, found, step)
+        add('ok', 'plan accepted', 'The plan was accepted.')
+        isEffect = true
+      }
       for (const busCall of await toBusCalls(call, found)) {
         if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
         try {
@@ -129,7 +138,9 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     const outcome = outcomes.includes('ok') ? 'ok' : (outcomes[0] ?? 'ok')
     const text = texts.join('\n\n')
     const known = frame(deps.boundary, resultTitle(call.name, { isOk: outcome === 'ok', hasSecret }), text)
-    const more = touched.length === 0 ? '' : await deps.textsFor(touched, signal)
+    // What is outside the frame is no data: the model may follow it.
+    const accepted = isPlanTool(found) && outcome === 'ok' ? planAccepted : ''
+    const more = touched.length === 0 ? accepted : await deps.textsFor(touched, signal)
     const forPeople = capText([text, ...images.map((image) => describeMedia(image))].join('\n'), maxShown)
     return {
       callId,
@@ -146,12 +157,22 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     }
   }
 
-  async function toBusCalls(call: Call, found: Tool | FileAction | undefined): Promise<readonly BusCall[]> {
+  /** Asks the person to accept the plan. @throws ToolError `invalid_arguments`, `approval_refused` */
+  async function submitPlan({ id: callId, args, problem }: Call, tool: PlanTool, step: number): Promise<void> {
+    if (problem !== undefined) throw unreadable(problem)
+    const plan = tool.planOf(args)
+    const request = { approvalId: deps.randomId(), tool: tool.tool, callId, step, plan }
+    if (!(await deps.isApproved(request))) throw new ToolError({ kind: 'approval_refused', detail: planRefused })
+  }
+
+  async function toBusCalls(call: Call, found: FoundTool | undefined): Promise<readonly BusCall[]> {
     const { args, problem } = call
-    if (problem !== undefined) throw new ToolError({ kind: 'invalid_arguments', path: '', detail: problem })
+    if (isPlanTool(found)) return []
+    if (problem !== undefined) throw unreadable(problem)
     if (found === undefined) {
       throw new ToolError({ kind: 'failed', detail: `There is no tool ${JSON.stringify(call.name.slice(0, 100))}.` })
     }
+    if (deps.isPlanning() && !isReading(found)) throw denied(plansOnly)
     if (!('toCalls' in found)) return [{ tool: found.name, args, identity: found.identity }]
     // Check the allowed folders first: an error of `toCalls` may reveal the content of a file.
     await scope.narrow(found.tool, args, new AbortController().signal)
@@ -288,7 +309,16 @@ function toToolError(error: unknown): ToolError {
     : new ToolError({ kind: 'failed', detail: 'The tool failed.' }, { cause: error })
 }
 
-function isReading(found: Tool | FileAction): boolean {
+function isPlanTool(found: FoundTool | undefined): found is PlanTool {
+  return found !== undefined && 'planOf' in found
+}
+
+function unreadable(detail: string): ToolError {
+  return new ToolError({ kind: 'invalid_arguments', path: '', detail })
+}
+
+function isReading(found: FoundTool): boolean {
+  if (isPlanTool(found)) return true
   return 'toCalls' in found ? found.tool.startsWith('mcp.fs.') : found.effect === 'read'
 }
 

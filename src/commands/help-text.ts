@@ -379,6 +379,9 @@ export const helpText = {
     With --yes, the agent does without asking what the policy allows if the setting workspace.read-only is false, and
     nothing else.
 
+    With --plan, the model only reads, and asks you to accept its plan. y accepts it, and the run goes on as above. n
+    refuses it, and asks what to change.
+
     Each run begins a new conversation. With --continue, the model knows the last conversation of the folder.
 
     Uses the running copilot-proxy if it serves the folder (serve --workspace). Otherwise it starts one and stops it
@@ -389,6 +392,7 @@ export const helpText = {
     examples: [
       'agent "The test of totals fails. Fix it."',
       'agent --model claude-sonnet-5 --max-steps 10 "Add a README"',
+      'agent --plan "Replace moment by Temporal"',
       'agent --yes --json "Update the changelog" > events.jsonl',
       'agent --demo \'What is here? [demo:tool fs_list {"glob": "*"}]\'',
     ],

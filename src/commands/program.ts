@@ -362,6 +362,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--workspace <folder>', 'the folder (default: this one)')
     .option('--model <model>', 'model to use (default: agent.model, or the best one)')
     .option('--continue', 'continue the last conversation of the folder')
+    .option('--plan', 'plan first, and change nothing until you accept the plan')
     .option('--yes', 'approve everything that the policy allows')
     .option('--max-steps <number>', 'end after this number of steps (default: agent.max-steps)')
     .option('--max-credits <number>', 'end after this many AI credits (default: agent.max-credits)')
