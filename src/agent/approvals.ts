@@ -69,7 +69,7 @@ export function decideApproval(state: LoopState, given: ApprovalDecision | 'expi
 }
 
 /** Returns what a person may decide. Protected files, leaving the sandbox, and a plan are asked for each time. */
-function decisionsFor({ paths = [], widening, plan }: ApprovalRequest): readonly ApprovalDecision[] {
+export function decisionsFor({ paths = [], widening, plan }: ApprovalRequest): readonly ApprovalDecision[] {
   return widening !== undefined || plan !== undefined || paths.some(isProtected)
     ? ['once', 'refuse']
     : ['once', 'run', 'refuse']
@@ -84,7 +84,7 @@ function settle(state: LoopState, isAllowed: boolean): LoopStep {
 }
 
 /** A grant covers no gate that was open when it was made: nobody has seen that one in a question. */
-function isGranted({ files, commands, tools }: Grants, request: ApprovalRequest): boolean {
+export function isGranted({ files, commands, tools }: Grants, request: ApprovalRequest): boolean {
   if (request.plan !== undefined) return false
   const { argv, paths, files: intended = [], closed = [] } = request
   const covers = (grants: Grants['files'], keys: readonly string[]): boolean => {
@@ -101,7 +101,8 @@ function isChangeOfText({ change, executable }: IntendedFile): boolean {
   return (change === 'modified' || change === 'created') && executable === undefined
 }
 
-function addGrant(grants: Grants, request: ApprovalRequest): Grants {
+/** Remembers what a person has allowed beyond one call. */
+export function addGrant(grants: Grants, request: ApprovalRequest): Grants {
   const { argv, paths, closed = [] } = request
   if (argv !== undefined) return { ...grants, commands: new Map(grants.commands).set(commandKey(request), closed) }
   if (paths === undefined) return { ...grants, tools: new Map(grants.tools).set(toolKey(request), closed) }

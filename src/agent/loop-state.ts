@@ -107,6 +107,8 @@ export interface Grants {
   readonly enclosed: ReadonlySet<string>
 }
 
+export const noGrants: Grants = { files: new Map(), commands: new Map(), tools: new Map(), enclosed: new Set() }
+
 export interface Ending {
   readonly outcome: RunOutcome
   readonly reason: string

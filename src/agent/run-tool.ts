@@ -276,7 +276,8 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
   return { run, commands, patchIds }
 }
 
-function toRequest(
+/** Returns what a person is asked about an intent. */
+export function toRequest(
   { writes, files, reads, argv, cwd, widening, notes, diff }: Intent,
   call: Pick<ApprovalRequest, 'approvalId' | 'tool' | 'callId' | 'step'> & { readonly args: unknown },
 ): ApprovalRequest {

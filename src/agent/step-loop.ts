@@ -3,6 +3,7 @@ import type { TurnItem, Usage } from '../translate/turn.ts'
 import { decideApproval, wantApproval } from './approvals.ts'
 import { cutAt, estimateItems, measure, promptBudget } from './context-size.ts'
 import { hasImage, leaveOutImages, wasRefused } from './images.ts'
+import { noGrants } from './loop-state.ts'
 import type {
   Answer,
   AskFailure,
@@ -53,7 +54,7 @@ export function startLoop(settings: LoopSettings, history: readonly TurnItem[], 
     actions: 0,
     denials: 0,
     refusals: 0,
-    grants: { files: new Map(), commands: new Map(), tools: new Map(), enclosed: new Set() },
+    grants: noGrants,
     pending: undefined,
     stopping: undefined,
     shortenedAt: 0,
