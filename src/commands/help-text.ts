@@ -353,8 +353,14 @@ export const helpText = {
     ],
   },
   policyInit: {
-    about: 'Writes .agent-policy.yaml with examples, all commented out. Does not overwrite an existing file.',
-    examples: ['policy init', 'policy init --workspace ~/code/app'],
+    about: `
+    Writes .agent-policy.yaml with commented examples. Does not overwrite an existing file.
+
+    Proposes to allow the commands that test, check and build the project, from package.json, Makefile, pyproject.toml,
+    Cargo.toml and go.mod. It shows where each comes from and what it runs, and asks. If you say no, or without a
+    terminal, they are comments in the file, and it allows nothing. Scripts that delete, publish, deploy or fetch are
+    left out.`,
+    examples: ['policy init', 'policy init --print', 'policy init --workspace ~/code/app --yes'],
   },
   undo: {
     about: `

@@ -144,6 +144,12 @@ export interface PolicyFlags extends ReportFlags {
   readonly workspace?: string
 }
 
+export interface PolicyInitFlags extends PolicyFlags {
+  readonly yes?: true
+  /** Writes the policy to standard output. */
+  readonly print?: true
+}
+
 export interface PolicyCheckFlags extends PolicyFlags {
   /** Relative to the workspace. */
   readonly path: string | undefined
