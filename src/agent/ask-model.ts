@@ -1,5 +1,5 @@
 import type { CallerKey } from '../config/caller.ts'
-import { statusOf, toFault } from '../errors.ts'
+import { statusOf, toFault, type ProxyError } from '../errors.ts'
 import { addToDraft, draftedItems, lengthOfEvent, type DraftPart } from '../translate/fold-turn.ts'
 import { grow, startFoldSize } from '../translate/engine/reply/fold-size.ts'
 import { isPromptTooLong } from '../upstream-errors/full-context.ts'
@@ -54,7 +54,7 @@ export async function askModel(
     const failure = {
       message: wordError(fault.error, call.id).message,
       status: statusOf(fault.error),
-      isModelMissing: kind === 'model_not_found',
+      isModelMissing: kind === 'model_not_found' || (isOfUpstream && isUnknownModel(fault.error)),
       isTooLong: isOfUpstream && isPromptTooLong(fault.error),
       isRefused:
         kind === 'upstream_status'
@@ -64,6 +64,15 @@ export async function askModel(
     }
     return { ok: false, failure }
   }
+}
+
+/** What GitHub and OpenAI call a model that they do not have, or that the account may not use. */
+const unknownModelCodes: ReadonlySet<string | undefined> = new Set(['model_not_found', 'model_not_supported'])
+
+/** Anthropic's API names the model in a 404 without a code of its own: `model: claude-x`. */
+function isUnknownModel(error: Extract<ProxyError, { kind: 'upstream_status' | 'upstream_failed' }>): boolean {
+  if (unknownModelCodes.has(error.code)) return true
+  return error.kind === 'upstream_status' && error.status === 404 && /\bmodel\b/i.test(error.message)
 }
 
 /** Statuses with which upstream refuses a body. It often does not say which part of it. */

@@ -83,6 +83,16 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
 
   async function run(call: Call, step: number, signal: AbortSignal): Promise<ToolEnd> {
     const startedMs = now()
+    /** The time that a person took. */
+    let askedMs = 0
+    const isApproved = async (request: ApprovalRequest): Promise<boolean> => {
+      const sinceMs = now()
+      try {
+        return await deps.isApproved(request)
+      } finally {
+        askedMs += now() - sinceMs
+      }
+    }
     const found = deps.find(call.name)
     const tool = found === undefined ? call.name.slice(0, 100) : 'tool' in found ? found.tool : found.name
     const { id: callId } = call
@@ -111,14 +121,14 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     }
     try {
       if (isPlanTool(found)) {
-        await submitPlan(call, found, step)
+        await submitPlan(call, found, { step, isApproved })
         add('ok', 'plan accepted', 'The plan was accepted.')
         isEffect = true
       }
       for (const busCall of await toBusCalls(call, found)) {
         if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
         try {
-          const done = await runBusCall(busCall, { callId, step, signal, secrets })
+          const done = await runBusCall(busCall, { callId, step, signal, secrets, isApproved })
           isEffect ||= done.isEffect
           touched.push(...done.touched)
           const { text, message, images: shown = [] } = describeResult(busCall.tool, done.result)
@@ -151,18 +161,22 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       images,
       result: forPeople.text,
       truncated: isCut || forPeople.isCut,
-      durationMs: Math.round(now() - startedMs),
+      durationMs: Math.round(now() - startedMs - askedMs),
       isEffect,
       isDenied: (outcome === 'denied' || outcome === 'approval_refused') && found !== undefined && !isReading(found),
     }
   }
 
   /** Asks the person to accept the plan. @throws ToolError `invalid_arguments`, `approval_refused` */
-  async function submitPlan({ id: callId, args, problem }: Call, tool: PlanTool, step: number): Promise<void> {
+  async function submitPlan(
+    { id: callId, args, problem }: Call,
+    tool: PlanTool,
+    { step, isApproved }: Pick<CallPlace, 'step' | 'isApproved'>,
+  ): Promise<void> {
     if (problem !== undefined) throw unreadable(problem)
     const plan = tool.planOf(args)
     const request = { approvalId: deps.randomId(), tool: tool.tool, callId, step, plan }
-    if (!(await deps.isApproved(request))) throw new ToolError({ kind: 'approval_refused', detail: planRefused })
+    if (!(await isApproved(request))) throw new ToolError({ kind: 'approval_refused', detail: planRefused })
   }
 
   async function toBusCalls(call: Call, found: FoundTool | undefined): Promise<readonly BusCall[]> {
@@ -184,11 +198,12 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     readonly step: number
     readonly signal: AbortSignal
     readonly secrets: SecretRecord
+    readonly isApproved: ToolRunnerDeps['isApproved']
   }
 
   async function runBusCall(
     { tool, args, identity }: BusCall,
-    { callId, step, signal, secrets }: CallPlace,
+    { callId, step, signal, secrets, isApproved: isAllowed }: CallPlace,
   ): Promise<{ readonly result: ToolResult; readonly isEffect: boolean; readonly touched: readonly string[] }> {
     let intended: Intent = {}
     let snapshot: Awaited<ReturnType<ChangeRecord['before']>> = new Map()
@@ -214,7 +229,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
         const call = { approvalId: deps.randomId(), tool, callId, step, args }
         const outside = provider === undefined ? {} : { identity: approved ?? '', isAfterSecret: secrets.wereRead() }
         const gates = closed.length === 0 ? {} : { closed }
-        const isApproved = await deps.isApproved({ ...toRequest(intent, call), ...outside, ...gates })
+        const isApproved = await isAllowed({ ...toRequest(intent, call), ...outside, ...gates })
         if (isApproved) started = intent.argv
         return isApproved
       },

@@ -246,7 +246,13 @@ function askFailed(state: LoopState, failure: AskFailure): LoopStep {
     if (canShorten({ ...state, scale })) return shorten({ ...state, scale })
   }
   const { message, isBeforeAnswer } = failure
-  if (failure.isRefused && !state.isWithoutImages && modelOf(state).seesImages && hasImage(state.items)) {
+  if (
+    failure.isRefused &&
+    !failure.isModelMissing &&
+    !state.isWithoutImages &&
+    modelOf(state).seesImages &&
+    hasImage(state.items)
+  ) {
     const text = `${modelOf(state).name} did not take the request: ${message} Trying once more without images.`
     return withFirst([notice(state, text)], ask({ ...state, isWithoutImages: true }))
   }

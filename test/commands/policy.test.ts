@@ -188,6 +188,13 @@ test('policy init writes a valid policy that allows nothing, and overwrites none
 describe('policy init in a project', () => {
   const packageJson = '{"scripts": {"test": "vitest", "deploy": "x", "build:docs": "typedoc\\u001b[2J"}}'
 
+  const answer = (text: string) => ({
+    interactive: true,
+    stdin: (async function* () {
+      yield text
+    })(),
+  })
+
   async function createProject() {
     const user = await createWorkspaceUser()
     const path = join(user.home, '.agent-policy.yaml')
@@ -195,20 +202,14 @@ describe('policy init in a project', () => {
     await writeFile(join(user.home, 'pnpm-lock.yaml'), '')
     await writeFile(join(user.home, 'go.mod'), 'module x\n')
     const allows = async (command: string) => (await user.run(`policy check -- ${command}`)).code === 0
-    const answer = (text: string) => ({
-      interactive: true,
-      stdin: (async function* () {
-        yield text
-      })(),
-    })
-    return { user, path, allows, answer }
+    return { user, path, allows }
   }
 
   it.each([
     ['yes', 'y\n', true],
     ['no', '\n', false],
   ])('shows what it would allow and what that runs, and does it after: %s', async (_, text, isAllowed) => {
-    const { user, path, allows, answer } = await createProject()
+    const { user, path, allows } = await createProject()
     const { code, stdout, stderr } = await user.run('policy init', answer(text))
     expect(code).toBe(0)
     expect(stdout).toContain('  pnpm test       package.json: vitest\n')
@@ -247,7 +248,7 @@ describe('policy init in a project', () => {
   })
 
   it('asks nothing if there is a policy already', async () => {
-    const { user, path, answer } = await createProject()
+    const { user, path } = await createProject()
     await writeFile(path, '')
     expect(await user.run('policy init', answer('y\n'))).toMatchObject({ code: 1, stdout: '' })
   })

@@ -186,10 +186,12 @@ function variablesOf(text: string): ReadonlyMap<string, string> {
   return variables
 }
 
+function namesIn(text: string): readonly string[] {
+  return Array.from(text.matchAll(/\$[({]?([\w.-]+)/g), ([, name = '']) => name)
+}
+
 /** Appends the definitions of the variables of a text, and of those in them. */
 function withVariables(text: string, variables: ReadonlyMap<string, string>): string {
-  const namesIn = (part: string): readonly string[] =>
-    Array.from(part.matchAll(/\$[({]?([\w.-]+)/g), ([, name = '']) => name)
   const seen = new Set(namesIn(text))
   for (const name of seen) for (const inner of namesIn(variables.get(name) ?? '')) seen.add(inner)
   return [text, ...seen, ...Array.from(seen, (name) => variables.get(name) ?? '')].join('\n')

@@ -389,7 +389,7 @@ test('a command without output shows no empty line', async () => {
   expect(stdout).toMatch(/> shell\.run true\n {2}exit code 0 \(/)
 })
 
-test('uses the running copilot-proxy if it serves the folder', async () => {
+test.each([[[]], [['--demo']]])('%s uses the running copilot-proxy if it serves the folder', async (words) => {
   const { root, user, total } = await openShop()
   const stop = new AbortController()
   const address = Promise.withResolvers<string>()
@@ -410,7 +410,7 @@ test('uses the running copilot-proxy if it serves the folder', async () => {
   user.env['COPILOT_PROXY_SERVER_PORT'] = new URL(url).port
   const output = recordOutput(80)
   const inside = user.context({ stdout: output, workingDir: () => join(root, 'src') })
-  const code = await runProgram(['agent', '--yes', quickFix], inside)
+  const code = await runProgram(['agent', '--yes', ...words, quickFix], inside)
   expect(output.text()).toContain('Changed 1 file:')
   expect(code).toBe(0)
   expect(await total()).toContain('item.price * item.quantity')
