@@ -1,10 +1,12 @@
 import type { Logger } from '../logging/logger.ts'
 import type { SecretRecord, Tools } from '../tools/tool.ts'
 import { createTurn, userMessage } from '../translate/turn-request.ts'
-import type { TurnItem } from '../translate/turn.ts'
+import type { MessageItem, TurnItem } from '../translate/turn.ts'
 import type { RunMode } from '../api/run.ts'
-import type { AgentOutcome, AgentTask, ApprovalRequest } from './agent-task.ts'
+import type { AgentOutcome, AgentTask, ApprovalRequest, JoinedMessage } from './agent-task.ts'
 import { askModel, createFragments, type RunTurn } from './ask-model.ts'
+import { createMentions } from './attach-mentions.ts'
+import { createPrompts } from './expand-prompt.ts'
 import { createChangeRecord } from './change-record.ts'
 import { estimateItems, newestItems, promptBudget } from './context-size.ts'
 import { goalOf, holdsSecret, recordOf, requestItems } from './conversation.ts'
@@ -47,6 +49,9 @@ const maxFileBytes = 64 * 1024 * 1024
 const maxResult = 32_000
 const minResult = 4000
 
+/** What the mentions of a message attach, in longest results of a tool: half of the context at the most. */
+const maxMentioned = 4
+
 /** A rough average. */
 const charactersPerToken = 4
 
@@ -70,7 +75,9 @@ export async function runAgent(deps: AgentDeps, task: AgentTask): Promise<AgentO
 async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promise<AgentOutcome> {
   const { session, mode, settings, key } = task
   await deps.tools.prepare?.(session)
-  const toolSet = (reached: RunMode): ToolSet => createToolSet(deps.tools, session, reached)
+  /** The mode in which the run is now: `plan` becomes `agent`. */
+  let reached: RunMode = mode
+  const toolSet = (): ToolSet => createToolSet(deps.tools, session, reached)
   const models = modelsOf(deps, task)
   const aborted = new AbortController()
   const signal = AbortSignal.any([aborted.signal, task.signal, session.signal])
@@ -100,11 +107,10 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     maxCredits: settings.maxCredits,
     requireApproval: settings.requireApproval,
     initiator: task.initiator,
-    overheadTokens: overheadOf(toolSet(mode), systemPrompt(models[0], mode) + instructions),
+    overheadTokens: overheadOf(toolSet(), systemPrompt(models[0]) + instructions),
   }
   const largest = Math.max(...models.map(({ contextTokens }) => promptBudget(contextTokens)))
   const history = await newestItems(task.history, 2 * largest)
-  let state = startLoop(loopSettings, history, goalOf(task, boundary))
   const events: LoopEvent[] = []
   let wake: (() => void) | undefined
   const push = (event: LoopEvent): void => {
@@ -144,8 +150,8 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     isUnattended: mode === 'chat' || !settings.requireApproval,
     emit,
     textsFor: instructionFiles.ofFolders,
-    find: (name) => toolSet(state.mode).find(name),
-    isPlanning: () => state.mode === 'plan',
+    find: (name) => toolSet().find(name),
+    isPlanning: () => reached === 'plan',
     isApproved(request) {
       const { promise, resolve } = Promise.withResolvers<boolean>()
       settleApproval = resolve
@@ -154,19 +160,46 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     },
   })
 
-  /** @param reached the mode in which the run is now */
-  function systemPrompt(model: ModelChoice, reached: RunMode): string {
+  const attach = createMentions({ ...deps, session, runner, maxLength: maxMentioned * maxResultOf(models), emit })
+  const expand = createPrompts({
+    ...deps,
+    session,
+    caller,
+    ownerId: key?.id,
+    boundary,
+    maxLength: maxResultOf(models),
+    emit,
+  })
+  const goal = await read(task, 0, (reason) => stop({ outcome: 'failed', reason }))
+  let state = startLoop(loopSettings, history, goal)
+
+  /** Returns a message with what it names. Only the user's own words name anything. */
+  async function read(
+    message: Pick<AgentTask, 'text' | 'attachments'>,
+    step: number,
+    fail: (reason: string) => void,
+  ): Promise<MessageItem> {
+    if (task.initiator === 'agent') return goalOf(message, boundary)
+    const said = await expand(message.text, step, signal)
+    if (said !== undefined && 'failure' in said) {
+      fail(said.failure)
+      return goalOf(message, boundary)
+    }
+    return goalOf(message, boundary, await attach(message.text, step, signal), said?.parts)
+  }
+
+  function systemPrompt(model: ModelChoice): string {
     const parts = { session, boundary, allowedRoots: settings.allowedRoots }
     if (reached === 'chat') return chatPrompt(parts)
     const prompt = reached === 'plan' ? planPrompt(parts) : agentPrompt(parts)
     if (model.isNative) return prompt
-    return `${prompt}\n\n${jsonRules(toolSet(reached).described, reached === 'agent')}`
+    return `${prompt}\n\n${jsonRules(toolSet().described, reached === 'agent')}`
   }
 
   async function ask({ model, items, initiator, step }: Extract<LoopCommand, { type: 'ask' }>): Promise<void> {
     const { isNative } = model
-    const turn = createTurn(requestItems(systemPrompt(model, state.mode), items, model, instructions), {
-      tools: isNative ? toolSet(state.mode).offered : [],
+    const turn = createTurn(requestItems(systemPrompt(model), items, model, instructions), {
+      tools: isNative ? toolSet().offered : [],
       sessionId: session.id,
     })
     const onEvent = createFragments({ mode, isNative, step, emit: task.emit })
@@ -232,9 +265,16 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     }
   }
 
+  /** Resolves when the messages that have joined so far are in `events`, in their order. */
+  let joined = Promise.resolve()
+  async function join(message: JoinedMessage): Promise<void> {
+    const note = (text: string): void => emit({ type: 'fragment', kind: 'notice', text, step: state.step })
+    push({ type: 'joined', message: { id: message.id, item: await read(message, state.step, note) } })
+  }
   task.onJoined?.((message) => {
-    push({ type: 'joined', message: { id: message.id, item: goalOf(message, boundary) } })
+    joined = joined.then(() => join(message))
   })
+  await joined
   push({ type: 'begin' })
   try {
     for (;;) {
@@ -247,6 +287,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
       const { requests, usage, context, model } = step.state
       if (requests !== state.requests || usage !== state.usage) task.onProgress?.({ requests, usage, context, model })
       ;({ state } = step)
+      reached = state.mode
       for (const command of step.commands) {
         if (command.type === 'end') return await outcomeOf(command)
         perform(command)

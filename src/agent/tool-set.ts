@@ -1,4 +1,5 @@
 import type { RunMode } from '../api/run.ts'
+import { promptToolName } from './expand-prompt.ts'
 import { maxForModels, nameForModels, namesOf } from '../tools/model-names.ts'
 import { planToolName } from '../tools/plan-tools.ts'
 import type { Session } from '../tools/session.ts'
@@ -27,10 +28,10 @@ export interface ToolSet {
 export type FoundTool = Tool | FileAction | PlanTool
 
 /**
- * Tools that a model does not get: each request lists the tools already, and `mcp.tools.call` would bypass the checks of
- * `agent.allowed-roots` on the arguments of the tool that it calls.
+ * Tools that a model does not get: each request lists the tools already, `mcp.tools.call` would bypass the checks of
+ * `agent.allowed-roots` on the arguments of the tool that it calls, and prompts are for people to choose.
  */
-const hidden: ReadonlySet<string> = new Set(['mcp.tools.list', 'mcp.tools.call', 'mcp.session.list'])
+const hidden: ReadonlySet<string> = new Set(['mcp.tools.list', 'mcp.tools.call', 'mcp.session.list', promptToolName])
 
 /** The actions that native tool calls offer too, because some models write incorrect unified diffs. */
 const offeredActions: ReadonlySet<string> = new Set(['createFile', 'editFile'])
