@@ -185,15 +185,16 @@ test('policy init writes a valid policy that allows nothing, and overwrites none
   })
 })
 
+/** A terminal on which the person types this. */
+const answer = (text: string) => ({
+  interactive: true,
+  stdin: (async function* () {
+    yield text
+  })(),
+})
+
 describe('policy init in a project', () => {
   const packageJson = '{"scripts": {"test": "vitest", "deploy": "x", "build:docs": "typedoc\\u001b[2J"}}'
-
-  const answer = (text: string) => ({
-    interactive: true,
-    stdin: (async function* () {
-      yield text
-    })(),
-  })
 
   async function createProject() {
     const user = await createWorkspaceUser()
