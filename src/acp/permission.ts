@@ -1,0 +1,73 @@
+import type { PermissionOption, RequestPermissionRequest } from '@agentclientprotocol/sdk'
+import type { ApprovalEvent } from '../api/events.ts'
+import type { ApprovalDecision } from '../api/run.ts'
+import {
+  changeOf,
+  closedSentences,
+  forRunOf,
+  mayChoose,
+  nameOf,
+  questionOf,
+  rowsOf,
+  secretSentence,
+  truncatedSentence,
+  wideningSentence,
+} from '../page/static/approval-words.js'
+import { visible } from '../terminal/visible.ts'
+import { diffsOf, fenced, kindOf, textContent, toCallId, toLocations } from './tool-call.ts'
+
+/** What an editor asks a person, without the ids. The first option is the narrowest permission. */
+type Question = Pick<RequestPermissionRequest, 'toolCall' | 'options'>
+
+/** @param notes sentences that a person should know before they decide */
+export function toQuestion(root: string, approval: ApprovalEvent, notes: readonly string[]): Question {
+  const { id, callId, tool, diff, argv, cwd = '', widening, reads, args, truncated } = approval
+  const place = cwd === '' ? '' : `# in ${visible(cwd)}\n`
+  const rows = argv === undefined && diff === undefined ? rowsOf(approval) : []
+  const texts = [
+    ...(argv === undefined ? [] : [fenced(place + argv.map(toWord).join(' '))]),
+    ...rows.map((row) => `${nameOf(row, visible)}: ${changeOf(row)}`),
+    ...(argv === undefined && diff === undefined && rows.length === 0 && reads === undefined
+      ? [fenced(JSON.stringify(args ?? {}, undefined, 2))]
+      : []),
+    ...(reads === undefined ? [] : [secretSentence]),
+    ...(widening === undefined ? [] : [wideningSentence(widening)]),
+    ...(approval.notes ?? []).map(visible),
+    ...closedSentences(approval).map(visible),
+    ...(truncated === true ? [truncatedSentence] : []),
+    ...notes,
+  ]
+  return {
+    toolCall: {
+      toolCallId: toCallId(id, callId),
+      title: questionOf(approval, visible),
+      kind: kindOf(tool),
+      status: 'pending',
+      content: [...(diff === undefined ? [] : diffsOf(root, diff)), ...texts.map(textContent)],
+      locations: toLocations(root, approval.paths ?? reads ?? []),
+    },
+    options: toOptions(approval),
+  }
+}
+
+/** An option for each decision that can be made. `optionId` is the decision. */
+function toOptions(approval: ApprovalEvent): PermissionOption[] {
+  const forRun = `Allow ${forRunOf(approval)}`
+  const options: readonly (PermissionOption & { readonly optionId: ApprovalDecision })[] = [
+    { optionId: 'once', name: 'Allow once', kind: 'allow_once' },
+    { optionId: 'run', name: forRun, kind: 'allow_always' },
+    { optionId: 'refuse', name: 'Refuse', kind: 'reject_once' },
+  ]
+  return options.filter(({ optionId }) => optionId === 'refuse' || mayChoose(approval, optionId))
+}
+
+/** Returns the decision for an option. Anything that was not offered is a refusal. */
+export function toDecision({ options }: Question, optionId: string): ApprovalDecision {
+  const chosen = options.find((option) => option.optionId === optionId)?.optionId
+  return chosen === 'once' || chosen === 'run' ? chosen : 'refuse'
+}
+
+/** Quotes a word that a reader could take for several words. */
+function toWord(word: string): string {
+  return visible(/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word))
+}
