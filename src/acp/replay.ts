@@ -8,9 +8,8 @@ export function replayRun(root: string, report: RunReport): readonly SessionUpda
   const { id, text, attachments, steps, joined = [], answer = '', plan, state } = report
   const updates: SessionUpdate[] = [userMessage(id, withNames(text, attachments))]
   const waiting = [...joined]
-  const last = steps.at(-1)?.step ?? 0
   for (const { step, texts, calls } of steps) {
-    while (waiting[0] !== undefined && (waiting[0].step ?? last) <= step) {
+    while (waiting[0] !== undefined && (waiting[0].step ?? Infinity) <= step) {
       const message = waiting.shift()
       if (message !== undefined) updates.push(userMessage(message.id, withNames(message.text, message.attachments)))
     }

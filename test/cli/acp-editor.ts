@@ -14,7 +14,10 @@ export interface EditorOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly capabilities?: ClientCapabilities
   /** The id of the option that the person chooses, or undefined to let the question be cancelled. Default: the last one. */
-  readonly choose?: (request: RequestPermissionRequest) => Promise<string | undefined> | string | undefined
+  readonly choose?: (
+    request: RequestPermissionRequest,
+    signal: AbortSignal,
+  ) => Promise<string | undefined> | string | undefined
   /** The texts of files in the editor, by absolute path. */
   readonly buffers?: ReadonlyMap<string, string>
 }
@@ -50,9 +53,9 @@ export async function openEditor(options: EditorOptions): Promise<Editor> {
   const received: { readonly sessionId: string; readonly update: SessionUpdate }[] = []
   const lookers = new Set<() => void>()
   const app = client({ name: 'test' })
-    .onRequest(methods.client.session.requestPermission, async ({ params }) => {
+    .onRequest(methods.client.session.requestPermission, async ({ params, signal }) => {
       asked.push(params)
-      const optionId = await choose(params)
+      const optionId = await choose(params, signal)
       return { outcome: optionId === undefined ? { outcome: 'cancelled' } : { outcome: 'selected', optionId } }
     })
     .onRequest(methods.client.fs.readTextFile, ({ params }) => {

@@ -243,9 +243,31 @@ test('refuses what it cannot do in a sentence', async () => {
   await expect(say(it, id, '  ')).rejects.toMatchObject({ code: -32602, message: expect.stringContaining('empty') })
   const image = { type: 'image', data: 'AAAA', mimeType: 'image/tiff' } as const
   await expect(say(it, id, image)).rejects.toMatchObject({ code: -32602, message: expect.stringContaining('PNG') })
-  it.cli.child.stdin?.write('{ no json\n')
   expect(await say(it, id, 'Hello')).toEqual({ stopReason: 'end_turn' })
   expect(it.strays).toEqual([])
+})
+
+test('bad lines get an error each, and the connection goes on', async () => {
+  const { env } = await openShop()
+  const cli = startCli(['acp', '--demo'], env)
+  const initialize = { jsonrpc: '2.0', id: 2, method: 'initialize', params: { protocolVersion: 9 } }
+  const early = { jsonrpc: '2.0', id: 1, method: 'session/list', params: {} }
+  cli.child.stdin?.end(['{ no json', '[]', JSON.stringify(early), JSON.stringify(initialize), ''].join('\n'))
+  const { code, stdout, stderr } = await cli.ended
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const answers = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(answers.map(({ id, error }) => [id, error?.code])).toEqual(
+    expect.arrayContaining([
+      [null, -32700],
+      [null, -32600],
+      [1, -32600],
+      [2, undefined],
+    ]),
+  )
+  expect(answers.find(({ id }) => id === 2)?.result.protocolVersion).toBe(1)
 })
 
 test('without a login, it says what to run; an editor with terminals can start the login', async () => {
@@ -335,6 +357,59 @@ test('after a restart, conversations are listed, loaded with what was said, resu
   expect(third.text(id)).toBe('')
   expect(await say(third, id, 'Go on')).toEqual({ stopReason: 'end_turn' })
   expect(sent()).toContain('heron')
+})
+
+test('a session goes on after a restart of the daemon, and after its end in a daemon of this process', async () => {
+  const { root, env, editor, sent } = await openWithUpstream()
+  const serve = async (port: string) => {
+    const { child, seen, ended } = startCli(['serve', '--workspace', root], { ...env, COPILOT_PROXY_SERVER_PORT: port })
+    const [, at = ''] = await seen('stdout', /listening on http:\/\/127\.0\.0\.1:(\d+)/)
+    return {
+      port: at,
+      async stop() {
+        child.kill('SIGTERM')
+        await ended
+      },
+    }
+  }
+  const daemon = await serve('0')
+  const it = await editor({ env: { ...env, COPILOT_PROXY_SERVER_PORT: daemon.port } })
+  const id = await newSession(it, root)
+  await say(it, id, 'The word is heron.')
+  await daemon.stop()
+  const next = await serve(daemon.port)
+  expect(await say(it, id, 'Go on')).toEqual({ stopReason: 'end_turn' })
+  expect(sent()).toContain('heron')
+  await next.stop()
+  expect(await say(it, id, 'Still there?')).toEqual({ stopReason: 'end_turn' })
+  expect(sent()).toContain('heron')
+})
+
+test('who loads a conversation is asked what its run waits for, and an answer withdraws the question elsewhere', async () => {
+  const { root, env, editor, total } = await openShop()
+  const daemon = startCli(['serve', '--demo', '--workspace', root], { ...env, COPILOT_PROXY_SERVER_PORT: '0' })
+  const [, port] = await daemon.seen('stdout', /listening on http:\/\/127\.0\.0\.1:(\d+)/)
+  const here = { env: { ...env, COPILOT_PROXY_SERVER_PORT: port }, args: ['acp'] }
+  const withdrawn: string[] = []
+  const first = await editor({
+    ...here,
+    choose: ({ toolCall }, signal) =>
+      new Promise((resolve) => {
+        signal.addEventListener('abort', () => {
+          withdrawn.push(String(toolCall.title))
+          resolve(undefined)
+        })
+      }),
+  })
+  const id = await newSession(first, root)
+  const turn = say(first, id, quickFix)
+  await first.seen(id, ({ sessionUpdate }) => sessionUpdate === 'tool_call')
+  const second = await editor({ ...here, choose: () => 'run' })
+  await second.agent.request(session.load, { sessionId: id, cwd: root, mcpServers: [] })
+  expect(await turn).toEqual({ stopReason: 'end_turn' })
+  expect(withdrawn).toEqual(first.asked.map(({ toolCall }) => toolCall.title))
+  expect(second.asked.map(({ toolCall }) => toolCall.title)).toEqual(['Run this command?', 'Change src/total.js?'])
+  expect(await total()).toContain('item.price * item.quantity')
 })
 
 test('uses the running daemon, whose workspaces keep their conversations, and ends what the editor has left', async () => {

@@ -33,8 +33,7 @@ export interface AcpSessionDeps {
 
 /** A conversation in an editor. */
 export interface AcpSession {
-  readonly cwd: string
-  readonly isOpen: () => boolean
+  readonly feed: Feed
   /** Tells the editor all that was said, or only what the conversation has used. */
   readonly recall: (what: 'everything' | 'use') => Promise<void>
   /** Sends a message, and resolves when the run that has read it has ended. */
@@ -220,8 +219,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
   const leave = feed.listen({ conversationId: id, onEvent: receive, onGap: () => void missed(), onEnd: end })
 
   return {
-    cwd: place.root,
-    isOpen: feed.isOpen,
+    feed,
     async recall(what) {
       const runs = await client.history(id, signal)
       if (what === 'everything') for (const run of runs) for (const update of replayRun(place.root, run)) tell(update)

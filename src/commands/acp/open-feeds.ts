@@ -19,7 +19,6 @@ export interface FeedListener {
 export interface Feed {
   readonly place: Place
   readonly client: RunClient
-  readonly isOpen: () => boolean
   /** Returns a function that unsubscribes. */
   readonly listen: (listener: FeedListener) => () => void
 }
@@ -42,7 +41,6 @@ export function createFeeds(
   async function follow(place: Place, onEnd: () => void): Promise<Feed> {
     const client = createRunClient(context, place)
     const listeners = new Set<FeedListener>()
-    let isOpen = true
     const events = await client.events(signal, () =>
       note('The connection to copilot-proxy broke. Connecting again ...'),
     )
@@ -64,7 +62,6 @@ export function createFeeds(
       } catch (error) {
         if (!signal.aborted) note(error instanceof Error ? error.message : String(error))
       }
-      isOpen = false
       onEnd()
       for (const each of listeners) each.onEnd()
     }
@@ -73,7 +70,6 @@ export function createFeeds(
     return {
       place,
       client,
-      isOpen: () => isOpen,
       listen(listener) {
         listeners.add(listener)
         return () => listeners.delete(listener)

@@ -123,14 +123,13 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
     },
 
     async prompt({ sessionId, prompt }: PromptRequest, requestSignal: AbortSignal): Promise<PromptResponse> {
-      let session = find(sessionId)
-      if (!session.isOpen()) {
-        // The daemon was restarted.
-        const mode = session.mode()
-        session = await open(sessionId, await feeds.open(session.cwd))
-        session.setMode(mode)
-      }
-      return { stopReason: await session.prompt(prompt, requestSignal) }
+      const session = find(sessionId)
+      const feed = await feeds.open(session.feed.place.root)
+      if (feed === session.feed) return { stopReason: await session.prompt(prompt, requestSignal) }
+      // Another daemon serves the folder now, such as the one before after a restart.
+      const moved = await open(sessionId, feed)
+      moved.setMode(session.mode())
+      return { stopReason: await moved.prompt(prompt, requestSignal) }
     },
 
     setMode({ sessionId, modeId }: SetSessionModeRequest): SetSessionModeResponse {

@@ -35,7 +35,7 @@ export interface RunClient {
   readonly cancel: (runId: string) => Promise<void>
 }
 
-/** For the end of `events`. */
+/** For the end of `events`, and for requests without an answer. */
 export const goneText =
   'copilot-proxy no longer answers. If it has stopped, the run was interrupted. If it still runs, its page shows the run.'
 
@@ -61,11 +61,16 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
 
   async function ask(path: string, signal: AbortSignal | undefined, options: RequestInit): Promise<unknown> {
     const limit = AbortSignal.timeout(answerTimeoutMs)
-    const response = await context.fetch(url + path, {
-      ...options,
-      redirect: 'error',
-      signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
-    })
+    const response = await context
+      .fetch(url + path, {
+        ...options,
+        redirect: 'error',
+        signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+      })
+      .catch((cause: unknown) => {
+        signal?.throwIfAborted()
+        throw new CommandFailure(exitCode.failed, goneText, { cause })
+      })
     const reply: unknown = await response.json().catch(() => undefined)
     if (response.ok) return reply
     throw failure(reply, response.status)

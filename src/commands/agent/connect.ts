@@ -76,6 +76,8 @@ export function createConnector(context: CommandContext, flags: ConnectFlags, { 
     const found = await findWorkspace(context, settings.config, path)
     const { root } = await openWorkspaceFolder(context, settings, found)
     const workspace = { ...found, path: root }
+    // What this process has begun to serve has its conversations here.
+    if (own?.serves(root) === true) return await own.serve(workspace)
     const daemon = flags.demo ? undefined : await openDaemonView(context, settings)
     const running =
       daemon === undefined
@@ -142,6 +144,7 @@ async function findSession(get: DaemonView['get'], path: string): Promise<Sessio
 }
 
 interface OwnDaemon {
+  readonly serves: (root: string) => boolean
   /** Serves another workspace too. */
   readonly serve: (workspace: Workspace) => Promise<Place>
   readonly close: () => Promise<void>
@@ -193,10 +196,13 @@ async function startOwn(
   const { url, ownerToken: key } = daemon
   const get = getterAt(context, { url, key })
 
+  const serves = (root: string): boolean => config.workspaces.some(({ path }) => path === root)
+
   return {
+    serves,
     async serve(workspace) {
       const root = workspace.path
-      if (!config.workspaces.some(({ path }) => path === root)) {
+      if (!serves(root)) {
         config = { ...config, workspaces: [...config.workspaces, workspace] }
         daemon.reconfigure(config)
         await daemon.openWorkspaces()
