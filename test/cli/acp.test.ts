@@ -207,6 +207,34 @@ test('in the mode chat nothing is changed, and an unknown mode is refused', asyn
   await expect(it.agent.request(session.setMode, { sessionId, modeId: 'x' })).rejects.toMatchObject({ code: -32602 })
 })
 
+test('the mode and the model are options too, and the model gets the next messages', async () => {
+  const { root, editor, sent } = await openWithUpstream()
+  const it = await editor()
+  const { sessionId, configOptions } = await it.agent.request(session.new, { cwd: root, mcpServers: [] })
+  expect(configOptions?.map(({ id, category }) => [id, category])).toEqual([
+    ['mode', 'mode'],
+    ['model', 'model'],
+  ])
+  const set = (configId: string, value: string) =>
+    it.agent.request(session.setConfigOption, { sessionId, configId, value })
+  const { configOptions: after } = await set('model', 'gpt-5.2')
+  expect(after.find(({ id }) => id === 'model')).toMatchObject({ currentValue: 'gpt-5.2' })
+  await set('mode', 'chat')
+  await it.seen(
+    sessionId,
+    (update) => update.sessionUpdate === 'current_mode_update' && update.currentModeId === 'chat',
+  )
+  await say(it, sessionId, 'Hello')
+  expect(sent()).toContain('gpt-5.2')
+  for (const [option, value] of [
+    ['model', 'no-such-model'],
+    ['mode', 'x'],
+    ['x', 'agent'],
+  ] as const) {
+    await expect(set(option, value)).rejects.toMatchObject({ code: -32602, message: expect.stringContaining(value) })
+  }
+})
+
 test('two folders are workspaces of one process', async () => {
   const { root, editor } = await openShop()
   const other = await makeFolder({ 'heron.txt': 'A heron.\n' })

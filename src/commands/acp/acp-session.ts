@@ -6,13 +6,14 @@ import type {
   SessionUpdate,
   StopReason,
 } from '@agentclientprotocol/sdk'
-import { firstMode } from '../../acp/modes.ts'
+import { choose, describeChoices, firstChoices } from '../../acp/choices.ts'
+import type { Choices, ModelName } from '../../acp/choices.ts'
 import { toDecision, toQuestion } from '../../acp/permission.ts'
 import { toMessage } from '../../acp/prompt.ts'
 import { replayRun } from '../../acp/replay.ts'
 import { createUpdates, stopReasons, usageUpdate } from '../../acp/updates.ts'
 import type { ApprovalEvent, DaemonEvent, DoneEvent } from '../../api/events.ts'
-import type { RunMode, RunReport } from '../../api/run.ts'
+import type { RunReport } from '../../api/run.ts'
 import { goneText } from '../agent/client.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { EditorFiles } from './editor-files.ts'
@@ -25,6 +26,8 @@ export interface AcpSessionDeps {
   readonly editor: AgentContext
   readonly capabilities: ClientCapabilities
   readonly files: EditorFiles
+  readonly models: readonly ModelName[]
+  readonly choices?: Choices
   /** Takes sentences for the log. */
   readonly note: (sentence: string) => void
   /** Aborted when the editor has left and the runs of the session have ended. */
@@ -38,8 +41,10 @@ export interface AcpSession {
   readonly recall: (what: 'everything' | 'use') => Promise<void>
   /** Sends a message, and resolves when the run that has read it has ended. */
   readonly prompt: (content: PromptRequest['prompt'], signal: AbortSignal) => Promise<StopReason>
-  readonly setMode: (mode: RunMode) => void
-  readonly mode: () => RunMode
+  /** Chooses a mode or a model for the next messages. @throws RequestError if there is none of this name */
+  readonly choose: (option: string, value: string | boolean) => void
+  readonly choices: () => Choices
+  readonly describeChoices: () => ReturnType<typeof describeChoices>
   /** Cancels the runs of this session's prompts. */
   readonly cancel: () => void
   readonly close: () => Promise<void>
@@ -54,7 +59,7 @@ interface Prompt {
 }
 
 export function createAcpSession(deps: AcpSessionDeps): AcpSession {
-  const { id, feed, editor, capabilities, files, note, signal } = deps
+  const { id, feed, editor, capabilities, files, models, note, signal } = deps
   const { client, place } = feed
   const prompts = new Map<string, Prompt>()
   /** Messages that are being sent. Until the daemon has answered, nobody knows which events are about them. */
@@ -63,7 +68,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
   /** Ends the question to the editor, by approval. */
   const questions = new Map<string, AbortController>()
   let updates = createUpdates({ root: place.root, client: capabilities, creditsBefore: 0 })
-  let mode = firstMode
+  let choices = deps.choices ?? firstChoices
   let title: string | undefined
 
   const isFollowed = (run: string): boolean => [...prompts.values()].some((prompt) => prompt.run === run)
@@ -162,7 +167,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
       unsaved.length === 0
         ? ''
         : `\n\n(Not saved in the editor: ${names}. The attached text is newer than the file on disk, which tools read and change.)`
-    return { text: text + more, attachments: [...attachments, ...unsaved], conversationId: id, mode }
+    return { text: text + more, attachments: [...attachments, ...unsaved], conversationId: id, ...choices }
   }
 
   async function send(content: PromptRequest['prompt'], asked: AbortSignal): Promise<StopReason> {
@@ -229,10 +234,19 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
       takeOver(runs)
     },
     prompt: send,
-    setMode(chosen) {
-      mode = chosen
+    choose(option, value) {
+      const chosen = choose(choices, models, option, value)
+      if (chosen === undefined) {
+        throw RequestError.invalidParams(undefined, `there is no ${option} ${JSON.stringify(value)}`)
+      }
+      const isOtherMode = chosen.mode !== choices.mode
+      choices = chosen
+      const { configOptions } = describeChoices(choices, models)
+      tell({ sessionUpdate: 'config_option_update', configOptions })
+      if (isOtherMode) tell({ sessionUpdate: 'current_mode_update', currentModeId: choices.mode })
     },
-    mode: () => mode,
+    choices: () => choices,
+    describeChoices: () => describeChoices(choices, models),
     cancel,
     async close() {
       cancel()

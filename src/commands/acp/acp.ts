@@ -137,6 +137,10 @@ function createApp({ version, table, note, requireLogin, onInitialize }: AppDeps
       safely(({ params }) => table.close(params.sessionId)),
     )
     .onRequest(
+      session.setConfigOption,
+      safely(({ params }) => table.setOption(params)),
+    )
+    .onRequest(
       session.setMode,
       safely(({ params }) => table.setMode(params)),
     )

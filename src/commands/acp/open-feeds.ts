@@ -1,3 +1,4 @@
+import type { ModelName } from '../../acp/choices.ts'
 import { daemonEvent } from '../../api/events.ts'
 import type { DaemonEvent } from '../../api/events.ts'
 import { isObject } from '../../json/json.ts'
@@ -5,6 +6,9 @@ import { createRunClient } from '../agent/client.ts'
 import type { RunClient } from '../agent/client.ts'
 import type { Connector, Place } from '../agent/connect.ts'
 import type { CommandContext } from '../shared/command.ts'
+
+/** A session opens without a list of models if upstream is slow. Ms. */
+const modelsTimeoutMs = 5000
 
 export interface FeedListener {
   readonly conversationId: string
@@ -19,6 +23,8 @@ export interface FeedListener {
 export interface Feed {
   readonly place: Place
   readonly client: RunClient
+  /** Those that a message can name. Empty if they cannot be listed now. */
+  readonly models: () => Promise<readonly ModelName[]>
   /** Returns a function that unsubscribes. */
   readonly listen: (listener: FeedListener) => () => void
 }
@@ -70,6 +76,7 @@ export function createFeeds(
     return {
       place,
       client,
+      models: () => client.models(AbortSignal.any([signal, AbortSignal.timeout(modelsTimeoutMs)])).catch(() => []),
       listen(listener) {
         listeners.add(listener)
         return () => listeners.delete(listener)

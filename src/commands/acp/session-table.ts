@@ -13,10 +13,12 @@ import type {
   PromptRequest,
   PromptResponse,
   ResumeSessionRequest,
+  SetSessionConfigOptionRequest,
+  SetSessionConfigOptionResponse,
   SetSessionModeRequest,
   SetSessionModeResponse,
 } from '@agentclientprotocol/sdk'
-import { findMode, modeState } from '../../acp/modes.ts'
+import type { Choices } from '../../acp/choices.ts'
 import { silentLog } from '../../logging/logger.ts'
 import { openPolicy } from '../../workspace/policy/open-policy.ts'
 import type { CommandContext } from '../shared/command.ts'
@@ -62,14 +64,24 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
     note(`MCP servers of the editor are not used: ${names}. Name them in the configuration, under mcp-servers.`)
   }
 
-  async function open(id: string, feed: Feed): Promise<AcpSession> {
+  async function open(id: string, feed: Feed, choices?: Choices): Promise<AcpSession> {
     const [editor, capabilities] = [deps.editor(), deps.capabilities()]
     const settings = await loadSettings(context, config)
     const folder = await openWorkspaceFolder(context, settings, { path: feed.place.root, 'allow-home': true })
     const rules = { folder, policy: openPolicy(folder, { log: silentLog }), base: '' }
     const files = createEditorFiles(id, { rules, editor, capabilities })
     await sessions.get(id)?.close()
-    const session = createAcpSession({ id, feed, editor, capabilities, files, note, signal })
+    const session = createAcpSession({
+      id,
+      feed,
+      editor,
+      capabilities,
+      files,
+      models: await feed.models(),
+      ...(choices !== undefined && { choices }),
+      note,
+      signal,
+    })
     sessions.set(id, session)
     return session
   }
@@ -88,7 +100,7 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
       const feed = await feeds.open(cwd)
       const { id } = await feed.client.conversation('new', signal)
       const session = await open(id, feed)
-      return { sessionId: id, modes: modeState(session.mode()) }
+      return { sessionId: id, ...session.describeChoices() }
     },
 
     /** Continues a conversation. @param what the editor is told of it */
@@ -103,7 +115,7 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
       if (!known.some(({ id }) => id === sessionId)) throw RequestError.sessionNotFound(sessionId)
       const session = await open(sessionId, feed)
       await session.recall(what)
-      return { modes: modeState(session.mode()) }
+      return session.describeChoices()
     },
 
     /** Without a folder: of all workspaces that this process has opened. */
@@ -127,17 +139,19 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
       const feed = await feeds.open(session.feed.place.root)
       if (feed === session.feed) return { stopReason: await session.prompt(prompt, requestSignal) }
       // Another daemon serves the folder now, such as the one before after a restart.
-      const moved = await open(sessionId, feed)
-      moved.setMode(session.mode())
+      const moved = await open(sessionId, feed, session.choices())
       return { stopReason: await moved.prompt(prompt, requestSignal) }
     },
 
     setMode({ sessionId, modeId }: SetSessionModeRequest): SetSessionModeResponse {
-      const session = find(sessionId)
-      const mode = findMode(modeId)
-      if (mode === undefined) throw RequestError.invalidParams(undefined, `there is no mode ${JSON.stringify(modeId)}`)
-      session.setMode(mode)
+      find(sessionId).choose('mode', modeId)
       return {}
+    },
+
+    setOption({ sessionId, configId, value }: SetSessionConfigOptionRequest): SetSessionConfigOptionResponse {
+      const session = find(sessionId)
+      session.choose(configId, value)
+      return { configOptions: session.describeChoices().configOptions }
     },
 
     cancel(sessionId: string): void {

@@ -3,6 +3,7 @@ import { errorBody } from '../../api/error.ts'
 import type { DaemonEvent } from '../../api/events.ts'
 import { acceptedMessage } from '../../api/inputs.ts'
 import type { AcceptedMessage } from '../../api/inputs.ts'
+import { modelList } from '../../api/models.ts'
 import { runReport } from '../../api/run.ts'
 import type { ApprovalDecision, RunReport } from '../../api/run.ts'
 import { conversationEntry, conversationList, messageList } from '../../api/sessions.ts'
@@ -29,6 +30,8 @@ export interface RunClient {
   readonly conversations: (signal: AbortSignal) => Promise<readonly ConversationEntry[]>
   /** Returns the runs of a conversation, oldest first. */
   readonly history: (conversationId: string, signal: AbortSignal) => Promise<readonly RunReport[]>
+  /** Returns the models that a message can name. */
+  readonly models: (signal: AbortSignal) => Promise<readonly { readonly id: string; readonly name: string }[]>
   /** @throws CommandFailure with the daemon's message */
   readonly send: (message: object, signal: AbortSignal) => Promise<AcceptedMessage>
   readonly decide: (approvalId: string, decision: ApprovalDecision) => Promise<void>
@@ -169,6 +172,11 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
         if (messages.length < pageSize) return runs
         before = messages[0]?.id ?? ''
       }
+    },
+    async models(signal) {
+      const { data } = modelList.parse(await ask('/v1/models', signal, { headers }))
+      const chats = data.filter(({ copilot_proxy: { type } }) => type === 'chat')
+      return chats.map(({ id, copilot_proxy: { name } }) => ({ id, name }))
     },
     send: async (message, signal) => acceptedMessage.parse(await post('/message', { sessionId, ...message }, signal)),
     async decide(approvalId, decision) {
