@@ -1,5 +1,6 @@
 import type { PermissionOption, RequestPermissionRequest } from '@agentclientprotocol/sdk'
 import type { ApprovalEvent } from '../api/events.ts'
+import { approvalDecision } from '../api/run.ts'
 import type { ApprovalDecision } from '../api/run.ts'
 import {
   changeOf,
@@ -16,11 +17,14 @@ import {
 import { visible } from '../terminal/visible.ts'
 import { diffsOf, fenced, kindOf, textContent, toCallId, toLocations } from './tool-call.ts'
 
+/** `always`: the rules that a decision for all later runs would store. Absent where there is no such decision. */
+type Approval = ApprovalEvent & { readonly always?: readonly string[] | undefined }
+
 /** What an editor asks a person, without the ids. The first option is the narrowest permission. */
 type Question = Pick<RequestPermissionRequest, 'toolCall' | 'options'>
 
 /** @param notes sentences that a person should know before they decide */
-export function toQuestion(root: string, approval: ApprovalEvent, notes: readonly string[]): Question {
+export function toQuestion(root: string, approval: Approval, notes: readonly string[]): Question {
   const { id, callId, tool, diff, argv, cwd = '', widening, reads, args, truncated } = approval
   const place = cwd === '' ? '' : `# in ${visible(cwd)}\n`
   const rows = argv === undefined && diff === undefined ? rowsOf(approval) : []
@@ -51,20 +55,25 @@ export function toQuestion(root: string, approval: ApprovalEvent, notes: readonl
 }
 
 /** An option for each decision that can be made. `optionId` is the decision. */
-function toOptions(approval: ApprovalEvent): PermissionOption[] {
-  const forRun = `Allow ${forRunOf(approval)}`
-  const options: readonly (PermissionOption & { readonly optionId: ApprovalDecision })[] = [
-    { optionId: 'once', name: 'Allow once', kind: 'allow_once' },
-    { optionId: 'run', name: forRun, kind: 'allow_always' },
+function toOptions(approval: Approval): PermissionOption[] {
+  const { always } = approval
+  const rules = (always ?? []).map(visible).join('; ')
+  return [
+    ...(mayChoose(approval, 'once') ? [{ optionId: 'once', name: 'Allow once', kind: 'allow_once' as const }] : []),
+    ...(mayChoose(approval, 'run')
+      ? [{ optionId: 'run', name: `Allow ${forRunOf(approval)}`, kind: 'allow_always' as const }]
+      : []),
+    ...(always === undefined
+      ? []
+      : [{ optionId: 'always', name: `Always allow in this workspace: ${rules}`, kind: 'allow_always' as const }]),
     { optionId: 'refuse', name: 'Refuse', kind: 'reject_once' },
   ]
-  return options.filter(({ optionId }) => optionId === 'refuse' || mayChoose(approval, optionId))
 }
 
 /** Returns the decision for an option. Anything that was not offered is a refusal. */
 export function toDecision({ options }: Question, optionId: string): ApprovalDecision {
-  const chosen = options.find((option) => option.optionId === optionId)?.optionId
-  return chosen === 'once' || chosen === 'run' ? chosen : 'refuse'
+  const isOffered = options.some((option) => option.optionId === optionId)
+  return approvalDecision.options.find((decision) => isOffered && decision === optionId) ?? 'refuse'
 }
 
 /** Quotes a word that a reader could take for several words. */

@@ -125,16 +125,11 @@ export function createUpdates({ root, client, creditsBefore }: UpdatesOptions): 
             : [{ sessionUpdate: 'compaction_update', compactionId: `${event.id}/${event.step}`, status: 'completed' }]
         case 'tool':
           return tool(event)
-        case 'approval':
-          return event.state === 'once' || event.state === 'run'
-            ? [
-                {
-                  sessionUpdate: 'tool_call_update',
-                  toolCallId: toCallId(event.id, event.callId),
-                  status: 'in_progress',
-                },
-              ]
-            : []
+        case 'approval': {
+          const { id, callId, state } = event
+          if (state === 'pending' || state === 'refuse' || state === 'expired') return []
+          return [{ sessionUpdate: 'tool_call_update', toolCallId: toCallId(id, callId), status: 'in_progress' }]
+        }
         case 'diff': {
           const toolCallId = toCallId(event.id, event.callId)
           const call = calls.get(toolCallId)

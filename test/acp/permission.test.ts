@@ -33,6 +33,13 @@ test('the options are the decisions that can be made, the narrowest first', () =
   expect(options.map(({ kind }) => kind)).toEqual(['allow_once', 'allow_always', 'reject_once'])
   const protectedFile = toQuestion(root, approval({ paths: ['.mcp.json'], decisions: ['once', 'refuse'] }), [])
   expect(protectedFile.options.map(({ optionId }) => optionId)).toEqual(['once', 'refuse'])
+  const rules = Object.assign(approval({ argv: ['npm', 'test'] }), { always: ['run: npm test'] })
+  expect(toQuestion(root, rules, []).options.map(({ name, kind }) => [kind, name])).toEqual([
+    ['allow_once', 'Allow once'],
+    ['allow_always', 'Allow for this run'],
+    ['allow_always', 'Always allow in this workspace: run: npm test'],
+    ['reject_once', 'Refuse'],
+  ])
   // An editor may answer with anything.
   expect(['once', 'run', 'refuse', 'x'].map((id) => toDecision(protectedFile, id))).toEqual([
     'once',

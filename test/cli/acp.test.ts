@@ -128,6 +128,7 @@ test('a refused permission changes nothing, and "for this run" is asked once', a
 const endless = `[demo:slow 50] ${scriptOf({ text: 'word '.repeat(2000) })}`
 
 test.each([
+  ['at once', endless, () => Promise.resolve()],
   ['in the middle of an answer', endless, (it: Editor, id: string) => it.seen(id, isText)],
   [
     'at a question',
@@ -367,6 +368,8 @@ test('after a restart, conversations are listed, loaded with what was said, resu
   await leave(first)
 
   const second = await editor()
+  // Its working folder is that of the tests.
+  expect(await second.agent.request(session.list, {})).toEqual({ sessions: [] })
   const { sessions } = await second.agent.request(session.list, { cwd: root })
   expect(sessions).toEqual([{ sessionId: id, cwd: root, title: 'The word is heron.', updatedAt: expect.any(String) }])
   await second.agent.request(session.load, { sessionId: id, cwd: root, mcpServers: [] })

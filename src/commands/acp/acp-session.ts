@@ -39,15 +39,14 @@ export interface AcpSession {
   readonly feed: Feed
   /** Tells the editor all that was said, or only what the conversation has used. */
   readonly recall: (what: 'everything' | 'use') => Promise<void>
-  /** Sends a message, and resolves when the run that has read it has ended. */
+  /** Sends a message, and resolves when the run that has read it has ended. @param signal cancels the runs of all prompts */
   readonly prompt: (content: PromptRequest['prompt'], signal: AbortSignal) => Promise<StopReason>
   /** Chooses a mode or a model for the next messages. @throws RequestError if there is none of this name */
   readonly choose: (option: string, value: string | boolean) => void
   readonly choices: () => Choices
   readonly describeChoices: () => ReturnType<typeof describeChoices>
-  /** Cancels the runs of this session's prompts. */
-  readonly cancel: () => void
-  readonly close: () => Promise<void>
+  /** Cancels runs, and resolves when they have ended. `own`: only those of this session's prompts. */
+  readonly close: (what: 'everything' | 'own') => Promise<void>
 }
 
 /** A message whose run has not ended. */
@@ -55,6 +54,8 @@ interface Prompt {
   /** The run that reads the message. Undefined: the daemon has not answered yet. */
   run: string | undefined
   isCancelled: boolean
+  /** Whether the editor has sent the message. */
+  readonly isOwn: boolean
   readonly ended: PromiseWithResolvers<DoneEvent>
 }
 
@@ -112,13 +113,13 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
     client.cancel(run).catch(() => {})
   }
 
-  function cancel(): void {
-    for (const prompt of sending) prompt.isCancelled = true
-    for (const prompt of prompts.values()) prompt.isCancelled = true
-    for (const run of new Set(Array.from(prompts.values(), (prompt) => prompt.run))) {
-      if (run !== undefined) cancelRun(run)
-    }
+  function cancel(cancelled: readonly Prompt[]): void {
+    for (const prompt of cancelled) prompt.isCancelled = true
+    for (const run of new Set(cancelled.map((prompt) => prompt.run))) if (run !== undefined) cancelRun(run)
   }
+
+  const allPrompts = (): readonly Prompt[] => [...sending, ...prompts.values()]
+  const cancelAll = (): void => cancel(allPrompts())
 
   async function ask(approval: ApprovalEvent): Promise<void> {
     const { approvalId } = approval
@@ -136,9 +137,9 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
       if (outcome.outcome === 'cancelled') cancelRun(approval.id)
       else await client.decide(approvalId, toDecision(question, outcome.optionId))
     } catch (error) {
-      // Another listener has decided, or the run or the connection has ended.
-      if (decided.signal.aborted || signal.aborted || error instanceof CommandFailure) return
-      note(`The editor did not answer the question about ${approval.tool}, so it was refused: ${messageOf(error)}`)
+      // Another listener has decided, or the run or the connection has ended: the editor has not answered.
+      if (decided.signal.aborted || !(error instanceof RequestError)) return
+      note(`The editor cannot ask about ${approval.tool}, so it was refused: ${error.message}`)
       await client.decide(approvalId, 'refuse').catch(() => {})
     } finally {
       questions.delete(approvalId)
@@ -171,30 +172,35 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
   }
 
   async function send(content: PromptRequest['prompt'], asked: AbortSignal): Promise<StopReason> {
-    const sent: Prompt = { run: undefined, isCancelled: false, ended: Promise.withResolvers() }
-    sent.ended.promise.catch(() => {})
-    sending.add(sent)
-    asked.addEventListener('abort', cancel, { once: true })
+    if (asked.aborted) return 'cancelled'
+    const prompt: Prompt = { run: undefined, isCancelled: false, isOwn: true, ended: Promise.withResolvers() }
+    prompt.ended.promise.catch(() => {})
+    asked.addEventListener('abort', cancelAll, { once: true })
     try {
-      const accepted = await client.send(await toBody(content), signal)
-      prompts.set(accepted.id, sent)
-      follow(accepted.id, accepted.runId ?? accepted.id)
-    } catch (error) {
-      sent.ended.reject(error)
-      throw error
-    } finally {
-      sending.delete(sent)
-      if (sending.size === 0) for (const event of held.splice(0)) handle(event)
-    }
-    try {
-      const { outcome, reason } = await sent.ended.promise
+      await begin(prompt, content)
+      const { outcome, reason } = await prompt.ended.promise
       await tellTitle()
-      if (sent.isCancelled) return 'cancelled'
+      if (prompt.isCancelled) return 'cancelled'
       const stopReason = stopReasons[outcome]
       if (stopReason === undefined) throw RequestError.internalError(undefined, reason)
       return stopReason
     } finally {
-      asked.removeEventListener('abort', cancel)
+      asked.removeEventListener('abort', cancelAll)
+    }
+  }
+
+  async function begin(prompt: Prompt, content: PromptRequest['prompt']): Promise<void> {
+    sending.add(prompt)
+    try {
+      const accepted = await client.send(await toBody(content), signal)
+      prompts.set(accepted.id, prompt)
+      follow(accepted.id, accepted.runId ?? accepted.id)
+    } catch (error) {
+      prompt.ended.reject(error)
+      throw error
+    } finally {
+      sending.delete(prompt)
+      if (sending.size === 0) for (const event of held.splice(0)) handle(event)
     }
   }
 
@@ -247,10 +253,10 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
     },
     choices: () => choices,
     describeChoices: () => describeChoices(choices, models),
-    cancel,
-    async close() {
-      cancel()
-      await Promise.allSettled(Array.from([...sending, ...prompts.values()], ({ ended }) => ended.promise))
+    async close(what) {
+      const cancelled = allPrompts().filter(({ isOwn }) => isOwn || what === 'everything')
+      cancel(cancelled)
+      await Promise.allSettled(cancelled.map(({ ended }) => ended.promise))
       leave()
     },
   }
@@ -261,12 +267,8 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
       if (state === 'ended') continue
       const ended = Promise.withResolvers<DoneEvent>()
       ended.promise.catch(() => {})
-      prompts.set(run, { run, isCancelled: false, ended })
+      prompts.set(run, { run, isCancelled: false, isOwn: false, ended })
     }
     void missed()
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -21,6 +21,8 @@ import type {
 import type { Choices } from '../../acp/choices.ts'
 import { silentLog } from '../../logging/logger.ts'
 import { openPolicy } from '../../workspace/policy/open-policy.ts'
+import { ToolError } from '../../workspace/tool-error.ts'
+import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import { loadSettings } from '../shared/settings.ts'
 import { openWorkspaceFolder } from '../shared/workspace-folder.ts'
@@ -56,6 +58,8 @@ function checked<Request extends Pick<NewSessionRequest, 'cwd' | 'additionalDire
 export function createSessionTable(context: CommandContext, deps: TableDeps) {
   const { config, feeds, note, signal } = deps
   const sessions = new Map<string, AcpSession>()
+  /** Cancels the prompts of a session, also those that have not reached the daemon. */
+  const turns = new Map<string, AbortController>()
 
   /** Servers that an editor names are those of other agents too, so that a session opens without them. */
   function noteServers(servers: NewSessionRequest['mcpServers'] = []): void {
@@ -70,7 +74,7 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
     const folder = await openWorkspaceFolder(context, settings, { path: feed.place.root, 'allow-home': true })
     const rules = { folder, policy: openPolicy(folder, { log: silentLog }), base: '' }
     const files = createEditorFiles(id, { rules, editor, capabilities })
-    await sessions.get(id)?.close()
+    await sessions.get(id)?.close('own')
     const session = createAcpSession({
       id,
       feed,
@@ -91,6 +95,18 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
     const session = sessions.get(id)
     if (session === undefined) throw RequestError.sessionNotFound(id)
     return session
+  }
+
+  async function feedsOfAll(): Promise<readonly Feed[]> {
+    const all = await feeds.all()
+    if (all.length > 0) return all
+    try {
+      return [await feeds.open(context.workingDir())]
+    } catch (error) {
+      // The working folder of an editor may be anything, such as the home folder.
+      if (error instanceof CommandFailure && error.cause instanceof ToolError) return []
+      throw error
+    }
   }
 
   return {
@@ -118,9 +134,9 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
       return session.describeChoices()
     },
 
-    /** Without a folder: of all workspaces that this process has opened. */
+    /** Without a folder: of all workspaces that this process has opened, or else of its working folder. */
     async list({ cwd }: ListSessionsRequest): Promise<ListSessionsResponse> {
-      const listed = typeof cwd === 'string' ? [await feeds.open(checked({ cwd }).cwd)] : await feeds.all()
+      const listed = typeof cwd === 'string' ? [await feeds.open(checked({ cwd }).cwd)] : await feedsOfAll()
       const lists = await Promise.all(
         listed.map(async ({ place, client }) =>
           (await client.conversations(signal)).map(({ id, title, lastMessageAt }) => ({
@@ -136,11 +152,14 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
 
     async prompt({ sessionId, prompt }: PromptRequest, requestSignal: AbortSignal): Promise<PromptResponse> {
       const session = find(sessionId)
+      const turn = turns.get(sessionId) ?? new AbortController()
+      turns.set(sessionId, turn)
+      const asked = AbortSignal.any([requestSignal, turn.signal])
       const feed = await feeds.open(session.feed.place.root)
-      if (feed === session.feed) return { stopReason: await session.prompt(prompt, requestSignal) }
+      if (feed === session.feed) return { stopReason: await session.prompt(prompt, asked) }
       // Another daemon serves the folder now, such as the one before after a restart.
       const moved = await open(sessionId, feed, session.choices())
-      return { stopReason: await moved.prompt(prompt, requestSignal) }
+      return { stopReason: await moved.prompt(prompt, asked) }
     },
 
     setMode({ sessionId, modeId }: SetSessionModeRequest): SetSessionModeResponse {
@@ -155,18 +174,19 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
     },
 
     cancel(sessionId: string): void {
-      sessions.get(sessionId)?.cancel()
+      turns.get(sessionId)?.abort()
+      turns.delete(sessionId)
     },
 
     async close(sessionId: string): Promise<CloseSessionResponse> {
       const session = find(sessionId)
       sessions.delete(sessionId)
-      await session.close()
+      await session.close('everything')
       return {}
     },
 
     async closeAll(): Promise<void> {
-      await Promise.all(Array.from(sessions.values(), (session) => session.close()))
+      await Promise.all(Array.from(sessions.values(), (session) => session.close('own')))
     },
   }
 }
