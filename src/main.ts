@@ -205,9 +205,12 @@ async function main(): Promise<void> {
     platform: process.platform,
     stdout,
     stderr,
-    stdin: process.stdin,
-    interactive: isatty(process.stdin.fd) && isatty(process.stdout.fd),
-    ...(isatty(process.stdin.fd) && { readKey }),
+    // Opening it costs a start 10 ms, and few commands read it.
+    get stdin() {
+      return process.stdin
+    },
+    interactive: isatty(0) && isatty(1),
+    ...(isatty(0) && { readKey }),
     ...listenForSignals(unfinished),
     beforeExit: unfinished.add,
     fetch: network.fetch,

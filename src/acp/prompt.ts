@@ -6,8 +6,6 @@ import type { ContentBlock } from '@agentclientprotocol/sdk'
 export interface PromptMessage {
   readonly text: string
   readonly attachments: readonly PromptAttachment[]
-  /** Files of the folder that the prompt names without their text, relative to the root. */
-  readonly links: readonly string[]
 }
 
 type PromptAttachment =
@@ -19,16 +17,25 @@ export class PromptProblem extends Error {}
 
 const imageTypes: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
+/** Returns the files of the folder that a prompt links to, relative to the root. */
+export function linksOf(root: string, prompt: readonly ContentBlock[]): readonly string[] {
+  return prompt.flatMap((block) => (block.type === 'resource_link' ? (pathIn(root, block.uri) ?? []) : []))
+}
+
 /**
- * Turns the content of a prompt into a message: a link to a file becomes its path, and text and images that come with the prompt
- * become attachments.
+ * Turns the content of a prompt into a message: a link to a file becomes a mention, with which the agent reads it, and text and images
+ * that come with the prompt become attachments.
  * @param root the folder of the session
+ * @param unsaved texts of linked files in the editor that are newer than those on disk, by path
  * @throws PromptProblem
  */
-export function toMessage(root: string, prompt: readonly ContentBlock[]): PromptMessage {
+export function toMessage(
+  root: string,
+  prompt: readonly ContentBlock[],
+  unsaved: ReadonlyMap<string, string> = new Map(),
+): PromptMessage {
   const texts: string[] = []
   const attachments: PromptAttachment[] = []
-  const links: string[] = []
 
   function image(data: string, mediaType: string, name: string): void {
     if (!imageTypes.has(mediaType)) {
@@ -44,8 +51,8 @@ export function toMessage(root: string, prompt: readonly ContentBlock[]): Prompt
         break
       case 'resource_link': {
         const path = pathIn(root, block.uri)
-        if (path !== undefined) links.push(path)
-        texts.push(path ?? `[${block.title ?? block.name}](${block.uri})`)
+        if (path === undefined) texts.push(`[${block.title ?? block.name}](${block.uri})`)
+        else texts.push(unsaved.has(path) ? path : mentionAfter(texts.at(-1) ?? '', path))
         break
       }
       case 'resource': {
@@ -71,7 +78,20 @@ export function toMessage(root: string, prompt: readonly ContentBlock[]): Prompt
   }
   const text = texts.join('').trim()
   if (text === '' && attachments.length === 0) throw new PromptProblem('The prompt is empty.')
-  return { text: text === '' ? 'See what is attached.' : text, attachments, links }
+  const names = [...unsaved.keys()].join(', ')
+  const note =
+    names === ''
+      ? ''
+      : `\n\n(Not saved in the editor: ${names}. The attached text is newer than the file on disk, which tools read and change.)`
+  for (const [name, newer] of unsaved) attachments.push({ name, mediaType: 'text/plain', text: newer })
+  return { text: (text === '' ? 'See what is attached.' : text) + note, attachments }
+}
+
+/** A mention begins a word, and its name is quoted if it could end early. */
+function mentionAfter(before: string, path: string): string {
+  if (path.includes('"')) return path
+  const space = /(?:^|\s)$/.test(before) ? '' : ' '
+  return `${space}@${/^[\w/.-]*\w$/.test(path) ? path : `"${path}"`}`
 }
 
 /** The longest name of an attachment. Characters. */

@@ -82,12 +82,16 @@ export function frame(boundary: string, title: string, text: string): string {
   return `[${boundary} begin: ${title}]\n${text}\n[${boundary} end]`
 }
 
-/** Returns the title of a result in its frame. */
+/** Returns the title of a result in its frame. @param subject what the frame contains, in one line */
 export function resultTitle(
-  tool: string,
+  subject: string,
   { isOk, hasSecret }: { readonly isOk: boolean; readonly hasSecret: boolean },
 ): string {
-  return `result of ${tool.slice(0, 100).replaceAll(/[\r\n]/g, ' ')}${isOk ? '' : ', failed'}${hasSecret ? secretMark : ''}`
+  return `${subject.replaceAll(/[\r\n]/g, ' ')}${isOk ? '' : ', failed'}${hasSecret ? secretMark : ''}`
+}
+
+export function resultOf(tool: string): string {
+  return `result of ${tool.slice(0, 100)}`
 }
 
 const secretMark = ', with a secret'

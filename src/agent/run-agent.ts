@@ -1,9 +1,11 @@
 import type { Logger } from '../logging/logger.ts'
 import type { SecretRecord, Tools } from '../tools/tool.ts'
 import { createTurn, userMessage } from '../translate/turn-request.ts'
-import type { TurnItem } from '../translate/turn.ts'
-import type { AgentOutcome, AgentTask, ApprovalRequest } from './agent-task.ts'
+import type { MessageItem, TurnItem } from '../translate/turn.ts'
+import type { AgentOutcome, AgentTask, ApprovalRequest, JoinedMessage } from './agent-task.ts'
 import { askModel, createFragments, type RunTurn } from './ask-model.ts'
+import { createMentions } from './attach-mentions.ts'
+import { createPrompts } from './expand-prompt.ts'
 import { createChangeRecord } from './change-record.ts'
 import { estimateItems, newestItems, promptBudget } from './context-size.ts'
 import { goalOf, holdsSecret, recordOf, requestItems } from './conversation.ts'
@@ -45,6 +47,9 @@ const maxFileBytes = 64 * 1024 * 1024
 /** Bounds of `maxResultOf`: the longest result of a tool that the model gets. Characters. */
 const maxResult = 32_000
 const minResult = 4000
+
+/** What the mentions of a message attach, in longest results of a tool: half of the context at the most. */
+const maxMentioned = 4
 
 /** A rough average. */
 const charactersPerToken = 4
@@ -103,7 +108,6 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
   }
   const largest = Math.max(...models.map(({ contextTokens }) => promptBudget(contextTokens)))
   const history = await newestItems(task.history, 2 * largest)
-  let state = startLoop(loopSettings, history, goalOf(task, boundary))
   const events: LoopEvent[] = []
   let wake: (() => void) | undefined
   const push = (event: LoopEvent): void => {
@@ -151,6 +155,34 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
       return promise
     },
   })
+
+  const attach = createMentions({ ...deps, session, runner, maxLength: maxMentioned * maxResultOf(models), emit })
+  const expand = createPrompts({
+    ...deps,
+    session,
+    caller,
+    ownerId: key?.id,
+    boundary,
+    maxLength: maxResultOf(models),
+    emit,
+  })
+  const goal = await read(task, 0, (reason) => stop({ outcome: 'failed', reason }))
+  let state = startLoop(loopSettings, history, goal)
+
+  /** Returns a message with what it names. Only the user's own words name anything. */
+  async function read(
+    message: Pick<AgentTask, 'text' | 'attachments'>,
+    step: number,
+    fail: (reason: string) => void,
+  ): Promise<MessageItem> {
+    if (task.initiator === 'agent') return goalOf(message, boundary)
+    const said = await expand(message.text, step, signal)
+    if (said !== undefined && 'failure' in said) {
+      fail(said.failure)
+      return goalOf(message, boundary)
+    }
+    return goalOf(message, boundary, await attach(message.text, step, signal), said?.parts)
+  }
 
   function systemPrompt(model: ModelChoice): string {
     const parts = { session, boundary, allowedRoots: settings.allowedRoots }
@@ -227,9 +259,16 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     }
   }
 
+  /** Resolves when the messages that have joined so far are in `events`, in their order. */
+  let joined = Promise.resolve()
+  async function join(message: JoinedMessage): Promise<void> {
+    const note = (text: string): void => emit({ type: 'fragment', kind: 'notice', text, step: state.step })
+    push({ type: 'joined', message: { id: message.id, item: await read(message, state.step, note) } })
+  }
   task.onJoined?.((message) => {
-    push({ type: 'joined', message: { id: message.id, item: goalOf(message, boundary) } })
+    joined = joined.then(() => join(message))
   })
+  await joined
   push({ type: 'begin' })
   try {
     for (;;) {

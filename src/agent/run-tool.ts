@@ -1,5 +1,5 @@
 import type { Session } from '../tools/session.ts'
-import type { Intent, SecretRecord, Tool, ToolResult, Tools } from '../tools/tool.ts'
+import type { Intent, SecretRecord, Tool, ToolCall, ToolResult, Tools } from '../tools/tool.ts'
 import { countLines } from '../workspace/patch/count-lines.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import { ToolError } from '../workspace/tool-error.ts'
@@ -11,7 +11,7 @@ import { describeMedia, type Media } from '../tools/result-content.ts'
 import { capText, describeResult } from './describe-result.ts'
 import type { BusCall, FileAction } from './file-actions.ts'
 import type { Call, ToolEnd } from './loop-state.ts'
-import { frame, resultTitle } from './prompts.ts'
+import { frame, resultOf, resultTitle } from './prompts.ts'
 import type { Scope } from './scope.ts'
 import { z } from 'zod'
 
@@ -58,13 +58,23 @@ export interface CommandRecord {
   readonly isBackground?: boolean
 }
 
+/** How a call runs that no model has made. */
+interface RunHow {
+  /** What the frame of the result says in place of the name of the tool. */
+  readonly title: string
+  /** Nobody is asked: what needs a person is refused. */
+  readonly isUnasked: boolean
+}
+
 export interface ToolRunner {
   /** Never rejects: the model gets a failure as a result. */
-  readonly run: (call: Call, step: number, signal: AbortSignal) => Promise<ToolEnd>
+  readonly run: (call: Call, step: number, signal: AbortSignal, how?: RunHow) => Promise<ToolEnd>
   readonly commands: readonly CommandRecord[]
   /** Ids of the journal entries of this run, oldest first. */
   readonly patchIds: readonly string[]
 }
+
+type Approval = Parameters<NonNullable<ToolCall['approve']>>
 
 const journalFiles = z.array(
   z.object({ path: z.string(), before: z.string().nullable(), after: z.string().nullable() }),
@@ -77,7 +87,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
   const commands: CommandRecord[] = []
   const patchIds: string[] = []
 
-  async function run(call: Call, step: number, signal: AbortSignal): Promise<ToolEnd> {
+  async function run(call: Call, step: number, signal: AbortSignal, how?: RunHow): Promise<ToolEnd> {
     const startedMs = now()
     const found = deps.find(call.name)
     const tool = found === undefined ? call.name.slice(0, 100) : 'tool' in found ? found.tool : found.name
@@ -109,7 +119,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       for (const busCall of await toBusCalls(call, found)) {
         if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
         try {
-          const done = await runBusCall(busCall, { callId, step, signal, secrets })
+          const done = await runBusCall(busCall, { callId, step, signal, secrets, isUnasked: how?.isUnasked === true })
           isEffect ||= done.isEffect
           touched.push(...done.touched)
           const { text, message, images: shown = [] } = describeResult(busCall.tool, done.result)
@@ -128,7 +138,8 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     }
     const outcome = outcomes.includes('ok') ? 'ok' : (outcomes[0] ?? 'ok')
     const text = texts.join('\n\n')
-    const known = frame(deps.boundary, resultTitle(call.name, { isOk: outcome === 'ok', hasSecret }), text)
+    const subject = how?.title ?? resultOf(call.name)
+    const known = frame(deps.boundary, resultTitle(subject, { isOk: outcome === 'ok', hasSecret }), text)
     const more = touched.length === 0 ? '' : await deps.textsFor(touched, signal)
     const forPeople = capText([text, ...images.map((image) => describeMedia(image))].join('\n'), maxShown)
     return {
@@ -163,15 +174,27 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     readonly step: number
     readonly signal: AbortSignal
     readonly secrets: SecretRecord
+    readonly isUnasked: boolean
   }
 
   async function runBusCall(
     { tool, args, identity }: BusCall,
-    { callId, step, signal, secrets }: CallPlace,
+    { callId, step, signal, secrets, isUnasked }: CallPlace,
   ): Promise<{ readonly result: ToolResult; readonly isEffect: boolean; readonly touched: readonly string[] }> {
     let intended: Intent = {}
     let snapshot: Awaited<ReturnType<ChangeRecord['before']>> = new Map()
     let started: readonly string[] | undefined
+    async function approve(...[intent, { provider, identity: approved }, { closed }]: Approval): Promise<boolean> {
+      scope.check(intent)
+      intended = { ...intended, ...intent }
+      if (intent.writes !== undefined) snapshot = await record.before(intent.writes)
+      const call = { approvalId: deps.randomId(), tool, callId, step, args }
+      const outside = provider === undefined ? {} : { identity: approved ?? '', isAfterSecret: secrets.wereRead() }
+      const gates = closed.length === 0 ? {} : { closed }
+      const isApproved = await deps.isApproved({ ...toRequest(intent, call), ...outside, ...gates })
+      if (isApproved) started = intent.argv
+      return isApproved
+    }
     const calling = tools.call({
       session,
       name: tool,
@@ -186,17 +209,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       ownerId: deps.ownerId,
       runId: deps.runId,
       progress: (part) => emit({ type: 'tool', state: 'progress', callId, tool, step, ...part }),
-      async approve(intent, { provider, identity: approved }, { closed }) {
-        scope.check(intent)
-        intended = { ...intended, ...intent }
-        if (intent.writes !== undefined) snapshot = await record.before(intent.writes)
-        const call = { approvalId: deps.randomId(), tool, callId, step, args }
-        const outside = provider === undefined ? {} : { identity: approved ?? '', isAfterSecret: secrets.wereRead() }
-        const gates = closed.length === 0 ? {} : { closed }
-        const isApproved = await deps.isApproved({ ...toRequest(intent, call), ...outside, ...gates })
-        if (isApproved) started = intent.argv
-        return isApproved
-      },
+      ...(!isUnasked && { approve }),
     })
     const result = await calling.catch((error: unknown) => {
       // The summary lists a stopped command too, because it may have changed files.

@@ -16,7 +16,7 @@ import type {
   ToolEnd,
 } from './loop-state.ts'
 import { summaryText } from './prompts.ts'
-import { addResult, countResult, withResults } from './loop-results.ts'
+import { addResult, countResult, endOfCall, withResults } from './loop-results.ts'
 import { readAnswer, withReadableArguments } from './read-answer.ts'
 import { finalReason } from './summarise-run.ts'
 
@@ -346,17 +346,12 @@ function nextCall(state: LoopState): LoopStep {
 }
 
 function toolEnded(before: LoopState, end: ToolEnd): LoopStep {
-  const { tool, callId, outcome, message, result, truncated, durationMs } = end
-  const event = { type: 'tool', state: 'ended', step: before.step, callId, tool, outcome, message, durationMs } as const
-  const emitted: LoopCommand = {
-    type: 'emit',
-    event: { ...event, ...(result !== '' && { result }), ...(truncated && { truncated }) },
-  }
+  const emitted: LoopCommand = { type: 'emit', event: endOfCall(end, before.step) }
   const call = `${before.queue[0]?.name} ${JSON.stringify(before.queue[0]?.args)}`
   const counts = countResult(before.counts, call, end)
   const count = Math.max(...counts.values())
   const state = {
-    ...addResult(before, end, outcome !== 'ok'),
+    ...addResult(before, end, end.outcome !== 'ok'),
     queue: before.queue.slice(1),
     pending: undefined,
     actions: before.actions + (end.isEffect ? 1 : 0),

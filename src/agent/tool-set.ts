@@ -1,3 +1,4 @@
+import { promptToolName } from './expand-prompt.ts'
 import { maxForModels, nameForModels, namesOf } from '../tools/model-names.ts'
 import { planToolName } from '../tools/plan-tools.ts'
 import type { Session } from '../tools/session.ts'
@@ -20,10 +21,10 @@ export interface ToolSet {
 }
 
 /**
- * Tools that a model does not get: each request lists the tools already, and `mcp.tools.call` would bypass the checks of
- * `agent.allowed-roots` on the arguments of the tool that it calls.
+ * Tools that a model does not get: each request lists the tools already, `mcp.tools.call` would bypass the checks of
+ * `agent.allowed-roots` on the arguments of the tool that it calls, and prompts are for people to choose.
  */
-const hidden: ReadonlySet<string> = new Set(['mcp.tools.list', 'mcp.tools.call', 'mcp.session.list'])
+const hidden: ReadonlySet<string> = new Set(['mcp.tools.list', 'mcp.tools.call', 'mcp.session.list', promptToolName])
 
 /** The actions that native tool calls offer too, because some models write incorrect unified diffs. */
 const offeredActions: ReadonlySet<string> = new Set(['createFile', 'editFile'])

@@ -362,13 +362,16 @@ export const helpText = {
     the last changes if this is no terminal. With the ID of a run, it undoes all changes of the run or none. If a file
     has changed since, it names the lines that differ and changes nothing. An undo can be undone too.
 
+    With --to MESSAGE, the conversation ends before that message, and what its runs have changed since is undone: all of
+    it, or nothing if a file has changed since. The id of a message is that of its run.
+
     It undoes patches, formatting and organised imports, not what commands have changed. It writes no file that the
     policy denies, and nothing in a locked workspace.
 
     With --json and without --yes, it prints what would come back and changes nothing.
 
     Exits with 0 if it has undone or listed something, and with 1 if it could not, or you said no.`,
-    examples: ['undo', 'undo 00000003', 'undo --workspace ../library --yes', 'undo --diff'],
+    examples: ['undo', 'undo 00000003', 'undo --to 4be1c9a2', 'undo --workspace ../library --yes', 'undo --diff'],
   },
   agent: {
     about: `

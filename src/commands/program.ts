@@ -379,6 +379,12 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--workspace <folder>', 'the folder (default: this one)')
     .option('--yes', 'undo without asking')
     .option('--diff', 'show what all changes have done together, and undo nothing')
+    .addOption(
+      new Option('--to <message>', 'go back to before a message: its conversation ends there, files too').conflicts(
+        'diff',
+      ),
+    )
+    .option('--keep-files', 'with --to: leave the files as they are')
     .option('--json', 'print JSON, and ask nothing')
     .action(
       run(async (flags: UndoFlags, id: string | undefined) =>

@@ -111,6 +111,8 @@ export interface Tool {
   readonly trustedBy?: string
   /** Tells this tool of a provider from every other one that may get its name. */
   readonly identity?: string
+  /** Returns the tool that does a call, if the arguments decide which program does it. The registry has checked them. */
+  readonly choose?: (args: never) => Tool
   /**
    * Returns a JSON object, with `truncated: true` if it is incomplete.
    * @throws ToolError

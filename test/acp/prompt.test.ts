@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import type { ContentBlock } from '@agentclientprotocol/sdk'
 import { describe, expect, test } from 'vitest'
-import { PromptProblem, toMessage } from '../../src/acp/prompt.ts'
+import { linksOf, PromptProblem, toMessage } from '../../src/acp/prompt.ts'
 import type { PromptMessage } from '../../src/acp/prompt.ts'
 
 const root = '/home/me/shop'
@@ -14,14 +14,14 @@ describe('the content of a prompt becomes a message', () => {
     [
       'with links among the words',
       [text('See '), link(uriOf(`${root}/src/a b.js`)), text(' now')],
-      { text: 'See src/a b.js now', links: ['src/a b.js'] },
+      { text: 'See @"src/a b.js" now' },
     ],
     [
       'with a file outside the folder',
       [link(uriOf('/home/me/shopping/a.js'))],
-      { text: '[the name](file:///home/me/shopping/a.js)', links: [] },
+      { text: '[the name](file:///home/me/shopping/a.js)' },
     ],
-    ['with an address', [link('https://example.org/x')], { text: '[the name](https://example.org/x)', links: [] }],
+    ['with an address', [link('https://example.org/x')], { text: '[the name](https://example.org/x)' }],
     [
       'with the selected lines of a file',
       [
@@ -60,4 +60,13 @@ test.each<[readonly ContentBlock[], RegExp]>([
 ])('what cannot be sent is refused in a sentence: %j', (prompt, sentence) => {
   expect(() => toMessage(root, prompt)).toThrow(PromptProblem)
   expect(() => toMessage(root, prompt)).toThrow(sentence)
+})
+
+test('a linked file with a newer text in the editor is no mention of the file on disk', () => {
+  const prompt = [text('Compare'), link(uriOf(`${root}/a.js`)), text(' and '), link(uriOf(`${root}/b.js`))]
+  expect(linksOf(root, prompt)).toEqual(['a.js', 'b.js'])
+  expect(toMessage(root, prompt, new Map([['b.js', 'new']]))).toEqual({
+    text: expect.stringMatching(/^Compare @a\.js and b\.js\n\n\(Not saved in the editor: b\.js\./),
+    attachments: [{ name: 'b.js', mediaType: 'text/plain', text: 'new' }],
+  })
 })

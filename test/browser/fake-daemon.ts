@@ -8,6 +8,7 @@ import type { RequestDetail, RequestDocument } from '../../src/api/requests.ts'
 import type { MessageEntry, RunReport } from '../../src/api/run.ts'
 import type {
   ConversationEntry,
+  PromptList,
   ServerEntry,
   SessionEntry,
   StreamEntry,
@@ -52,6 +53,7 @@ export interface FakeState {
   /** Of every session. */
   changes: ChangeList
   servers: readonly ServerEntry[]
+  prompts: PromptList['prompts']
   streams: readonly StreamSummary[]
   entries: readonly StreamEntry[]
   requests: RequestDocument[]
@@ -74,6 +76,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     runs: {},
     changes: { changes: [] },
     servers: [],
+    prompts: [],
     streams: [],
     entries: [],
     requests: [],
@@ -108,6 +111,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
   }))
   app.get('/sessions/:id/changes', () => state.changes)
   app.get('/sessions/:id/servers', () => ({ servers: state.servers }))
+  app.get('/sessions/:id/prompts', () => ({ prompts: state.prompts }))
   app.get('/sessions/:id/streams', () => ({ streams: state.streams }))
   app.get('/sessions/:id/streams/:name', () => ({ entries: state.entries }))
   app.get<{ Params: { id: string } }>('/runs/:id', ({ params }) => state.runs[params.id] ?? {})
@@ -139,6 +143,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     '/sessions/:id/history',
     '/sessions/:id/conversations',
     '/sessions/:id/conversations/:conversationId',
+    '/sessions/:id/conversations/:conversationId/rewind',
   ]) {
     app.route({
       method: ['POST', 'PATCH', 'DELETE'],

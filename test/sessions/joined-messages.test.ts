@@ -36,7 +36,7 @@ async function openControlled(options: Parameters<typeof openTestSessions>[0] = 
 const isOf = (id: string) => (event: { readonly data: Readonly<Record<string, unknown>> }) => event.data['id'] === id
 
 test('a message joins the run of its conversation, is read once, and stands in the record', async () => {
-  const { post, ear, tasks, ends, run, messages } = await openControlled()
+  const { post, ear, tasks, ends, run, messages, conversations } = await openControlled()
   const first = post('work')
   const early = post('and this')
   expect(early).toEqual({ id: 'run-2', conversationId: 'conversation-1', runId: first.id })
@@ -60,6 +60,14 @@ test('a message joins the run of its conversation, is read once, and stands in t
   ]
   expect(await run(first.id)).toMatchObject({ joined })
   expect(await messages('id-of-app', { limit: 9 })).toMatchObject([{ id: first.id, joined }])
+  // A run is taken back as a whole.
+  const from = (id: string) => () => conversations.runsFrom('id-of-app', 'conversation-1', id, owner, false)
+  expect(from(first.id)()).toMatchObject([{ id: first.id }])
+  expect(from(late.id)).toThrow(
+    expect.objectContaining({
+      error: expect.objectContaining({ problem: 'message_not_found', detail: expect.stringContaining(first.id) }),
+    }),
+  )
 })
 
 test('what no model has read when the run ends becomes the next run, with its own id and before the end of the first', async () => {

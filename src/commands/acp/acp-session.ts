@@ -9,7 +9,7 @@ import type {
 import { choose, describeChoices, firstChoices } from '../../acp/choices.ts'
 import type { Choices, ModelName } from '../../acp/choices.ts'
 import { toDecision, toQuestion } from '../../acp/permission.ts'
-import { toMessage } from '../../acp/prompt.ts'
+import { linksOf, toMessage } from '../../acp/prompt.ts'
 import { replayRun } from '../../acp/replay.ts'
 import { createUpdates, stopReasons, usageUpdate } from '../../acp/updates.ts'
 import type { ApprovalEvent, DaemonEvent, DoneEvent } from '../../api/events.ts'
@@ -157,18 +157,12 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
   }
 
   async function toBody(content: PromptRequest['prompt']): Promise<object> {
-    const { text, attachments, links } = toMessage(place.root, content)
-    const unsaved: { name: string; mediaType: string; text: string }[] = []
-    for (const name of links) {
-      const newer = await files.unsavedText(name)
-      if (newer !== undefined) unsaved.push({ name, mediaType: 'text/plain', text: newer })
+    const unsaved = new Map<string, string>()
+    for (const path of linksOf(place.root, content)) {
+      const text = await files.unsavedText(path)
+      if (text !== undefined) unsaved.set(path, text)
     }
-    const names = unsaved.map(({ name }) => name).join(', ')
-    const more =
-      unsaved.length === 0
-        ? ''
-        : `\n\n(Not saved in the editor: ${names}. The attached text is newer than the file on disk, which tools read and change.)`
-    return { text: text + more, attachments: [...attachments, ...unsaved], conversationId: id, ...choices }
+    return { ...toMessage(place.root, content, unsaved), conversationId: id, ...choices }
   }
 
   async function send(content: PromptRequest['prompt'], asked: AbortSignal): Promise<StopReason> {

@@ -168,6 +168,9 @@ export interface UndoFlags extends ReportFlags {
   readonly workspace?: string
   readonly yes?: true
   readonly diff?: true
+  /** A message, or the beginning of its id: the conversation goes back to before it. */
+  readonly to?: string
+  readonly keepFiles?: true
 }
 
 export interface PageFlags extends GlobalFlags {

@@ -1,6 +1,7 @@
 /** @import { Attachment } from './attachments.js' */
 import { readAttachment } from './attachments.js'
 import { element } from './dom.js'
+import { createPromptList } from './prompt-list.js'
 
 /**
  * @typedef {object} Message
@@ -17,17 +18,18 @@ const storedModel = 'copilot-proxy model'
 /**
  * Creates the form for a message. Enter sends it, Shift+Enter starts a new line.
  * @param {(message: Message) => Promise<void>} send
+ * @param {() => Promise<readonly import('./prompt-list.js').Prompt[]>} readPrompts
  */
-export function createComposer(send) {
+export function createComposer(send, readPrompts) {
   /** @type {Attachment[]} */
   let attachments = []
   const text = element('textarea', {
     id: 'message-text',
     rows: 2,
     required: true,
-    placeholder: 'Ask about the code, or give the agent a goal',
+    placeholder: 'Ask about the code, or give the agent a goal. @path attaches a file.',
     keydown: onKey,
-    input: grow,
+    input: onInput,
     paste: (/** @type {ClipboardEvent} */ event) => void add(event.clipboardData?.files),
   })
   const chat = element('input', { type: 'radio', name: 'mode', value: 'chat', checked: true, change: showMode })
@@ -58,6 +60,14 @@ export function createComposer(send) {
     class: 'visually-hidden',
     change: () => void onFiles(),
   })
+  const prompts = createPromptList({
+    read: readPrompts,
+    onChoose(start) {
+      text.value = start
+      onInput()
+      text.focus()
+    },
+  })
   const chips = element('ul', { class: 'chips', 'aria-label': 'Attachments', hidden: true })
   const failure = element('p', { class: 'failure', role: 'alert', hidden: true })
   const submit = element('button', { type: 'submit', class: 'primary' }, 'Send')
@@ -75,6 +85,7 @@ export function createComposer(send) {
     },
     failure,
     chips,
+    prompts.node,
     element('label', { for: 'message-text', class: 'visually-hidden' }, 'Message'),
     text,
     element(
@@ -101,6 +112,11 @@ export function createComposer(send) {
 
   function showMode() {
     stepsField.hidden = !agent.checked
+  }
+
+  function onInput() {
+    grow()
+    void prompts.show(text.value)
   }
 
   function grow() {
@@ -175,7 +191,7 @@ export function createComposer(send) {
       text.value = ''
       attachments = []
       showChips()
-      grow()
+      onInput()
     } catch (error) {
       // Keep the text, so that the user can send it again.
       fail(error instanceof Error ? error.message : String(error))

@@ -72,6 +72,13 @@ test('names the instructions of the repository in one line', async () => {
   expect(stdout.match(/^.*AGENTS\.md.*$/gm)).toEqual(['Uses AGENTS.md.'])
 })
 
+test('shows the file that the goal mentions like other reads', async () => {
+  const { agent } = await openShop()
+  const { stdout } = await agent('Explain @src/total.js and @nobody to me@example.com')
+  expect(stdout).toMatch(/> fs\.read src\/total\.js\n {2}\d+ lines? \(\d+ ms\)\n\n-- Step 1 of 30/)
+  expect(stdout.match(/^> /gm)).toHaveLength(1)
+})
+
 test('with --yes it does what the policy allows, and tells it in lines of 80 characters', async () => {
   const { agent, total } = await openShop()
   const { code, stdout, stderr } = await agent(quickFix, ['--yes'])
@@ -83,7 +90,7 @@ test('with --yes it does what the policy allows, and tells it in lines of 80 cha
   expect(stdout).toMatch(/ {2}exit code 1 \(.*\)\n[\s\S]* {2}exit code 0 \(/)
   expect(stdout).toContain('    -  return items.reduce((sum, item) => sum + item.price, 0)\n    +  return')
   expect(stdout).toMatch(
-    /The model gave its final answer\.\nChanged 1 file:\n {2}modified src\/total\.js \(\+1 −1\)\nTo undo: \S+\.\nCommands/,
+    /The model gave its final answer\.\nChanged 1 file:\n {2}modified src\/total\.js \(\+1 −1\)\nTo undo: copilot-proxy undo \d{8}-\w+\nCommands/,
   )
   expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
 })
