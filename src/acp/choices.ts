@@ -4,6 +4,11 @@ import type { RunMode } from '../api/run.ts'
 /** The modes of a session, as an editor lists them. The first one is that of a new session. */
 const modes: readonly { readonly id: RunMode; readonly name: string; readonly description: string }[] = [
   { id: 'agent', name: 'Agent', description: 'Changes files and runs commands. Asks before each of them.' },
+  {
+    id: 'plan',
+    name: 'Plan',
+    description: 'Reads, and asks you to accept its plan. Then it works as the agent.',
+  },
   { id: 'chat', name: 'Chat', description: 'Answers questions. Can read the files of the folder, and change nothing.' },
 ]
 

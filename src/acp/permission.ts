@@ -8,6 +8,7 @@ import {
   forRunOf,
   mayChoose,
   nameOf,
+  planSentence,
   questionOf,
   rowsOf,
   secretSentence,
@@ -25,13 +26,15 @@ type Question = Pick<RequestPermissionRequest, 'toolCall' | 'options'>
 
 /** @param notes sentences that a person should know before they decide */
 export function toQuestion(root: string, approval: Approval, notes: readonly string[]): Question {
-  const { id, callId, tool, diff, argv, cwd = '', widening, reads, args, truncated } = approval
+  const { id, callId, tool, diff, argv, cwd = '', widening, reads, args, truncated, plan } = approval
   const place = cwd === '' ? '' : `# in ${visible(cwd)}\n`
-  const rows = argv === undefined && diff === undefined ? rowsOf(approval) : []
+  const rows = argv === undefined && diff === undefined && plan === undefined ? rowsOf(approval) : []
   const texts = [
+    // The plan is Markdown.
+    ...(plan === undefined ? [] : [plan, planSentence]),
     ...(argv === undefined ? [] : [fenced(place + argv.map(toWord).join(' '))]),
     ...rows.map((row) => `${nameOf(row, visible)}: ${changeOf(row)}`),
-    ...(argv === undefined && diff === undefined && rows.length === 0 && reads === undefined
+    ...(argv === undefined && diff === undefined && rows.length === 0 && reads === undefined && plan === undefined
       ? [fenced(JSON.stringify(args ?? {}, undefined, 2))]
       : []),
     ...(reads === undefined ? [] : [secretSentence]),
@@ -56,10 +59,11 @@ export function toQuestion(root: string, approval: Approval, notes: readonly str
 
 /** An option for each decision that can be made. `optionId` is the decision. */
 function toOptions(approval: Approval): PermissionOption[] {
-  const { always } = approval
+  const { always, plan } = approval
+  const once = plan === undefined ? 'Allow once' : 'Accept the plan'
   const rules = (always ?? []).map(visible).join('; ')
   return [
-    ...(mayChoose(approval, 'once') ? [{ optionId: 'once', name: 'Allow once', kind: 'allow_once' as const }] : []),
+    ...(mayChoose(approval, 'once') ? [{ optionId: 'once', name: once, kind: 'allow_once' as const }] : []),
     ...(mayChoose(approval, 'run')
       ? [{ optionId: 'run', name: `Allow ${forRunOf(approval)}`, kind: 'allow_always' as const }]
       : []),

@@ -23,6 +23,7 @@ const tools: Readonly<Record<string, { readonly kind: ToolKind; readonly verb: s
   'mcp.git.status': { kind: 'read', verb: 'Git status' },
   'mcp.git.diff': { kind: 'read', verb: 'Git diff' },
   'mcp.git.log': { kind: 'read', verb: 'Git log' },
+  'mcp.plan.submit': { kind: 'switch_mode', verb: 'Submit the plan' },
   'mcp.policy.get': { kind: 'read', verb: 'Read the policy' },
 }
 

@@ -6,20 +6,22 @@ import type { Grants, LoopState, LoopStep } from './loop-state.ts'
 
 /** Handles a tool's request for approval: the settings or an earlier grant decide it, or a person has to. */
 export function wantApproval(state: LoopState, request: ApprovalRequest): LoopStep {
-  const { mode, requireApproval } = state.settings
+  const { mode } = state
   if (mode === 'chat' || state.stopping !== undefined) return settle(state, false)
+  if (mode === 'plan' && (request.paths !== undefined || request.argv !== undefined)) return settle(state, false)
   if (request.widening === undefined && isGranted(state.grants, request)) return settle(state, true)
   if (request.widening !== undefined && state.grants.enclosed.has(commandKey(request))) return settle(state, false)
   // Without approvals, nobody has allowed to pass a closed gate, to read a secret, which the policy can name, to call a tool of
   // another program, or to leave the sandbox.
-  if (!requireApproval) {
+  if (!state.settings.requireApproval && request.plan === undefined) {
     const { reads, identity, widening, closed } = request
     return settle(
       state,
       [reads, identity, widening, closed].every((each) => each === undefined),
     )
   }
-  const { approvalId, callId, tool, paths, files, reads, diff, argv, cwd, widening, notes, args, closed } = request
+  const { approvalId, callId, tool, paths, files, reads, diff, argv, cwd, widening, notes, args, plan, closed } =
+    request
   const shown = {
     ...(paths !== undefined && { paths }),
     ...(files !== undefined && { files }),
@@ -30,6 +32,7 @@ export function wantApproval(state: LoopState, request: ApprovalRequest): LoopSt
     ...(widening !== undefined && { widening }),
     ...(notes !== undefined && { notes }),
     ...(args !== undefined && { args }),
+    ...(plan !== undefined && { plan }),
     ...(closed !== undefined && { closed: [...closed] }),
     decisions: decisionsFor(request),
   }
@@ -48,14 +51,15 @@ export function decideApproval(state: LoopState, given: ApprovalDecision | 'expi
   if (request === undefined) return { state, commands: [] }
   const decision = given === 'run' && !decisionsFor(request).includes('run') ? 'once' : given
   const { approvalId, callId, tool } = request
-  const isOffer = request.widening !== undefined
+  // The command itself was allowed: who refuses more for it does not refuse the work. Who refuses a plan wants another one.
+  const keepsCount = request.widening !== undefined || request.plan !== undefined
   const isAllowed = (decision === 'once' || decision === 'run') && state.stopping === undefined
   const decided: LoopState = {
     ...state,
     pending: undefined,
     grants: grantsAfter(decision, state.grants, request),
-    // The command itself was allowed. Who refuses more for it does not refuse the work.
-    refusals: isOffer || decision === 'expired' ? state.refusals : decision === 'refuse' ? state.refusals + 1 : 0,
+    refusals: keepsCount || decision === 'expired' ? state.refusals : decision === 'refuse' ? state.refusals + 1 : 0,
+    mode: request.plan !== undefined && isAllowed ? 'agent' : state.mode,
   }
   const { commands } = settle(decided, isAllowed)
   return {
@@ -64,9 +68,11 @@ export function decideApproval(state: LoopState, given: ApprovalDecision | 'expi
   }
 }
 
-/** Returns what a person may decide. Protected files, and leaving the sandbox, are asked for each time. */
-function decisionsFor({ paths = [], widening }: ApprovalRequest): readonly ApprovalDecision[] {
-  return widening !== undefined || paths.some(isProtected) ? ['once', 'refuse'] : ['once', 'run', 'refuse']
+/** Returns what a person may decide. Protected files, leaving the sandbox, and a plan are asked for each time. */
+export function decisionsFor({ paths = [], widening, plan }: ApprovalRequest): readonly ApprovalDecision[] {
+  return widening !== undefined || plan !== undefined || paths.some(isProtected)
+    ? ['once', 'refuse']
+    : ['once', 'run', 'refuse']
 }
 
 function isProtected(path: string): boolean {
@@ -78,7 +84,8 @@ function settle(state: LoopState, isAllowed: boolean): LoopStep {
 }
 
 /** A grant covers no gate that was open when it was made: nobody has seen that one in a question. */
-function isGranted({ files, commands, tools }: Grants, request: ApprovalRequest): boolean {
+export function isGranted({ files, commands, tools }: Grants, request: ApprovalRequest): boolean {
+  if (request.plan !== undefined) return false
   const { argv, paths, files: intended = [], closed = [] } = request
   const covers = (grants: Grants['files'], keys: readonly string[]): boolean => {
     const shown = new Set(keys.flatMap((key) => grants.get(key) ?? []))
@@ -94,7 +101,8 @@ function isChangeOfText({ change, executable }: IntendedFile): boolean {
   return (change === 'modified' || change === 'created') && executable === undefined
 }
 
-function addGrant(grants: Grants, request: ApprovalRequest): Grants {
+/** Remembers what a person has allowed beyond one call. */
+export function addGrant(grants: Grants, request: ApprovalRequest): Grants {
   const { argv, paths, closed = [] } = request
   if (argv !== undefined) return { ...grants, commands: new Map(grants.commands).set(commandKey(request), closed) }
   if (paths === undefined) return { ...grants, tools: new Map(grants.tools).set(toolKey(request), closed) }

@@ -40,6 +40,8 @@ export interface Call {
 /** The state of a run. Immutable. */
 export interface LoopState {
   readonly settings: LoopSettings
+  /** The mode of the message. `plan` becomes `agent` when a person accepts the plan. */
+  readonly mode: AgentTask['mode']
   /** One command is running, except in the phases `new` and `ended`. */
   readonly phase: 'new' | 'asking' | 'summarising' | 'calling' | 'ended'
   /** The conversation: earlier runs, then this one. */
@@ -104,6 +106,8 @@ export interface Grants {
   /** Commands that a person does not let leave the sandbox, like `commands`. */
   readonly enclosed: ReadonlySet<string>
 }
+
+export const noGrants: Grants = { files: new Map(), commands: new Map(), tools: new Map(), enclosed: new Set() }
 
 export interface Ending {
   readonly outcome: RunOutcome

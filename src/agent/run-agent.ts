@@ -1,6 +1,7 @@
 import type { Logger } from '../logging/logger.ts'
 import type { SecretRecord, Tools } from '../tools/tool.ts'
 import { createTurn, userMessage } from '../translate/turn-request.ts'
+import type { RunMode } from '../api/run.ts'
 import type { MessageItem, TurnItem } from '../translate/turn.ts'
 import type { AgentOutcome, AgentTask, ApprovalRequest, JoinedMessage } from './agent-task.ts'
 import { askModel, createFragments, type RunTurn } from './ask-model.ts'
@@ -10,13 +11,13 @@ import { createChangeRecord } from './change-record.ts'
 import { estimateItems, newestItems, promptBudget } from './context-size.ts'
 import { goalOf, holdsSecret, recordOf, requestItems } from './conversation.ts'
 import type { Ending, LoopCommand, LoopEvent, LoopSettings, ModelChoice } from './loop-state.ts'
-import { agentPrompt, chatPrompt, jsonRules, secretNote, summaryPrompt } from './prompts.ts'
+import { agentPrompt, chatPrompt, jsonRules, planPrompt, secretNote, summaryPrompt } from './prompts.ts'
 import { createToolRunner, type ToolRunner } from './run-tool.ts'
 import { createInstructionFiles } from './instruction-files.ts'
 import { createScope } from './scope.ts'
 import { newItems, startLoop, stepLoop } from './step-loop.ts'
 import { createStopwatch } from './stopwatch.ts'
-import { summariseRun } from './summarise-run.ts'
+import { endingOf, summariseRun } from './summarise-run.ts'
 import { createToolSet, type ToolSet } from './tool-set.ts'
 
 export interface AgentDeps {
@@ -74,7 +75,7 @@ export async function runAgent(deps: AgentDeps, task: AgentTask): Promise<AgentO
 async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promise<AgentOutcome> {
   const { session, mode, settings, key } = task
   await deps.tools.prepare?.(session)
-  const toolSet = (): ToolSet => createToolSet(deps.tools, session, mode)
+  const toolSet = (ofMode: RunMode): ToolSet => createToolSet(deps.tools, session, ofMode)
   const models = modelsOf(deps, task)
   const aborted = new AbortController()
   const signal = AbortSignal.any([aborted.signal, task.signal, session.signal])
@@ -104,7 +105,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     maxCredits: settings.maxCredits,
     requireApproval: settings.requireApproval,
     initiator: task.initiator,
-    overheadTokens: overheadOf(toolSet(), systemPrompt(models[0]) + instructions),
+    overheadTokens: overheadOf(toolSet(mode), systemPrompt(models[0], mode) + instructions),
   }
   const largest = Math.max(...models.map(({ contextTokens }) => promptBudget(contextTokens)))
   const history = await newestItems(task.history, 2 * largest)
@@ -131,6 +132,8 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
 
   let settleApproval: ((isAllowed: boolean) => void) | undefined
   const record = createChangeRecord(session.folder, maxFileBytes)
+  /** The mode of the run now. What the first message names is read before the loop starts. */
+  let reached = mode
   const runner = createToolRunner({
     ...deps,
     session,
@@ -147,7 +150,8 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     isUnattended: mode === 'chat' || !settings.requireApproval,
     emit,
     textsFor: instructionFiles.ofFolders,
-    find: (name) => toolSet().find(name),
+    find: (name) => toolSet(reached).find(name),
+    isPlanning: () => reached === 'plan',
     isApproved(request) {
       const { promise, resolve } = Promise.withResolvers<boolean>()
       settleApproval = resolve
@@ -184,16 +188,18 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     return goalOf(message, boundary, await attach(message.text, step, signal), said?.parts)
   }
 
-  function systemPrompt(model: ModelChoice): string {
+  function systemPrompt(model: ModelChoice, ofMode: RunMode): string {
     const parts = { session, boundary, allowedRoots: settings.allowedRoots }
-    if (mode === 'chat') return chatPrompt(parts)
-    return model.isNative ? agentPrompt(parts) : `${agentPrompt(parts)}\n\n${jsonRules(toolSet().described)}`
+    if (ofMode === 'chat') return chatPrompt(parts)
+    const prompt = ofMode === 'plan' ? planPrompt(parts) : agentPrompt(parts)
+    if (model.isNative) return prompt
+    return `${prompt}\n\n${jsonRules(toolSet(ofMode).described, ofMode === 'agent')}`
   }
 
   async function ask({ model, items, initiator, step }: Extract<LoopCommand, { type: 'ask' }>): Promise<void> {
     const { isNative } = model
-    const turn = createTurn(requestItems(systemPrompt(model), items, model, instructions), {
-      tools: isNative ? toolSet().offered : [],
+    const turn = createTurn(requestItems(systemPrompt(model, state.mode), items, model, instructions), {
+      tools: isNative ? toolSet(state.mode).offered : [],
       sessionId: session.id,
     })
     const onEvent = createFragments({ mode, isNative, step, emit: task.emit })
@@ -281,6 +287,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
       const { requests, usage, context, model } = step.state
       if (requests !== state.requests || usage !== state.usage) task.onProgress?.({ requests, usage, context, model })
       ;({ state } = step)
+      reached = state.mode
       for (const command of step.commands) {
         if (command.type === 'end') return await outcomeOf(command)
         perform(command)
@@ -292,9 +299,10 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     aborted.abort()
   }
 
-  async function outcomeOf({ ending, answer }: Extract<LoopCommand, { type: 'end' }>): Promise<AgentOutcome> {
+  async function outcomeOf({ ending: ended, answer }: Extract<LoopCommand, { type: 'end' }>): Promise<AgentOutcome> {
     const files = await record.net()
     const { commands, patchIds }: ToolRunner = runner
+    const ending = mode === 'chat' ? ended : endingOf(ended, { files, commands })
     const { step: steps, requests, usage, context, model } = state
     const summary =
       mode === 'chat' && files.length === 0 ? answer : summariseRun({ ending, files, patchIds, commands, answer })

@@ -353,8 +353,14 @@ export const helpText = {
     ],
   },
   policyInit: {
-    about: 'Writes .agent-policy.yaml with examples, all commented out. Does not overwrite an existing file.',
-    examples: ['policy init', 'policy init --workspace ~/code/app'],
+    about: `
+    Writes .agent-policy.yaml with commented examples. Does not overwrite an existing file.
+
+    Proposes to allow the commands that test, check and build the project, from package.json, Makefile, pyproject.toml,
+    Cargo.toml and go.mod. It shows where each comes from and what it runs, and asks. If you say no, or without a
+    terminal, they are comments in the file, and it allows nothing. Scripts that delete, publish, deploy or fetch are
+    left out.`,
+    examples: ['policy init', 'policy init --print', 'policy init --workspace ~/code/app --yes'],
   },
   undo: {
     about: `
@@ -382,6 +388,9 @@ export const helpText = {
     With --yes, the agent does without asking what the policy allows if the setting workspace.read-only is false, and
     nothing else.
 
+    With --plan, the model only reads, and asks you to accept its plan. y accepts it, and the run goes on as above. n
+    refuses it, and asks what to change.
+
     Each run begins a new conversation. With --continue, the model knows the last conversation of the folder.
 
     Uses the running copilot-proxy if it serves the folder (serve --workspace). Otherwise it starts one and stops it
@@ -392,6 +401,7 @@ export const helpText = {
     examples: [
       'agent "The test of totals fails. Fix it."',
       'agent --model claude-sonnet-5 --max-steps 10 "Add a README"',
+      'agent --plan "Replace moment by Temporal"',
       'agent --yes --json "Update the changelog" > events.jsonl',
       'agent --demo \'What is here? [demo:tool fs_list {"glob": "*"}]\'',
     ],

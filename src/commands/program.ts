@@ -26,6 +26,7 @@ import type {
   McpFlags,
   PageFlags,
   PolicyFlags,
+  PolicyInitFlags,
   ReportFlags,
   RequestsFlags,
   ServeFlags,
@@ -355,14 +356,17 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     )
   add(policy, 'init', 'create a policy file', helpText.policyInit)
     .option('--workspace <folder>', 'the workspace (default: this folder)')
+    .addOption(new Option('--yes', 'allow the proposed commands without asking').conflicts('print'))
+    .addOption(new Option('--print', 'print the policy with these commands and write nothing').conflicts('json'))
     .option('--json', 'print JSON')
-    .action(run(async (flags: PolicyFlags) => (await loadPolicy()).policyInit(context, flags)))
+    .action(run(async (flags: PolicyInitFlags) => (await import('./policy-init.ts')).policyInit(context, flags)))
 
   add(program, 'agent', 'let a model work in a folder', helpText.agent)
     .argument('<goal...>', 'the task, in your own words')
     .option('--workspace <folder>', 'the folder (default: this one)')
     .option('--model <model>', 'model to use (default: agent.model, or the best one)')
     .option('--continue', 'continue the last conversation of the folder')
+    .option('--plan', 'plan first, and change nothing until you accept the plan')
     .option('--yes', 'approve everything that the policy allows')
     .option('--max-steps <number>', 'end after this number of steps (default: agent.max-steps)')
     .option('--max-credits <number>', 'end after this many AI credits (default: agent.max-credits)')

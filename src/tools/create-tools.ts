@@ -182,7 +182,7 @@ export function createTools(deps: ToolsDeps): Tools {
     ): Promise<boolean> {
       deadline.pause()
       try {
-        return await untilStopped(approve(intent, tool, { closed, signal }), signal, stopped)
+        return await untilStopped(approve(intent, tool, { closed, signal, redact }), signal, stopped)
       } finally {
         deadline.resume()
       }

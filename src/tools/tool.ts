@@ -155,10 +155,12 @@ export interface ToolCall {
 }
 
 /** What a person should know about a call besides its intent. */
-interface Circumstances {
+export interface Circumstances {
   /** The gates that the call passes only with the person's consent, as sentences. */
   readonly closed: readonly string[]
   readonly signal: AbortSignal
+  /** Removes known credentials from what a person is shown, if nothing else does it. */
+  readonly redact: (text: string) => string
 }
 
 /** Notes that a run has read secrets. */

@@ -56,6 +56,15 @@ export function splitCommand(text: string): readonly string[] {
   return words
 }
 
+/** Returns a command line that `splitCommand` splits into these words. */
+export function joinCommand(argv: readonly string[]): string {
+  return argv.map(quoteWord).join(' ')
+}
+
+function quoteWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
+}
+
 /** `~`, `#` and `!` are special only at some places of a word: `HEAD~1` and `a#b` are ordinary words. */
 function isSpecial(character: string, word: string | undefined): boolean {
   if (operators.has(character)) return true

@@ -20,6 +20,7 @@ describe('a question', () => {
     ['of a tool of another program', { tool: 'mcp.db.drop', args: { all: true } }, 'Call mcp.db.drop?', /all/],
     ['that no rule answers', { argv: ['x'], closed: ['It is read-only.'] }, 'Run this command?', /It is read-only\./],
     ['that is too long', { argv: ['x'], truncated: true }, 'Run this command?', /too long to show/],
+    ['of a plan', { tool: 'mcp.plan.submit', plan: '1. Look' }, 'Accept this plan?', /1\. Look.*changes nothing/],
     ['with hidden characters', { paths: ['a\u202eb'], tool: 'mcp.edit.replace' }, String.raw`Change a\u202eb?`, /./],
   ])('%s', (_name, fields, title, content) => {
     const { toolCall } = toQuestion(root, approval(fields), [])

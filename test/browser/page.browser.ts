@@ -299,6 +299,36 @@ describe('a session', () => {
       })
   })
 
+  test('shows a plan as markdown, accepts it, and sends messages in the mode plan', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    await page.getByRole('radio', { name: 'Plan' }).check()
+    await page.locator('#message-text').fill('Plan it')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await expect.poll(() => daemon.seen.find(({ url }) => url === '/message')?.body).toMatchObject({ mode: 'plan' })
+    const run = { id: 'run-plan', sessionId: shop.id }
+    daemon.emitAll([
+      { ...run, type: 'inbound', text: 'Plan it', mode: 'plan', origin: 'user' },
+      {
+        ...run,
+        type: 'approval',
+        approvalId: 'plan',
+        callId: 'c',
+        tool: 'mcp.plan.submit',
+        state: 'pending',
+        plan: '## Steps\n\n- Change `a.ts` <b>now</b>',
+        decisions: ['once', 'refuse'],
+      },
+    ])
+    await page.getByRole('heading', { name: 'Accept this plan?' }).waitFor()
+    await page.getByRole('heading', { name: 'Steps' }).waitFor()
+    await page.getByText('Change a.ts <b>now</b>').waitFor()
+    expect(await page.getByRole('button', { name: /for this run/ }).count()).toBe(0)
+    await page.getByRole('button', { name: 'Accept' }).click()
+    await page.getByText('Accepted', { exact: true }).waitFor()
+    expect(daemon.seen.find(({ url }) => url === '/approvals/plan')?.body).toEqual({ decision: 'once' })
+  })
+
   test('says of a run that ended in vain why it changed nothing', async () => {
     const daemon = await startDaemon()
     const { page } = await openSession(daemon)

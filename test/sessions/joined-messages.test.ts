@@ -131,6 +131,45 @@ test('a message for the agent joins no chat, and a run of a provider is joined b
   expect(other.post('work').runId).toBeUndefined()
 })
 
+const asked = { type: 'approval', approvalId: 'p', callId: 'c', tool: 'mcp.plan.submit' } as const
+
+test.each([
+  ['plan', 'pending', true],
+  ['agent', 'pending', true],
+  ['chat', 'pending', true],
+  // What asks for a plan must not be done at once.
+  ['plan', 'once', false],
+  ['agent', 'once', true],
+  ['plan', 'refuse', true],
+] as const)(
+  'a message in the mode %s, at a run whose plan is decided with %s, joins: %s',
+  async (mode, state, joins) => {
+    const { post, tasks } = await openControlled()
+    const first = post('work', { mode: 'plan' })
+    await expect.poll(() => tasks.has('work')).toBe(true)
+    tasks.get('work')?.emit({ ...asked, state: 'pending', plan: 'Change a.ts.' })
+    if (state !== 'pending') tasks.get('work')?.emit({ ...asked, state })
+    expect(post('more', { mode }).runId).toBe(joins ? first.id : undefined)
+  },
+)
+
+test('a message that asks for a plan joins no run that may change files', async () => {
+  const { post } = await openControlled()
+  post('work')
+  expect(post('plan', { mode: 'plan' }).runId).toBeUndefined()
+})
+
+test('a run that plans waits for the agent, because it may change files later', async () => {
+  const { post, tasks, ends, ear } = await openControlled()
+  const first = post('work')
+  post('plan', { mode: 'plan', queue: true })
+  await expect.poll(() => tasks.has('work')).toBe(true)
+  expect(tasks.has('plan')).toBe(false)
+  ends.get('work')?.()
+  await ear.heard('done', isOf(first.id))
+  await expect.poll(() => tasks.get('plan')?.mode).toBe('plan')
+})
+
 test('more messages than a run takes are refused', async () => {
   const { post } = await openControlled()
   post('work')

@@ -78,11 +78,12 @@ export function createConnector(context: CommandContext, flags: ConnectFlags, { 
     const workspace = { ...found, path: root }
     // What this process has begun to serve has its conversations here.
     if (own?.serves(root) === true) return await own.serve(workspace)
-    const daemon = flags.demo ? undefined : await openDaemonView(context, settings)
-    const running =
-      daemon === undefined
-        ? undefined
-        : await useRunning(context, settings, daemon, { path: await realPathOf(path), needsModel })
+    const daemon = await openDaemonView(context, settings)
+    // A demo must not use an account, so it does not use a daemon that has one.
+    const isUsable = daemon !== undefined && (!flags.demo || daemon.health.demo)
+    const running = !isUsable
+      ? undefined
+      : await useRunning(context, settings, daemon, { path: await realPathOf(path), needsModel })
     if (running !== undefined) return running
     if (needsModel && !flags.demo && (await findLogins(context, settings)).length === 0) {
       const message = `${loginAdvice}\nTo try it without an account: copilot-proxy agent --demo "…"`

@@ -168,7 +168,11 @@ export function createRunScreen(output: Output): RunScreen {
       else if (event.type === 'done') showEnd(event)
     },
     ask(approval) {
-      const { argv, cwd = '', widening, notes = [], reads, args } = approval
+      const { argv, cwd = '', widening, notes = [], reads, args, plan: submitted } = approval
+      if (submitted !== undefined) {
+        for (const each of submitted.split('\n')) wrapped(each.trim() === '' ? '' : `  ${escaped(each)}`)
+        return line(`  ${questionOf(approval, escaped)}`, style.bold)
+      }
       if (approval.diff !== undefined) {
         diffsShown.add(approval.callId)
         diff(approval.diff, shownDiff)

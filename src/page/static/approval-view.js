@@ -7,6 +7,7 @@ import {
   forRunOf,
   mayChoose,
   nameOf,
+  planSentence,
   questionOf,
   rowsOf,
   secretSentence,
@@ -16,6 +17,7 @@ import {
 import { countsView, diffView } from './diff-view.js'
 import { ownerHint } from './command-line.js'
 import { element } from './dom.js'
+import { createMarkdownView } from './markdown-view.js'
 import { mayDecide } from './owner.js'
 import { toVisible } from './visible-text.js'
 
@@ -24,6 +26,12 @@ const decisions = /** @type {const} */ ([
   { decision: 'run', letter: 'a', label: 'Allow' },
   { decision: 'refuse', letter: 'n', label: 'Refuse' },
 ])
+
+/** The words for a plan, where they differ. */
+const planWords = {
+  once: { label: 'Accept', verdict: 'Accepted' },
+  refuse: { label: 'Refuse', verdict: 'Refused' },
+}
 
 const decided = {
   pending: '',
@@ -52,7 +60,7 @@ export function approvalView(first) {
         'aria-keyshortcuts': letter,
         click: () => void decide(decision),
       },
-      decision === 'run' ? `${label} ${forRunOf(first)}` : label,
+      labelOf(decision, label),
       element('kbd', { 'aria-hidden': 'true' }, letter),
     ),
   )
@@ -75,6 +83,15 @@ export function approvalView(first) {
     failure,
   )
   node.dataset['approval'] = first.approvalId
+
+  /**
+   * @param {'once' | 'run' | 'refuse'} decision
+   * @param {string} label
+   */
+  function labelOf(decision, label) {
+    if (decision === 'run') return `${label} ${forRunOf(first)}`
+    return first.plan === undefined ? label : planWords[decision].label
+  }
 
   /** @param {KeyboardEvent} event */
   function onKey({ key, ctrlKey, metaKey, altKey, repeat }) {
@@ -108,7 +125,8 @@ export function approvalView(first) {
     row.hidden = !isPending
     hint.hidden = !isPending
     verdict.hidden = isPending
-    verdict.textContent = decided[state]
+    const isOfPlan = first.plan !== undefined && (state === 'once' || state === 'refuse')
+    verdict.textContent = isOfPlan ? planWords[state].verdict : decided[state]
     if (isPending) return
     subject.open = false
     // The buttons are hidden, so keep the focus here for keyboard users.
@@ -120,10 +138,11 @@ export function approvalView(first) {
 
 /** @param {ApprovalPart} approval */
 function subjectOf(approval) {
-  const { argv, cwd, widening, notes = [], diff, reads, args, truncated } = approval
+  const { argv, cwd, widening, notes = [], diff, reads, args, plan, truncated } = approval
   const rows = argv === undefined ? rowsOf(approval) : []
   const [why, ...gates] = closedSentences(approval)
   return [
+    ...(plan === undefined ? [] : planView(plan)),
     ...(reads === undefined ? [] : [element('p', {}, secretSentence)]),
     ...(widening === undefined ? [] : [element('p', {}, wideningSentence(widening))]),
     ...notes.map((note) => element('p', {}, toVisible(note))),
@@ -157,6 +176,14 @@ function subjectOf(approval) {
           ),
         ]),
   ]
+}
+
+/** @param {string} plan */
+function planView(plan) {
+  const view = createMarkdownView()
+  view.update(plan)
+  const how = 'To have it revised, send a message that says what to change, then refuse.'
+  return [view.node, element('p', { class: 'muted' }, planSentence), element('p', { class: 'muted' }, how)]
 }
 
 /** @param {ReturnType<typeof rowsOf>} rows */

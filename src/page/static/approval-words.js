@@ -17,6 +17,7 @@
  * @property {readonly FileRow[] | undefined} [files]
  * @property {readonly string[] | undefined} [reads]
  * @property {string | undefined} [diff]
+ * @property {string | undefined} [plan]
  * @property {readonly string[] | undefined} [closed]
  * @property {readonly Decision[] | undefined} [decisions]
  */
@@ -45,7 +46,8 @@ export function rowsOf({ files, paths = [] }) {
  * @param {(text: string) => string} show makes hidden characters of a path visible
  * @returns {string}
  */
-export function questionOf({ tool, argv, widening, reads, files, paths, diff }, show) {
+export function questionOf({ tool, argv, widening, reads, files, paths, diff, plan }, show) {
+  if (plan !== undefined) return 'Accept this plan?'
   if (widening !== undefined) return (wideningWords[widening] ?? unknownWidening).question
   if (argv !== undefined) return 'Run this command?'
   if (reads !== undefined) return `Let the agent read ${reads.map(show).join(', ')}?`
@@ -125,6 +127,10 @@ export function changeOf({ change, executable, added, removed }) {
 export function closedSentences({ closed = [] }) {
   return closed.length === 0 ? [] : ['No rule allows this, so it happens only if you allow it.', ...closed]
 }
+
+/** What a person should know before they accept a plan. */
+export const planSentence =
+  'Until you accept it, the run changes nothing and runs nothing. Afterwards it carries the plan out, and asks before changes and commands as usual.'
 
 /** What a person should know before they let a tool read a secret. */
 export const secretSentence =

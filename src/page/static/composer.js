@@ -6,7 +6,7 @@ import { createPromptList } from './prompt-list.js'
 /**
  * @typedef {object} Message
  * @property {string} text
- * @property {'chat' | 'agent'} mode
+ * @property {'chat' | 'plan' | 'agent'} mode
  * @property {string} [model]
  * @property {number} [maxSteps]
  * @property {readonly Attachment[]} [attachments]
@@ -33,7 +33,9 @@ export function createComposer(send, readPrompts) {
     paste: (/** @type {ClipboardEvent} */ event) => void add(event.clipboardData?.files),
   })
   const chat = element('input', { type: 'radio', name: 'mode', value: 'chat', checked: true, change: showMode })
+  const plan = element('input', { type: 'radio', name: 'mode', value: 'plan', change: showMode })
   const agent = element('input', { type: 'radio', name: 'mode', value: 'agent', change: showMode })
+  const modes = /** @type {const} */ ({ chat, plan, agent })
   const model = element(
     'select',
     { id: 'message-model', change: () => localStorage.setItem(storedModel, model.value) },
@@ -96,6 +98,12 @@ export function createComposer(send, readPrompts) {
         { class: 'segmented' },
         element('legend', { class: 'visually-hidden' }, 'Mode'),
         element('label', {}, chat, element('span', {}, 'Chat')),
+        element(
+          'label',
+          { title: 'The agent plans, and changes nothing until you accept its plan' },
+          plan,
+          element('span', {}, 'Plan'),
+        ),
         element('label', {}, agent, element('span', {}, 'Agent')),
       ),
       element('div', { class: 'field' }, element('label', { for: 'message-model' }, 'Model'), model),
@@ -111,7 +119,7 @@ export function createComposer(send, readPrompts) {
   )
 
   function showMode() {
-    stepsField.hidden = !agent.checked
+    stepsField.hidden = chat.checked
   }
 
   function onInput() {
@@ -180,10 +188,10 @@ export function createComposer(send, readPrompts) {
     submit.disabled = true
     fail('')
     try {
-      const maxSteps = agent.checked && steps.value !== '' ? Number(steps.value) : undefined
+      const maxSteps = !chat.checked && steps.value !== '' ? Number(steps.value) : undefined
       await send({
         text: text.value,
-        mode: agent.checked ? 'agent' : 'chat',
+        mode: plan.checked ? 'plan' : agent.checked ? 'agent' : 'chat',
         ...(model.value !== '' && { model: model.value }),
         ...(maxSteps !== undefined && { maxSteps }),
         ...(attachments.length > 0 && { attachments }),
@@ -208,8 +216,7 @@ export function createComposer(send, readPrompts) {
     /** @param {Pick<Message, 'text' | 'mode'>} message to change and send */
     edit(message) {
       text.value = message.text
-      const chosen = message.mode === 'agent' ? agent : chat
-      chosen.checked = true
+      modes[message.mode].checked = true
       showMode()
       grow()
       text.focus()

@@ -229,7 +229,7 @@ function textView(part) {
  */
 function endOf({ outcome, reason, summary, files, model, steps, ...used }, mode) {
   const isGood = outcome === 'completed'
-  // Another reason says that the run had no effect.
+  // Another reason says what the run did not do.
   const isPlain = isGood && (reason === '' || reason === usualReason)
   const facts = [model, steps === undefined || mode === 'chat' ? undefined : plural(steps, 'step')]
   return [
@@ -238,13 +238,13 @@ function endOf({ outcome, reason, summary, files, model, steps, ...used }, mode)
       : [
           element(
             'p',
-            { class: `outcome ${isPlain ? 'good' : 'bad'}` },
+            { class: isPlain ? 'outcome good' : isGood ? 'outcome' : 'outcome bad' },
             isGood && !isPlain ? toVisible(reason) : toOutcomeText(outcome),
           ),
         ]),
     ...(isGood || reason === '' ? [] : [element('p', { class: 'reason' }, toVisible(reason))]),
-    ...(mode === 'agent' && files.length > 0 ? [filesView(files)] : []),
-    ...(mode === 'agent' && summary !== '' ? [summaryView(summary)] : []),
+    ...(mode !== 'chat' && files.length > 0 ? [filesView(files)] : []),
+    ...(mode !== 'chat' && summary !== '' ? [summaryView(summary)] : []),
     ...useView(used, facts),
   ]
 }

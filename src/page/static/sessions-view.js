@@ -253,7 +253,7 @@ export function createSessionsView(store, onChoose) {
     updateStream(items)
     empty.hidden = items.length > 0
     empty.textContent =
-      'No messages yet. A chat only reads files. The agent can also change files and run commands, and asks first.'
+      'No messages yet. A chat only reads files. The agent can also change files and run commands, and asks first. With Plan, it asks you to accept a plan before anything else.'
     clear.hidden = items.length === 0
     if (follows) scrollToEnd()
     else if (items.some((item) => item.kind === 'run' && item.end === undefined)) toEnd.hidden = false
