@@ -1,8 +1,8 @@
 import type { Logger } from '../logging/logger.ts'
 import type { SecretRecord, Tools } from '../tools/tool.ts'
 import { createTurn, userMessage } from '../translate/turn-request.ts'
-import type { MessageItem, TurnItem } from '../translate/turn.ts'
 import type { RunMode } from '../api/run.ts'
+import type { MessageItem, TurnItem } from '../translate/turn.ts'
 import type { AgentOutcome, AgentTask, ApprovalRequest, JoinedMessage } from './agent-task.ts'
 import { askModel, createFragments, type RunTurn } from './ask-model.ts'
 import { createMentions } from './attach-mentions.ts'
@@ -75,9 +75,7 @@ export async function runAgent(deps: AgentDeps, task: AgentTask): Promise<AgentO
 async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promise<AgentOutcome> {
   const { session, mode, settings, key } = task
   await deps.tools.prepare?.(session)
-  /** The mode in which the run is now: `plan` becomes `agent`. */
-  let reached: RunMode = mode
-  const toolSet = (): ToolSet => createToolSet(deps.tools, session, reached)
+  const toolSet = (ofMode: RunMode): ToolSet => createToolSet(deps.tools, session, ofMode)
   const models = modelsOf(deps, task)
   const aborted = new AbortController()
   const signal = AbortSignal.any([aborted.signal, task.signal, session.signal])
@@ -107,7 +105,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     maxCredits: settings.maxCredits,
     requireApproval: settings.requireApproval,
     initiator: task.initiator,
-    overheadTokens: overheadOf(toolSet(), systemPrompt(models[0]) + instructions),
+    overheadTokens: overheadOf(toolSet(mode), systemPrompt(models[0], mode) + instructions),
   }
   const largest = Math.max(...models.map(({ contextTokens }) => promptBudget(contextTokens)))
   const history = await newestItems(task.history, 2 * largest)
@@ -134,6 +132,8 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
 
   let settleApproval: ((isAllowed: boolean) => void) | undefined
   const record = createChangeRecord(session.folder, maxFileBytes)
+  /** The mode of the run now. What the first message names is read before the loop starts. */
+  let reached = mode
   const runner = createToolRunner({
     ...deps,
     session,
@@ -150,7 +150,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     isUnattended: mode === 'chat' || !settings.requireApproval,
     emit,
     textsFor: instructionFiles.ofFolders,
-    find: (name) => toolSet().find(name),
+    find: (name) => toolSet(reached).find(name),
     isPlanning: () => reached === 'plan',
     isApproved(request) {
       const { promise, resolve } = Promise.withResolvers<boolean>()
@@ -188,18 +188,18 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     return goalOf(message, boundary, await attach(message.text, step, signal), said?.parts)
   }
 
-  function systemPrompt(model: ModelChoice): string {
+  function systemPrompt(model: ModelChoice, ofMode: RunMode): string {
     const parts = { session, boundary, allowedRoots: settings.allowedRoots }
-    if (reached === 'chat') return chatPrompt(parts)
-    const prompt = reached === 'plan' ? planPrompt(parts) : agentPrompt(parts)
+    if (ofMode === 'chat') return chatPrompt(parts)
+    const prompt = ofMode === 'plan' ? planPrompt(parts) : agentPrompt(parts)
     if (model.isNative) return prompt
-    return `${prompt}\n\n${jsonRules(toolSet().described, reached === 'agent')}`
+    return `${prompt}\n\n${jsonRules(toolSet(ofMode).described, ofMode === 'agent')}`
   }
 
   async function ask({ model, items, initiator, step }: Extract<LoopCommand, { type: 'ask' }>): Promise<void> {
     const { isNative } = model
-    const turn = createTurn(requestItems(systemPrompt(model), items, model, instructions), {
-      tools: isNative ? toolSet().offered : [],
+    const turn = createTurn(requestItems(systemPrompt(model, state.mode), items, model, instructions), {
+      tools: isNative ? toolSet(state.mode).offered : [],
       sessionId: session.id,
     })
     const onEvent = createFragments({ mode, isNative, step, emit: task.emit })
