@@ -2,6 +2,7 @@ import type { CallerKey } from '../config/caller.ts'
 import type { Session } from '../tools/session.ts'
 import type { TurnItem } from '../translate/turn.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
+import type { ConsentRule } from '../workspace/policy/consent-rules.ts'
 import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import type { AgentEvent } from './agent-event.ts'
 import type { ApprovalDecision, ContextUse, FileCount, RunOutcome } from '../api/run.ts'
@@ -91,10 +92,14 @@ export interface ApprovalRequest {
   readonly args?: unknown
   /** The closed gates that this call passes if a person allows it, as sentences. Absent: none. */
   readonly closed?: readonly string[]
+  /** The program whose tool it is. Absent: the tool belongs to the workspace. */
+  readonly provider?: string
   /** Identifies a tool of a server or provider, so that a grant does not cover another tool that gets the same name. */
   readonly identity?: string
   /** Whether the run has read a secret, which such a tool could send away. */
   readonly isAfterSecret?: boolean
+  /** The rules that the decision `always` stores. Absent: it is not offered. */
+  readonly always?: readonly ConsentRule[]
 }
 
 export interface AgentOutcome {

@@ -2,10 +2,13 @@ import type { ApprovalDecision } from '../api/run.ts'
 import type { ApprovalRequest } from './agent-task.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import { protectionOf } from '../workspace/policy/protected-names.ts'
-import type { Grants, LoopState, LoopStep } from './loop-state.ts'
+import { coverRules, ruleText, type ConsentRule } from '../workspace/policy/consent-rules.ts'
+import type { Grants, LoopCommand, LoopState, LoopStep } from './loop-state.ts'
 
 /** Handles a tool's request for approval: the settings or an earlier grant decide it, or a person has to. */
-export function wantApproval(state: LoopState, request: ApprovalRequest): LoopStep {
+export function wantApproval(state: LoopState, given: ApprovalRequest, consents?: readonly ConsentRule[]): LoopStep {
+  const rules = consents === undefined ? [] : rulesOf(given)
+  const request = rules.length === 0 ? given : { ...given, always: rules }
   const { mode, requireApproval } = state.settings
   if (mode === 'chat' || state.stopping !== undefined) return settle(state, false)
   if (request.widening === undefined && isGranted(state.grants, request)) return settle(state, true)
@@ -19,7 +22,10 @@ export function wantApproval(state: LoopState, request: ApprovalRequest): LoopSt
       [reads, identity, widening, closed].every((each) => each === undefined),
     )
   }
-  const { approvalId, callId, tool, paths, files, reads, diff, argv, cwd, widening, notes, args, closed } = request
+  // The rules are of a person, so they hold only where a person is asked.
+  if (consents !== undefined && rules.length > 0 && coverRules(consents, rules)) return settle(state, true)
+  const { approvalId, callId, tool, paths, files, reads, diff, argv, cwd, widening, notes, args, closed, always } =
+    request
   const shown = {
     ...(paths !== undefined && { paths }),
     ...(files !== undefined && { files }),
@@ -31,6 +37,7 @@ export function wantApproval(state: LoopState, request: ApprovalRequest): LoopSt
     ...(notes !== undefined && { notes }),
     ...(args !== undefined && { args }),
     ...(closed !== undefined && { closed: [...closed] }),
+    ...(always !== undefined && { always: always.map(ruleText) }),
     decisions: decisionsFor(request),
   }
   return {
@@ -46,10 +53,13 @@ export function wantApproval(state: LoopState, request: ApprovalRequest): LoopSt
 export function decideApproval(state: LoopState, given: ApprovalDecision | 'expired'): LoopStep {
   const request = state.pending
   if (request === undefined) return { state, commands: [] }
-  const decision = given === 'run' && !decisionsFor(request).includes('run') ? 'once' : given
+  const isLasting = given === 'run' || given === 'always'
+  const decision = isLasting && !decisionsFor(request).includes(given) ? 'once' : given
   const { approvalId, callId, tool } = request
   const isOffer = request.widening !== undefined
-  const isAllowed = (decision === 'once' || decision === 'run') && state.stopping === undefined
+  const isAllowed = decision !== 'refuse' && decision !== 'expired' && state.stopping === undefined
+  const remember: readonly LoopCommand[] =
+    decision === 'always' && request.always !== undefined ? [{ type: 'remember', rules: request.always }] : []
   const decided: LoopState = {
     ...state,
     pending: undefined,
@@ -60,13 +70,38 @@ export function decideApproval(state: LoopState, given: ApprovalDecision | 'expi
   const { commands } = settle(decided, isAllowed)
   return {
     state: decided,
-    commands: [{ type: 'emit', event: { type: 'approval', approvalId, callId, tool, state: decision } }, ...commands],
+    commands: [
+      { type: 'emit', event: { type: 'approval', approvalId, callId, tool, state: decision } },
+      ...remember,
+      ...commands,
+    ],
   }
 }
 
 /** Returns what a person may decide. Protected files, and leaving the sandbox, are asked for each time. */
-function decisionsFor({ paths = [], widening }: ApprovalRequest): readonly ApprovalDecision[] {
-  return widening !== undefined || paths.some(isProtected) ? ['once', 'refuse'] : ['once', 'run', 'refuse']
+function decisionsFor({ paths = [], widening, always }: ApprovalRequest): readonly ApprovalDecision[] {
+  if (widening !== undefined || paths.some(isProtected)) return ['once', 'refuse']
+  return always === undefined ? ['once', 'run', 'refuse'] : ['once', 'run', 'always', 'refuse']
+}
+
+/** Maximum number of files for which the decision `always` is offered. Nobody reads more rules. */
+const maxFileRules = 20
+
+/**
+ * Returns the narrowest rules that would let exactly this call pass again. Returns none where a rule would allow more than a person
+ * sees in the question: for protected files, for files that are removed, renamed, copied or get another mode, for a secret, for a
+ * command beyond the sandbox, and for a tool of another program after the run has read a secret.
+ */
+function rulesOf(request: ApprovalRequest): readonly ConsentRule[] {
+  const { argv, cwd = '', widening, paths, files = [], reads, tool, provider, identity = '', isAfterSecret } = request
+  if (widening !== undefined || reads !== undefined) return []
+  if (argv !== undefined) return [{ run: [...argv], in: cwd }]
+  if (paths !== undefined) {
+    const isNarrow = paths.length <= maxFileRules && !paths.some(isProtected) && files.every(isChangeOfText)
+    return isNarrow ? paths.map((edit) => ({ edit })) : []
+  }
+  if (provider === undefined || identity === '' || isAfterSecret === true) return []
+  return [{ call: tool, of: provider, identity }]
 }
 
 function isProtected(path: string): boolean {

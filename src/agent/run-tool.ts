@@ -191,7 +191,8 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
         intended = { ...intended, ...intent }
         if (intent.writes !== undefined) snapshot = await record.before(intent.writes)
         const call = { approvalId: deps.randomId(), tool, callId, step, args }
-        const outside = provider === undefined ? {} : { identity: approved ?? '', isAfterSecret: secrets.wereRead() }
+        const outside =
+          provider === undefined ? {} : { provider, identity: approved ?? '', isAfterSecret: secrets.wereRead() }
         const gates = closed.length === 0 ? {} : { closed }
         const isApproved = await deps.isApproved({ ...toRequest(intent, call), ...outside, ...gates })
         if (isApproved) started = intent.argv

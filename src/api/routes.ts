@@ -24,6 +24,7 @@ import {
   messageList,
   serverList,
   sessionList,
+  sessionPolicy,
   streamList,
 } from './sessions.ts'
 import { accountList, loginStatus } from './status.ts'
@@ -72,6 +73,7 @@ export const schemas = {
   SelfCheck: selfCheck,
   ServerList: serverList,
   SessionList: sessionList,
+  SessionPolicy: sessionPolicy,
   StreamList: streamList,
   TokenInput: tokenInput,
   UndoInput: undoInput,
@@ -283,6 +285,12 @@ export const ownRoutes: readonly OwnRoute[] = [
     summary: 'Lists the entries of a stream',
     query: page,
     answer: 'EntryList',
+  },
+  {
+    method: 'get',
+    path: '/sessions/{id}/policy',
+    summary: 'Shows what is allowed in a workspace',
+    answer: 'SessionPolicy',
   },
   {
     method: 'get',

@@ -85,9 +85,10 @@ export const joinedMessage = z.object({
 
 /**
  * `run` also approves later calls of this run: changes of the text of the same files, the same argument vector in the same folder,
- * the same secret, or the same tool of the same program.
+ * the same secret, or the same tool of the same program. `always` stores the rules that the approval shows, and approves what they
+ * allow in all later runs of the workspace; only the owner decides so.
  */
-export const approvalDecision = z.enum(['once', 'run', 'refuse'])
+export const approvalDecision = z.enum(['once', 'run', 'always', 'refuse'])
 export type ApprovalDecision = Body<typeof approvalDecision>
 
 /** What happens to a file of an approval. */
@@ -110,7 +111,7 @@ export const approvalFacts = {
   callId: z.string(),
   tool: z.string(),
   /** `expired`: the run ended before a person decided. */
-  state: z.enum(['pending', 'once', 'run', 'refuse', 'expired']),
+  state: z.enum(['pending', ...approvalDecision.options, 'expired']),
   paths: z.array(z.string()).optional(),
   files: z.array(intendedFile).optional(),
   /** Paths of secrets that the call reads. */
@@ -126,6 +127,8 @@ export const approvalFacts = {
   /** Sentences: the gates that are closed, which the call passes if it is allowed. */
   closed: z.array(z.string()).optional(),
   decisions: z.array(approvalDecision).optional(),
+  /** The rules that the decision `always` stores. Absent where no rule would be narrow enough. */
+  always: z.array(z.string()).optional(),
   /** Whether the diff or the arguments are shortened. */
   truncated: z.boolean().optional(),
 }

@@ -356,6 +356,14 @@ export const helpText = {
     about: 'Writes .agent-policy.yaml with examples, all commented out. Does not overwrite an existing file.',
     examples: ['policy init', 'policy init --workspace ~/code/app'],
   },
+  policyForget: {
+    about: `
+    When the agent asks, you can answer "always". That stores the rule that the question shows: the paths of a change, a
+    command in its folder, or a tool of a program. It holds for the agent in this workspace, until you take it back, also
+    in a run that goes on. It opens nothing for other callers. What the policy denies stays denied. The rules lie in the
+    data folder of copilot-proxy, and not in the repository.`,
+    examples: ['policy forget', "policy forget 'run npm test'", 'policy forget --all'],
+  },
   undo: {
     about: `
     Shows what comes back and asks before it changes a file. Without an ID, it takes the last run of the agent, or lists
@@ -373,7 +381,8 @@ export const helpText = {
   agent: {
     about: `
     The model reads files, changes them and runs commands, step by step. Before each change or command you are asked: y
-    allows it once, a for the rest of the run, n refuses it, d shows the whole diff. Ctrl-C cancels the run and lists
+    allows it once, r for the rest of the run, a always (copilot-proxy policy forget takes that back), n refuses it, d
+    shows the whole diff. Ctrl-C cancels the run and lists
     its changes. What the file .agent-policy.yaml in the folder denies does not happen.
 
     With --yes, the agent does without asking what the policy allows if the setting workspace.read-only is false, and

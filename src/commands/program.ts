@@ -25,6 +25,7 @@ import type {
   McpFlags,
   PageFlags,
   PolicyFlags,
+  PolicyForgetFlags,
   ReportFlags,
   RequestsFlags,
   ServeFlags,
@@ -67,6 +68,7 @@ const loadAccount = () => import('./account.ts')
 const loadService = () => import('./service/service.ts')
 const loadKey = () => import('./key.ts')
 const loadPolicy = () => import('./policy.ts')
+const loadPolicyRules = () => import('./policy-rules.ts')
 const loadGateway = () => import('./gateway.ts')
 const loadConfig = () => import('./config/config.ts')
 const loadConfigChange = () => import('./config/change.ts')
@@ -356,6 +358,17 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--workspace <folder>', 'the workspace (default: this folder)')
     .option('--json', 'print JSON')
     .action(run(async (flags: PolicyFlags) => (await loadPolicy()).policyInit(context, flags)))
+
+  add(policy, 'forget', 'take back what you allowed the agent always', helpText.policyForget)
+    .argument('[rule]', 'a rule as it is shown, in quotes (default: list the rules)')
+    .option('--all', 'take back all rules')
+    .option('--workspace <folder>', 'the workspace (default: this folder)')
+    .option('--json', 'print JSON')
+    .action(
+      run(async (flags: PolicyForgetFlags, rule: string | undefined) =>
+        (await loadPolicyRules()).policyForget(context, { ...flags, rule }),
+      ),
+    )
 
   add(program, 'agent', 'let a model work in a folder', helpText.agent)
     .argument('<goal...>', 'the task, in your own words')

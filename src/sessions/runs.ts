@@ -55,6 +55,8 @@ export interface Runs {
   readonly decide: (approvalId: string, decision: ApprovalDecision) => ApprovalDecision | undefined
   /** Finds the run that waits for an approval. */
   readonly findWaiting: (approvalId: string) => Pick<RunRow, 'owner'> | undefined
+  /** Returns whether a pending approval offers the decision `always`. Undefined if no approval with this id is pending. */
+  readonly isAlwaysOffered: (approvalId: string) => boolean | undefined
   /** Finds a run in progress. */
   readonly find: (
     id: string,
@@ -378,6 +380,10 @@ export function createRuns(deps: RunsDeps): Runs {
     }
   }
 
+  function findWaiting(approvalId: string): Run | undefined {
+    return [...runs.values()].find(({ approvals }) => approvals.has(approvalId))
+  }
+
   function cancelRun(run: Run, reason: string): void {
     if (run.state === 'ended' || run.controller.signal.aborted) return
     run.cancelReason = reason
@@ -474,7 +480,11 @@ export function createRuns(deps: RunsDeps): Runs {
       }
       return undefined
     },
-    findWaiting: (approvalId) => [...runs.values()].find(({ approvals }) => approvals.has(approvalId)),
+    findWaiting,
+    isAlwaysOffered(approvalId) {
+      const run = findWaiting(approvalId)
+      return run && run.parts.get(`approval/${approvalId}`)?.data['always'] !== undefined
+    },
     find(id) {
       const run = runs.get(id)
       if (run === undefined) return undefined

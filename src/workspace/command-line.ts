@@ -56,6 +56,11 @@ export function splitCommand(text: string): readonly string[] {
   return words
 }
 
+/** Returns a word as `splitCommand` reads it. */
+export function quoteWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
+}
+
 /** `~`, `#` and `!` are special only at some places of a word: `HEAD~1` and `a#b` are ordinary words. */
 function isSpecial(character: string, word: string | undefined): boolean {
   if (operators.has(character)) return true

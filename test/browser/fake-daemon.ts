@@ -9,6 +9,7 @@ import type { MessageEntry, RunReport } from '../../src/api/run.ts'
 import type {
   ConversationEntry,
   ServerEntry,
+  SessionPolicy,
   SessionEntry,
   StreamEntry,
   StreamSummary,
@@ -51,6 +52,7 @@ export interface FakeState {
   runs: Record<string, RunReport>
   /** Of every session. */
   changes: ChangeList
+  policy: SessionPolicy
   servers: readonly ServerEntry[]
   streams: readonly StreamSummary[]
   entries: readonly StreamEntry[]
@@ -73,6 +75,13 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     conversations: {},
     runs: {},
     changes: { changes: [] },
+    policy: {
+      files: [],
+      reads: { allow: [], deny: [] },
+      writes: { allow: [], deny: [] },
+      shell: { allow: [], network: [] },
+      always: [],
+    },
     servers: [],
     streams: [],
     entries: [],
@@ -107,6 +116,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     conversations: state.conversations[params.id] ?? [],
   }))
   app.get('/sessions/:id/changes', () => state.changes)
+  app.get('/sessions/:id/policy', () => state.policy)
   app.get('/sessions/:id/servers', () => ({ servers: state.servers }))
   app.get('/sessions/:id/streams', () => ({ streams: state.streams }))
   app.get('/sessions/:id/streams/:name', () => ({ entries: state.entries }))

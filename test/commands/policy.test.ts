@@ -110,6 +110,7 @@ describe('policy check', () => {
     expect(JSON.parse((await user.run('policy check --json src/a.ts')).stdout)).toEqual({
       path: 'src/a.ts',
       allowed: true,
+      always: false,
       asks: false,
       reason: '.agent-policy.yaml:2 allows "src/**".',
       read: { allowed: true, reason: 'Tools may read it.' },

@@ -39,6 +39,8 @@ export interface ProxyOptions {
   readonly proxies?: Readonly<Record<string, string>>
   /** The folder for the file `owner-token`, which commands read. */
   readonly ownerTokenDir?: string
+  /** The folder of the data of workspaces. Default: a new one */
+  readonly workspacesDir?: string
   /** The files of `setup codex`. */
   readonly codexFiles?: CodexFiles
   /** Runs before the daemon starts, e.g. to script its first exchange. */
@@ -72,6 +74,7 @@ export async function openProxy({
   proxies = {},
   codexFiles,
   ownerTokenDir,
+  workspacesDir,
   prepare,
 }: ProxyOptions = {}): Promise<Proxy> {
   const demo = await startCopilot({ record: keptRequests, ...demoOptions })
@@ -109,7 +112,7 @@ export async function openProxy({
   const daemon = await startDaemon({
     config: configure(file),
     authDir,
-    workspacesDir: join(authDir, 'workspaces'),
+    workspacesDir: workspacesDir ?? join(authDir, 'workspaces'),
     gatewayDir: join(authDir, 'gateway'),
     ownPaths: { folders: [authDir], files: [] },
     codexHome,

@@ -28,6 +28,7 @@ export function policyOf(
       reads: { allow: [], deny: [], secrets: [] },
       writes: { allow: [], deny: [], protected: [] },
       shell: { allow: [], network: [] },
+      always: [],
       problem: undefined,
     }),
     readRules: async () => ({

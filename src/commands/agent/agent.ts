@@ -172,8 +172,9 @@ async function decide(
   }
   for (;;) {
     const diffKey = approval.diff === undefined ? '' : 'd whole diff, '
-    const runKey = mayChoose(approval, 'run') ? `a ${forRunOf(approval)}, ` : ''
-    const prompt = (): void => out.write(out.style.bold(`  y once, ${runKey}n refuse, ${diffKey}? help: `))
+    const runKey = mayChoose(approval, 'run') ? `r ${forRunOf(approval)}, ` : ''
+    const alwaysKey = mayChoose(approval, 'always') ? 'a always, ' : ''
+    const prompt = (): void => out.write(out.style.bold(`  y once, ${runKey}${alwaysKey}n refuse, ${diffKey}? help: `))
     const key = await readKey(interrupt.first, prompt).catch(() => '')
     const chosen = decisions.get(key.toLowerCase())
     const decision = chosen !== undefined && mayChoose(approval, chosen) ? chosen : undefined
@@ -193,13 +194,15 @@ const ctrlC = '\u0003'
 
 const decisions: ReadonlyMap<string, ApprovalDecision> = new Map([
   ['y', 'once'],
-  ['a', 'run'],
+  ['r', 'run'],
+  ['a', 'always'],
   ['n', 'refuse'],
 ])
 
 const keyHelp = [
   '  y       allow this once',
-  '  a       allow for this run: other texts in these files, exactly this command, or this tool',
+  '  r       allow for this run: other texts in these files, exactly this command, or this tool',
+  '  a       allow always: store the rule that is shown, for the agent in this workspace; copilot-proxy policy forget takes it back',
   '  n       refuse; after three refusals in a row the run ends',
   '  d       show the whole diff',
   '  Ctrl-C  cancel the run',

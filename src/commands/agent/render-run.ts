@@ -1,4 +1,5 @@
 import {
+  alwaysPhrase,
   changeOf,
   closedSentences,
   nameOf,
@@ -191,6 +192,10 @@ export function createRunScreen(output: Output): RunScreen {
         for (const note of notes) wrapped(`  ${escaped(note)}`, style.yellow)
       }
       for (const sentence of closedSentences(approval)) wrapped(`  ${escaped(sentence)}`, style.dim)
+      if (approval.always !== undefined) {
+        wrapped(`  ${alwaysPhrase(approval)}`, style.dim)
+        for (const rule of approval.always) line(`    ${escaped(rule)}`, style.dim)
+      }
       if (approval.truncated === true) wrapped(`  ${truncatedSentence}`, style.red)
     },
     wholeDiff: ({ diff: text = '' }) => {

@@ -2,6 +2,7 @@
 /** @import { View } from './dom.js' */
 import { ApiError, ask } from './api.js'
 import {
+  alwaysPhrase,
   changeOf,
   closedSentences,
   forRunOf,
@@ -16,25 +17,29 @@ import {
 import { countsView, diffView } from './diff-view.js'
 import { ownerHint } from './command-line.js'
 import { element } from './dom.js'
-import { mayDecide } from './owner.js'
+import { isOwner, mayDecide } from './owner.js'
 import { toVisible } from './visible-text.js'
 
 const decisions = /** @type {const} */ ([
   { decision: 'once', letter: 'y', label: 'Allow once' },
-  { decision: 'run', letter: 'a', label: 'Allow' },
+  { decision: 'run', letter: 'r', label: 'Allow' },
+  { decision: 'always', letter: 'a', label: 'Always' },
   { decision: 'refuse', letter: 'n', label: 'Refuse' },
 ])
+
+const classes = { once: 'primary', run: '', always: 'owner-only', refuse: 'danger' }
 
 const decided = {
   pending: '',
   once: 'Allowed once',
   run: 'Allowed for this run',
+  always: 'Allowed always',
   refuse: 'Refused',
   expired: 'Expired: the run has ended',
 }
 
 /**
- * Shows an approval with everything that the agent wants to do. The keys y, a and n answer it while it has the focus.
+ * Shows an approval with everything that the agent wants to do. The keys y, r, a and n answer it while it has the focus.
  * @param {ApprovalPart} first
  * @returns {View<ApprovalPart>}
  */
@@ -42,14 +47,16 @@ export function approvalView(first) {
   const title = element('h4', { id: `${first.key.replaceAll(/\W/g, '-')}-title` }, questionOf(first, toVisible))
   const failure = element('p', { class: 'failure', role: 'alert', hidden: true })
   const verdict = element('p', { class: 'verdict', hidden: true })
+  const rules = rulesView(first, `${title.id}-rules`)
   const offered = decisions.filter(({ decision }) => mayChoose(first, decision))
   const buttons = offered.map(({ decision, letter, label }) =>
     element(
       'button',
       {
         type: 'button',
-        class: decision === 'refuse' ? 'danger' : decision === 'once' ? 'primary' : '',
+        class: classes[decision],
         'aria-keyshortcuts': letter,
+        ...(decision === 'always' && { 'aria-describedby': rules.id }),
         click: () => void decide(decision),
       },
       decision === 'run' ? `${label} ${forRunOf(first)}` : label,
@@ -69,6 +76,7 @@ export function approvalView(first) {
     { class: 'approval', 'aria-labelledby': title.id, tabindex: -1, keydown: onKey },
     title,
     subject,
+    rules,
     row,
     hint,
     verdict,
@@ -80,10 +88,10 @@ export function approvalView(first) {
   function onKey({ key, ctrlKey, metaKey, altKey, repeat }) {
     if (ctrlKey || metaKey || altKey || repeat || row.hidden || !mayDecide()) return
     const found = offered.find(({ letter }) => letter === key.toLowerCase())
-    if (found !== undefined) void decide(found.decision)
+    if (found !== undefined && (found.decision !== 'always' || isOwner())) void decide(found.decision)
   }
 
-  /** @param {'once' | 'run' | 'refuse'} decision */
+  /** @param {import('./approval-words.js').Decision} decision */
   async function decide(decision) {
     if (buttons.some((button) => button.disabled)) return
     failure.hidden = true
@@ -106,6 +114,7 @@ export function approvalView(first) {
     const hadFocus = node.contains(document.activeElement)
     node.dataset['state'] = state
     row.hidden = !isPending
+    rules.hidden = !isPending || first.always === undefined
     hint.hidden = !isPending
     verdict.hidden = isPending
     verdict.textContent = decided[state]
@@ -157,6 +166,21 @@ function subjectOf(approval) {
           ),
         ]),
   ]
+}
+
+/**
+ * The rules that "Always" stores.
+ * @param {ApprovalPart} approval
+ * @param {string} id
+ */
+function rulesView(approval, id) {
+  const { always = [] } = approval
+  return element(
+    'div',
+    { class: 'always owner-only', id },
+    element('p', {}, alwaysPhrase(approval)),
+    element('ul', {}, ...always.map((rule) => element('li', {}, element('code', {}, toVisible(rule))))),
+  )
 }
 
 /** @param {ReturnType<typeof rowsOf>} rows */

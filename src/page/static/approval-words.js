@@ -1,7 +1,7 @@
 // The page and the terminal describe an approval in the same words. This module imports no other module, so that both can load it.
 
 /**
- * @typedef {'once' | 'run' | 'refuse'} Decision
+ * @typedef {'once' | 'run' | 'always' | 'refuse'} Decision
  * @typedef {object} FileRow
  * @property {string} path
  * @property {string} change
@@ -19,6 +19,7 @@
  * @property {string | undefined} [diff]
  * @property {readonly string[] | undefined} [closed]
  * @property {readonly Decision[] | undefined} [decisions]
+ * @property {readonly string[] | undefined} [always]
  */
 
 /** @type {Readonly<Record<string, string>>} */
@@ -126,6 +127,14 @@ export function closedSentences({ closed = [] }) {
   return closed.length === 0 ? [] : ['No rule allows this, so it happens only if you allow it.', ...closed]
 }
 
+/**
+ * Returns what the decision `always` allows, before the rules themselves.
+ * @param {Pick<Approval, 'always'>} approval
+ */
+export function alwaysPhrase({ always = [] }) {
+  return `Always allows the agent in this workspace ${always.length === 1 ? 'this rule' : `these ${always.length} rules`}:`
+}
+
 /** What a person should know before they let a tool read a secret. */
 export const secretSentence =
   'The file looks like a secret. The model and its provider will see what the tool finds in it.'
@@ -144,10 +153,10 @@ export function forRunOf({ argv, paths, files }) {
 }
 
 /**
- * Returns whether a decision can be made. Protected files are asked for each time.
+ * Returns whether a decision can be made. Protected files are asked for each time, and not every call has a rule that is narrow enough.
  * @param {Pick<Approval, 'decisions'>} approval
  * @param {Decision} decision
  */
 export function mayChoose({ decisions }, decision) {
-  return decisions === undefined || decisions.includes(decision)
+  return decisions === undefined ? decision !== 'always' : decisions.includes(decision)
 }

@@ -223,7 +223,9 @@ function foldPart(parts, event, key) {
         files,
         reads,
         args,
+        closed,
         decisions,
+        always,
         truncated,
       } = event
       const at = parts.findLastIndex((part) => part.kind === 'approval' && part.approvalId === approvalId)
@@ -245,7 +247,9 @@ function foldPart(parts, event, key) {
         ...(files !== undefined && { files }),
         ...(reads !== undefined && { reads }),
         ...(args !== undefined && { args }),
+        ...(closed !== undefined && { closed }),
         ...(decisions !== undefined && { decisions }),
+        ...(always !== undefined && { always }),
         ...(truncated !== undefined && { truncated }),
       }
       return [...parts, part]

@@ -20,6 +20,8 @@ import {
   open,
   type LoadedPolicy,
 } from './judge.ts'
+import { ruleText } from './consent-rules.ts'
+import type { Consents } from './consents.ts'
 import { parsePolicy, policyName, type PolicyRules } from './policy-file.ts'
 import type { Decision, Policy } from './policy.ts'
 import { protectedPatterns, secretPatterns } from './protected-names.ts'
@@ -45,6 +47,7 @@ const retryMs = 30_000
 interface PolicyOptions {
   /** Called with the first decision after the root's policy has appeared, or a policy has changed or was removed. */
   readonly onChange?: () => void
+  readonly consents?: Pick<Consents, 'read'> | undefined
   readonly log: Logger
 }
 
@@ -52,7 +55,7 @@ interface PolicyOptions {
  * Opens the rules of a workspace. Each decision reads the policy files of the folders from the root to the path and parses the
  * changed ones, so no decision uses an outdated file. There is no watcher.
  */
-export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Policy {
+export function openPolicy(folder: Folder, { onChange, consents, log }: PolicyOptions): Policy {
   /** The policy files seen so far, by path. */
   const known = new Map<string, LoadedPolicy>()
   /** Whether the root's policy was read once. From then on, a new file counts as a change. */
@@ -228,6 +231,8 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
       }
       const problems = loaded.flatMap(({ content }) => (content.ok ? [] : [content.problem]))
       if (signal.aborted) problems.push('Reading the policies of inner folders takes too long, so some are not listed.')
+      const consented = (await consents?.read()) ?? { rules: [] }
+      if (consented.problem !== undefined) problems.push(consented.problem)
       const rules = root?.content.ok === true ? root.content.rules : undefined
       return {
         files: loaded.map(({ path }) => path),
@@ -247,6 +252,7 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
           ),
           network: (rules?.network ?? []).map(({ text }) => text),
         },
+        always: consented.rules.map(ruleText),
         problem: problems.length === 0 ? undefined : problems.join('\n'),
       }
     },

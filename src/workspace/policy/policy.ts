@@ -1,3 +1,4 @@
+import { quoteWord } from '../command-line.ts'
 import type { Network } from '../network/host-pattern.ts'
 
 /** The decision of a policy about a write or a command. `reason` names the rule: its file, line and text. */
@@ -73,5 +74,12 @@ export interface PolicyDescription {
     /** The hosts that commands may reach, if a sandbox holds. */
     readonly network: readonly string[]
   }
+  /** What a person has allowed the agent for good, as `ruleText` writes it. It opens nothing for other callers. */
+  readonly always: readonly string[]
   readonly problem: string | undefined
+}
+
+export function commandText(command: CommandDescription): string {
+  if (!('argv' in command)) return command.map(quoteWord).join(' ')
+  return `${command.argv.map(quoteWord).join(' ')} (in ${command.in.join(', ')})`
 }
