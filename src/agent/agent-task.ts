@@ -3,6 +3,7 @@ import type { Session } from '../tools/session.ts'
 import type { TurnItem } from '../translate/turn.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import type { ConsentRule } from '../workspace/policy/consent-rules.ts'
+import type { UnconfirmedPolicy } from '../workspace/policy/policy.ts'
 import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import type { AgentEvent } from './agent-event.ts'
 import type { ApprovalDecision, ContextUse, FileCount, RunOutcome } from '../api/run.ts'
@@ -88,6 +89,8 @@ export interface ApprovalRequest {
   readonly widening?: Widening
   /** Sentences about what it did when it failed. */
   readonly notes?: readonly string[]
+  /** A policy that the person has to confirm before its rules count. */
+  readonly policy?: UnconfirmedPolicy
   /** Arguments of a tool that writes no file and runs no command. */
   readonly args?: unknown
   /** The closed gates that this call passes if a person allows it, as sentences. Absent: none. */

@@ -11,26 +11,29 @@ export function wantApproval(state: LoopState, given: ApprovalRequest, consents?
   const request = rules.length === 0 ? given : { ...given, always: rules }
   const { mode, requireApproval } = state.settings
   if (mode === 'chat' || state.stopping !== undefined) return settle(state, false)
-  if (request.widening === undefined && isGranted(state.grants, request)) return settle(state, true)
-  if (request.widening !== undefined && state.grants.enclosed.has(commandKey(request))) return settle(state, false)
+  if (!isOffer(request) && isGranted(state.grants, request)) return settle(state, true)
+  if (isOffer(request) && state.grants.declined.has(offerKey(request))) return settle(state, false)
+  // A policy is confirmed for good or not at all.
+  if (request.policy !== undefined && request.always === undefined) return settle(state, false)
   // Without approvals, nobody has allowed to pass a closed gate, to read a secret, which the policy can name, to call a tool of
   // another program, or to leave the sandbox.
   if (!requireApproval) {
-    const { reads, identity, widening, closed } = request
+    const { reads, identity, widening, closed, policy } = request
     return settle(
       state,
-      [reads, identity, widening, closed].every((each) => each === undefined),
+      [reads, identity, widening, closed, policy].every((each) => each === undefined),
     )
   }
   // The rules are of a person, so they hold only where a person is asked.
   if (consents !== undefined && rules.length > 0 && coverRules(consents, rules)) return settle(state, true)
-  const { approvalId, callId, tool, paths, files, reads, diff, argv, cwd, widening, notes, args, closed, always } =
-    request
+  const { approvalId, callId, tool, always, policy } = request
+  const { paths, files, reads, diff, argv, cwd, widening, notes, args, closed } = request
   const shown = {
     ...(paths !== undefined && { paths }),
     ...(files !== undefined && { files }),
     ...(reads !== undefined && { reads }),
     ...(diff !== undefined && { diff }),
+    ...(policy !== undefined && { policy: { path: policy.path, text: policy.text } }),
     ...(argv !== undefined && { argv }),
     ...(cwd !== undefined && { cwd }),
     ...(widening !== undefined && { widening }),
@@ -53,10 +56,10 @@ export function wantApproval(state: LoopState, given: ApprovalRequest, consents?
 export function decideApproval(state: LoopState, given: ApprovalDecision | 'expired'): LoopStep {
   const request = state.pending
   if (request === undefined) return { state, commands: [] }
-  const isLasting = given === 'run' || given === 'always'
-  const decision = isLasting && !decisionsFor(request).includes(given) ? 'once' : given
+  const offered = decisionsFor(request)
+  const isOffered = given === 'expired' || offered.includes(given)
+  const decision = isOffered ? given : offered.includes('once') ? 'once' : 'refuse'
   const { approvalId, callId, tool } = request
-  const isOffer = request.widening !== undefined
   const isAllowed = decision !== 'refuse' && decision !== 'expired' && state.stopping === undefined
   const remember: readonly LoopCommand[] =
     decision === 'always' && request.always !== undefined ? [{ type: 'remember', rules: request.always }] : []
@@ -64,8 +67,9 @@ export function decideApproval(state: LoopState, given: ApprovalDecision | 'expi
     ...state,
     pending: undefined,
     grants: grantsAfter(decision, state.grants, request),
-    // The command itself was allowed. Who refuses more for it does not refuse the work.
-    refusals: isOffer || decision === 'expired' ? state.refusals : decision === 'refuse' ? state.refusals + 1 : 0,
+    // Who refuses more for a command than it has, or to confirm a policy, does not refuse the work.
+    refusals:
+      isOffer(request) || decision === 'expired' ? state.refusals : decision === 'refuse' ? state.refusals + 1 : 0,
   }
   const { commands } = settle(decided, isAllowed)
   return {
@@ -79,7 +83,8 @@ export function decideApproval(state: LoopState, given: ApprovalDecision | 'expi
 }
 
 /** Returns what a person may decide. Protected files, and leaving the sandbox, are asked for each time. */
-function decisionsFor({ paths = [], widening, always }: ApprovalRequest): readonly ApprovalDecision[] {
+function decisionsFor({ paths = [], widening, always, policy }: ApprovalRequest): readonly ApprovalDecision[] {
+  if (policy !== undefined) return ['always', 'refuse']
   if (widening !== undefined || paths.some(isProtected)) return ['once', 'refuse']
   return always === undefined ? ['once', 'run', 'refuse'] : ['once', 'run', 'always', 'refuse']
 }
@@ -94,6 +99,7 @@ const maxFileRules = 20
  */
 function rulesOf(request: ApprovalRequest): readonly ConsentRule[] {
   const { argv, cwd = '', widening, paths, files = [], reads, tool, provider, identity = '', isAfterSecret } = request
+  if (request.policy !== undefined) return [{ trust: request.policy.path, sha256: request.policy.sha256 }]
   if (widening !== undefined || reads !== undefined) return []
   if (argv !== undefined) return [{ run: [...argv], in: cwd }]
   if (paths !== undefined) {
@@ -138,9 +144,9 @@ function addGrant(grants: Grants, request: ApprovalRequest): Grants {
 
 function grantsAfter(decision: ApprovalDecision | 'expired', grants: Grants, request: ApprovalRequest): Grants {
   if (decision === 'run') return addGrant(grants, request)
-  // An offer to leave the sandbox that was refused is not made again for the same command in this run.
-  const isRefusedOffer = decision === 'refuse' && request.widening !== undefined
-  return isRefusedOffer ? { ...grants, enclosed: new Set(grants.enclosed).add(commandKey(request)) } : grants
+  // An offer that was refused is not made again in this run.
+  const isRefusedOffer = decision === 'refuse' && isOffer(request)
+  return isRefusedOffer ? { ...grants, declined: new Set(grants.declined).add(offerKey(request)) } : grants
 }
 
 /**
@@ -149,6 +155,15 @@ function grantsAfter(decision: ApprovalDecision | 'expired', grants: Grants, req
  */
 function toolKey({ tool, reads, identity, isAfterSecret = false }: ApprovalRequest): string {
   return JSON.stringify(reads === undefined ? [tool, identity, isAfterSecret] : [tool, reads])
+}
+
+/** Whether a person is offered more than the call itself: to let a command leave the sandbox, or to confirm a policy. */
+function isOffer({ widening, policy }: ApprovalRequest): boolean {
+  return widening !== undefined || policy !== undefined
+}
+
+function offerKey(request: ApprovalRequest): string {
+  return request.policy === undefined ? commandKey(request) : `policy ${request.policy.sha256}`
 }
 
 function commandKey({ argv, cwd = '' }: ApprovalRequest): string {

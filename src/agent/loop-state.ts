@@ -102,8 +102,8 @@ export interface Grants {
   /** Allowed commands, each as JSON of its folder and argument vector. */
   readonly commands: ReadonlyMap<string, readonly string[]>
   readonly tools: ReadonlyMap<string, readonly string[]>
-  /** Commands that a person does not let leave the sandbox, like `commands`. */
-  readonly enclosed: ReadonlySet<string>
+  /** Offers that a person has declined: commands to leave the sandbox, like `commands`, and policies to confirm. */
+  readonly declined: ReadonlySet<string>
 }
 
 export interface Ending {

@@ -257,7 +257,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
 }
 
 function toRequest(
-  { writes, files, reads, argv, cwd, widening, notes, diff }: Intent,
+  { writes, files, reads, argv, cwd, widening, notes, diff, policy }: Intent,
   call: Pick<ApprovalRequest, 'approvalId' | 'tool' | 'callId' | 'step'> & { readonly args: unknown },
 ): ApprovalRequest {
   const { args, ...named } = call
@@ -267,13 +267,14 @@ function toRequest(
     // People see the path of the secret itself. The arguments may name a link to it.
     ...(reads !== undefined && { reads }),
     ...(diff !== undefined && { diff }),
+    ...(policy !== undefined && { policy }),
     ...(argv !== undefined && {
       argv,
       cwd: cwd ?? '',
       ...(widening !== undefined && { widening }),
       ...(notes !== undefined && { notes }),
     }),
-    ...(writes === undefined && argv === undefined && reads === undefined && { args }),
+    ...([writes, argv, reads, policy].every((each) => each === undefined) && { args }),
   }
 }
 

@@ -124,6 +124,8 @@ export const approvalFacts = {
   widening: z.enum(['network', 'unsandboxed']).optional(),
   notes: z.array(z.string()).optional(),
   args: z.unknown().optional(),
+  /** A policy file that grants nothing until a person has confirmed its text. */
+  policy: z.object({ path: z.string(), text: z.string() }).optional(),
   /** Sentences: the gates that are closed, which the call passes if it is allowed. */
   closed: z.array(z.string()).optional(),
   decisions: z.array(approvalDecision).optional(),

@@ -31,6 +31,8 @@ export type SessionList = Body<typeof sessionList>
 export const sessionPolicy = z.object({
   /** The policy files in force, relative to the workspace. */
   files: z.array(z.string()),
+  /** Those that grant nothing, because no person has confirmed them as they are. */
+  unconfirmed: z.array(z.string()),
   /** The rules of the root's policy. */
   reads: z.object({ allow: z.array(z.string()), deny: z.array(z.string()) }),
   writes: z.object({ allow: z.array(z.string()), deny: z.array(z.string()) }),

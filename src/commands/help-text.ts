@@ -310,7 +310,7 @@ export const helpText = {
   },
   policy: {
     about: 'A policy is a file .agent-policy.yaml in the folder of a workspace. Without one, tools may only read.',
-    examples: ['policy init', 'policy check src/index.ts', 'policy check -- npm test'],
+    examples: ['policy init', 'policy trust', 'policy check src/index.ts', 'policy check -- npm test'],
   },
   page: {
     about: `
@@ -355,6 +355,15 @@ export const helpText = {
   policyInit: {
     about: 'Writes .agent-policy.yaml with examples, all commented out. Does not overwrite an existing file.',
     examples: ['policy init', 'policy init --workspace ~/code/app'],
+  },
+  policyTrust: {
+    about: `
+    A .agent-policy.yaml that came with a folder, or that has changed, allows nothing until you have confirmed it; what it
+    denies holds. Shows its text, also of those in subfolders, and asks. The agent asks the same when it needs it. Stores
+    a hash of the text in the data folder of copilot-proxy. "policy init" confirms the policy that it writes.
+
+    Exits with 0 if every policy is confirmed.`,
+    examples: ['policy trust', 'policy trust ~/code/app --yes'],
   },
   policyForget: {
     about: `

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { readOnlyModeOf } from '../config/schema.ts'
@@ -136,7 +137,17 @@ function printPolicy(
   context: CommandContext,
   flags: PolicyFlags,
   folder: Folder,
-  { files, reads, writes, shell, always, readOnly, sandbox, problem }: PolicyDescription & PlaceDescription,
+  {
+    files,
+    unconfirmed,
+    reads,
+    writes,
+    shell,
+    always,
+    readOnly,
+    sandbox,
+    problem,
+  }: PolicyDescription & PlaceDescription,
 ): ExitCode {
   const outcome = problem === undefined ? exitCode.done : exitCode.failed
   if (flags.json) {
@@ -144,6 +155,7 @@ function printPolicy(
       workspace: folder.root,
       read_only: readOnly,
       files,
+      unconfirmed,
       reads,
       writes,
       shell,
@@ -165,6 +177,7 @@ function printPolicy(
   context.stdout.write(
     list('Read-only', [readOnly === 'locked' ? lockedText : readOnly ? readOnlyText : writableText]) +
       list('Policy files', files) +
+      (unconfirmed.length === 0 ? '' : list(unconfirmedTitle, unconfirmed)) +
       list('Secrets that may be read', reads.allow) +
       list('Reads denied', reads.deny) +
       list('Writes allowed', writes.allow) +
@@ -178,6 +191,8 @@ function printPolicy(
   return outcome
 }
 
+const unconfirmedTitle =
+  'Not confirmed, so they allow nothing. To read and confirm them, run: copilot-proxy policy trust'
 const alwaysTitle = 'What you have allowed the agent always'
 const writableText = 'no: the policy decides'
 const readOnlyText = 'yes: nothing is changed or run but what you allow the agent'
@@ -189,7 +204,9 @@ function list(title: string, lines: readonly string[]): string {
 
 /** Writes a policy with commented examples. @throws CommandFailure `failed` if there is one */
 export async function policyInit(context: CommandContext, flags: PolicyFlags): Promise<ExitCode> {
-  const path = join((await openWorkspace(folderOf(context, flags))).root, policyName)
+  const { config, workspacesDir } = await loadSettings(context, undefined)
+  const folder = (await openWorkspace(folderOf(context, flags))).root
+  const path = join(folder, policyName)
   await withFileErrors(
     (advice) => `${path} could not be created: ${advice}.`,
     () =>
@@ -199,8 +216,15 @@ export async function policyInit(context: CommandContext, flags: PolicyFlags): P
         throw new CommandFailure(exitCode.failed, message)
       }),
   )
+  const root = await realPathOf(inHome(context, (await findWorkspace(context, config, folder)).path))
+  const trust = relative(root, path).replaceAll(sep, '/')
+  await openConsents(workspacesDir, root).add([{ trust, sha256: hash('sha256', initialPolicy) }])
   if (flags.json) writeJson(context, { path })
-  else context.stdout.write(visibleLines(`Created ${path}\n`))
+  else {
+    context.stdout.write(
+      visibleLines(`Created ${path}\nWhen you have changed it, confirm it: copilot-proxy policy trust\n`),
+    )
+  }
   return exitCode.done
 }
 
@@ -219,6 +243,7 @@ export async function openWorkspace(path: string, ownPlaces: OwnPlaces = noPlace
 
 const initialPolicy = `# What agents and tools may change and run in this folder.
 # While all rules below are comments, they may only read, and no secrets.
+# When you have changed this file, confirm it: copilot-proxy policy trust
 # To check a file or a command, run:
 #   copilot-proxy policy check src/index.ts
 #   copilot-proxy policy check -- npm test

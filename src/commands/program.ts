@@ -26,6 +26,7 @@ import type {
   PageFlags,
   PolicyFlags,
   PolicyForgetFlags,
+  PolicyTrustFlags,
   ReportFlags,
   RequestsFlags,
   ServeFlags,
@@ -359,6 +360,15 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--json', 'print JSON')
     .action(run(async (flags: PolicyFlags) => (await loadPolicy()).policyInit(context, flags)))
 
+  add(policy, 'trust', 'read and confirm the policy of a folder', helpText.policyTrust)
+    .argument('[folder]', 'the workspace (default: this folder)')
+    .option('--yes', 'confirm without asking')
+    .option('--json', 'print JSON, and ask nothing')
+    .action(
+      run(async (flags: PolicyTrustFlags, workspace: string | undefined) =>
+        (await loadPolicyRules()).policyTrust(context, { ...flags, ...(workspace !== undefined && { workspace }) }),
+      ),
+    )
   add(policy, 'forget', 'take back what you allowed the agent always', helpText.policyForget)
     .argument('[rule]', 'a rule as it is shown, in quotes (default: list the rules)')
     .option('--all', 'take back all rules')

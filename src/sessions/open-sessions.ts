@@ -298,7 +298,7 @@ export function openSessions(deps: SessionsDeps): Sessions {
       if (!mayDecide(caller, row.owner ?? undefined)) throw refused('owner_required')
       // A rule holds in the runs of all callers of the workspace.
       if (decision === 'always' && !caller.isOwner) throw refused('owner_required')
-      if (decision === 'always' && runs.isAlwaysOffered(approvalId) === false) throw noRules
+      if (runs.isOffered(approvalId, decision) === false) throw notOffered
       const decided = runs.decide(approvalId, decision)
       if (decided !== undefined) return decided
       throw refused('approval_decided')
@@ -381,10 +381,10 @@ function runOfApproval(store: SessionStore, approvalId: string): RunRow | undefi
   return part && store.run(part.run)
 }
 
-const noRules = new Fault({
+const notOffered = new Fault({
   kind: 'invalid_request',
   path: 'decision',
-  detail: 'must be one of the decisions of the approval; this call cannot be allowed for good',
+  detail: 'must be one of the decisions that the approval offers',
 })
 
 const notKept = {

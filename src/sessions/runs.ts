@@ -1,5 +1,6 @@
 import { maySee, type Caller } from '../config/caller.ts'
 import type { AgentEvent, FragmentEvent } from '../agent/agent-event.ts'
+import { recordedApproval } from '../api/run.ts'
 import type { ApprovalDecision, OpenRun, RunOutcome, RunState } from '../api/run.ts'
 import type { AgentOutcome, AgentTask, JoinedMessage } from '../agent/agent-task.ts'
 import type { Config } from '../config/schema.ts'
@@ -55,8 +56,8 @@ export interface Runs {
   readonly decide: (approvalId: string, decision: ApprovalDecision) => ApprovalDecision | undefined
   /** Finds the run that waits for an approval. */
   readonly findWaiting: (approvalId: string) => Pick<RunRow, 'owner'> | undefined
-  /** Returns whether a pending approval offers the decision `always`. Undefined if no approval with this id is pending. */
-  readonly isAlwaysOffered: (approvalId: string) => boolean | undefined
+  /** Returns whether a pending approval offers a decision. For `run`, `once` is enough. Undefined if no approval with this id is pending. */
+  readonly isOffered: (approvalId: string, decision: ApprovalDecision) => boolean | undefined
   /** Finds a run in progress. */
   readonly find: (
     id: string,
@@ -481,9 +482,12 @@ export function createRuns(deps: RunsDeps): Runs {
       return undefined
     },
     findWaiting,
-    isAlwaysOffered(approvalId) {
+    isOffered(approvalId, decision) {
       const run = findWaiting(approvalId)
-      return run && run.parts.get(`approval/${approvalId}`)?.data['always'] !== undefined
+      if (run === undefined) return undefined
+      const { decisions = ['once', 'refuse'] } =
+        recordedApproval.safeParse(run.parts.get(`approval/${approvalId}`)?.data).data ?? {}
+      return decisions.includes(decision === 'run' ? 'once' : decision)
     },
     find(id) {
       const run = runs.get(id)

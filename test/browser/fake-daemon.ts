@@ -77,6 +77,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     changes: { changes: [] },
     policy: {
       files: [],
+      unconfirmed: [],
       reads: { allow: [], deny: [] },
       writes: { allow: [], deny: [] },
       shell: { allow: [], network: [] },

@@ -20,25 +20,31 @@ const patch = (from: string, to: string, path?: string) => ({
 })
 
 /** A daemon with a read-only workspace without a policy, and a key besides the owner's token. */
-async function openNotes(settings = '') {
-  const root = await makeFolder({ 'notes.txt': 'one\n', 'other.txt': 'one\n' })
+async function openNotes(settings = '', files: Readonly<Record<string, string>> = {}) {
+  const root = await makeFolder({ 'notes.txt': 'one\n', 'other.txt': 'one\n', ...files })
   const workspacesDir = join(await makeFolder(), 'workspaces')
   const file = (more: string) => `workspaces: [{ path: ${root}, name: app }]\nserver: { api-keys: [${key}] }\n${more}`
-  const proxy = await openProxy({ file: file(settings), workspacesDir })
+  const proxy = await openProxy({ file: file(settings), workspacesDir, confirmed: false })
   const headers = { authorization: `Bearer ${proxy.daemon.ownerToken}` }
   const listener = await listen(proxy, '/events', headers)
 
-  /** Starts a run with one call. Resolves with its question, or at its end. */
-  async function work(call: object, by = headers) {
-    const text = `Work. [demo:script ${JSON.stringify([{ calls: [call] }, { text: 'Done' }])}]`
+  /** Starts a run with these calls. Resolves with its first question, or at its end. */
+  async function work(call: object, by = headers, ...more: readonly object[]) {
+    const steps = [call, ...more].map((each) => ({ calls: [each] }))
+    const text = `Work. [demo:script ${JSON.stringify([...steps, { text: 'Done' }])}]`
     const reply = await postMessage(proxy, { text, mode: 'agent', model: 'gpt-5-mini' }, by)
     const { id } = schemas.AcceptedMessage.parse(reply.json())
+    return { id, question: await next(id) }
+  }
+
+  /** Resolves with the next question of a run, or at its end. */
+  async function next(id: string) {
     for (;;) {
       const event = await listener.nextEvent()
-      if (event?.event === 'done' && event.data['id'] === id) return { id, question: undefined }
+      if (event?.event === 'done' && event.data['id'] === id) return undefined
       if (event?.event !== 'approval' || event.data['id'] !== id) continue
       const question = schemas.Event.parse({ type: 'approval', ...event.data })
-      if (question.type === 'approval' && question.state === 'pending') return { id, question }
+      if (question.type === 'approval' && question.state === 'pending') return question
     }
   }
 
@@ -48,6 +54,7 @@ async function openNotes(settings = '') {
     headers,
     consents: openConsents(workspacesDir, root),
     work,
+    next,
     notes: () => readFile(join(root, 'notes.txt'), 'utf8'),
     configureTo: (more: string) => proxy.daemon.reconfigure(proxy.configure(file(more))),
     async decide(approvalId: string | undefined, decision: string, by = headers) {
@@ -148,5 +155,70 @@ describe('the decision "always"', () => {
     await app.decide(question?.approvalId, 'refuse')
     await app.done(id)
     expect(await app.policy()).toMatchObject({ always: [], problem })
+  })
+})
+
+describe('a policy that came with the folder', () => {
+  const text = 'writes: { allow: ["*.txt"], deny: [other.txt] }\n'
+  const openClone = (settings = 'workspace: { read-only: false }') =>
+    openNotes(settings, { '.agent-policy.yaml': text })
+
+  test('is shown by the agent at its first need, and counts for all callers once the owner confirms it', async () => {
+    const app = await openClone()
+    const rpc = await connect(`${app.daemon.url.replace('http:', 'ws:')}/rpc`, { headers: ofKey })
+    const args = { unifiedDiff: unifiedDiff('one', 'two') }
+    expect(await rpc.ask('mcp.edit.applyPatch', args)).toMatchObject({
+      error: {
+        message: expect.stringMatching(/only a person can allow it.*has changed.*run: copilot-proxy policy trust/),
+      },
+    })
+    const { id, question } = await app.work(patch('one', 'two'))
+    expect(question).toMatchObject({
+      policy: { path: '.agent-policy.yaml', text },
+      always: ['trust .agent-policy.yaml'],
+      decisions: ['always', 'refuse'],
+    })
+    expect(await app.decide(question?.approvalId, 'once')).toMatchObject({ status: 400 })
+    expect(await app.decide(question?.approvalId, 'always')).toMatchObject({ status: 200 })
+    const next = await app.next(id)
+    // The policy allows it now, and the agent asks as before for what a policy allows.
+    expect(next).toMatchObject({ paths: ['notes.txt'] })
+    expect(next).not.toHaveProperty('closed')
+    await app.decide(next?.approvalId, 'refuse')
+    await app.done(id)
+    expect(await rpc.ask('mcp.edit.applyPatch', args)).toMatchObject({ result: { ok: true } })
+    expect(await app.policy()).toMatchObject({ unconfirmed: [], always: [] })
+  })
+
+  test('is asked about once in a run; who refuses may still allow the call itself', async () => {
+    const app = await openClone()
+    const { id, question } = await app.work(patch('one', 'two'), app.headers, patch('two', 'three'))
+    await app.decide(question?.approvalId, 'refuse')
+    for (const _ of [1, 2]) {
+      const next = await app.next(id)
+      expect(next).toMatchObject({ paths: ['notes.txt'], closed: [expect.stringContaining('policy trust')] })
+      await app.decide(next?.approvalId, 'once')
+    }
+    await app.done(id)
+    expect(await app.notes()).toBe('three\n')
+    expect(await app.policy()).toMatchObject({ unconfirmed: ['.agent-policy.yaml'] })
+  })
+
+  test('is confirmed by nobody but the owner, and not where nobody is asked', async () => {
+    const app = await openClone()
+    const { id, question } = await app.work(patch('one', 'two'), ofKey)
+    expect(await app.decide(question?.approvalId, 'always', ofKey)).toMatchObject({ status: 403 })
+    expect(await app.decide(question?.approvalId, 'refuse', ofKey)).toMatchObject({ status: 200 })
+    const next = await app.next(id)
+    await app.decide(next?.approvalId, 'refuse', ofKey)
+    await app.done(id)
+    app.configureTo('workspace: { read-only: false }\nagent: { require-approval: false }')
+    expect((await app.work(patch('one', 'two'))).question).toBeUndefined()
+    expect(await app.notes()).toBe('one\n')
+  })
+
+  test('denies without a question what it denies', async () => {
+    const app = await openClone()
+    expect((await app.work(patch('one', 'two', 'other.txt'))).question).toBeUndefined()
   })
 })

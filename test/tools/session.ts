@@ -25,6 +25,7 @@ export function policyOf(
     mayRun: async (argv) => decide(mayRun(argv)),
     describe: async () => ({
       files: [],
+      unconfirmed: [],
       reads: { allow: [], deny: [], secrets: [] },
       writes: { allow: [], deny: [], protected: [] },
       shell: { allow: [], network: [] },
@@ -36,6 +37,7 @@ export function policyOf(
       deniedIn: async () => () => false,
       isDeniedByRoot: () => false,
     }),
+    unconfirmed: async () => [],
     close: () => {},
   }
 }

@@ -158,12 +158,18 @@ async function decide(
   { screen, approval, interrupt, canAsk }: Question,
 ): Promise<ApprovalDecision | undefined> {
   // --yes allows what the policy allows, and that is in the sandbox.
-  if (yes && approval.closed === undefined) return approval.widening === undefined ? 'once' : 'refuse'
+  if (yes && approval.closed === undefined && approval.policy === undefined) {
+    return approval.widening === undefined ? 'once' : 'refuse'
+  }
   const out = json ? context.stderr : context.stdout
   const { readKey } = context
   screen.ask(approval)
   if (yes) {
-    screen.note('  Refused: --yes allows only what the policy of a workspace that is not read-only allows.')
+    screen.note(
+      approval.policy === undefined
+        ? '  Refused: --yes allows only what the policy of a workspace that is not read-only allows.'
+        : '  Not confirmed: --yes confirms no policy. To read and confirm it, run: copilot-proxy policy trust',
+    )
     return 'refuse'
   }
   if (readKey === undefined || !canAsk) {
@@ -173,8 +179,10 @@ async function decide(
   for (;;) {
     const diffKey = approval.diff === undefined ? '' : 'd whole diff, '
     const runKey = mayChoose(approval, 'run') ? `r ${forRunOf(approval)}, ` : ''
-    const alwaysKey = mayChoose(approval, 'always') ? 'a always, ' : ''
-    const prompt = (): void => out.write(out.style.bold(`  y once, ${runKey}${alwaysKey}n refuse, ${diffKey}? help: `))
+    const alwaysKey = mayChoose(approval, 'always') ? `a ${approval.policy === undefined ? 'always' : 'confirm'}, ` : ''
+    const onceKey = mayChoose(approval, 'once') ? 'y once, ' : ''
+    const prompt = (): void =>
+      out.write(out.style.bold(`  ${onceKey}${runKey}${alwaysKey}n refuse, ${diffKey}? help: `))
     const key = await readKey(interrupt.first, prompt).catch(() => '')
     const chosen = decisions.get(key.toLowerCase())
     const decision = chosen !== undefined && mayChoose(approval, chosen) ? chosen : undefined

@@ -3,6 +3,7 @@ import {
   changeOf,
   closedSentences,
   nameOf,
+  policySentence,
   questionOf,
   rowsOf,
   secretSentence,
@@ -169,7 +170,13 @@ export function createRunScreen(output: Output): RunScreen {
       else if (event.type === 'done') showEnd(event)
     },
     ask(approval) {
-      const { argv, cwd = '', widening, notes = [], reads, args } = approval
+      const { argv, cwd = '', widening, notes = [], reads, args, policy } = approval
+      if (policy !== undefined) {
+        for (const each of policy.text.trimEnd().split('\n')) line(`    ${escaped(each)}`)
+        line(`  ${questionOf(approval, escaped)}`, style.bold)
+        wrapped(`  ${policySentence}`, style.yellow)
+        return
+      }
       if (approval.diff !== undefined) {
         diffsShown.add(approval.callId)
         diff(approval.diff, shownDiff)

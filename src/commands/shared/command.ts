@@ -155,6 +155,10 @@ export interface PolicyForgetFlags extends PolicyFlags {
   readonly all?: true
 }
 
+export interface PolicyTrustFlags extends PolicyFlags {
+  readonly yes?: true
+}
+
 export interface AgentFlags extends ReportFlags {
   readonly goal: string
   /** A folder; undefined: the working folder. */

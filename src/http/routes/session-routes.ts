@@ -162,9 +162,10 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
   )
 }
 
-function reportPolicy({ files, reads, writes, shell, always, problem }: PolicyDescription): SessionPolicy {
+function reportPolicy({ files, unconfirmed, reads, writes, shell, always, problem }: PolicyDescription): SessionPolicy {
   return {
     files: [...files],
+    unconfirmed: [...unconfirmed],
     reads: { allow: [...reads.allow], deny: [...reads.deny] },
     writes: { allow: [...writes.allow], deny: [...writes.deny] },
     shell: { allow: shell.allow.map(commandText), network: [...shell.network] },

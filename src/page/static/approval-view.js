@@ -8,6 +8,7 @@ import {
   forRunOf,
   mayChoose,
   nameOf,
+  policySentence,
   questionOf,
   rowsOf,
   secretSentence,
@@ -27,8 +28,6 @@ const decisions = /** @type {const} */ ([
   { decision: 'refuse', letter: 'n', label: 'Refuse' },
 ])
 
-const classes = { once: 'primary', run: '', always: 'owner-only', refuse: 'danger' }
-
 const decided = {
   pending: '',
   once: 'Allowed once',
@@ -37,6 +36,13 @@ const decided = {
   refuse: 'Refused',
   expired: 'Expired: the run has ended',
 }
+
+const decidedPolicy = { ...decided, always: 'Confirmed', refuse: 'Not confirmed' }
+
+/** What the decisions mean for a policy, which is confirmed for good or not at all. */
+const labelsOfPolicy = { once: '', always: 'Confirm', refuse: 'Not now' }
+
+const classes = { once: 'primary', run: '', always: 'owner-only', refuse: 'danger' }
 
 /**
  * Shows an approval with everything that the agent wants to do. The keys y, r, a and n answer it while it has the focus.
@@ -59,7 +65,11 @@ export function approvalView(first) {
         ...(decision === 'always' && { 'aria-describedby': rules.id }),
         click: () => void decide(decision),
       },
-      decision === 'run' ? `${label} ${forRunOf(first)}` : label,
+      decision === 'run'
+        ? `${label} ${forRunOf(first)}`
+        : first.policy === undefined
+          ? label
+          : labelsOfPolicy[decision],
       element('kbd', { 'aria-hidden': 'true' }, letter),
     ),
   )
@@ -114,10 +124,10 @@ export function approvalView(first) {
     const hadFocus = node.contains(document.activeElement)
     node.dataset['state'] = state
     row.hidden = !isPending
-    rules.hidden = !isPending || first.always === undefined
+    rules.hidden = !isPending || first.always === undefined || first.policy !== undefined
     hint.hidden = !isPending
     verdict.hidden = isPending
-    verdict.textContent = decided[state]
+    verdict.textContent = first.policy === undefined ? decided[state] : decidedPolicy[state]
     if (isPending) return
     subject.open = false
     // The buttons are hidden, so keep the focus here for keyboard users.
@@ -129,10 +139,13 @@ export function approvalView(first) {
 
 /** @param {ApprovalPart} approval */
 function subjectOf(approval) {
-  const { argv, cwd, widening, notes = [], diff, reads, args, truncated } = approval
+  const { argv, cwd, widening, notes = [], diff, reads, args, truncated, policy } = approval
   const rows = argv === undefined ? rowsOf(approval) : []
   const [why, ...gates] = closedSentences(approval)
   return [
+    ...(policy === undefined
+      ? []
+      : [element('p', {}, policySentence), element('pre', { class: 'output' }, toVisible(policy.text))]),
     ...(reads === undefined ? [] : [element('p', {}, secretSentence)]),
     ...(widening === undefined ? [] : [element('p', {}, wideningSentence(widening))]),
     ...notes.map((note) => element('p', {}, toVisible(note))),

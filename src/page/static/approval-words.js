@@ -15,6 +15,7 @@
  * @property {string | undefined} [widening]
  * @property {readonly string[] | undefined} [paths]
  * @property {readonly FileRow[] | undefined} [files]
+ * @property {{ readonly path: string, readonly text: string } | undefined} [policy]
  * @property {readonly string[] | undefined} [reads]
  * @property {string | undefined} [diff]
  * @property {readonly string[] | undefined} [closed]
@@ -46,7 +47,8 @@ export function rowsOf({ files, paths = [] }) {
  * @param {(text: string) => string} show makes hidden characters of a path visible
  * @returns {string}
  */
-export function questionOf({ tool, argv, widening, reads, files, paths, diff }, show) {
+export function questionOf({ tool, argv, widening, reads, files, paths, diff, policy }, show) {
+  if (policy !== undefined) return `Let tools do what ${show(policy.path)} allows?`
   if (widening !== undefined) return (wideningWords[widening] ?? unknownWidening).question
   if (argv !== undefined) return 'Run this command?'
   if (reads !== undefined) return `Let the agent read ${reads.map(show).join(', ')}?`
@@ -134,6 +136,10 @@ export function closedSentences({ closed = [] }) {
 export function alwaysPhrase({ always = [] }) {
   return `Always allows the agent in this workspace ${always.length === 1 ? 'this rule' : `these ${always.length} rules`}:`
 }
+
+/** What a person should know before they confirm a policy. */
+export const policySentence =
+  'This policy came with the folder or has changed, so it allows nothing yet; what it denies holds. Once you confirm it, it holds for all callers, also for those that ask nobody.'
 
 /** What a person should know before they let a tool read a secret. */
 export const secretSentence =

@@ -72,7 +72,7 @@ function failureOf(error) {
  * @param {SessionPolicy} policy
  * @param {SessionEntry['readOnly']} readOnly
  */
-function policyView({ files, reads, writes, shell, always, problem }, readOnly) {
+function policyView({ files, unconfirmed, reads, writes, shell, always, problem }, readOnly) {
   const access =
     readOnly === 'locked'
       ? 'The workspace is locked: nothing is changed or run, whoever asks.'
@@ -84,6 +84,10 @@ function policyView({ files, reads, writes, shell, always, problem }, readOnly) 
   return [
     element('p', {}, access),
     ...(problem === undefined ? [] : [element('p', { class: 'failure' }, toVisible(problem))]),
+    ...namesOf('Policies that nobody has confirmed, so they allow nothing', unconfirmed),
+    ...(unconfirmed.length === 0
+      ? []
+      : [element('p', { class: 'muted' }, 'To read and confirm them: ', commandLine('copilot-proxy policy trust'))]),
     ...namesOf('Writes allowed', writes.allow),
     ...namesOf('Writes denied', writes.deny),
     ...namesOf('Commands allowed', shell.allow),

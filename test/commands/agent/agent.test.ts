@@ -22,8 +22,9 @@ async function openShop(settings: Readonly<Record<string, string>> = {}) {
     root,
     user,
     total: () => readFile(join(root, 'src/total.js'), 'utf8'),
-    /** Runs `agent --demo` in the folder. */
+    /** Runs `agent --demo` in the folder, whose policy the person has confirmed. */
     agent: async (goal: string, words: readonly string[] = [], change: Partial<CommandContext> = {}) => {
+      await user.run('policy trust --yes', { workingDir: () => root })
       const stdout = recordOutput(80)
       const stderr = recordOutput(80)
       const argv = ['agent', '--demo', '--workspace', root, ...words, goal]
@@ -330,6 +331,7 @@ test('in a subfolder of a configured workspace, it works in the workspace, under
   // A policy of the subfolder alone would allow the second patch.
   await writeFile(join(root, 'src/.agent-policy.yaml'), 'writes: { allow: ["**"] }\n')
   await writeFile(join(root, '.agent-policy.yaml'), 'writes: { allow: ["src/a.js"] }\n')
+  await user.run('policy trust --yes', { workingDir: () => root })
   for (const words of [[], ['--workspace', '.']]) {
     const stdout = recordOutput(80)
     const goal = scriptOf(create('src/a.js'), create('src/b.js'), create('b.js'), { text: 'Done' })
@@ -381,6 +383,7 @@ test('uses the running copilot-proxy if it serves the folder', async () => {
       if (url !== undefined) address.resolve(url)
     },
   }
+  await user.run('policy trust --yes', { workingDir: () => root })
   const serving = runProgram(
     ['serve', '--demo', '--workspace', root, '--port', '0', '--log-level', 'silent'],
     user.context({ stdout: listening, signal: stop.signal }),
