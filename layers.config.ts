@@ -15,7 +15,7 @@ const layers: Readonly<Record<string, string>> = {
   http: 'sessions workspace pipeline models usage executors auth translate websocket config logging redaction',
   rpc: 'http websocket sessions tools workspace translate config logging',
   gateway: 'http websocket sessions agent tools workspace auth config logging',
-  mcp: 'http sessions tools workspace translate config logging redaction',
+  mcp: 'http page agent sessions tools workspace translate terminal config logging redaction',
   page: '',
   agent: 'tools workspace translate config logging upstream-errors',
   sessions: 'agent tools workspace translate sqlite config logging redaction',

@@ -36,7 +36,7 @@ export interface Methods {
     params: { path: string; oldText: string; newText: string; all?: boolean; format?: boolean; dryRun?: boolean }
     result: Changed & { unformatted?: { path: string; reason: string }[] }
   }
-  'mcp.edit.undo': { params: { id?: string; run?: string; dryRun?: boolean }; result: Changed }
+  'mcp.edit.undo': { params: { id?: string; run?: string; ids?: string[]; dryRun?: boolean }; result: Changed }
   'mcp.format.apply': { params: { path: string }; result: { ok: true; changed: boolean; id?: string } }
   'mcp.imports.organize': { params: { path: string }; result: { ok: true; changed: boolean; id?: string } }
   'mcp.git.status': {

@@ -52,7 +52,7 @@ import type { UsageRecorder } from './usage/recorder.ts'
 import type { RequestList } from './usage/requests.ts'
 import { registerMcpRoute } from './mcp/server/route.ts'
 import type { McpRouteDeps } from './mcp/server/route.ts'
-import { registerServersRoute } from './mcp/servers/route.ts'
+import { registerServersRoutes } from './mcp/servers/route.ts'
 import type { ServersRouteDeps } from './mcp/servers/route.ts'
 import { registerPageFiles, sendPage } from './page/page-routes.ts'
 import { registerRpcRoute, rpcPath } from './rpc/route.ts'
@@ -341,7 +341,7 @@ function registerRoutes(
   }
   registerSessionRoutes(fastify, sessionParts)
   registerChangeRoutes(fastify, sessionParts)
-  registerServersRoute(fastify, { companion, mcpServers: deps.mcpServers ?? (() => []) })
+  registerServersRoutes(fastify, { companion, mcpServers: deps.mcpServers ?? (() => undefined) })
   const mcp = registerMcpRoute(fastify, {
     config,
     workspaces: () => deps.workspaces?.(),

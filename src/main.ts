@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { fstatSync, statSync } from 'node:fs'
 import { devNull, homedir } from 'node:os'
+import { createInterface } from 'node:readline/promises'
 import { isSea } from 'node:sea'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isatty } from 'node:tty'
@@ -186,6 +187,16 @@ async function readKey(signal: AbortSignal, onReady: () => void): Promise<string
   }
 }
 
+async function readLine(signal: AbortSignal, prompt: string): Promise<string> {
+  const reader = createInterface({ input: process.stdin, output: process.stdout })
+  try {
+    const ended = once(reader, 'close', { signal }).then(() => '')
+    return await Promise.race([reader.question(prompt, { signal }), ended])
+  } finally {
+    reader.close()
+  }
+}
+
 async function main(): Promise<void> {
   let lost = false
   const stderr = toOutput(process.stderr, () => {})
@@ -205,9 +216,12 @@ async function main(): Promise<void> {
     platform: process.platform,
     stdout,
     stderr,
-    stdin: process.stdin,
-    interactive: isatty(process.stdin.fd) && isatty(process.stdout.fd),
-    ...(isatty(process.stdin.fd) && { readKey }),
+    // Opening it costs a start 10 ms, and few commands read it.
+    get stdin() {
+      return process.stdin
+    },
+    interactive: isatty(0) && isatty(1),
+    ...(isatty(0) && { readKey, readLine }),
     ...listenForSignals(unfinished),
     beforeExit: unfinished.add,
     fetch: network.fetch,

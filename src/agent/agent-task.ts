@@ -6,15 +6,18 @@ import type { ConsentRule } from '../workspace/policy/consent-rules.ts'
 import type { UnconfirmedPolicy } from '../workspace/policy/policy.ts'
 import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import type { AgentEvent } from './agent-event.ts'
-import type { ApprovalDecision, ContextUse, FileCount, RunOutcome } from '../api/run.ts'
+import type { ApprovalDecision, ContextUse, FileCount, RunMode, RunOutcome } from '../api/run.ts'
 
 /** One message to a session. A model answers it and may use the session's tools. */
 export interface AgentTask {
   /** Id of the run, which is also the id of the message. */
   readonly id: string
   readonly session: Session
-  /** `chat` has tools that read, and no approvals. Its answer is the model's text. */
-  readonly mode: 'chat' | 'agent'
+  /**
+   * `chat` has tools that read, and no approvals. Its answer is the model's text. `plan` has tools that read until a person accepts
+   * its plan, and then all tools.
+   */
+  readonly mode: RunMode
   /** The user's message, without the agent prefix. */
   readonly text: string
   readonly attachments: readonly Attachment[]
@@ -93,6 +96,8 @@ export interface ApprovalRequest {
   readonly policy?: UnconfirmedPolicy
   /** Arguments of a tool that writes no file and runs no command. */
   readonly args?: unknown
+  /** Markdown: the plan of a run in the mode `plan`. */
+  readonly plan?: string
   /** The closed gates that this call passes if a person allows it, as sentences. Absent: none. */
   readonly closed?: readonly string[]
   /** The program whose tool it is. Absent: the tool belongs to the workspace. */

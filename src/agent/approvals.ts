@@ -9,15 +9,17 @@ import type { Grants, LoopCommand, LoopState, LoopStep } from './loop-state.ts'
 export function wantApproval(state: LoopState, given: ApprovalRequest, consents?: readonly ConsentRule[]): LoopStep {
   const rules = consents === undefined ? [] : rulesOf(given)
   const request = rules.length === 0 ? given : { ...given, always: rules }
-  const { mode, requireApproval } = state.settings
+  const { mode } = state
   if (mode === 'chat' || state.stopping !== undefined) return settle(state, false)
+  const isEffect = request.paths !== undefined || request.argv !== undefined || request.policy !== undefined
+  if (mode === 'plan' && isEffect) return settle(state, false)
   if (!isOffer(request) && isGranted(state.grants, request)) return settle(state, true)
   if (isOffer(request) && state.grants.declined.has(offerKey(request))) return settle(state, false)
   // A policy is confirmed for good or not at all.
   if (request.policy !== undefined && request.always === undefined) return settle(state, false)
   // Without approvals, nobody has allowed to pass a closed gate, to read a secret, which the policy can name, to call a tool of
   // another program, or to leave the sandbox.
-  if (!requireApproval) {
+  if (!state.settings.requireApproval && request.plan === undefined) {
     const { reads, identity, widening, closed, policy } = request
     return settle(
       state,
@@ -27,7 +29,7 @@ export function wantApproval(state: LoopState, given: ApprovalRequest, consents?
   // The rules are of a person, so they hold only where a person is asked.
   if (consents !== undefined && rules.length > 0 && coverRules(consents, rules)) return settle(state, true)
   const { approvalId, callId, tool, always, policy } = request
-  const { paths, files, reads, diff, argv, cwd, widening, notes, args, closed } = request
+  const { paths, files, reads, diff, argv, cwd, widening, notes, args, plan, closed } = request
   const shown = {
     ...(paths !== undefined && { paths }),
     ...(files !== undefined && { files }),
@@ -39,6 +41,7 @@ export function wantApproval(state: LoopState, given: ApprovalRequest, consents?
     ...(widening !== undefined && { widening }),
     ...(notes !== undefined && { notes }),
     ...(args !== undefined && { args }),
+    ...(plan !== undefined && { plan }),
     ...(closed !== undefined && { closed: [...closed] }),
     ...(always !== undefined && { always: always.map(ruleText) }),
     decisions: decisionsFor(request),
@@ -60,6 +63,7 @@ export function decideApproval(state: LoopState, given: ApprovalDecision | 'expi
   const isOffered = given === 'expired' || offered.includes(given)
   const decision = isOffered ? given : offered.includes('once') ? 'once' : 'refuse'
   const { approvalId, callId, tool } = request
+  const keepsCount = isOffer(request) || request.plan !== undefined
   const isAllowed = decision !== 'refuse' && decision !== 'expired' && state.stopping === undefined
   const remember: readonly LoopCommand[] =
     decision === 'always' && request.always !== undefined ? [{ type: 'remember', rules: request.always }] : []
@@ -67,9 +71,9 @@ export function decideApproval(state: LoopState, given: ApprovalDecision | 'expi
     ...state,
     pending: undefined,
     grants: grantsAfter(decision, state.grants, request),
-    // Who refuses more for a command than it has, or to confirm a policy, does not refuse the work.
-    refusals:
-      isOffer(request) || decision === 'expired' ? state.refusals : decision === 'refuse' ? state.refusals + 1 : 0,
+    // Who refuses more for a command than it has, or to confirm a policy, does not refuse the work. Who refuses a plan wants another one.
+    refusals: keepsCount || decision === 'expired' ? state.refusals : decision === 'refuse' ? state.refusals + 1 : 0,
+    mode: request.plan !== undefined && isAllowed ? 'agent' : state.mode,
   }
   const { commands } = settle(decided, isAllowed)
   return {
@@ -82,10 +86,16 @@ export function decideApproval(state: LoopState, given: ApprovalDecision | 'expi
   }
 }
 
-/** Returns what a person may decide. Protected files, and leaving the sandbox, are asked for each time. */
-function decisionsFor({ paths = [], widening, always, policy }: ApprovalRequest): readonly ApprovalDecision[] {
+/** Returns what a person may decide. Protected files, leaving the sandbox, and a plan are asked for each time. */
+export function decisionsFor({
+  paths = [],
+  widening,
+  always,
+  policy,
+  plan,
+}: ApprovalRequest): readonly ApprovalDecision[] {
   if (policy !== undefined) return ['always', 'refuse']
-  if (widening !== undefined || paths.some(isProtected)) return ['once', 'refuse']
+  if (widening !== undefined || plan !== undefined || paths.some(isProtected)) return ['once', 'refuse']
   return always === undefined ? ['once', 'run', 'refuse'] : ['once', 'run', 'always', 'refuse']
 }
 
@@ -100,7 +110,7 @@ const maxFileRules = 20
 function rulesOf(request: ApprovalRequest): readonly ConsentRule[] {
   const { argv, cwd = '', widening, paths, files = [], reads, tool, provider, identity = '', isAfterSecret } = request
   if (request.policy !== undefined) return [{ trust: request.policy.path, sha256: request.policy.sha256 }]
-  if (widening !== undefined || reads !== undefined) return []
+  if (widening !== undefined || reads !== undefined || request.plan !== undefined) return []
   if (argv !== undefined) return [{ run: [...argv], in: cwd }]
   if (paths !== undefined) {
     const isNarrow = paths.length <= maxFileRules && !paths.some(isProtected) && files.every(isChangeOfText)
@@ -119,7 +129,8 @@ function settle(state: LoopState, isAllowed: boolean): LoopStep {
 }
 
 /** A grant covers no gate that was open when it was made: nobody has seen that one in a question. */
-function isGranted({ files, commands, tools }: Grants, request: ApprovalRequest): boolean {
+export function isGranted({ files, commands, tools }: Grants, request: ApprovalRequest): boolean {
+  if (request.plan !== undefined) return false
   const { argv, paths, files: intended = [], closed = [] } = request
   const covers = (grants: Grants['files'], keys: readonly string[]): boolean => {
     const shown = new Set(keys.flatMap((key) => grants.get(key) ?? []))
@@ -135,7 +146,8 @@ function isChangeOfText({ change, executable }: IntendedFile): boolean {
   return (change === 'modified' || change === 'created') && executable === undefined
 }
 
-function addGrant(grants: Grants, request: ApprovalRequest): Grants {
+/** Remembers what a person has allowed beyond one call. */
+export function addGrant(grants: Grants, request: ApprovalRequest): Grants {
   const { argv, paths, closed = [] } = request
   if (argv !== undefined) return { ...grants, commands: new Map(grants.commands).set(commandKey(request), closed) }
   if (paths === undefined) return { ...grants, tools: new Map(grants.tools).set(toolKey(request), closed) }

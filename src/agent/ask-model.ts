@@ -1,10 +1,11 @@
 import type { CallerKey } from '../config/caller.ts'
-import { statusOf, toFault } from '../errors.ts'
+import { statusOf, toFault, type ProxyError } from '../errors.ts'
 import { addToDraft, draftedItems, lengthOfEvent, type DraftPart } from '../translate/fold-turn.ts'
 import { grow, startFoldSize } from '../translate/engine/reply/fold-size.ts'
 import { isPromptTooLong } from '../upstream-errors/full-context.ts'
 import { wordError } from '../translate/engine/error-wording.ts'
 import type { Turn, TurnEvent, TurnItem, TurnStop, Usage } from '../translate/turn.ts'
+import type { RunMode } from '../api/run.ts'
 import type { FragmentEvent } from './agent-event.ts'
 import type { Answer, AskFailure } from './loop-state.ts'
 
@@ -53,7 +54,7 @@ export async function askModel(
     const failure = {
       message: wordError(fault.error, call.id).message,
       status: statusOf(fault.error),
-      isModelMissing: kind === 'model_not_found',
+      isModelMissing: kind === 'model_not_found' || (isOfUpstream && isUnknownModel(fault.error)),
       isTooLong: isOfUpstream && isPromptTooLong(fault.error),
       isRefused:
         kind === 'upstream_status'
@@ -63,6 +64,15 @@ export async function askModel(
     }
     return { ok: false, failure }
   }
+}
+
+/** What GitHub and OpenAI call a model that they do not have, or that the account may not use. */
+const unknownModelCodes: ReadonlySet<string | undefined> = new Set(['model_not_found', 'model_not_supported'])
+
+/** Anthropic's API names the model in a 404 without a code of its own: `model: claude-x`. */
+function isUnknownModel(error: Extract<ProxyError, { kind: 'upstream_status' | 'upstream_failed' }>): boolean {
+  if (unknownModelCodes.has(error.code)) return true
+  return error.kind === 'upstream_status' && error.status === 404 && /\bmodel\b/i.test(error.message)
 }
 
 /** Statuses with which upstream refuses a body. It often does not say which part of it. */
@@ -80,7 +90,7 @@ const maxHeld = 300
 
 /** Returns a function that emits the events of an answer as fragments. */
 export function createFragments(how: {
-  readonly mode: 'chat' | 'agent'
+  readonly mode: RunMode
   /** If false, the text of an agent's answer is JSON for this program and no fragment shows it. */
   readonly isNative: boolean
   readonly step: number
@@ -88,7 +98,7 @@ export function createFragments(how: {
 }): (event: TurnEvent, model: string) => void {
   const { mode, isNative, step, emit } = how
   let held = ''
-  let isHolding = mode === 'agent'
+  let isHolding = mode !== 'chat'
   const emitFragment = (kind: FragmentEvent['kind'], text: string, model: string): void => {
     if (text !== '') emit({ type: 'fragment', kind, text, step, model })
   }
@@ -98,7 +108,7 @@ export function createFragments(how: {
   }
   return (event, model) => {
     if (event.type === 'think.delta') emitFragment('thinking', event.text, model)
-    if (!isNative && mode === 'agent') return
+    if (!isNative && mode !== 'chat') return
     if (event.type === 'text.delta' || event.type === 'refusal.delta') {
       held += event.text
       if (held.length > maxHeld) isHolding = false

@@ -6,14 +6,23 @@ import { leaveOutImages, notSeen } from './images.ts'
 import { capText } from './describe-result.ts'
 import { frame, marksSecret } from './prompts.ts'
 
-/** Returns the user's message with its attachments. The text of an attached file is framed as data, like that of a file that was read. */
-export function goalOf({ text, attachments }: Pick<AgentTask, 'text' | 'attachments'>, boundary: string): MessageItem {
+/**
+ * Returns the user's message with its attachments. The text of an attached file is framed as data, like that of a file that was read.
+ * @param mentioned what the message mentions
+ * @param said what the message says, if its text names a prompt
+ */
+export function goalOf(
+  { text, attachments }: Pick<AgentTask, 'text' | 'attachments'>,
+  boundary: string,
+  mentioned: readonly TurnPart[] = [],
+  said: readonly TurnPart[] = [{ type: 'text', text }],
+): MessageItem {
   const parts: readonly TurnPart[] = attachments.map((attachment) =>
     'text' in attachment
       ? { type: 'text', text: frame(boundary, `attached file ${JSON.stringify(attachment.name)}`, attachment.text) }
       : { type: 'image', source: { type: 'base64', mediaType: attachment.mediaType, data: attachment.base64 } },
   )
-  return { type: 'message', role: 'user', parts: [...parts, { type: 'text', text }], path: '' }
+  return { type: 'message', role: 'user', parts: [...parts, ...mentioned, ...said], path: '' }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { isObject, objectsOf } from '../json/json.ts'
-import { contentOf, readMixedResult, showValue, type Media } from '../tools/result-content.ts'
+import { contentOf, describeMedia, readMixedResult, showValue, type Media } from '../tools/result-content.ts'
 import type { ToolResult } from '../tools/tool.ts'
 
 interface DescribedResult {
@@ -48,7 +48,8 @@ export function describeResult(tool: string, result: ToolResult): DescribedResul
   if (mixed !== undefined) {
     const { texts, images } = contentOf(mixed)
     const rest = mixed.truncated === true ? ['(A part of the result was left out.)'] : []
-    return { text: [...texts, ...rest].join('\n'), images, message: 'done' }
+    const message = tool === 'mcp.fs.read' ? images.map((image) => describeMedia(image)).join() : 'done'
+    return { text: [...texts, ...rest].join('\n'), images, message }
   }
   return {
     text: showValue(result),

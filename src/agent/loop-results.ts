@@ -1,5 +1,6 @@
 import type { Media } from '../tools/result-content.ts'
 import type { TurnItem, TurnPart } from '../translate/turn.ts'
+import type { AgentEvent } from './agent-event.ts'
 import { imagePart, isOld, leaveOutImages, maxImages } from './images.ts'
 import type { Call, LoopState, ToolEnd } from './loop-state.ts'
 
@@ -42,4 +43,14 @@ export function withResults(state: LoopState): LoopState {
   const text = results.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n\n')
   const parts: readonly TurnPart[] = [{ type: 'text', text }, ...results.filter(({ type }) => type !== 'text')]
   return withItem({ ...state, results: [] }, { type: 'message', role: 'user', parts, path: '' })
+}
+
+/** What people see of the end of a call. */
+type ShownEnd = Pick<ToolEnd, 'callId' | 'tool' | 'outcome' | 'message' | 'result' | 'truncated' | 'durationMs'>
+
+/** Returns the event that a call has ended. */
+export function endOfCall(end: ShownEnd, step: number): Extract<AgentEvent, { readonly type: 'tool' }> {
+  const { tool, callId, outcome, message, result, truncated, durationMs } = end
+  const event = { type: 'tool', state: 'ended', step, callId, tool, outcome, message, durationMs } as const
+  return { ...event, ...(result !== '' && { result }), ...(truncated && { truncated }) }
 }

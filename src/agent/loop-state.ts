@@ -41,6 +41,8 @@ export interface Call {
 /** The state of a run. Immutable. */
 export interface LoopState {
   readonly settings: LoopSettings
+  /** The mode of the message. `plan` becomes `agent` when a person accepts the plan. */
+  readonly mode: AgentTask['mode']
   /** One command is running, except in the phases `new` and `ended`. */
   readonly phase: 'new' | 'asking' | 'summarising' | 'calling' | 'ended'
   /** The conversation: earlier runs, then this one. */
@@ -105,6 +107,8 @@ export interface Grants {
   /** Offers that a person has declined: commands to leave the sandbox, like `commands`, and policies to confirm. */
   readonly declined: ReadonlySet<string>
 }
+
+export const noGrants: Grants = { files: new Map(), commands: new Map(), tools: new Map(), declined: new Set() }
 
 export interface Ending {
   readonly outcome: RunOutcome

@@ -26,6 +26,24 @@ export function chatPrompt({ session, boundary }: PromptParts): string {
   ].join('\n\n')
 }
 
+/** For a run that only plans so far. */
+export function planPrompt(parts: PromptParts): string {
+  const { session, boundary, allowedRoots } = parts
+  return [
+    `You are a coding agent in the workspace ${JSON.stringify(session.name)}. For now you only plan: look at the files, change nothing and run nothing.`,
+    rootsRule(allowedRoots),
+    [
+      'Rules:',
+      '- Paths are relative to the workspace, with /. Use narrow globs.',
+      '- Every change and every command is refused until the person has accepted your plan.',
+      '- When you know enough, submit the plan with plan_submit. Say what you will change in which files, how you will check it, and what you do not know. State nothing that you have not seen.',
+      '- If the person refuses the plan, read what they say, revise it and submit it again.',
+      '- If the message asks for no change, answer it without a plan.',
+    ].join('\n'),
+    dataRule(boundary),
+  ].join('\n\n')
+}
+
 export function agentPrompt(parts: PromptParts): string {
   const { session, boundary, allowedRoots } = parts
   return [
@@ -53,6 +71,7 @@ function rootsRule(allowedRoots: readonly string[]): string {
 /** Adds the rules of the JSON protocol and the tools to the prompt of a model without tool calls. */
 export function jsonRules(
   tools: readonly (Pick<Tool, 'description' | 'parameters'> & { readonly name: string })[],
+  mayChange: boolean,
 ): string {
   const list = tools.map(
     ({ name, description, parameters }) => `- ${name}: ${description} Arguments: ${JSON.stringify(parameters)}`,
@@ -64,11 +83,15 @@ export function jsonRules(
     'Tools:',
     '- listFiles {"tool":"listFiles","glob":"src/**/*.ts","max":50}',
     '- readFiles {"tool":"readFiles","files":["src/file.ts"]}',
-    '- createFile {"tool":"createFile","path":"docs/new.md","content":"text"}',
-    '- editFile {"tool":"editFile","path":"src/file.ts","content":"<the whole new file>"}: read the file first',
+    ...(mayChange ? changingActions : []),
     ...list,
   ].join('\n')
 }
+
+const changingActions = [
+  '- createFile {"tool":"createFile","path":"docs/new.md","content":"text"}',
+  '- editFile {"tool":"editFile","path":"src/file.ts","content":"<the whole new file>"}: read the file first',
+]
 
 export function correction(problem: string): string {
   return `Your last answer cannot be used. ${problem} Answer again with one JSON object in one of these forms, and nothing else:\n${jsonForms}`
@@ -82,12 +105,16 @@ export function frame(boundary: string, title: string, text: string): string {
   return `[${boundary} begin: ${title}]\n${text}\n[${boundary} end]`
 }
 
-/** Returns the title of a result in its frame. */
+/** Returns the title of a result in its frame. @param subject what the frame contains, in one line */
 export function resultTitle(
-  tool: string,
+  subject: string,
   { isOk, hasSecret }: { readonly isOk: boolean; readonly hasSecret: boolean },
 ): string {
-  return `result of ${tool.slice(0, 100).replaceAll(/[\r\n]/g, ' ')}${isOk ? '' : ', failed'}${hasSecret ? secretMark : ''}`
+  return `${subject.replaceAll(/[\r\n]/g, ' ')}${isOk ? '' : ', failed'}${hasSecret ? secretMark : ''}`
+}
+
+export function resultOf(tool: string): string {
+  return `result of ${tool.slice(0, 100)}`
 }
 
 const secretMark = ', with a secret'

@@ -1,22 +1,25 @@
 import type { Logger } from '../logging/logger.ts'
 import type { SecretRecord, Tools } from '../tools/tool.ts'
 import { createTurn, userMessage } from '../translate/turn-request.ts'
-import type { TurnItem } from '../translate/turn.ts'
+import type { RunMode } from '../api/run.ts'
+import type { MessageItem, TurnItem } from '../translate/turn.ts'
 import type { ConsentRule } from '../workspace/policy/consent-rules.ts'
 import { ToolError } from '../workspace/tool-error.ts'
-import type { AgentOutcome, AgentTask, ApprovalRequest } from './agent-task.ts'
+import type { AgentOutcome, AgentTask, ApprovalRequest, JoinedMessage } from './agent-task.ts'
 import { askModel, createFragments, type RunTurn } from './ask-model.ts'
+import { createMentions } from './attach-mentions.ts'
+import { createPrompts } from './expand-prompt.ts'
 import { createChangeRecord } from './change-record.ts'
 import { estimateItems, newestItems, promptBudget } from './context-size.ts'
 import { goalOf, holdsSecret, recordOf, requestItems } from './conversation.ts'
 import type { Ending, LoopCommand, LoopEvent, LoopSettings, ModelChoice } from './loop-state.ts'
-import { agentPrompt, chatPrompt, jsonRules, secretNote, summaryPrompt } from './prompts.ts'
+import { agentPrompt, chatPrompt, jsonRules, planPrompt, secretNote, summaryPrompt } from './prompts.ts'
 import { createToolRunner, type ToolRunner } from './run-tool.ts'
 import { createInstructionFiles } from './instruction-files.ts'
 import { createScope } from './scope.ts'
 import { newItems, startLoop, stepLoop } from './step-loop.ts'
 import { createStopwatch } from './stopwatch.ts'
-import { summariseRun } from './summarise-run.ts'
+import { endingOf, summariseRun } from './summarise-run.ts'
 import { createToolSet, type ToolSet } from './tool-set.ts'
 
 export interface AgentDeps {
@@ -48,6 +51,9 @@ const maxFileBytes = 64 * 1024 * 1024
 const maxResult = 32_000
 const minResult = 4000
 
+/** What the mentions of a message attach, in longest results of a tool: half of the context at the most. */
+const maxMentioned = 4
+
 /** A rough average. */
 const charactersPerToken = 4
 
@@ -71,7 +77,7 @@ export async function runAgent(deps: AgentDeps, task: AgentTask): Promise<AgentO
 async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promise<AgentOutcome> {
   const { session, mode, settings, key } = task
   await deps.tools.prepare?.(session)
-  const toolSet = (): ToolSet => createToolSet(deps.tools, session, mode)
+  const toolSet = (ofMode: RunMode): ToolSet => createToolSet(deps.tools, session, ofMode)
   const models = modelsOf(deps, task)
   const aborted = new AbortController()
   const signal = AbortSignal.any([aborted.signal, task.signal, session.signal])
@@ -101,11 +107,10 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     maxCredits: settings.maxCredits,
     requireApproval: settings.requireApproval,
     initiator: task.initiator,
-    overheadTokens: overheadOf(toolSet(), systemPrompt(models[0]) + instructions),
+    overheadTokens: overheadOf(toolSet(mode), systemPrompt(models[0], mode) + instructions),
   }
   const largest = Math.max(...models.map(({ contextTokens }) => promptBudget(contextTokens)))
   const history = await newestItems(task.history, 2 * largest)
-  let state = startLoop(loopSettings, history, goalOf(task, boundary))
   const events: LoopEvent[] = []
   let wake: (() => void) | undefined
   const push = (event: LoopEvent): void => {
@@ -131,6 +136,8 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
   /** Settles when what a person has allowed for good is stored. */
   let remembering = Promise.resolve()
   const record = createChangeRecord(session.folder, maxFileBytes)
+  /** The mode of the run now. What the first message names is read before the loop starts. */
+  let reached = mode
   const runner = createToolRunner({
     ...deps,
     session,
@@ -147,7 +154,8 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     isUnattended: mode === 'chat' || !settings.requireApproval,
     emit,
     textsFor: instructionFiles.ofFolders,
-    find: (name) => toolSet().find(name),
+    find: (name) => toolSet(reached).find(name),
+    isPlanning: () => reached === 'plan',
     isApproved(request) {
       const { promise, resolve } = Promise.withResolvers<boolean>()
       settleApproval = resolve
@@ -156,16 +164,46 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     },
   })
 
-  function systemPrompt(model: ModelChoice): string {
+  const attach = createMentions({ ...deps, session, runner, maxLength: maxMentioned * maxResultOf(models), emit })
+  const expand = createPrompts({
+    ...deps,
+    session,
+    caller,
+    ownerId: key?.id,
+    boundary,
+    maxLength: maxResultOf(models),
+    emit,
+  })
+  const goal = await read(task, 0, (reason) => stop({ outcome: 'failed', reason }))
+  let state = startLoop(loopSettings, history, goal)
+
+  /** Returns a message with what it names. Only the user's own words name anything. */
+  async function read(
+    message: Pick<AgentTask, 'text' | 'attachments'>,
+    step: number,
+    fail: (reason: string) => void,
+  ): Promise<MessageItem> {
+    if (task.initiator === 'agent') return goalOf(message, boundary)
+    const said = await expand(message.text, step, signal)
+    if (said !== undefined && 'failure' in said) {
+      fail(said.failure)
+      return goalOf(message, boundary)
+    }
+    return goalOf(message, boundary, await attach(message.text, step, signal), said?.parts)
+  }
+
+  function systemPrompt(model: ModelChoice, ofMode: RunMode): string {
     const parts = { session, boundary, allowedRoots: settings.allowedRoots }
-    if (mode === 'chat') return chatPrompt(parts)
-    return model.isNative ? agentPrompt(parts) : `${agentPrompt(parts)}\n\n${jsonRules(toolSet().described)}`
+    if (ofMode === 'chat') return chatPrompt(parts)
+    const prompt = ofMode === 'plan' ? planPrompt(parts) : agentPrompt(parts)
+    if (model.isNative) return prompt
+    return `${prompt}\n\n${jsonRules(toolSet(ofMode).described, ofMode === 'agent')}`
   }
 
   async function ask({ model, items, initiator, step }: Extract<LoopCommand, { type: 'ask' }>): Promise<void> {
     const { isNative } = model
-    const turn = createTurn(requestItems(systemPrompt(model), items, model, instructions), {
-      tools: isNative ? toolSet().offered : [],
+    const turn = createTurn(requestItems(systemPrompt(model, state.mode), items, model, instructions), {
+      tools: isNative ? toolSet(state.mode).offered : [],
       sessionId: session.id,
     })
     const onEvent = createFragments({ mode, isNative, step, emit: task.emit })
@@ -255,9 +293,16 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     }
   }
 
+  /** Resolves when the messages that have joined so far are in `events`, in their order. */
+  let joined = Promise.resolve()
+  async function join(message: JoinedMessage): Promise<void> {
+    const note = (text: string): void => emit({ type: 'fragment', kind: 'notice', text, step: state.step })
+    push({ type: 'joined', message: { id: message.id, item: await read(message, state.step, note) } })
+  }
   task.onJoined?.((message) => {
-    push({ type: 'joined', message: { id: message.id, item: goalOf(message, boundary) } })
+    joined = joined.then(() => join(message))
   })
+  await joined
   push({ type: 'begin' })
   try {
     for (;;) {
@@ -270,6 +315,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
       const { requests, usage, context, model } = step.state
       if (requests !== state.requests || usage !== state.usage) task.onProgress?.({ requests, usage, context, model })
       ;({ state } = step)
+      reached = state.mode
       for (const command of step.commands) {
         if (command.type === 'end') return await outcomeOf(command)
         perform(command)
@@ -281,9 +327,10 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     aborted.abort()
   }
 
-  async function outcomeOf({ ending, answer }: Extract<LoopCommand, { type: 'end' }>): Promise<AgentOutcome> {
+  async function outcomeOf({ ending: ended, answer }: Extract<LoopCommand, { type: 'end' }>): Promise<AgentOutcome> {
     const files = await record.net()
     const { commands, patchIds }: ToolRunner = runner
+    const ending = mode === 'chat' ? ended : endingOf(ended, { files, commands })
     const { step: steps, requests, usage, context, model } = state
     const summary =
       mode === 'chat' && files.length === 0 ? answer : summariseRun({ ending, files, patchIds, commands, answer })

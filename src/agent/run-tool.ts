@@ -1,18 +1,20 @@
 import type { Session } from '../tools/session.ts'
-import type { Intent, SecretRecord, Tool, ToolResult, Tools } from '../tools/tool.ts'
+import type { Intent, SecretRecord, ToolCall, ToolResult, Tools } from '../tools/tool.ts'
 import { countLines } from '../workspace/patch/count-lines.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
-import { ToolError } from '../workspace/tool-error.ts'
+import { denied, ToolError } from '../workspace/tool-error.ts'
 import type { AgentEvent } from './agent-event.ts'
 import type { ToolOutcome } from '../api/run.ts'
 import type { ApprovalRequest, FileChange } from './agent-task.ts'
 import type { ChangeRecord, JournalFile } from './change-record.ts'
 import { describeMedia, type Media } from '../tools/result-content.ts'
 import { capText, describeResult } from './describe-result.ts'
-import type { BusCall, FileAction } from './file-actions.ts'
+import type { BusCall } from './file-actions.ts'
 import type { Call, ToolEnd } from './loop-state.ts'
-import { frame, resultTitle } from './prompts.ts'
+import { planAccepted, planRefused, plansOnly, type PlanTool } from './plan-mode.ts'
+import { frame, resultOf, resultTitle } from './prompts.ts'
 import type { Scope } from './scope.ts'
+import type { FoundTool } from './tool-set.ts'
 import { z } from 'zod'
 
 /** Maximum length of a result that people see. Characters. */
@@ -45,7 +47,9 @@ export interface ToolRunnerDeps {
   readonly isApproved: (request: ApprovalRequest) => Promise<boolean>
   /** Whether no person is asked: in a chat, and without `agent.require-approval`. */
   readonly isUnattended: boolean
-  readonly find: (name: string) => Tool | FileAction | undefined
+  readonly find: (name: string) => FoundTool | undefined
+  /** Whether the run only plans so far. */
+  readonly isPlanning: () => boolean
   /** Returns what the model has to know about the folders of these files; '' for nothing. */
   readonly textsFor: (paths: readonly string[], signal: AbortSignal) => Promise<string>
 }
@@ -58,13 +62,23 @@ export interface CommandRecord {
   readonly isBackground?: boolean
 }
 
+/** How a call runs that no model has made. */
+interface RunHow {
+  /** What the frame of the result says in place of the name of the tool. */
+  readonly title: string
+  /** Nobody is asked: what needs a person is refused. */
+  readonly isUnasked: boolean
+}
+
 export interface ToolRunner {
   /** Never rejects: the model gets a failure as a result. */
-  readonly run: (call: Call, step: number, signal: AbortSignal) => Promise<ToolEnd>
+  readonly run: (call: Call, step: number, signal: AbortSignal, how?: RunHow) => Promise<ToolEnd>
   readonly commands: readonly CommandRecord[]
   /** Ids of the journal entries of this run, oldest first. */
   readonly patchIds: readonly string[]
 }
+
+type Approval = Parameters<NonNullable<ToolCall['approve']>>
 
 const journalFiles = z.array(
   z.object({ path: z.string(), before: z.string().nullable(), after: z.string().nullable() }),
@@ -77,8 +91,18 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
   const commands: CommandRecord[] = []
   const patchIds: string[] = []
 
-  async function run(call: Call, step: number, signal: AbortSignal): Promise<ToolEnd> {
+  async function run(call: Call, step: number, signal: AbortSignal, how?: RunHow): Promise<ToolEnd> {
     const startedMs = now()
+    /** The time that a person took. */
+    let askedMs = 0
+    const isApproved = async (request: ApprovalRequest): Promise<boolean> => {
+      const sinceMs = now()
+      try {
+        return await deps.isApproved(request)
+      } finally {
+        askedMs += now() - sinceMs
+      }
+    }
     const found = deps.find(call.name)
     const tool = found === undefined ? call.name.slice(0, 100) : 'tool' in found ? found.tool : found.name
     const { id: callId } = call
@@ -106,10 +130,16 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       texts.push(capped.text)
     }
     try {
+      if (isPlanTool(found)) {
+        await submitPlan(call, found, { step, isApproved })
+        add('ok', 'plan accepted', 'The plan was accepted.')
+        isEffect = true
+      }
       for (const busCall of await toBusCalls(call, found)) {
         if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
         try {
-          const done = await runBusCall(busCall, { callId, step, signal, secrets })
+          const isUnasked = how?.isUnasked === true
+          const done = await runBusCall(busCall, { callId, step, signal, secrets, isApproved, isUnasked })
           isEffect ||= done.isEffect
           touched.push(...done.touched)
           const { text, message, images: shown = [] } = describeResult(busCall.tool, done.result)
@@ -128,8 +158,11 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     }
     const outcome = outcomes.includes('ok') ? 'ok' : (outcomes[0] ?? 'ok')
     const text = texts.join('\n\n')
-    const known = frame(deps.boundary, resultTitle(call.name, { isOk: outcome === 'ok', hasSecret }), text)
-    const more = touched.length === 0 ? '' : await deps.textsFor(touched, signal)
+    const subject = how?.title ?? resultOf(call.name)
+    const known = frame(deps.boundary, resultTitle(subject, { isOk: outcome === 'ok', hasSecret }), text)
+    // What is outside the frame is no data: the model may follow it.
+    const accepted = isPlanTool(found) && outcome === 'ok' ? planAccepted : ''
+    const more = touched.length === 0 ? accepted : await deps.textsFor(touched, signal)
     const forPeople = capText([text, ...images.map((image) => describeMedia(image))].join('\n'), maxShown)
     return {
       callId,
@@ -140,18 +173,32 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       images,
       result: forPeople.text,
       truncated: isCut || forPeople.isCut,
-      durationMs: Math.round(now() - startedMs),
+      durationMs: Math.round(now() - startedMs - askedMs),
       isEffect,
       isDenied: (outcome === 'denied' || outcome === 'approval_refused') && found !== undefined && !isReading(found),
     }
   }
 
-  async function toBusCalls(call: Call, found: Tool | FileAction | undefined): Promise<readonly BusCall[]> {
+  /** Asks the person to accept the plan. @throws ToolError `invalid_arguments`, `approval_refused` */
+  async function submitPlan(
+    { id: callId, args, problem }: Call,
+    tool: PlanTool,
+    { step, isApproved }: Pick<CallPlace, 'step' | 'isApproved'>,
+  ): Promise<void> {
+    if (problem !== undefined) throw unreadable(problem)
+    const plan = tool.planOf(args)
+    const request = { approvalId: deps.randomId(), tool: tool.tool, callId, step, plan }
+    if (!(await isApproved(request))) throw new ToolError({ kind: 'approval_refused', detail: planRefused })
+  }
+
+  async function toBusCalls(call: Call, found: FoundTool | undefined): Promise<readonly BusCall[]> {
     const { args, problem } = call
-    if (problem !== undefined) throw new ToolError({ kind: 'invalid_arguments', path: '', detail: problem })
+    if (isPlanTool(found)) return []
+    if (problem !== undefined) throw unreadable(problem)
     if (found === undefined) {
       throw new ToolError({ kind: 'failed', detail: `There is no tool ${JSON.stringify(call.name.slice(0, 100))}.` })
     }
+    if (deps.isPlanning() && !isReading(found)) throw denied(plansOnly)
     if (!('toCalls' in found)) return [{ tool: found.name, args, identity: found.identity }]
     // Check the allowed folders first: an error of `toCalls` may reveal the content of a file.
     await scope.narrow(found.tool, args, new AbortController().signal)
@@ -163,15 +210,29 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     readonly step: number
     readonly signal: AbortSignal
     readonly secrets: SecretRecord
+    readonly isApproved: ToolRunnerDeps['isApproved']
+    readonly isUnasked: boolean
   }
 
   async function runBusCall(
     { tool, args, identity }: BusCall,
-    { callId, step, signal, secrets }: CallPlace,
+    { callId, step, signal, secrets, isApproved: isAllowed, isUnasked }: CallPlace,
   ): Promise<{ readonly result: ToolResult; readonly isEffect: boolean; readonly touched: readonly string[] }> {
     let intended: Intent = {}
     let snapshot: Awaited<ReturnType<ChangeRecord['before']>> = new Map()
     let started: readonly string[] | undefined
+    async function approve(...[intent, { provider, identity: approved }, { closed }]: Approval): Promise<boolean> {
+      scope.check(intent)
+      intended = { ...intended, ...intent }
+      if (intent.writes !== undefined) snapshot = await record.before(intent.writes)
+      const call = { approvalId: deps.randomId(), tool, callId, step, args }
+      const outside =
+        provider === undefined ? {} : { provider, identity: approved ?? '', isAfterSecret: secrets.wereRead() }
+      const gates = closed.length === 0 ? {} : { closed }
+      const isApproved = await isAllowed({ ...toRequest(intent, call), ...outside, ...gates })
+      if (isApproved) started = intent.argv
+      return isApproved
+    }
     const calling = tools.call({
       session,
       name: tool,
@@ -186,18 +247,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       ownerId: deps.ownerId,
       runId: deps.runId,
       progress: (part) => emit({ type: 'tool', state: 'progress', callId, tool, step, ...part }),
-      async approve(intent, { provider, identity: approved }, { closed }) {
-        scope.check(intent)
-        intended = { ...intended, ...intent }
-        if (intent.writes !== undefined) snapshot = await record.before(intent.writes)
-        const call = { approvalId: deps.randomId(), tool, callId, step, args }
-        const outside =
-          provider === undefined ? {} : { provider, identity: approved ?? '', isAfterSecret: secrets.wereRead() }
-        const gates = closed.length === 0 ? {} : { closed }
-        const isApproved = await deps.isApproved({ ...toRequest(intent, call), ...outside, ...gates })
-        if (isApproved) started = intent.argv
-        return isApproved
-      },
+      ...(!isUnasked && { approve }),
     })
     const result = await calling.catch((error: unknown) => {
       // The summary lists a stopped command too, because it may have changed files.
@@ -256,7 +306,8 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
   return { run, commands, patchIds }
 }
 
-function toRequest(
+/** Returns what a person is asked about an intent. */
+export function toRequest(
   { writes, files, reads, argv, cwd, widening, notes, diff, policy }: Intent,
   call: Pick<ApprovalRequest, 'approvalId' | 'tool' | 'callId' | 'step'> & { readonly args: unknown },
 ): ApprovalRequest {
@@ -290,7 +341,16 @@ function toToolError(error: unknown): ToolError {
     : new ToolError({ kind: 'failed', detail: 'The tool failed.' }, { cause: error })
 }
 
-function isReading(found: Tool | FileAction): boolean {
+function isPlanTool(found: FoundTool | undefined): found is PlanTool {
+  return found !== undefined && 'planOf' in found
+}
+
+function unreadable(detail: string): ToolError {
+  return new ToolError({ kind: 'invalid_arguments', path: '', detail })
+}
+
+function isReading(found: FoundTool): boolean {
+  if (isPlanTool(found)) return true
   return 'toCalls' in found ? found.tool.startsWith('mcp.fs.') : found.effect === 'read'
 }
 

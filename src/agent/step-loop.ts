@@ -3,6 +3,7 @@ import type { TurnItem, Usage } from '../translate/turn.ts'
 import { decideApproval, wantApproval } from './approvals.ts'
 import { cutAt, estimateItems, measure, promptBudget } from './context-size.ts'
 import { hasImage, leaveOutImages, wasRefused } from './images.ts'
+import { noGrants } from './loop-state.ts'
 import type {
   Answer,
   AskFailure,
@@ -16,9 +17,9 @@ import type {
   ToolEnd,
 } from './loop-state.ts'
 import { summaryText } from './prompts.ts'
-import { addResult, countResult, withResults } from './loop-results.ts'
+import { addResult, countResult, endOfCall, withResults } from './loop-results.ts'
 import { readAnswer, withReadableArguments } from './read-answer.ts'
-import { finalReason } from './summarise-run.ts'
+import { finalReason, inVainReason, unplannedReason } from './summarise-run.ts'
 
 /** The run ends when the same call has given the same result this many times, with nothing new in between. */
 const maxRepeats = 5
@@ -38,6 +39,7 @@ export function startLoop(settings: LoopSettings, history: readonly TurnItem[], 
   const earlier = history.slice(Math.max(summaryAt, 0))
   return {
     settings,
+    mode: settings.mode,
     phase: 'new',
     items: [...earlier, goal],
     earlierCount: earlier.length,
@@ -52,7 +54,7 @@ export function startLoop(settings: LoopSettings, history: readonly TurnItem[], 
     actions: 0,
     denials: 0,
     refusals: 0,
-    grants: { files: new Map(), commands: new Map(), tools: new Map(), declined: new Set() },
+    grants: noGrants,
     pending: undefined,
     stopping: undefined,
     shortenedAt: 0,
@@ -112,7 +114,7 @@ function stop(state: LoopState, ending: Ending): LoopStep {
 // Requests to the model.
 
 function nextStep(before: LoopState): LoopStep {
-  const { maxSteps, mode } = before.settings
+  const { maxSteps } = before.settings
   if (before.step >= maxSteps) {
     return finish(before, { outcome: 'max_steps', reason: `The run reached its limit of ${maxSteps} steps.` })
   }
@@ -124,7 +126,7 @@ function nextStep(before: LoopState): LoopStep {
   const ids = before.inbox.map(({ id }) => id)
   return withFirst(
     [
-      ...(mode === 'agent' ? [{ type: 'emit', event: header } as const] : []),
+      ...(before.mode === 'chat' ? [] : [{ type: 'emit', event: header } as const]),
       ...(ids.length > 0 ? [{ type: 'read', ids, step } as const] : []),
     ],
     ask(state),
@@ -154,7 +156,8 @@ function ask(state: LoopState): LoopStep {
   const spent = spentEnding(state)
   if (spent !== undefined) return finish(state, spent)
   const model = modelOf(state)
-  const { mode, overheadTokens, initiator } = state.settings
+  const { mode } = state
+  const { overheadTokens, initiator } = state.settings
   const budget = promptBudget(model.contextTokens) - overheadTokens
   const goal = state.items[state.goalAt]
   const goalTokens = goal === undefined ? 0 : estimateItems([goal])
@@ -163,7 +166,7 @@ function ask(state: LoopState): LoopStep {
     return finish(state, { outcome: 'failed', reason })
   }
   const isTooLong = estimateItems(state.items) * state.scale > budget
-  if (isTooLong && mode === 'agent' && state.shortenedAt < state.step && canShorten(state)) return shorten(state)
+  if (isTooLong && mode !== 'chat' && state.shortenedAt < state.step && canShorten(state)) return shorten(state)
   const windowed = isTooLong && mode === 'chat' ? windowOf(state, budget) : state.items
   const isWindowed = windowed.length < state.items.length
   const items = state.isWithoutImages ? leaveOutImages(windowed, 0, wasRefused) : windowed
@@ -243,7 +246,13 @@ function askFailed(state: LoopState, failure: AskFailure): LoopStep {
     if (canShorten({ ...state, scale })) return shorten({ ...state, scale })
   }
   const { message, isBeforeAnswer } = failure
-  if (failure.isRefused && !state.isWithoutImages && modelOf(state).seesImages && hasImage(state.items)) {
+  if (
+    failure.isRefused &&
+    !failure.isModelMissing &&
+    !state.isWithoutImages &&
+    modelOf(state).seesImages &&
+    hasImage(state.items)
+  ) {
     const text = `${modelOf(state).name} did not take the request: ${message} Trying once more without images.`
     return withFirst([notice(state, text)], ask({ ...state, isWithoutImages: true }))
   }
@@ -289,7 +298,7 @@ function answered(before: LoopState, answer: Answer): LoopStep {
     scale,
   }
   if (state.stopping !== undefined) return finish(state, state.stopping)
-  const isNative = modelOf(state).isNative || state.settings.mode === 'chat'
+  const isNative = modelOf(state).isNative || state.mode === 'chat'
   const { step } = state
   const reading = readAnswer(answer, step, isNative)
   switch (reading.kind) {
@@ -310,12 +319,9 @@ function answered(before: LoopState, answer: Answer): LoopStep {
   }
 }
 
-function finalEnding({ actions, denials }: LoopState): Ending {
-  const isInVain = denials > 0 && actions === 0
-  const reason = isInVain
-    ? 'The model gave its final answer, but nothing was changed: every change or command was denied.'
-    : finalReason
-  return { outcome: 'completed', reason }
+function finalEnding({ mode, actions, denials }: LoopState): Ending {
+  if (mode === 'plan') return { outcome: 'completed', reason: unplannedReason }
+  return { outcome: 'completed', reason: denials > 0 && actions === 0 ? inVainReason : finalReason }
 }
 
 /** The next request has the last one and its answer. */
@@ -346,17 +352,12 @@ function nextCall(state: LoopState): LoopStep {
 }
 
 function toolEnded(before: LoopState, end: ToolEnd): LoopStep {
-  const { tool, callId, outcome, message, result, truncated, durationMs } = end
-  const event = { type: 'tool', state: 'ended', step: before.step, callId, tool, outcome, message, durationMs } as const
-  const emitted: LoopCommand = {
-    type: 'emit',
-    event: { ...event, ...(result !== '' && { result }), ...(truncated && { truncated }) },
-  }
+  const emitted: LoopCommand = { type: 'emit', event: endOfCall(end, before.step) }
   const call = `${before.queue[0]?.name} ${JSON.stringify(before.queue[0]?.args)}`
   const counts = countResult(before.counts, call, end)
   const count = Math.max(...counts.values())
   const state = {
-    ...addResult(before, end, outcome !== 'ok'),
+    ...addResult(before, end, end.outcome !== 'ok'),
     queue: before.queue.slice(1),
     pending: undefined,
     actions: before.actions + (end.isEffect ? 1 : 0),

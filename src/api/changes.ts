@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Body } from './body.ts'
-import { fileCount } from './run.ts'
+import { fileCount, runMode } from './run.ts'
 
 const changedFile = fileCount.pick({ path: true, change: true })
 
@@ -50,3 +50,26 @@ export const undoReport = z.object({
   truncated: z.boolean().optional(),
 })
 export type UndoReport = Body<typeof undoReport>
+
+/** `POST /sessions/{id}/conversations/{conversationId}/rewind`. */
+export const rewindInput = z.strictObject({
+  /** The conversation ends before this message. */
+  messageId: z.string(),
+  /** `false`: files stay as they are. Default: true */
+  files: z.boolean().optional(),
+  /** Only describes what would come back. */
+  dryRun: z.boolean().optional(),
+})
+
+export const rewindReport = z.object({
+  sessionId: z.string(),
+  conversationId: z.string(),
+  /** Ids of the messages that leave the conversation, oldest first. */
+  messages: z.array(z.string()),
+  /** What the first of them says. */
+  text: z.string(),
+  mode: runMode,
+  /** What happens to files. Absent if nothing does. */
+  undo: undoReport.omit({ sessionId: true }).optional(),
+})
+export type RewindReport = Body<typeof rewindReport>

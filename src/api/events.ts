@@ -93,7 +93,7 @@ const ofTool = {
   callId: z.string(),
   /** The bus method, e.g. `mcp.fs.read`. */
   tool: z.string(),
-  /** Counted from 1. */
+  /** Counted from 1. 0: what the message mentions, before the first step. */
   step: z.number(),
 }
 

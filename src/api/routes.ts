@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { changeList, undoInput, undoReport } from './changes.ts'
+import { changeList, rewindInput, rewindReport, undoInput, undoReport } from './changes.ts'
 import { daemonEvent } from './events.ts'
 import { errorBody } from './error.ts'
 import {
@@ -23,6 +23,7 @@ import {
   entryList,
   messageList,
   serverList,
+  promptList,
   sessionList,
   sessionPolicy,
   streamList,
@@ -72,6 +73,9 @@ export const schemas = {
   RunReport: runReport,
   SelfCheck: selfCheck,
   ServerList: serverList,
+  PromptList: promptList,
+  RewindInput: rewindInput,
+  RewindReport: rewindReport,
   SessionList: sessionList,
   SessionPolicy: sessionPolicy,
   StreamList: streamList,
@@ -273,6 +277,13 @@ export const ownRoutes: readonly OwnRoute[] = [
     status: 204,
   },
   {
+    method: 'post',
+    path: '/sessions/{id}/conversations/{conversationId}/rewind',
+    summary: 'Takes a conversation, and the files that its runs have changed, back to before a message',
+    input: 'RewindInput',
+    answer: 'RewindReport',
+  },
+  {
     method: 'delete',
     path: '/sessions/{id}/history',
     summary: 'Deletes the messages and runs of a session',
@@ -297,6 +308,12 @@ export const ownRoutes: readonly OwnRoute[] = [
     path: '/sessions/{id}/servers',
     summary: 'Lists the MCP servers of a session',
     answer: 'ServerList',
+  },
+  {
+    method: 'get',
+    path: '/sessions/{id}/prompts',
+    summary: 'Lists the prompts of the MCP servers of a session, and starts these servers',
+    answer: 'PromptList',
   },
   {
     method: 'post',

@@ -1,8 +1,11 @@
 import { z } from 'zod'
 import type { Body } from './body.ts'
 
-/** `chat`: one answer with the tools that only read. `agent`: steps with all tools. */
-export const runMode = z.enum(['chat', 'agent'])
+/**
+ * `chat`: one answer with the tools that only read. `agent`: steps with all tools. `plan`: steps with the tools that only read, until
+ * a person accepts the plan; from then on as `agent`.
+ */
+export const runMode = z.enum(['chat', 'agent', 'plan'])
 export type RunMode = Body<typeof runMode>
 
 /** A `waiting` run waits for an approval. */
@@ -126,6 +129,8 @@ export const approvalFacts = {
   args: z.unknown().optional(),
   /** A policy file that grants nothing until a person has confirmed its text. */
   policy: z.object({ path: z.string(), text: z.string() }).optional(),
+  /** Markdown: the plan that a run in the mode `plan` may carry out if a person accepts it. */
+  plan: z.string().optional(),
   /** Sentences: the gates that are closed, which the call passes if it is allowed. */
   closed: z.array(z.string()).optional(),
   decisions: z.array(approvalDecision).optional(),
@@ -158,6 +163,7 @@ const toolCallEnd = z.object({
   result: z.string().optional(),
   /** Whether `result` or the text that the model got is shortened. */
   truncated: z.boolean().optional(),
+  /** Without the time that a person took to decide. */
   durationMs: z.number(),
 })
 

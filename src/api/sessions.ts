@@ -89,7 +89,10 @@ export type StreamEntry = Body<typeof streamEntry>
 export const entryList = z.object({ entries: z.array(streamEntry) })
 export type EntryList = Body<typeof entryList>
 
-const offered = z.array(z.object({ name: z.string(), uri: z.string().optional(), description: z.string().optional() }))
+const described = { name: z.string(), description: z.string().optional() }
+const resources = z.array(z.object({ ...described, uri: z.string().optional() }))
+const promptArguments = z.array(z.object({ ...described, required: z.boolean().optional() }))
+const prompt = z.object({ ...described, arguments: promptArguments.optional() })
 
 const serverEntry = z.object({
   name: z.string(),
@@ -100,11 +103,17 @@ const serverEntry = z.object({
   problems: z.array(z.string()).optional(),
   /** Names of the tools. */
   tools: z.array(z.string()),
-  resources: offered,
-  prompts: offered,
+  resources,
+  /** Their addresses have names in braces to fill in. */
+  templates: resources,
+  prompts: z.array(prompt),
 })
 export type ServerEntry = Body<typeof serverEntry>
 
 /** `GET /sessions/{id}/servers`. */
 export const serverList = z.object({ servers: z.array(serverEntry) })
 export type ServerList = Body<typeof serverList>
+
+/** `GET /sessions/{id}/prompts`: a message that starts with `/server:name` uses one. */
+export const promptList = z.object({ prompts: z.array(prompt.extend({ server: z.string() })) })
+export type PromptList = Body<typeof promptList>

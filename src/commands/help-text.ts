@@ -353,8 +353,14 @@ export const helpText = {
     ],
   },
   policyInit: {
-    about: 'Writes .agent-policy.yaml with examples, all commented out. Does not overwrite an existing file.',
-    examples: ['policy init', 'policy init --workspace ~/code/app'],
+    about: `
+    Writes .agent-policy.yaml with commented examples. Does not overwrite an existing file.
+
+    Proposes to allow the commands that test, check and build the project, from package.json, Makefile, pyproject.toml,
+    Cargo.toml and go.mod. It shows where each comes from and what it runs, and asks. If you say no, or without a
+    terminal, they are comments in the file, and it allows nothing. Scripts that delete, publish, deploy or fetch are
+    left out.`,
+    examples: ['policy init', 'policy init --print', 'policy init --workspace ~/code/app --yes'],
   },
   policyTrust: {
     about: `
@@ -379,13 +385,16 @@ export const helpText = {
     the last changes if this is no terminal. With the ID of a run, it undoes all changes of the run or none. If a file
     has changed since, it names the lines that differ and changes nothing. An undo can be undone too.
 
+    With --to MESSAGE, the conversation ends before that message, and what its runs have changed since is undone: all of
+    it, or nothing if a file has changed since. The id of a message is that of its run.
+
     It undoes patches, formatting and organised imports, not what commands have changed. It writes no file that the
     policy denies, and nothing in a locked workspace.
 
     With --json and without --yes, it prints what would come back and changes nothing.
 
     Exits with 0 if it has undone or listed something, and with 1 if it could not, or you said no.`,
-    examples: ['undo', 'undo 00000003', 'undo --workspace ../library --yes', 'undo --diff'],
+    examples: ['undo', 'undo 00000003', 'undo --to 4be1c9a2', 'undo --workspace ../library --yes', 'undo --diff'],
   },
   agent: {
     about: `
@@ -397,6 +406,9 @@ export const helpText = {
     With --yes, the agent does without asking what the policy allows if the setting workspace.read-only is false, and
     nothing else.
 
+    With --plan, the model only reads, and asks you to accept its plan. y accepts it, and the run goes on as above. n
+    refuses it, and asks what to change.
+
     Each run begins a new conversation. With --continue, the model knows the last conversation of the folder.
 
     Uses the running copilot-proxy if it serves the folder (serve --workspace). Otherwise it starts one and stops it
@@ -407,6 +419,7 @@ export const helpText = {
     examples: [
       'agent "The test of totals fails. Fix it."',
       'agent --model claude-sonnet-5 --max-steps 10 "Add a README"',
+      'agent --plan "Replace moment by Temporal"',
       'agent --yes --json "Update the changelog" > events.jsonl',
       'agent --demo \'What is here? [demo:tool fs_list {"glob": "*"}]\'',
     ],

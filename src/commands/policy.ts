@@ -1,9 +1,6 @@
-import { hash } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import { isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { readOnlyModeOf } from '../config/schema.ts'
 import type { ReadOnlyMode } from '../config/setting-types.ts'
-import { errnoOf } from '../auth/records/record-fs.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
 import { splitCommand } from '../workspace/command-line.ts'
 import type { Folder } from '../workspace/folder.ts'
@@ -21,7 +18,6 @@ import { passGates, type WriteAccess } from '../tools/pass-gates.ts'
 import type { Intent } from '../tools/tool.ts'
 import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, PolicyCheckFlags, PolicyFlags } from './shared/command.ts'
-import { withFileErrors } from './shared/edit-file.ts'
 import { findOwnPaths, loadSettings } from './shared/settings.ts'
 import { findWorkspace, inHome, realPathOf } from './shared/workspace-folder.ts'
 
@@ -202,36 +198,11 @@ function list(title: string, lines: readonly string[]): string {
   return `${title}\n${(lines.length === 0 ? ['nothing'] : lines).map((line) => `  ${visible(line)}\n`).join('')}`
 }
 
-/** Writes a policy with commented examples. @throws CommandFailure `failed` if there is one */
-export async function policyInit(context: CommandContext, flags: PolicyFlags): Promise<ExitCode> {
-  const { config, workspacesDir } = await loadSettings(context, undefined)
-  const folder = (await openWorkspace(folderOf(context, flags))).root
-  const path = join(folder, policyName)
-  await withFileErrors(
-    (advice) => `${path} could not be created: ${advice}.`,
-    () =>
-      writeFile(path, initialPolicy, { flag: 'wx' }).catch((error: unknown) => {
-        if (errnoOf(error) !== 'EEXIST') throw error
-        const message = `${path} already exists. To print its rules, run: copilot-proxy policy check`
-        throw new CommandFailure(exitCode.failed, message)
-      }),
-  )
-  const root = await realPathOf(inHome(context, (await findWorkspace(context, config, folder)).path))
-  const trust = relative(root, path).replaceAll(sep, '/')
-  await openConsents(workspacesDir, root).add([{ trust, sha256: hash('sha256', initialPolicy) }])
-  if (flags.json) writeJson(context, { path })
-  else {
-    context.stdout.write(
-      visibleLines(`Created ${path}\nWhen you have changed it, confirm it: copilot-proxy policy trust\n`),
-    )
-  }
-  return exitCode.done
-}
-
 export function folderOf(context: CommandContext, { workspace = '.' }: PolicyFlags): string {
   return resolve(context.workingDir(), workspace)
 }
 
+/** @throws CommandFailure `failed` */
 export async function openWorkspace(path: string, ownPlaces: OwnPlaces = noPlaces): Promise<Folder> {
   try {
     return await openFolder(path, { ownPlaces })
@@ -240,53 +211,3 @@ export async function openWorkspace(path: string, ownPlaces: OwnPlaces = noPlace
     throw error
   }
 }
-
-const initialPolicy = `# What agents and tools may change and run in this folder.
-# While all rules below are comments, they may only read, and no secrets.
-# When you have changed this file, confirm it: copilot-proxy policy trust
-# To check a file or a command, run:
-#   copilot-proxy policy check src/index.ts
-#   copilot-proxy policy check -- npm test
-
-reads:
-  # Files that look like secrets, such as .env and keys, are not read. To let tools
-  # read one, add its exact path.
-  allow:
-    # - .env.test
-
-  # Files and folders that tools neither read nor list nor search.
-  deny:
-    # - "**/secrets/**"
-
-writes:
-  # Files that may be written. A glob without a slash matches names in every folder.
-  allow:
-    # - "src/**/*.ts"
-    # - "test/**"
-    # - "*.md"
-
-  # Files and folders that may not be written, even if allow matches them. .git,
-  # node_modules, .agent-policy.yaml, secrets, and files that other programs obey
-  # (.vscode/tasks.json, .github/workflows …) are always denied, unless allow has
-  # the exact path of the file.
-  deny:
-    # - "**/dist/**"
-
-shell:
-  # Commands that may be run in this folder, with exactly these arguments. In another
-  # folder, an entry must name it: { run: npm test, in: packages/* }. There is no shell:
-  # no pipes, variables or wildcards. A command may run any program it starts, so
-  # "npm test" also allows what the tests and package.json do.
-  allow:
-    # - npm test
-    # - npm run lint
-
-  # Hosts that these commands may reach in the sandbox: the name of a host (ports 443
-  # and 80), with another port, or all names below one.
-  network:
-    # - packages.example.com
-    # - example.com:8443
-    # - "*.example.com"
-
-# A .agent-policy.yaml in a subfolder can only restrict these rules further.
-`

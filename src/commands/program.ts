@@ -26,6 +26,7 @@ import type {
   PageFlags,
   PolicyFlags,
   PolicyForgetFlags,
+  PolicyInitFlags,
   PolicyTrustFlags,
   ReportFlags,
   RequestsFlags,
@@ -357,8 +358,10 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     )
   add(policy, 'init', 'create a policy file', helpText.policyInit)
     .option('--workspace <folder>', 'the workspace (default: this folder)')
+    .addOption(new Option('--yes', 'allow the proposed commands without asking').conflicts('print'))
+    .addOption(new Option('--print', 'print the policy with these commands and write nothing').conflicts('json'))
     .option('--json', 'print JSON')
-    .action(run(async (flags: PolicyFlags) => (await loadPolicy()).policyInit(context, flags)))
+    .action(run(async (flags: PolicyInitFlags) => (await import('./policy-init.ts')).policyInit(context, flags)))
 
   add(policy, 'trust', 'read and confirm the policy of a folder', helpText.policyTrust)
     .argument('[folder]', 'the workspace (default: this folder)')
@@ -385,6 +388,7 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--workspace <folder>', 'the folder (default: this one)')
     .option('--model <model>', 'model to use (default: agent.model, or the best one)')
     .option('--continue', 'continue the last conversation of the folder')
+    .option('--plan', 'plan first, and change nothing until you accept the plan')
     .option('--yes', 'approve everything that the policy allows')
     .option('--max-steps <number>', 'end after this number of steps (default: agent.max-steps)')
     .option('--max-credits <number>', 'end after this many AI credits (default: agent.max-credits)')
@@ -401,6 +405,12 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .option('--workspace <folder>', 'the folder (default: this one)')
     .option('--yes', 'undo without asking')
     .option('--diff', 'show what all changes have done together, and undo nothing')
+    .addOption(
+      new Option('--to <message>', 'go back to before a message: its conversation ends there, files too').conflicts(
+        'diff',
+      ),
+    )
+    .option('--keep-files', 'with --to: leave the files as they are')
     .option('--json', 'print JSON, and ask nothing')
     .action(
       run(async (flags: UndoFlags, id: string | undefined) =>

@@ -24,9 +24,10 @@ export const purposeHeaders = ['openai-intent', 'x-interaction-type', 'x-interac
 
 /** The entries that are the same for every request. */
 export function fixedHeaders(table: Readonly<Record<string, string>>): Record<string, string> {
-  const fixed: Record<string, string> = { ...table }
-  for (const name of purposeHeaders) if (fixed[name] === 'auto') delete fixed[name]
-  return fixed
+  const derived: readonly string[] = purposeHeaders
+  return Object.fromEntries(
+    Object.entries(table).filter(([name, value]) => value !== 'auto' || !derived.includes(name)),
+  )
 }
 
 /** The defaults of `copilot.headers`: GitHub's editor. Reasons: docs/copilot-wire.md, "Request headers". */

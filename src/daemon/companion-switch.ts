@@ -120,7 +120,7 @@ export function createCompanionSwitch(deps: CompanionSwitchDeps) {
   return {
     workspaces: () => (hasWorkspaces() ? openNow?.workspaces : undefined),
     companion: async () => (hasWorkspaces() ? companion : undefined),
-    mcpServers: (session: Parameters<McpServers['listing']>[0]) => mcpServers?.listing(session) ?? [],
+    mcpServers: () => mcpServers,
     openWorkspaces: updateWorkspaces,
     /** Call once the daemon listens. */
     async openGateway(): Promise<void> {

@@ -44,12 +44,15 @@ export function createGatewaySwitch(deps: GatewaySwitchDeps): GatewaySwitch {
   const tools = createProviderTools(deps.setTimer)
   let gateway: Gateway | undefined
   let settings: Config['gateway'] | undefined
+  /** Clients that have read it connect again to a gateway that was reopened. */
+  let token: string | undefined
   let done = Promise.resolve()
 
   async function closeNow(deadlineMs: number): Promise<void> {
     const closing = gateway
     gateway = undefined
     settings = undefined
+    token = closing?.token() ?? token
     await closing?.close(deadlineMs)
   }
 
@@ -70,6 +73,7 @@ export function createGatewaySwitch(deps: GatewaySwitchDeps): GatewaySwitch {
       now: () => performance.now(),
       randomHex: (bytes) => randomBytes(bytes).toString('hex'),
       pingMs,
+      token,
     })
     settings = wanted
   }

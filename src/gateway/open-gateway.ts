@@ -44,6 +44,8 @@ export interface GatewayDeps {
   /** Returns this number of random bytes as hexadecimal digits. */
   readonly randomHex: (bytes: number) => string
   readonly pingMs: number
+  /** The token of this run of the daemon, if it had a gateway before. Absent: makes one. */
+  readonly token?: string | undefined
 }
 
 export interface Gateway {
@@ -96,7 +98,8 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   const open = new Map<ProviderConnection, PromiseWithResolvers<void>>()
   const startedAt = new Date().toISOString()
   const controlKey = deps.randomHex(32)
-  let token = newToken()
+  let token = deps.token ?? newToken()
+  deps.holdSecrets(token, controlKey)
   let tokenRefusedAt = -Infinity
   const failedKeys = createFailedKeys(now)
   let listener: Listener | undefined
@@ -108,9 +111,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
   let problem: string | undefined
 
   function newToken(): string {
-    const made = `ptk-${deps.randomHex(32)}`
-    deps.holdSecrets(made, controlKey)
-    return made
+    return `ptk-${deps.randomHex(32)}`
   }
 
   function isToken(text: string): boolean {
@@ -207,6 +208,7 @@ export async function openGateway(deps: GatewayDeps): Promise<Gateway> {
 
   async function rotate(): Promise<void> {
     token = newToken()
+    deps.holdSecrets(token)
     for (const provider of open.keys())
       provider.notify({ type: 'end', code: closeCodes.policy, reason: 'the token has changed' })
     await publish()

@@ -69,11 +69,12 @@ function cutEvent(
       if (event.state === 'progress') return { ...event, text: cut(event.text) }
       return event.result === undefined ? event : { ...event, result: cut(event.result) }
     case 'approval': {
-      const { diff, args } = event
+      const { diff, args, plan } = event
       return {
         ...event,
         ...(diff !== undefined && { diff: cut(diff, maxApproved) }),
         ...(args !== undefined && { args: cutArguments(args, maxApproved) }),
+        ...(plan !== undefined && { plan: cut(plan, maxApproved) }),
       }
     }
     case 'diff':

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ChangeEntry, ChangeList, UndoReport } from '../api/changes.ts'
+import type { ChangeEntry, ChangeList, RewindReport, UndoReport } from '../api/changes.ts'
 import { mayDecide, maySee, type Caller } from '../config/caller.ts'
 import { Fault } from '../errors.ts'
 import { redactStrings } from '../redaction/known-secrets.ts'
@@ -22,6 +22,15 @@ export interface Changes {
   readonly undoChange: (id: string, options: UndoOptions, caller: Caller) => Promise<UndoReport>
   /** Undoes all changes of a run or none. */
   readonly undoRun: (id: string, options: UndoOptions, caller: Caller) => Promise<UndoReport>
+  /**
+   * Ends a conversation before a message, and undoes what its runs have changed in files from there on: all of it or, if a file
+   * has changed since, nothing at all.
+   */
+  readonly rewind: (
+    where: { readonly session: string; readonly conversation: string; readonly message: string },
+    options: UndoOptions & { /** Whether files are undone. */ readonly files: boolean },
+    caller: Caller,
+  ) => Promise<RewindReport>
 }
 
 interface ListOptions {
@@ -39,7 +48,7 @@ export interface ChangesDeps {
     /** Undefined if tools cannot write. */
     readonly journal: (session: Session) => Promise<Journal | undefined>
   }
-  readonly sessions: Pick<Sessions, 'run' | 'openRuns'>
+  readonly sessions: Pick<Sessions, 'run' | 'openRuns' | 'conversations'>
   readonly redact: (text: string) => string
 }
 
@@ -72,7 +81,7 @@ export function createChanges({ workspaces, sessions, redact }: ChangesDeps): Ch
 
   async function undo(
     session: Session,
-    args: { readonly id: string } | { readonly run: string },
+    args: { readonly id: string } | { readonly run: string } | { readonly ids: readonly string[] },
     { dryRun, signal }: UndoOptions,
     caller: Caller,
   ): Promise<UndoReport> {
@@ -137,6 +146,54 @@ export function createChanges({ workspaces, sessions, redact }: ChangesDeps): Ch
       if (!(await recordedChanges(run, caller)).every((id) => stored.has(id))) throw refused('undo_failed', incomplete)
       return undo(session, { run }, options, caller)
     },
+    async rewind({ session: sessionId, conversation, message }, { files, ...options }, caller) {
+      const session = workspaces.sessions().find(({ id }) => id === sessionId)
+      if (session === undefined) throw refused('session_not_found')
+      const { dryRun } = options
+      const rows = sessions.conversations.runsFrom(sessionId, conversation, message, caller, dryRun)
+      const runs = rows.map(({ id }) => id)
+      const { text, mode } = await sessions.run(message, caller)
+      const entries = files ? await changesOf(session, runs, caller) : []
+      if (!dryRun) requireDecision(entries, caller)
+      const ids = entries.map(({ id }) => id)
+      const undone = ids.length === 0 ? undefined : await undo(session, { ids }, options, caller)
+      if (!dryRun) {
+        try {
+          await sessions.conversations.cut(sessionId, conversation, message, caller)
+        } catch (error) {
+          // Both happen or none.
+          if (undone?.id !== undefined) await undo(session, { id: undone.id }, options, caller)
+          throw error
+        }
+      }
+      return {
+        sessionId,
+        conversationId: conversation,
+        messages: runs,
+        text,
+        mode,
+        ...(undone !== undefined && { undo: withoutSession(undone) }),
+      }
+    },
+  }
+
+  /**
+   * Returns the changes of these runs that are not undone. A run of a fork is a copy: its record names the changes, and the
+   * journal the original run.
+   */
+  async function changesOf(
+    session: Session,
+    runs: readonly string[],
+    caller: Caller,
+  ): Promise<readonly JournalEntry[]> {
+    const all = await visibleEntries(session, caller)
+    const recorded = new Set<string>()
+    for (const run of runs) for (const id of await recordedChanges(run, caller)) recorded.add(id)
+    const entries = all.filter(({ id, runId }) => recorded.has(id) || (runId !== null && runs.includes(runId)))
+    const ids = new Set(entries.map(({ id }) => id))
+    if ([...recorded].some((id) => !ids.has(id))) throw refused('undo_failed', incompleteRewind)
+    const undone = findUndone(all)
+    return entries.filter(({ id }) => ids.has(undone.get(id) ?? id))
   }
 
   /** Returns the changes of a run that its record names. Without the record, which may be deleted, those of the journal are all. */
@@ -153,9 +210,16 @@ export function createChanges({ workspaces, sessions, redact }: ChangesDeps): Ch
 const incomplete =
   'The first changes of the run are no longer stored, so it cannot be undone as a whole. Its other changes can be undone one by one, the newest first.'
 
+const incompleteRewind =
+  'Some changes of these messages are no longer stored, so their files cannot be taken back. The conversation alone can: send files: false.'
+
 /** @throws Fault `session_refused`: owner_required */
 function requireDecision(entries: readonly JournalEntry[], caller: Caller): void {
   if (!entries.every(({ ownerId }) => mayDecide(caller, ownerId ?? undefined))) throw refused('owner_required')
+}
+
+function withoutSession({ sessionId: _sessionId, ...report }: UndoReport): RewindReport['undo'] {
+  return report
 }
 
 function reportEntry(entry: JournalEntry, undoneById: string | undefined): ChangeEntry {

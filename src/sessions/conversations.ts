@@ -1,5 +1,6 @@
 import { mayDecide, maySee, type Caller, type CallerKey } from '../config/caller.ts'
 import type { ConversationEntry } from '../api/sessions.ts'
+import { parseRunData } from './interrupted-runs.ts'
 import { refused } from './refused.ts'
 import type { ConversationRow, ItemsRow, Rows, RunRow, SessionStore } from './session-store.ts'
 
@@ -41,6 +42,20 @@ export interface Conversations {
   /** Problems: `conversation_not_found`, `message_not_found`; `run_in_progress` if the last message has no answer yet. */
   readonly create: (session: string, fork: Fork | undefined, caller: Caller) => Promise<ConversationEntry>
   readonly rename: (session: string, id: string, title: string, caller: Caller) => ConversationEntry
+  /**
+   * Returns the runs from a message on, oldest first. Problems: `conversation_not_found`, `message_not_found`, `run_in_progress`, and
+   * `owner_required` for who may not delete them.
+   * @param isDryRun whether the caller deletes nothing
+   */
+  readonly runsFrom: (
+    session: string,
+    id: string,
+    message: string,
+    caller: Caller,
+    isDryRun: boolean,
+  ) => readonly RunRow[]
+  /** Deletes these runs. The conversation then ends before them. Problems: as `runsFrom`. */
+  readonly cut: (session: string, id: string, message: string, caller: Caller) => Promise<void>
   /** Problems: `owner_required`, `run_in_progress`. */
   readonly remove: (session: string, id: string, caller: Caller) => Promise<void>
 }
@@ -84,6 +99,34 @@ export function createConversations({ use, save, waiting, isBusy, newId, now }: 
     const at = rows.findIndex((run) => run.id === until)
     if (at === -1) throw refused('message_not_found')
     return rows.slice(0, at + 1)
+  }
+
+  function findIdle(session: string, id: string, caller: Caller, isDryRun = false): ConversationRow {
+    const row = find(session, id, caller)
+    if (!isDryRun && !mayDecide(caller, row.owner ?? undefined)) throw refused('owner_required')
+    if (isBusy(session, id, caller)) throw refused('run_in_progress')
+    return row
+  }
+
+  function runsFrom(
+    session: string,
+    id: string,
+    message: string,
+    caller: Caller,
+    isDryRun: boolean,
+  ): readonly RunRow[] {
+    const runs = runsUntil(findIdle(session, id, caller, isDryRun), undefined)
+    const at = runs.findIndex((run) => run.id === message)
+    if (at !== -1) return runs.slice(at)
+    const host = runs.find((run) => parseRunData(run)?.joined?.some((each) => each.id === message))
+    const detail = `The message has joined the run of another one. Go back to that one: ${host?.id}.`
+    throw refused('message_not_found', host && detail)
+  }
+
+  /** Deletes a little at a time. */
+  async function forget(steps: Iterator<void>): Promise<void> {
+    while (use(() => steps.next().done) === false) await new Promise(setImmediate)
+    use((store) => store.emptyLog())
   }
 
   /** Stores a copy of a run a little at a time, so that the original can be deleted. */
@@ -144,13 +187,14 @@ export function createConversations({ use, save, waiting, isBusy, newId, now }: 
       const listed = use((store) => store.conversationsOf(session, caller.key?.id)).find((each) => each.id === id)
       return report(row, caller, listed?.lastMs ?? null)
     },
+    runsFrom,
+    async cut(session, id, message, caller) {
+      const ids = runsFrom(session, id, message, caller, false).map((run) => run.id)
+      await forget(use((store) => store.forgetRuns(ids.toReversed())))
+    },
     async remove(session, id, caller) {
-      const { owner } = find(session, id, caller)
-      if (!mayDecide(caller, owner ?? undefined)) throw refused('owner_required')
-      if (isBusy(session, id, caller)) throw refused('run_in_progress')
-      const steps = use((store) => store.forgetConversation(id))
-      while (use(() => steps.next().done) === false) await new Promise(setImmediate)
-      use((store) => store.emptyLog())
+      findIdle(session, id, caller)
+      await forget(use((store) => store.forgetConversation(id)))
     },
   }
 }

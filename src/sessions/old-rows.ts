@@ -27,6 +27,8 @@ export interface OldRows {
   readonly forget: (session: string, viewer: string | undefined) => Iterator<void>
   /** Deletes a conversation with its runs and their events, but none that are stored after this call. */
   readonly forgetConversation: (id: string) => Iterator<void>
+  /** Deletes runs and their events in this order, so that a deletion which a crash interrupts leaves no gap: the newest first. */
+  readonly forgetRuns: (ids: readonly string[]) => Iterator<void>
 }
 
 /** Maximum of one step. Bytes count because `secure_delete` overwrites deleted pages, which takes most of the time. */
@@ -133,6 +135,15 @@ export function createOldRows(
         yield* deleteRows('entries', `${where} AND id <= ?`, ...values, newest.entries)
         deleteEmpty(`${where} AND seq <= ?`, ...values, newestConversation)
       })()
+    },
+    *forgetRuns(ids) {
+      for (const id of ids) {
+        const [row] = all(nameRow, 'SELECT conversation AS value FROM runs WHERE id = ?', id)
+        yield* deleteRuns('id = ?', id)
+        // A message that joined the run has an id of its own.
+        const ofRun = `conversation = ? AND coalesce(data ->> '$.runId', data ->> '$.id') = ?`
+        if (row !== undefined) yield* deleteRows('events', ofRun, row.value, id)
+      }
     },
     forgetConversation(id) {
       const newest = { runs: newestOf('runs'), events: newestOf('events') }

@@ -1,7 +1,7 @@
 import { maySee, type Caller } from '../config/caller.ts'
 import type { AgentEvent, FragmentEvent } from '../agent/agent-event.ts'
 import { recordedApproval } from '../api/run.ts'
-import type { ApprovalDecision, OpenRun, RunOutcome, RunState } from '../api/run.ts'
+import type { ApprovalDecision, OpenRun, RunMode, RunOutcome, RunState } from '../api/run.ts'
 import type { AgentOutcome, AgentTask, JoinedMessage } from '../agent/agent-task.ts'
 import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
@@ -158,7 +158,7 @@ export function createRuns(deps: RunsDeps): Runs {
     const session = deps.find(message.sessionId)
     if (session === undefined) throw refused('session_not_found')
     if (isStopping) throw new Fault({ kind: 'shutting_down' })
-    if (message.mode === 'agent' && !agent.enabled) throw refused('agent_disabled')
+    if (message.mode !== 'chat' && !agent.enabled) throw refused('agent_disabled')
     const host = hostOf(message, conversation.id)
     if (host !== undefined) {
       if (host.joined.length >= maxJoined) throw refused('too_many_runs')
@@ -166,23 +166,20 @@ export function createRuns(deps: RunsDeps): Runs {
       join(host, { id, message })
       return { id, conversationId: conversation.id, runId: host.id }
     }
-    const sameMode = runsOf(session.id).filter(({ data }) => data.mode === message.mode)
-    const most = message.mode === 'agent' ? maxQueued + 1 : maxChats
-    if (sameMode.length >= most) throw refused('too_many_runs')
+    const isChat = message.mode === 'chat'
+    const sameKind = runsOf(session.id).filter(({ data }) => (data.mode === 'chat') === isChat)
+    if (sameKind.length >= (isChat ? maxChats : maxQueued + 1)) throw refused('too_many_runs')
     const run = open({ id: deps.randomId(), message }, session, conversation)
-    if (message.mode === 'chat' || sameMode.length === 0) void execute(run)
+    if (isChat || sameKind.length === 0) void execute(run)
     else note(run, waiting)
     return { id: run.id, conversationId: run.conversation }
   }
 
-  /** Returns the run that a message joins. A message for the agent joins no chat, which has only tools that read. */
+  /** Returns the run that a message joins. */
   function hostOf({ sessionId, origin, queue, mode }: NewMessage, conversation: string): Run | undefined {
     if (queue === true || origin === 'provider') return undefined
     return runsOf(sessionId).find(
-      (run) =>
-        run.conversation === conversation &&
-        run.message.origin === 'user' &&
-        (run.data.mode === 'agent' || mode === 'chat'),
+      (run) => run.conversation === conversation && run.message.origin === 'user' && takes(run, mode),
     )
   }
 
@@ -215,7 +212,7 @@ export function createRuns(deps: RunsDeps): Runs {
     ended.data.joined = ended.data.joined?.filter(({ step }) => step !== undefined)
     for (const joined of ended.joined) {
       const host = next.at(-1)
-      if (host !== undefined && (host.data.mode === 'agent' || joined.message.mode === 'chat')) join(host, joined)
+      if (host !== undefined && takes(host, joined.message.mode)) join(host, joined)
       else next.push(open(joined, ended.session, { id: ended.conversation, owner: ended.owner }))
     }
     return next
@@ -449,10 +446,10 @@ export function createRuns(deps: RunsDeps): Runs {
     for (const each of continued) {
       if (noStart !== undefined) finish(each, emptyEnd(each, 'interrupted', noStart))
       else if (each.data.mode === 'chat') void execute(each)
-      else if (runsOf(session.id).some((other) => other !== each && other.data.mode === 'agent')) note(each, waiting)
+      else if (runsOf(session.id).some((other) => other !== each && other.data.mode !== 'chat')) note(each, waiting)
     }
-    const next = runsOf(run.session.id).find(({ state, data }) => state === 'queued' && data.mode === 'agent')
-    const isAgentFree = !runsOf(run.session.id).some(({ state, data }) => state !== 'queued' && data.mode === 'agent')
+    const next = runsOf(run.session.id).find(({ state, data }) => state === 'queued' && data.mode !== 'chat')
+    const isAgentFree = !runsOf(run.session.id).some(({ state, data }) => state !== 'queued' && data.mode !== 'chat')
     if (next !== undefined && isAgentFree) void execute(next)
   }
 
@@ -528,6 +525,20 @@ const waiting = {
   kind: 'notice',
   text: 'Waiting for another run in this workspace to end: one at a time changes files.',
 } as const
+
+/**
+ * Whether a message of this mode may join the run. One for the agent joins no chat, which has only tools that read. One that asks for
+ * a plan joins no run that may change files.
+ */
+function takes({ data, parts }: Run, mode: RunMode): boolean {
+  if (mode === 'chat') return true
+  if (mode === 'agent') return data.mode !== 'chat'
+  return data.mode === 'plan' && ![...parts.values()].some(isAcceptedPlan)
+}
+
+function isAcceptedPlan({ kind, data }: Part): boolean {
+  return kind === 'approval' && data['plan'] !== undefined && data['state'] === 'once'
+}
 
 /** What a message says, without the contents of its attachments. */
 function factsOf({ text, mode, model, origin, provider, attachments: attached }: NewMessage) {

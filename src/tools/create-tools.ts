@@ -126,7 +126,7 @@ export function createTools(deps: ToolsDeps): Tools {
     if (given.identity !== undefined && given.identity !== tool.identity) throw changed(tool.name)
     checkArguments(tool.parameters, args)
     notePath(audit, args)
-    return runTool(given, tool, args, audit)
+    return runTool(given, chosen(tool, args), args, audit)
   }
 
   async function runTool(given: ToolCall, tool: Tool, args: unknown, audit: Audit): Promise<ToolResult> {
@@ -169,7 +169,7 @@ export function createTools(deps: ToolsDeps): Tools {
         if (!(await isApproved(given.approve, intent, closed))) throw refused('The approval was refused.')
         // The tools of a provider may have changed while the approval was pending.
         const listed = list(session).find(({ name }) => name === tool.name)
-        if (listed !== undefined && listed.identity !== tool.identity) throw changed(tool.name)
+        if (listed !== undefined && chosen(listed, args).identity !== tool.identity) throw changed(tool.name)
         // The policy may have changed while the approval was pending. The person has not seen a gate that closed meanwhile.
         const unseen = (await checkGates(tool, session, intent)).closed.filter((gate) => !closed.includes(gate))
         if (unseen.length > 0) throw denied(closedSentence(unseen))
@@ -192,7 +192,7 @@ export function createTools(deps: ToolsDeps): Tools {
     ): Promise<boolean> {
       deadline.pause()
       try {
-        return await untilStopped(approve(intent, tool, { closed, signal }), signal, stopped)
+        return await untilStopped(approve(intent, tool, { closed, signal, redact }), signal, stopped)
       } finally {
         deadline.resume()
       }
@@ -289,6 +289,11 @@ interface Audit {
   tool: string
   readonly paths: Set<string>
   program?: string | undefined
+}
+
+function chosen(tool: Tool, args: unknown): Tool {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- checked against `parameters`, of which `choose` knows the type
+  return tool.choose?.(args as never) ?? tool
 }
 
 function notePath({ paths }: Audit, args: unknown): void {

@@ -30,14 +30,16 @@ export function judgeHints(
 }
 
 /** Returns why a tool of a program does not run where nobody can be asked, and how the person can change that. */
-export function nobodyAsked({ provider = '', asks, trustedBy = 'trust it' }: Tool): string {
-  const start = 'Nothing was called, because nobody can be asked here.'
+export function nobodyAsked(tool: Tool): string {
+  return `Nothing was called, because nobody can be asked here. ${whyAsked(tool)}`
+}
+
+/** Returns why a person is asked before a tool of a program, and how the person can change that. */
+export function whyAsked({ provider = '', asks, trustedBy = 'trust it' }: Tool): string {
   const program = JSON.stringify(provider)
-  if (asks === 'after-secret') {
-    return `${start} A secret was read before, and this tool of ${program} may reach the outside.`
-  }
+  if (asks === 'after-secret') return `A secret was read before, and this tool of ${program} may reach the outside.`
   return (
-    `${start} A tool of ${program} runs without a question only if it says readOnlyHint: true, openWorldHint: false and not ` +
+    `A tool of ${program} runs without a question only if it says readOnlyHint: true, openWorldHint: false and not ` +
     `destructiveHint: true, or if the user trusts ${program}: ${trustedBy} in the configuration of copilot-proxy.`
   )
 }

@@ -114,6 +114,8 @@ export interface Tool {
   readonly trustedBy?: string
   /** Tells this tool of a provider from every other one that may get its name. */
   readonly identity?: string
+  /** Returns the tool that does a call, if the arguments decide which program does it. The registry has checked them. */
+  readonly choose?: (args: never) => Tool
   /**
    * Returns a JSON object, with `truncated: true` if it is incomplete.
    * @throws ToolError
@@ -156,10 +158,12 @@ export interface ToolCall {
 }
 
 /** What a person should know about a call besides its intent. */
-interface Circumstances {
+export interface Circumstances {
   /** The gates that the call passes only with the person's consent, as sentences. */
   readonly closed: readonly string[]
   readonly signal: AbortSignal
+  /** Removes known credentials from what a person is shown, if nothing else does it. */
+  readonly redact: (text: string) => string
 }
 
 /** Notes that a run has read secrets. */

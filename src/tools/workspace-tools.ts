@@ -6,10 +6,12 @@ import type { Journal } from '../workspace/patch/journal.ts'
 import { ownedJournal } from '../workspace/patch/owned-journal.ts'
 import { replaceText } from '../workspace/patch/replace-text.ts'
 import { undoChanges } from '../workspace/patch/undo-changes.ts'
+import { readImage } from '../workspace/read-image.ts'
 import { readText } from '../workspace/read-text.ts'
 import { defaultMaxResults, searchCode } from '../workspace/search-code.ts'
 import { defineTool } from './define-tool.ts'
 import { filterContext } from './filter-context.ts'
+import type { MixedResult } from './result-content.ts'
 import type { SessionInfo, Tool, ToolContext, ToolSource } from './tool.ts'
 
 export interface WorkspaceToolsDeps {
@@ -19,6 +21,9 @@ export interface WorkspaceToolsDeps {
 
 /** A path in a list. Bytes. */
 const usualPathBytes = 80
+
+/** Maximum number of changes that are undone together. */
+const maxUndone = 1000
 
 /** A hit with the lines around it. Bytes. */
 const usualHitBytes = 1000
@@ -43,11 +48,14 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
       }),
       {
         name: 'mcp.fs.read',
-        description: 'Reads a text file, or some of its lines.',
+        description: 'Reads a text file, or some of its lines, or an image.',
         effect: 'read',
-        run: async (args, { folder, signal, limits, reserve }) => ({
-          ...(await readText(folder, args, { maxBytes: limits.maxFileBytes, signal, reserve })),
-        }),
+        async run(args, { folder, signal, limits, reserve }) {
+          const wanted = { maxBytes: limits.maxFileBytes, signal, reserve }
+          const image = await readImage(folder, args.path, wanted)
+          if (image !== undefined) return { text: '', parts: [{ type: 'image', ...image }] } satisfies MixedResult
+          return { ...(await readText(folder, args, wanted)) }
+        },
       },
     ),
     defineTool(
@@ -138,6 +146,12 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
           .string()
           .optional()
           .describe('The id of a run of the agent: undoes all its changes or none, without id.'),
+        ids: z
+          .array(z.string())
+          .min(1)
+          .max(maxUndone)
+          .optional()
+          .describe('The ids of several changes: undoes all of them or none, without id and run.'),
         dryRun,
       }),
       {

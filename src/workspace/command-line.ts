@@ -56,6 +56,11 @@ export function splitCommand(text: string): readonly string[] {
   return words
 }
 
+/** Returns a command line that `splitCommand` splits into these words. */
+export function joinCommand(argv: readonly string[]): string {
+  return argv.map(quoteWord).join(' ')
+}
+
 /** Returns a word as `splitCommand` reads it. */
 export function quoteWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`

@@ -108,7 +108,7 @@ async function makeTargets(folder: Folder): Promise<Source | undefined> {
 }
 
 /** Returns the explicit targets of rules, without variables, patterns, and special targets such as `.PHONY`. */
-function targetsOf(makefile: string): readonly string[] {
+export function targetsOf(makefile: string): readonly string[] {
   const rules = makefile.split(/\r?\n/).flatMap((line) => /^([a-z0-9_][^:=#$%\t]*)::?(?![:=])/i.exec(line)?.[1] ?? [])
   return [...new Set(rules.flatMap((targets) => targets.trim().split(/ +/)))]
 }

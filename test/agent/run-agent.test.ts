@@ -2,6 +2,7 @@ import { STREAMING_ROUTES } from '../upstreams/copilot/routes.ts'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { Fault } from '../../src/errors.ts'
 import { runAgent } from '../../src/agent/run-agent.ts'
 import { openAgent, scriptOf } from './support.ts'
 import { quickFix, quickShopFiles, quickTest, shopFiles } from './shop.ts'
@@ -159,6 +160,43 @@ test('if a model does not answer, the next one takes over, and a notice names it
   ])
   const chats = demo.log.filter(({ route }) => STREAMING_ROUTES.has(route))
   expect(chats.map(({ headers }) => headers['x-initiator'])).toEqual(['user', 'user'])
+})
+
+test.each([
+  ['GitHub', { status: 400, code: 'model_not_supported' }, 'completed'],
+  ['OpenAI', { status: 404, code: 'model_not_found' }, 'completed'],
+  ['Anthropic', { status: 404, message: 'model: claude-x' }, 'completed'],
+  ['nobody, for a body that is refused', { status: 400, code: 'invalid_request_body' }, 'failed'],
+  ['nobody, for a path that does not exist', { status: 404, message: '404 page not found' }, 'failed'],
+])('a model that %s does not have is followed by the next one', async (_, facts, expected) => {
+  const { deps, task } = await openAgent({
+    text: 'Hello',
+    settings: { model: 'gpt-4.1', fallbackModels: ['gpt-5-mini'] },
+  })
+  const runTurn: typeof deps.runTurn = async (call) => {
+    if (call.model === 'gpt-4.1') throw new Fault({ kind: 'upstream_status', message: 'No.', ...facts })
+    return deps.runTurn(call)
+  }
+  expect(await runAgent({ ...deps, runTurn }, task)).toMatchObject({ outcome: expected })
+})
+
+test('the duration of a call does not count the time that a person takes', async () => {
+  let passedMs = 0
+  const { deps, task, events } = await openAgent({
+    files: { '.agent-policy.yaml': 'writes:\n  allow: ["**"]\n' },
+    text: scriptOf({ calls: [{ tool: 'createFile', args: { path: 'a.txt', content: 'a' } }] }, { text: 'Done.' }),
+    deps: { now: () => performance.now() + passedMs },
+    async approve() {
+      passedMs += 3_600_000
+      return 'once'
+    },
+  })
+  expect(await runAgent(deps, task)).toMatchObject({ outcome: 'completed', files: [{ path: 'a.txt' }] })
+  const [duration = Infinity] = events.flatMap((event) =>
+    event.type === 'tool' && event.state === 'ended' ? [event.durationMs] : [],
+  )
+  expect(duration).toBeLessThan(3_600_000)
+  expect(duration).toBeGreaterThanOrEqual(0)
 })
 
 test('a failure of every model ends the run with the message of upstream', async () => {

@@ -335,7 +335,7 @@ test('I08 the summary quotes the model and lists the real changes', async () => 
   )
   const claim = await openAgent({ text: scriptOf({ text: 'I changed everything.' }) })
   expect((await runAgent(claim.deps, claim.task)).summary).toBe(
-    'No file was changed.\nThe model says:\n> I changed everything.',
+    'The model gave its final answer. No file was changed. No command was run.\nThe model says:\n> I changed everything.',
   )
 })
 

@@ -615,3 +615,81 @@ describe('a message that joins the run', () => {
     expect(textsOf(limited.state()).join('')).not.toContain('Use tabs')
   })
 })
+
+describe('a run that only plans', () => {
+  const plan = wanted({ plan: 'Change a.ts.' })
+  const planning = () => {
+    const run = loop({ mode: 'plan' })
+    run.feed(begin, calls('plan_submit'))
+    return run
+  }
+
+  test('asks for its plan, and is an ordinary run of the agent once a person accepts it', () => {
+    const { feed, state } = planning()
+    expect(feed(plan)).toEqual(['ask_person', 'approval pending'])
+    expect(state().mode).toBe('plan')
+    expect(feed(decide('once'))).toEqual(['approval once', 'allow'])
+    expect(state().mode).toBe('agent')
+    feed(ended({ tool: 'mcp.plan.submit', isEffect: true }), calls('edit'))
+    expect(feed(write)).toEqual(['ask_person', 'approval pending'])
+  })
+
+  test.each([
+    ['refused', decide('refuse'), 'plan'],
+    ['not decided', decide('expired'), 'plan'],
+    ['accepted', decide('once'), 'agent'],
+    ['accepted with a decision that was not offered', decide('run'), 'agent'],
+  ])('after a plan that was %s', (_, decision, mode) => {
+    const { feed, state } = planning()
+    feed(plan, decision)
+    expect(state().mode).toBe(mode)
+  })
+
+  test.each([
+    ['a change', write, 'deny'],
+    ['a command', command, 'deny'],
+    ['a command beyond the sandbox', wanted({ argv: ['a'], widening: 'network' }), 'deny'],
+    ['a secret', wanted({ reads: ['.env'] }), 'ask_person'],
+    ['a tool of another program', wanted({ args: {}, identity: 'x' }), 'ask_person'],
+  ])('%s gets: %s', (_, request, first) => {
+    expect(planning().feed(request)[0]).toBe(first)
+  })
+
+  test('asks for the plan also where nothing else is asked for', () => {
+    const { feed } = loop({ mode: 'plan', requireApproval: false })
+    feed(begin, calls('plan_submit'))
+    expect(feed(plan)[0]).toBe('ask_person')
+  })
+
+  test('may revise its plan as often as it has steps', () => {
+    const { feed, state } = planning()
+    for (const at of [1, 2, 3, 4]) {
+      expect(feed(plan, decide('refuse')).at(-1)).toBe('deny')
+      const refused = ended({ outcome: 'approval_refused', content: `refusal ${at}` })
+      expect(feed(refused, calls('plan_submit')).at(-1)).toBe('call plan_submit')
+    }
+    expect(state().refusals).toBe(0)
+  })
+
+  test('a plan is asked for again after it was accepted for a change elsewhere', () => {
+    const { feed } = planning()
+    feed(wanted({ args: {}, tool: 'x', identity: 'x' }), decide('run'))
+    expect(feed(wanted({ tool: 'x', identity: 'x', plan: 'P' }))[0]).toBe('ask_person')
+  })
+
+  test.each([
+    ['without a plan', [], 'No plan was accepted, so nothing was changed.'],
+    ['after a refused plan', [calls('plan_submit'), plan, decide('refuse'), ended()], 'No plan was accepted'],
+    [
+      'after an accepted plan',
+      [calls('plan_submit'), plan, decide('once'), ended({ isEffect: true })],
+      'final answer.',
+    ],
+  ])('its final answer %s says what was changed', (_, events, reason) => {
+    const run = loop({ mode: 'plan' })
+    run.feed(begin, ...events)
+    const { commands } = stepLoop(run.state(), says('Done'))
+    expect(commands.at(-1)).toMatchObject({ type: 'end', ending: { outcome: 'completed' } })
+    expect(commands.at(-1)).toHaveProperty('ending.reason', expect.stringContaining(reason))
+  })
+})

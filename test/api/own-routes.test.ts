@@ -208,6 +208,7 @@ describe('every answer', () => {
     await ask(proxy, 'get /sessions/{id}/streams/{name}', '/sessions/app/streams/tool-calls')
     await ask(proxy, 'get /sessions/{id}/policy', '/sessions/app/policy')
     await ask(proxy, 'get /sessions/{id}/servers', '/sessions/app/servers')
+    await ask(proxy, 'get /sessions/{id}/prompts', '/sessions/app/prompts')
     const stalled = schemas.AcceptedMessage.parse(
       await ask(proxy, 'post /message', '/message', { text: '[demo:stall]' }),
     )
@@ -217,6 +218,7 @@ describe('every answer', () => {
     await ask(proxy, `get ${ofApp}`, '/sessions/app/conversations')
     const one = `/sessions/app/conversations/${begun.id}`
     await ask(proxy, `patch ${ofApp}/{conversationId}`, one, { title: 'Notes' })
+    await ask(proxy, `post ${ofApp}/{conversationId}/rewind`, `${one}/rewind`, { messageId: started.id, dryRun: true })
     await ask(proxy, `delete ${ofApp}/{conversationId}`, one)
     await ask(proxy, 'delete /sessions/{id}/history', '/sessions/app/history')
     listener.leave()

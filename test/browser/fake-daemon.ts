@@ -8,6 +8,7 @@ import type { RequestDetail, RequestDocument } from '../../src/api/requests.ts'
 import type { MessageEntry, RunReport } from '../../src/api/run.ts'
 import type {
   ConversationEntry,
+  PromptList,
   ServerEntry,
   SessionPolicy,
   SessionEntry,
@@ -54,6 +55,7 @@ export interface FakeState {
   changes: ChangeList
   policy: SessionPolicy
   servers: readonly ServerEntry[]
+  prompts: PromptList['prompts']
   streams: readonly StreamSummary[]
   entries: readonly StreamEntry[]
   requests: RequestDocument[]
@@ -84,6 +86,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
       always: [],
     },
     servers: [],
+    prompts: [],
     streams: [],
     entries: [],
     requests: [],
@@ -119,6 +122,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
   app.get('/sessions/:id/changes', () => state.changes)
   app.get('/sessions/:id/policy', () => state.policy)
   app.get('/sessions/:id/servers', () => ({ servers: state.servers }))
+  app.get('/sessions/:id/prompts', () => ({ prompts: state.prompts }))
   app.get('/sessions/:id/streams', () => ({ streams: state.streams }))
   app.get('/sessions/:id/streams/:name', () => ({ entries: state.entries }))
   app.get<{ Params: { id: string } }>('/runs/:id', ({ params }) => state.runs[params.id] ?? {})
@@ -150,6 +154,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     '/sessions/:id/history',
     '/sessions/:id/conversations',
     '/sessions/:id/conversations/:conversationId',
+    '/sessions/:id/conversations/:conversationId/rewind',
   ]) {
     app.route({
       method: ['POST', 'PATCH', 'DELETE'],

@@ -299,6 +299,36 @@ describe('a session', () => {
       })
   })
 
+  test('shows a plan as markdown, accepts it, and sends messages in the mode plan', async () => {
+    const daemon = await startDaemon()
+    const { page } = await openSession(daemon)
+    await page.getByRole('radio', { name: 'Plan' }).check()
+    await page.locator('#message-text').fill('Plan it')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await expect.poll(() => daemon.seen.find(({ url }) => url === '/message')?.body).toMatchObject({ mode: 'plan' })
+    const run = { id: 'run-plan', sessionId: shop.id }
+    daemon.emitAll([
+      { ...run, type: 'inbound', text: 'Plan it', mode: 'plan', origin: 'user' },
+      {
+        ...run,
+        type: 'approval',
+        approvalId: 'plan',
+        callId: 'c',
+        tool: 'mcp.plan.submit',
+        state: 'pending',
+        plan: '## Steps\n\n- Change `a.ts` <b>now</b>',
+        decisions: ['once', 'refuse'],
+      },
+    ])
+    await page.getByRole('heading', { name: 'Accept this plan?' }).waitFor()
+    await page.getByRole('heading', { name: 'Steps' }).waitFor()
+    await page.getByText('Change a.ts <b>now</b>').waitFor()
+    expect(await page.getByRole('button', { name: /for this run/ }).count()).toBe(0)
+    await page.getByRole('button', { name: 'Accept' }).click()
+    await page.getByText('Accepted', { exact: true }).waitFor()
+    expect(daemon.seen.find(({ url }) => url === '/approvals/plan')?.body).toEqual({ decision: 'once' })
+  })
+
   test('says of a run that ended in vain why it changed nothing', async () => {
     const daemon = await startDaemon()
     const { page } = await openSession(daemon)
@@ -521,6 +551,38 @@ async function tabTo(page: Page, name: RegExp): Promise<void> {
   }
   throw new Error(`Tab does not reach ${name}`)
 }
+
+test('a message that starts with / shows the prompts of MCP servers to choose from', async () => {
+  const daemon = await startDaemon({
+    prompts: [
+      {
+        server: 'notes',
+        name: 'review',
+        description: 'Reviews a file',
+        arguments: [{ name: 'file', required: true }, { name: 'depth' }],
+      },
+      { server: 'notes', name: 'tidy', description: hostile },
+    ],
+  })
+  const { page } = await openSession(daemon)
+  const text = page.locator('#message-text')
+  const list = page.getByRole('list', { name: 'Prompts' })
+  await text.fill('a / b')
+  expect(daemon.seen.some(({ url }) => url.endsWith('/prompts'))).toBe(false)
+  await text.fill('/')
+  await list.getByRole('button', { name: '/notes:tidy' }).waitFor()
+  await expectAccessible(page)
+  await text.fill('/rev')
+  await expect.poll(() => list.getByRole('button').count()).toBe(1)
+  await list.getByRole('button', { name: '/notes:review file [depth]' }).press('Enter')
+  expect(await text.inputValue()).toBe('/notes:review ')
+  await list.waitFor({ state: 'hidden' })
+  await page.keyboard.type('a.ts')
+  await page.keyboard.press('Enter')
+  await expect
+    .poll(() => daemon.seen.find(({ url }) => url === '/message')?.body)
+    .toMatchObject({ text: '/notes:review a.ts' })
+})
 
 test('the plan of a run is a list above its steps, and hostile text stays text', async () => {
   const daemon = await startDaemon()
@@ -770,6 +832,81 @@ describe('requests', () => {
     expect(copied).toMatch(/^curl 'http:\/\/127\.0\.0\.1:\d+\/v1\/messages' \\\n/)
     expect(copied).toContain(String.raw`"It'\''s <b>me</b>"`)
   })
+})
+
+test('a conversation and its files go back to before a message, whose text is in the form again', async () => {
+  const files = [{ path: 'src/total.js', change: 'modified' as const }]
+  const undo = {
+    undoes: ['00000001-a'],
+    files,
+    diff: '--- a/src/total.js\n+++ b/src/total.js\n@@ -1 +1 @@\n-new\n+old\n',
+  }
+  const report = {
+    sessionId: shop.id,
+    conversationId: 'c1',
+    messages: ['second', 'third'],
+    text: 'Make it green',
+    mode: 'agent',
+  }
+  let hasConflict = false
+  const daemon = await startDaemon({
+    conversations: { [shop.id]: [{ id: 'c1', title: 'Prices', createdAt: '2026-11-24T09:00:00.000Z', isOwn: true }] },
+    act({ body }) {
+      const wanted = { files: true, ...(body as object) }
+      if (wanted.files && hasConflict)
+        return { status: 409, body: { error: { message: 'src/total.js has changed since.', code: 'undo_conflict' } } }
+      return { status: 200, body: wanted.files ? { ...report, undo } : report }
+    },
+  })
+  const { page } = await openSession(daemon)
+  await page.getByText('Where is the price of an order computed?').waitFor()
+  const usage = { inputTokens: 1, outputTokens: 1, cachedInputTokens: 0 }
+  const end = {
+    outcome: 'completed',
+    reason: '',
+    summary: '',
+    answer: 'Done.',
+    steps: 1,
+    requests: 1,
+    files: [],
+    usage,
+  } as const
+  for (const [id, text] of [
+    ['second', 'Make it green'],
+    ['third', 'And tidy'],
+  ] as const) {
+    const run = { id, sessionId: shop.id, conversationId: 'c1' }
+    daemon.emitAll([
+      { ...run, type: 'inbound', text, mode: 'agent', origin: 'user' },
+      { ...run, type: 'done', ...end },
+    ])
+  }
+  const run = page.locator('.run').filter({ hasText: 'Make it green' })
+  const asked = () =>
+    daemon.seen.filter(({ url }) => url === `/sessions/${shop.id}/conversations/c1/rewind`).map(({ body }) => body)
+  hasConflict = true
+  await run.getByRole('button', { name: 'Go back to here' }).press('Enter')
+  const question = page.getByRole('dialog', { name: 'Go back to before this message?' })
+  await question.getByText('src/total.js has changed since.').waitFor()
+  expect(await question.getByRole('button', { name: 'Go back' }).isDisabled()).toBe(true)
+  await question.getByLabel('Restore the files too').uncheck()
+  await question.getByText('2 messages will be deleted, with the answers. No file changes.').waitFor()
+  await expectAccessible(page)
+  hasConflict = false
+  await question.getByLabel('Restore the files too').check()
+  await question.getByText('This restores 1 file:').waitFor()
+  await question.getByText('old', { exact: true }).waitFor()
+  await expectAccessible(page)
+  await question.getByRole('button', { name: 'Go back' }).click()
+  await expect.poll(() => page.locator('#message-text').inputValue()).toBe('Make it green')
+  expect(await page.getByText('And tidy').count()).toBe(0)
+  await page.getByText('Where is the price of an order computed?').waitFor()
+  expect(asked().at(-1)).toEqual({ messageId: 'second', files: true, dryRun: false })
+  expect(
+    asked()
+      .slice(0, -1)
+      .every((body) => JSON.stringify(body).includes('"dryRun":true')),
+  ).toBe(true)
 })
 
 test('a page that may not decide sees what comes back, and the command that opens it so', async () => {

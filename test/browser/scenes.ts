@@ -56,6 +56,7 @@ export const sessionDetails: Pick<FakeState, 'servers' | 'streams' | 'entries'> 
       state: 'running',
       tools: ['issues_list', 'issues_read'],
       resources: [{ name: 'labels', description: 'The labels of the repository' }],
+      templates: [],
       prompts: [{ name: 'triage' }],
     },
     {
@@ -64,6 +65,7 @@ export const sessionDetails: Pick<FakeState, 'servers' | 'streams' | 'entries'> 
       error: 'The program ended with exit code 1.',
       tools: [],
       resources: [],
+      templates: [],
       prompts: [],
     },
   ],

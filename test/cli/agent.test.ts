@@ -35,6 +35,8 @@ async function openShop() {
   }
   const args = (goal: string, more: readonly string[]) => ['agent', '--demo', '--workspace', root, ...more, goal]
   return {
+    root,
+    env,
     total: () => readFile(join(root, 'src/total.js'), 'utf8'),
     exists: (path: string) =>
       access(join(root, path)).then(
@@ -99,4 +101,23 @@ test.skipIf(!hasPython)('on a terminal, a key needs no Enter, and Ctrl-C is one 
   expect(stdout).toContain('The run was cancelled.')
   expect(code).toBe(130)
   expect(await total()).toBe(quickShopFiles['src/total.js'])
+})
+
+test('undo --to takes the files and the conversation back to before a message', async () => {
+  const { root, env, total } = await openShop()
+  const serving = startCli(['serve', '--demo', '--workspace', root], env)
+  const [url] = await serving.seen('stdout', /http:\/\/127\.0\.0\.1:\d+/)
+  const at = { ...env, COPILOT_PROXY_SERVER_PORT: new URL(url).port }
+  const cli = (...args: readonly string[]) => startCli(args, at, { cwd: root }).ended
+  const ran = await cli('agent', '--yes', quickFix)
+  expect(await total()).toContain('item.quantity')
+  const [, change = ''] = /^To undo: copilot-proxy undo (\S+)$/m.exec(ran.stdout) ?? []
+  const listed = JSON.parse((await cli('undo', '--json')).stdout) as { changes: { id: string; run_id: string }[] }
+  expect(listed.changes).toMatchObject([{ id: change }])
+  const done = await cli('undo', '--to', listed.changes[0]?.run_id ?? '', '--yes')
+  expect(done).toMatchObject({ code: 0, stderr: '' })
+  expect(done.stdout).toContain('Went back: 1 message removed, 1 file restored.')
+  expect(await total()).toBe(quickShopFiles['src/total.js'])
+  serving.child.kill('SIGTERM')
+  await serving.ended
 })

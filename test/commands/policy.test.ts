@@ -195,10 +195,11 @@ test('policy init writes a valid policy that allows nothing, and overwrites none
   })
 })
 
-const answering = (answer: string) => ({
+/** A terminal on which this is typed. */
+const answer = (text: string) => ({
   interactive: true,
   stdin: (async function* () {
-    yield `${answer}\n`
+    yield text
   })(),
 })
 
@@ -216,13 +217,76 @@ describe('policy trust', () => {
       confirmed: [],
       unconfirmed: ['.agent-policy.yaml'],
     })
-    expect(await user.run('policy trust', answering('n'))).toMatchObject({ code: 1 })
+    expect(await user.run('policy trust', answer('n\n'))).toMatchObject({ code: 1 })
     expect(await isAllowed()).toBe(false)
-    expect(await user.run('policy trust', answering('y'))).toMatchObject({ code: 0 })
+    expect(await user.run('policy trust', answer('y\n'))).toMatchObject({ code: 0 })
     expect(await isAllowed()).toBe(true)
     expect((await user.run('policy forget')).stdout).toBe('trust .agent-policy.yaml\n')
     expect(await user.run('policy forget --all')).toMatchObject({ code: 0 })
     expect(await isAllowed()).toBe(false)
+  })
+})
+
+describe('policy init in a project', () => {
+  const packageJson = '{"scripts": {"test": "vitest", "deploy": "x", "build:docs": "typedoc\\u001b[2J"}}'
+
+  async function createProject() {
+    const user = await createWorkspaceUser()
+    const path = join(user.home, '.agent-policy.yaml')
+    await writeFile(join(user.home, 'package.json'), packageJson)
+    await writeFile(join(user.home, 'pnpm-lock.yaml'), '')
+    await writeFile(join(user.home, 'go.mod'), 'module x\n')
+    const allows = async (command: string) => (await user.run(`policy check -- ${command}`)).code === 0
+    return { user, path, allows }
+  }
+
+  it.each([
+    ['yes', 'y\n', true],
+    ['no', '\n', false],
+  ])('shows what it would allow and what that runs, and does it after: %s', async (_, text, isAllowed) => {
+    const { user, path, allows } = await createProject()
+    const { code, stdout, stderr } = await user.run('policy init', answer(text))
+    expect(code).toBe(0)
+    expect(stdout).toContain('  pnpm test       package.json: vitest\n')
+    expect(stdout).toContain('  go test ./...   go.mod\n')
+    expect(stdout).not.toContain('deploy')
+    expect(stderr).toBe('Allow them in the policy? [y/N] ')
+    expect(stdout).toContain(`Created ${path}\n`)
+    expect(stdout.includes('it allows nothing')).toBe(!isAllowed)
+    expect(await Promise.all(['pnpm test', 'go test ./...'].map(allows))).toEqual([isAllowed, isAllowed])
+    expect(await allows('pnpm run deploy')).toBe(false)
+    expect(await user.run('policy check src/a.ts')).toMatchObject({ code: 1 })
+  })
+
+  it('allows nothing without a terminal, and the proposed commands with --yes', async () => {
+    const silent = await createProject()
+    expect(await silent.user.run('policy init')).toMatchObject({ code: 0, stderr: '' })
+    expect(await silent.allows('pnpm test')).toBe(false)
+    expect(await readFile(silent.path, 'utf8')).toContain('    # - pnpm test\n')
+    const sure = await createProject()
+    const { stdout } = await sure.user.run('policy init --yes --json')
+    expect(JSON.parse(stdout)).toMatchObject({
+      path: sure.path,
+      allowed: true,
+      proposed: expect.arrayContaining([{ argv: ['pnpm', 'run', 'test'], file: 'package.json' }]),
+    })
+    expect(await sure.allows('pnpm run test')).toBe(true)
+  })
+
+  it('prints the policy with --print, and writes nothing', async () => {
+    const { user, path } = await createProject()
+    const { code, stdout } = await user.run('policy init --print')
+    expect([code, stdout]).toEqual([0, expect.stringContaining('    - pnpm test\n    - pnpm run test\n')])
+    await expect(readFile(path)).rejects.toThrow('ENOENT')
+    await writeFile(path, stdout)
+    await user.run('policy trust --yes')
+    expect(await user.run('policy check -- pnpm test')).toMatchObject({ code: 0 })
+  })
+
+  it('asks nothing if there is a policy already', async () => {
+    const { user, path } = await createProject()
+    await writeFile(path, '')
+    expect(await user.run('policy init', answer('y\n'))).toMatchObject({ code: 1, stdout: '' })
   })
 })
 

@@ -11,7 +11,7 @@ import { copilotUser } from './doctor/logged-in.ts'
 async function userWithFailures() {
   const { user } = await copilotUser()
   const sandbox = { setting: 'auto', holds: 'none', description: 'Commands run as you.' }
-  const lists = { tools: [], resources: [], prompts: [] }
+  const lists = { tools: [], resources: [], templates: [], prompts: [] }
   const bodies: Readonly<Record<string, object>> = {
     '/healthz': { ok: true, version: '1.0.0', copilot: 'ok' },
     '/sessions': { sessions: [{ id: 's1', name: 'foo', path: '/foo', tools: [], runs: [], readOnly: false, sandbox }] },

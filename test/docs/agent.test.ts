@@ -12,7 +12,9 @@ const page = await readFile(new URL('../../docs/agent.md', import.meta.url), 'ut
 
 /** Each run has another id, and the output of its tests another length. */
 function plain(text: string): string {
-  return text.replace(/To undo: \S+/, 'To undo: ID').replaceAll(/-+ [\d.]+ credits --/g, '- credits --')
+  return text
+    .replace(/To undo: copilot-proxy undo \S+/, 'To undo: ID')
+    .replaceAll(/-+ [\d.]+ credits --/g, '- credits --')
 }
 
 test.skipIf(process.platform === 'win32')(

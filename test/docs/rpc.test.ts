@@ -126,7 +126,7 @@ test('the typed client knows each tool with its parameters', async () => {
     'mcp.symbols.list': { path: 'a' },
     'mcp.edit.applyPatch': { unifiedDiff: '', verify: true, baseSha256: 'a'.repeat(64), format: true, dryRun: true },
     'mcp.edit.replace': { path: 'a', oldText: 'a', newText: 'b', all: true, format: true, dryRun: true },
-    'mcp.edit.undo': { id: 'a', run: 'b', dryRun: true },
+    'mcp.edit.undo': { id: 'a', run: 'b', ids: ['00000001'], dryRun: true },
     'mcp.format.apply': { path: 'a' },
     'mcp.imports.organize': { path: 'a' },
     'mcp.git.status': { path: 'a' },

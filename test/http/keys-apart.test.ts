@@ -193,12 +193,17 @@ const routes: Readonly<Record<string, Route>> = {
     body: '{"title":"Mine"}',
   }),
   'DELETE /sessions/some-id/conversations/some-id': session(ofConversation, { method: 'DELETE' }),
+  'POST /sessions/some-id/conversations/some-id/rewind': session((made) => `${ofConversation(made)}/rewind`, {
+    method: 'POST',
+    body: '{"messageId":"some-id"}',
+  }),
   'DELETE /sessions/some-id/history': shared(({ sessionId }) => `/sessions/${sessionId}/history`, {
     method: 'DELETE',
   }),
   'GET /sessions/some-id/streams': shared(({ sessionId }) => `/sessions/${sessionId}/streams`),
   'GET /sessions/some-id/streams/some-id': shared(({ sessionId }) => `/sessions/${sessionId}/streams/tool-calls`),
   'GET /sessions/some-id/servers': shared(({ sessionId }) => `/sessions/${sessionId}/servers`),
+  'GET /sessions/some-id/prompts': shared(({ sessionId }) => `/sessions/${sessionId}/prompts`),
   'GET /sessions/some-id/changes': shared(({ sessionId }) => `/sessions/${sessionId}/changes`),
   // What another key has changed is in http/routes/change-routes.test.ts: no answer of this walk changes a file.
   'POST /changes/some-id/undo': session(({ runId }) => `/changes/${runId}/undo`, { method: 'POST', body: '{}' }),

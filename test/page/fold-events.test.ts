@@ -239,6 +239,26 @@ describe('history', () => {
   })
 })
 
+test('an approval has everything that a person should know, and keeps it when it is decided', () => {
+  const facts = {
+    approvalId: 'a',
+    callId: 'c',
+    tool: 'mcp.plan.submit',
+    plan: '# Plan',
+    closed: ['This workspace is read-only.'],
+    decisions: ['once', 'refuse'],
+  } as const
+  const parts = onlyRun(
+    fold([
+      inbound,
+      { ...run, ...facts, type: 'approval', state: 'pending' },
+      { ...run, type: 'approval', approvalId: 'a', callId: 'c', tool: 'mcp.plan.submit', state: 'once' },
+    ]),
+  ).parts
+  const { callId: _, ...shown } = facts
+  expect(parts).toEqual([{ kind: 'approval', key: 'approval a', ...shown, state: 'once' }])
+})
+
 test('notes tell of pushes, errors and gaps', () => {
   const common = { sessionId: 's1', time: run.time }
   const { items } = fold([

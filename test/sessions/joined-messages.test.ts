@@ -36,7 +36,7 @@ async function openControlled(options: Parameters<typeof openTestSessions>[0] = 
 const isOf = (id: string) => (event: { readonly data: Readonly<Record<string, unknown>> }) => event.data['id'] === id
 
 test('a message joins the run of its conversation, is read once, and stands in the record', async () => {
-  const { post, ear, tasks, ends, run, messages } = await openControlled()
+  const { post, ear, tasks, ends, run, messages, conversations } = await openControlled()
   const first = post('work')
   const early = post('and this')
   expect(early).toEqual({ id: 'run-2', conversationId: 'conversation-1', runId: first.id })
@@ -60,6 +60,14 @@ test('a message joins the run of its conversation, is read once, and stands in t
   ]
   expect(await run(first.id)).toMatchObject({ joined })
   expect(await messages('id-of-app', { limit: 9 })).toMatchObject([{ id: first.id, joined }])
+  // A run is taken back as a whole.
+  const from = (id: string) => () => conversations.runsFrom('id-of-app', 'conversation-1', id, owner, false)
+  expect(from(first.id)()).toMatchObject([{ id: first.id }])
+  expect(from(late.id)).toThrow(
+    expect.objectContaining({
+      error: expect.objectContaining({ problem: 'message_not_found', detail: expect.stringContaining(first.id) }),
+    }),
+  )
 })
 
 test('what no model has read when the run ends becomes the next run, with its own id and before the end of the first', async () => {
@@ -121,6 +129,45 @@ test('a message for the agent joins no chat, and a run of a provider is joined b
   const other = await openControlled()
   other.post('report', { origin: 'provider', provider: 'build' })
   expect(other.post('work').runId).toBeUndefined()
+})
+
+const asked = { type: 'approval', approvalId: 'p', callId: 'c', tool: 'mcp.plan.submit' } as const
+
+test.each([
+  ['plan', 'pending', true],
+  ['agent', 'pending', true],
+  ['chat', 'pending', true],
+  // What asks for a plan must not be done at once.
+  ['plan', 'once', false],
+  ['agent', 'once', true],
+  ['plan', 'refuse', true],
+] as const)(
+  'a message in the mode %s, at a run whose plan is decided with %s, joins: %s',
+  async (mode, state, joins) => {
+    const { post, tasks } = await openControlled()
+    const first = post('work', { mode: 'plan' })
+    await expect.poll(() => tasks.has('work')).toBe(true)
+    tasks.get('work')?.emit({ ...asked, state: 'pending', plan: 'Change a.ts.' })
+    if (state !== 'pending') tasks.get('work')?.emit({ ...asked, state })
+    expect(post('more', { mode }).runId).toBe(joins ? first.id : undefined)
+  },
+)
+
+test('a message that asks for a plan joins no run that may change files', async () => {
+  const { post } = await openControlled()
+  post('work')
+  expect(post('plan', { mode: 'plan' }).runId).toBeUndefined()
+})
+
+test('a run that plans waits for the agent, because it may change files later', async () => {
+  const { post, tasks, ends, ear } = await openControlled()
+  const first = post('work')
+  post('plan', { mode: 'plan', queue: true })
+  await expect.poll(() => tasks.has('work')).toBe(true)
+  expect(tasks.has('plan')).toBe(false)
+  ends.get('work')?.()
+  await ear.heard('done', isOf(first.id))
+  await expect.poll(() => tasks.get('plan')?.mode).toBe('plan')
 })
 
 test('more messages than a run takes are refused', async () => {

@@ -74,7 +74,7 @@ async function follow(
   const message = {
     text: flags.goal,
     conversationId: conversation.id,
-    mode: 'agent',
+    mode: flags.plan === true ? 'plan' : 'agent',
     // The command shows the run of its own message.
     queue: true,
     ...(flags.model !== undefined && { model: flags.model }),
@@ -108,7 +108,18 @@ async function follow(
       return exitCodeOf(event, interrupt)
     }
     if (event.type !== 'approval' || event.state !== 'pending') return undefined
+    if (event.plan !== undefined && !canAsk) {
+      screen.ask(event)
+      screen.note(unacceptedNote)
+      await client.cancel(id).catch(() => {})
+      return undefined
+    }
     const decision = await decide(context, flags, { screen, approval: event, interrupt, canAsk })
+    if (event.plan !== undefined && decision === 'refuse') {
+      const text = await askForChanges(context, interrupt)
+      // The run reads it after the refusal. It joins the run: `agent` opens no tools before the plan is accepted.
+      if (text !== '') await client.start({ text, conversationId: conversation.id, mode: 'agent' }, interrupt.second)
+    }
     if (decision !== undefined) await answer(client, event, decision)
     return undefined
   }
@@ -129,6 +140,9 @@ async function follow(
 const nobodyNote =
   'Changes and commands were refused, because there is no terminal to ask for your approval. To allow them, add --yes, or ' +
   'run copilot-proxy serve --workspace DIR and use its page.'
+
+const unacceptedNote =
+  'There is no terminal to ask whether you accept the plan, so nothing is changed and the run ends.'
 
 const accessNotes = {
   true: 'This workspace is read-only: you are asked before each change and each command.',
@@ -158,17 +172,19 @@ async function decide(
   { screen, approval, interrupt, canAsk }: Question,
 ): Promise<ApprovalDecision | undefined> {
   // --yes allows what the policy allows, and that is in the sandbox.
-  if (yes && approval.closed === undefined && approval.policy === undefined) {
+  const isPlan = approval.plan !== undefined
+  const isOfPolicy = approval.policy !== undefined
+  if (yes && !isPlan && !isOfPolicy && approval.closed === undefined) {
     return approval.widening === undefined ? 'once' : 'refuse'
   }
   const out = json ? context.stderr : context.stdout
   const { readKey } = context
   screen.ask(approval)
-  if (yes) {
+  if (yes && !isPlan) {
     screen.note(
-      approval.policy === undefined
-        ? '  Refused: --yes allows only what the policy of a workspace that is not read-only allows.'
-        : '  Not confirmed: --yes confirms no policy. To read and confirm it, run: copilot-proxy policy trust',
+      isOfPolicy
+        ? '  Not confirmed: --yes confirms no policy. To read and confirm it, run: copilot-proxy policy trust'
+        : '  Refused: --yes allows only what the policy of a workspace that is not read-only allows.',
     )
     return 'refuse'
   }
@@ -179,10 +195,13 @@ async function decide(
   for (;;) {
     const diffKey = approval.diff === undefined ? '' : 'd whole diff, '
     const runKey = mayChoose(approval, 'run') ? `r ${forRunOf(approval)}, ` : ''
-    const alwaysKey = mayChoose(approval, 'always') ? `a ${approval.policy === undefined ? 'always' : 'confirm'}, ` : ''
-    const onceKey = mayChoose(approval, 'once') ? 'y once, ' : ''
-    const prompt = (): void =>
-      out.write(out.style.bold(`  ${onceKey}${runKey}${alwaysKey}n refuse, ${diffKey}? help: `))
+    const alwaysKey = mayChoose(approval, 'always') ? 'a always, ' : ''
+    const keys = isPlan
+      ? 'y accept, n refuse'
+      : isOfPolicy
+        ? 'a confirm, n not now'
+        : `y once, ${runKey}${alwaysKey}n refuse`
+    const prompt = (): void => out.write(out.style.bold(`  ${keys}, ${diffKey}? help: `))
     const key = await readKey(interrupt.first, prompt).catch(() => '')
     const chosen = decisions.get(key.toLowerCase())
     const decision = chosen !== undefined && mayChoose(approval, chosen) ? chosen : undefined
@@ -194,7 +213,7 @@ async function decide(
       return undefined
     }
     if (key === 'd' && approval.diff !== undefined) screen.wholeDiff(approval)
-    else screen.note(keyHelp)
+    else screen.note(isPlan ? planKeyHelp : keyHelp)
   }
 }
 
@@ -215,6 +234,18 @@ const keyHelp = [
   '  d       show the whole diff',
   '  Ctrl-C  cancel the run',
 ].join('\n')
+
+const planKeyHelp = [
+  '  y       accept the plan: the run carries it out, and asks before changes and commands as usual',
+  '  n       refuse the plan, and say what to change',
+  '  Ctrl-C  cancel the run',
+].join('\n')
+
+/** Returns what the person wants changed in a plan; '' for nothing. */
+async function askForChanges({ readLine }: CommandContext, { first }: Interrupt): Promise<string> {
+  const line = await readLine?.(first, '  What should change? (Enter: nothing to add) ').catch(() => '')
+  return line?.trim() ?? ''
+}
 
 function exitCodeOf({ outcome }: DoneEvent, { first }: Interrupt): ExitCode {
   if (outcome === 'completed') return exitCode.done

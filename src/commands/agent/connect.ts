@@ -46,19 +46,17 @@ export async function connect(
   const path = resolve(context.workingDir(), flags.workspace ?? '.')
   const workspace = await findWorkspace(context, settings.config, path)
   const { root } = await openWorkspaceFolder(context, settings, workspace)
-  if (flags.demo)
-    return openOwn(context, settings, {
-      workspace: { ...workspace, path: root },
-      isDemo: true,
-      keepsSessions: false,
-      flags,
-    })
   const daemon = await openDaemonView(context, settings)
-  const running =
-    daemon === undefined
-      ? undefined
-      : await useRunning(context, settings, daemon, { path: await realPathOf(path), needsModel })
+  // A demo must not use an account, so it does not use a daemon that has one.
+  const isUsable = daemon !== undefined && (!flags.demo || daemon.health.demo)
+  const running = !isUsable
+    ? undefined
+    : await useRunning(context, settings, daemon, { path: await realPathOf(path), needsModel })
   if (running !== undefined) return running
+  if (flags.demo) {
+    const own = { workspace: { ...workspace, path: root }, isDemo: true, keepsSessions: false, flags } as const
+    return openOwn(context, settings, own)
+  }
   if (needsModel && (await findLogins(context, settings)).length === 0) {
     const message = `${loginAdvice}\nTo try it without an account: copilot-proxy agent --demo "…"`
     throw new CommandFailure(exitCode.notLoggedIn, message)

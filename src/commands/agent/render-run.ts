@@ -170,12 +170,15 @@ export function createRunScreen(output: Output): RunScreen {
       else if (event.type === 'done') showEnd(event)
     },
     ask(approval) {
-      const { argv, cwd = '', widening, notes = [], reads, args, policy } = approval
+      const { argv, cwd = '', widening, notes = [], reads, args, plan: submitted, policy } = approval
+      if (submitted !== undefined) {
+        for (const each of submitted.split('\n')) wrapped(each.trim() === '' ? '' : `  ${escaped(each)}`)
+        return line(`  ${questionOf(approval, escaped)}`, style.bold)
+      }
       if (policy !== undefined) {
         for (const each of policy.text.trimEnd().split('\n')) line(`    ${escaped(each)}`)
         line(`  ${questionOf(approval, escaped)}`, style.bold)
-        wrapped(`  ${policySentence}`, style.yellow)
-        return
+        return wrapped(`  ${policySentence}`, style.yellow)
       }
       if (approval.diff !== undefined) {
         diffsShown.add(approval.callId)
@@ -210,19 +213,26 @@ export function createRunScreen(output: Output): RunScreen {
     },
   }
 
-  function showEnd({ outcome, reason, summary, model, steps, requests, usage, context }: DoneEvent): void {
+  function showEnd({ id, outcome, reason, summary, model, steps, requests, usage, context }: DoneEvent): void {
     line('')
     if (reason !== lastNotice) wrapped(escaped(reason), outcome === 'completed' ? style.green : style.red)
     // The model's text was shown as it arrived.
     const [facts = ''] = summary.split(/^The model says:$/m)
     const isNews = (each: string): boolean => each !== reason && each !== lastNotice
-    for (const each of facts.trim().split('\n')) if (isNews(each)) wrapped(escaped(each))
+    for (const each of facts.trim().split('\n')) if (isNews(each)) wrapped(escaped(withCommand(each, id)))
     const credits = usage.credits === undefined ? '' : `, ${shortCredits(usage.credits, false)} credits`
     const tokens = `${shortCount(usage.inputTokens)} tokens in, ${shortCount(usage.outputTokens)} out`
     const used = context === undefined ? '' : `, context ${contextPhrase(context, shortCount)}`
     const by = model === undefined ? '' : ` by ${escaped(model)}`
     wrapped(`${count(steps, 'step')}, ${count(requests, 'request')}${by}, ${tokens}${credits}${used}`, style.dim)
   }
+}
+
+/** Names the command that undoes the changes which a line of the summary lists. */
+function withCommand(line: string, run: string): string {
+  const [, ids] = /^To undo: (\S+(?:, \S+)*)\.$/.exec(line) ?? []
+  if (ids === undefined) return line
+  return `To undo: copilot-proxy undo ${ids.includes(',') ? run.slice(0, 8) : ids}`
 }
 
 /** What a terminal shows before each item of a plan. */

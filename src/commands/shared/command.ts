@@ -29,6 +29,8 @@ export interface CommandContext {
    * Rejects on abort. Absent: stdin is no terminal.
    */
   readonly readKey?: ((signal: AbortSignal, onReady: () => void) => Promise<string>) | undefined
+  /** Reads a line on a terminal after a prompt; '' after Ctrl-C. Rejects on abort. Absent: stdin is no terminal. */
+  readonly readLine?: ((signal: AbortSignal, prompt: string) => Promise<string>) | undefined
   /** Redirects signals to `take` until the returned function is called. */
   readonly takeSignals?: (take: (name: EndingSignal) => void) => () => void
   /** Defaults to the system's. */
@@ -142,6 +144,12 @@ export interface PolicyFlags extends ReportFlags {
   readonly workspace?: string
 }
 
+export interface PolicyInitFlags extends PolicyFlags {
+  readonly yes?: true
+  /** Writes the policy to standard output. */
+  readonly print?: true
+}
+
 export interface PolicyCheckFlags extends PolicyFlags {
   /** Relative to the workspace. */
   readonly path: string | undefined
@@ -165,6 +173,8 @@ export interface AgentFlags extends ReportFlags {
   readonly workspace?: string
   readonly model?: string
   readonly continue?: true
+  /** Nothing is changed until the person accepts the plan. */
+  readonly plan?: true
   readonly yes?: true
   readonly maxSteps?: string
   readonly maxCredits?: string
@@ -178,6 +188,9 @@ export interface UndoFlags extends ReportFlags {
   readonly workspace?: string
   readonly yes?: true
   readonly diff?: true
+  /** A message, or the beginning of its id: the conversation goes back to before it. */
+  readonly to?: string
+  readonly keepFiles?: true
 }
 
 export interface PageFlags extends GlobalFlags {

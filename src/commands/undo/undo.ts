@@ -5,18 +5,16 @@ import { createRunScreen } from '../agent/render-run.ts'
 import { CommandFailure, exitCode, writeJson } from '../shared/command.ts'
 import type { CommandContext, ExitCode, UndoFlags } from '../shared/command.ts'
 import { confirm } from '../shared/confirm.ts'
-import { postAsOwner } from '../shared/owner-request.ts'
-import { getterAt, RouteRefused } from '../shared/view.ts'
-import { changesTable, conflictText, netText, subjectOf, type Subject } from './undo-text.ts'
-
-/** Undoing many files, or computing their diffs, may take this long. Ms. */
-const timeoutMs = 60_000
+import { getterAt } from '../shared/view.ts'
+import { postChange, timeoutMs } from './post-change.ts'
+import { rewind } from './rewind.ts'
+import { changesTable, netText, subjectOf, type Subject } from './undo-text.ts'
 
 /** Undoes a change or a run of the agent, lists what can be undone, or shows what all changes have done together. */
 export async function undo(context: CommandContext, flags: UndoFlags): Promise<ExitCode> {
   const connection = await connect(context, flags, { needsModel: false })
   try {
-    return await act(context, flags, connection)
+    return await (flags.to === undefined ? act : rewind)(context, flags, connection)
   } finally {
     await connection.close()
   }
@@ -73,18 +71,12 @@ async function readChanges(context: CommandContext, connection: Connection, diff
 
 async function send(
   context: CommandContext,
-  { url, key: token }: Connection,
+  connection: Connection,
   subject: Subject,
   dryRun: boolean,
 ): Promise<UndoReport> {
   const path = 'run' in subject ? `/runs/${subject.run}/undo` : `/changes/${subject.change}/undo`
-  try {
-    return await postAsOwner(context, { url, token }, path, undoReport, { body: { dryRun }, timeoutMs })
-  } catch (error) {
-    if (!(error instanceof RouteRefused) || error.conflicts.length === 0) throw error
-    const lines = error.conflicts.map((conflict) => conflictText(conflict)).join('')
-    throw new CommandFailure(exitCode.failed, `${visible(error.message)}\n${lines.trimEnd()}`, { cause: error })
-  }
+  return postChange(context, connection, path, undoReport, { dryRun })
 }
 
 /** Returns the last run with a change that is not undone, or the last such change if no run made it. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { undoInput, type ChangeList } from '../../api/changes.ts'
+import { rewindInput, undoInput, type ChangeList, type RewindReport } from '../../api/changes.ts'
 import { findSession, openFor, receive, type SessionRouteParts } from './session-routes.ts'
 
 /** Errors of these routes have OpenAI's envelope, whatever their path looks like. */
@@ -15,6 +15,17 @@ export function registerChangeRoutes(app: FastifyInstance, parts: SessionRoutePa
     const options = { since: query.get('since') ?? undefined, diffs: query.get('diff') !== 'false' }
     return changes.list(findSession(workspaces, request.params.id), options, request.caller)
   })
+
+  type OfConversation = { readonly Params: { readonly id: string; readonly conversationId: string } }
+  app.post<OfConversation>('/sessions/:id/conversations/:conversationId/rewind', { config }, (request, reply) =>
+    receive(parts, request, reply, rewindInput, async ({ workspaces, changes }, body, signal) => {
+      const { messageId, files = true, dryRun = false } = body
+      const session = findSession(workspaces, request.params.id)
+      const where = { session, conversation: request.params.conversationId, message: messageId }
+      const report: RewindReport = await changes.rewind(where, { files, dryRun, signal }, request.caller)
+      return reply.send(report)
+    }),
+  )
 
   for (const [path, verb] of [
     ['/changes/:id/undo', 'undoChange'],

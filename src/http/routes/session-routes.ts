@@ -149,7 +149,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
         conversationId: body.conversationId,
         text,
         queue: body.queue,
-        mode: isForAgent ? 'agent' : (body.mode ?? 'chat'),
+        mode: isForAgent && body.mode !== 'plan' ? 'agent' : (body.mode ?? 'chat'),
         model: body.model,
         maxSteps,
         maxCredits,

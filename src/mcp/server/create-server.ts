@@ -1,5 +1,10 @@
-import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
-import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server'
+import { isInputRequiredResult, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
+import type {
+  CallToolResult,
+  InputRequiredResult,
+  jsonSchemaValidator,
+  ServerContext,
+} from '@modelcontextprotocol/server'
 import { Fault } from '../../errors.ts'
 import type { Logger } from '../../logging/logger.ts'
 import { ordinaryResultBytes } from '../../http/result-budget.ts'
@@ -10,6 +15,7 @@ import { planToolName } from '../../tools/plan-tools.ts'
 import type { Tool, ToolProgress, Tools } from '../../tools/tool.ts'
 import { wordError } from '../../translate/engine/error-wording.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
+import { createClientQuestions, type ClientQuestionsDeps } from './ask-client.ts'
 import { failureOf, refusalOf, resultOf } from './call-result.ts'
 import { describeTool } from './describe-tool.ts'
 
@@ -24,6 +30,12 @@ export interface McpServerDeps {
   readonly caller: string
   /** The id of the caller's key. Absent: no key. */
   readonly ownerId?: string | undefined
+  /** Whether the client may let its person decide about a call that only a person can allow. */
+  readonly mayDecide: boolean
+  /** Proves that a client answers the question that it was asked. Servers of one client share it. */
+  readonly stateKey: Uint8Array
+  /** The times of a question. Absent: the usual ones. */
+  readonly questionTimes?: Pick<ClientQuestionsDeps, 'limitMs' | 'progressMs'> | undefined
   /**
    * Counts one call.
    * @throws Fault `rate_limited`
@@ -50,11 +62,10 @@ const reserveFactor = 4
 /** Not offered: MCP itself has requests to list and to call tools, and a client has no run with a plan. */
 const hidden: ReadonlySet<string> = new Set(['mcp.tools.list', 'mcp.tools.call', planToolName])
 
-/** The SDK's server needs a validator only for elicitation, which this server does not use. */
-const noValidator = {
-  getValidator(): never {
-    throw new Error('this server asks clients for no input')
-  },
+/** The SDK's server needs a validator only for the answers of clients, which `createClientQuestions` reads itself. */
+const noValidator: jsonSchemaValidator = {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `decisionOf` checks the answer
+  getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
 }
 
 /** Creates an MCP server with the tools of a workspace, for one connection of a transport. */
@@ -69,6 +80,13 @@ export function createMcpServer(deps: McpServerDeps): Server {
       jsonSchemaValidator: noValidator,
     },
   )
+  const questions = createClientQuestions({
+    server,
+    scope: [deps.caller, deps.ownerId, session().id],
+    workspace: session().name,
+    stateKey: deps.stateKey,
+    ...deps.questionTimes,
+  })
   const named = (): ReadonlyMap<string, Tool> =>
     namesForClients(
       session(),
@@ -80,7 +98,7 @@ export function createMcpServer(deps: McpServerDeps): Server {
     return { tools: Array.from(named(), ([name, tool]) => describeTool(name, tool)) }
   })
 
-  server.setRequestHandler('tools/call', async ({ params }, context): Promise<CallToolResult> => {
+  server.setRequestHandler('tools/call', async ({ params }, context): Promise<CallToolResult | InputRequiredResult> => {
     if (!named().has(params.name)) await tools.prepare?.(session())
     const tool = named().get(params.name)
     if (tool === undefined) {
@@ -103,6 +121,7 @@ export function createMcpServer(deps: McpServerDeps): Server {
     }
     try {
       const result = await call(tool, params.arguments ?? {}, { context, reserve })
+      if (isInputRequiredResult(result)) return result
       // The answer contains the text, and the same as a value.
       memory?.built(2 * textBytes(result))
       return result
@@ -111,9 +130,14 @@ export function createMcpServer(deps: McpServerDeps): Server {
     }
   })
 
-  async function call(tool: Tool, args: unknown, { context, reserve }: CallParts): Promise<CallToolResult> {
+  async function call(
+    tool: Tool,
+    args: unknown,
+    { context, reserve }: CallParts,
+  ): Promise<CallToolResult | InputRequiredResult> {
     const signal = signalOf(context)
     const progress = createProgress(context)
+    const asked = deps.mayDecide ? questions.open(context, progress.send) : undefined
     try {
       await deps.admit(signal)
       await reserve(ordinaryResultBytes, signal)
@@ -126,10 +150,13 @@ export function createMcpServer(deps: McpServerDeps): Server {
         caller: deps.caller,
         ownerId: deps.ownerId,
         progress: progress.send,
+        approve: asked?.approve,
         reserve: (bytes, stopped) => reserve(bytes * reserveFactor, stopped),
       })
       return resultOf(result)
     } catch (error) {
+      const question = asked?.pending()
+      if (question !== undefined) return question
       if (error instanceof ToolError) return failureOf(error.failure, error.message)
       if (error instanceof Fault && error.error.kind !== 'internal') {
         return refusalOf(error.error.kind, wordError(error.error, '').message)

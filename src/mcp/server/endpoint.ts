@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import {
   createMcpHandler,
   isInitializeRequest,
@@ -34,6 +35,8 @@ interface McpExchange {
   readonly owner: string | undefined
   /** Names the caller in the audit line, e.g. `mcp:local`. */
   readonly caller: string
+  /** Whether the caller may decide what it asks for: the owner, or a key. */
+  readonly mayDecide: boolean
   readonly admit: (signal: AbortSignal) => Promise<void>
   /** The memory for the answer. */
   readonly room: AnswerRoom
@@ -76,6 +79,7 @@ interface McpSession {
 export function createEndpoint({ workspaces, version, log, now }: EndpointDeps): Endpoint {
   const sessions = new Map<string, McpSession>()
   const loadWithoutSession: CallLoad = { inProgress: 0 }
+  const stateKey = randomBytes(32)
   const rooms = new WeakMap<Request, AnswerRoom>()
   const sweep = setInterval(endIdle, sweepMs)
   sweep.unref()
@@ -105,7 +109,7 @@ export function createEndpoint({ workspaces, version, log, now }: EndpointDeps):
     void session?.server.close()
   }
 
-  function serverFor({ caller, owner, admit }: McpExchange, workspaceId: string, load: CallLoad): Server {
+  function serverFor({ caller, owner, mayDecide, admit }: McpExchange, workspaceId: string, load: CallLoad): Server {
     return createMcpServer({
       tools: workspaces.tools,
       session() {
@@ -115,6 +119,8 @@ export function createEndpoint({ workspaces, version, log, now }: EndpointDeps):
       },
       caller,
       ownerId: owner,
+      mayDecide,
+      stateKey,
       admit,
       load,
       roomOf: (request) => request && rooms.get(request),

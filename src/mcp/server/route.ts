@@ -1,4 +1,4 @@
-import type { CallSource, Caller } from '../../config/caller.ts'
+import { mayDecide, type CallSource, type Caller } from '../../config/caller.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -135,6 +135,7 @@ export function registerMcpRoute(fastify: FastifyInstance, deps: McpRouteDeps): 
         sessionName: [request.query.session].flat().at(-1),
         owner: caller.key?.id,
         caller: name,
+        mayDecide: mayDecide(caller, caller.key?.id),
         room,
         admit: (stopped) => admit(source, stopped),
       })

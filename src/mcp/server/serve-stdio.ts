@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import type { Logger } from '../../logging/logger.ts'
@@ -35,6 +36,7 @@ export async function serveMcpStdio(deps: StdioDeps): Promise<void> {
       }
     },
   }
+  const stateKey = randomBytes(32)
   const ended = Promise.withResolvers<void>()
   const transport = new StdioServerTransport(stdin, stdout, { maxBufferSize: maxMessageBytes })
   const connection = serveStdio(
@@ -47,6 +49,9 @@ export async function serveMcpStdio(deps: StdioDeps): Promise<void> {
           return session
         },
         caller: 'mcp:stdio',
+        // The person has started the client, which has started this process.
+        mayDecide: true,
+        stateKey,
         admit: async () => {},
         load: { inProgress: 0 },
         version,

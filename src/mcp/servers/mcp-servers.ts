@@ -7,8 +7,10 @@ import type { ToolSource } from '../../tools/tool.ts'
 import type { Session } from '../../tools/session.ts'
 import { commandEnvironment } from '../../workspace/run-command.ts'
 import type { StartedIn } from '../../workspace/sandbox/sandbox.ts'
+import { createOfferTools } from './offer-tools.ts'
 import {
   createServerConnection,
+  noOffers,
   type ServerConnection,
   type ServerConnectionDeps,
   type ServerListing,
@@ -43,6 +45,7 @@ export function createMcpServers(deps: McpServersDeps): McpServers {
   const used = new Map<Session, Map<string, ServerConnection>>()
   const listeners = new Set<(sessionId: string) => void>()
   const closing = new Set<Promise<void>>()
+  const offerTools = createOfferTools()
   let isClosed = false
 
   const announce = ({ id }: Session): void => {
@@ -87,17 +90,18 @@ export function createMcpServers(deps: McpServersDeps): McpServers {
   }
 
   return {
-    tools: (session) => [...(used.get(session)?.values() ?? [])].flatMap((connection) => connection.tools()),
+    tools(session) {
+      const connections = used.get(session)
+      if (connections === undefined) return []
+      return [...[...connections.values()].flatMap((connection) => connection.tools()), ...offerTools(connections)]
+    },
     prepare,
     onChange(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
     listing: (session) =>
-      Object.keys(deps.settings()).map(
-        (name) =>
-          used.get(session)?.get(name)?.listing() ?? { name, state: 'stopped', tools: [], resources: [], prompts: [] },
-      ),
+      Object.keys(deps.settings()).map((name) => used.get(session)?.get(name)?.listing() ?? stopped(name)),
     reconfigure() {
       const wanted = deps.settings()
       for (const [session, connections] of used) {
@@ -116,6 +120,10 @@ export function createMcpServers(deps: McpServersDeps): McpServers {
       await Promise.all(closing)
     },
   }
+}
+
+function stopped(name: string): ServerListing {
+  return { name, state: 'stopped', tools: [], ...noOffers }
 }
 
 /**

@@ -2,6 +2,7 @@ import { pathToFileURL } from 'node:url'
 import {
   Client,
   ProtocolError,
+  type Progress,
   SdkError,
   SdkErrorCode,
   SdkHttpError,
@@ -11,7 +12,7 @@ import {
 import { z } from 'zod'
 import type { Session } from '../../tools/session.ts'
 import type { ToolProgress } from '../../tools/tool.ts'
-import { serverResult } from './call-result.ts'
+import { promptResult, resourceResult, serverResult } from './call-result.ts'
 import { readableFetch } from './readable-fetch.ts'
 import { invalidAnswer } from './read-message.ts'
 import { createStdioTransport, type StdioProgram } from './stdio-transport.ts'
@@ -31,18 +32,42 @@ export interface ClientDeps {
   readonly onError: (error: Error) => void
 }
 
-/** The fields of a resource or prompt that the page shows. */
-const entry = z.looseObject({ name: z.string(), uri: z.string().nullish(), description: z.string().nullish() })
+/** The fields of a resource, a template of resources or a prompt that this program uses. */
+const entry = z.looseObject({
+  name: z.string(),
+  uri: z.string().nullish(),
+  uriTemplate: z.string().nullish(),
+  description: z.string().nullish(),
+  arguments: z
+    .array(
+      z.looseObject({
+        name: z.string(),
+        description: z.string().nullish(),
+        required: z.boolean().nullish().catch(false),
+      }),
+    )
+    .nullish(),
+})
+
 interface ServerEntry {
   readonly name: string
-  readonly uri?: string
   readonly description?: string
+}
+
+interface ServerResource extends ServerEntry {
+  /** Of a template: with names in braces, as RFC 6570 has them. */
+  readonly uri?: string
+}
+
+interface ServerPrompt extends ServerEntry {
+  readonly arguments?: readonly (ServerEntry & { readonly required?: boolean })[]
 }
 
 export interface ServerLists {
   readonly tools: readonly unknown[]
-  readonly resources: readonly ServerEntry[]
-  readonly prompts: readonly ServerEntry[]
+  readonly resources: readonly ServerResource[]
+  readonly templates: readonly ServerResource[]
+  readonly prompts: readonly ServerPrompt[]
 }
 
 export interface OpenClient {
@@ -52,6 +77,12 @@ export interface OpenClient {
     args: unknown,
     how: { readonly signal: AbortSignal; readonly progress: (part: ToolProgress) => void },
   ) => Promise<z.infer<typeof serverResult>>
+  readonly readResource: (uri: string, signal: AbortSignal) => Promise<z.infer<typeof resourceResult>>
+  readonly getPrompt: (
+    name: string,
+    args: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ) => Promise<z.infer<typeof promptResult>>
   /**
    * Whether the error means that the server no longer knows the session, so it has not handled the request and needs a new
    * session (MCP 2025-11-25, transports, session management: 404).
@@ -123,15 +154,11 @@ export async function openClient(deps: ClientDeps): Promise<OpenClient> {
     return found.slice(0, max)
   }
 
-  async function entries(method: string, key: string): Promise<readonly ServerEntry[]> {
+  async function entries<Entry>(method: string, key: string, read: (found: Found) => Entry): Promise<readonly Entry[]> {
     const found = await list(method, key, maxEntries).catch(() => [])
     return found.flatMap((value) => {
       const parsed = entry.safeParse(value)
-      if (!parsed.success) return []
-      const { name, uri, description } = parsed.data
-      return [
-        { name: short(name), ...(uri && { uri: short(uri) }), ...(description && { description: short(description) }) },
-      ]
+      return parsed.success ? [read(parsed.data)] : []
     })
   }
 
@@ -141,34 +168,48 @@ export async function openClient(deps: ClientDeps): Promise<OpenClient> {
     if (isRetired && pending === 0) client.close().catch(deps.onError)
   }
 
+  async function inCall<Result>(act: () => Promise<Result>): Promise<Result> {
+    pending += 1
+    try {
+      return await act()
+    } finally {
+      pending -= 1
+      closeIfRetired()
+    }
+  }
+
   return {
     async lists() {
       const has = client.getServerCapabilities()
-      const [tools, resources, prompts] = await Promise.all([
+      const [tools, resources, templates, prompts] = await Promise.all([
         has?.tools === undefined ? [] : list('tools/list', 'tools', maxListed),
-        has?.resources === undefined ? [] : entries('resources/list', 'resources'),
-        has?.prompts === undefined ? [] : entries('prompts/list', 'prompts'),
+        has?.resources === undefined ? [] : entries('resources/list', 'resources', toResource),
+        has?.resources === undefined ? [] : entries('resources/templates/list', 'resourceTemplates', toResource),
+        has?.prompts === undefined ? [] : entries('prompts/list', 'prompts', toPrompt),
       ])
-      return { tools, resources, prompts }
+      return { tools, resources, templates, prompts }
     },
-    async call(name, args, { signal, progress }) {
+    call(name, args, { signal, progress }) {
       let reports = 0
-      pending += 1
-      try {
-        return await client.request({ method: 'tools/call', params: { name, arguments: args } }, serverResult, {
+      const onprogress = ({ progress: done, total, message }: Progress): void => {
+        reports += 1
+        if (reports > maxReports) return
+        progress({ text: (message ?? `${done}${total === undefined ? '' : ` of ${total}`}`).slice(0, maxText) })
+      }
+      const request = { method: 'tools/call', params: { name, arguments: args } }
+      return inCall(() => client.request(request, serverResult, { signal, timeout: callMs, onprogress }))
+    },
+    readResource: (uri, signal) =>
+      inCall(() =>
+        client.request({ method: 'resources/read', params: { uri } }, resourceResult, { signal, timeout: callMs }),
+      ),
+    getPrompt: (name, args, signal) =>
+      inCall(() =>
+        client.request({ method: 'prompts/get', params: { name, arguments: args } }, promptResult, {
           signal,
           timeout: callMs,
-          onprogress({ progress: done, total, message }) {
-            reports += 1
-            if (reports > maxReports) return
-            progress({ text: (message ?? `${done}${total === undefined ? '' : ` of ${total}`}`).slice(0, maxText) })
-          },
-        })
-      } finally {
-        pending -= 1
-        closeIfRetired()
-      }
-    },
+        }),
+      ),
     // The reference servers answer 400 instead: "No valid session ID provided" (server-everything 2026.8.31).
     isSessionLost: (error) =>
       error instanceof SdkHttpError &&
@@ -180,6 +221,26 @@ export async function openClient(deps: ClientDeps): Promise<OpenClient> {
     },
     close: () => client.close(),
   }
+}
+
+type Found = z.infer<typeof entry>
+
+function toEntry({ name, description }: Pick<Found, 'name' | 'description'>): ServerEntry {
+  return { name: short(name), ...(description && { description: short(description) }) }
+}
+
+function toResource({ uri, uriTemplate, ...found }: Found): ServerResource {
+  const address = uri ?? uriTemplate
+  return { ...toEntry(found), ...(address && { uri: short(address) }) }
+}
+
+function toPrompt({ arguments: given, ...found }: Found): ServerPrompt {
+  const args = given?.slice(0, maxEntries).map(toArgument) ?? []
+  return { ...toEntry(found), ...(args.length > 0 && { arguments: args }) }
+}
+
+function toArgument({ required, ...found }: NonNullable<Found['arguments']>[number]) {
+  return { ...toEntry(found), ...(required && { required }) }
 }
 
 /** One more than `read-tools.ts` accepts, so that it reports that it has left out tools. */

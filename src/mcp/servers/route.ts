@@ -1,29 +1,43 @@
-import type { FastifyInstance } from 'fastify'
-import type { ServerList } from '../../api/sessions.ts'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { PromptList, ServerList } from '../../api/sessions.ts'
 import { Fault } from '../../errors.ts'
 import type { Companion } from '../../sessions/open-companion.ts'
 import type { Session } from '../../tools/session.ts'
-import type { ServerListing } from './server-connection.ts'
+import type { McpServers } from './mcp-servers.ts'
 
 export interface ServersRouteDeps {
   /** Resolves with undefined while no workspace is configured. */
   readonly companion: () => Promise<Companion | undefined>
-  readonly mcpServers: (session: Session) => readonly ServerListing[]
+  /** Undefined: there are none. */
+  readonly mcpServers: () => Pick<McpServers, 'listing' | 'prepare'> | undefined
 }
 
-/** Registers `GET /sessions/{id}/servers`, which lists the MCP servers of a session and starts none of them. */
-export function registerServersRoute(app: FastifyInstance, { companion, mcpServers }: ServersRouteDeps): void {
+/** Registers the routes of what the MCP servers of a session offer. */
+export function registerServersRoutes(app: FastifyInstance, { companion, mcpServers }: ServersRouteDeps): void {
   const config = { dialect: 'chat' } as const
-  app.get<{ Params: { id: string } }>(
-    '/sessions/:id/servers',
-    { config },
-    async (request, reply): Promise<ServerList> => {
-      reply.header('cache-control', 'no-store')
-      const opened = await companion()
-      if (opened === undefined) throw new Fault({ kind: 'session_refused', problem: 'no_workspace' })
-      const session = opened.workspaces.find(request.params.id)
-      if (session === undefined) throw new Fault({ kind: 'session_refused', problem: 'session_not_found' })
-      return { servers: mcpServers(session) }
-    },
-  )
+  type OfSession = { readonly Params: { readonly id: string } }
+
+  async function find(id: string, reply: FastifyReply): Promise<Session> {
+    reply.header('cache-control', 'no-store')
+    const opened = await companion()
+    if (opened === undefined) throw new Fault({ kind: 'session_refused', problem: 'no_workspace' })
+    const session = opened.workspaces.find(id)
+    if (session === undefined) throw new Fault({ kind: 'session_refused', problem: 'session_not_found' })
+    return session
+  }
+
+  // Starts none of them.
+  app.get<OfSession>('/sessions/:id/servers', { config }, async ({ params }, reply): Promise<ServerList> => {
+    const session = await find(params.id, reply)
+    return { servers: mcpServers()?.listing(session) ?? [] }
+  })
+
+  // Who asks is about to use one.
+  app.get<OfSession>('/sessions/:id/prompts', { config }, async ({ params }, reply): Promise<PromptList> => {
+    const session = await find(params.id, reply)
+    const servers = mcpServers()
+    await servers?.prepare(session)
+    const listing = servers?.listing(session) ?? []
+    return { prompts: listing.flatMap(({ name: server, prompts }) => prompts.map((prompt) => ({ server, ...prompt }))) }
+  })
 }

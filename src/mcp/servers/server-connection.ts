@@ -5,7 +5,7 @@ import type { Tool, ToolContext, ToolResult } from '../../tools/tool.ts'
 import { identify } from '../../tools/foreign-tools.ts'
 import { maxForModels, namesOf } from '../../tools/model-names.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
-import { toToolResult } from './call-result.ts'
+import { toPromptResult, toResourceResult, toToolResult } from './call-result.ts'
 import { createLastLines, createLogLines } from './log-lines.ts'
 import type { OpenClient, Place, ServerLists } from './open-client.ts'
 import { readTools, type ServerTool } from './read-tools.ts'
@@ -31,7 +31,10 @@ export interface ServerConnectionDeps {
 /** A `failed` server starts again when it is needed, but only after a pause. */
 type ServerState = 'stopped' | 'starting' | 'running' | 'failed'
 
-export interface ServerListing extends Pick<ServerLists, 'resources' | 'prompts'> {
+/** What a server offers besides tools. */
+export type ServerOffers = Pick<ServerLists, 'resources' | 'templates' | 'prompts'>
+
+export interface ServerListing extends ServerOffers {
   readonly name: string
   readonly state: ServerState
   /** The reason of the failure. */
@@ -46,6 +49,16 @@ export interface ServerListing extends Pick<ServerLists, 'resources' | 'prompts'
 export interface ServerConnection {
   readonly settings: McpServerSettings
   readonly tools: () => readonly Tool[]
+  /** Another object after each change. */
+  readonly offers: () => ServerOffers
+  /** @throws ToolError */
+  readonly readResource: (uri: string, context: ToolContext) => Promise<ToolResult>
+  /** @throws ToolError */
+  readonly getPrompt: (
+    prompt: string,
+    args: Readonly<Record<string, string>>,
+    context: ToolContext,
+  ) => Promise<ToolResult>
   /** Starts the server unless it runs or pauses. Resolves when it runs or has failed, at the latest after `patienceMs`. */
   readonly prepare: () => Promise<void>
   readonly listing: () => ServerListing
@@ -89,7 +102,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
   let tools: readonly Tool[] = []
   /** Why tools of the list are left out. */
   let problems: readonly string[] = []
-  let lists: Pick<ServerLists, 'resources' | 'prompts'> = { resources: [], prompts: [] }
+  let lists: ServerOffers = noOffers
 
   /** @param given a clause. What the program wrote last is part of the reason. */
   function fail(given: string): void {
@@ -173,7 +186,8 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
     problems = read.problems.slice(0, maxProblems)
     for (const reason of problems) log.warn({ ...about, reason }, 'a tool of an MCP server is left out')
     tools = read.tools.map(toTool)
-    lists = found
+    const { tools: _tools, ...offers } = found
+    lists = offers
     deps.changed()
   }
 
@@ -213,19 +227,29 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
       identity,
       trustedBy: `set mcp-servers.${name}.trust to true`,
       ...(timeoutSeconds !== undefined && { timeoutMs: timeoutSeconds * 1000 }),
-      async run(args: unknown, context) {
-        return await call({ given, identity }, args, context)
-      },
+      run: async (args: unknown, context) =>
+        toToolResult(
+          name,
+          await send(context, (used) => {
+            // A server may list other tools after a restart. What a person approved was the earlier one.
+            if (!tools.some((tool) => tool.identity === identity)) {
+              throw failed(
+                `The MCP server "${name}" has changed the tool ${JSON.stringify(given.slice(0, 100))}. Nothing was called.`,
+              )
+            }
+            return used.call(given, args, context)
+          }),
+        ),
     }
   }
 
-  async function call(
-    tool: { readonly given: string; readonly identity: string },
-    args: unknown,
+  /** Starts the server if it does not run. @throws ToolError */
+  async function send<Result>(
     context: ToolContext,
+    act: (used: OpenClient) => Promise<Result>,
     isSecond = false,
-  ): Promise<ToolResult> {
-    const { signal, progress } = context
+  ): Promise<Result> {
+    const { signal } = context
     begin()
     await untilAborted(starting, signal)
     const used = client
@@ -233,20 +257,14 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
       throw failed(`The MCP server "${name}" is not running: ${problem ?? 'it is closed'}.${pauseText()}`)
     // The server has announced a change. What it says about the tool now decides whether a person is asked.
     if (refreshTimer !== undefined || refreshing !== undefined) await untilAborted(refreshNow(), signal)
-    // A server may list other tools after a restart. What a person approved was the earlier one.
-    if (!tools.some(({ identity }) => identity === tool.identity)) {
-      throw failed(
-        `The MCP server "${name}" has changed the tool ${JSON.stringify(tool.given.slice(0, 100))}. Nothing was called.`,
-      )
-    }
-    let result: Awaited<ReturnType<OpenClient['call']>>
     try {
-      result = await used.call(tool.given, args, { signal, progress })
+      return await act(used)
     } catch (error) {
+      if (error instanceof ToolError) throw error
       if (signal.aborted) throw new ToolError({ kind: 'cancelled' }, { cause: error })
       if (used.isSessionLost(error) && !isSecond) {
         forget(used)
-        return await call(tool, args, context, true)
+        return await send(context, act, true)
       }
       const { answerOf, reasonOf } = await import('./open-client.ts')
       const answer = answerOf(error)
@@ -259,7 +277,6 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
       }
       throw failed(`The MCP server "${name}" failed during the call: ${reason}.`, error)
     }
-    return toToolResult(name, result)
   }
 
   /** Lets the next call begin a new session at once, unless another call has done so. */
@@ -278,6 +295,11 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
   return {
     settings,
     tools: () => tools,
+    offers: () => lists,
+    readResource: async (uri, context) =>
+      toResourceResult(await send(context, (used) => used.readResource(uri, context.signal))),
+    getPrompt: async (prompt, args, context) =>
+      toPromptResult(name, await send(context, (used) => used.getPrompt(prompt, args, context.signal))),
     async prepare() {
       begin()
       if (state === 'starting') await patient
@@ -288,8 +310,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
       ...(state === 'failed' && problem !== undefined && { error: problem }),
       ...(problems.length > 0 && { problems }),
       tools: tools.map((tool) => tool.name),
-      resources: lists.resources,
-      prompts: lists.prompts,
+      ...lists,
     }),
     async close() {
       isClosed = true
@@ -302,6 +323,8 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
     },
   }
 }
+
+export const noOffers: ServerOffers = { resources: [], templates: [], prompts: [] }
 
 /** Maximum number of logged problems of a list. */
 const maxProblems = 10

@@ -8,6 +8,7 @@ import {
   forRunOf,
   mayChoose,
   nameOf,
+  planSentence,
   policySentence,
   questionOf,
   rowsOf,
@@ -18,6 +19,7 @@ import {
 import { countsView, diffView } from './diff-view.js'
 import { ownerHint } from './command-line.js'
 import { element } from './dom.js'
+import { createMarkdownView } from './markdown-view.js'
 import { isOwner, mayDecide } from './owner.js'
 import { toVisible } from './visible-text.js'
 
@@ -27,6 +29,12 @@ const decisions = /** @type {const} */ ([
   { decision: 'always', letter: 'a', label: 'Always' },
   { decision: 'refuse', letter: 'n', label: 'Refuse' },
 ])
+
+/** The words for a plan, where they differ. */
+const planWords = {
+  once: { label: 'Accept', verdict: 'Accepted' },
+  refuse: { label: 'Refuse', verdict: 'Refused' },
+}
 
 const decided = {
   pending: '',
@@ -65,11 +73,7 @@ export function approvalView(first) {
         ...(decision === 'always' && { 'aria-describedby': rules.id }),
         click: () => void decide(decision),
       },
-      decision === 'run'
-        ? `${label} ${forRunOf(first)}`
-        : first.policy === undefined
-          ? label
-          : labelsOfPolicy[decision],
+      labelOf(decision, label),
       element('kbd', { 'aria-hidden': 'true' }, letter),
     ),
   )
@@ -93,6 +97,16 @@ export function approvalView(first) {
     failure,
   )
   node.dataset['approval'] = first.approvalId
+
+  /**
+   * @param {import('./approval-words.js').Decision} decision
+   * @param {string} label
+   */
+  function labelOf(decision, label) {
+    if (decision === 'run') return `${label} ${forRunOf(first)}`
+    if (first.policy !== undefined) return labelsOfPolicy[decision]
+    return first.plan === undefined || decision === 'always' ? label : planWords[decision].label
+  }
 
   /** @param {KeyboardEvent} event */
   function onKey({ key, ctrlKey, metaKey, altKey, repeat }) {
@@ -127,7 +141,9 @@ export function approvalView(first) {
     rules.hidden = !isPending || first.always === undefined || first.policy !== undefined
     hint.hidden = !isPending
     verdict.hidden = isPending
-    verdict.textContent = first.policy === undefined ? decided[state] : decidedPolicy[state]
+    const isOfPlan = first.plan !== undefined && (state === 'once' || state === 'refuse')
+    const words = first.policy === undefined ? decided : decidedPolicy
+    verdict.textContent = isOfPlan ? planWords[state].verdict : words[state]
     if (isPending) return
     subject.open = false
     // The buttons are hidden, so keep the focus here for keyboard users.
@@ -139,10 +155,11 @@ export function approvalView(first) {
 
 /** @param {ApprovalPart} approval */
 function subjectOf(approval) {
-  const { argv, cwd, widening, notes = [], diff, reads, args, truncated, policy } = approval
+  const { argv, cwd, widening, notes = [], diff, reads, args, plan, policy, truncated } = approval
   const rows = argv === undefined ? rowsOf(approval) : []
   const [why, ...gates] = closedSentences(approval)
   return [
+    ...(plan === undefined ? [] : planView(plan)),
     ...(policy === undefined
       ? []
       : [element('p', {}, policySentence), element('pre', { class: 'output' }, toVisible(policy.text))]),
@@ -194,6 +211,14 @@ function rulesView(approval, id) {
     element('p', {}, alwaysPhrase(approval)),
     element('ul', {}, ...always.map((rule) => element('li', {}, element('code', {}, toVisible(rule))))),
   )
+}
+
+/** @param {string} plan */
+function planView(plan) {
+  const view = createMarkdownView()
+  view.update(plan)
+  const how = 'To have it revised, send a message that says what to change, then refuse.'
+  return [view.node, element('p', { class: 'muted' }, planSentence), element('p', { class: 'muted' }, how)]
 }
 
 /** @param {ReturnType<typeof rowsOf>} rows */

@@ -18,6 +18,7 @@
  * @property {{ readonly path: string, readonly text: string } | undefined} [policy]
  * @property {readonly string[] | undefined} [reads]
  * @property {string | undefined} [diff]
+ * @property {string | undefined} [plan]
  * @property {readonly string[] | undefined} [closed]
  * @property {readonly Decision[] | undefined} [decisions]
  * @property {readonly string[] | undefined} [always]
@@ -43,11 +44,12 @@ export function rowsOf({ files, paths = [] }) {
 
 /**
  * Returns the question, with the number of files.
- * @param {Approval} approval
+ * @param {Omit<Approval, 'always'>} approval
  * @param {(text: string) => string} show makes hidden characters of a path visible
  * @returns {string}
  */
-export function questionOf({ tool, argv, widening, reads, files, paths, diff, policy }, show) {
+export function questionOf({ tool, argv, widening, reads, files, paths, diff, plan, policy }, show) {
+  if (plan !== undefined) return 'Accept this plan?'
   if (policy !== undefined) return `Let tools do what ${show(policy.path)} allows?`
   if (widening !== undefined) return (wideningWords[widening] ?? unknownWidening).question
   if (argv !== undefined) return 'Run this command?'
@@ -140,6 +142,10 @@ export function alwaysPhrase({ always = [] }) {
 /** What a person should know before they confirm a policy. */
 export const policySentence =
   'This policy came with the folder or has changed, so it allows nothing yet; what it denies holds. Once you confirm it, it holds for all callers, also for those that ask nobody.'
+
+/** What a person should know before they accept a plan. */
+export const planSentence =
+  'Until you accept it, the run changes nothing and runs nothing. Afterwards it carries the plan out, and asks before changes and commands as usual.'
 
 /** What a person should know before they let a tool read a secret. */
 export const secretSentence =

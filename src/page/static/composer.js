@@ -1,11 +1,12 @@
 /** @import { Attachment } from './attachments.js' */
 import { readAttachment } from './attachments.js'
 import { element } from './dom.js'
+import { createPromptList } from './prompt-list.js'
 
 /**
  * @typedef {object} Message
  * @property {string} text
- * @property {'chat' | 'agent'} mode
+ * @property {'chat' | 'plan' | 'agent'} mode
  * @property {string} [model]
  * @property {number} [maxSteps]
  * @property {readonly Attachment[]} [attachments]
@@ -17,21 +18,24 @@ const storedModel = 'copilot-proxy model'
 /**
  * Creates the form for a message. Enter sends it, Shift+Enter starts a new line.
  * @param {(message: Message) => Promise<void>} send
+ * @param {() => Promise<readonly import('./prompt-list.js').Prompt[]>} readPrompts
  */
-export function createComposer(send) {
+export function createComposer(send, readPrompts) {
   /** @type {Attachment[]} */
   let attachments = []
   const text = element('textarea', {
     id: 'message-text',
     rows: 2,
     required: true,
-    placeholder: 'Ask about the code, or give the agent a goal',
+    placeholder: 'Ask about the code, or give the agent a goal. @path attaches a file.',
     keydown: onKey,
-    input: grow,
+    input: onInput,
     paste: (/** @type {ClipboardEvent} */ event) => void add(event.clipboardData?.files),
   })
   const chat = element('input', { type: 'radio', name: 'mode', value: 'chat', checked: true, change: showMode })
+  const plan = element('input', { type: 'radio', name: 'mode', value: 'plan', change: showMode })
   const agent = element('input', { type: 'radio', name: 'mode', value: 'agent', change: showMode })
+  const modes = /** @type {const} */ ({ chat, plan, agent })
   const model = element(
     'select',
     { id: 'message-model', change: () => localStorage.setItem(storedModel, model.value) },
@@ -58,6 +62,14 @@ export function createComposer(send) {
     class: 'visually-hidden',
     change: () => void onFiles(),
   })
+  const prompts = createPromptList({
+    read: readPrompts,
+    onChoose(start) {
+      text.value = start
+      onInput()
+      text.focus()
+    },
+  })
   const chips = element('ul', { class: 'chips', 'aria-label': 'Attachments', hidden: true })
   const failure = element('p', { class: 'failure', role: 'alert', hidden: true })
   const submit = element('button', { type: 'submit', class: 'primary' }, 'Send')
@@ -75,6 +87,7 @@ export function createComposer(send) {
     },
     failure,
     chips,
+    prompts.node,
     element('label', { for: 'message-text', class: 'visually-hidden' }, 'Message'),
     text,
     element(
@@ -85,6 +98,12 @@ export function createComposer(send) {
         { class: 'segmented' },
         element('legend', { class: 'visually-hidden' }, 'Mode'),
         element('label', {}, chat, element('span', {}, 'Chat')),
+        element(
+          'label',
+          { title: 'The agent plans, and changes nothing until you accept its plan' },
+          plan,
+          element('span', {}, 'Plan'),
+        ),
         element('label', {}, agent, element('span', {}, 'Agent')),
       ),
       element('div', { class: 'field' }, element('label', { for: 'message-model' }, 'Model'), model),
@@ -100,7 +119,12 @@ export function createComposer(send) {
   )
 
   function showMode() {
-    stepsField.hidden = !agent.checked
+    stepsField.hidden = chat.checked
+  }
+
+  function onInput() {
+    grow()
+    void prompts.show(text.value)
   }
 
   function grow() {
@@ -164,10 +188,10 @@ export function createComposer(send) {
     submit.disabled = true
     fail('')
     try {
-      const maxSteps = agent.checked && steps.value !== '' ? Number(steps.value) : undefined
+      const maxSteps = !chat.checked && steps.value !== '' ? Number(steps.value) : undefined
       await send({
         text: text.value,
-        mode: agent.checked ? 'agent' : 'chat',
+        mode: plan.checked ? 'plan' : agent.checked ? 'agent' : 'chat',
         ...(model.value !== '' && { model: model.value }),
         ...(maxSteps !== undefined && { maxSteps }),
         ...(attachments.length > 0 && { attachments }),
@@ -175,7 +199,7 @@ export function createComposer(send) {
       text.value = ''
       attachments = []
       showChips()
-      grow()
+      onInput()
     } catch (error) {
       // Keep the text, so that the user can send it again.
       fail(error instanceof Error ? error.message : String(error))
@@ -192,8 +216,7 @@ export function createComposer(send) {
     /** @param {Pick<Message, 'text' | 'mode'>} message to change and send */
     edit(message) {
       text.value = message.text
-      const chosen = message.mode === 'agent' ? agent : chat
-      chosen.checked = true
+      modes[message.mode].checked = true
       showMode()
       grow()
       text.focus()

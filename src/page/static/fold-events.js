@@ -210,51 +210,12 @@ function foldPart(parts, event, key) {
     case 'diff':
       return withTool(parts, { ...event, tool: 'patch' }, (tool) => ({ ...tool, diff: event.diff }))
     case 'approval': {
-      const {
-        approvalId,
-        state,
-        tool,
-        diff,
-        argv,
-        cwd,
-        widening,
-        notes,
-        paths,
-        files,
-        reads,
-        args,
-        policy,
-        closed,
-        decisions,
-        always,
-        truncated,
-      } = event
+      const { type: _type, id: _id, conversationId: _conversation, sessionId: _session, time: _time, ...facts } = event
+      const { approvalId, state } = facts
       const at = parts.findLastIndex((part) => part.kind === 'approval' && part.approvalId === approvalId)
       const found = parts[at]
       if (found?.kind === 'approval') return parts.with(at, { ...found, state })
-      /** @type {ApprovalPart} */
-      const part = {
-        kind: 'approval',
-        key: `approval ${approvalId}`,
-        approvalId,
-        tool: tool ?? '',
-        state,
-        ...(diff !== undefined && { diff }),
-        ...(argv !== undefined && { argv }),
-        ...(cwd !== undefined && { cwd }),
-        ...(widening !== undefined && { widening }),
-        ...(notes !== undefined && { notes }),
-        ...(paths !== undefined && { paths }),
-        ...(files !== undefined && { files }),
-        ...(reads !== undefined && { reads }),
-        ...(args !== undefined && { args }),
-        ...(policy !== undefined && { policy }),
-        ...(closed !== undefined && { closed }),
-        ...(decisions !== undefined && { decisions }),
-        ...(always !== undefined && { always }),
-        ...(truncated !== undefined && { truncated }),
-      }
-      return [...parts, part]
+      return [...parts, toApprovalPart({ ...facts, tool: facts.tool ?? '' })]
     }
   }
 }

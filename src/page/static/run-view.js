@@ -16,6 +16,7 @@ import { toVisible } from './visible-text.js'
  * @property {(runId: string) => Promise<void>} recall reads the steps of a run from the daemon
  * @property {import('./changes-view.js').ShowUndo} showUndo shows what comes back, and asks
  * @property {(run: RunItem) => Promise<void>} retry sends the message again, in a fork of the conversation before it
+ * @property {(run: RunItem) => Promise<void>} rewind asks whether the conversation, and its files, go back to before the message
  * @property {(run: RunItem) => Promise<void>} edit begins that fork with the text of the message in the form
  */
 
@@ -82,6 +83,7 @@ function runView(first, actions) {
   let shown = first
   const retry = actionButton('Try again', 'quiet again', () => actions.retry(shown))
   const edit = actionButton('Edit', 'quiet again', () => actions.edit(shown))
+  const rewind = actionButton('Go back to here', 'quiet', () => actions.rewind(shown))
   const node = element('article', { class: 'run' }, head, plan, parts, footer, failure)
   const updateParts = createList(parts, partView)
 
@@ -124,6 +126,7 @@ function runView(first, actions) {
         ? [runChangesView(run.key, run.changes, actions.showUndo)]
         : []),
       ...(run.isRecalled && run.end !== undefined ? [recall] : []),
+      ...(run.end !== undefined && run.provider === undefined ? [rewind] : []),
       // The page does not have the contents of attachments.
       ...(run.end !== undefined && run.provider === undefined && run.attachments.length === 0 ? [retry, edit] : []),
     )
@@ -226,7 +229,7 @@ function textView(part) {
  */
 function endOf({ outcome, reason, summary, files, model, steps, ...used }, mode) {
   const isGood = outcome === 'completed'
-  // Another reason says that the run had no effect.
+  // Another reason says what the run did not do.
   const isPlain = isGood && (reason === '' || reason === usualReason)
   const facts = [model, steps === undefined || mode === 'chat' ? undefined : plural(steps, 'step')]
   return [
@@ -235,13 +238,13 @@ function endOf({ outcome, reason, summary, files, model, steps, ...used }, mode)
       : [
           element(
             'p',
-            { class: `outcome ${isPlain ? 'good' : 'bad'}` },
+            { class: isPlain ? 'outcome good' : isGood ? 'outcome' : 'outcome bad' },
             isGood && !isPlain ? toVisible(reason) : toOutcomeText(outcome),
           ),
         ]),
     ...(isGood || reason === '' ? [] : [element('p', { class: 'reason' }, toVisible(reason))]),
-    ...(mode === 'agent' && files.length > 0 ? [filesView(files)] : []),
-    ...(mode === 'agent' && summary !== '' ? [summaryView(summary)] : []),
+    ...(mode !== 'chat' && files.length > 0 ? [filesView(files)] : []),
+    ...(mode !== 'chat' && summary !== '' ? [summaryView(summary)] : []),
     ...useView(used, facts),
   ]
 }

@@ -102,7 +102,7 @@ function policyView({ files, unconfirmed, reads, writes, shell, always, problem 
 }
 
 /** @param {ServerEntry} server */
-function serverView({ name, state, error, problems = [], tools, resources, prompts }) {
+function serverView({ name, state, error, problems = [], tools, resources, templates, prompts }) {
   return element(
     'details',
     { class: 'tool' },
@@ -119,9 +119,9 @@ function serverView({ name, state, error, problems = [], tools, resources, promp
       error !== undefined && element('p', { class: 'failure' }, toVisible(error)),
       ...problems.map((problem) => element('p', { class: 'failure' }, `A tool is left out: ${toVisible(problem)}`)),
       ...namesOf('Tools', tools),
-      ...namesOf('Resources', resources.map(nameOf)),
+      ...namesOf('Resources', [...resources, ...templates].map(nameOf)),
       ...namesOf('Prompts', prompts.map(nameOf)),
-      tools.length + resources.length + prompts.length === 0 &&
+      tools.length + resources.length + templates.length + prompts.length === 0 &&
         nothing(
           state === 'stopped' ? 'It starts when its tools are needed.' : 'It has no tools, resources or prompts.',
         ),

@@ -112,6 +112,10 @@ export function createSessionStore({ onChange, onEvent }) {
         items: items.filter((item) => item.kind !== 'run' || item.conversationId !== conversation),
       }))
     },
+    /** @param {string} id @param {readonly string[]} runs */
+    forgetRuns(id, runs) {
+      change(id, ({ items }) => ({ items: items.filter((item) => item.kind !== 'run' || !runs.includes(item.key)) }))
+    },
     /** @param {string} id */
     forgetHistory(id) {
       change(id, ({ items }) => ({ items: items.filter((item) => item.kind === 'run' && item.end === undefined) }))

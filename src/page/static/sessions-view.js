@@ -64,7 +64,10 @@ export function createSessionsView(store, onChoose) {
   const waiting = element('div', { class: 'waiting', hidden: true }, waitingText, review)
   const usage = element('p', { class: 'usage-line' })
   const failure = element('p', { class: 'failure', role: 'alert', hidden: true })
-  const composer = createComposer(sendMessage)
+  const composer = createComposer(sendMessage, async () => {
+    const { prompts } = await ask(`sessions/${encodeURIComponent(current)}/prompts`)
+    return prompts
+  })
   const dialog = confirmDialog()
   const conversations = createConversationList({
     onChoose,
@@ -118,6 +121,13 @@ export function createSessionsView(store, onChoose) {
         },
         recall: (id) => store.readRun(id, current),
         showUndo: (kind, id) => undo.show(kind, id),
+        async rewind({ key, conversationId }) {
+          const session = current
+          await undo.showRewind(session, conversationId || conversation, key, async ({ messages, text, mode }) => {
+            store.forgetRuns(session, messages)
+            composer.edit({ text, mode })
+          })
+        },
         async retry(run) {
           const { text, mode } = run
           await forkBefore(run)
@@ -243,7 +253,7 @@ export function createSessionsView(store, onChoose) {
     updateStream(items)
     empty.hidden = items.length > 0
     empty.textContent =
-      'No messages yet. A chat only reads files. The agent can also change files and run commands, and asks first.'
+      'No messages yet. A chat only reads files. The agent can also change files and run commands, and asks first. With Plan, it asks you to accept a plan before anything else.'
     clear.hidden = items.length === 0
     if (follows) scrollToEnd()
     else if (items.some((item) => item.kind === 'run' && item.end === undefined)) toEnd.hidden = false

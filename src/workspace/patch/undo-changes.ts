@@ -11,6 +11,8 @@ export interface UndoArgs {
   readonly id?: string | undefined
   /** Undoes all changes of this run instead, or none. */
   readonly run?: string | undefined
+  /** Undoes all of these changes instead, or none. */
+  readonly ids?: readonly string[] | undefined
   /** Describes what would be restored and changes nothing. Asks no person. */
   readonly dryRun?: boolean | undefined
 }
@@ -33,7 +35,7 @@ export async function undoChanges(deps: PatchDeps, args: UndoArgs, context: Patc
   const { folder, journal } = deps
   await journal.settle(context.signal)
   const entries = await journal.entries()
-  const isNewest = args.id === undefined && args.run === undefined
+  const isNewest = args.id === undefined && args.run === undefined && args.ids === undefined
   const undone = findUndone(entries)
   const rolledBack = await journal.rolledBack()
   const newest = entries.findLast(({ id, undoes }) => undoes === null && !undone.has(id))
@@ -44,16 +46,19 @@ export async function undoChanges(deps: PatchDeps, args: UndoArgs, context: Patc
   await context.permit({ writes: paths })
   return journal.withPaths(paths, context.signal, async () => {
     const files = new Map<string, Restored>()
+    const conflicts: Conflicts = new Map()
     for (const entry of chosen) {
       const oldBytes = await journal.oldBytes(entry)
       for (const [index, { path, before, after }] of entry.files.entries()) {
+        if (conflicts.has(path)) continue
         const known = files.get(path)
         const found = known === undefined ? await findFile(folder, path, after?.size ?? 0) : known.found
         const isOther = found === 'other' || (known ?? { before: found }).before?.sha256 !== after?.sha256
-        if (isOther) throw await undoConflict(deps, entry, index, known)
-        files.set(path, { found, bytes: oldBytes[index] ?? null, before })
+        if (isOther) conflicts.set(path, { entry, conflict: await undoConflict(deps, entry, index, known) })
+        else files.set(path, { found, bytes: oldBytes[index] ?? null, before })
       }
     }
+    if (conflicts.size > 0) throw undoConflicts(conflicts)
     const changes: Change[] = []
     const sections: DiffSection[] = []
     for (const [path, { found, bytes, before }] of files) {
@@ -72,7 +77,7 @@ export async function undoChanges(deps: PatchDeps, args: UndoArgs, context: Patc
 function choose(
   entries: readonly JournalEntry[],
   undone: ReadonlyMap<string, string>,
-  { id, run }: UndoArgs,
+  { id, run, ids: given }: UndoArgs,
 ): readonly JournalEntry[] {
   if (id !== undefined) {
     const entry = entries.find((each) => each.id === id)
@@ -80,8 +85,9 @@ function choose(
     if (undone.has(id)) throw failed(`The change ${id} was undone already.`)
     return [entry]
   }
-  const ofRun = entries.filter(({ runId }) => runId === run)
-  if (ofRun.length === 0) throw failed('The run has made no change that can be undone.')
+  const wanted = given === undefined ? undefined : new Set(given)
+  const ofRun = entries.filter((entry) => wanted?.has(entry.id) ?? entry.runId === run)
+  if (ofRun.length < (wanted?.size ?? 1)) throw failed('The run has made no change that can be undone.')
   const ids = new Set(ofRun.map((entry) => entry.id))
   // If the run itself has undone its change, both are taken back, one after the other.
   const left = ofRun.filter((entry) => ids.has(undone.get(entry.id) ?? entry.id))
@@ -97,8 +103,19 @@ function alreadyRolledBack({ id }: JournalEntry, earlier: JournalEntry | undefin
   )
 }
 
+/** The files that have changed since, each with the change that it no longer has. */
+type Conflicts = Map<string, { readonly entry: JournalEntry; readonly conflict: Conflict }>
+
+function undoConflicts(found: Conflicts): ToolError {
+  const [first, ...others] = found.values()
+  const since =
+    others.length === 0 ? `has changed since the change ${first?.entry.id}` : 'have changed since the changes'
+  const detail = `${[...found.keys()].join(', ')} ${since}. Nothing was undone.`
+  return new ToolError({ kind: 'conflict', detail, conflicts: Array.from(found.values(), ({ conflict }) => conflict) })
+}
+
 /**
- * Returns a conflict with the first lines that differ from the result of the change.
+ * Returns the first lines of a file that differ from the result of the change.
  * @param restored the file after the undo of later changes, if there were any
  */
 async function undoConflict(
@@ -106,7 +123,7 @@ async function undoConflict(
   entry: JournalEntry,
   index: number,
   restored: Restored | undefined,
-) {
+): Promise<Conflict> {
   const { path = '', after } = entry.files[index] ?? {}
   const onDisk = readIfThere(folder, path, { maxBytes: maxFileBytes }).catch(() => null)
   const found = restored === undefined ? (await onDisk)?.bytes : restored.bytes
@@ -114,12 +131,10 @@ async function undoConflict(
   const [expectedLines, foundLines] = [expected, found].map((bytes) => bytes?.toString('latin1').split('\n'))
   let same = 0
   while (foundLines?.[same] !== undefined && foundLines[same] === expectedLines?.[same]) same += 1
-  const detail = `${path} has changed since the change ${entry.id}. Nothing was undone.`
-  const conflict: Conflict = {
+  return {
     path,
     ...(expectedLines !== undefined && foundLines !== undefined && { line: same + 1 }),
     expected: expectedLines === undefined ? [] : shownLines(expectedLines.slice(same)),
     found: foundLines === undefined ? [] : shownLines(foundLines.slice(same)),
   }
-  return new ToolError({ kind: 'conflict', detail, conflicts: [conflict] })
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { quoteWord } from '../command-line.ts'
+import { joinCommand, quoteWord } from '../command-line.ts'
 
 /**
  * What a person has allowed for good in one workspace. To the agent alone: changes of the text of one file, one command in one folder, or one
@@ -21,7 +21,7 @@ export function ruleText(rule: ConsentRule): string {
   if ('edit' in rule) return `edit ${quoteWord(rule.edit)}`
   if ('trust' in rule) return `trust ${quoteWord(rule.trust)}`
   if ('call' in rule) return `call ${quoteWord(rule.call)} of ${quoteWord(rule.of)}`
-  return `run ${rule.run.map(quoteWord).join(' ')}${rule.in === '' ? '' : ` (in ${quoteWord(rule.in)})`}`
+  return `run ${joinCommand(rule.run)}${rule.in === '' ? '' : ` (in ${quoteWord(rule.in)})`}`
 }
 
 /** Returns whether rules grant everything that other rules grant. */

@@ -1,4 +1,4 @@
-import { quoteWord } from '../command-line.ts'
+import { joinCommand } from '../command-line.ts'
 import type { Network } from '../network/host-pattern.ts'
 
 /** The decision of a policy about a write or a command. `reason` names the rule: its file, line and text. */
@@ -95,6 +95,6 @@ export interface PolicyDescription {
 }
 
 export function commandText(command: CommandDescription): string {
-  if (!('argv' in command)) return command.map(quoteWord).join(' ')
-  return `${command.argv.map(quoteWord).join(' ')} (in ${command.in.join(', ')})`
+  if (!('argv' in command)) return joinCommand(command)
+  return `${joinCommand(command.argv)} (in ${command.in.join(', ')})`
 }

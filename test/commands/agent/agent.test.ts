@@ -1,6 +1,7 @@
 import { isThorough } from '../../thorough.ts'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { runProgram } from '../../../src/commands/program.ts'
@@ -53,7 +54,6 @@ function terminal(keys: readonly string[]): {
 test('shows the cost in the headers of later steps, and how full the context is at the end', async () => {
   const { agent } = await openShop()
   const { stdout } = await agent(quickFix, ['--yes'])
-  expect(stdout).toMatch(/^-- Step 1 of 30 -+$/m)
   expect(stdout).toMatch(/^-- Step 2 of 30 -+ \d[\d.]* credits --$/m)
   const [line = ''] = /^5 steps, .*/ms.exec(stdout) ?? []
   expect(line.replaceAll('\n', ' ')).toMatch(/credits, context \S+ of \S+ tokens \(\d+ %\)/)
@@ -73,6 +73,13 @@ test('names the instructions of the repository in one line', async () => {
   expect(stdout.match(/^.*AGENTS\.md.*$/gm)).toEqual(['Uses AGENTS.md.'])
 })
 
+test('shows the file that the goal mentions like other reads', async () => {
+  const { agent } = await openShop()
+  const { stdout } = await agent('Explain @src/total.js and @nobody to me@example.com')
+  expect(stdout).toMatch(/> fs\.read src\/total\.js\n {2}\d+ lines? \(\d+ ms\)\n\n-- Step 1 of 30/)
+  expect(stdout.match(/^> /gm)).toHaveLength(1)
+})
+
 test('with --yes it does what the policy allows, and tells it in lines of 80 characters', async () => {
   const { agent, total } = await openShop()
   const { code, stdout, stderr } = await agent(quickFix, ['--yes'])
@@ -84,7 +91,7 @@ test('with --yes it does what the policy allows, and tells it in lines of 80 cha
   expect(stdout).toMatch(/ {2}exit code 1 \(.*\)\n[\s\S]* {2}exit code 0 \(/)
   expect(stdout).toContain('    -  return items.reduce((sum, item) => sum + item.price, 0)\n    +  return')
   expect(stdout).toMatch(
-    /The model gave its final answer\.\nChanged 1 file:\n {2}modified src\/total\.js \(\+1 −1\)\nTo undo: \S+\.\nCommands/,
+    /The model gave its final answer\.\nChanged 1 file:\n {2}modified src\/total\.js \(\+1 −1\)\nTo undo: copilot-proxy undo \d{8}-\w+\nCommands/,
   )
   expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
 })
@@ -354,6 +361,53 @@ test('long output is folded to its end', async () => {
   expect(stdout).not.toMatch(/^ {4}1$/m)
 })
 
+const submit = (text: string) => ({ calls: [{ tool: 'plan_submit', args: { plan: text } }] })
+
+test('with --plan it asks whether the plan is accepted, says what the person wants changed, and then does it', async () => {
+  const { agent, root } = await openShop()
+  const { change, text } = terminal(['d', 'n', 'y', 'y'])
+  const lines: string[] = []
+  const readLine = async (_signal: AbortSignal, prompt: string): Promise<string> => {
+    lines.push(prompt)
+    return 'Call it b.js.'
+  }
+  const goal = scriptOf(create('a.js'), submit('# Plan\n\nCreate a.js.'), submit('Create b.js.'), create('b.js'), {
+    text: 'Done.',
+  })
+  const { code } = await agent(goal, ['--plan'], { ...change, readLine })
+  expect(lines).toEqual(['  What should change? (Enter: nothing to add) '])
+  const shown = stripVTControlCharacters(text())
+  expect(shown).toContain('# Plan\n\n  Create a.js.\n  Accept this plan?\n  y accept, n refuse, ? help: ')
+  expect(shown).toContain('this run only plans')
+  expect(shown).toContain('The model reads what you sent meanwhile.')
+  expect(code).toBe(0)
+  await expect(readFile(join(root, 'a.js'))).rejects.toThrow('ENOENT')
+  expect(await readFile(join(root, 'b.js'), 'utf8')).toBe('x')
+})
+
+test.each([[[]], [['--yes']]])('without a terminal, --plan %s shows the plan and changes nothing', async (words) => {
+  const { agent, root } = await openShop()
+  await writeFile(join(root, '.agent-policy.yaml'), 'writes: { allow: ["**"] }\n')
+  const { code, stdout } = await agent(scriptOf(submit('Create a.js.'), create('a.js'), { text: 'Done.' }), [
+    '--plan',
+    ...words,
+  ])
+  expect(stdout).toContain('  Create a.js.\n  Accept this plan?\n')
+  expect(stdout.replaceAll('\n', ' ')).toContain('There is no terminal to ask whether you accept the plan')
+  expect(code).toBe(1)
+  await expect(readFile(join(root, 'a.js'))).rejects.toThrow('ENOENT')
+})
+
+test.each([
+  ['in the mode agent', [], 'The model gave its final answer. No file was changed. No command was run.'],
+  ['with --plan', ['--plan'], 'The model gave its final answer. No plan was accepted, so nothing was changed.'],
+])('the end of a run %s that changed nothing says so once', async (_, words, reason) => {
+  const { agent } = await openShop()
+  const { code, stdout } = await agent('Hello', words)
+  expect([code, stdout.replaceAll('\n', ' ')]).toEqual([0, expect.stringContaining(reason)])
+  expect(stdout.match(/No file was changed|nothing was changed/g)).toHaveLength(1)
+})
+
 test('Ctrl-C at the question cancels the run', async () => {
   const { agent, total } = await openShop()
   const { change, text } = terminal(['\u0003'])
@@ -370,7 +424,7 @@ test('a command without output shows no empty line', async () => {
   expect(stdout).toMatch(/> shell\.run true\n {2}exit code 0 \(/)
 })
 
-test('uses the running copilot-proxy if it serves the folder', async () => {
+test.each([[[]], [['--demo']]])('%s uses the running copilot-proxy if it serves the folder', async (words) => {
   const { root, user, total } = await openShop()
   const stop = new AbortController()
   const address = Promise.withResolvers<string>()
@@ -392,7 +446,7 @@ test('uses the running copilot-proxy if it serves the folder', async () => {
   user.env['COPILOT_PROXY_SERVER_PORT'] = new URL(url).port
   const output = recordOutput(80)
   const inside = user.context({ stdout: output, workingDir: () => join(root, 'src') })
-  const code = await runProgram(['agent', '--yes', quickFix], inside)
+  const code = await runProgram(['agent', '--yes', ...words, quickFix], inside)
   expect(output.text()).toContain('Changed 1 file:')
   expect(code).toBe(0)
   expect(await total()).toContain('item.price * item.quantity')

@@ -94,10 +94,12 @@ describe('undo', () => {
     expect(await texts()).toEqual(['two\n', 'two\n'])
   })
 
-  test('takes the id that the summary of a run names', async () => {
+  test('takes the id that the summary of a run names, and those of its changes', async () => {
     const { agent, run, texts } = await openShop()
     const { stdout } = await agent(apply(patchOf('a.txt', 'one', 'two'), patchOf('b.txt', 'one', 'two')))
-    const [, newest = '', older = ''] = /^To undo: (\S+), (\S+)\.$/m.exec(stdout) ?? []
+    const [, ofRun = ''] = /^To undo: copilot-proxy undo (\w{8})$/m.exec(stdout) ?? []
+    const planned = JSON.parse((await run(['undo', ofRun, '--json'])).stdout) as { undoes: readonly string[] }
+    const [newest = '', older = ''] = planned.undoes
     expect(await run(['undo', older, '--yes'])).toMatchObject({ code: 0 })
     expect(await texts()).toEqual(['one\n', 'two\n'])
     expect(await run(['undo', newest.slice(0, 8), '--yes'])).toMatchObject({ code: 0 })
@@ -170,5 +172,62 @@ describe('undo', () => {
     await run(['undo', '--yes'])
     await run(['undo', '--yes'])
     expect((await run(['undo', '--diff'])).stdout).toBe('All files are as they were before the first change.\n')
+  })
+})
+
+describe('undo --to', () => {
+  test('shows what comes back and asks, then the conversation ends before the message and its text is given back', async () => {
+    const { agent, run, texts } = await openShop()
+    await agent(apply(patchOf('a.txt', 'one', 'two')))
+    const { stdout } = await run([
+      'agent',
+      '--continue',
+      '--yes',
+      apply(patchOf('a.txt', 'two', 'three'), patchOf('b.txt', 'one', 'two')),
+    ])
+    const [, message = ''] = /^To undo: copilot-proxy undo (\w{8})$/m.exec(stdout) ?? []
+    const kept = await run(['undo', '--to', message], 'n')
+    expect(kept).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('(1 message removed, 2 files restored)? [y/N]'),
+    })
+    expect(kept.stdout).toContain('-three')
+    const done = await run(['undo', '--to', message], 'y')
+    expect(done.code).toBe(0)
+    expect(done.stdout).toMatch(
+      /Went back: 1 message removed, 2 files restored\. To bring the files back: copilot-proxy undo \d{8}-\w+\nThe message was:\nDo it\./,
+    )
+    expect(await texts()).toEqual(['two\n', 'one\n'])
+    expect(await run(['undo', '--to', message, '--yes'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no message with the id'),
+    })
+  })
+
+  test('a file that has changed since refuses it, and --keep-files goes back without files', async () => {
+    const { agent, run, texts, root } = await openShop()
+    await agent(apply(patchOf('a.txt', 'one', 'two'), patchOf('b.txt', 'one', 'two')))
+    const { changes } = JSON.parse((await run(['undo', '--json'])).stdout) as { changes: readonly { run_id: string }[] }
+    const message = changes[0]?.run_id ?? ''
+    await writeFile(join(root, 'a.txt'), 'mine\n')
+    await writeFile(join(root, 'b.txt'), 'mine\n')
+    expect(await run(['undo', '--to', message])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('expected: two'),
+    })
+    const refused = await run(['undo', '--to', message, '--yes'])
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('b.txt, a.txt have changed since the changes.'),
+    })
+    expect(refused.stderr).toMatch(/b\.txt, line 1[\s\S]*a\.txt, line 1/)
+    expect(await run(['undo', '--to', message, '--keep-files'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('add --yes'),
+    })
+    const done = JSON.parse((await run(['undo', '--to', message, '--keep-files', '--yes', '--json'])).stdout) as object
+    expect(done).toMatchObject({ undone: true, messages: [message], mode: 'agent' })
+    expect(done).not.toHaveProperty('undo')
+    expect(await texts()).toEqual(['mine\n', 'mine\n'])
   })
 })
