@@ -23,7 +23,7 @@ export async function policyForget(context: CommandContext, flags: PolicyForgetF
     return exitCode.done
   }
   const lines = rules.map((each) => `${isListing ? '' : 'Forgotten: '}${ruleText(each)}\n`)
-  const none = isListing ? 'You have allowed the agent nothing always.\n' : 'There was nothing to forget.\n'
+  const none = isListing ? 'You have allowed nothing always.\n' : 'There was nothing to forget.\n'
   context.stdout.write(visibleLines(lines.length === 0 ? none : lines.join('')))
   return exitCode.done
 }

@@ -243,11 +243,12 @@ test('a allows a command always, after its rule was shown; a later run asks no m
   expect((await user.run('policy check -- true', inRoot)).stdout).toMatch(
     /^Needs a person: .*\nYou have allowed it to the agent always: run true\./,
   )
-  expect((await user.run('policy forget', inRoot)).stdout).toBe(`${rule}\n`)
+  expect((await user.run('policy forget', inRoot)).stdout).toBe(`trust .agent-policy.yaml\n${rule}\n`)
   const forget = (...words: readonly string[]) => runProgram(['policy', 'forget', ...words], user.context(inRoot))
   expect(await forget('run false')).toBe(1)
   expect(await forget(rule)).toBe(0)
-  expect((await user.run('policy forget --all', inRoot)).stdout).toBe('There was nothing to forget.\n')
+  expect((await user.run('policy forget --all', inRoot)).stdout).toBe('Forgotten: trust .agent-policy.yaml\n')
+  expect((await user.run('policy forget', inRoot)).stdout).toBe('You have allowed nothing always.\n')
   const third = terminal(['n'])
   await agent(goal, [], third.change)
   expect(third.text()).toContain('Run true?')
