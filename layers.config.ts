@@ -2,13 +2,13 @@ import { dirname, join, relative, sep } from 'node:path'
 
 /**
  * The folders and files of src, and what each imports besides itself and `shared`. Imports point one way: main > commands >
- * daemon > app > http, rpc, gateway, mcp, page > agent, sessions > tools, workspace > pipeline > executors, models, usage >
+ * daemon > app > http, rpc, gateway, mcp, acp, page > agent, sessions > tools, workspace > pipeline > executors, models, usage >
  * auth, translate > sse > errors; config, logging and redaction sit at the bottom.
  */
 const layers: Readonly<Record<string, string>> = {
   main: 'commands config executors redaction terminal',
   commands:
-    'daemon gateway mcp page http usage models executors auth translate tools workspace sessions client-settings terminal config logging redaction sqlite upstream-errors',
+    'daemon gateway mcp acp page http usage models executors auth translate tools workspace sessions client-settings terminal config logging redaction sqlite upstream-errors',
   daemon:
     'app gateway mcp page http agent sessions usage models pipeline executors auth client-settings demo config logging redaction',
   app: 'http rpc mcp page sessions pipeline models usage websocket config',
@@ -16,6 +16,7 @@ const layers: Readonly<Record<string, string>> = {
   rpc: 'http websocket sessions tools workspace translate config logging',
   gateway: 'http websocket sessions agent tools workspace auth config logging',
   mcp: 'http page agent sessions tools workspace translate terminal config logging redaction',
+  acp: 'page terminal',
   page: '',
   agent: 'tools workspace translate config logging upstream-errors',
   sessions: 'agent tools workspace translate sqlite config logging redaction',

@@ -13,7 +13,12 @@ if (!/^[\w-]+\/[\w.-]+$/.test(address)) {
 
 const { repository } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { repository: { url: string } }
 const before = repository.url.replaceAll(/^git\+https:\/\/github\.com\/|\.git$/g, '')
-for (const file of ['package.json', 'README.md', ...globSync('docs/*.md', { cwd: root })]) {
+for (const file of [
+  'package.json',
+  'README.md',
+  'release/acp-registry/agent.json',
+  ...globSync('docs/*.md', { cwd: root }),
+]) {
   const text = readFileSync(join(root, file), 'utf8')
   if (!text.includes(before)) continue
   writeFileSync(join(root, file), text.replaceAll(before, address))

@@ -93,6 +93,8 @@ export interface Daemon {
   readonly runTurn: Pipeline['runTurn']
   /** Applies a changed configuration, except host and port. */
   readonly reconfigure: (config: Config) => void
+  /** Resolves when the workspaces of the configuration are open. */
+  readonly openWorkspaces: () => Promise<void>
   /** Sets whether the configuration file is invalid and earlier settings stay in force; `/healthz` reports it. */
   readonly setConfigRefused: (isRefused: boolean) => void
   /** Stops accepting, lets streams finish for at most `graceMs`, then ends them with an error event. */
@@ -346,6 +348,8 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
       companion.reconfigure(before)
       providers.reconfigure(before)
     },
+
+    openWorkspaces: companion.openWorkspaces,
 
     setConfigRefused(isRefused) {
       isConfigRefused = isRefused

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { resourceToolName } from '../tools/offer-names.ts'
 import type { Session } from '../tools/session.ts'
 import type { Tools } from '../tools/tool.ts'
 import type { TurnPart } from '../translate/turn.ts'
@@ -31,8 +32,6 @@ const maxAttached = 20
 
 /** Maximum number of files in the list of a folder. */
 const maxListed = 200
-
-const resourceToolName = 'mcp.resources.read'
 
 interface Found {
   readonly mention: Mention

@@ -1,4 +1,5 @@
 import { checkArguments } from '../tools/check-arguments.ts'
+import { promptToolName } from '../tools/offer-names.ts'
 import { contentOf, describeMedia, readMixedResult } from '../tools/result-content.ts'
 import type { Session } from '../tools/session.ts'
 import type { Tools } from '../tools/tool.ts'
@@ -22,9 +23,6 @@ export interface PromptDeps {
   readonly now: () => number
   readonly emit: (event: AgentEvent) => void
 }
-
-/** The bus method that gets a prompt of an MCP server. */
-export const promptToolName = 'mcp.prompts.get'
 
 /** `parts` stand in place of the text of the message. */
 type Expanded = { readonly parts: readonly TurnPart[] } | { readonly failure: string }

@@ -1,8 +1,8 @@
 import type { Logger } from '../logging/logger.ts'
 import type { SecretRecord, Tools } from '../tools/tool.ts'
 import { createTurn, userMessage } from '../translate/turn-request.ts'
-import type { RunMode } from '../api/run.ts'
 import type { MessageItem, TurnItem } from '../translate/turn.ts'
+import type { RunMode } from '../api/run.ts'
 import type { ConsentRule } from '../workspace/policy/consent-rules.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import type { AgentOutcome, AgentTask, ApprovalRequest, JoinedMessage } from './agent-task.ts'
@@ -77,7 +77,9 @@ export async function runAgent(deps: AgentDeps, task: AgentTask): Promise<AgentO
 async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promise<AgentOutcome> {
   const { session, mode, settings, key } = task
   await deps.tools.prepare?.(session)
-  const toolSet = (ofMode: RunMode): ToolSet => createToolSet(deps.tools, session, ofMode)
+  /** The mode in which the run is now: `plan` becomes `agent`. */
+  let reached: RunMode = mode
+  const toolSet = (): ToolSet => createToolSet(deps.tools, session, reached)
   const models = modelsOf(deps, task)
   const aborted = new AbortController()
   const signal = AbortSignal.any([aborted.signal, task.signal, session.signal])
@@ -107,7 +109,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     maxCredits: settings.maxCredits,
     requireApproval: settings.requireApproval,
     initiator: task.initiator,
-    overheadTokens: overheadOf(toolSet(mode), systemPrompt(models[0], mode) + instructions),
+    overheadTokens: overheadOf(toolSet(), systemPrompt(models[0]) + instructions),
   }
   const largest = Math.max(...models.map(({ contextTokens }) => promptBudget(contextTokens)))
   const history = await newestItems(task.history, 2 * largest)
@@ -136,8 +138,6 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
   /** Settles when what a person has allowed for good is stored. */
   let remembering = Promise.resolve()
   const record = createChangeRecord(session.folder, maxFileBytes)
-  /** The mode of the run now. What the first message names is read before the loop starts. */
-  let reached = mode
   const runner = createToolRunner({
     ...deps,
     session,
@@ -154,7 +154,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     isUnattended: mode === 'chat' || !settings.requireApproval,
     emit,
     textsFor: instructionFiles.ofFolders,
-    find: (name) => toolSet(reached).find(name),
+    find: (name) => toolSet().find(name),
     isPlanning: () => reached === 'plan',
     isApproved(request) {
       const { promise, resolve } = Promise.withResolvers<boolean>()
@@ -192,18 +192,18 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     return goalOf(message, boundary, await attach(message.text, step, signal), said?.parts)
   }
 
-  function systemPrompt(model: ModelChoice, ofMode: RunMode): string {
+  function systemPrompt(model: ModelChoice): string {
     const parts = { session, boundary, allowedRoots: settings.allowedRoots }
-    if (ofMode === 'chat') return chatPrompt(parts)
-    const prompt = ofMode === 'plan' ? planPrompt(parts) : agentPrompt(parts)
+    if (reached === 'chat') return chatPrompt(parts)
+    const prompt = reached === 'plan' ? planPrompt(parts) : agentPrompt(parts)
     if (model.isNative) return prompt
-    return `${prompt}\n\n${jsonRules(toolSet(ofMode).described, ofMode === 'agent')}`
+    return `${prompt}\n\n${jsonRules(toolSet().described, reached === 'agent')}`
   }
 
   async function ask({ model, items, initiator, step }: Extract<LoopCommand, { type: 'ask' }>): Promise<void> {
     const { isNative } = model
-    const turn = createTurn(requestItems(systemPrompt(model, state.mode), items, model, instructions), {
-      tools: isNative ? toolSet(state.mode).offered : [],
+    const turn = createTurn(requestItems(systemPrompt(model), items, model, instructions), {
+      tools: isNative ? toolSet().offered : [],
       sessionId: session.id,
     })
     const onEvent = createFragments({ mode, isNative, step, emit: task.emit })

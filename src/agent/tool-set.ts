@@ -1,6 +1,6 @@
-import { promptToolName } from './expand-prompt.ts'
 import type { RunMode } from '../api/run.ts'
 import { maxForModels, nameForModels, namesOf } from '../tools/model-names.ts'
+import { promptToolName } from '../tools/offer-names.ts'
 import { planToolName } from '../tools/plan-tools.ts'
 import type { Session } from '../tools/session.ts'
 import type { ParametersSchema, Tool, Tools } from '../tools/tool.ts'

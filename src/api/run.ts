@@ -86,6 +86,8 @@ export const joinedMessage = z.object({
   step: z.number().optional(),
 })
 
+export type JoinedMessage = Body<typeof joinedMessage>
+
 /**
  * `run` also approves later calls of this run: changes of the text of the same files, the same argument vector in the same folder,
  * the same secret, or the same tool of the same program. `always` stores the rules that the approval shows, and approves what they

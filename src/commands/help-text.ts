@@ -434,6 +434,16 @@ export const helpText = {
     none is configured, it uses this folder.`,
     examples: ['setup claude --mcp', 'mcp --workspace ~/code/app'],
   },
+  acp: {
+    about: `
+    An agent for editors that speak the Agent Client Protocol, on standard input and output: Zed, JetBrains IDEs, Neovim
+    and others start it themselves. Your editor shows what the agent does, asks you before each change and command, and
+    can cancel it.
+
+    The folder that the editor has open is the workspace, under the same rules as for the command agent. Uses the running
+    copilot-proxy if it serves the folder (serve --workspace). Otherwise it starts one for as long as the editor needs it.`,
+    examples: ['acp', 'acp --demo'],
+  },
   completion: {
     about: 'Completes commands and options, and the names of models, keys and settings.',
     examples: [

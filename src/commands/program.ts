@@ -13,6 +13,7 @@ import { description, helpText, helpWidth, renderHelp, rootHelp, type HelpText }
 import { CommandFailure, exitCode } from './shared/command.ts'
 import type {
   AccountFlags,
+  AcpFlags,
   AgentFlags,
   CommandContext,
   DoctorFlags,
@@ -421,6 +422,16 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
   add(program, 'mcp', 'offer the tools of a folder to an MCP client', helpText.mcp)
     .option('--workspace <folder>', 'the workspace (default: this folder)')
     .action(run(async (flags: McpFlags) => (await import('./mcp.ts')).mcp(context, flags)))
+
+  add(program, 'acp', 'offer the agent to an editor', helpText.acp)
+    .option('--demo', 'use a simulated Copilot: no account, no network')
+    .addOption(
+      new Option('--login <provider>', 'log in on this terminal instead; editors start it').choices([
+        'copilot',
+        'codex',
+      ]),
+    )
+    .action(run(async (flags: AcpFlags) => (await import('./acp/acp.ts')).acp(context, flags)))
 
   add(program, 'page', 'open the page of copilot-proxy in the browser', helpText.page)
     .option('--print', 'print the address instead of opening a browser')

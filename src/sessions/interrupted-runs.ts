@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import type { JoinedMessage } from '../api/run.ts'
 import type { FileChange } from '../agent/agent-task.ts'
 import { capDiffs } from './cap-event.ts'
 import { interruptedItems } from './interrupted-items.ts'
 import type { ChangesSince } from './journal-changes.ts'
-import { filesOfDiffs, runData, toDone, toPartRow, usedBy, type Part, type RunEnd } from './run-record.ts'
+import { filesOfDiffs, runData, toDone, toPartRow, usedBy, type Part, type RunData, type RunEnd } from './run-record.ts'
 import type { RunEvent } from './session-event.ts'
 import type { PartRow, Rows, RunRow } from './session-store.ts'
 
@@ -22,8 +23,12 @@ export interface InterruptedRunsDeps {
 /** Ends runs that an earlier process has left unfinished, and reports their changes. */
 export async function endInterruptedRuns(rows: readonly RunRow[], deps: InterruptedRunsDeps): Promise<void> {
   for (const row of rows) {
-    const data = parseRunData(row)
-    if (data === undefined) continue
+    const stored = parseRunData(row)
+    if (stored === undefined) continue
+    const unread = (stored.joined ?? []).filter(({ step }) => step === undefined)
+    const data = { ...stored, ...(stored.joined && { joined: stored.joined.filter((each) => !unread.includes(each)) }) }
+    // Stored before the end of the run, so that another crash loses none.
+    const waiting = unread.map((message) => openUnread(message, row, data, deps))
     const parts = deps.partsOf(row.id)
     for (const part of parts) {
       if (part.kind !== 'approval' || part.data['state'] !== 'pending') continue
@@ -50,6 +55,33 @@ export async function endInterruptedRuns(rows: readonly RunRow[], deps: Interrup
     deps.publish(row.session, row.owner, toDone(row, step, end), {
       run,
       items: { run: row.id, session: row.session, owner: row.owner, data: items },
+    })
+    for (const endUnread of waiting) endUnread()
+  }
+}
+
+/**
+ * Stores a message that joined the run, and that no model has read, as a message with a run of its own: people see it and can send
+ * it again. Returns a function that ends that run.
+ */
+function openUnread(
+  { id, text, attachments, time }: JoinedMessage,
+  { session, owner, conversation }: RunRow,
+  { mode, origin }: RunData,
+  { publish, randomId, now }: InterruptedRunsDeps,
+): () => void {
+  const facts = { mode, text, origin, ...(attachments && { attachments: [...attachments] }) }
+  const data: RunData = { ...facts, step: 0 }
+  const row = { id, session, owner, conversation, startedMs: Date.parse(time), endedMs: null }
+  const queued: RunRow = { ...row, state: 'queued', data: JSON.stringify(data) }
+  publish(session, owner, { type: 'inbound', id, conversationId: conversation, ...facts }, { run: queued })
+  return () => {
+    const reason = 'copilot-proxy stopped before a model read the message.'
+    const end: RunEnd = { outcome: 'interrupted', reason, summary: reason, answer: '', files: [], ...usedBy(data) }
+    const items = JSON.stringify(interruptedItems(data, end, [], randomId()))
+    publish(session, owner, toDone(row, 0, end), {
+      run: { ...row, state: 'ended', endedMs: now(), data: JSON.stringify({ ...data, end }) },
+      items: { run: id, session, owner, data: items },
     })
   }
 }

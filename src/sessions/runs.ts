@@ -1,14 +1,16 @@
 import { maySee, type Caller } from '../config/caller.ts'
-import type { AgentEvent, FragmentEvent } from '../agent/agent-event.ts'
+import type { AgentEvent } from '../agent/agent-event.ts'
 import { recordedApproval } from '../api/run.ts'
-import type { ApprovalDecision, OpenRun, RunMode, RunOutcome, RunState } from '../api/run.ts'
-import type { AgentOutcome, AgentTask, JoinedMessage } from '../agent/agent-task.ts'
+import type { ApprovalDecision, OpenRun, RunOutcome, RunState } from '../api/run.ts'
+import type { AgentOutcome, AgentTask } from '../agent/agent-task.ts'
 import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { Session } from '../tools/session.ts'
 import { wordError } from '../translate/engine/error-wording.ts'
 import { capDiffs, capEvent } from './cap-event.ts'
+import { createJoining } from './join-messages.ts'
+import { factsOf, toOpen, type Joined, type Run } from './running.ts'
 import { interruptedItems } from './interrupted-items.ts'
 import { refused } from './refused.ts'
 import { filesOfDiffs, partOf, toDone, toPartRow, usageOf, usedBy } from './run-record.ts'
@@ -73,9 +75,6 @@ export interface Runs {
 /** Maximum number of agent runs that wait for another one of the same session. */
 const maxQueued = 20
 
-/** Maximum number of messages that joined a run and were not read yet. */
-const maxJoined = 20
-
 /** Maximum number of concurrent chats of a session. */
 const maxChats = 8
 
@@ -90,46 +89,20 @@ type OnProgress = NonNullable<AgentTask['onProgress']>
 /** An event of the agent, or of the progress of its run. */
 type Given = AgentEvent | Omit<Extract<RunEvent, { readonly type: 'usage' }>, 'id'>
 
-interface Run {
-  readonly id: string
-  readonly session: Session
-  /** The id of the key that made it. Null: made without a key. */
-  readonly owner: string | null
-  readonly conversation: string
-  readonly message: NewMessage
-  readonly data: RunData
-  readonly startedMs: number
-  readonly controller: AbortController
-  readonly parts: Map<string, Part>
-  /** Functions that pass the decision of a pending approval to the agent, by approval id. */
-  readonly approvals: Map<string, (decision: ApprovalDecision) => void>
-  readonly ended: PromiseWithResolvers<void>
-  /** The messages that joined the run and that no model has read yet. */
-  joined: readonly Joined[]
-  /** Passes a message to the agent. Undefined until the agent has started. */
-  deliver: ((message: JoinedMessage) => void) | undefined
-  state: RunState
-  /** The reason for the cancellation. */
-  cancelReason: string | undefined
-  /**
-   * The text that waits for its next piece: pieces of an answer are gathered, and an end that may be the beginning of a
-   * credential has to be redacted as a whole.
-   */
-  held: FragmentEvent | undefined
-  /** Cancels the timer of the gathered pieces. */
-  endGather: (() => void) | undefined
-}
-
-interface Joined {
-  readonly id: string
-  readonly message: NewMessage
-}
-
 export function createRuns(deps: RunsDeps): Runs {
   const { config, publish, log, now } = deps
   const runs = new Map<string, Run>()
   const listeners = new Set<(sessionId: string, state: 'started' | 'idle') => void>()
   let isStopping = false
+  const joining = createJoining({
+    runsOf: (sessionId) => runsOf(sessionId),
+    save: (run) => deps.save({ run: toRow(run) }),
+    publish: (run, event) => publish(run.session.id, run.owner, event, { run: toRow(run) }),
+    notify: (run, text, step) => note(run, { type: 'fragment', kind: 'notice', step, text }),
+    open: (joined, { session, conversation: id, owner }) => open(joined, session, { id, owner }),
+    randomId: deps.randomId,
+    now,
+  })
 
   const runsOf = (sessionId: string): readonly Run[] =>
     [...runs.values()].filter(({ session }) => session.id === sessionId)
@@ -159,13 +132,8 @@ export function createRuns(deps: RunsDeps): Runs {
     if (session === undefined) throw refused('session_not_found')
     if (isStopping) throw new Fault({ kind: 'shutting_down' })
     if (message.mode !== 'chat' && !agent.enabled) throw refused('agent_disabled')
-    const host = hostOf(message, conversation.id)
-    if (host !== undefined) {
-      if (host.joined.length >= maxJoined) throw refused('too_many_runs')
-      const id = deps.randomId()
-      join(host, { id, message })
-      return { id, conversationId: conversation.id, runId: host.id }
-    }
+    const joined = joining.join(message, conversation.id)
+    if (joined !== undefined) return joined
     const isChat = message.mode === 'chat'
     const sameKind = runsOf(session.id).filter(({ data }) => (data.mode === 'chat') === isChat)
     if (sameKind.length >= (isChat ? maxChats : maxQueued + 1)) throw refused('too_many_runs')
@@ -173,49 +141,6 @@ export function createRuns(deps: RunsDeps): Runs {
     if (isChat || sameKind.length === 0) void execute(run)
     else note(run, waiting)
     return { id: run.id, conversationId: run.conversation }
-  }
-
-  /** Returns the run that a message joins. */
-  function hostOf({ sessionId, origin, queue, mode }: NewMessage, conversation: string): Run | undefined {
-    if (queue === true || origin === 'provider') return undefined
-    return runsOf(sessionId).find(
-      (run) => run.conversation === conversation && run.message.origin === 'user' && takes(run, mode),
-    )
-  }
-
-  /** Adds a message to a run. It is stored before the caller gets an answer. */
-  function join(run: Run, { id, message }: Joined): void {
-    const facts = factsOf(message)
-    const { text, attachments } = facts
-    run.joined = [...run.joined, { id, message }]
-    const time = new Date(now()).toISOString()
-    run.data.joined = [...(run.data.joined ?? []), { id, text, ...(attachments && { attachments }), time }]
-    const { conversation: conversationId, owner, session } = run
-    const inbound = { id, runId: run.id, conversationId, type: 'inbound', ...facts } as const
-    publish(session.id, owner, inbound, { run: toRow(run) })
-    run.deliver?.({ id, text, attachments: message.attachments })
-  }
-
-  function noteRead(run: Run, ids: readonly string[], step: number): void {
-    run.joined = run.joined.filter(({ id }) => !ids.includes(id))
-    run.data.joined = run.data.joined?.map((each) => (ids.includes(each.id) ? { ...each, step } : each))
-    deps.save({ run: toRow(run) })
-    note(run, { type: 'fragment', kind: 'notice', step, text: 'The model reads what you sent meanwhile.' })
-  }
-
-  /**
-   * Opens runs for the messages that joined an ended run and that no model has read. They are stored before the end of that run, so
-   * that no crash loses them.
-   */
-  function continueAfter(ended: Run): readonly Run[] {
-    const next: Run[] = []
-    ended.data.joined = ended.data.joined?.filter(({ step }) => step !== undefined)
-    for (const joined of ended.joined) {
-      const host = next.at(-1)
-      if (host !== undefined && takes(host, joined.message.mode)) join(host, joined)
-      else next.push(open(joined, ended.session, { id: ended.conversation, owner: ended.owner }))
-    }
-    return next
   }
 
   /** Stores a run and tells of its message. @param conversation its row is stored too if it is given as a whole */
@@ -287,7 +212,7 @@ export function createRuns(deps: RunsDeps): Runs {
           for (const { id, message: given } of run.joined)
             listener({ id, text: given.text, attachments: given.attachments })
         },
-        onRead: (ids, step) => noteRead(run, ids, step),
+        onRead: (ids, step) => joining.noteRead(run, ids, step),
         approve: (request, stop) => approve(run, request.approvalId, stop),
       })
       const reason =
@@ -390,11 +315,6 @@ export function createRuns(deps: RunsDeps): Runs {
     if (isQueued) finish(run, emptyEnd(run, 'cancelled', reason))
   }
 
-  function emptyEnd(run: Run, outcome: RunOutcome, reason: string): RunEnd {
-    const files = [...filesOfDiffs([...run.parts.values()])]
-    return { outcome, reason, summary: reason, answer: '', files, ...usedBy(run.data) }
-  }
-
   function finish(
     run: Run,
     given: Omit<RunEnd, 'model' | 'context'> & Partial<Pick<AgentOutcome, 'model' | 'context' | 'steps'>>,
@@ -424,7 +344,7 @@ export function createRuns(deps: RunsDeps): Runs {
     const stored =
       items ??
       (outcome === 'interrupted' ? JSON.stringify(interruptedItems(run.data, end, parts, deps.randomId())) : undefined)
-    const continued = continueAfter(run)
+    const continued = joining.continueAfter(run)
     run.data.end = end
     run.data.step = given.steps ?? run.data.step
     run.state = 'ended'
@@ -526,33 +446,8 @@ const waiting = {
   text: 'Waiting for another run in this workspace to end: one at a time changes files.',
 } as const
 
-/**
- * Whether a message of this mode may join the run. One for the agent joins no chat, which has only tools that read. One that asks for
- * a plan joins no run that may change files.
- */
-function takes({ data, parts }: Run, mode: RunMode): boolean {
-  if (mode === 'chat') return true
-  if (mode === 'agent') return data.mode !== 'chat'
-  return data.mode === 'plan' && ![...parts.values()].some(isAcceptedPlan)
-}
-
-function isAcceptedPlan({ kind, data }: Part): boolean {
-  return kind === 'approval' && data['plan'] !== undefined && data['state'] === 'once'
-}
-
-/** What a message says, without the contents of its attachments. */
-function factsOf({ text, mode, model, origin, provider, attachments: attached }: NewMessage) {
-  const attachments = attached.map(({ name, mediaType }) => ({ name, mediaType }))
-  return {
-    mode,
-    text,
-    origin,
-    ...(model !== undefined && { model }),
-    ...(provider !== undefined && { provider }),
-    ...(attachments.length > 0 && { attachments }),
-  }
-}
-
-function toOpen({ id, conversation: conversationId, data: { mode, step }, state, startedMs }: Run): OpenRun {
-  return { id, conversationId, mode, step, state, startedAt: new Date(startedMs).toISOString() }
+/** The end of a run without an outcome of the agent. */
+function emptyEnd(run: Run, outcome: RunOutcome, reason: string): RunEnd {
+  const files = [...filesOfDiffs([...run.parts.values()])]
+  return { outcome, reason, summary: reason, answer: '', files, ...usedBy(run.data) }
 }

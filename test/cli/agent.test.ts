@@ -8,7 +8,7 @@ import { quickFix, quickShopFiles } from '../agent/shop.ts'
 import { scriptOf } from '../agent/support.ts'
 import { createUser } from '../commands/harness.ts'
 import { makeFolder } from '../tools/session.ts'
-import { startCli, startShell } from './cli.ts'
+import { onTerminal, startCli, startShell } from './cli.ts'
 
 // A process takes its time to start on a busy machine; nothing here waits for a time to pass.
 vi.setConfig({ testTimeout: 60_000 })
@@ -18,10 +18,6 @@ const hasPython = await run('python3', ['-c', 'import pty']).then(
   () => true,
   () => false,
 )
-
-/** Runs the program on a terminal of its own; what is written to its stdin are keys. */
-const onTerminal = `exec python3 -c 'import os, pty, sys
-sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$@"`
 
 async function openShop() {
   const root = await makeFolder(quickShopFiles)

@@ -45,6 +45,10 @@ export function startShell(
   return start('/bin/sh', ['-c', script, 'sh', process.execPath, mainFile, ...args], env)
 }
 
+/** Runs the program on a terminal of its own; what is written to its stdin are keys. */
+export const onTerminal = `exec python3 -c 'import os, pty, sys
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$@"`
+
 /** A user whom the system knows no home folder of, as one that only has a number: Node cannot name one either. */
 export const withoutHome = {
   NODE_OPTIONS: `--import "data:text/javascript,${encodeURIComponent(

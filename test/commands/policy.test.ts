@@ -195,7 +195,7 @@ test('policy init writes a valid policy that allows nothing, and overwrites none
   })
 })
 
-/** A terminal on which this is typed. */
+/** A terminal on which the person types this. */
 const answer = (text: string) => ({
   interactive: true,
   stdin: (async function* () {

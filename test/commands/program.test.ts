@@ -43,6 +43,7 @@ const commands = [
   'policy check',
   'policy init',
   'mcp',
+  'acp',
   'agent',
   'undo',
 ]

@@ -229,9 +229,9 @@ test('a message that joined is in the history after the process was killed, whet
   for (const suffix of ['', '-wal']) writeFileSync(copy + suffix, readFileSync(file + suffix))
   expect(await textsBefore(copy)).toMatch(/work.*this was read.*was interrupted.*this was not/)
   const sessions = await openTestSessions({ file: copy })
-  const joined = [{ text: 'this was read', step: 1 }, { text: 'this was not' }]
   expect(await sessions.messages('id-of-app', { limit: 9 })).toMatchObject([
-    { text: 'work', joined },
+    { text: 'work', joined: [{ text: 'this was read', step: 1 }] },
+    { text: 'this was not', outcome: 'interrupted' },
     { text: 'go on' },
   ])
 })

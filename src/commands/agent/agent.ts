@@ -6,7 +6,7 @@ import { daemonEvent } from '../../api/events.ts'
 import type { ApprovalEvent, DoneEvent } from '../../api/events.ts'
 import type { ApprovalDecision } from '../../api/run.ts'
 import { isObject } from '../../json/json.ts'
-import { createRunClient } from './client.ts'
+import { createRunClient, goneText } from './client.ts'
 import type { RunClient } from './client.ts'
 import { connect } from './connect.ts'
 import type { Connection } from './connect.ts'
@@ -81,7 +81,7 @@ async function follow(
     ...(flags.maxSteps !== undefined && { maxSteps: Number(flags.maxSteps) }),
     ...(flags.maxCredits !== undefined && { maxCredits: Number(flags.maxCredits) }),
   }
-  const id = await client.start(message, interrupt.first)
+  const { id } = await client.send(message, interrupt.first)
   const cancel = (): void => {
     screen.note('\nCancelling the run. Press Ctrl-C again to exit immediately.')
     // Cancelling a run that has just ended fails, and the run's `done` event comes anyway.
@@ -118,7 +118,7 @@ async function follow(
     if (event.plan !== undefined && decision === 'refuse') {
       const text = await askForChanges(context, interrupt)
       // The run reads it after the refusal. It joins the run: `agent` opens no tools before the plan is accepted.
-      if (text !== '') await client.start({ text, conversationId: conversation.id, mode: 'agent' }, interrupt.second)
+      if (text !== '') await client.send({ text, conversationId: conversation.id, mode: 'agent' }, interrupt.second)
     }
     if (decision !== undefined) await answer(client, event, decision)
     return undefined
@@ -131,10 +131,7 @@ async function follow(
       if (code !== undefined) return code
     }
   }
-  throw new CommandFailure(
-    exitCode.failed,
-    'copilot-proxy no longer answers. If it has stopped, the run was interrupted. If it still runs, its page shows the run.',
-  )
+  throw new CommandFailure(exitCode.failed, goneText)
 }
 
 const nobodyNote =

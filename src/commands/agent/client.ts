@@ -2,13 +2,15 @@ import { createParser } from 'eventsource-parser'
 import { errorBody } from '../../api/error.ts'
 import type { DaemonEvent } from '../../api/events.ts'
 import { acceptedMessage } from '../../api/inputs.ts'
+import type { AcceptedMessage } from '../../api/inputs.ts'
+import { modelList } from '../../api/models.ts'
 import { runReport } from '../../api/run.ts'
-import type { ApprovalDecision } from '../../api/run.ts'
-import { conversationEntry, conversationList } from '../../api/sessions.ts'
+import type { ApprovalDecision, RunReport } from '../../api/run.ts'
+import { conversationEntry, conversationList, messageList } from '../../api/sessions.ts'
 import type { ConversationEntry } from '../../api/sessions.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import type { Connection } from './connect.ts'
+import type { Place } from './connect.ts'
 
 /** The daemon's routes of runs. */
 export interface RunClient {
@@ -24,11 +26,21 @@ export interface RunClient {
    * @throws CommandFailure with the daemon's message, or if there is none to continue
    */
   readonly conversation: (which: 'new' | 'last', signal: AbortSignal) => Promise<ConversationEntry>
-  /** Returns the run's id. @throws CommandFailure with the daemon's message */
-  readonly start: (message: object, signal: AbortSignal) => Promise<string>
+  /** Those that this caller may continue, and that have a message. The one that was used last is first. */
+  readonly conversations: (signal: AbortSignal) => Promise<readonly ConversationEntry[]>
+  /** Returns the runs of a conversation, oldest first. */
+  readonly history: (conversationId: string, signal: AbortSignal) => Promise<readonly RunReport[]>
+  /** Returns the models that a message can name. */
+  readonly models: (signal: AbortSignal) => Promise<readonly { readonly id: string; readonly name: string }[]>
+  /** @throws CommandFailure with the daemon's message */
+  readonly send: (message: object, signal: AbortSignal) => Promise<AcceptedMessage>
   readonly decide: (approvalId: string, decision: ApprovalDecision) => Promise<void>
   readonly cancel: (runId: string) => Promise<void>
 }
+
+/** For the end of `events`, and for requests without an answer. */
+export const goneText =
+  'copilot-proxy no longer answers. If it has stopped, the run was interrupted. If it still runs, its page shows the run.'
 
 /** The delay before each attempt to connect again. Ms. */
 const reconnectMs = [250, 500, 1000, 2000, 4000, 8000]
@@ -36,8 +48,12 @@ const reconnectMs = [250, 500, 1000, 2000, 4000, 8000]
 /** The time limit of an answer that is not a stream. Ms. */
 const answerTimeoutMs = 30_000
 
-export function createRunClient(context: CommandContext, { url, key, sessionId }: Connection): RunClient {
+/** The most messages of one answer. */
+const pageSize = 200
+
+export function createRunClient(context: CommandContext, { url, key, sessionId }: Place): RunClient {
   const headers = { authorization: `Bearer ${key}` }
+  const ofSession = `/sessions/${encodeURIComponent(sessionId)}`
 
   const post = (path: string, body: object, signal?: AbortSignal): Promise<unknown> =>
     ask(path, signal, {
@@ -48,14 +64,24 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
 
   async function ask(path: string, signal: AbortSignal | undefined, options: RequestInit): Promise<unknown> {
     const limit = AbortSignal.timeout(answerTimeoutMs)
-    const response = await context.fetch(url + path, {
-      ...options,
-      redirect: 'error',
-      signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
-    })
+    const response = await context
+      .fetch(url + path, {
+        ...options,
+        redirect: 'error',
+        signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+      })
+      .catch((cause: unknown) => {
+        signal?.throwIfAborted()
+        throw new CommandFailure(exitCode.failed, goneText, { cause })
+      })
     const reply: unknown = await response.json().catch(() => undefined)
     if (response.ok) return reply
     throw failure(reply, response.status)
+  }
+
+  async function conversations(signal: AbortSignal): Promise<readonly ConversationEntry[]> {
+    const list = conversationList.parse(await ask(`${ofSession}/conversations`, signal, { headers }))
+    return list.conversations.filter(({ isOwn, lastMessageAt }) => isOwn && lastMessageAt !== undefined)
   }
 
   async function openEvents(signal: AbortSignal, lastId: string | undefined): Promise<ReadableStream<Uint8Array>> {
@@ -122,18 +148,37 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
       )
     },
     async conversation(which, signal) {
-      const path = `/sessions/${encodeURIComponent(sessionId)}/conversations`
+      const path = `${ofSession}/conversations`
       if (which === 'new') return conversationEntry.parse(await post(path, {}, signal))
-      const { conversations } = conversationList.parse(await ask(path, signal, { headers }))
-      const last = conversations.find(({ isOwn, lastMessageAt }) => isOwn && lastMessageAt !== undefined)
+      const [last] = await conversations(signal)
       if (last !== undefined) return last
       throw new CommandFailure(
         exitCode.failed,
         'This workspace has no conversation to continue. Run the command without --continue.',
       )
     },
-    start: async (message, signal) =>
-      acceptedMessage.parse(await post('/message', { sessionId, ...message }, signal)).id,
+    conversations,
+    async history(conversationId, signal) {
+      const runs: RunReport[] = []
+      for (let before = ''; ;) {
+        const from = before === '' ? '' : `&before=${before}`
+        const path = `${ofSession}/messages?conversation=${encodeURIComponent(conversationId)}&limit=${pageSize}${from}`
+        const { messages } = messageList.parse(await ask(path, signal, { headers }))
+        const page: RunReport[] = []
+        for (const { id } of messages) {
+          page.push(runReport.parse(await ask(`/runs/${encodeURIComponent(id)}`, signal, { headers })))
+        }
+        runs.unshift(...page)
+        if (messages.length < pageSize) return runs
+        before = messages[0]?.id ?? ''
+      }
+    },
+    async models(signal) {
+      const { data } = modelList.parse(await ask('/v1/models', signal, { headers }))
+      const chats = data.filter(({ copilot_proxy: { type } }) => type === 'chat')
+      return chats.map(({ id, copilot_proxy: { name } }) => ({ id, name }))
+    },
+    send: async (message, signal) => acceptedMessage.parse(await post('/message', { sessionId, ...message }, signal)),
     async decide(approvalId, decision) {
       await post(`/approvals/${encodeURIComponent(approvalId)}`, { decision })
     },

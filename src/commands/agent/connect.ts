@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { sessionList } from '../../api/sessions.ts'
 import type { SessionEntry } from '../../api/sessions.ts'
 import { readOnlyModeOf } from '../../config/schema.ts'
+import type { Config } from '../../config/schema.ts'
 import type { ReadOnlyMode } from '../../config/setting-types.ts'
 import { silentLog } from '../../logging/logger.ts'
 import { loginAdvice, tokenOfEnvironment } from '../shared/accounts.ts'
@@ -17,8 +18,8 @@ import type { DaemonView, RemoteView } from '../shared/view.ts'
 import { findWorkspace, innermost, openWorkspaceFolder, realPathOf } from '../shared/workspace-folder.ts'
 import type { Workspace } from '../shared/workspace-folder.ts'
 
-/** A daemon that serves the folder. */
-export interface Connection {
+/** A folder that a daemon serves. */
+export interface Place {
   readonly url: string
   readonly key: string
   readonly sessionId: string
@@ -27,46 +28,82 @@ export interface Connection {
   readonly isDemo: boolean
   /** `read-only` of the workspace. */
   readonly readOnly: ReadOnlyMode
+}
+
+export interface Connection extends Place {
+  readonly close: Connector['close']
+}
+
+type ConnectFlags = Pick<AgentFlags, 'config' | 'demo' | 'maxSteps'>
+
+/** Finds the daemons of folders. */
+export interface Connector {
+  /**
+   * The running daemon if it serves the folder, else one in this process, which serves every folder that it is asked for.
+   * @param folder relative to the working folder
+   * @throws CommandFailure
+   */
+  readonly open: (folder: string) => Promise<Place>
   /** Ends a daemon of this process; leaves others alone. */
   readonly close: () => Promise<void>
 }
 
-type ConnectFlags = Pick<AgentFlags, 'config' | 'workspace' | 'demo' | 'maxSteps'>
-
-/**
- * The running daemon if it serves the folder, else one in this process.
- * @throws CommandFailure
- */
+/** @throws CommandFailure */
 export async function connect(
   context: CommandContext,
-  flags: ConnectFlags,
-  { needsModel }: { readonly needsModel: boolean },
+  flags: ConnectFlags & Pick<AgentFlags, 'workspace'>,
+  needs: ConnectNeeds,
 ): Promise<Connection> {
-  const settings = await loadSettings(context, flags.config)
-  const path = resolve(context.workingDir(), flags.workspace ?? '.')
-  const workspace = await findWorkspace(context, settings.config, path)
-  const { root } = await openWorkspaceFolder(context, settings, workspace)
-  const daemon = await openDaemonView(context, settings)
-  // A demo must not use an account, so it does not use a daemon that has one.
-  const isUsable = daemon !== undefined && (!flags.demo || daemon.health.demo)
-  const running = !isUsable
-    ? undefined
-    : await useRunning(context, settings, daemon, { path: await realPathOf(path), needsModel })
-  if (running !== undefined) return running
-  if (flags.demo) {
-    const own = { workspace: { ...workspace, path: root }, isDemo: true, keepsSessions: false, flags } as const
-    return openOwn(context, settings, own)
+  const { open, close } = createConnector(context, flags, needs)
+  try {
+    return { ...(await open(flags.workspace ?? '.')), close }
+  } catch (error) {
+    await close()
+    throw error
   }
-  if (needsModel && (await findLogins(context, settings)).length === 0) {
-    const message = `${loginAdvice}\nTo try it without an account: copilot-proxy agent --demo "…"`
-    throw new CommandFailure(exitCode.notLoggedIn, message)
+}
+
+interface ConnectNeeds {
+  readonly needsModel: boolean
+}
+
+export function createConnector(context: CommandContext, flags: ConnectFlags, { needsModel }: ConnectNeeds): Connector {
+  let own: OwnDaemon | undefined
+
+  async function open(folder: string): Promise<Place> {
+    const settings = await loadSettings(context, flags.config)
+    const path = resolve(context.workingDir(), folder)
+    const found = await findWorkspace(context, settings.config, path)
+    const { root } = await openWorkspaceFolder(context, settings, found)
+    const workspace = { ...found, path: root }
+    // What this process has begun to serve has its conversations here.
+    if (own?.serves(root) === true) return await own.serve(workspace)
+    const daemon = await openDaemonView(context, settings)
+    // A demo must not use an account, so it does not use a daemon that has one.
+    const isUsable = daemon !== undefined && (!flags.demo || daemon.health.demo)
+    const running = !isUsable
+      ? undefined
+      : await useRunning(context, settings, daemon, { path: await realPathOf(path), needsModel })
+    if (running !== undefined) return running
+    if (needsModel && !flags.demo && (await findLogins(context, settings)).length === 0) {
+      const message = `${loginAdvice}\nTo try it without an account: copilot-proxy agent --demo "…"`
+      throw new CommandFailure(exitCode.notLoggedIn, message)
+    }
+    const keepsSessions = !flags.demo && daemon === undefined && 'if-free'
+    own ??= await startOwn(context, settings, { workspace, keepsSessions, flags })
+    return await own.serve(workspace)
   }
-  return openOwn(context, settings, {
-    workspace: { ...workspace, path: root },
-    isDemo: false,
-    keepsSessions: daemon === undefined && 'if-free',
-    flags,
-  })
+
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    // One after the other, so that only one daemon is started.
+    open(folder) {
+      const opened = last.then(() => open(folder))
+      last = opened.catch(() => {})
+      return opened
+    },
+    close: async () => own?.close(),
+  }
 }
 
 async function useRunning(
@@ -74,7 +111,7 @@ async function useRunning(
   settings: LoadedSettings,
   { address: { url, key }, ownerToken, health, get }: RemoteView,
   wanted: { /** A real path. */ readonly path: string; readonly needsModel: boolean },
-): Promise<Connection | undefined> {
+): Promise<Place | undefined> {
   if (ownerToken === undefined) await refuseWrongKey(context, url, settings.config)
   if (key === undefined) return undefined
   const session = await findSession(get, wanted.path)
@@ -90,7 +127,6 @@ async function useRunning(
     root: session.path,
     isDemo,
     readOnly: session.readOnly,
-    close: async () => {},
   }
 }
 
@@ -109,31 +145,38 @@ async function findSession(get: DaemonView['get'], path: string): Promise<Sessio
 }
 
 interface OwnDaemon {
-  /** `path` is the real path of the folder. */
+  readonly serves: (root: string) => boolean
+  /** Serves another workspace too. */
+  readonly serve: (workspace: Workspace) => Promise<Place>
+  readonly close: () => Promise<void>
+}
+
+interface OwnOptions {
+  /** The first one. `path` is a real path. */
   readonly workspace: Workspace
-  readonly isDemo: boolean
   /** False: another process uses the file of sessions. `if-free`: use the file unless another process does. */
   readonly keepsSessions: false | 'if-free'
   readonly flags: ConnectFlags
 }
 
 /** A daemon in this process, on a free port. It has a key that nobody knows, so that other programs are refused. */
-async function openOwn(
+async function startOwn(
   context: CommandContext,
-  { config, configFile, authDir, usageFile, workspacesDir }: LoadedSettings,
-  { workspace, isDemo, keepsSessions, flags }: OwnDaemon,
-): Promise<Connection> {
+  { config: given, configFile, authDir, usageFile, workspacesDir }: LoadedSettings,
+  { workspace: first, keepsSessions, flags }: OwnOptions,
+): Promise<OwnDaemon> {
   const { env, version, secrets, keychain } = context
-  const { path: root } = workspace
+  const isDemo = flags.demo === true
   const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
-  const maxSteps = Math.max(config.agent.maxSteps, Number(flags.maxSteps ?? 0))
+  const maxSteps = Math.max(given.agent.maxSteps, Number(flags.maxSteps ?? 0))
+  let config: Config = {
+    ...given,
+    server: { ...given.server, host: '127.0.0.1', port: 0, apiKeys: [randomBytes(24).toString('base64url')] },
+    workspaces: [first],
+    agent: { ...given.agent, maxSteps },
+  }
   const daemon = await startDaemon({
-    config: {
-      ...config,
-      server: { ...config.server, host: '127.0.0.1', port: 0, apiKeys: [randomBytes(24).toString('base64url')] },
-      workspaces: [workspace],
-      agent: { ...config.agent, maxSteps },
-    },
+    config,
     authDir,
     ...(!isDemo && { usageFile, keychain }),
     workspacesDir,
@@ -152,13 +195,24 @@ async function openOwn(
   })
   // The owner's token, so that what the command does is the owner's: the next run of the command can continue it.
   const { url, ownerToken: key } = daemon
-  const close = (): Promise<void> => daemon.close(0)
-  try {
-    const sessionId = (await findSession(getterAt(context, { url, key }), root))?.id
-    if (sessionId === undefined) throw new CommandFailure(exitCode.failed, `${root} cannot be opened as a workspace.`)
-    return { url, key, sessionId, root, isDemo, readOnly: readOnlyModeOf(config, workspace), close }
-  } catch (error) {
-    await close()
-    throw error
+  const get = getterAt(context, { url, key })
+
+  const serves = (root: string): boolean => config.workspaces.some(({ path }) => path === root)
+
+  return {
+    serves,
+    async serve(workspace) {
+      const root = workspace.path
+      if (!serves(root)) {
+        config = { ...config, workspaces: [...config.workspaces, workspace] }
+        daemon.reconfigure(config)
+        await daemon.openWorkspaces()
+      }
+      const { sessions } = await get('/sessions', sessionList)
+      const session = sessions.find(({ path }) => path === root)
+      if (session === undefined) throw new CommandFailure(exitCode.failed, `${root} cannot be opened as a workspace.`)
+      return { url, key, sessionId: session.id, root, isDemo, readOnly: readOnlyModeOf(config, workspace) }
+    },
+    close: () => daemon.close(0),
   }
 }

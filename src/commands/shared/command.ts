@@ -202,6 +202,12 @@ export interface McpFlags extends GlobalFlags {
   readonly workspace?: string
 }
 
+export interface AcpFlags extends GlobalFlags {
+  readonly demo?: true
+  /** The provider to log in to, in place of serving an editor. */
+  readonly login?: string
+}
+
 export interface GatewayTokenFlags extends ReportFlags {
   readonly rotate?: true
 }

@@ -12,6 +12,10 @@ import { changesTable, netText, subjectOf, type Subject } from './undo-text.ts'
 
 /** Undoes a change or a run of the agent, lists what can be undone, or shows what all changes have done together. */
 export async function undo(context: CommandContext, flags: UndoFlags): Promise<ExitCode> {
+  if (flags.to !== undefined && flags.id !== undefined) {
+    throw new CommandFailure(exitCode.usage, 'Give the id of a change or a run, or --to with a message, but not both.')
+  }
+  if (flags.keepFiles && flags.to === undefined) throw new CommandFailure(exitCode.usage, '--keep-files needs --to.')
   const connection = await connect(context, flags, { needsModel: false })
   try {
     return await (flags.to === undefined ? act : rewind)(context, flags, connection)

@@ -11,6 +11,7 @@ import { ordinaryResultBytes } from '../../http/result-budget.ts'
 import type { AnswerRoom, CallRoom } from '../../http/result-budget.ts'
 import type { Session } from '../../tools/session.ts'
 import { namesForClients } from '../../tools/model-names.ts'
+import { promptToolName } from '../../tools/offer-names.ts'
 import { planToolName } from '../../tools/plan-tools.ts'
 import type { Tool, ToolProgress, Tools } from '../../tools/tool.ts'
 import { wordError } from '../../translate/engine/error-wording.ts'
@@ -60,7 +61,7 @@ const maxInProgress = 100
 const reserveFactor = 4
 
 /** Not offered: MCP itself has requests to list and to call tools, and a client has no run with a plan. */
-const hidden: ReadonlySet<string> = new Set(['mcp.tools.list', 'mcp.tools.call', planToolName])
+const hidden: ReadonlySet<string> = new Set(['mcp.tools.list', 'mcp.tools.call', planToolName, promptToolName])
 
 /** The SDK's server needs a validator only for the answers of clients, which `createClientQuestions` reads itself. */
 const noValidator: jsonSchemaValidator = {

@@ -1,4 +1,5 @@
 import { identify } from '../../tools/foreign-tools.ts'
+import { promptToolName, resourceToolName } from '../../tools/offer-names.ts'
 import type { Tool, ToolContext } from '../../tools/tool.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
 import { argumentsOf } from './prompt-arguments.ts'
@@ -55,7 +56,7 @@ function resourceTools(connections: Connections): readonly Tool[] {
     }),
   } satisfies Tool
   const read = {
-    name: 'mcp.resources.read',
+    name: resourceToolName,
     description: 'Reads a resource of an MCP server: text, or an image.',
     parameters: {
       type: 'object',
@@ -89,7 +90,7 @@ function promptTools(connections: Connections): readonly Tool[] {
   )
   if (prompts.size === 0) return []
   const get = {
-    name: 'mcp.prompts.get',
+    name: promptToolName,
     description: 'Gets a prompt of an MCP server with its arguments filled in.',
     parameters: {
       type: 'object',

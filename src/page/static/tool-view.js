@@ -1,9 +1,9 @@
 /** @import { ToolPart } from '../timeline.ts' */
 /** @import { View } from './dom.js' */
-import { parseDiff } from './diff-lines.js'
 import { diffView } from './diff-view.js'
 import { element } from './dom.js'
 import { toDuration } from './format.js'
+import { subjectOf } from './tool-words.js'
 import { toVisible } from './visible-text.js'
 
 /**
@@ -42,23 +42,6 @@ export function toolView(first) {
   }
   update(first)
   return { node, update }
-}
-
-/**
- * Returns the subject of a call, e.g. its path or command.
- * @param {unknown} args
- * @returns {string}
- */
-function subjectOf(args) {
-  if (typeof args !== 'object' || args === null) return ''
-  /** @type {Record<string, unknown>} */
-  const { path, argv, cmd, name, query, glob, unifiedDiff } = { ...args }
-  if (Array.isArray(argv)) return argv.join(' ')
-  if (typeof unifiedDiff === 'string')
-    return parseDiff(unifiedDiff)
-      .map((file) => file.path)
-      .join(', ')
-  return [query, path ?? glob ?? cmd ?? name].filter((value) => typeof value === 'string').join(' in ')
 }
 
 /** @param {ToolPart} tool */

@@ -20,14 +20,14 @@ export interface ReplyEffects {
 }
 
 /** Undefined if the reply can be forwarded as it is. */
-export function mergeEffects(parts: readonly (ReplyEffects | undefined)[]): Required<ReplyEffects> | undefined {
-  const all = parts.filter((effects) => effects !== undefined)
-  if (all.length === 0) return undefined
-  const tools = new Map(all.flatMap((effects) => [...(effects.tools ?? [])]))
-  const stop = all.flatMap((effects) => effects.stop ?? [])
-  const properties = new Map(all.flatMap((effects) => [...(effects.properties ?? [])]))
-  const grouped = new Set(all.flatMap((effects) => [...(effects.grouped ?? [])]))
-  const opened = new Set(all.flatMap((effects) => [...(effects.opened ?? [])]))
+export function mergeEffects(all: readonly (ReplyEffects | undefined)[]): Required<ReplyEffects> | undefined {
+  // Most requests need none.
+  if (all.every((effects) => effects === undefined)) return undefined
+  const tools = new Map(all.flatMap((effects) => [...(effects?.tools ?? [])]))
+  const stop = all.flatMap((effects) => effects?.stop ?? [])
+  const properties = new Map(all.flatMap((effects) => [...(effects?.properties ?? [])]))
+  const grouped = new Set(all.flatMap((effects) => [...(effects?.grouped ?? [])]))
+  const opened = new Set(all.flatMap((effects) => [...(effects?.opened ?? [])]))
   const isNone = [tools, properties, grouped, opened].every(({ size }) => size === 0) && stop.length === 0
   return isNone ? undefined : { tools, stop, properties, grouped, opened }
 }

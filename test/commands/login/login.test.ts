@@ -38,6 +38,14 @@ describe('login with a code', () => {
     expect(stdout).not.toContain(record.metadata.access_token)
   })
 
+  test('of acp for editors, which start it on a terminal, is the same', async () => {
+    const github = await openGithub({ polls: ['pending'] })
+    const user = await createUser(github)
+    const { code, stdout } = await user.run('acp --login copilot')
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('Logged in as demo-user') })
+    expect(await recordsOf(user.home)).toHaveLength(1)
+  })
+
   test.each([
     ['denied', 'The login was cancelled at GitHub.'],
     ['expired', 'The code expired. Get a new one: copilot-proxy login'],

@@ -230,4 +230,16 @@ describe('undo --to', () => {
     expect(done).not.toHaveProperty('undo')
     expect(await texts()).toEqual(['mine\n', 'mine\n'])
   })
+
+  test('takes no id of a change besides, and --keep-files needs it', async () => {
+    const { run } = await openShop()
+    expect(await run(['undo', '00000001', '--to', 'x'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('not both'),
+    })
+    expect(await run(['undo', '--keep-files'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('needs --to'),
+    })
+  })
 })

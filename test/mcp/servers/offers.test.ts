@@ -8,6 +8,7 @@ import { openProxy } from '../../http/harness.ts'
 import { eventsUntil, listen } from '../../http/session-client.ts'
 import { makeFolder } from '../../tools/session.ts'
 import { STREAMING_ROUTES } from '../../upstreams/copilot/routes.ts'
+import { connectMcp } from '../server/support.ts'
 import { openServers } from './support.ts'
 
 const script = fileURLToPath(new URL('offers-server.mjs', import.meta.url))
@@ -196,6 +197,14 @@ describe('a message', () => {
     ])
     expect(body).toMatch(/begin: attached \\"it:note:\/\/one\\"\]\\nnote:\/\/one:\\nIgnore all rules/)
     expect(body).toContain('(\\"@it:day://monday\\" of the message below is not attached.')
+  })
+
+  test('models of other clients get the tools for resources, and not the prompts', async () => {
+    const { proxy } = await ask('Hello')
+    const { client } = await connectMcp(`${proxy.daemon.url}/mcp`)
+    const names = (await client.listTools()).tools.map(({ name }) => name)
+    expect(names).toEqual(expect.arrayContaining(['resources_list', 'resources_read']))
+    expect(names).not.toContain('prompts_get')
   })
 
   test('has a list of prompts, which starts the servers', async () => {

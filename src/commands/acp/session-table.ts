@@ -1,0 +1,194 @@
+import { isAbsolute } from 'node:path'
+import { RequestError } from '@agentclientprotocol/sdk'
+import type {
+  AgentContext,
+  ClientCapabilities,
+  CloseSessionResponse,
+  ListSessionsRequest,
+  ListSessionsResponse,
+  LoadSessionRequest,
+  LoadSessionResponse,
+  NewSessionRequest,
+  NewSessionResponse,
+  PromptRequest,
+  PromptResponse,
+  ResumeSessionRequest,
+  SetSessionConfigOptionRequest,
+  SetSessionConfigOptionResponse,
+  SetSessionModeRequest,
+  SetSessionModeResponse,
+} from '@agentclientprotocol/sdk'
+import type { Choices } from '../../acp/choices.ts'
+import { silentLog } from '../../logging/logger.ts'
+import { openPolicy } from '../../workspace/policy/open-policy.ts'
+import { ToolError } from '../../workspace/tool-error.ts'
+import { CommandFailure } from '../shared/command.ts'
+import type { CommandContext } from '../shared/command.ts'
+import { loadSettings } from '../shared/settings.ts'
+import { openWorkspaceFolder } from '../shared/workspace-folder.ts'
+import { createAcpSession } from './acp-session.ts'
+import type { AcpSession } from './acp-session.ts'
+import { createEditorFiles } from './editor-files.ts'
+import type { Feed, Feeds } from './open-feeds.ts'
+
+interface TableDeps {
+  /** As written; undefined: the default path. */
+  readonly config: string | undefined
+  readonly feeds: Feeds
+  readonly editor: () => AgentContext
+  /** What the editor has said of itself. */
+  readonly capabilities: () => ClientCapabilities
+  readonly note: (sentence: string) => void
+  readonly signal: AbortSignal
+}
+
+/** @throws RequestError for a request that asks for what this program has not */
+function checked<Request extends Pick<NewSessionRequest, 'cwd' | 'additionalDirectories'>>(request: Request): Request {
+  const { cwd, additionalDirectories = [] } = request
+  if (!isAbsolute(cwd)) {
+    throw RequestError.invalidParams(undefined, `cwd must be an absolute path, got ${JSON.stringify(cwd)}`)
+  }
+  if (additionalDirectories.length > 0) {
+    throw RequestError.invalidParams(undefined, 'a session has one folder: leave out additionalDirectories')
+  }
+  return request
+}
+
+/** The sessions of an editor. Each one is a conversation of a workspace. */
+export function createSessionTable(context: CommandContext, deps: TableDeps) {
+  const { config, feeds, note, signal } = deps
+  const sessions = new Map<string, AcpSession>()
+  /** Cancels the prompts of a session, also those that have not reached the daemon. */
+  const turns = new Map<string, AbortController>()
+
+  /** Servers that an editor names are those of other agents too, so that a session opens without them. */
+  function noteServers(servers: NewSessionRequest['mcpServers'] = []): void {
+    if (servers.length === 0) return
+    const names = servers.map(({ name }) => name).join(', ')
+    note(`MCP servers of the editor are not used: ${names}. Name them in the configuration, under mcp-servers.`)
+  }
+
+  async function open(id: string, feed: Feed, choices?: Choices): Promise<AcpSession> {
+    const [editor, capabilities] = [deps.editor(), deps.capabilities()]
+    const settings = await loadSettings(context, config)
+    const folder = await openWorkspaceFolder(context, settings, { path: feed.place.root, 'allow-home': true })
+    const rules = { folder, policy: openPolicy(folder, { log: silentLog }), base: '' }
+    const files = createEditorFiles(id, { rules, editor, capabilities })
+    await sessions.get(id)?.close('own')
+    const session = createAcpSession({
+      id,
+      feed,
+      editor,
+      capabilities,
+      files,
+      models: await feed.models(),
+      ...(choices !== undefined && { choices }),
+      note,
+      signal,
+    })
+    sessions.set(id, session)
+    return session
+  }
+
+  /** @throws RequestError */
+  function find(id: string): AcpSession {
+    const session = sessions.get(id)
+    if (session === undefined) throw RequestError.sessionNotFound(id)
+    return session
+  }
+
+  async function feedsOfAll(): Promise<readonly Feed[]> {
+    const all = await feeds.all()
+    if (all.length > 0) return all
+    try {
+      return [await feeds.open(context.workingDir())]
+    } catch (error) {
+      // The working folder of an editor may be anything, such as the home folder.
+      if (error instanceof CommandFailure && error.cause instanceof ToolError) return []
+      throw error
+    }
+  }
+
+  return {
+    async create(request: NewSessionRequest): Promise<NewSessionResponse> {
+      const { cwd, mcpServers } = checked(request)
+      noteServers(mcpServers)
+      const feed = await feeds.open(cwd)
+      const { id } = await feed.client.conversation('new', signal)
+      const session = await open(id, feed)
+      return { sessionId: id, ...session.describeChoices() }
+    },
+
+    /** Continues a conversation. @param what the editor is told of it */
+    async load(
+      request: LoadSessionRequest | ResumeSessionRequest,
+      what: 'everything' | 'use',
+    ): Promise<LoadSessionResponse> {
+      const { sessionId, cwd, mcpServers } = checked(request)
+      noteServers(mcpServers)
+      const feed = await feeds.open(cwd)
+      const known = await feed.client.conversations(signal)
+      if (!known.some(({ id }) => id === sessionId)) throw RequestError.sessionNotFound(sessionId)
+      const session = await open(sessionId, feed)
+      await session.recall(what)
+      return session.describeChoices()
+    },
+
+    /** Without a folder: of all workspaces that this process has opened, or else of its working folder. */
+    async list({ cwd }: ListSessionsRequest): Promise<ListSessionsResponse> {
+      const listed = typeof cwd === 'string' ? [await feeds.open(checked({ cwd }).cwd)] : await feedsOfAll()
+      const lists = await Promise.all(
+        listed.map(async ({ place, client }) =>
+          (await client.conversations(signal)).map(({ id, title, lastMessageAt }) => ({
+            sessionId: id,
+            cwd: place.root,
+            title: title === '' ? null : title,
+            updatedAt: lastMessageAt ?? null,
+          })),
+        ),
+      )
+      return { sessions: lists.flat() }
+    },
+
+    async prompt({ sessionId, prompt }: PromptRequest, requestSignal: AbortSignal): Promise<PromptResponse> {
+      const session = find(sessionId)
+      const turn = turns.get(sessionId) ?? new AbortController()
+      turns.set(sessionId, turn)
+      const asked = AbortSignal.any([requestSignal, turn.signal])
+      const feed = await feeds.open(session.feed.place.root)
+      if (feed === session.feed) return { stopReason: await session.prompt(prompt, asked) }
+      // Another daemon serves the folder now, such as the one before after a restart.
+      const moved = await open(sessionId, feed, session.choices())
+      return { stopReason: await moved.prompt(prompt, asked) }
+    },
+
+    setMode({ sessionId, modeId }: SetSessionModeRequest): SetSessionModeResponse {
+      find(sessionId).choose('mode', modeId)
+      return {}
+    },
+
+    setOption({ sessionId, configId, value }: SetSessionConfigOptionRequest): SetSessionConfigOptionResponse {
+      const session = find(sessionId)
+      session.choose(configId, value)
+      return { configOptions: session.describeChoices().configOptions }
+    },
+
+    cancel(sessionId: string): void {
+      turns.get(sessionId)?.abort()
+      turns.delete(sessionId)
+    },
+
+    async close(sessionId: string): Promise<CloseSessionResponse> {
+      const session = find(sessionId)
+      sessions.delete(sessionId)
+      await session.close('everything')
+      return {}
+    },
+
+    async closeAll(): Promise<void> {
+      await Promise.all(Array.from(sessions.values(), (session) => session.close('own')))
+    },
+  }
+}
+
+export type SessionTable = ReturnType<typeof createSessionTable>
