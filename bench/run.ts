@@ -172,6 +172,7 @@ async function heldBytes(target: Target): Promise<number> {
 const workspaces = {
   rounds,
   files: join(files, 'workspaces'),
+  workspacesDir: join(home, 'workspaces'),
   idleBytes,
   start: (workspace: string, settings?: Record<string, string>) =>
     startProxy(probe, ['--workspace', workspace], settings),

@@ -7,6 +7,7 @@ import { rgPath } from '@vscode/ripgrep'
 import { connect } from '../../docs/rpc-client.ts'
 import { cpuMicros, askProbe, median, stop } from './process.ts'
 import type { Running } from './process.ts'
+import { confirmPolicies } from '../../test/workspace/policy/confirm.ts'
 
 // The tools of a workspace over /rpc, against the same work done directly.
 
@@ -149,6 +150,8 @@ export interface WorkspaceBench {
   readonly rounds: number
   /** A folder for the workspaces. Created. */
   readonly files: string
+  /** The folder of the daemon's data on workspaces. */
+  readonly workspacesDir: string
   /** Of a daemon with these arguments. */
   readonly idleBytes: (args?: readonly string[]) => Promise<number>
   /** A daemon with the probe. */
@@ -158,9 +161,10 @@ export interface WorkspaceBench {
 }
 
 /** The rows of the speed table. */
-export async function workspaceRows({ rounds, files, idleBytes, start, stream }: WorkspaceBench) {
+export async function workspaceRows({ rounds, files, workspacesDir, idleBytes, start, stream }: WorkspaceBench) {
   const [sources, million] = [join(files, 'sources'), join(files, 'million')]
   createSources(sources)
+  await confirmPolicies(workspacesDir, sources)
   createMillion(million)
   const bytes: { readonly none: number; readonly one: number }[] = []
   for (let round = 0; round < rounds; round += 1) {

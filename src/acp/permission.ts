@@ -9,6 +9,7 @@ import {
   mayChoose,
   nameOf,
   planSentence,
+  policySentence,
   questionOf,
   rowsOf,
   secretSentence,
@@ -18,23 +19,21 @@ import {
 import { visible } from '../terminal/visible.ts'
 import { diffsOf, fenced, kindOf, textContent, toCallId, toLocations } from './tool-call.ts'
 
-/** `always`: the rules that a decision for all later runs would store. Absent where there is no such decision. */
-type Approval = ApprovalEvent & { readonly always?: readonly string[] | undefined }
-
 /** What an editor asks a person, without the ids. The first option is the narrowest permission. */
 type Question = Pick<RequestPermissionRequest, 'toolCall' | 'options'>
 
 /** @param notes sentences that a person should know before they decide */
-export function toQuestion(root: string, approval: Approval, notes: readonly string[]): Question {
-  const { id, callId, tool, diff, argv, cwd = '', widening, reads, args, truncated, plan } = approval
+export function toQuestion(root: string, approval: ApprovalEvent, notes: readonly string[]): Question {
+  const { id, callId, tool, diff, argv, cwd = '', widening, reads, args, truncated, plan, policy } = approval
   const place = cwd === '' ? '' : `# in ${visible(cwd)}\n`
   const rows = argv === undefined && diff === undefined && plan === undefined ? rowsOf(approval) : []
   const texts = [
     // The plan is Markdown.
     ...(plan === undefined ? [] : [plan, planSentence]),
+    ...(policy === undefined ? [] : [fenced(policy.text.split('\n').map(visible).join('\n')), policySentence]),
     ...(argv === undefined ? [] : [fenced(place + argv.map(toWord).join(' '))]),
     ...rows.map((row) => `${nameOf(row, visible)}: ${changeOf(row)}`),
-    ...(argv === undefined && diff === undefined && rows.length === 0 && reads === undefined && plan === undefined
+    ...([argv, diff, reads, plan, policy].every((each) => each === undefined) && rows.length === 0
       ? [fenced(JSON.stringify(args ?? {}, undefined, 2))]
       : []),
     ...(reads === undefined ? [] : [secretSentence]),
@@ -58,18 +57,17 @@ export function toQuestion(root: string, approval: Approval, notes: readonly str
 }
 
 /** An option for each decision that can be made. `optionId` is the decision. */
-function toOptions(approval: Approval): PermissionOption[] {
-  const { always, plan } = approval
+function toOptions(approval: ApprovalEvent): PermissionOption[] {
+  const { always, plan, policy } = approval
   const once = plan === undefined ? 'Allow once' : 'Accept the plan'
   const rules = (always ?? []).map(visible).join('; ')
+  const forGood = policy === undefined ? `Always allow in this workspace: ${rules}` : 'Confirm the policy'
   return [
     ...(mayChoose(approval, 'once') ? [{ optionId: 'once', name: once, kind: 'allow_once' as const }] : []),
     ...(mayChoose(approval, 'run')
       ? [{ optionId: 'run', name: `Allow ${forRunOf(approval)}`, kind: 'allow_always' as const }]
       : []),
-    ...(always === undefined
-      ? []
-      : [{ optionId: 'always', name: `Always allow in this workspace: ${rules}`, kind: 'allow_always' as const }]),
+    ...(always === undefined ? [] : [{ optionId: 'always', name: forGood, kind: 'allow_always' as const }]),
     { optionId: 'refuse', name: 'Refuse', kind: 'reject_once' },
   ]
 }

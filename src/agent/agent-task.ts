@@ -2,6 +2,8 @@ import type { CallerKey } from '../config/caller.ts'
 import type { Session } from '../tools/session.ts'
 import type { TurnItem } from '../translate/turn.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
+import type { ConsentRule } from '../workspace/policy/consent-rules.ts'
+import type { UnconfirmedPolicy } from '../workspace/policy/policy.ts'
 import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import type { AgentEvent } from './agent-event.ts'
 import type { ApprovalDecision, ContextUse, FileCount, RunMode, RunOutcome } from '../api/run.ts'
@@ -90,16 +92,22 @@ export interface ApprovalRequest {
   readonly widening?: Widening
   /** Sentences about what it did when it failed. */
   readonly notes?: readonly string[]
+  /** A policy that the person has to confirm before its rules count. */
+  readonly policy?: UnconfirmedPolicy
   /** Arguments of a tool that writes no file and runs no command. */
   readonly args?: unknown
   /** Markdown: the plan of a run in the mode `plan`. */
   readonly plan?: string
   /** The closed gates that this call passes if a person allows it, as sentences. Absent: none. */
   readonly closed?: readonly string[]
+  /** The program whose tool it is. Absent: the tool belongs to the workspace. */
+  readonly provider?: string
   /** Identifies a tool of a server or provider, so that a grant does not cover another tool that gets the same name. */
   readonly identity?: string
   /** Whether the run has read a secret, which such a tool could send away. */
   readonly isAfterSecret?: boolean
+  /** The rules that the decision `always` stores. Absent: it is not offered. */
+  readonly always?: readonly ConsentRule[]
 }
 
 export interface AgentOutcome {

@@ -1,5 +1,6 @@
 import type { Media } from '../tools/result-content.ts'
 import type { TurnItem, TurnPart, TurnStop, Usage } from '../translate/turn.ts'
+import type { ConsentRule } from '../workspace/policy/consent-rules.ts'
 import type { AgentEvent } from './agent-event.ts'
 import type { ApprovalDecision, ContextUse, RunOutcome, ToolOutcome } from '../api/run.ts'
 import type { AgentTask, ApprovalRequest, RunUsage } from './agent-task.ts'
@@ -103,11 +104,11 @@ export interface Grants {
   /** Allowed commands, each as JSON of its folder and argument vector. */
   readonly commands: ReadonlyMap<string, readonly string[]>
   readonly tools: ReadonlyMap<string, readonly string[]>
-  /** Commands that a person does not let leave the sandbox, like `commands`. */
-  readonly enclosed: ReadonlySet<string>
+  /** Offers that a person has declined: commands to leave the sandbox, like `commands`, and policies to confirm. */
+  readonly declined: ReadonlySet<string>
 }
 
-export const noGrants: Grants = { files: new Map(), commands: new Map(), tools: new Map(), enclosed: new Set() }
+export const noGrants: Grants = { files: new Map(), commands: new Map(), tools: new Map(), declined: new Set() }
 
 export interface Ending {
   readonly outcome: RunOutcome
@@ -171,7 +172,12 @@ export type LoopEvent =
   | { readonly type: 'ask_failed'; readonly failure: AskFailure }
   /** `text` is undefined if the model gave no summary. */
   | { readonly type: 'summarised'; readonly text: string | undefined; readonly usage: Usage | undefined }
-  | { readonly type: 'approval_wanted'; readonly request: ApprovalRequest }
+  /** `consents` are the rules that a person has stored. Undefined if none can be stored. */
+  | {
+      readonly type: 'approval_wanted'
+      readonly request: ApprovalRequest
+      readonly consents?: readonly ConsentRule[] | undefined
+    }
   | { readonly type: 'approval_decided'; readonly decision: ApprovalDecision | 'expired' }
   | { readonly type: 'tool_ended'; readonly end: ToolEnd }
   | { readonly type: 'joined'; readonly message: JoinedItem }
@@ -191,6 +197,8 @@ export type LoopCommand =
   | { readonly type: 'ask_person'; readonly request: ApprovalRequest }
   /** The next request has the messages with these ids. */
   | { readonly type: 'read'; readonly ids: readonly string[]; readonly step: number }
+  /** Stores rules for all later runs of the workspace. */
+  | { readonly type: 'remember'; readonly rules: readonly ConsentRule[] }
   | { readonly type: 'settle_approval'; readonly isAllowed: boolean }
   /** Aborts the running command. */
   | { readonly type: 'abort' }

@@ -3,6 +3,8 @@ import type { SecretRecord, Tools } from '../tools/tool.ts'
 import { createTurn, userMessage } from '../translate/turn-request.ts'
 import type { MessageItem, TurnItem } from '../translate/turn.ts'
 import type { RunMode } from '../api/run.ts'
+import type { ConsentRule } from '../workspace/policy/consent-rules.ts'
+import { ToolError } from '../workspace/tool-error.ts'
 import type { AgentOutcome, AgentTask, ApprovalRequest, JoinedMessage } from './agent-task.ts'
 import { askModel, createFragments, type RunTurn } from './ask-model.ts'
 import { createMentions } from './attach-mentions.ts'
@@ -133,6 +135,8 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
   const clock = createStopwatch(deps, settings.maxMinutes * 60_000, () => stop(limit))
 
   let settleApproval: ((isAllowed: boolean) => void) | undefined
+  /** Settles when what a person has allowed for good is stored. */
+  let remembering = Promise.resolve()
   const record = createChangeRecord(session.folder, maxFileBytes)
   const runner = createToolRunner({
     ...deps,
@@ -155,7 +159,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     isApproved(request) {
       const { promise, resolve } = Promise.withResolvers<boolean>()
       settleApproval = resolve
-      push({ type: 'approval_wanted', request })
+      void readConsents().then((consents) => push({ type: 'approval_wanted', request, consents }))
       return promise
     },
   })
@@ -225,6 +229,27 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     push({ type: 'summarised', text: marked, usage: answer?.usage })
   }
 
+  /** What a person has taken back does not count any more, also in a run that goes on. */
+  async function readConsents(): Promise<readonly ConsentRule[] | undefined> {
+    await remembering
+    const now = await session.consents?.read()
+    return now?.problem === undefined ? now?.rules : undefined
+  }
+
+  async function remember(rules: readonly ConsentRule[]): Promise<void> {
+    try {
+      await session.consents?.add(rules)
+    } catch (error) {
+      const reason = error instanceof ToolError ? error.message : 'An unexpected error occurred.'
+      deps.log.warn({ run: task.id, err: error }, 'a consent could not be stored')
+      emit({
+        type: 'fragment',
+        kind: 'notice',
+        text: `What you allowed was not stored, so you will be asked again. ${reason}`,
+      })
+    }
+  }
+
   async function askPerson(request: ApprovalRequest): Promise<void> {
     clock.pause()
     try {
@@ -257,8 +282,11 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
       case 'read':
         task.onRead?.(command.ids, command.step)
         return
+      case 'remember':
+        remembering = remember(command.rules)
+        return
       case 'settle_approval':
-        settleApproval?.(command.isAllowed)
+        void remembering.then(() => settleApproval?.(command.isAllowed))
         return
       case 'abort':
         aborted.abort()

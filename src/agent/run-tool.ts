@@ -226,7 +226,8 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       intended = { ...intended, ...intent }
       if (intent.writes !== undefined) snapshot = await record.before(intent.writes)
       const call = { approvalId: deps.randomId(), tool, callId, step, args }
-      const outside = provider === undefined ? {} : { identity: approved ?? '', isAfterSecret: secrets.wereRead() }
+      const outside =
+        provider === undefined ? {} : { provider, identity: approved ?? '', isAfterSecret: secrets.wereRead() }
       const gates = closed.length === 0 ? {} : { closed }
       const isApproved = await isAllowed({ ...toRequest(intent, call), ...outside, ...gates })
       if (isApproved) started = intent.argv
@@ -307,7 +308,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
 
 /** Returns what a person is asked about an intent. */
 export function toRequest(
-  { writes, files, reads, argv, cwd, widening, notes, diff }: Intent,
+  { writes, files, reads, argv, cwd, widening, notes, diff, policy }: Intent,
   call: Pick<ApprovalRequest, 'approvalId' | 'tool' | 'callId' | 'step'> & { readonly args: unknown },
 ): ApprovalRequest {
   const { args, ...named } = call
@@ -317,13 +318,14 @@ export function toRequest(
     // People see the path of the secret itself. The arguments may name a link to it.
     ...(reads !== undefined && { reads }),
     ...(diff !== undefined && { diff }),
+    ...(policy !== undefined && { policy }),
     ...(argv !== undefined && {
       argv,
       cwd: cwd ?? '',
       ...(widening !== undefined && { widening }),
       ...(notes !== undefined && { notes }),
     }),
-    ...(writes === undefined && argv === undefined && reads === undefined && { args }),
+    ...([writes, argv, reads, policy].every((each) => each === undefined) && { args }),
   }
 }
 

@@ -89,7 +89,7 @@ export function stepLoop(state: LoopState, event: LoopEvent): LoopStep {
     case 'summarised':
       return summarised(state, event.text, event.usage)
     case 'approval_wanted':
-      return wantApproval(state, event.request)
+      return wantApproval(state, event.request, event.consents)
     case 'approval_decided':
       return decideApproval(state, event.decision)
     case 'tool_ended':

@@ -25,6 +25,7 @@ import {
   serverList,
   promptList,
   sessionList,
+  sessionPolicy,
   streamList,
 } from './sessions.ts'
 import { accountList, loginStatus } from './status.ts'
@@ -76,6 +77,7 @@ export const schemas = {
   RewindInput: rewindInput,
   RewindReport: rewindReport,
   SessionList: sessionList,
+  SessionPolicy: sessionPolicy,
   StreamList: streamList,
   TokenInput: tokenInput,
   UndoInput: undoInput,
@@ -294,6 +296,12 @@ export const ownRoutes: readonly OwnRoute[] = [
     summary: 'Lists the entries of a stream',
     query: page,
     answer: 'EntryList',
+  },
+  {
+    method: 'get',
+    path: '/sessions/{id}/policy',
+    summary: 'Shows what is allowed in a workspace',
+    answer: 'SessionPolicy',
   },
   {
     method: 'get',

@@ -90,9 +90,10 @@ export type JoinedMessage = Body<typeof joinedMessage>
 
 /**
  * `run` also approves later calls of this run: changes of the text of the same files, the same argument vector in the same folder,
- * the same secret, or the same tool of the same program.
+ * the same secret, or the same tool of the same program. `always` stores the rules that the approval shows, and approves what they
+ * allow in all later runs of the workspace; only the owner decides so.
  */
-export const approvalDecision = z.enum(['once', 'run', 'refuse'])
+export const approvalDecision = z.enum(['once', 'run', 'always', 'refuse'])
 export type ApprovalDecision = Body<typeof approvalDecision>
 
 /** What happens to a file of an approval. */
@@ -115,7 +116,7 @@ export const approvalFacts = {
   callId: z.string(),
   tool: z.string(),
   /** `expired`: the run ended before a person decided. */
-  state: z.enum(['pending', 'once', 'run', 'refuse', 'expired']),
+  state: z.enum(['pending', ...approvalDecision.options, 'expired']),
   paths: z.array(z.string()).optional(),
   files: z.array(intendedFile).optional(),
   /** Paths of secrets that the call reads. */
@@ -128,11 +129,15 @@ export const approvalFacts = {
   widening: z.enum(['network', 'unsandboxed']).optional(),
   notes: z.array(z.string()).optional(),
   args: z.unknown().optional(),
+  /** A policy file that grants nothing until a person has confirmed its text. */
+  policy: z.object({ path: z.string(), text: z.string() }).optional(),
   /** Markdown: the plan that a run in the mode `plan` may carry out if a person accepts it. */
   plan: z.string().optional(),
   /** Sentences: the gates that are closed, which the call passes if it is allowed. */
   closed: z.array(z.string()).optional(),
   decisions: z.array(approvalDecision).optional(),
+  /** The rules that the decision `always` stores. Absent where no rule would be narrow enough. */
+  always: z.array(z.string()).optional(),
   /** Whether the diff or the arguments are shortened. */
   truncated: z.boolean().optional(),
 }

@@ -27,6 +27,23 @@ export type SessionEntry = Body<typeof sessionEntry>
 export const sessionList = z.object({ sessions: z.array(sessionEntry) })
 export type SessionList = Body<typeof sessionList>
 
+/** `GET /sessions/{id}/policy`: what is allowed in a workspace. `mcp.policy.get` also has the patterns of protected files. */
+export const sessionPolicy = z.object({
+  /** The policy files in force, relative to the workspace. */
+  files: z.array(z.string()),
+  /** Those that grant nothing, because no person has confirmed them as they are. */
+  unconfirmed: z.array(z.string()),
+  /** The rules of the root's policy. */
+  reads: z.object({ allow: z.array(z.string()), deny: z.array(z.string()) }),
+  writes: z.object({ allow: z.array(z.string()), deny: z.array(z.string()) }),
+  shell: z.object({ allow: z.array(z.string()), network: z.array(z.string()) }),
+  /** What a person has allowed the agent for good. */
+  always: z.array(z.string()),
+  /** Why a policy file, or what a person has allowed, grants nothing. */
+  problem: z.string().optional(),
+})
+export type SessionPolicy = Body<typeof sessionPolicy>
+
 /** A conversation of a session: a run knows the earlier messages of its conversation alone. */
 export const conversationEntry = z.object({
   id: z.string(),

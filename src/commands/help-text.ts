@@ -310,7 +310,7 @@ export const helpText = {
   },
   policy: {
     about: 'A policy is a file .agent-policy.yaml in the folder of a workspace. Without one, tools may only read.',
-    examples: ['policy init', 'policy check src/index.ts', 'policy check -- npm test'],
+    examples: ['policy init', 'policy trust', 'policy check src/index.ts', 'policy check -- npm test'],
   },
   page: {
     about: `
@@ -362,6 +362,23 @@ export const helpText = {
     left out.`,
     examples: ['policy init', 'policy init --print', 'policy init --workspace ~/code/app --yes'],
   },
+  policyTrust: {
+    about: `
+    A .agent-policy.yaml that came with a folder, or that has changed, allows nothing until you have confirmed it; what it
+    denies holds. Shows its text, also of those in subfolders, and asks. The agent asks the same when it needs it. Stores
+    a hash of the text in the data folder of copilot-proxy. "policy init" confirms the policy that it writes.
+
+    Exits with 0 if every policy is confirmed.`,
+    examples: ['policy trust', 'policy trust ~/code/app --yes'],
+  },
+  policyForget: {
+    about: `
+    When the agent asks, you can answer "always". That stores the rule that the question shows: the paths of a change, a
+    command in its folder, or a tool of a program. It holds for the agent in this workspace, until you take it back, also
+    in a run that goes on. It opens nothing for other callers. What the policy denies stays denied. The rules lie in the
+    data folder of copilot-proxy, and not in the repository.`,
+    examples: ['policy forget', "policy forget 'run npm test'", 'policy forget --all'],
+  },
   undo: {
     about: `
     Shows what comes back and asks before it changes a file. Without an ID, it takes the last run of the agent, or lists
@@ -382,7 +399,8 @@ export const helpText = {
   agent: {
     about: `
     The model reads files, changes them and runs commands, step by step. Before each change or command you are asked: y
-    allows it once, a for the rest of the run, n refuses it, d shows the whole diff. Ctrl-C cancels the run and lists
+    allows it once, r for the rest of the run, a always (copilot-proxy policy forget takes that back), n refuses it, d
+    shows the whole diff. Ctrl-C cancels the run and lists
     its changes. What the file .agent-policy.yaml in the folder denies does not happen.
 
     With --yes, the agent does without asking what the policy allows if the setting workspace.read-only is false, and

@@ -1,9 +1,11 @@
+import { hash } from 'node:crypto'
 import { readdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join, relative, sep } from 'node:path'
 import { errnoOf } from '../auth/records/record-fs.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
 import { joinCommand } from '../workspace/command-line.ts'
 import type { Folder } from '../workspace/folder.ts'
+import { openConsents } from '../workspace/policy/consents.ts'
 import { policyName } from '../workspace/policy/policy-file.ts'
 import { maxProposingBytes, proposeRules, proposingFiles, type Proposal } from '../workspace/policy/propose-rules.ts'
 import { ToolError } from '../workspace/tool-error.ts'
@@ -12,6 +14,8 @@ import { CommandFailure, exitCode, writeJson } from './shared/command.ts'
 import type { CommandContext, ExitCode, PolicyInitFlags } from './shared/command.ts'
 import { confirm } from './shared/confirm.ts'
 import { withFileErrors } from './shared/edit-file.ts'
+import { loadSettings } from './shared/settings.ts'
+import { findWorkspace, inHome, realPathOf } from './shared/workspace-folder.ts'
 
 /**
  * Writes a policy with commented examples, and with the proposed commands if the person says yes.
@@ -28,17 +32,29 @@ export async function policyInit(context: CommandContext, flags: PolicyInitFlags
     return exitCode.done
   }
   const isAccepted = proposals.length > 0 && (await isWanted(context, flags, proposals))
+  const text = policyWith(proposals, isAccepted)
   await withFileErrors(
     (advice) => `${path} could not be created: ${advice}.`,
     () =>
-      writeFile(path, policyWith(proposals, isAccepted), { flag: 'wx' }).catch((error: unknown) => {
+      writeFile(path, text, { flag: 'wx' }).catch((error: unknown) => {
         throw errnoOf(error) === 'EEXIST' ? exists(path) : error
       }),
   )
+  await confirmWritten(context, path, text)
   const rules = proposals.map(({ argv, file }) => ({ argv, file }))
   if (flags.json) writeJson(context, { path, proposed: rules, allowed: isAccepted })
-  else context.stdout.write(visibleLines(`Created ${path}\n${endOf(proposals, isAccepted)}`))
+  else context.stdout.write(visibleLines(`Created ${path}\n${endOf(proposals, isAccepted)}${changeHint}`))
   return exitCode.done
+}
+
+const changeHint = 'When you have changed it, confirm it: copilot-proxy policy trust\n'
+
+/** The person has asked for this text, so nobody has to confirm it again. */
+async function confirmWritten(context: CommandContext, path: string, text: string): Promise<void> {
+  const { config, workspacesDir } = await loadSettings(context, undefined)
+  const root = await realPathOf(inHome(context, (await findWorkspace(context, config, dirname(path))).path))
+  const trust = relative(root, path).replaceAll(sep, '/')
+  await openConsents(workspacesDir, root).add([{ trust, sha256: hash('sha256', text) }])
 }
 
 function exists(path: string): CommandFailure {
@@ -106,6 +122,7 @@ function entryOf(command: string): string {
 
 const beforeCommands = `# What agents and tools may change and run in this folder.
 # While all rules below are comments, they may only read, and no secrets.
+# When you have changed this file, confirm it: copilot-proxy policy trust
 # To check a file or a command, run:
 #   copilot-proxy policy check src/index.ts
 #   copilot-proxy policy check -- npm test

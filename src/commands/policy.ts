@@ -2,13 +2,16 @@ import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { readOnlyModeOf } from '../config/schema.ts'
 import type { ReadOnlyMode } from '../config/setting-types.ts'
 import { visible, visibleLines } from '../terminal/visible.ts'
-import { joinCommand, splitCommand } from '../workspace/command-line.ts'
+import { splitCommand } from '../workspace/command-line.ts'
 import type { Folder } from '../workspace/folder.ts'
+import { coverRules, ruleText, type ConsentRule } from '../workspace/policy/consent-rules.ts'
+import { openConsents } from '../workspace/policy/consents.ts'
 import { openFolder } from '../workspace/open-folder.ts'
 import { openPolicy } from '../workspace/policy/open-policy.ts'
 import { createOwnPlaces, noPlaces, type OwnPlaces } from '../workspace/policy/own-places.ts'
 import { policyName } from '../workspace/policy/policy-file.ts'
-import type { CommandDescription, Decision, Policy, PolicyDescription } from '../workspace/policy/policy.ts'
+import { commandText } from '../workspace/policy/policy.ts'
+import type { Decision, Policy, PolicyDescription } from '../workspace/policy/policy.ts'
 import { describeSandbox, sandboxState } from '../workspace/sandbox/create-sandbox.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import { passGates, type WriteAccess } from '../tools/pass-gates.ts'
@@ -23,14 +26,15 @@ const ignore = (): void => {}
 /** Explains the rule for a path or a command, or prints the policy. Exits with 1 if it is denied or invalid. */
 export async function policyCheck(context: CommandContext, flags: PolicyCheckFlags): Promise<ExitCode> {
   const { path, command } = flags
-  const { config, configFile } = await loadSettings(context, undefined)
+  const { config, configFile, workspacesDir } = await loadSettings(context, undefined)
   const given = folderOf(context, flags)
   const workspace = await findWorkspace(context, config, given)
   const ownPlaces = createOwnPlaces(findOwnPaths(context, configFile))
   const folder = await openWorkspace(inHome(context, workspace.path), ownPlaces)
   // Paths and commands are those of the folder that the user is in.
   const base = relative(folder.root, await realPathOf(given)).replaceAll(sep, '/')
-  const policy = openPolicy(folder, { log: { debug: ignore, info: ignore, warn: ignore, error: ignore } })
+  const consents = openConsents(workspacesDir, folder.root)
+  const policy = openPolicy(folder, { consents, log: { debug: ignore, info: ignore, warn: ignore, error: ignore } })
   const readOnly = readOnlyModeOf(config, workspace)
   if (path === undefined && command === undefined) {
     const sandbox = describeSandbox(await sandboxState(config.workspace.sandbox))
@@ -38,14 +42,20 @@ export async function policyCheck(context: CommandContext, flags: PolicyCheckFla
   }
 
   const access = { isReadOnly: readOnly !== false, isLocked: readOnly === 'locked' }
-  const { decision, subject } = await judge({ folder, policy, base }, access, path, command)
+  const { decision, subject, rules = [] } = await judge({ folder, policy, base }, access, path, command)
+  const stored = (await consents.read()).rules
+  const always = decision.isOpen === true && rules.length > 0 && coverRules(stored, rules)
   const reading = path === undefined ? undefined : await decideReading({ folder, policy, base }, path)
   if (flags.json) {
     const read = reading && { allowed: reading.isAllowed, reason: reading.reason }
     const { isAllowed: allowed, isOpen: asks = false, reason } = decision
-    writeJson(context, { ...subject, allowed, asks, reason, read })
+    writeJson(context, { ...subject, allowed, asks, always, reason, read })
   } else {
     context.stdout.write(visibleLines(`${inWords(decision)}\n`))
+    if (always) {
+      const text = `You have allowed it to the agent always: ${rules.map(ruleText).join(', ')}.`
+      context.stdout.write(visibleLines(`${text} To take that back: copilot-proxy policy forget\n`))
+    }
     if (reading !== undefined) context.stdout.write(visibleLines(`Reading: ${inWords(reading)}\n`))
   }
   return decision.isAllowed ? exitCode.done : exitCode.failed
@@ -64,16 +74,20 @@ async function judge(
   access: WriteAccess,
   path: string | undefined,
   command: readonly string[] | undefined,
-): Promise<{ readonly decision: Decision; readonly subject: object }> {
+): Promise<{ readonly decision: Decision; readonly subject: object; readonly rules?: readonly ConsentRule[] }> {
   const [line] = command ?? []
   const { base } = workspace
   const place = base === '' ? {} : { cwd: base }
   const subject = command === undefined ? { path } : { argv: command, ...place }
   try {
-    if (command === undefined)
-      return { decision: await decide(workspace, access, { writes: [inBase(base, path ?? '')] }), subject }
+    if (command === undefined) {
+      const writes = [inBase(base, path ?? '')]
+      const rules = writes.map((each) => ({ edit: workspace.folder.relativePath(each) }))
+      return { decision: await decide(workspace, access, { writes }), subject, rules }
+    }
     const argv = command.length === 1 && line !== undefined ? splitCommand(line) : command
-    return { decision: await decide(workspace, access, { argv, cwd: base }), subject: { argv, ...place } }
+    const rules = [{ run: [...argv], in: base }]
+    return { decision: await decide(workspace, access, { argv, cwd: base }), subject: { argv, ...place }, rules }
   } catch (error) {
     if (!(error instanceof ToolError)) throw error
     return { decision: { isAllowed: false, reason: error.message }, subject }
@@ -120,7 +134,17 @@ function printPolicy(
   context: CommandContext,
   flags: PolicyFlags,
   folder: Folder,
-  { files, reads, writes, shell, readOnly, sandbox, problem }: PolicyDescription & PlaceDescription,
+  {
+    files,
+    unconfirmed,
+    reads,
+    writes,
+    shell,
+    always,
+    readOnly,
+    sandbox,
+    problem,
+  }: PolicyDescription & PlaceDescription,
 ): ExitCode {
   const outcome = problem === undefined ? exitCode.done : exitCode.failed
   if (flags.json) {
@@ -128,9 +152,11 @@ function printPolicy(
       workspace: folder.root,
       read_only: readOnly,
       files,
+      unconfirmed,
       reads,
       writes,
       shell,
+      always,
       sandbox,
       problem: problem ?? null,
     })
@@ -139,7 +165,8 @@ function printPolicy(
   if (!files.includes(policyName)) {
     context.stdout.write(
       `${visible(folder.root)} has no ${policyName}: nothing is written or run without a question.\n` +
-        'To create one, run: copilot-proxy policy init\n',
+        'To create one, run: copilot-proxy policy init\n' +
+        (always.length === 0 ? '' : list(alwaysTitle, always)),
     )
     return outcome
   }
@@ -147,29 +174,29 @@ function printPolicy(
   context.stdout.write(
     list('Read-only', [readOnly === 'locked' ? lockedText : readOnly ? readOnlyText : writableText]) +
       list('Policy files', files) +
+      (unconfirmed.length === 0 ? '' : list(unconfirmedTitle, unconfirmed)) +
       list('Secrets that may be read', reads.allow) +
       list('Reads denied', reads.deny) +
       list('Writes allowed', writes.allow) +
       list('Writes denied', writes.deny) +
       list('Denied unless named exactly', ['secrets, and files that other programs obey (--json lists the patterns)']) +
-      list('Commands allowed', shell.allow.map(describeCommand)) +
+      list('Commands allowed', shell.allow.map(commandText)) +
       list('Hosts that commands reach in the sandbox', shell.network) +
+      list(alwaysTitle, always) +
       list('Sandbox', [sandbox]),
   )
   return outcome
 }
 
+const unconfirmedTitle =
+  'Not confirmed, so they allow nothing. To read and confirm them, run: copilot-proxy policy trust'
+const alwaysTitle = 'What you have allowed the agent always'
 const writableText = 'no: the policy decides'
 const readOnlyText = 'yes: nothing is changed or run but what you allow the agent'
 const lockedText = 'locked: nothing is changed or run, and no tool of another program is called'
 
 function list(title: string, lines: readonly string[]): string {
   return `${title}\n${(lines.length === 0 ? ['nothing'] : lines).map((line) => `  ${visible(line)}\n`).join('')}`
-}
-
-function describeCommand(command: CommandDescription): string {
-  if (!('argv' in command)) return joinCommand(command)
-  return `${joinCommand(command.argv)} (in ${command.in.join(', ')})`
 }
 
 export function folderOf(context: CommandContext, { workspace = '.' }: PolicyFlags): string {

@@ -26,7 +26,9 @@ import type {
   McpFlags,
   PageFlags,
   PolicyFlags,
+  PolicyForgetFlags,
   PolicyInitFlags,
+  PolicyTrustFlags,
   ReportFlags,
   RequestsFlags,
   ServeFlags,
@@ -69,6 +71,7 @@ const loadAccount = () => import('./account.ts')
 const loadService = () => import('./service/service.ts')
 const loadKey = () => import('./key.ts')
 const loadPolicy = () => import('./policy.ts')
+const loadPolicyRules = () => import('./policy-rules.ts')
 const loadGateway = () => import('./gateway.ts')
 const loadConfig = () => import('./config/config.ts')
 const loadConfigChange = () => import('./config/change.ts')
@@ -360,6 +363,26 @@ function createProgram(argv: readonly string[], context: CommandContext, finish:
     .addOption(new Option('--print', 'print the policy with these commands and write nothing').conflicts('json'))
     .option('--json', 'print JSON')
     .action(run(async (flags: PolicyInitFlags) => (await import('./policy-init.ts')).policyInit(context, flags)))
+
+  add(policy, 'trust', 'read and confirm the policy of a folder', helpText.policyTrust)
+    .argument('[folder]', 'the workspace (default: this folder)')
+    .option('--yes', 'confirm without asking')
+    .option('--json', 'print JSON, and ask nothing')
+    .action(
+      run(async (flags: PolicyTrustFlags, workspace: string | undefined) =>
+        (await loadPolicyRules()).policyTrust(context, { ...flags, ...(workspace !== undefined && { workspace }) }),
+      ),
+    )
+  add(policy, 'forget', 'take back what you allowed the agent always', helpText.policyForget)
+    .argument('[rule]', 'a rule as it is shown, in quotes (default: list the rules)')
+    .option('--all', 'take back all rules')
+    .option('--workspace <folder>', 'the workspace (default: this folder)')
+    .option('--json', 'print JSON')
+    .action(
+      run(async (flags: PolicyForgetFlags, rule: string | undefined) =>
+        (await loadPolicyRules()).policyForget(context, { ...flags, rule }),
+      ),
+    )
 
   add(program, 'agent', 'let a model work in a folder', helpText.agent)
     .argument('<goal...>', 'the task, in your own words')

@@ -14,6 +14,8 @@ export interface CompanionSwitchDeps
   readonly config: () => Config
   /** The folder for the journals of workspaces; undefined: tools write nothing. */
   readonly workspacesDir: string | undefined
+  /** The folder for what a person has allowed in workspaces, also in a demo. */
+  readonly consentsDir: string | undefined
   /** The folder for the record of the gateway for tool providers; undefined: it has none. */
   readonly gatewayDir: string | undefined
   /** Returns the user's home folder. Absent: the user has none. May throw. */
@@ -70,6 +72,7 @@ export function createCompanionSwitch(deps: CompanionSwitchDeps) {
     return opened.openCompanion({
       config,
       dataDir: deps.workspacesDir,
+      consentsDir: deps.consentsDir,
       keepsSessions: deps.keepsSessions,
       homeDir,
       ownPaths: deps.ownPaths,

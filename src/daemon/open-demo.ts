@@ -20,8 +20,8 @@ const services: ProviderServices = {
 }
 
 /**
- * The parts of a daemon that differ with `--demo`. It reads and writes no login, usage, session or other data of the user:
- * sessions and journals are in a temporary folder. As with every daemon, the owner's token and that of the gateway are in the
+ * The parts of a daemon that differ with `--demo`. It reads and writes no login, usage, session or other data of the user but what
+ * a person allows in a workspace: sessions and journals are in a temporary folder. As with every daemon, the owner's token and that of the gateway are in the
  * data folder while it runs, because commands and tool providers look for them there.
  */
 export async function openDemo({ workspacesDir, ownPaths }: DemoPlaces) {

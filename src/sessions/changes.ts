@@ -94,7 +94,8 @@ export function createChanges({ workspaces, sessions, redact }: ChangesDeps): Ch
         caller: `undo:${caller.key?.name ?? 'local'}`,
         ownerId: caller.key?.id,
         // The person has asked for it. A key gets no other secret of a file that it has changed.
-        approve: async ({ reads, widening }) => widening === undefined && (reads === undefined || caller.isOwner),
+        approve: async ({ reads, widening, policy }) =>
+          widening === undefined && policy === undefined && (reads === undefined || caller.isOwner),
       })
       const { id, undoes, files, diff, truncated } = undoResult.parse(result)
       return {

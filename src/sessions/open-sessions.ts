@@ -11,6 +11,7 @@ import type { ChangesSince } from './journal-changes.ts'
 import { joinItems, readPiece, splitItems } from './long-texts.ts'
 import { createPushes } from './pushes.ts'
 import { reportMessage, reportRun } from './run-record.ts'
+import { Fault } from '../errors.ts'
 import { refused } from './refused.ts'
 import { createRuns } from './runs.ts'
 import { createSessionFile } from './session-file.ts'
@@ -295,6 +296,9 @@ export function openSessions(deps: SessionsDeps): Sessions {
       const row = runs.findWaiting(approvalId) ?? use((store) => runOfApproval(store, approvalId))
       if (row === undefined || !isSeen(row, caller)) throw refused('approval_not_found')
       if (!mayDecide(caller, row.owner ?? undefined)) throw refused('owner_required')
+      // A rule holds in the runs of all callers of the workspace.
+      if (decision === 'always' && !caller.isOwner) throw refused('owner_required')
+      if (runs.isOffered(approvalId, decision) === false) throw notOffered
       const decided = runs.decide(approvalId, decision)
       if (decided !== undefined) return decided
       throw refused('approval_decided')
@@ -376,6 +380,12 @@ function runOfApproval(store: SessionStore, approvalId: string): RunRow | undefi
   const part = store.approval(approvalId)
   return part && store.run(part.run)
 }
+
+const notOffered = new Fault({
+  kind: 'invalid_request',
+  path: 'decision',
+  detail: 'must be one of the decisions that the approval offers',
+})
 
 const notKept = {
   type: 'error',

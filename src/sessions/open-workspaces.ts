@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { basename, join } from 'node:path'
 import type { OwnPaths } from '../config/paths.ts'
 import { readOnlyModeOf, type Config } from '../config/schema.ts'
@@ -14,9 +13,11 @@ import type { ToolsDeps } from '../tools/create-tools.ts'
 import type { SessionInfo, ToolSource } from '../tools/tool.ts'
 import { createRegistryTools, listSession, type SessionListing } from '../tools/registry-tools.ts'
 import { createWorkspaceTools } from '../tools/workspace-tools.ts'
+import { folderId } from '../workspace/folder-id.ts'
 import { openFolder } from '../workspace/open-folder.ts'
 import { hasPendingChange, openJournal, type Journal } from '../workspace/patch/journal.ts'
 import { checkRoot } from '../workspace/policy/check-root.ts'
+import { openConsents } from '../workspace/policy/consents.ts'
 import { openPolicy } from '../workspace/policy/open-policy.ts'
 import { createOwnPlaces } from '../workspace/policy/own-places.ts'
 import { createSandbox, reportSandbox, type SandboxReport } from '../workspace/sandbox/create-sandbox.ts'
@@ -30,6 +31,8 @@ export interface WorkspacesDeps {
   readonly config: () => Config
   /** The folder for the journals of all workspaces. If undefined, tools cannot write. */
   readonly dataDir: string | undefined
+  /** The folder for what a person has allowed in all workspaces. Default: `dataDir` */
+  readonly consentsDir?: string | undefined
   /** Returns the folder that replaces `~` at the start of a configured path. It is not opened as a workspace. May throw. */
   readonly homeDir: () => string
   /** This program's own files, which no tool reads or changes. */
@@ -78,6 +81,7 @@ interface Open {
 export async function openWorkspaces({
   config,
   dataDir,
+  consentsDir = dataDir,
   homeDir,
   ownPaths,
   sources = [],
@@ -192,7 +196,7 @@ export async function openWorkspaces({
       folders: () => config().workspace.sandboxFolders.map(inHome),
       homeDir,
       ownPlaces,
-      cacheDir: dataDir === undefined ? undefined : join(dataDir, idOf(root), 'command-cache'),
+      cacheDir: dataDir === undefined ? undefined : join(dataDir, folderId(root), 'command-cache'),
     })
   }
 
@@ -201,12 +205,13 @@ export async function openWorkspaces({
     const folder = await openFolder(inHome(path), { ownPlaces, sandbox: sandboxOf })
     await checkRoot(folder.root, { homeDir, ownPlaces, allowsHome })
     const controller = new AbortController()
-    const id = idOf(folder.root)
-    const policy = openPolicy(folder, { log })
+    const id = folderId(folder.root)
+    const consents = consentsDir === undefined ? undefined : openConsents(consentsDir, folder.root)
+    const policy = openPolicy(folder, { consents, log })
     controller.signal.addEventListener('abort', policy.close, { once: true })
     const name = uniqueName(givenName ?? (basename(folder.root) || folder.root), taken)
     return {
-      session: { id, name, folder, policy, signal: controller.signal },
+      session: { id, name, folder, policy, consents, signal: controller.signal },
       givenName,
       controller,
       configured,
@@ -290,20 +295,6 @@ export async function openWorkspaces({
       open = []
     },
   }
-}
-
-const base32 = 'abcdefghijklmnopqrstuvwxyz234567'
-
-/** Returns 50 bits of the path's hash in lower-case base32 (RFC 4648 §6), because an id must not reveal the path. */
-function idOf(root: string): string {
-  const bytes = hash('sha256', root, 'buffer')
-  let bits = bytes.readBigUInt64BE() >> 14n
-  let id = ''
-  for (let length = 0; length < 10; length += 1) {
-    id = (base32[Number(bits & 31n)] ?? '') + id
-    bits >>= 5n
-  }
-  return id
 }
 
 function uniqueName(name: string, taken: ReadonlySet<string>): string {

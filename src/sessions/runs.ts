@@ -1,5 +1,6 @@
 import { maySee, type Caller } from '../config/caller.ts'
 import type { AgentEvent } from '../agent/agent-event.ts'
+import { recordedApproval } from '../api/run.ts'
 import type { ApprovalDecision, OpenRun, RunOutcome, RunState } from '../api/run.ts'
 import type { AgentOutcome, AgentTask } from '../agent/agent-task.ts'
 import type { Config } from '../config/schema.ts'
@@ -57,6 +58,8 @@ export interface Runs {
   readonly decide: (approvalId: string, decision: ApprovalDecision) => ApprovalDecision | undefined
   /** Finds the run that waits for an approval. */
   readonly findWaiting: (approvalId: string) => Pick<RunRow, 'owner'> | undefined
+  /** Returns whether a pending approval offers a decision. For `run`, `once` is enough. Undefined if no approval with this id is pending. */
+  readonly isOffered: (approvalId: string, decision: ApprovalDecision) => boolean | undefined
   /** Finds a run in progress. */
   readonly find: (
     id: string,
@@ -300,6 +303,10 @@ export function createRuns(deps: RunsDeps): Runs {
     }
   }
 
+  function findWaiting(approvalId: string): Run | undefined {
+    return [...runs.values()].find(({ approvals }) => approvals.has(approvalId))
+  }
+
   function cancelRun(run: Run, reason: string): void {
     if (run.state === 'ended' || run.controller.signal.aborted) return
     run.cancelReason = reason
@@ -391,7 +398,14 @@ export function createRuns(deps: RunsDeps): Runs {
       }
       return undefined
     },
-    findWaiting: (approvalId) => [...runs.values()].find(({ approvals }) => approvals.has(approvalId)),
+    findWaiting,
+    isOffered(approvalId, decision) {
+      const run = findWaiting(approvalId)
+      if (run === undefined) return undefined
+      const { decisions = ['once', 'refuse'] } =
+        recordedApproval.safeParse(run.parts.get(`approval/${approvalId}`)?.data).data ?? {}
+      return decisions.includes(decision === 'run' ? 'once' : decision)
+    },
     find(id) {
       const run = runs.get(id)
       if (run === undefined) return undefined

@@ -6,10 +6,12 @@ import { capResult } from './cap-result.ts'
 import { checkArguments } from './check-arguments.ts'
 import { nobodyAsked } from './foreign-tools.ts'
 import { maxForModels, namesOf } from './model-names.ts'
-import { closedSentence, lockedForeignSentence, passGates, type WriteAccess } from './pass-gates.ts'
+import { closedSentence, lockedForeignSentence, passGates, type Passage, type WriteAccess } from './pass-gates.ts'
 import { callArguments, callToolName, listToolName } from './registry-tools.ts'
 import { redactError, redactResult, type Redact } from './redact-values.ts'
 import type { Intent, Tool, ToolCall, ToolLimits, ToolResult, Tools, ToolSource } from './tool.ts'
+
+type Gates = Pick<Passage, 'closed' | 'unconfirmed'>
 
 export interface RunLimits extends ToolLimits, WriteAccess {}
 
@@ -150,18 +152,18 @@ export function createTools(deps: ToolsDeps): Tools {
 
     const hasPerson = given.approve !== undefined && given.isUnattended !== true
 
-    /** Returns the closed gates that a person may pass. The audit line contains the request, also if it is denied. */
-    async function permit(intent: Intent): Promise<readonly string[]> {
+    /** Returns the closed gates that a person may pass, and the policies that would open them. The audit line contains the request, also if it is denied. */
+    async function permit(intent: Intent): Promise<Gates> {
       for (const path of intent.writes ?? []) audit.paths.add(path.slice(0, maxLoggedPath))
       audit.program ??= intent.argv?.[0]
-      const closed = await checkGates(tool, session, intent)
-      if (closed.length > 0 && !hasPerson) throw denied(closedSentence(closed))
-      return closed
+      const gates = await checkGates(tool, session, intent)
+      if (gates.closed.length > 0 && !hasPerson) throw denied(closedSentence(gates.closed))
+      return gates
     }
 
     async function authorize(intent: Intent): Promise<void> {
       if (isOver || signal.aborted) throw stopped()
-      const closed = await permit(intent)
+      const closed = await confirmed(intent)
       if (intent.widening !== undefined && given.approve === undefined) throw refused('Nobody can be asked.')
       if (given.approve !== undefined) {
         if (!(await isApproved(given.approve, intent, closed))) throw refused('The approval was refused.')
@@ -169,10 +171,18 @@ export function createTools(deps: ToolsDeps): Tools {
         const listed = list(session).find(({ name }) => name === tool.name)
         if (listed !== undefined && chosen(listed, args).identity !== tool.identity) throw changed(tool.name)
         // The policy may have changed while the approval was pending. The person has not seen a gate that closed meanwhile.
-        const unseen = (await checkGates(tool, session, intent)).filter((gate) => !closed.includes(gate))
+        const unseen = (await checkGates(tool, session, intent)).closed.filter((gate) => !closed.includes(gate))
         if (unseen.length > 0) throw denied(closedSentence(unseen))
       }
       if (signal.aborted) throw stopped()
+    }
+
+    /** Asks a person to confirm the policies that would allow the intent. Returns the gates that are closed then. */
+    async function confirmed(intent: Intent): Promise<readonly string[]> {
+      const { closed, unconfirmed } = await permit(intent)
+      if (given.approve === undefined || unconfirmed.length === 0) return closed
+      for (const policy of unconfirmed) await isApproved(given.approve, { policy })
+      return (await permit(intent)).closed
     }
 
     async function isApproved(
@@ -249,11 +259,11 @@ export function createTools(deps: ToolsDeps): Tools {
     }
   }
 
-  /** Returns the closed gates that a person may pass. @throws ToolError `denied`, `failed` */
-  async function checkGates(tool: Tool, session: Session, intent: Intent): Promise<readonly string[]> {
-    if (tool.provider !== undefined) return []
+  /** @throws ToolError `denied`, `failed` */
+  async function checkGates(tool: Tool, session: Session, intent: Intent): Promise<Gates> {
+    if (tool.provider !== undefined) return { closed: [], unconfirmed: [] }
     if (tool.effect === 'read') throw denied(`${tool.name} can only read.`)
-    return (await passGates(session, deps.limits(session), intent)).closed
+    return passGates(session, deps.limits(session), intent)
   }
 
   function unexpected(error: unknown, tool: string): ToolError {

@@ -1,7 +1,7 @@
 import type { Session } from './session.ts'
 import type { Intent } from './tool.ts'
 import { denied } from '../workspace/tool-error.ts'
-import type { Decision } from '../workspace/policy/policy.ts'
+import type { Decision, UnconfirmedPolicy } from '../workspace/policy/policy.ts'
 
 const readOnlySentence =
   'This workspace is read-only. To allow changes, set its read-only in workspaces, or workspace.read-only for all, to false in the configuration.'
@@ -35,6 +35,8 @@ export interface Passage {
    * Empty: nobody has to be asked.
    */
   readonly closed: readonly string[]
+  /** The policies that would allow it, if a person had confirmed them. */
+  readonly unconfirmed: readonly UnconfirmedPolicy[]
 }
 
 /**
@@ -53,7 +55,9 @@ export async function passGates(
   if (isReadOnly) closed.add(readOnlySentence)
   if (folder.sandbox.distrustsPolicy()) closed.add(newPolicySentence)
   const reasons: string[] = []
-  const note = ({ isAllowed, isOpen = false, reason }: Decision): void => {
+  const unconfirmed = new Map<string, UnconfirmedPolicy>()
+  const note = ({ isAllowed, isOpen = false, reason, ...decision }: Decision): void => {
+    for (const each of decision.unconfirmed ?? []) unconfirmed.set(each.path, each)
     if (isAllowed) reasons.push(reason)
     else if (isOpen) closed.add(reason)
     else throw denied(reason)
@@ -63,7 +67,7 @@ export async function passGates(
     await folder.checkWritable(path)
   }
   if (policyArgv !== undefined) note(await policy.mayRun(policyArgv, cwd))
-  return { reasons, closed: [...closed] }
+  return { reasons, closed: [...closed], unconfirmed: [...unconfirmed.values()] }
 }
 
 /** Returns why an effect that only a person can allow is refused where nobody is asked. Names all closed gates. */

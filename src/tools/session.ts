@@ -1,4 +1,5 @@
 import type { Folder } from '../workspace/folder.ts'
+import type { Consents } from '../workspace/policy/consents.ts'
 import type { Policy } from '../workspace/policy/policy.ts'
 
 /** A configured workspace, open for tools. */
@@ -9,6 +10,8 @@ export interface Session {
   readonly name: string
   readonly folder: Folder
   readonly policy: Policy
+  /** What a person has allowed the agent for good. Absent: nothing can be stored. */
+  readonly consents?: Consents | undefined
   /** Aborts when the configuration no longer has the workspace, and at shutdown. */
   readonly signal: AbortSignal
 }

@@ -1,6 +1,7 @@
 import type { PlanItem } from '../api/run.ts'
 import type { Folder } from '../workspace/folder.ts'
 import type { Widening } from '../workspace/sandbox/sandbox.ts'
+import type { UnconfirmedPolicy } from '../workspace/policy/policy.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import type { Session } from './session.ts'
 
@@ -38,6 +39,8 @@ export interface Intent {
   readonly reads?: readonly string[]
   /** Arguments of a tool of a provider. */
   readonly args?: unknown
+  /** A policy that the person has to confirm before its rules count. The call intends nothing else yet. */
+  readonly policy?: UnconfirmedPolicy
 }
 
 export interface ToolContext {

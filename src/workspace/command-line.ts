@@ -61,7 +61,8 @@ export function joinCommand(argv: readonly string[]): string {
   return argv.map(quoteWord).join(' ')
 }
 
-function quoteWord(word: string): string {
+/** Returns a word as `splitCommand` reads it. */
+export function quoteWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 }
 

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import type { ApprovalDecision } from '../../src/api/run.ts'
 import type { ApprovalRequest } from '../../src/agent/agent-task.ts'
 import type { Answer, LoopEvent, LoopSettings, LoopState, ModelChoice, ToolEnd } from '../../src/agent/loop-state.ts'
+import { ruleText, type ConsentRule } from '../../src/workspace/policy/consent-rules.ts'
 import { newItems, startLoop, stepLoop } from '../../src/agent/step-loop.ts'
 import { userMessage } from '../../src/translate/turn-request.ts'
 import type { TurnItem } from '../../src/translate/turn.ts'
@@ -38,6 +40,7 @@ function loop(changes: Partial<LoopSettings> = {}, history: readonly TurnItem[] 
           } else if (command.type === 'ask') shown.push(`ask ${command.model.name} as ${command.initiator}`)
           else if (command.type === 'call') shown.push(`call ${command.call.name}`)
           else if (command.type === 'settle_approval') shown.push(command.isAllowed ? 'allow' : 'deny')
+          else if (command.type === 'remember') shown.push(`remember ${command.rules.map(ruleText).join(', ')}`)
           else if (command.type === 'end') shown.push(`end ${command.ending.outcome}`)
           else shown.push(command.type)
         }
@@ -83,13 +86,13 @@ function ended(end: Partial<ToolEnd> = {}): LoopEvent {
   }
 }
 
-function wanted(more: Partial<ApprovalRequest>): LoopEvent {
-  return { type: 'approval_wanted', request: { approvalId: 'a', tool: 't', callId: 'x', step: 1, ...more } }
+function wanted(more: Partial<ApprovalRequest>, consents?: readonly ConsentRule[]): LoopEvent {
+  return { type: 'approval_wanted', request: { approvalId: 'a', tool: 't', callId: 'x', step: 1, ...more }, consents }
 }
 
 const write = wanted({ paths: ['a.ts'], diff: 'd' })
 const command = wanted({ argv: ['npm', 'test'], cwd: '' })
-const decide = (decision: 'once' | 'run' | 'refuse' | 'expired'): LoopEvent => ({ type: 'approval_decided', decision })
+const decide = (decision: ApprovalDecision | 'expired'): LoopEvent => ({ type: 'approval_decided', decision })
 
 function failed(more: Partial<Extract<LoopEvent, { type: 'ask_failed' }>['failure']> = {}): LoopEvent {
   const base = {
@@ -328,6 +331,66 @@ describe('approvals', () => {
     feed(first, decide('run'))
     expect(feed(same)).toEqual(['allow'])
     expect(feed(other)).toEqual(['ask_person', 'approval pending'])
+  })
+
+  test.each<readonly [string, Partial<ApprovalRequest>, string]>([
+    ['the paths of an edit', { paths: ['a.ts', 'b c.ts'], diff: 'd' }, "edit a.ts, edit 'b c.ts'"],
+    ['a command at the root', { argv: ['npm', 'test'], cwd: '' }, 'run npm test'],
+    ['a command and its folder', { argv: ['sh', 'a b'], cwd: 'x' }, "run sh 'a b' (in x)"],
+    [
+      'a tool of a program',
+      { tool: 'mcp.hub.add', provider: 'hub', identity: 'i', args: {}, isAfterSecret: false },
+      'call mcp.hub.add of hub',
+    ],
+  ])('"always" stores %s, and asks no more for exactly that', (_, request, rules) => {
+    const { feed, state } = asking()
+    feed(wanted(request, []))
+    const { always = [] } = state().pending ?? {}
+    expect(always.map(ruleText).join(', ')).toBe(rules)
+    expect(feed(decide('always'))).toEqual(['approval always', `remember ${rules}`, 'allow'])
+    // The loop keeps no grant: whoever takes the rule back is asked again at the next call.
+    expect(feed(wanted(request, []))).toEqual(['ask_person', 'approval pending'])
+    feed(decide('refuse'))
+    expect(feed(wanted({ ...request, closed: ['read-only'] }, always))).toEqual(['allow'])
+    expect(asking({ requireApproval: false }).feed(wanted({ ...request, closed: ['read-only'] }, always))).toEqual([
+      'deny',
+    ])
+    const others: readonly Partial<ApprovalRequest>[] = [
+      { ...request, ...(request.paths && { paths: [...request.paths, 'other.ts'] }) },
+      { ...request, ...(request.argv && { argv: [...request.argv, '-x'] }) },
+      { ...request, ...(request.argv && { cwd: 'other' }) },
+      { ...request, ...(request.provider && { provider: 'other' }) },
+      { ...request, ...(request.provider && { identity: 'other' }) },
+    ].filter((other) => JSON.stringify(other) !== JSON.stringify(request))
+    for (const other of others) {
+      expect(feed(wanted(other, always))).toEqual(['ask_person', 'approval pending'])
+      feed(decide('refuse'))
+    }
+  })
+
+  test.each<readonly [string, Partial<ApprovalRequest>]>([
+    ['a file that other programs obey', { paths: ['.vscode/tasks.json'], diff: 'd' }],
+    ['a file that is removed', { paths: ['a'], files: [{ path: 'a', change: 'deleted', added: 0, removed: 1 }] }],
+    [
+      'a file that becomes executable',
+      { paths: ['a'], files: [{ path: 'a', change: 'modified', executable: true, added: 0, removed: 0 }] },
+    ],
+    ['more files than a person reads', { paths: Array.from({ length: 21 }, (_, at) => `${at}.ts`), diff: 'd' }],
+    ['a secret', { reads: ['.env'] }],
+    ['a command beyond the sandbox', { argv: ['npm', 'i'], cwd: '', widening: 'network' }],
+    ['a tool after a secret was read', { args: {}, provider: 'hub', identity: 'i', isAfterSecret: true }],
+    ['a tool whose program is unknown', { args: {} }],
+  ])('"always" is not offered for %s, and would count as "once"', (_, request) => {
+    const { feed, state } = asking()
+    feed(wanted(request, []))
+    expect(state().pending).not.toHaveProperty('always')
+    expect(feed(decide('always'))).toEqual(['approval once', 'allow'])
+  })
+
+  test('"always" is not offered where nothing can be stored', () => {
+    const { feed, state } = asking()
+    feed(write)
+    expect(state().pending).not.toHaveProperty('always')
   })
 
   test('asks nobody if approvals are switched off', () => {

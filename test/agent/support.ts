@@ -18,6 +18,7 @@ import { openJournal } from '../../src/workspace/patch/journal.ts'
 import { openPolicy } from '../../src/workspace/policy/open-policy.ts'
 import { openProxy } from '../http/harness.ts'
 import { recordingLog } from '../recording-log.ts'
+import { confirming } from '../workspace/policy/confirm.ts'
 import { makeFolder } from '../tools/session.ts'
 
 interface AgentOptions {
@@ -62,7 +63,7 @@ export async function openAgent({
   const log = recordingLog()
   const root = await makeFolder(files)
   const folder = await openFolder(root)
-  const policy = openPolicy(folder, { log })
+  const policy = openPolicy(folder, { consents: confirming(folder.root), log })
   onTestFinished(policy.close)
   const closed = new AbortController()
   const session: Session = { id: 'test-id', name: 'test', folder, policy, signal: closed.signal }

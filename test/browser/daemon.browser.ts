@@ -34,6 +34,7 @@ beforeAll(async () => {
     await mkdir(join(dir, 'shop', path, '..'), { recursive: true })
     await writeFile(join(dir, 'shop', path), text)
   }
+  await policy('trust', '--yes')
   daemon = spawn(
     process.execPath,
     ['src/main.ts', 'serve', '--demo', '--port', '0', '--workspace', join(dir, 'shop')],
@@ -54,6 +55,29 @@ beforeAll(async () => {
     if (url !== '') break
   }
 })
+
+/** Runs a command for the policy of the folder. */
+async function policy(...words: readonly string[]): Promise<void> {
+  const env = { ...process.env, COPILOT_PROXY_HOME: join(dir, 'home') }
+  await promisify(execFile)(process.execPath, [join(root, 'src/main.ts'), 'policy', ...words], {
+    cwd: join(dir, 'shop'),
+    env,
+  })
+}
+
+/** Returns an address that makes a page the owner's. */
+async function ownerAddress(): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, ['src/main.ts', 'page', '--print'], {
+    cwd: root,
+    env: {
+      ...process.env,
+      COPILOT_PROXY_HOME: join(dir, 'home'),
+      COPILOT_PROXY_SERVER_PORT: new URL(url).port,
+      COPILOT_PROXY_SERVER_API_KEYS: key,
+    },
+  })
+  return stdout.trim()
+}
 
 afterAll(async () => {
   const ended = new Promise((resolve) => daemon.once('exit', resolve))
@@ -130,16 +154,7 @@ test('a person has a failing test fixed by the agent of a real daemon, and finds
 })
 
 test('copilot-proxy page opens the page as the owner, without a key and once', async () => {
-  const { stdout } = await promisify(execFile)(process.execPath, ['src/main.ts', 'page', '--print'], {
-    cwd: root,
-    env: {
-      ...process.env,
-      COPILOT_PROXY_HOME: join(dir, 'home'),
-      COPILOT_PROXY_SERVER_PORT: new URL(url).port,
-      COPILOT_PROXY_SERVER_API_KEYS: key,
-    },
-  })
-  const address = stdout.trim()
+  const address = await ownerAddress()
   const { page, complaints, close } = await openTab(browser, address)
   await page.getByText('Live', { exact: true }).waitFor()
   expect(page.url()).not.toContain('code')
@@ -158,4 +173,40 @@ test('copilot-proxy page opens the page as the owner, without a key and once', a
   await second.page.getByLabel('Key', { exact: true }).waitFor()
   await second.page.getByRole('alert').getByText('for a new one, run: copilot-proxy page').waitFor()
   await second.close()
+})
+
+test('the owner confirms a policy that came with the folder, and allows a command always by the rule that is shown', async () => {
+  await policy('forget', '--all')
+  const { page, complaints, close } = await openTab(browser, await ownerAddress())
+  await page.getByText('Live', { exact: true }).waitFor()
+  const send = async (text: string) => {
+    const steps = [{ calls: [{ tool: 'shell_run', args: { argv: ['npm', 'test'] } }] }, { text }]
+    await page.getByRole('radio', { name: 'Agent' }).check()
+    await page.locator('#message-text').fill(`Test it. [demo:script ${JSON.stringify(steps)}]`)
+    await page.keyboard.press('Enter')
+  }
+  await send('Tested once.')
+  const trust = page.getByRole('region', { name: 'Let tools do what .agent-policy.yaml allows?' })
+  await trust.getByText('allow: ["src/**"]').waitFor()
+  expect(await trust.getByRole('button').allTextContents()).toEqual(['Confirma', 'Not nown'])
+  await expectAccessible(page)
+  await trust.getByRole('button', { name: 'Confirm' }).click()
+  const command = page.getByRole('region', { name: 'Run this command?' })
+  await command.getByText('run npm test', { exact: true }).waitFor()
+  await expectAccessible(page)
+  // The keys of the question answer it while it has the focus.
+  await command.focus()
+  await page.keyboard.press('a')
+  await page.getByText('Tested once.', { exact: true }).first().waitFor()
+  await page.getByText('Allowed always', { exact: true }).waitFor()
+  await send('Tested again.')
+  await page.getByText('Tested again.', { exact: true }).first().waitFor()
+
+  await page.getByRole('button', { name: 'Details' }).click()
+  const details = page.getByRole('dialog', { name: 'shop' })
+  await details.getByText('What is allowed here').waitFor()
+  await details.getByText('run npm test', { exact: true }).waitFor()
+  await expectAccessible(page)
+  expect(complaints).toEqual([])
+  await close()
 })

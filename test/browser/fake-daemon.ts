@@ -10,6 +10,7 @@ import type {
   ConversationEntry,
   PromptList,
   ServerEntry,
+  SessionPolicy,
   SessionEntry,
   StreamEntry,
   StreamSummary,
@@ -52,6 +53,7 @@ export interface FakeState {
   runs: Record<string, RunReport>
   /** Of every session. */
   changes: ChangeList
+  policy: SessionPolicy
   servers: readonly ServerEntry[]
   prompts: PromptList['prompts']
   streams: readonly StreamSummary[]
@@ -75,6 +77,14 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     conversations: {},
     runs: {},
     changes: { changes: [] },
+    policy: {
+      files: [],
+      unconfirmed: [],
+      reads: { allow: [], deny: [] },
+      writes: { allow: [], deny: [] },
+      shell: { allow: [], network: [] },
+      always: [],
+    },
     servers: [],
     prompts: [],
     streams: [],
@@ -110,6 +120,7 @@ export async function startFakeDaemon(change: Partial<FakeState> = {}): Promise<
     conversations: state.conversations[params.id] ?? [],
   }))
   app.get('/sessions/:id/changes', () => state.changes)
+  app.get('/sessions/:id/policy', () => state.policy)
   app.get('/sessions/:id/servers', () => ({ servers: state.servers }))
   app.get('/sessions/:id/prompts', () => ({ prompts: state.prompts }))
   app.get('/sessions/:id/streams', () => ({ streams: state.streams }))

@@ -658,11 +658,47 @@ describe('an approval of several files', () => {
     await shown.waitFor()
     expect(await shown.getByRole('button', { name: /for this run/ }).count()).toBe(0)
     await shown.focus()
-    await page.keyboard.press('a')
+    await page.keyboard.press('r')
     await page.keyboard.press('y')
     await shown.getByText('Allowed once').waitFor()
     expect(daemon.seen.filter(({ url }) => url === '/approvals/f1').map(({ body }) => body)).toEqual([
       { decision: 'once' },
+    ])
+  })
+
+  const always = {
+    ...change,
+    decisions: ['once', 'run', 'always', 'refuse'] as ('once' | 'run' | 'always' | 'refuse')[],
+    always: ['edit README.md', "edit 'a b.ts'"],
+    closed: ['This workspace is read-only.'],
+  }
+
+  test('shows what "Always" stores, which gates are closed, and takes the decision of the owner', async () => {
+    const daemon = await startDaemon({ caller: { key: null, owner: true } })
+    const { page } = await openSession(daemon)
+    daemon.emitAll([{ ...run, type: 'inbound', text: 'Do it', mode: 'agent', origin: 'user' }, { ...always }])
+    const shown = page.getByRole('region', { name: 'Change 4 files?' })
+    await shown.getByText('Always allows the agent in this workspace these 2 rules:').waitFor()
+    await shown.getByText("edit 'a b.ts'", { exact: true }).waitFor()
+    await shown.getByText('No rule allows this, so it happens only if you allow it.').waitFor()
+    await shown.getByRole('button', { name: 'Always' }).click()
+    await shown.getByText('Allowed always').waitFor()
+    expect(daemon.seen.find(({ url }) => url === '/approvals/f1')?.body).toEqual({ decision: 'always' })
+  })
+
+  test('offers "Always" to no key', async () => {
+    const daemon = await startDaemon({ caller: { key: 'laptop', owner: false } })
+    const { page } = await openSession(daemon)
+    daemon.emitAll([{ ...run, type: 'inbound', text: 'Do it', mode: 'agent', origin: 'user' }, { ...always }])
+    const shown = page.getByRole('region', { name: 'Change 4 files?' })
+    await shown.waitFor()
+    expect(await shown.getByRole('button', { name: 'Always' }).count()).toBe(0)
+    await shown.focus()
+    await page.keyboard.press('a')
+    await page.keyboard.press('n')
+    await shown.getByText('Refused').waitFor()
+    expect(daemon.seen.filter(({ url }) => url === '/approvals/f1').map(({ body }) => body)).toEqual([
+      { decision: 'refuse' },
     ])
   })
 
@@ -696,7 +732,7 @@ describe('by keyboard alone', () => {
     await tabTo(page, /^Review$/)
     await page.keyboard.press('Enter')
     expect(await approval(page).evaluate((node) => node === document.activeElement)).toBe(true)
-    await page.keyboard.press('a')
+    await page.keyboard.press('r')
     await approval(page).getByText('Allowed for this run').waitFor()
     expect(daemon.seen.find(({ url }) => url === '/approvals/a2')?.body).toEqual({ decision: 'run' })
     expect(await approval(page).evaluate((node) => node === document.activeElement)).toBe(true)
@@ -708,9 +744,9 @@ describe('by keyboard alone', () => {
     untilApproval(daemon)
     await approval(page).waitFor()
     await page.locator('#message-text').focus()
-    await page.keyboard.type('yan')
+    await page.keyboard.type('yran')
     await page.getByRole('link', { name: 'Requests' }).focus()
-    await page.keyboard.type('yan')
+    await page.keyboard.type('yran')
     expect(daemon.seen.filter(({ url }) => url.startsWith('/approvals/'))).toEqual([])
   })
 

@@ -11,12 +11,14 @@ import { makeFolder } from '../tools/session.ts'
 import { openEditor } from './acp-editor.ts'
 import type { Editor, EditorOptions } from './acp-editor.ts'
 import { startCli } from './cli.ts'
+import { confirmPolicies } from '../workspace/policy/confirm.ts'
 
 const { session } = methods.agent
 
 async function openShop(settings: Readonly<Record<string, string>> = {}) {
   const root = await makeFolder(quickShopFiles)
   const { home } = await createUser()
+  await confirmPolicies(join(home, 'proxy', 'workspaces'), root)
   const env = {
     PATH: process.env['PATH'],
     HOME: home,

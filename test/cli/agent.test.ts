@@ -9,6 +9,7 @@ import { scriptOf } from '../agent/support.ts'
 import { createUser } from '../commands/harness.ts'
 import { makeFolder } from '../tools/session.ts'
 import { onTerminal, startCli, startShell } from './cli.ts'
+import { confirmPolicies } from '../workspace/policy/confirm.ts'
 
 // A process takes its time to start on a busy machine; nothing here waits for a time to pass.
 vi.setConfig({ testTimeout: 60_000 })
@@ -22,6 +23,7 @@ const hasPython = await run('python3', ['-c', 'import pty']).then(
 async function openShop() {
   const root = await makeFolder(quickShopFiles)
   const { home } = await createUser()
+  await confirmPolicies(join(home, 'proxy', 'workspaces'), root)
   const env = {
     PATH: process.env['PATH'],
     HOME: home,

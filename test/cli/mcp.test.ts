@@ -9,6 +9,7 @@ import { initialize, protocols } from '../mcp/server/support.ts'
 import type { ProtocolVersion } from '../mcp/server/support.ts'
 import { makeFolder } from '../tools/session.ts'
 import { startCli } from './cli.ts'
+import { confirmPolicies } from '../workspace/policy/confirm.ts'
 
 const program = fileURLToPath(new URL('../../bin/copilot-proxy.cjs', import.meta.url))
 
@@ -26,6 +27,7 @@ async function makePlace(config = ''): Promise<Place> {
   const wait =
     "import { writeFileSync } from 'node:fs'; writeFileSync('pid', `${process.pid}`); console.log('waiting'); setInterval(() => {}, 1e6)"
   const root = await makeFolder({ 'a.txt': 'one\ntwo\n', '.agent-policy.yaml': policy, 'wait.mjs': wait })
+  await confirmPolicies(join(home, 'workspaces'), root)
   const env = { COPILOT_PROXY_HOME: home, PATH: process.env['PATH'] ?? '', HOME: home }
   return { home, root, env, configure: (text) => writeFile(join(home, 'config.yaml'), text) }
 }

@@ -18,6 +18,7 @@ async function createWorkspaceUser(): Promise<TestUser> {
 async function createWorkspace(): Promise<TestUser> {
   const user = await createWorkspaceUser()
   await writeFile(join(user.home, '.agent-policy.yaml'), policy)
+  await user.run('policy trust --yes')
   return user
 }
 
@@ -110,6 +111,7 @@ describe('policy check', () => {
     expect(JSON.parse((await user.run('policy check --json src/a.ts')).stdout)).toEqual({
       path: 'src/a.ts',
       allowed: true,
+      always: false,
       asks: false,
       reason: '.agent-policy.yaml:2 allows "src/**".',
       read: { allowed: true, reason: 'Tools may read it.' },
@@ -171,11 +173,19 @@ describe('policy check', () => {
 test('policy init writes a valid policy that allows nothing, and overwrites none', async () => {
   const user = await createWorkspaceUser()
   const path = join(user.home, '.agent-policy.yaml')
-  expect(await user.run('policy init')).toEqual({ code: 0, stdout: `Created ${path}\n`, stderr: '' })
+  const stdout = `Created ${path}\nWhen you have changed it, confirm it: copilot-proxy policy trust\n`
+  expect(await user.run('policy init')).toEqual({ code: 0, stdout, stderr: '' })
+  expect((await user.run('policy trust')).stdout).toBe('There is no policy to confirm.\n')
   expect(await user.run('policy check')).toMatchObject({ code: 0, stderr: '' })
   expect(await user.run('policy check a')).toMatchObject({ code: 1 })
   const text = await readFile(path, 'utf8')
   await writeFile(path, text.replaceAll(/^( +)# - /gm, '$1- '))
+  expect(await user.run('policy check src/a.ts')).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('would allow it, but it came with the folder or has changed'),
+  })
+  expect((await user.run('policy check')).stdout).toContain('run: copilot-proxy policy trust\n  .agent-policy.yaml\n')
+  expect(await user.run('policy trust --yes')).toMatchObject({ code: 0, stdout: expect.stringMatching(/Confirmed/) })
   expect(await user.run('policy check src/a.ts')).toMatchObject({ code: 0 })
   expect(await user.run('policy check -- npm run lint')).toMatchObject({ code: 0 })
   expect(await user.run('policy init')).toEqual({
@@ -191,6 +201,30 @@ const answer = (text: string) => ({
   stdin: (async function* () {
     yield text
   })(),
+})
+
+describe('policy trust', () => {
+  it('shows the text and asks, and without a terminal it confirms nothing', async () => {
+    const user = await createWorkspaceUser()
+    await writeFile(join(user.home, '.agent-policy.yaml'), policy)
+    const isAllowed = async () => (await user.run('policy check src/a.ts')).code === 0
+    expect(await user.run('policy trust')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining(policy),
+      stderr: 'Nothing was confirmed: there is no terminal to ask on. To confirm it, add --yes.\n',
+    })
+    expect(JSON.parse((await user.run('policy trust --json')).stdout)).toEqual({
+      confirmed: [],
+      unconfirmed: ['.agent-policy.yaml'],
+    })
+    expect(await user.run('policy trust', answer('n\n'))).toMatchObject({ code: 1 })
+    expect(await isAllowed()).toBe(false)
+    expect(await user.run('policy trust', answer('y\n'))).toMatchObject({ code: 0 })
+    expect(await isAllowed()).toBe(true)
+    expect((await user.run('policy forget')).stdout).toBe('trust .agent-policy.yaml\n')
+    expect(await user.run('policy forget --all')).toMatchObject({ code: 0 })
+    expect(await isAllowed()).toBe(false)
+  })
 })
 
 describe('policy init in a project', () => {
@@ -245,6 +279,7 @@ describe('policy init in a project', () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining('    - pnpm test\n    - pnpm run test\n')])
     await expect(readFile(path)).rejects.toThrow('ENOENT')
     await writeFile(path, stdout)
+    await user.run('policy trust --yes')
     expect(await user.run('policy check -- pnpm test')).toMatchObject({ code: 0 })
   })
 
@@ -264,6 +299,7 @@ async function createConfigured() {
     'app/inner/.agent-policy.yaml': 'writes: { allow: [b.ts] }\n',
   })
   await writeFile(join(user.env['COPILOT_PROXY_HOME'] ?? '', 'config.yaml'), `workspaces: ['${root}']\n`)
+  await user.run('policy trust --yes', { workingDir: () => root })
   return { user, root, inApp: { workingDir: () => join(root, 'app') } }
 }
 
@@ -307,6 +343,7 @@ describe('in a subfolder of a configured workspace, policy check', () => {
     const { user, root } = await createConfigured()
     const beside = await makeFolder({ '.agent-policy.yaml': "writes: { allow: ['b.ts'] }\n" })
     expect(beside.startsWith(root)).toBe(false)
+    await user.run('policy trust --yes', { workingDir: () => beside })
     expect(await user.run('policy check b.ts', { workingDir: () => beside })).toMatchObject({ code: 0 })
   })
 })

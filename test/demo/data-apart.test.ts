@@ -8,6 +8,7 @@ import { startCli } from '../cli/cli.ts'
 import { createClient, saying } from '../http/client.ts'
 import { postMessage } from '../http/session-client.ts'
 import { callTool } from '../sessions/daemon-process.ts'
+import { confirmPolicies } from '../workspace/policy/confirm.ts'
 
 /** Path, mode, time and content of each file below a folder. */
 async function snapshot(folder: string): Promise<Readonly<Record<string, string>>> {
@@ -48,6 +49,7 @@ test('the demo leaves an existing data folder as it is, with its login, usage, s
   const dir = join(home, 'proxy')
   const temporary = join(home, 'tmp')
   await mkdir(temporary)
+  await confirmPolicies(join(dir, 'workspaces'), root)
   const env = {
     PATH: process.env['PATH'],
     HOME: home,

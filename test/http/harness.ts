@@ -22,6 +22,7 @@ import type { CopilotOptions, CopilotUpstream } from '../upstreams/copilot.ts'
 import { loaded } from '../config/loading.ts'
 import { recordingLog } from '../recording-log.ts'
 import type { LogLine } from '../recording-log.ts'
+import { confirmPolicies } from '../workspace/policy/confirm.ts'
 import { createClient } from './client.ts'
 import type { Client } from './client.ts'
 
@@ -39,6 +40,10 @@ export interface ProxyOptions {
   readonly proxies?: Readonly<Record<string, string>>
   /** The folder for the file `owner-token`, which commands read. */
   readonly ownerTokenDir?: string
+  /** The folder of the data of workspaces. Default: a new one */
+  readonly workspacesDir?: string
+  /** Whether a person has confirmed the policies that the workspaces have at the start. Default: true */
+  readonly confirmed?: boolean
   /** The files of `setup codex`. */
   readonly codexFiles?: CodexFiles
   /** Runs before the daemon starts, e.g. to script its first exchange. */
@@ -58,6 +63,8 @@ export interface Proxy extends Client {
   readonly log: readonly LogLine[]
   /** A configuration like the one in force, with another file merged over it. */
   readonly configure: (file: string) => Config
+  /** Confirms the policies of a workspace as they are now. */
+  readonly confirm: (root: string) => Promise<void>
 }
 
 /** The number of newest requests that the simulated services keep. */
@@ -72,12 +79,15 @@ export async function openProxy({
   proxies = {},
   codexFiles,
   ownerTokenDir,
+  workspacesDir: givenDir,
+  confirmed = true,
   prepare,
 }: ProxyOptions = {}): Promise<Proxy> {
   const demo = await startCopilot({ record: keptRequests, ...demoOptions })
   const codex = await startCodex({ record: keptRequests })
   prepare?.(demo, codex)
   const authDir = await mkdtemp(join(tmpdir(), 'copilot-proxy-auth-'))
+  const workspacesDir = givenDir ?? join(authDir, 'workspaces')
   const log = recordingLog()
   const env = {
     COPILOT_PROXY_SERVER_PORT: '0',
@@ -109,7 +119,7 @@ export async function openProxy({
   const daemon = await startDaemon({
     config: configure(file),
     authDir,
-    workspacesDir: join(authDir, 'workspaces'),
+    workspacesDir,
     gatewayDir: join(authDir, 'gateway'),
     ownPaths: { folders: [authDir], files: [] },
     codexHome,
@@ -121,6 +131,8 @@ export async function openProxy({
     githubToken: login === 'none' ? undefined : githubToken,
     env: proxies,
   })
+  const confirm = (root: string): Promise<void> => confirmPolicies(workspacesDir, root)
+  if (confirmed) for (const { path } of configure(file).workspaces) await confirm(path).catch(() => {})
   const client = createClient(daemon.url)
   onTestFinished(async () => {
     client.close()
@@ -140,6 +152,7 @@ export async function openProxy({
     store: createRecordStore({ kind: copilotRecordKind, dir: authDir, log }),
     log: log.lines,
     configure,
+    confirm,
   }
 }
 

@@ -62,7 +62,7 @@ test('a plan is an approval: refused with a message it is revised, accepted it i
   expect(demo.log.filter(({ body }) => body.includes('Say what is in it.')).length).toBeGreaterThan(0)
   await decide(second?.['approvalId'], 'once')
   const third = await asked()
-  expect(third).toMatchObject({ paths: ['b.txt'], decisions: ['once', 'run', 'refuse'] })
+  expect(third).toMatchObject({ paths: ['b.txt'], decisions: ['once', 'run', 'always', 'refuse'] })
   await decide(third?.['approvalId'], 'once')
   expect(await done()).toMatchObject({ outcome: 'completed', files: [{ path: 'b.txt' }] })
   expect(await created()).toBe('b')

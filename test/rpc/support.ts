@@ -41,7 +41,14 @@ function fakeSession(name: string): Session {
       removeEmptyFolder: notHere,
       sandbox: { state: notHere, start: notHere, distrustsPolicy: notHere },
     },
-    policy: { readRules: notHere, mayWrite: notHere, mayRun: notHere, describe: notHere, close: () => {} },
+    policy: {
+      readRules: notHere,
+      mayWrite: notHere,
+      mayRun: notHere,
+      describe: notHere,
+      unconfirmed: notHere,
+      close: () => {},
+    },
     signal: new AbortController().signal,
   }
 }

@@ -146,7 +146,7 @@ describe('an approval for the run', () => {
     expect(second?.['paths']).toEqual(['.vscode/tasks.json'])
     await run.decide(second, 'once')
     const third = await run.approval()
-    expect(third).toMatchObject({ paths: ['README.md'], decisions: ['once', 'run', 'refuse'] })
+    expect(third).toMatchObject({ paths: ['README.md'], decisions: ['once', 'run', 'always', 'refuse'] })
     await run.decide(third, 'once')
     expect(await run.outcomes()).toEqual(['ok', 'ok', 'ok'])
   })

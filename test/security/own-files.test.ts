@@ -6,6 +6,7 @@ import { createClient } from '../http/client.ts'
 import { postMessage } from '../http/session-client.ts'
 import { makeFolder } from '../tools/session.ts'
 import { createPatch, listAll, openRpc, openStdio, patchesOf } from './tool-ways.ts'
+import { confirmPolicies } from '../workspace/policy/confirm.ts'
 
 // The program as real processes, in a home folder that is a workspace, under a policy that allows everything.
 
@@ -66,6 +67,7 @@ async function makeHome(): Promise<Home> {
   await symlink('own', join(home, 'code/again'))
   await symlink('../.local/share', join(home, 'code/share'))
   await link(join(own, 'auth/login.json'), join(home, 'code/hard.json'))
+  await confirmPolicies(join(own, 'workspaces'), home)
   return {
     root: home,
     env: { HOME: home, PATH: process.env['PATH'] ?? '' },

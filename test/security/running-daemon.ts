@@ -11,6 +11,7 @@ import type { Client } from '../http/client.ts'
 import { once } from 'node:events'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
+import { confirmPolicies } from '../workspace/policy/confirm.ts'
 
 export interface RunningDaemon {
   readonly cli: RunningCli
@@ -26,15 +27,18 @@ export interface DaemonAsk {
   readonly env?: Readonly<Record<string, string>>
   /** The configuration file. */
   readonly config?: string
+  /** A workspace whose policy a person has confirmed. */
+  readonly confirmed?: string
 }
 
 const demoArgs = ['serve', '--demo', '--port', '0']
 
 /** The program as a process of its own that answers by itself; killed when the test ends. */
 export async function runDaemon(ask: DaemonAsk = {}): Promise<RunningDaemon> {
-  const { script, args = demoArgs, env = {}, config } = ask
+  const { script, args = demoArgs, env = {}, config, confirmed } = ask
   const { home } = await createUser()
   if (config !== undefined) await writeFile(join(home, 'config.yaml'), config)
+  if (confirmed !== undefined) await confirmPolicies(join(home, 'workspaces'), confirmed)
   const all = { COPILOT_PROXY_HOME: home, ...env }
   const cli = script === undefined ? startCli(args, all) : startShell(script, args, all)
   const [, url = ''] = await cli.seen('stdout', /^copilot-proxy listening on (\S+)$/m)

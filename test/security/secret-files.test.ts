@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { makeFolder } from '../tools/session.ts'
 import { some } from '../thorough.ts'
 import { listAll, openRpc, openStdio, patchesOf } from './tool-ways.ts'
+import { confirmPolicies } from '../workspace/policy/confirm.ts'
 
 // The program as real processes. Callers without a person may not read secrets, or write files that other programs obey.
 
@@ -143,7 +144,9 @@ async function makePlace(policy: string) {
   await link(join(root, 'app.txt'), join(root, 'hard.txt'))
   const { PATH = '' } = process.env
   const ownHome = await makeFolder({ 'config.yaml': `workspaces: [${root}]\nworkspace: { read-only: false }\n` })
-  return { root, env: { COPILOT_PROXY_HOME: ownHome, HOME: await makeFolder(), PATH } }
+  const confirm = (): Promise<void> => confirmPolicies(join(ownHome, 'workspaces'), root)
+  await confirm()
+  return { root, confirm, env: { COPILOT_PROXY_HOME: ownHome, HOME: await makeFolder(), PATH } }
 }
 
 const denials = 'reads: { deny: [denied] }\n'
@@ -272,6 +275,7 @@ describe.each(some(ways, 2))('over %s', (_way, open) => {
 
     // An undo is a write too.
     await writeFile(join(place.root, '.agent-policy.yaml'), everything)
+    await place.confirm()
     expect(await call('edit.undo', {})).toMatchObject({ isRefused: true })
     expect(await readFile(join(place.root, '.github/workflows/ci.yml'), 'utf8')).toBe('mine\n')
   })

@@ -8,6 +8,7 @@ import { openWorkspaces } from '../../src/sessions/open-workspaces.ts'
 import { loaded } from '../config/loading.ts'
 import { recordingLog } from '../recording-log.ts'
 import { failureOf, makeFolder } from '../tools/session.ts'
+import { confirmPolicies } from '../workspace/policy/confirm.ts'
 
 type Entry =
   | string
@@ -41,6 +42,7 @@ async function open(entries: readonly Entry[], options: OpenOptions = {}) {
     log,
   })
   onTestFinished(workspaces.close)
+  for (const { folder } of workspaces.sessions()) await confirmPolicies(dataDir, folder.root)
   const call = (name: string, args: unknown = {}, id?: string) => {
     const session = workspaces.find(id)
     if (session === undefined) throw new Error('no such session')

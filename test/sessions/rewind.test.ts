@@ -8,13 +8,16 @@ import { loaded } from '../config/loading.ts'
 import { recordingLog } from '../recording-log.ts'
 import { makeFolder } from '../tools/session.ts'
 import { owner } from './support.ts'
+import { confirmPolicies } from '../workspace/policy/confirm.ts'
 
 test('if the conversation cannot be cut, the files stay as they are', async () => {
   const root = await makeFolder({ 'a.txt': 'one\n', '.agent-policy.yaml': 'writes: { allow: ["**"] }\n' })
   const { config } = loaded({ file: JSON.stringify({ workspaces: [root], workspace: { 'read-only': false } }) })
+  const dataDir = await makeFolder()
+  await confirmPolicies(dataDir, root)
   const workspaces = await openWorkspaces({
     config: () => config,
-    dataDir: await makeFolder(),
+    dataDir,
     redact: (text) => text,
     ownPaths: { folders: [], files: [] },
     homeDir: () => '/nowhere',

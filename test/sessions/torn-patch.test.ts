@@ -6,6 +6,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { makeFolder } from '../tools/session.ts'
 import { callTool, serve, stop, type DaemonPlace, type DaemonProcess } from './daemon-process.ts'
+import { confirmPolicies } from '../workspace/policy/confirm.ts'
 
 const program = fileURLToPath(new URL('../../bin/copilot-proxy.cjs', import.meta.url))
 
@@ -33,6 +34,7 @@ async function makePlace(): Promise<DaemonPlace> {
     'two.txt': 'old\n',
     'zero.txt': 'old\n',
   })
+  await confirmPolicies(join(home, 'workspaces'), root)
   return { home, root }
 }
 

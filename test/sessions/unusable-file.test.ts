@@ -5,6 +5,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { isThorough, some } from '../thorough.ts'
 import { makeFolder } from '../tools/session.ts'
 import { callTool, serve, stop, type DaemonProcess } from './daemon-process.ts'
+import { confirmPolicies } from '../workspace/policy/confirm.ts'
+import { openConsents } from '../../src/workspace/policy/consents.ts'
 
 interface Place {
   /** Holds the configuration and the data. */
@@ -117,10 +119,13 @@ describe.skipIf(process.platform === 'win32')('while the session file cannot be 
       await writeFile(join(place.home, 'config.yaml'), 'workspace: { read-only: false }\n')
       await writeFile(join(place.root, '.agent-policy.yaml'), "writes: { allow: ['*.txt'] }\n")
       const dir = dirname(place.file)
+      await confirmPolicies(dir, place.root)
+      const consents = openConsents(dir, place.root).path
       if (isRoot) {
-        for (const path of [place.home, place.root, dir, join(place.root, 'a.txt')]) await chown(path, nobody, nobody)
+        for (const path of [place.home, place.root, dir, dirname(consents), consents, join(place.root, 'a.txt')])
+          await chown(path, nobody, nobody)
       }
-      await chmod(dir, 0o500)
+      for (const each of [dirname(consents), dir]) await chmod(each, 0o500)
       onTestFinished(() => chmod(dir, 0o700))
       const daemon = await serve(place, { script: isRoot ? asNobody : undefined })
       const unifiedDiff = '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n'
@@ -128,7 +133,7 @@ describe.skipIf(process.platform === 'win32')('while the session file cannot be 
         error: { data: { kind: 'failed' }, message: expect.stringContaining(`cannot write to ${dir}`) },
       })
       expect(await readFile(join(place.root, 'a.txt'), 'utf8')).toBe('one\n')
-      await chmod(dir, 0o700)
+      for (const each of [dir, dirname(consents)]) await chmod(each, 0o700)
       expect(await callTool(daemon, 'mcp.edit.applyPatch', { unifiedDiff })).toMatchObject({ result: { ok: true } })
       expect(await readFile(join(place.root, 'a.txt'), 'utf8')).toBe('two\n')
     },

@@ -25,9 +25,11 @@ export function policyOf(
     mayRun: async (argv) => decide(mayRun(argv)),
     describe: async () => ({
       files: [],
+      unconfirmed: [],
       reads: { allow: [], deny: [], secrets: [] },
       writes: { allow: [], deny: [], protected: [] },
       shell: { allow: [], network: [] },
+      always: [],
       problem: undefined,
     }),
     readRules: async () => ({
@@ -35,6 +37,7 @@ export function policyOf(
       deniedIn: async () => () => false,
       isDeniedByRoot: () => false,
     }),
+    unconfirmed: async () => [],
     close: () => {},
   }
 }

@@ -7,6 +7,7 @@ import { openPolicy } from '../../src/workspace/policy/open-policy.ts'
 import { readText } from '../../src/workspace/read-text.ts'
 import { searchCode } from '../../src/workspace/search-code.ts'
 import { failureOf, openWorkspace, type Tree } from './patch/support.ts'
+import { confirming } from './policy/confirm.ts'
 
 const { signal } = new AbortController()
 const ignore = (): void => {}
@@ -129,7 +130,7 @@ test('a rule of the policy holds for every form of a name', async () => {
       join(root, '.agent-policy.yaml'),
       `reads: { deny: ["${name}/**"] }\nwrites: { allow: ["${name}/*"] }\n`,
     )
-    const policy = openPolicy(deps.folder, { log: silent })
+    const policy = openPolicy(deps.folder, { consents: confirming(deps.folder.root), log: silent })
     const guarded = guardFolder(deps.folder, policy)
     for (const path of [`${composed}/a.txt`, `${decomposed}/a.txt`]) {
       expect(await failureOf(readText(guarded, { path }, limits)), path).toMatchObject({ kind: 'denied' })
@@ -144,7 +145,10 @@ test('a nested policy of a folder holds for its other form', async () => {
   await mkdir(join(workspace.root, decomposed), { recursive: true })
   await writeFile(join(workspace.root, decomposed, '.agent-policy.yaml'), 'reads: { deny: ["a.txt"] }\n')
   await writeFile(join(workspace.root, '.agent-policy.yaml'), 'writes: { allow: ["**"] }\n')
-  const policy = openPolicy(workspace.deps.folder, { log: silent })
+  const policy = openPolicy(workspace.deps.folder, {
+    consents: confirming(workspace.deps.folder.root),
+    log: silent,
+  })
   const guarded = guardFolder(workspace.deps.folder, policy)
   expect(await failureOf(readText(guarded, { path: `${composed}/a.txt` }, limits))).toMatchObject({ kind: 'denied' })
   policy.close()

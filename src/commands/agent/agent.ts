@@ -170,12 +170,19 @@ async function decide(
 ): Promise<ApprovalDecision | undefined> {
   // --yes allows what the policy allows, and that is in the sandbox.
   const isPlan = approval.plan !== undefined
-  if (yes && !isPlan && approval.closed === undefined) return approval.widening === undefined ? 'once' : 'refuse'
+  const isOfPolicy = approval.policy !== undefined
+  if (yes && !isPlan && !isOfPolicy && approval.closed === undefined) {
+    return approval.widening === undefined ? 'once' : 'refuse'
+  }
   const out = json ? context.stderr : context.stdout
   const { readKey } = context
   screen.ask(approval)
   if (yes && !isPlan) {
-    screen.note('  Refused: --yes allows only what the policy of a workspace that is not read-only allows.')
+    screen.note(
+      isOfPolicy
+        ? '  Not confirmed: --yes confirms no policy. To read and confirm it, run: copilot-proxy policy trust'
+        : '  Refused: --yes allows only what the policy of a workspace that is not read-only allows.',
+    )
     return 'refuse'
   }
   if (readKey === undefined || !canAsk) {
@@ -184,8 +191,13 @@ async function decide(
   }
   for (;;) {
     const diffKey = approval.diff === undefined ? '' : 'd whole diff, '
-    const runKey = mayChoose(approval, 'run') ? `a ${forRunOf(approval)}, ` : ''
-    const keys = isPlan ? 'y accept, n refuse' : `y once, ${runKey}n refuse`
+    const runKey = mayChoose(approval, 'run') ? `r ${forRunOf(approval)}, ` : ''
+    const alwaysKey = mayChoose(approval, 'always') ? 'a always, ' : ''
+    const keys = isPlan
+      ? 'y accept, n refuse'
+      : isOfPolicy
+        ? 'a confirm, n not now'
+        : `y once, ${runKey}${alwaysKey}n refuse`
     const prompt = (): void => out.write(out.style.bold(`  ${keys}, ${diffKey}? help: `))
     const key = await readKey(interrupt.first, prompt).catch(() => '')
     const chosen = decisions.get(key.toLowerCase())
@@ -206,13 +218,15 @@ const ctrlC = '\u0003'
 
 const decisions: ReadonlyMap<string, ApprovalDecision> = new Map([
   ['y', 'once'],
-  ['a', 'run'],
+  ['r', 'run'],
+  ['a', 'always'],
   ['n', 'refuse'],
 ])
 
 const keyHelp = [
   '  y       allow this once',
-  '  a       allow for this run: other texts in these files, exactly this command, or this tool',
+  '  r       allow for this run: other texts in these files, exactly this command, or this tool',
+  '  a       allow always: store the rule that is shown, for the agent in this workspace; copilot-proxy policy forget takes it back',
   '  n       refuse; after three refusals in a row the run ends',
   '  d       show the whole diff',
   '  Ctrl-C  cancel the run',

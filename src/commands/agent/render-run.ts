@@ -1,7 +1,9 @@
 import {
+  alwaysPhrase,
   changeOf,
   closedSentences,
   nameOf,
+  policySentence,
   questionOf,
   rowsOf,
   secretSentence,
@@ -168,10 +170,15 @@ export function createRunScreen(output: Output): RunScreen {
       else if (event.type === 'done') showEnd(event)
     },
     ask(approval) {
-      const { argv, cwd = '', widening, notes = [], reads, args, plan: submitted } = approval
+      const { argv, cwd = '', widening, notes = [], reads, args, plan: submitted, policy } = approval
       if (submitted !== undefined) {
         for (const each of submitted.split('\n')) wrapped(each.trim() === '' ? '' : `  ${escaped(each)}`)
         return line(`  ${questionOf(approval, escaped)}`, style.bold)
+      }
+      if (policy !== undefined) {
+        for (const each of policy.text.trimEnd().split('\n')) line(`    ${escaped(each)}`)
+        line(`  ${questionOf(approval, escaped)}`, style.bold)
+        return wrapped(`  ${policySentence}`, style.yellow)
       }
       if (approval.diff !== undefined) {
         diffsShown.add(approval.callId)
@@ -195,6 +202,10 @@ export function createRunScreen(output: Output): RunScreen {
         for (const note of notes) wrapped(`  ${escaped(note)}`, style.yellow)
       }
       for (const sentence of closedSentences(approval)) wrapped(`  ${escaped(sentence)}`, style.dim)
+      if (approval.always !== undefined) {
+        wrapped(`  ${alwaysPhrase(approval)}`, style.dim)
+        for (const rule of approval.always) line(`    ${escaped(rule)}`, style.dim)
+      }
       if (approval.truncated === true) wrapped(`  ${truncatedSentence}`, style.red)
     },
     wholeDiff: ({ diff: text = '' }) => {

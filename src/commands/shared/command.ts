@@ -157,6 +157,16 @@ export interface PolicyCheckFlags extends PolicyFlags {
   readonly command: readonly string[] | undefined
 }
 
+export interface PolicyForgetFlags extends PolicyFlags {
+  /** The text of a rule. */
+  readonly rule: string | undefined
+  readonly all?: true
+}
+
+export interface PolicyTrustFlags extends PolicyFlags {
+  readonly yes?: true
+}
+
 export interface AgentFlags extends ReportFlags {
   readonly goal: string
   /** A folder; undefined: the working folder. */

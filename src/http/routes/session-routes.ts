@@ -10,6 +10,7 @@ import type {
   MessageList,
   SessionEntry,
   SessionList,
+  SessionPolicy,
   StreamList,
 } from '../../api/sessions.ts'
 import type { Config } from '../../config/schema.ts'
@@ -17,6 +18,7 @@ import { Fault } from '../../errors.ts'
 import type { Companion } from '../../sessions/open-companion.ts'
 import type { SessionReport } from '../../sessions/open-workspaces.ts'
 import type { Page } from '../../sessions/session-store.ts'
+import { commandText, type PolicyDescription } from '../../workspace/policy/policy.ts'
 import { checkValue } from '../../json/check-value.ts'
 import { refuseProblem } from '../../translate/engine/request/invalid.ts'
 import { parseBody } from '../../translate/engine/request/json-body.ts'
@@ -69,6 +71,13 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
       return { messages: await sessions.messages(id, { ...pageOf(request), conversation }, request.caller) }
     },
   )
+
+  app.get<{ Params: { id: string } }>('/sessions/:id/policy', { config }, async (request, reply) => {
+    const { workspaces } = await open(reply)
+    const session = workspaces.find(request.params.id)
+    if (session === undefined) throw refused('session_not_found')
+    return reportPolicy(await session.policy.describe())
+  })
 
   registerConversationRoutes(app, parts)
 
@@ -151,6 +160,18 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
       return reply.code(202).send({ ...accepted, sessionId } satisfies AcceptedMessage)
     }),
   )
+}
+
+function reportPolicy({ files, unconfirmed, reads, writes, shell, always, problem }: PolicyDescription): SessionPolicy {
+  return {
+    files: [...files],
+    unconfirmed: [...unconfirmed],
+    reads: { allow: [...reads.allow], deny: [...reads.deny] },
+    writes: { allow: [...writes.allow], deny: [...writes.deny] },
+    shell: { allow: shell.allow.map(commandText), network: [...shell.network] },
+    always: [...always],
+    ...(problem !== undefined && { problem }),
+  }
 }
 
 function registerConversationRoutes(app: FastifyInstance, parts: SessionRouteParts): void {

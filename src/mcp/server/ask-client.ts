@@ -133,6 +133,8 @@ export function createClientQuestions(deps: ClientQuestionsDeps): ClientQuestion
       async function decide(
         ...[intent, tool, { closed, signal, redact }]: Parameters<NonNullable<ToolCall['approve']>>
       ): Promise<boolean> {
+        // A client is not the owner, who alone confirms a policy.
+        if (intent.policy !== undefined) return false
         const isForeign = tool.provider !== undefined
         const isFree = closed.length === 0 && intent.widening === undefined && intent.reads === undefined && !isForeign
         if (isFree) return true

@@ -2,12 +2,14 @@
 /** @import { View } from './dom.js' */
 import { ApiError, ask } from './api.js'
 import {
+  alwaysPhrase,
   changeOf,
   closedSentences,
   forRunOf,
   mayChoose,
   nameOf,
   planSentence,
+  policySentence,
   questionOf,
   rowsOf,
   secretSentence,
@@ -18,12 +20,13 @@ import { countsView, diffView } from './diff-view.js'
 import { ownerHint } from './command-line.js'
 import { element } from './dom.js'
 import { createMarkdownView } from './markdown-view.js'
-import { mayDecide } from './owner.js'
+import { isOwner, mayDecide } from './owner.js'
 import { toVisible } from './visible-text.js'
 
 const decisions = /** @type {const} */ ([
   { decision: 'once', letter: 'y', label: 'Allow once' },
-  { decision: 'run', letter: 'a', label: 'Allow' },
+  { decision: 'run', letter: 'r', label: 'Allow' },
+  { decision: 'always', letter: 'a', label: 'Always' },
   { decision: 'refuse', letter: 'n', label: 'Refuse' },
 ])
 
@@ -37,12 +40,20 @@ const decided = {
   pending: '',
   once: 'Allowed once',
   run: 'Allowed for this run',
+  always: 'Allowed always',
   refuse: 'Refused',
   expired: 'Expired: the run has ended',
 }
 
+const decidedPolicy = { ...decided, always: 'Confirmed', refuse: 'Not confirmed' }
+
+/** What the decisions mean for a policy, which is confirmed for good or not at all. */
+const labelsOfPolicy = { once: '', always: 'Confirm', refuse: 'Not now' }
+
+const classes = { once: 'primary', run: '', always: 'owner-only', refuse: 'danger' }
+
 /**
- * Shows an approval with everything that the agent wants to do. The keys y, a and n answer it while it has the focus.
+ * Shows an approval with everything that the agent wants to do. The keys y, r, a and n answer it while it has the focus.
  * @param {ApprovalPart} first
  * @returns {View<ApprovalPart>}
  */
@@ -50,14 +61,16 @@ export function approvalView(first) {
   const title = element('h4', { id: `${first.key.replaceAll(/\W/g, '-')}-title` }, questionOf(first, toVisible))
   const failure = element('p', { class: 'failure', role: 'alert', hidden: true })
   const verdict = element('p', { class: 'verdict', hidden: true })
+  const rules = rulesView(first, `${title.id}-rules`)
   const offered = decisions.filter(({ decision }) => mayChoose(first, decision))
   const buttons = offered.map(({ decision, letter, label }) =>
     element(
       'button',
       {
         type: 'button',
-        class: decision === 'refuse' ? 'danger' : decision === 'once' ? 'primary' : '',
+        class: classes[decision],
         'aria-keyshortcuts': letter,
+        ...(decision === 'always' && { 'aria-describedby': rules.id }),
         click: () => void decide(decision),
       },
       labelOf(decision, label),
@@ -77,6 +90,7 @@ export function approvalView(first) {
     { class: 'approval', 'aria-labelledby': title.id, tabindex: -1, keydown: onKey },
     title,
     subject,
+    rules,
     row,
     hint,
     verdict,
@@ -85,22 +99,23 @@ export function approvalView(first) {
   node.dataset['approval'] = first.approvalId
 
   /**
-   * @param {'once' | 'run' | 'refuse'} decision
+   * @param {import('./approval-words.js').Decision} decision
    * @param {string} label
    */
   function labelOf(decision, label) {
     if (decision === 'run') return `${label} ${forRunOf(first)}`
-    return first.plan === undefined ? label : planWords[decision].label
+    if (first.policy !== undefined) return labelsOfPolicy[decision]
+    return first.plan === undefined || decision === 'always' ? label : planWords[decision].label
   }
 
   /** @param {KeyboardEvent} event */
   function onKey({ key, ctrlKey, metaKey, altKey, repeat }) {
     if (ctrlKey || metaKey || altKey || repeat || row.hidden || !mayDecide()) return
     const found = offered.find(({ letter }) => letter === key.toLowerCase())
-    if (found !== undefined) void decide(found.decision)
+    if (found !== undefined && (found.decision !== 'always' || isOwner())) void decide(found.decision)
   }
 
-  /** @param {'once' | 'run' | 'refuse'} decision */
+  /** @param {import('./approval-words.js').Decision} decision */
   async function decide(decision) {
     if (buttons.some((button) => button.disabled)) return
     failure.hidden = true
@@ -123,10 +138,12 @@ export function approvalView(first) {
     const hadFocus = node.contains(document.activeElement)
     node.dataset['state'] = state
     row.hidden = !isPending
+    rules.hidden = !isPending || first.always === undefined || first.policy !== undefined
     hint.hidden = !isPending
     verdict.hidden = isPending
     const isOfPlan = first.plan !== undefined && (state === 'once' || state === 'refuse')
-    verdict.textContent = isOfPlan ? planWords[state].verdict : decided[state]
+    const words = first.policy === undefined ? decided : decidedPolicy
+    verdict.textContent = isOfPlan ? planWords[state].verdict : words[state]
     if (isPending) return
     subject.open = false
     // The buttons are hidden, so keep the focus here for keyboard users.
@@ -138,11 +155,14 @@ export function approvalView(first) {
 
 /** @param {ApprovalPart} approval */
 function subjectOf(approval) {
-  const { argv, cwd, widening, notes = [], diff, reads, args, plan, truncated } = approval
+  const { argv, cwd, widening, notes = [], diff, reads, args, plan, policy, truncated } = approval
   const rows = argv === undefined ? rowsOf(approval) : []
   const [why, ...gates] = closedSentences(approval)
   return [
     ...(plan === undefined ? [] : planView(plan)),
+    ...(policy === undefined
+      ? []
+      : [element('p', {}, policySentence), element('pre', { class: 'output' }, toVisible(policy.text))]),
     ...(reads === undefined ? [] : [element('p', {}, secretSentence)]),
     ...(widening === undefined ? [] : [element('p', {}, wideningSentence(widening))]),
     ...notes.map((note) => element('p', {}, toVisible(note))),
@@ -176,6 +196,21 @@ function subjectOf(approval) {
           ),
         ]),
   ]
+}
+
+/**
+ * The rules that "Always" stores.
+ * @param {ApprovalPart} approval
+ * @param {string} id
+ */
+function rulesView(approval, id) {
+  const { always = [] } = approval
+  return element(
+    'div',
+    { class: 'always owner-only', id },
+    element('p', {}, alwaysPhrase(approval)),
+    element('ul', {}, ...always.map((rule) => element('li', {}, element('code', {}, toVisible(rule))))),
+  )
 }
 
 /** @param {string} plan */

@@ -1,7 +1,7 @@
 // The page and the terminal describe an approval in the same words. This module imports no other module, so that both can load it.
 
 /**
- * @typedef {'once' | 'run' | 'refuse'} Decision
+ * @typedef {'once' | 'run' | 'always' | 'refuse'} Decision
  * @typedef {object} FileRow
  * @property {string} path
  * @property {string} change
@@ -15,11 +15,13 @@
  * @property {string | undefined} [widening]
  * @property {readonly string[] | undefined} [paths]
  * @property {readonly FileRow[] | undefined} [files]
+ * @property {{ readonly path: string, readonly text: string } | undefined} [policy]
  * @property {readonly string[] | undefined} [reads]
  * @property {string | undefined} [diff]
  * @property {string | undefined} [plan]
  * @property {readonly string[] | undefined} [closed]
  * @property {readonly Decision[] | undefined} [decisions]
+ * @property {readonly string[] | undefined} [always]
  */
 
 /** @type {Readonly<Record<string, string>>} */
@@ -42,12 +44,13 @@ export function rowsOf({ files, paths = [] }) {
 
 /**
  * Returns the question, with the number of files.
- * @param {Approval} approval
+ * @param {Omit<Approval, 'always'>} approval
  * @param {(text: string) => string} show makes hidden characters of a path visible
  * @returns {string}
  */
-export function questionOf({ tool, argv, widening, reads, files, paths, diff, plan }, show) {
+export function questionOf({ tool, argv, widening, reads, files, paths, diff, plan, policy }, show) {
   if (plan !== undefined) return 'Accept this plan?'
+  if (policy !== undefined) return `Let tools do what ${show(policy.path)} allows?`
   if (widening !== undefined) return (wideningWords[widening] ?? unknownWidening).question
   if (argv !== undefined) return 'Run this command?'
   if (reads !== undefined) return `Let the agent read ${reads.map(show).join(', ')}?`
@@ -128,6 +131,18 @@ export function closedSentences({ closed = [] }) {
   return closed.length === 0 ? [] : ['No rule allows this, so it happens only if you allow it.', ...closed]
 }
 
+/**
+ * Returns what the decision `always` allows, before the rules themselves.
+ * @param {Pick<Approval, 'always'>} approval
+ */
+export function alwaysPhrase({ always = [] }) {
+  return `Always allows the agent in this workspace ${always.length === 1 ? 'this rule' : `these ${always.length} rules`}:`
+}
+
+/** What a person should know before they confirm a policy. */
+export const policySentence =
+  'This policy came with the folder or has changed, so it allows nothing yet; what it denies holds. Once you confirm it, it holds for all callers, also for those that ask nobody.'
+
 /** What a person should know before they accept a plan. */
 export const planSentence =
   'Until you accept it, the run changes nothing and runs nothing. Afterwards it carries the plan out, and asks before changes and commands as usual.'
@@ -150,10 +165,10 @@ export function forRunOf({ argv, paths, files }) {
 }
 
 /**
- * Returns whether a decision can be made. Protected files are asked for each time.
+ * Returns whether a decision can be made. Protected files are asked for each time, and not every call has a rule that is narrow enough.
  * @param {Pick<Approval, 'decisions'>} approval
  * @param {Decision} decision
  */
 export function mayChoose({ decisions }, decision) {
-  return decisions === undefined || decisions.includes(decision)
+  return decisions === undefined ? decision !== 'always' : decisions.includes(decision)
 }

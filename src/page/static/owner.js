@@ -48,10 +48,16 @@ function createToken() {
 }
 
 let isAnyone = false
+let isOwned = false
 
 /** Whether the daemon lets this page decide approvals, as far as the page knows. */
 export function mayDecide() {
   return !isAnyone
+}
+
+/** Whether this page is the owner's, as far as the page knows. */
+export function isOwner() {
+  return isOwned
 }
 
 /** Asks the daemon who this page is. A restarted daemon no longer knows the token of a page. */
@@ -59,6 +65,7 @@ export async function readCaller() {
   /** @type {CallerReport} */
   const caller = await ask('caller')
   isAnyone = !caller.owner && caller.key === null
+  isOwned = caller.owner
   // By these, page.css shows the buttons of approvals and of other changes, or the command in their place.
   document.body.toggleAttribute('data-anyone', isAnyone)
   document.body.toggleAttribute('data-owner', caller.owner)

@@ -1,5 +1,6 @@
-/** @import { ServerEntry, SessionEntry, StreamEntry, StreamSummary } from '../../api/sessions.ts' */
+/** @import { ServerEntry, SessionEntry, SessionPolicy, StreamEntry, StreamSummary } from '../../api/sessions.ts' */
 import { ask } from './api.js'
+import { commandLine } from './command-line.js'
 import { element } from './dom.js'
 import { plural, toDateTime } from './format.js'
 import { toVisible } from './visible-text.js'
@@ -26,15 +27,21 @@ export function createSessionDialog() {
   return {
     node,
     /** @param {SessionEntry} session */
-    async show({ id, name, sandbox }) {
+    async show({ id, name, sandbox, readOnly }) {
       title.textContent = toVisible(name)
       body.replaceChildren(element('p', { class: 'muted' }, 'Loading …'))
       node.showModal()
       const path = `sessions/${encodeURIComponent(id)}`
       try {
-        /** @type {[{ servers: readonly ServerEntry[] }, { streams: readonly StreamSummary[] }]} */
-        const [{ servers }, { streams }] = await Promise.all([ask(`${path}/servers`), ask(`${path}/streams`)])
+        /** @type {[SessionPolicy, { servers: readonly ServerEntry[] }, { streams: readonly StreamSummary[] }]} */
+        const [policy, { servers }, { streams }] = await Promise.all([
+          ask(`${path}/policy`),
+          ask(`${path}/servers`),
+          ask(`${path}/streams`),
+        ])
         body.replaceChildren(
+          element('h3', {}, 'What is allowed here'),
+          ...policyView(policy, readOnly),
           element('h3', {}, 'Commands'),
           element('p', sandbox.holds === 'none' ? { class: 'failure' } : {}, toVisible(sandbox.description)),
           element('h3', {}, 'MCP servers'),
@@ -59,6 +66,39 @@ function nothing(text) {
 /** @param {unknown} error */
 function failureOf(error) {
   return element('p', { class: 'failure', role: 'alert' }, error instanceof Error ? error.message : String(error))
+}
+
+/**
+ * @param {SessionPolicy} policy
+ * @param {SessionEntry['readOnly']} readOnly
+ */
+function policyView({ files, unconfirmed, reads, writes, shell, always, problem }, readOnly) {
+  const access =
+    readOnly === 'locked'
+      ? 'The workspace is locked: nothing is changed or run, whoever asks.'
+      : readOnly
+        ? 'The workspace is read-only: nothing is changed or run but what you allow the agent.'
+        : files.length === 0
+          ? 'The workspace has no policy: nothing is changed or run but what you allow the agent.'
+          : 'The policy decides. The agent asks first.'
+  return [
+    element('p', {}, access),
+    ...(problem === undefined ? [] : [element('p', { class: 'failure' }, toVisible(problem))]),
+    ...namesOf('Policies that nobody has confirmed, so they allow nothing', unconfirmed),
+    ...(unconfirmed.length === 0
+      ? []
+      : [element('p', { class: 'muted' }, 'To read and confirm them: ', commandLine('copilot-proxy policy trust'))]),
+    ...namesOf('Writes allowed', writes.allow),
+    ...namesOf('Writes denied', writes.deny),
+    ...namesOf('Commands allowed', shell.allow),
+    ...namesOf('Hosts that commands reach in the sandbox', shell.network),
+    ...namesOf('Secrets that may be read', reads.allow),
+    ...namesOf('Reads denied', reads.deny),
+    ...namesOf('What you have allowed the agent always', always),
+    ...(always.length === 0
+      ? []
+      : [element('p', { class: 'muted' }, 'To take one back: ', commandLine('copilot-proxy policy forget'))]),
+  ]
 }
 
 /** @param {ServerEntry} server */

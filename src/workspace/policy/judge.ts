@@ -18,6 +18,9 @@ export interface LoadedPolicy {
   readonly folder: string
   /** The hash of the file or the text of the problem. Equal if nothing has changed. */
   readonly version: string
+  readonly text: string
+  /** Whether a person has confirmed this version. Else its rules deny, and allow nothing. */
+  readonly isConfirmed: boolean
   /** When to read it again, although it has not changed. Monotonic; Ms. */
   readonly untilMs: number
   readonly content:
@@ -39,8 +42,10 @@ export function judgeRead(
   const [root, ...inner] = policies
   const naming = root === undefined ? undefined : namesSecret(root, path)
   const isNarrowed = inner.some((policy) => policy !== undefined && narrowsSecrets(policy, path))
+  const unconfirmed = root?.isConfirmed === false && namesSecret({ ...root, isConfirmed: true }, path) !== undefined
+  const sentence = `${secretSentence(path, secret)}${unconfirmed ? ` ${unconfirmedSentence(root)}` : ''}`
   return naming === undefined || isNarrowed
-    ? { ...denied(secretSentence(path, secret)), isSecret: true }
+    ? { ...denied(sentence), isSecret: true }
     : { isAllowed: true, reason: naming, isSecret: true }
 }
 
@@ -74,7 +79,7 @@ export function judgeDeniedRead(policy: LoadedPolicy, path: string, budget: Matc
 
 /** Returns a sentence if the policy names the file exactly, for reading or writing: a patch shows what it changes. */
 function namesSecret(policy: LoadedPolicy, path: string): string | undefined {
-  if (!policy.content.ok) return undefined
+  if (!policy.content.ok || !policy.isConfirmed) return undefined
   const { allowedSecrets = [], allowedWrites = [] } = policy.content.rules
   const named = [...allowedSecrets, ...allowedWrites].find(({ text }) => isExact(text, pathBelow(policy, path)))
   return named && `${placeOf(policy, named.line)} names ${quote(named.text)}.`
@@ -135,10 +140,27 @@ function judgeByGlobs(
   const isInherited = rules.allowedWrites === undefined && policy.folder !== ''
   if (isInherited) return undefined
   if (protection !== undefined) return denied(protectedSentence({ path, below, protection, policyPath: policy.path }))
+  if (!policy.isConfirmed && exact !== undefined && protectionOf(path) !== undefined) {
+    return denied(unconfirmedSentence(policy))
+  }
   if (allow === undefined) {
     return open(`No pattern of writes.allow in ${policy.path} matches ${quote(below)}. To allow it, add a pattern.`)
   }
-  return { isAllowed: true, reason: `${placeOf(policy, allow.line)} allows ${quote(allow.text)}.` }
+  return confirmed(policy, `${placeOf(policy, allow.line)} allows ${quote(allow.text)}.`)
+}
+
+/** Allows what a policy allows, if a person has confirmed it. */
+function confirmed(policy: LoadedPolicy, reason: string): Decision {
+  if (policy.isConfirmed) return { isAllowed: true, reason }
+  const { path, version: sha256, text } = policy
+  return { ...open(unconfirmedSentence(policy)), unconfirmed: [{ path, sha256, text }] }
+}
+
+function unconfirmedSentence({ path }: LoadedPolicy): string {
+  return (
+    `${path} would allow it, but it came with the folder or has changed, so it allows nothing until you have confirmed it. ` +
+    'To read and confirm it, run: copilot-proxy policy trust'
+  )
 }
 
 /** Judges a write in a workspace whose root has no policy. */
@@ -172,7 +194,7 @@ interface WantedCommand {
 }
 
 export function judgeCommand(policy: LoadedPolicy, rules: PolicyRules, command: WantedCommand): Decision | undefined {
-  const { argv, cwd } = command
+  const { argv, cwd, all } = command
   if (rules.allowedCommands === undefined && policy.folder !== '') return undefined
   const wanted = [programIn(argv[0] ?? '', cwd), ...argv.slice(1)]
   const same = (rules.allowedCommands ?? []).filter((each) => {
@@ -182,7 +204,10 @@ export function judgeCommand(policy: LoadedPolicy, rules: PolicyRules, command: 
   const rule = findInFolder(policy, same, command)
   if (typeof rule === 'string') return denied(rule)
   if (rule !== undefined) {
-    return { isAllowed: true, reason: `${placeOf(policy, rule.line)} allows ${quote(rule.text)}.` }
+    // A rule may hold only because the folder has a policy of its own.
+    const own = rule.in === undefined && policy.folder !== cwd ? all.find(({ folder }) => folder === cwd) : undefined
+    const unconfirmed = [policy, own].find((each) => each?.isConfirmed === false)
+    return confirmed(unconfirmed ?? policy, `${placeOf(policy, rule.line)} allows ${quote(rule.text)}.`)
   }
   const [elsewhere] = same
   if (elsewhere !== undefined) {
@@ -206,9 +231,10 @@ export function judgeCommand(policy: LoadedPolicy, rules: PolicyRules, command: 
  * @param policies outermost first
  */
 export function allowedHosts(policies: readonly LoadedPolicy[]): readonly HostPattern[] {
-  const [root = [], ...inner] = policies.map(({ content }) =>
-    content.ok ? content.rules.network?.flatMap(({ hosts }) => hosts) : [],
-  )
+  const [root = [], ...inner] = policies.map(({ content, isConfirmed }) => {
+    const hosts = content.ok ? content.rules.network?.flatMap((rule) => rule.hosts) : []
+    return isConfirmed ? hosts : hosts && []
+  })
   return inner.reduce<readonly HostPattern[]>(
     (hosts, each) => (each === undefined ? hosts : intersectHosts(hosts, each)),
     root,

@@ -20,6 +20,8 @@ import {
   open,
   type LoadedPolicy,
 } from './judge.ts'
+import { ruleText } from './consent-rules.ts'
+import type { Consents } from './consents.ts'
 import { parsePolicy, policyName, type PolicyRules } from './policy-file.ts'
 import type { Decision, Policy } from './policy.ts'
 import { protectedPatterns, secretPatterns } from './protected-names.ts'
@@ -45,6 +47,7 @@ const retryMs = 30_000
 interface PolicyOptions {
   /** Called with the first decision after the root's policy has appeared, or a policy has changed or was removed. */
   readonly onChange?: () => void
+  readonly consents?: Pick<Consents, 'read'> | undefined
   readonly log: Logger
 }
 
@@ -52,21 +55,40 @@ interface PolicyOptions {
  * Opens the rules of a workspace. Each decision reads the policy files of the folders from the root to the path and parses the
  * changed ones, so no decision uses an outdated file. There is no watcher.
  */
-export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Policy {
+export function openPolicy(folder: Folder, { onChange, consents, log }: PolicyOptions): Policy {
   /** The policy files seen so far, by path. */
   const known = new Map<string, LoadedPolicy>()
   /** Whether the root's policy was read once. From then on, a new file counts as a change. */
   let hasLooked = false
+  /** The versions of policies, by path, of which the log says that nobody has confirmed them. */
+  const warned = new Map<string, string>()
+
+  async function readTrusted(): Promise<Trusted> {
+    const { rules } = (await consents?.read()) ?? { rules: [] }
+    return new Map(rules.flatMap((rule) => ('trust' in rule ? [[rule.trust, rule.sha256]] : [])))
+  }
 
   /** Returns undefined if the folder has no policy file. */
-  async function load(inFolder: string): Promise<LoadedPolicy | undefined> {
+  async function load(inFolder: string, trusted: Trusted): Promise<LoadedPolicy | undefined> {
+    const loaded = await loadFile(inFolder)
+    if (loaded === undefined) return undefined
+    const isConfirmed = trusted.get(loaded.path) === loaded.version
+    if (!isConfirmed && grants(loaded) && warned.get(loaded.path) !== loaded.version) {
+      warned.set(loaded.path, loaded.version)
+      log.warn({ file: loaded.path }, unconfirmedWarning)
+    }
+    return { ...loaded, isConfirmed }
+  }
+
+  /** Returns undefined if the folder has no policy file. */
+  async function loadFile(inFolder: string): Promise<LoadedPolicy | undefined> {
     const path = inFolder === '' ? policyName : `${inFolder}/${policyName}`
     const read = await readPolicy(path)
     const before = known.get(path)
     if (read?.version === before?.version && (before === undefined || performance.now() < before.untilMs)) return before
     const loaded = read === undefined ? undefined : await parse(path, inFolder, read)
     // The file may have changed while a worker read it.
-    if (loaded !== undefined && (await readPolicy(path))?.version !== loaded.version) return load(inFolder)
+    if (loaded !== undefined && (await readPolicy(path))?.version !== loaded.version) return loadFile(inFolder)
     // Another decision may have read the same file meanwhile.
     if (known.get(path) !== before && known.get(path)?.version === read?.version) return known.get(path)
     if (loaded === undefined) known.delete(path)
@@ -99,7 +121,7 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
     inFolder: string,
     { version, text }: { readonly version: string; readonly text?: string },
   ): Promise<LoadedPolicy> {
-    const loaded = { path, folder: inFolder, version, untilMs: Infinity }
+    const loaded = { path, folder: inFolder, version, text: text ?? '', isConfirmed: false, untilMs: Infinity }
     const invalid = (problem: string, mayDenyReads: boolean): LoadedPolicy['content'] => {
       return { ok: false, problem: readOnlySentence(path, problem, mayDenyReads), mayDenyReads }
     }
@@ -119,8 +141,9 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
   /** Returns the policies that apply to a folder, outermost first. */
   async function policiesFor(inFolder: string): Promise<readonly LoadedPolicy[]> {
     const policies: LoadedPolicy[] = []
+    const trusted = await readTrusted()
     for (const each of foldersTo(inFolder)) {
-      const policy = await load(each)
+      const policy = await load(each, trusted)
       if (each === '') hasLooked = true
       if (policy !== undefined) policies.push(policy)
     }
@@ -153,14 +176,38 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
     const denial = decisions.find(({ isAllowed, isOpen = false }) => !isAllowed && !isOpen)
     if (denial !== undefined) return denial
     const silent = decisions.filter(({ isOpen }) => isOpen)
-    return silent.length > 0 ? open(reasonOf(silent)) : { isAllowed: true, reason: reasonOf(decisions) }
+    const unconfirmed = silent.flatMap((each) => each.unconfirmed ?? [])
+    if (silent.length > 0) return { ...open(reasonOf(silent)), ...(unconfirmed.length > 0 && { unconfirmed }) }
+    return { isAllowed: true, reason: reasonOf(decisions) }
+  }
+
+  /** Reads the policies of the workspace, the root's first. `isWhole`: there was time for all of them. */
+  async function readAll(): Promise<{ readonly loaded: readonly LoadedPolicy[]; readonly isWhole: boolean }> {
+    const signal = AbortSignal.timeout(describeMs)
+    const { files } = await listFiles(folder, { glob: `**/${policyName}` }, signal).catch((error: unknown) => {
+      // Without ripgrep, read only the root's policy.
+      if (error instanceof ToolError) return { files: [] }
+      throw error
+    })
+    const trusted = await readTrusted()
+    const root = await load('', trusted)
+    hasLooked = true
+    const loaded = root === undefined ? [] : [root]
+    const inner = files.filter((path) => path !== policyName)
+    // One at a time, because a malicious one takes long to read.
+    for (const path of inner) {
+      const policy = signal.aborted ? undefined : await load(parentOf(path), trusted)
+      if (policy !== undefined) loaded.push(policy)
+    }
+    return { loaded, isWhole: !signal.aborted }
   }
 
   return {
     readRules: async () => {
       const loaded = new Map<string, Promise<LoadedPolicy | undefined>>()
+      const trusted = await readTrusted()
       const loadOnce = (inFolder: string): Promise<LoadedPolicy | undefined> => {
-        const loading = loaded.get(inFolder) ?? load(inFolder)
+        const loading = loaded.get(inFolder) ?? load(inFolder, trusted)
         loaded.set(inFolder, loading)
         return loading
       }
@@ -211,26 +258,16 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
     },
 
     describe: async () => {
-      const signal = AbortSignal.timeout(describeMs)
-      const { files } = await listFiles(folder, { glob: `**/${policyName}` }, signal).catch((error: unknown) => {
-        // Without ripgrep, describe only the root's policy.
-        if (error instanceof ToolError) return { files: [] }
-        throw error
-      })
-      const root = await load('')
-      hasLooked = true
-      const loaded = root === undefined ? [] : [root]
-      const inner = files.filter((path) => path !== policyName)
-      // One at a time, because a malicious one takes long to read.
-      for (const path of inner) {
-        const policy = signal.aborted ? undefined : await load(parentOf(path))
-        if (policy !== undefined) loaded.push(policy)
-      }
+      const { loaded, isWhole } = await readAll()
+      const root = loaded.find((each) => each.folder === '')
       const problems = loaded.flatMap(({ content }) => (content.ok ? [] : [content.problem]))
-      if (signal.aborted) problems.push('Reading the policies of inner folders takes too long, so some are not listed.')
+      if (!isWhole) problems.push('Reading the policies of inner folders takes too long, so some are not listed.')
+      const consented = (await consents?.read()) ?? { rules: [] }
+      if (consented.problem !== undefined) problems.push(consented.problem)
       const rules = root?.content.ok === true ? root.content.rules : undefined
       return {
         files: loaded.map(({ path }) => path),
+        unconfirmed: loaded.filter((each) => !each.isConfirmed && grants(each)).map(({ path }) => path),
         reads: {
           allow: (rules?.allowedSecrets ?? []).map(({ text }) => text),
           deny: (rules?.deniedReads ?? []).map(({ text }) => text),
@@ -247,12 +284,32 @@ export function openPolicy(folder: Folder, { onChange, log }: PolicyOptions): Po
           ),
           network: (rules?.network ?? []).map(({ text }) => text),
         },
+        always: consented.rules.filter((rule) => !('trust' in rule)).map(ruleText),
         problem: problems.length === 0 ? undefined : problems.join('\n'),
       }
     },
 
+    unconfirmed: async () =>
+      (await readAll()).loaded.flatMap((each) => {
+        const { path, version: sha256, text, isConfirmed, content } = each
+        return isConfirmed || !content.ok ? [] : [{ path, sha256, text }]
+      }),
+
     close: () => known.clear(),
   }
+}
+
+/** SHA-256 of the policy files that a person has confirmed, by path. */
+type Trusted = ReadonlyMap<string, string>
+
+const unconfirmedWarning =
+  'The policy came with the folder or has changed, so it allows nothing until you have confirmed it. Run: copilot-proxy policy trust'
+
+/** Whether a policy has a list that allows something. */
+function grants({ content }: LoadedPolicy): boolean {
+  if (!content.ok) return false
+  const { allowedSecrets = [], allowedWrites = [], allowedCommands = [], network = [] } = content.rules
+  return allowedSecrets.length + allowedWrites.length + allowedCommands.length + network.length > 0
 }
 
 /** Returns the path relative to the root, or a decision that refuses it. */

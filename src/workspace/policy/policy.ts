@@ -1,3 +1,4 @@
+import { joinCommand } from '../command-line.ts'
 import type { Network } from '../network/host-pattern.ts'
 
 /** The decision of a policy about a write or a command. `reason` names the rule: its file, line and text. */
@@ -6,6 +7,17 @@ export interface Decision {
   /** Whether no rule allows or denies it, so that a person may allow it. Default: false */
   readonly isOpen?: boolean
   readonly reason: string
+  /** The policies whose rules would allow it, if a person had confirmed them. */
+  readonly unconfirmed?: readonly UnconfirmedPolicy[]
+}
+
+/** A policy file that grants nothing, because no person has confirmed its content. What it denies holds. */
+export interface UnconfirmedPolicy {
+  /** Relative to the root. */
+  readonly path: string
+  readonly sha256: string
+  /** The content of which `sha256` is the hash. */
+  readonly text: string
 }
 
 /** A decision about a command. */
@@ -41,6 +53,8 @@ export interface Policy {
    * policy and in those that it names
    */
   readonly mayRun: (argv: readonly string[], cwd?: string) => Promise<CommandDecision>
+  /** Returns the valid policy files, those of inner folders too, that no person has confirmed as they are. */
+  readonly unconfirmed: () => Promise<readonly UnconfirmedPolicy[]>
   /** Describes the policy for `mcp.policy.get`. `problem` states why it is invalid; the workspace is read-only then. */
   readonly describe: () => Promise<PolicyDescription>
   readonly close: () => void
@@ -53,6 +67,8 @@ export type CommandDescription =
 export interface PolicyDescription {
   /** The policy files in force, relative to the root. Omits those in folders that ignore files exclude. */
   readonly files: readonly string[]
+  /** Those of `files` that no person has confirmed as they are, so that they grant nothing. */
+  readonly unconfirmed: readonly string[]
   /**
    * The rules of the root's policy. `secrets` and `protected` are patterns of files that it must name exactly: `**` or another
    * pattern does not allow them.
@@ -73,5 +89,12 @@ export interface PolicyDescription {
     /** The hosts that commands may reach, if a sandbox holds. */
     readonly network: readonly string[]
   }
+  /** What a person has allowed the agent for good, as `ruleText` writes it. It opens nothing for other callers. */
+  readonly always: readonly string[]
   readonly problem: string | undefined
+}
+
+export function commandText(command: CommandDescription): string {
+  if (!('argv' in command)) return joinCommand(command)
+  return `${joinCommand(command.argv)} (in ${command.in.join(', ')})`
 }

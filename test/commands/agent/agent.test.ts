@@ -23,8 +23,9 @@ async function openShop(settings: Readonly<Record<string, string>> = {}) {
     root,
     user,
     total: () => readFile(join(root, 'src/total.js'), 'utf8'),
-    /** Runs `agent --demo` in the folder. */
+    /** Runs `agent --demo` in the folder, whose policy the person has confirmed. */
     agent: async (goal: string, words: readonly string[] = [], change: Partial<CommandContext> = {}) => {
+      await user.run('policy trust --yes', { workingDir: () => root })
       const stdout = recordOutput(80)
       const stderr = recordOutput(80)
       const argv = ['agent', '--demo', '--workspace', root, ...words, goal]
@@ -212,7 +213,7 @@ test('exits with 2 for wrong usage, with 3 without a login, and with 1 for a fol
 
 test('one key allows a command for the run, shows help and the whole diff, and allows a change once', async () => {
   const { agent, total } = await openShop()
-  const { change, text } = terminal(['?', 'a', 'd', 'y'])
+  const { change, text } = terminal(['?', 'r', 'd', 'y'])
   const { code } = await agent(quickFix, [], change)
   expect(text()).toContain('allow for this run')
   expect(text().match(/Run node test\/total\.test\.js\?/g)).toHaveLength(1)
@@ -225,10 +226,38 @@ test('one key allows a command for the run, shows help and the whole diff, and a
   expect(await total()).toContain('item.price * item.quantity')
 })
 
+test('a allows a command always, after its rule was shown; a later run asks no more, and policy forget takes it back', async () => {
+  const { agent, root, user } = await openShop({ COPILOT_PROXY_WORKSPACE_READ_ONLY: 'true' })
+  const goal = scriptOf({ calls: [{ tool: 'shell_run', args: { argv: ['true'] } }] }, { text: 'Done' })
+  const first = terminal(['a'])
+  await agent(goal, [], first.change)
+  expect(first.text()).toMatch(/Always allows the agent in this workspace this rule:\S*\n\S* {4}run true/)
+  expect(first.text()).toContain('y once, r for this run, a always, n refuse, ? help: ')
+  const second = terminal([])
+  await agent(goal, [], second.change)
+  expect(second.text()).not.toContain('y once')
+  expect(second.text()).toContain('exit code 0')
+  const inRoot = { workingDir: () => root }
+  const rule = 'run true'
+  expect((await user.run('policy check', inRoot)).stdout).toContain(`allowed the agent always\n  ${rule}\n`)
+  expect((await user.run('policy check -- true', inRoot)).stdout).toMatch(
+    /^Needs a person: .*\nYou have allowed it to the agent always: run true\./,
+  )
+  expect((await user.run('policy forget', inRoot)).stdout).toBe(`trust .agent-policy.yaml\n${rule}\n`)
+  const forget = (...words: readonly string[]) => runProgram(['policy', 'forget', ...words], user.context(inRoot))
+  expect(await forget('run false')).toBe(1)
+  expect(await forget(rule)).toBe(0)
+  expect((await user.run('policy forget --all', inRoot)).stdout).toBe('Forgotten: trust .agent-policy.yaml\n')
+  expect((await user.run('policy forget', inRoot)).stdout).toBe('You have allowed nothing always.\n')
+  const third = terminal(['n'])
+  await agent(goal, [], third.change)
+  expect(third.text()).toContain('Run true?')
+})
+
 test.runIf(isThorough)('a change of several files is asked for with one line for each of them', async () => {
   const { agent, root } = await openShop()
   await writeFile(join(root, '.agent-policy.yaml'), "writes: { allow: ['**', .mcp.json] }\n")
-  const { change, text } = terminal(['n', 'a', 'n'])
+  const { change, text } = terminal(['n', 'r', 'n'])
   const edit = '--- a/src/total.js\n+++ b/src/total.js\n@@ -1 +1 @@\n-/** The price of an order. */\n+/** A price. */\n'
   const unifiedDiff =
     `diff --git a/src/total.js b/src/total.js\nold mode 100644\nnew mode 100755\n${edit}` +
@@ -251,7 +280,7 @@ test.runIf(isThorough)('a change of several files is asked for with one line for
       '    src/total.js: changed, made executable (+1 -1)\n' +
       '    test/total.test.js → test/b.js: renamed\n' +
       '    x.sh: created, empty, executable\n' +
-      '  y once, a these files for this run, n refuse, d whole diff, ? help: ',
+      '  y once, r these files for this run, n refuse, d whole diff, ? help: ',
   )
   // A file that other programs obey is allowed once only, so the key for the run is unknown there.
   expect(shown).toContain(
@@ -310,6 +339,7 @@ test('in a subfolder of a configured workspace, it works in the workspace, under
   // A policy of the subfolder alone would allow the second patch.
   await writeFile(join(root, 'src/.agent-policy.yaml'), 'writes: { allow: ["**"] }\n')
   await writeFile(join(root, '.agent-policy.yaml'), 'writes: { allow: ["src/a.js"] }\n')
+  await user.run('policy trust --yes', { workingDir: () => root })
   for (const words of [[], ['--workspace', '.']]) {
     const stdout = recordOutput(80)
     const goal = scriptOf(create('src/a.js'), create('src/b.js'), create('b.js'), { text: 'Done' })
@@ -408,6 +438,7 @@ test.each([[[]], [['--demo']]])('%s uses the running copilot-proxy if it serves 
       if (url !== undefined) address.resolve(url)
     },
   }
+  await user.run('policy trust --yes', { workingDir: () => root })
   const serving = runProgram(
     ['serve', '--demo', '--workspace', root, '--port', '0', '--log-level', 'silent'],
     user.context({ stdout: listening, signal: stop.signal }),

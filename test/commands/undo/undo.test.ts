@@ -35,6 +35,7 @@ async function openShop() {
       if (url !== undefined) address.resolve(url)
     },
   }
+  await user.run('policy trust --yes', { workingDir: () => root })
   const serving = runProgram(
     ['serve', '--demo', '--workspace', root, '--port', '0', '--log-level', 'silent'],
     user.context({ stdout: listening, signal: stop.signal }),
@@ -120,6 +121,7 @@ describe('undo', () => {
     const login = upstreamVariables(await openGithub())
     Object.assign(user.env, login)
     const inside = { workingDir: () => root, stdout: recordOutput(80), stderr: recordOutput(80) }
+    await user.run('policy trust --yes', { workingDir: () => root })
     const goal = apply(patchOf('a.txt', 'one', 'two'))
     await runProgram(['agent', '--yes', '--model', 'gpt-5-mini', goal], user.context(inside))
     expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe('two\n')

@@ -12,6 +12,7 @@ import { fakeWorkspaces } from '../../rpc/support.ts'
 import { openProxy } from '../../http/harness.ts'
 import { makeFolder } from '../../tools/session.ts'
 import { protocols, type ProtocolVersion } from './support.ts'
+import { confirmPolicies } from '../../workspace/policy/confirm.ts'
 
 const program = fileURLToPath(new URL('../../../bin/copilot-proxy.cjs', import.meta.url))
 const key = 'a-key-of-the-test-with-enough-letters'
@@ -73,6 +74,7 @@ async function overHttp(settings: string, bearer: Options['bearer']): Promise<Tr
 
 async function overStdio(root: string, settings: string): Promise<Transport> {
   const home = await makeFolder({ 'config.yaml': settings })
+  await confirmPolicies(join(home, 'workspaces'), root)
   const env = { COPILOT_PROXY_HOME: home, PATH: process.env['PATH'] ?? '', HOME: home }
   return new StdioClientTransport({
     command: process.execPath,

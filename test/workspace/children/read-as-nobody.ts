@@ -2,6 +2,7 @@
 import { openFolder } from '../../../src/workspace/open-folder.ts'
 import { openPolicy } from '../../../src/workspace/policy/open-policy.ts'
 import { ToolError } from '../../../src/workspace/tool-error.ts'
+import { confirming } from '../policy/confirm.ts'
 
 const [, , root = ''] = process.argv
 if (process.getuid?.() === 0) {
@@ -19,5 +20,5 @@ for (const held of [true, false]) {
   }
 }
 const log = { warn: () => {}, info: () => {}, error: () => {}, debug: () => {} }
-const policy = openPolicy(await openFolder(root), { log })
+const policy = openPolicy(await openFolder(root), { consents: confirming(root), log })
 process.stdout.write(JSON.stringify({ failures, policy: await policy.mayWrite('x') }))

@@ -10,6 +10,7 @@ import { openPolicy } from '../../../src/workspace/policy/open-policy.ts'
 import { createSandbox } from '../../../src/workspace/sandbox/create-sandbox.ts'
 import { recordingLog } from '../../recording-log.ts'
 import { failureOf, makeFolder } from '../../tools/session.ts'
+import { confirming } from '../policy/confirm.ts'
 
 const options = { signal: new AbortController().signal, timeoutMs: 60_000 }
 
@@ -40,7 +41,7 @@ async function openGuarded(path: string, mode: 'auto' | 'off' = 'auto') {
         cacheDir: undefined,
       }),
   })
-  const policy = openPolicy(folder, { log: recordingLog() })
+  const policy = openPolicy(folder, { consents: confirming(folder.root), log: recordingLog() })
   onTestFinished(policy.close)
   return guardFolder(folder, policy)
 }

@@ -10,13 +10,14 @@ import { openPolicy } from '../../../src/workspace/policy/open-policy.ts'
 import { policyName } from '../../../src/workspace/policy/policy-file.ts'
 import { recordingLog } from '../../recording-log.ts'
 import { makeFolder } from '../../tools/session.ts'
+import { confirming } from './confirm.ts'
 
 // A pattern in a policy means what it means in .gitignore and to picomatch. A denial never fails open.
 
 async function openRules() {
   const root = await makeFolder()
   const folder = await openFolder(root)
-  const policy = openPolicy(folder, { log: recordingLog() })
+  const policy = openPolicy(folder, { consents: confirming(folder.root), log: recordingLog() })
   onTestFinished(policy.close)
   let writes = 0
   return {

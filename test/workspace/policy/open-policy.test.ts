@@ -6,6 +6,7 @@ import { openPolicy } from '../../../src/workspace/policy/open-policy.ts'
 import type { Policy } from '../../../src/workspace/policy/policy.ts'
 import { ToolError } from '../../../src/workspace/tool-error.ts'
 import { createTree } from '../tree.ts'
+import { confirming } from './confirm.ts'
 
 const name = '.agent-policy.yaml'
 
@@ -32,7 +33,14 @@ async function createFixture(files: Readonly<Record<string, string>> = {}): Prom
   const warnings: string[] = []
   const warn = (_fields: unknown, message?: string): void => void warnings.push(message ?? '')
   const log = { debug: ignore, info: ignore, warn, error: ignore }
-  return { root, outside, policy: openPolicy(await openFolder(root), { onChange, log }), onChange, warnings, put }
+  return {
+    root,
+    outside,
+    policy: openPolicy(await openFolder(root), { onChange, consents: confirming(root), log }),
+    onChange,
+    warnings,
+    put,
+  }
 }
 
 async function mayWrite(text: string, path: string): Promise<boolean> {
@@ -284,7 +292,7 @@ describe('G10: an invalid policy means read-only and names the line', () => {
     const detail = 'Permission to access ".agent-policy.yaml" was denied.'
     const readFile = (): Promise<never> => Promise.reject(new ToolError({ kind: 'failed', detail }))
     const log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
-    const policy = openPolicy({ ...(await openFolder(root)), readFile }, { log })
+    const policy = openPolicy({ ...(await openFolder(root)), readFile }, { consents: confirming(root), log })
     expect(await policy.mayWrite('a')).toEqual({
       isAllowed: false,
       reason: `The workspace can be neither read nor changed, because its policy is invalid. ${detail}`,

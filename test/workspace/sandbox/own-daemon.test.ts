@@ -49,7 +49,7 @@ async function attackFrom(setting: 'auto' | 'off') {
     workspace: { 'read-only': false, sandbox: setting },
     gateway: { enabled: true, port: 0 },
   })
-  const daemon = await runDaemon({ config })
+  const daemon = await runDaemon({ config, confirmed: root })
   const { url } = daemon.client
   const tokenFile = join(daemon.home, 'owner-token')
   const token = readFileSync(tokenFile, 'utf8').trim()
@@ -80,7 +80,8 @@ async function attackFrom(setting: 'auto' | 'off') {
 async function runWithHosts(script: string) {
   const { root } = await createTree()
   await writeFile(join(root, '.agent-policy.yaml'), 'shell: { allow: [sh sh.sh], network: [registry.test] }\n')
-  const daemon = await runDaemon({ config: JSON.stringify({ workspaces: [root], workspace: { 'read-only': false } }) })
+  const config = JSON.stringify({ workspaces: [root], workspace: { 'read-only': false } })
+  const daemon = await runDaemon({ config, confirmed: root })
   await writeFile(join(root, 'sh.sh'), script.replaceAll('URL', daemon.client.url))
   const client = await connect(`${daemon.client.url.replace('http:', 'ws:')}/rpc`)
   const ended = z.object({ result: z.object({ stdout: z.string(), notes: z.array(z.string()) }) })
