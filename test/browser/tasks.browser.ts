@@ -41,7 +41,7 @@ async function openShop() {
   return {
     root,
     url,
-    async close() {
+    close: async () => {
       daemon.kill('SIGTERM')
       await ended
       await rm(dir, { recursive: true })
