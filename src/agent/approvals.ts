@@ -6,7 +6,9 @@ import { coverRules, ruleText, type ConsentRule } from '../workspace/policy/cons
 import type { Grants, LoopCommand, LoopState, LoopStep } from './loop-state.ts'
 
 /** Handles a tool's request for approval: the settings or an earlier grant decide it, or a person has to. */
-export function wantApproval(state: LoopState, given: ApprovalRequest, consents?: readonly ConsentRule[]): LoopStep {
+export function wantApproval(state: LoopState, given: ApprovalRequest, stored?: readonly ConsentRule[]): LoopStep {
+  // Whoever consented for good had their own messages in mind, and not what a program pushes.
+  const consents = state.settings.initiator === 'user' ? stored : undefined
   const rules = consents === undefined ? [] : rulesOf(given)
   const request = rules.length === 0 ? given : { ...given, always: rules }
   const { mode } = state

@@ -387,6 +387,15 @@ describe('approvals', () => {
     expect(feed(decide('always'))).toEqual(['approval once', 'allow'])
   })
 
+  test('a run that a program began neither uses the rules of a person nor makes one', () => {
+    const { feed, state } = asking({ initiator: 'agent' })
+    expect(feed(wanted({ argv: ['npm', 'test'], cwd: '' }, [{ run: ['npm', 'test'], in: '' }]))).toEqual([
+      'ask_person',
+      'approval pending',
+    ])
+    expect(state().pending).not.toHaveProperty('always')
+  })
+
   test('"always" is not offered where nothing can be stored', () => {
     const { feed, state } = asking()
     feed(write)
