@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { visibleLines } from '../terminal/visible.ts'
+import { visible, visibleLines, visibleText } from '../terminal/visible.ts'
 import { ruleText, type ConsentRule } from '../workspace/policy/consent-rules.ts'
 import { openConsents, type Consents } from '../workspace/policy/consents.ts'
 import { openPolicy } from '../workspace/policy/open-policy.ts'
@@ -45,7 +45,7 @@ export async function policyTrust(context: CommandContext, flags: PolicyTrustFla
   if (problem !== undefined) context.stderr.write(visibleLines(`${problem}\n`))
   const confirmed: string[] = []
   for (const { path, sha256, text } of waiting) {
-    if (!json) stdout.write(visibleLines(`${join(folder.root, path)}:\n\n${text.trimEnd()}\n\n`))
+    if (!json) stdout.write(`${visible(join(folder.root, path))}:\n\n${visibleText(text.trimEnd())}\n\n`)
     if (!yes && (json || !context.interactive)) continue
     if (!yes && !(await confirm(context, `Let tools do what ${path} allows?`))) continue
     await reportFailure(consents.add([{ trust: path, sha256 }]))

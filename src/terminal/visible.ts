@@ -26,6 +26,11 @@ function inUnits(character: string): string {
     .join('')
 }
 
+/** As `visible`, but line breaks stay. For what a person decides about: nothing is left out. */
+export function visibleText(text: string): string {
+  return text.split('\n').map(visible).join('\n')
+}
+
 /** Longer than any line of this program. Characters. */
 const longestLine = 600
 

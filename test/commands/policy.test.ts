@@ -227,6 +227,14 @@ describe('policy trust', () => {
   })
 })
 
+test('policy trust shows the whole of a long line', async () => {
+  const user = await createWorkspaceUser()
+  const entries = Array.from({ length: 100 }, (_, at) => `"docs/chapter-${at}.md"`)
+  const line = `writes: { allow: [${entries.join(', ')}] }`
+  await writeFile(join(user.home, '.agent-policy.yaml'), line)
+  expect((await user.run('policy trust', answer('n\n'))).stdout).toContain(line)
+})
+
 describe('policy init in a project', () => {
   const packageJson = '{"scripts": {"test": "vitest", "deploy": "x", "build:docs": "typedoc\\u001b[2J"}}'
 
