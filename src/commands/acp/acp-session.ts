@@ -128,14 +128,15 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
     try {
       const notes = await unsavedNotes(approval.paths ?? [])
       const question = toQuestion(place.root, approval, notes)
-      const { outcome } = await editor.request(
+      const response = await editor.request(
         methods.client.session.requestPermission,
         { sessionId: id, ...question },
         { cancellationSignal: AbortSignal.any([decided.signal, signal]), stopWaitingOnCancel: true },
       )
       // The editor has cancelled the turn of this question, also if it does not send `session/cancel`.
-      if (outcome.outcome === 'cancelled') cancelRun(approval.id)
-      else await client.decide(approvalId, toDecision(question, outcome.optionId))
+      const decision = toDecision(question, response)
+      if (decision === 'cancelled') cancelRun(approval.id)
+      else await client.decide(approvalId, decision)
     } catch (error) {
       // Another listener has decided, or the run or the connection has ended: the editor has not answered.
       if (decided.signal.aborted || !(error instanceof RequestError)) return
