@@ -108,7 +108,8 @@ export function createClientQuestions(deps: ClientQuestionsDeps): ClientQuestion
         const form = formOf(message, mayRemember)
         if (!sendsAgain) return askNow(context, form, signal, progress)
         const state = createHmac('sha256', stateKey)
-          .update(JSON.stringify([scope, request.tool, message]))
+          // The credentials that the message leaves out count too, and which program has a tool of this name.
+          .update(JSON.stringify([scope, request.tool, request.identity, text]))
           .digest('base64url')
         const { mcpReq } = context
         if (mcpReq.requestState() === state) {
@@ -145,6 +146,8 @@ export function createClientQuestions(deps: ClientQuestionsDeps): ClientQuestion
         const decision = await ask(request, { signal, redact })
         if (decision === 'session' && decisionsFor(request).includes('run')) grants = addGrant(grants, request)
         if (decision === 'once' || decision === 'session') return true
+        // The command has run in the sandbox, and its result stays.
+        if (intent.widening !== undefined) return false
         if (closed.length > 0) throw denied(refusalOf(decision, closed))
         if (isForeign) throw denied(`${start(decision, 'called')} ${whyAsked(tool)}`)
         return false

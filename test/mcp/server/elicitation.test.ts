@@ -6,8 +6,9 @@ import type { ElicitResult, RequestOptions, Transport } from '@modelcontextproto
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { silentLog } from '../../../src/logging/logger.ts'
+import { createClientQuestions, type ClientQuestionsDeps } from '../../../src/mcp/server/ask-client.ts'
 import { createMcpServer, type McpServerDeps } from '../../../src/mcp/server/create-server.ts'
-import type { Tool } from '../../../src/tools/tool.ts'
+import type { Intent, Tool } from '../../../src/tools/tool.ts'
 import { fakeWorkspaces } from '../../rpc/support.ts'
 import { openProxy } from '../../http/harness.ts'
 import { makeFolder } from '../../tools/session.ts'
@@ -271,7 +272,12 @@ function fail(): never {
 }
 
 /** Connects a client in memory to a server whose tool asks for a command. */
-async function connect(times: NonNullable<McpServerDeps['questionTimes']>, person: Person, argv = ['x']) {
+async function connect(
+  times: NonNullable<McpServerDeps['questionTimes']>,
+  person: Person,
+  argv = ['x'],
+  more: Pick<Intent, 'widening'> = {},
+) {
   const { workspaces } = fakeWorkspaces()
   const tool: Tool = {
     name: 'mcp.shell.run',
@@ -290,7 +296,7 @@ async function connect(times: NonNullable<McpServerDeps['questionTimes']>, perso
           signal,
           redact: (text: string) => text.replaceAll('hunter2', '[redacted]'),
         }
-        return { isAllowed: (await approve?.({ argv, cwd: 'lib' }, tool, circumstances)) ?? false }
+        return { isAllowed: (await approve?.({ argv, cwd: 'lib', ...more }, tool, circumstances)) ?? false }
       },
     },
     session: () => {
@@ -353,5 +359,66 @@ describe('a question', () => {
     const { call, asked } = await connect({}, decide('once'), ['echo', 'x'.repeat(70_000)])
     expect(JSON.stringify(await call())).toContain('none has answered. Gate.')
     expect(asked).toEqual([])
+  })
+})
+
+test('who does not let a command leave the sandbox still gets its result', async () => {
+  const { call, asked } = await connect({}, decide('refuse'), ['npm', 'i'], { widening: 'network' })
+  expect(await call()).toMatchObject({ structuredContent: { isAllowed: false } })
+  expect(asked[0]).toContain('again with network?')
+})
+
+describe('an answer that comes with a new call', () => {
+  /** Asks in one call and answers in the next one, which may differ. Returns whether that one is allowed. */
+  async function answerLater(first: Asked, second: Asked): Promise<boolean | undefined> {
+    let state: string | undefined
+    const ask = async ({ argv, args, identity }: Asked) => {
+      const mcpReq = {
+        requestState: () => state,
+        inputResponses: { decision: { action: 'accept', content: { decision: 'once' } } },
+      }
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a stand-in with the members that are called
+      const context = { mcpReq } as unknown as Parameters<typeof questions.open>[0]
+      const call = questions.open(context, undefined)
+      const tool = { name: 'mcp.hub.add', ...(identity !== undefined && { identity, provider: 'hub' }) }
+      const intent = argv === undefined ? { args } : { argv, cwd: '' }
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same
+      const asking = call?.approve(intent, tool as Tool, {
+        closed: identity === undefined ? ['Gate.'] : [],
+        signal: new AbortController().signal,
+        redact: (text) => text.replaceAll(/hunter\d/g, '[redacted]'),
+      })
+      const isAllowed = await asking?.catch(() => false)
+      state = call?.pending()?.requestState
+      return isAllowed
+    }
+    const server = {
+      getNegotiatedProtocolVersion: () => '2026-07-28',
+      getClientCapabilities: () => ({ elicitation: {} }),
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same
+    } as unknown as ClientQuestionsDeps['server']
+    const questions = createClientQuestions({ server, scope: [], workspace: 'app', stateKey: new Uint8Array(32) })
+    expect(await ask(first)).toBe(false)
+    return ask(second)
+  }
+
+  interface Asked {
+    readonly argv?: readonly string[]
+    readonly args?: unknown
+    readonly identity?: string
+  }
+
+  test.each<[string, Asked, Asked, boolean]>([
+    ['the same command', { argv: ['x', 'hunter2'] }, { argv: ['x', 'hunter2'] }, true],
+    ['another command that looks the same', { argv: ['x', 'hunter2'] }, { argv: ['x', 'hunter3'] }, false],
+    ['the same tool', { args: {}, identity: 'a' }, { args: {}, identity: 'a' }, true],
+    [
+      'a tool of the same name that another program has now',
+      { args: {}, identity: 'a' },
+      { args: {}, identity: 'b' },
+      false,
+    ],
+  ])('for %s: %j, then %j', async (_, first, second, isAllowed) => {
+    expect(await answerLater(first, second)).toBe(isAllowed)
   })
 })
