@@ -159,6 +159,9 @@ export function createChanges({ workspaces, sessions, redact }: ChangesDeps): Ch
       const undone = ids.length === 0 ? undefined : await undo(session, { ids }, options, caller)
       if (!dryRun) {
         try {
+          // A run may have begun and ended meanwhile. Its changes are not undone, so its message stays.
+          const now = sessions.conversations.runsFrom(sessionId, conversation, message, caller, false)
+          if (now.length !== rows.length) throw refused('run_in_progress')
           await sessions.conversations.cut(sessionId, conversation, message, caller)
         } catch (error) {
           // Both happen or none.
