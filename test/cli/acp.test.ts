@@ -301,6 +301,16 @@ test('bad lines get an error each, and the connection goes on', async () => {
   expect(answers.find(({ id }) => id === 2)?.result.protocolVersion).toBe(1)
 })
 
+test('a message that is too long ends the connection with a sentence', async () => {
+  const { env } = await openShop({ COPILOT_PROXY_SERVER_BODY_LIMIT_MB: '1' })
+  const cli = startCli(['acp', '--demo'], env)
+  const request = { jsonrpc: '2.0', id: 1, method: 'session/list', params: { x: 'y'.repeat(2_000_000) } }
+  cli.child.stdin?.on('error', () => {}).write(`${JSON.stringify(request)}\n`)
+  const { code, stdout, stderr } = await cli.ended
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expect(stderr).toContain('The editor sent a message of more than 1 MB (server.body-limit-mb)')
+})
+
 test('without a login, it says what to run; an editor with terminals can start the login', async () => {
   const { root, editor } = await openShop()
   const it = await editor({ args: ['acp'] })

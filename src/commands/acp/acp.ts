@@ -1,5 +1,12 @@
 import { ReadableStream, WritableStream } from 'node:stream/web'
-import { agent, methods, ndJsonStream, PROTOCOL_VERSION, RequestError } from '@agentclientprotocol/sdk'
+import {
+  agent,
+  MessageTooLargeError,
+  methods,
+  ndJsonStream,
+  PROTOCOL_VERSION,
+  RequestError,
+} from '@agentclientprotocol/sdk'
 import type {
   AgentApp,
   AgentConnection,
@@ -56,16 +63,17 @@ export async function acp(context: CommandContext, flags: AcpFlags): Promise<Exi
       throw new CommandFailure(exitCode.notLoggedIn, loginAdvice)
     },
   })
-  const connection: AgentConnection = app.connect(
-    ndJsonStream(toWritable(context), toReadable(context), {
-      maxMessageBytes: settings.config.server.bodyLimitMb * 1024 * 1024,
-    }),
-  )
+  const { bodyLimitMb } = settings.config.server
+  const lines = ndJsonStream(toWritable(context), toReadable(context), { maxMessageBytes: bodyLimitMb * 1024 * 1024 })
+  let isTooLong = false
+  const readable = watched(lines.readable, (error) => (isTooLong = error instanceof MessageTooLargeError))
+  const connection: AgentConnection = app.connect({ ...lines, readable })
   const stop = (): void => connection.close()
   context.signal.addEventListener('abort', stop, { once: true })
   if (context.signal.aborted) stop()
   try {
     await connection.closed
+    if (isTooLong) throw new CommandFailure(exitCode.failed, tooLong(bodyLimitMb))
     return context.signal.aborted && context.signal.reason !== 'SIGTERM' ? exitCode.interrupted : exitCode.done
   } finally {
     context.signal.removeEventListener('abort', stop)
@@ -172,6 +180,27 @@ function toReadable({ stdin }: CommandContext): ReadableStream<Uint8Array> {
       for await (const part of stdin) yield typeof part === 'string' ? Buffer.from(part) : part
     })(),
   )
+}
+
+/** Calls `onFailure` with the error that ends the messages, which the connection does not tell. */
+function watched<Message>(
+  messages: ReadableStream<Message>,
+  onFailure: (error: unknown) => void,
+): ReadableStream<Message> {
+  return ReadableStream.from(
+    (async function* () {
+      try {
+        yield* messages
+      } catch (error) {
+        onFailure(error)
+        throw error
+      }
+    })(),
+  )
+}
+
+function tooLong(limitMb: number): string {
+  return `The editor sent a message of more than ${limitMb} MB (server.body-limit-mb), so the connection was closed. Start it again.`
 }
 
 /** Accepts more when the editor has read what there is, as far as the system says. */
