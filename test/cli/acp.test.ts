@@ -103,6 +103,7 @@ test('repairs a file: streams text, shows calls with kinds, places and diffs, an
   expect(change?.options.map(({ optionId, kind, name }) => [optionId, kind, name])).toEqual([
     ['once', 'allow_once', 'Allow once'],
     ['run', 'allow_always', 'Allow this file for this run'],
+    ['always', 'allow_always', 'Always allow in this workspace: edit src/total.js'],
     ['refuse', 'reject_once', 'Refuse'],
   ])
   const command = it.asked.find(({ toolCall }) => toolCall.kind === 'execute')

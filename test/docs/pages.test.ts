@@ -87,7 +87,7 @@ test.each(withCommands)('the commands in %s exist, with their options', async (p
   for (const words of commandsOf(read(page))) {
     const options = words.filter((word) => word.startsWith('-')).map((word) => word.replace(/=.*/, ''))
     const names = words.filter((word) => /^[a-z][a-z-]*$/.test(word))
-    const isGroup = ['key', 'config', 'gateway', 'service'].includes(names[0] ?? '')
+    const isGroup = ['key', 'config', 'gateway', 'policy', 'service'].includes(names[0] ?? '')
     const command = names.slice(0, isGroup ? 2 : 1).join(' ')
     // Without a command, the options are those of serve.
     const { code, stdout } = await user.run(`${command === '' ? 'serve' : command} --help`)

@@ -204,6 +204,7 @@ const routes: Readonly<Record<string, Route>> = {
   'GET /sessions/some-id/streams/some-id': shared(({ sessionId }) => `/sessions/${sessionId}/streams/tool-calls`),
   'GET /sessions/some-id/servers': shared(({ sessionId }) => `/sessions/${sessionId}/servers`),
   'GET /sessions/some-id/prompts': shared(({ sessionId }) => `/sessions/${sessionId}/prompts`),
+  'GET /sessions/some-id/policy': shared(({ sessionId }) => `/sessions/${sessionId}/policy`),
   'GET /sessions/some-id/changes': shared(({ sessionId }) => `/sessions/${sessionId}/changes`),
   // What another key has changed is in http/routes/change-routes.test.ts: no answer of this walk changes a file.
   'POST /changes/some-id/undo': session(({ runId }) => `/changes/${runId}/undo`, { method: 'POST', body: '{}' }),

@@ -43,6 +43,8 @@ export function createRunScreen(output: Output): RunScreen {
   /** The kind of the last text. */
   let flowing = ''
   let lastNotice = ''
+  /** The closed gates that a question of this run has named, and how to open them: once is enough. */
+  const saidGates = new Set<string>()
   /** What the run has cost so far, for the next header. */
   let cost = ''
   /** The last line that a command has printed. The next text replaces it. */
@@ -201,7 +203,10 @@ export function createRunScreen(output: Output): RunScreen {
         wrapped(`  ${wideningSentence(widening)}`, style.yellow)
         for (const note of notes) wrapped(`  ${escaped(note)}`, style.yellow)
       }
-      for (const sentence of closedSentences(approval)) wrapped(`  ${escaped(sentence)}`, style.dim)
+      const [first, ...gates] = closedSentences(approval)
+      const unsaid = gates.filter((gate) => !saidGates.has(gate))
+      for (const sentence of [first ?? [], unsaid].flat()) wrapped(`  ${escaped(sentence)}`, style.dim)
+      for (const gate of gates) saidGates.add(gate)
       if (approval.always !== undefined) {
         wrapped(`  ${alwaysPhrase(approval)}`, style.dim)
         for (const rule of approval.always) line(`    ${escaped(rule)}`, style.dim)
