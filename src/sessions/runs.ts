@@ -200,6 +200,8 @@ export function createRuns(deps: RunsDeps): Runs {
           model,
           maxSteps: message.maxSteps ?? settings.maxSteps,
           maxCredits: message.maxCredits ?? settings.maxCredits,
+          // The setting may have changed while the run waited.
+          requireApproval: settings.requireApproval || message.origin === 'provider',
         },
         initiator: message.origin === 'user' ? 'user' : 'agent',
         caller: `agent:${message.key?.name ?? 'local'}`,

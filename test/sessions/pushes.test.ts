@@ -86,6 +86,26 @@ test('injected texts start one run at a time; those that arrive meanwhile become
   ])
 })
 
+test('a run of injected texts that waited still asks a person when approvals were switched off meanwhile', async () => {
+  const tasks: AgentTask[] = []
+  const ends: (() => void)[] = []
+  const sessions = await openTestSessions({
+    agent: async (task) => {
+      tasks.push(task)
+      await new Promise<void>((resolve) => ends.push(resolve))
+      return {}
+    },
+  })
+  sessions.send('mine', { mode: 'agent' })
+  sessions.push({ ...push, level: 'inject' })
+  sessions.configure('agent: { require-approval: false }')
+  await vi.waitFor(() => expect(tasks).toHaveLength(1))
+  ends[0]?.()
+  await vi.waitFor(() => expect(tasks).toHaveLength(2))
+  ends[1]?.()
+  expect(tasks[1]).toMatchObject({ mode: 'agent', initiator: 'agent', settings: { requireApproval: true } })
+})
+
 test('a flood of injected texts stays bounded', async () => {
   const tasks: AgentTask[] = []
   const ends: (() => void)[] = []
