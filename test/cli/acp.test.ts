@@ -7,6 +7,7 @@ import { expect, test } from 'vitest'
 import { quickFix, quickShopFiles } from '../agent/shop.ts'
 import { scriptOf } from '../agent/support.ts'
 import { createUser, openGithub, upstreamVariables } from '../commands/harness.ts'
+import { isThorough } from '../thorough.ts'
 import { makeFolder } from '../tools/session.ts'
 import { openEditor } from './acp-editor.ts'
 import type { Editor, EditorOptions } from './acp-editor.ts'
@@ -113,7 +114,7 @@ test('repairs a file: streams text, shows calls with kinds, places and diffs, an
   expect(it.strays).toEqual([])
 })
 
-test('a refused permission changes nothing, and "for this run" is asked once', async () => {
+test.runIf(isThorough)('a refused permission changes nothing, and "for this run" is asked once', async () => {
   const { root, total, editor } = await openShop()
   const refusing = await editor({ choose: () => 'refuse' })
   const first = await newSession(refusing, root)
@@ -168,18 +169,21 @@ test('a second prompt joins the run, and both end with it', async () => {
   expect(JSON.stringify(it.updates(id))).toContain('The model reads what you sent meanwhile.')
 })
 
-test('a prompt that joined a run which was cancelled is cancelled too, and begins no run of its own', async () => {
-  const { root, editor } = await openShop()
-  const it = await editor()
-  const id = await newSession(it, root)
-  const first = say(it, id, endless)
-  await it.seen(id, isText)
-  const second = say(it, id, endless)
-  await it.agent.notify(session.cancel, { sessionId: id })
-  expect(await Promise.all([first, second])).toEqual([{ stopReason: 'cancelled' }, { stopReason: 'cancelled' }])
-})
+test.runIf(isThorough)(
+  'a prompt that joined a run which was cancelled is cancelled too, and begins no run of its own',
+  async () => {
+    const { root, editor } = await openShop()
+    const it = await editor()
+    const id = await newSession(it, root)
+    const first = say(it, id, endless)
+    await it.seen(id, isText)
+    const second = say(it, id, endless)
+    await it.agent.notify(session.cancel, { sessionId: id })
+    expect(await Promise.all([first, second])).toEqual([{ stopReason: 'cancelled' }, { stopReason: 'cancelled' }])
+  },
+)
 
-test('shows the plan of the model', async () => {
+test.runIf(isThorough)('shows the plan of the model', async () => {
   const { root, editor } = await openShop()
   const it = await editor()
   const id = await newSession(it, root)
@@ -211,7 +215,7 @@ test('in the mode chat nothing is changed, and an unknown mode is refused', asyn
   await expect(it.agent.request(session.setMode, { sessionId, modeId: 'x' })).rejects.toMatchObject({ code: -32602 })
 })
 
-test('the mode and the model are options too, and the model gets the next messages', async () => {
+test.runIf(isThorough)('the mode and the model are options too, and the model gets the next messages', async () => {
   const { root, editor, sent } = await openWithUpstream()
   const it = await editor()
   const { sessionId, configOptions } = await it.agent.request(session.new, { cwd: root, mcpServers: [] })
@@ -360,7 +364,7 @@ test('text and images of the prompt are attached, and a file with unsaved change
   expect(said).not.toContain('a secret of the editor')
 })
 
-test('a question about a file with unsaved changes says so', async () => {
+test.runIf(isThorough)('a question about a file with unsaved changes says so', async () => {
   const { root, editor } = await openShop()
   const buffers = new Map([[join(root, 'src/total.js'), 'the unsaved text\n']])
   const it = await editor({ capabilities: { fs: { readTextFile: true } }, buffers, choose: () => 'refuse' })

@@ -6,6 +6,7 @@ import { methods } from '@agentclientprotocol/sdk'
 import { expect, test, vi } from 'vitest'
 import { differencesOf, shop, smallTasks, type SmallTask } from '../agent/tasks.ts'
 import { createUser } from '../commands/harness.ts'
+import { some } from '../thorough.ts'
 import { makeFolder } from '../tools/session.ts'
 import { openEditor } from './acp-editor.ts'
 import { onTerminal, startShell } from './cli.ts'
@@ -31,7 +32,7 @@ async function openShop() {
   }
 }
 
-test.skipIf(!hasPython).for(smallTasks)('on a terminal, the agent $name (needs python3)', async (task) => {
+test.skipIf(!hasPython).for(some(smallTasks, 2))('on a terminal, the agent $name (needs python3)', async (task) => {
   const { root, env, differences } = await openShop()
   const cli = startShell(onTerminal, ['agent', '--demo', '--workspace', root, task.goal], env)
   let text = ''

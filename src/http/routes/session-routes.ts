@@ -18,7 +18,7 @@ import { Fault } from '../../errors.ts'
 import type { Companion } from '../../sessions/open-companion.ts'
 import type { SessionReport } from '../../sessions/open-workspaces.ts'
 import type { Page } from '../../sessions/session-store.ts'
-import { commandText, type PolicyDescription } from '../../workspace/policy/policy.ts'
+import type { PolicyDescription } from '../../workspace/policy/policy.ts'
 import { checkValue } from '../../json/check-value.ts'
 import { refuseProblem } from '../../translate/engine/request/invalid.ts'
 import { parseBody } from '../../translate/engine/request/json-body.ts'
@@ -76,7 +76,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
     const { workspaces } = await open(reply)
     const session = workspaces.find(request.params.id)
     if (session === undefined) throw refused('session_not_found')
-    return reportPolicy(await session.policy.describe())
+    return await reportPolicy(await session.policy.describe())
   })
 
   registerConversationRoutes(app, parts)
@@ -162,7 +162,10 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
   )
 }
 
-function reportPolicy({ files, unconfirmed, reads, writes, shell, always, problem }: PolicyDescription): SessionPolicy {
+async function reportPolicy(description: PolicyDescription): Promise<SessionPolicy> {
+  const { files, unconfirmed, reads, writes, shell, always, problem } = description
+  // Without a workspace, nothing of workspaces is loaded.
+  const { commandText } = await import('../../workspace/policy/policy.ts')
   return {
     files: [...files],
     unconfirmed: [...unconfirmed],

@@ -12,6 +12,7 @@ import type { Intent, Tool } from '../../../src/tools/tool.ts'
 import { fakeWorkspaces } from '../../rpc/support.ts'
 import { openProxy } from '../../http/harness.ts'
 import { makeFolder } from '../../tools/session.ts'
+import { some } from '../../thorough.ts'
 import { protocols, type ProtocolVersion } from './support.ts'
 import { confirmPolicies } from '../../workspace/policy/confirm.ts'
 
@@ -93,7 +94,10 @@ const patch = { unifiedDiff: '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\
 const create = (file: string) => ({ unifiedDiff: `--- /dev/null\n+++ b/${file}\n@@ -0,0 +1 @@\n+x\n` })
 const run = { argv: ['node', '-p', '6 * 7'] }
 
-const ways = (['http', 'stdio'] as const).flatMap((kind) => protocols.map((protocol) => [kind, protocol] as const))
+/** Over stdio each case starts a program, so the second protocol is for a thorough run there. */
+const ways = (['http', 'stdio'] as const).flatMap((kind) =>
+  (kind === 'http' ? protocols : some(protocols, 2)).map((protocol) => [kind, protocol] as const),
+)
 
 describe.each(ways)('over %s with the protocol of %s', (kind, protocol) => {
   test('a client is asked with the diff and the closed gates, and the change is made once', async () => {
