@@ -185,6 +185,8 @@ test('the owner confirms a policy that came with the folder, and allows a comman
     await page.locator('#message-text').fill(`Test it. [demo:script ${JSON.stringify(steps)}]`)
     await page.keyboard.press('Enter')
   }
+  // A conversation that a key has begun is not the owner's to continue.
+  await page.getByRole('button', { name: 'New', exact: true }).click()
   await send('Tested once.')
   const trust = page.getByRole('region', { name: 'Let tools do what .agent-policy.yaml allows?' })
   await trust.getByText('allow: ["src/**"]').waitFor()

@@ -65,7 +65,7 @@ test.for(smallTasks)('on the page, the agent $name', async (task) => {
     await decide.click()
     await decide.waitFor({ state: 'detached' })
   }
-  await page.getByText(/^(?:Completed|No file was changed)/).waitFor()
+  await page.locator('p.outcome').waitFor()
   await page.getByText(task.says).first().waitFor()
   expect(await differencesOf(task, (path) => readFile(join(root, path), 'utf8'))).toEqual([])
   expect(complaints).toEqual([])
