@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
+import { execFile, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
 import type { Browser, Page } from 'playwright-core'
 import { loadConfig } from '../src/config/load.ts'
 import { startDaemon } from '../src/daemon.ts'
@@ -162,27 +162,21 @@ async function showAgent(browser: Browser): Promise<void> {
     mkdirSync(dirname(join(shop, path)), { recursive: true })
     writeFileSync(join(shop, path), text)
   }
+  const env = { ...process.env, COPILOT_PROXY_HOME: join(home, 'agent'), COPILOT_PROXY_WORKSPACE_READ_ONLY: 'false' }
+  const run = promisify(execFile)
+  await run(process.execPath, ['src/main.ts', 'policy', 'trust', shop, '--yes'], { cwd: root, env })
   const args = ['src/main.ts', 'serve', '--demo', '--port', '0', '--workspace', shop]
-  const key = `picture-${randomUUID()}`
-  const daemon = spawn(process.execPath, args, {
-    cwd: root,
-    stdio: ['ignore', 'pipe', 'ignore'],
-    env: {
-      ...process.env,
-      COPILOT_PROXY_HOME: join(home, 'agent'),
-      COPILOT_PROXY_WORKSPACE_READ_ONLY: 'false',
-      COPILOT_PROXY_SERVER_API_KEYS: key,
-    },
-  })
+  const daemon = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'ignore'], env })
+  process.once('exit', () => daemon.kill())
   let url = ''
   for await (const line of createInterface(daemon.stdout)) {
     url = /listening on (\S+)/.exec(line)?.[1] ?? ''
     if (url !== '') break
   }
   const open = async (look: Look) => {
-    const tab = await openTab(browser, url, look)
-    await tab.page.getByLabel('Key', { exact: true }).fill(key)
-    await tab.page.keyboard.press('Enter')
+    const ofPage = { ...env, COPILOT_PROXY_SERVER_PORT: new URL(url).port }
+    const { stdout } = await run(process.execPath, ['src/main.ts', 'page', '--print'], { cwd: root, env: ofPage })
+    const tab = await openTab(browser, stdout.trim(), look)
     await tab.page.getByText('Live', { exact: true }).waitFor()
     return tab
   }

@@ -19,8 +19,8 @@ export interface ToolSet {
     readonly parameters: ParametersSchema
   }[]
   /**
-   * Finds a tool by its offered name, its name in copilot-anywhere, or its bus method. In the mode `plan` also those that are not
-   * offered, because their calls are refused in words of their own.
+   * Finds a tool by its offered name, its name in copilot-anywhere, or its bus method. In the mode `plan` it also finds tools that are
+   * not offered, so that a call of one is refused as a change before the plan, and not as a tool that does not exist.
    */
   readonly find: (name: string) => FoundTool | undefined
 }

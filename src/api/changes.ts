@@ -69,7 +69,7 @@ export const rewindReport = z.object({
   /** What the first of them says. */
   text: z.string(),
   mode: runMode,
-  /** What happens to files. Absent if nothing does. */
+  /** The changes of files that are taken back. Absent if there are none. */
   undo: undoReport.omit({ sessionId: true }).optional(),
 })
 export type RewindReport = Body<typeof rewindReport>

@@ -165,7 +165,7 @@ const toolCallEnd = z.object({
   result: z.string().optional(),
   /** Whether `result` or the text that the model got is shortened. */
   truncated: z.boolean().optional(),
-  /** Without the time that a person took to decide. */
+  /** How long the call took, without the time in which a person decided. */
   durationMs: z.number(),
 })
 

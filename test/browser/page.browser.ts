@@ -678,7 +678,7 @@ describe('an approval of several files', () => {
     const { page } = await openSession(daemon)
     daemon.emitAll([{ ...run, type: 'inbound', text: 'Do it', mode: 'agent', origin: 'user' }, { ...always }])
     const shown = page.getByRole('region', { name: 'Change 4 files?' })
-    await shown.getByText('Always allows the agent in this workspace these 2 rules:').waitFor()
+    await shown.getByText('"Always" allows the agent in this workspace what these 2 rules say:').waitFor()
     await shown.getByText("edit 'a b.ts'", { exact: true }).waitFor()
     await shown.getByText('No rule allows this, so it happens only if you allow it.').waitFor()
     await shown.getByRole('button', { name: 'Always' }).click()

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Browser } from 'playwright-core'
 import { differencesOf, shop, smallTasks } from '../agent/tasks.ts'
 import { launch, openTab } from './browser.ts'
@@ -28,32 +28,29 @@ async function openShop() {
   const daemon = spawn(process.execPath, ['src/main.ts', 'serve', '--demo', '--port', '0', '--workspace', root], {
     cwd: join(import.meta.dirname, '../..'),
     stdio: ['ignore', 'pipe', 'ignore'],
-    // A page without a key may not answer questions, but one that `serve` on a terminal prints may. A key may too.
+    // Without a key, a page may answer questions only if the command `page` has opened it.
     env: { ...process.env, COPILOT_PROXY_HOME: join(dir, 'home'), COPILOT_PROXY_SERVER_API_KEYS: key },
   })
   const ended = new Promise((resolve) => daemon.once('exit', resolve))
-  const url = await new Promise<string>((resolve) => {
+  const url = new Promise<string>((resolve) => {
     createInterface(daemon.stdout).on('line', (line) => {
       const [, found] = /listening on (\S+)/.exec(line) ?? []
       if (found !== undefined) resolve(found)
     })
   })
-  return {
-    root,
-    url,
-    close: async () => {
-      daemon.kill('SIGTERM')
-      await ended
-      await rm(dir, { recursive: true })
-    },
-  }
+  onTestFinished(async () => {
+    daemon.kill('SIGTERM')
+    await ended
+    await rm(dir, { recursive: true })
+  })
+  return { root, url: await url }
 }
 
 const key = 'sk-local-0123456789abcdef0123456789'
 
 test.for(smallTasks)('on the page, the agent $name', async (task) => {
-  const { root, url, close } = await openShop()
-  const { page, complaints, close: closeTab } = await openTab(browser, url)
+  const { root, url } = await openShop()
+  const { page, complaints, close } = await openTab(browser, url)
   await page.getByLabel('Key', { exact: true }).fill(key)
   await page.keyboard.press('Enter')
   await page.getByText('Live', { exact: true }).waitFor()
@@ -69,6 +66,5 @@ test.for(smallTasks)('on the page, the agent $name', async (task) => {
   await page.getByText(task.says).first().waitFor()
   expect(await differencesOf(task, (path) => readFile(join(root, path), 'utf8'))).toEqual([])
   expect(complaints).toEqual([])
-  await closeTab()
   await close()
 })

@@ -49,7 +49,7 @@ export async function serveMcpStdio(deps: StdioDeps): Promise<void> {
           return session
         },
         caller: 'mcp:stdio',
-        // The person has started the client, which has started this process.
+        // The client that started this process was started by the person, so its answers are the person's.
         mayDecide: true,
         stateKey,
         admit: async () => {},

@@ -136,7 +136,7 @@ export function closedSentences({ closed = [] }) {
  * @param {Pick<Approval, 'always'>} approval
  */
 export function alwaysPhrase({ always = [] }) {
-  return `Always allows the agent in this workspace ${always.length === 1 ? 'this rule' : `these ${always.length} rules`}:`
+  return `"Always" allows the agent in this workspace what ${always.length === 1 ? 'this rule says' : `these ${always.length} rules say`}:`
 }
 
 /** What a person should know before they confirm a policy. */

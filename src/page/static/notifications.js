@@ -16,6 +16,10 @@ export function notify(title, text, href) {
   const close = element('button', { type: 'button', 'aria-label': 'Close', click: () => toast.remove() }, '×')
   const toast = element('div', { class: 'toast', role: 'status' }, element('strong', {}, title), body, close)
   body.addEventListener('click', () => toast.remove())
+  // As the system's notifications: news of a session replaces what is old by now.
+  const tag = href ?? title
+  toast.dataset['tag'] = tag
+  for (const old of region.querySelectorAll(`[data-tag="${CSS.escape(tag)}"]`)) old.remove()
   region.append(toast)
   while (region.children.length > maxShown) region.firstElementChild?.remove()
   setTimeout(() => {
@@ -23,7 +27,7 @@ export function notify(title, text, href) {
     if (!toast.contains(document.activeElement)) toast.remove()
   }, shownMs)
   if (document.visibilityState === 'visible' || !isAllowed()) return
-  const shown = new Notification(title, { body: text, tag: href ?? title })
+  const shown = new Notification(title, { body: text, tag })
   shown.addEventListener('click', () => {
     window.focus()
     if (href !== undefined) location.hash = href

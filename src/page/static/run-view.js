@@ -84,6 +84,7 @@ function runView(first, actions) {
   const retry = actionButton('Try again', 'quiet again', () => actions.retry(shown))
   const edit = actionButton('Edit', 'quiet again', () => actions.edit(shown))
   const rewind = actionButton('Go back to here', 'quiet', () => actions.rewind(shown))
+  const next = element('div', { class: 'run-actions' }, recall, rewind, retry, edit)
   const node = element('article', { class: 'run' }, head, plan, parts, footer, failure)
   const updateParts = createList(parts, partView)
 
@@ -125,11 +126,12 @@ function runView(first, actions) {
       ...(run.changes !== undefined && run.end !== undefined
         ? [runChangesView(run.key, run.changes, actions.showUndo)]
         : []),
-      ...(run.isRecalled && run.end !== undefined ? [recall] : []),
-      ...(run.end !== undefined && run.provider === undefined ? [rewind] : []),
-      // The page does not have the contents of attachments.
-      ...(run.end !== undefined && run.provider === undefined && run.attachments.length === 0 ? [retry, edit] : []),
+      ...(run.end === undefined ? [] : [next]),
     )
+    recall.hidden = !run.isRecalled
+    rewind.hidden = run.provider !== undefined
+    // The page does not have the contents of attachments.
+    retry.hidden = edit.hidden = run.provider !== undefined || run.attachments.length > 0
     node.toggleAttribute('aria-busy', run.end === undefined)
   }
   update(first)

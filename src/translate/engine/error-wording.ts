@@ -170,7 +170,7 @@ const sessionMessages: Readonly<Record<SessionProblem, string>> = {
   session_not_found: 'There is no session with this id. List them with GET /sessions.',
   conversation_not_found: 'There is no conversation with this id. List them with GET /sessions/{id}/conversations.',
   conversation_of_other:
-    'Another key has begun this conversation. To continue it, fork it: POST /sessions/{id}/conversations {"forkOf": …}.',
+    'Another key has begun this conversation. Begin a new one, or fork it: POST /sessions/{id}/conversations {"forkOf": …}.',
   message_not_found: 'The conversation has no message with this id.',
   run_not_found: 'There is no run with this id.',
   approval_not_found: 'There is no approval with this id.',

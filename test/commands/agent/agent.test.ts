@@ -231,7 +231,7 @@ test('a allows a command always, after its rule was shown; a later run asks no m
   const goal = scriptOf({ calls: [{ tool: 'shell_run', args: { argv: ['true'] } }] }, { text: 'Done' })
   const first = terminal(['a'])
   await agent(goal, [], first.change)
-  expect(first.text()).toMatch(/Always allows the agent in this workspace this rule:\S*\n\S* {4}run true/)
+  expect(first.text()).toMatch(/"Always" allows the agent in this workspace what this rule says:\S*\n\S* {4}run true/)
   expect(first.text()).toContain('y once, r for this run, a always, n refuse, ? help: ')
   const second = terminal([])
   await agent(goal, [], second.change)
