@@ -27,8 +27,8 @@ interface ReadTextLimits {
   readonly reserve?: (bytes: number) => Promise<void>
 }
 
-/** Files up to this size are read without a reservation. Bytes. */
-const smallFileBytes = 4 * 1024
+/** Files up to this size are read without a reservation, and so once, as nearly all source files are. Bytes. */
+const smallFileBytes = 64 * 1024
 
 /** Buffers of this size have memory of their own, which can be freed. Bytes. */
 const largeBufferBytes = 64 * 1024

@@ -69,10 +69,10 @@ export function openPolicy(folder: Folder, { onChange, consents, log }: PolicyOp
   }
 
   /** Returns undefined if the folder has no policy file. */
-  async function load(inFolder: string, trusted: Trusted): Promise<LoadedPolicy | undefined> {
+  async function load(inFolder: string, trusted: Promise<Trusted>): Promise<LoadedPolicy | undefined> {
     const loaded = await loadFile(inFolder)
     if (loaded === undefined) return undefined
-    const isConfirmed = trusted.get(loaded.path) === loaded.version
+    const isConfirmed = (await trusted).get(loaded.path) === loaded.version
     if (!isConfirmed && grants(loaded) && warned.get(loaded.path) !== loaded.version) {
       warned.set(loaded.path, loaded.version)
       log.warn({ file: loaded.path }, unconfirmedWarning)
@@ -141,7 +141,7 @@ export function openPolicy(folder: Folder, { onChange, consents, log }: PolicyOp
   /** Returns the policies that apply to a folder, outermost first. */
   async function policiesFor(inFolder: string): Promise<readonly LoadedPolicy[]> {
     const policies: LoadedPolicy[] = []
-    const trusted = await readTrusted()
+    const trusted = readTrusted()
     for (const each of foldersTo(inFolder)) {
       const policy = await load(each, trusted)
       if (each === '') hasLooked = true
@@ -189,7 +189,7 @@ export function openPolicy(folder: Folder, { onChange, consents, log }: PolicyOp
       if (error instanceof ToolError) return { files: [] }
       throw error
     })
-    const trusted = await readTrusted()
+    const trusted = readTrusted()
     const root = await load('', trusted)
     hasLooked = true
     const loaded = root === undefined ? [] : [root]
@@ -205,7 +205,7 @@ export function openPolicy(folder: Folder, { onChange, consents, log }: PolicyOp
   return {
     readRules: async () => {
       const loaded = new Map<string, Promise<LoadedPolicy | undefined>>()
-      const trusted = await readTrusted()
+      const trusted = readTrusted()
       const loadOnce = (inFolder: string): Promise<LoadedPolicy | undefined> => {
         const loading = loaded.get(inFolder) ?? load(inFolder, trusted)
         loaded.set(inFolder, loading)
