@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { readdir, readFile, realpath } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
 import type { ConsentRule } from '../../../src/workspace/policy/consent-rules.ts'
 import { openConsents, type Consents } from '../../../src/workspace/policy/consents.ts'
 
@@ -22,11 +22,18 @@ export function confirming(root: string): Pick<Consents, 'read'> {
 }
 
 async function rulesOf(root: string): Promise<readonly ConsentRule[]> {
-  const paths = (await readdir(root, { recursive: true })).filter((path) => path === name || path.endsWith(`/${name}`))
-  const rules = paths.map(async (path) => {
+  const rules = (await policiesIn(root, '')).map(async (path) => {
     // A test may remove it meanwhile, or make it something other than a file.
     const bytes = await readFile(join(root, path)).catch(() => undefined)
     return bytes === undefined ? [] : [{ trust: path, sha256: hash('sha256', bytes) }]
   })
   return (await Promise.all(rules)).flat()
+}
+
+/** Never rejects: a folder that is removed meanwhile has none. */
+async function policiesIn(root: string, folder: string): Promise<readonly string[]> {
+  const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(() => [])
+  const inner = entries.filter((entry) => entry.isDirectory() && entry.name !== '.git')
+  const found = await Promise.all(inner.map(({ name: own }) => policiesIn(root, posix.join(folder, own))))
+  return [...(entries.some((entry) => entry.name === name) ? [posix.join(folder, name)] : []), ...found.flat()]
 }
