@@ -147,6 +147,7 @@ export function createUpdates({ root, client, creditsBefore }: UpdatesOptions): 
         case 'error':
           return [notice(event.message, 'warning')]
         case 'inbound':
+        case 'editor':
         case 'push':
         case 'lifecycle':
         case 'gap':

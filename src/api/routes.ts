@@ -7,6 +7,7 @@ import {
   codeInput,
   conversationInput,
   decisionInput,
+  editorInput,
   messageInput,
   newConversationInput,
   tokenInput,
@@ -16,7 +17,7 @@ import { loginReport, logoutReport } from './logins.ts'
 import { modelList, modelRow } from './models.ts'
 import { policyInput, policyList } from './policies.ts'
 import { requestDetail, requestList } from './requests.ts'
-import { cancelledRun, decidedApproval, runReport } from './run.ts'
+import { cancelledRun, decidedApproval, editorReceipt, runReport } from './run.ts'
 import {
   conversationEntry,
   conversationList,
@@ -50,6 +51,8 @@ export const schemas = {
   ConversationList: conversationList,
   DecidedApproval: decidedApproval,
   DecisionInput: decisionInput,
+  EditorInput: editorInput,
+  EditorReceipt: editorReceipt,
   EntryList: entryList,
   Error: errorBody,
   Event: daemonEvent,
@@ -357,6 +360,13 @@ export const ownRoutes: readonly OwnRoute[] = [
     summary: 'Decides an approval',
     input: 'DecisionInput',
     answer: 'DecidedApproval',
+  },
+  {
+    method: 'post',
+    path: '/runs/{id}/editor',
+    summary: 'Answers what a run asks about a file in an editor',
+    input: 'EditorInput',
+    answer: 'EditorReceipt',
   },
   {
     method: 'get',

@@ -303,6 +303,12 @@ export function openSessions(deps: SessionsDeps): Sessions {
       if (decided !== undefined) return decided
       throw refused('approval_decided')
     },
+    answerEditor(runId, requestId, answer, caller) {
+      const row = runs.find(runId)?.row ?? use((store) => store.run(runId))
+      if (row === undefined || !isSeen(row, caller)) throw refused('run_not_found')
+      if (!mayDecide(caller, row.owner ?? undefined)) throw refused('owner_required')
+      if (!runs.answerEditor(runId, requestId, answer)) throw refused('request_not_found')
+    },
     async run(id, caller) {
       await waitForTakeover()
       const running = runs.find(id)

@@ -7,8 +7,10 @@ import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { Session } from '../tools/session.ts'
+import { createOpenFiles, type EditorAnswer, type OpenFiles } from '../workspace/open-files.ts'
 import { wordError } from '../translate/engine/error-wording.ts'
 import { capDiffs, capEvent } from './cap-event.ts'
+import { askEditor, type EditorEvent } from './ask-editor.ts'
 import { createJoining } from './join-messages.ts'
 import { factsOf, toOpen, type Joined, type Run } from './running.ts'
 import { interruptedItems } from './interrupted-items.ts'
@@ -60,6 +62,8 @@ export interface Runs {
   readonly findWaiting: (approvalId: string) => Pick<RunRow, 'owner'> | undefined
   /** Returns whether a pending approval offers a decision. For `run`, `once` is enough. Undefined if no approval with this id is pending. */
   readonly isOffered: (approvalId: string, decision: ApprovalDecision) => boolean | undefined
+  /** Returns false if the run does not wait for an answer with this id. */
+  readonly answerEditor: (runId: string, requestId: string, answer: EditorAnswer) => boolean
   /** Finds a run in progress. */
   readonly find: (
     id: string,
@@ -87,7 +91,7 @@ const maxGathered = 8 * 1024
 type OnProgress = NonNullable<AgentTask['onProgress']>
 
 /** An event of the agent, or of the progress of its run. */
-type Given = AgentEvent | Omit<Extract<RunEvent, { readonly type: 'usage' }>, 'id'>
+type Given = AgentEvent | EditorEvent | Omit<Extract<RunEvent, { readonly type: 'usage' }>, 'id'>
 
 export function createRuns(deps: RunsDeps): Runs {
   const { config, publish, log, now } = deps
@@ -161,6 +165,7 @@ export function createRuns(deps: RunsDeps): Runs {
       controller: new AbortController(),
       parts: new Map(),
       approvals: new Map(),
+      editorRequests: new Map(),
       ended: Promise.withResolvers(),
       joined: [],
       deliver: undefined,
@@ -206,6 +211,7 @@ export function createRuns(deps: RunsDeps): Runs {
         initiator: message.origin === 'user' ? 'user' : 'agent',
         caller: `agent:${message.key?.name ?? 'local'}`,
         key: message.key,
+        openFiles: openFilesOf(run),
         signal,
         emit: (event) => receive(run, event),
         onProgress: (progress) => noteProgress(run, progress),
@@ -227,6 +233,25 @@ export function createRuns(deps: RunsDeps): Runs {
       log.error({ err: error, run: run.id }, 'a run failed unexpectedly')
       finish(run, emptyEnd(run, 'failed', 'The run failed. See the log of copilot-proxy.'))
     }
+  }
+
+  /** Only the caller whose message begins a run is asked, and only this run sees what their editor has. */
+  function openFilesOf(run: Run): OpenFiles | undefined {
+    const { editor } = run.message
+    if (editor === undefined) return undefined
+    const { randomId, setTimer } = deps
+    const asking = { requests: run.editorRequests, emit: (event: EditorEvent) => note(run, event), randomId, setTimer }
+    return createOpenFiles({
+      takesTexts: editor === 'write',
+      async ask(request, signal) {
+        const answer = await askEditor(asking, request, signal)
+        if (request.action === 'write' && answer?.ok !== true) {
+          const text = `The editor did not take the new text of ${request.path}. It is on disk: load the file again in the editor.`
+          note(run, { type: 'fragment', kind: 'notice', text, step: run.data.step })
+        }
+        return answer
+      },
+    })
   }
 
   /** Receives an event of an agent. Gathers the pieces of an answer. */
@@ -407,6 +432,11 @@ export function createRuns(deps: RunsDeps): Runs {
       const { decisions = ['once', 'refuse'] } =
         recordedApproval.safeParse(run.parts.get(`approval/${approvalId}`)?.data).data ?? {}
       return decisions.includes(decision === 'run' ? 'once' : decision)
+    },
+    answerEditor(runId, requestId, answer) {
+      const resolve = runs.get(runId)?.editorRequests.get(requestId)
+      resolve?.(answer)
+      return resolve !== undefined
     },
     find(id) {
       const run = runs.get(id)

@@ -9,10 +9,10 @@ import type {
 import { choose, describeChoices, firstChoices } from '../../acp/choices.ts'
 import type { Choices, ModelName } from '../../acp/choices.ts'
 import { toDecision, toQuestion } from '../../acp/permission.ts'
-import { linksOf, toMessage } from '../../acp/prompt.ts'
+import { toMessage } from '../../acp/prompt.ts'
 import { replayRun } from '../../acp/replay.ts'
 import { createUpdates, stopReasons, usageUpdate } from '../../acp/updates.ts'
-import type { ApprovalEvent, DaemonEvent, DoneEvent } from '../../api/events.ts'
+import type { ApprovalEvent, DaemonEvent, DoneEvent, EditorEvent } from '../../api/events.ts'
 import type { RunReport } from '../../api/run.ts'
 import { goneText } from '../agent/client.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
@@ -87,6 +87,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
   function handle(event: DaemonEvent): void {
     if (event.type === 'inbound') return follow(event.id, event.runId ?? event.id)
     if ('id' in event && !isFollowed(event.id)) return
+    if (event.type === 'editor') return void answerFor(event)
     for (const update of updates.of(event)) tell(update)
     if (event.type === 'approval') {
       questions.get(event.approvalId)?.abort()
@@ -126,8 +127,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
     const decided = new AbortController()
     questions.set(approvalId, decided)
     try {
-      const notes = await unsavedNotes(approval.paths ?? [])
-      const question = toQuestion(place.root, approval, notes)
+      const question = toQuestion(place.root, approval)
       const response = await editor.request(
         methods.client.session.requestPermission,
         { sessionId: id, ...question },
@@ -147,23 +147,17 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
     }
   }
 
-  async function unsavedNotes(paths: readonly string[]): Promise<readonly string[]> {
-    const notes: string[] = []
-    for (const path of paths.slice(0, 10)) {
-      if ((await files.unsavedText(path)) !== undefined) {
-        notes.push(`${path} has changes in the editor that are not saved. The agent changes the file on disk.`)
-      }
-    }
-    return notes
+  /** Another editor with this conversation has begun the other runs. */
+  async function answerFor(event: EditorEvent): Promise<void> {
+    if (prompts.get(event.id)?.isOwn !== true) return
+    const answer = await files.answer(event)
+    // The daemon does not wait for a late answer.
+    await client.answerEditor(event.id, event.requestId, answer).catch(() => {})
   }
 
-  async function toBody(content: PromptRequest['prompt']): Promise<object> {
-    const unsaved = new Map<string, string>()
-    for (const path of linksOf(place.root, content)) {
-      const text = await files.unsavedText(path)
-      if (text !== undefined) unsaved.set(path, text)
-    }
-    return { ...toMessage(place.root, content, unsaved), conversationId: id, ...choices }
+  function toBody(content: PromptRequest['prompt']): object {
+    const { ability } = files
+    return { ...toMessage(place.root, content), conversationId: id, ...choices, ...(ability && { editor: ability }) }
   }
 
   async function send(content: PromptRequest['prompt'], asked: AbortSignal): Promise<StopReason> {
@@ -187,7 +181,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
   async function begin(prompt: Prompt, content: PromptRequest['prompt']): Promise<void> {
     sending.add(prompt)
     try {
-      const accepted = await client.send(await toBody(content), signal)
+      const accepted = await client.send(toBody(content), signal)
       prompts.set(accepted.id, prompt)
       follow(accepted.id, accepted.runId ?? accepted.id)
     } catch (error) {

@@ -44,7 +44,6 @@ export async function acp(context: CommandContext, flags: AcpFlags): Promise<Exi
   const feeds = createFeeds(context, { connector, signal: ended.signal, note })
   let capabilities: ClientCapabilities = {}
   const table = createSessionTable(context, {
-    config: flags.config,
     feeds,
     editor: () => connection.client,
     capabilities: () => capabilities,

@@ -19,21 +19,15 @@ import type {
   SetSessionModeResponse,
 } from '@agentclientprotocol/sdk'
 import type { Choices } from '../../acp/choices.ts'
-import { silentLog } from '../../logging/logger.ts'
-import { openPolicy } from '../../workspace/policy/open-policy.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { loadSettings } from '../shared/settings.ts'
-import { openWorkspaceFolder } from '../shared/workspace-folder.ts'
 import { createAcpSession } from './acp-session.ts'
 import type { AcpSession } from './acp-session.ts'
 import { createEditorFiles } from './editor-files.ts'
 import type { Feed, Feeds } from './open-feeds.ts'
 
 interface TableDeps {
-  /** As written; undefined: the default path. */
-  readonly config: string | undefined
   readonly feeds: Feeds
   readonly editor: () => AgentContext
   /** What the editor has said of itself. */
@@ -56,7 +50,7 @@ function checked<Request extends Pick<NewSessionRequest, 'cwd' | 'additionalDire
 
 /** The sessions of an editor. Each one is a conversation of a workspace. */
 export function createSessionTable(context: CommandContext, deps: TableDeps) {
-  const { config, feeds, note, signal } = deps
+  const { feeds, note, signal } = deps
   const sessions = new Map<string, AcpSession>()
   /** Cancels the prompts of a session, also those that have not reached the daemon. */
   const turns = new Map<string, AbortController>()
@@ -70,10 +64,7 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
 
   async function open(id: string, feed: Feed, choices?: Choices): Promise<AcpSession> {
     const [editor, capabilities] = [deps.editor(), deps.capabilities()]
-    const settings = await loadSettings(context, config)
-    const folder = await openWorkspaceFolder(context, settings, { path: feed.place.root, 'allow-home': true })
-    const rules = { folder, policy: openPolicy(folder, { log: silentLog }), base: '' }
-    const files = createEditorFiles(id, { rules, editor, capabilities })
+    const files = createEditorFiles(id, { root: feed.place.root, editor, capabilities })
     await sessions.get(id)?.close('own')
     const session = createAcpSession({
       id,

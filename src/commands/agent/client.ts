@@ -8,6 +8,7 @@ import { runReport } from '../../api/run.ts'
 import type { ApprovalDecision, RunReport } from '../../api/run.ts'
 import { conversationEntry, conversationList, messageList } from '../../api/sessions.ts'
 import type { ConversationEntry } from '../../api/sessions.ts'
+import type { EditorAnswer } from '../../workspace/open-files.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import type { Place } from './connect.ts'
@@ -35,6 +36,8 @@ export interface RunClient {
   /** @throws CommandFailure with the daemon's message */
   readonly send: (message: object, signal: AbortSignal) => Promise<AcceptedMessage>
   readonly decide: (approvalId: string, decision: ApprovalDecision) => Promise<void>
+  /** Answers an event `editor` of a run. */
+  readonly answerEditor: (runId: string, requestId: string, answer: EditorAnswer) => Promise<void>
   readonly cancel: (runId: string) => Promise<void>
 }
 
@@ -181,6 +184,9 @@ export function createRunClient(context: CommandContext, { url, key, sessionId }
     send: async (message, signal) => acceptedMessage.parse(await post('/message', { sessionId, ...message }, signal)),
     async decide(approvalId, decision) {
       await post(`/approvals/${encodeURIComponent(approvalId)}`, { decision })
+    },
+    async answerEditor(runId, requestId, answer) {
+      await post(`/runs/${encodeURIComponent(runId)}/editor`, { requestId, ...answer })
     },
     async cancel(runId) {
       await post(`/runs/${encodeURIComponent(runId)}/cancel`, {})

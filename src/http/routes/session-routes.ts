@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import { conversationInput, decisionInput, messageInput, newConversationInput } from '../../api/inputs.ts'
+import { conversationInput, decisionInput, editorInput, messageInput, newConversationInput } from '../../api/inputs.ts'
 import type { AcceptedMessage } from '../../api/inputs.ts'
-import type { CancelledRun, DecidedApproval } from '../../api/run.ts'
+import type { CancelledRun, DecidedApproval, EditorReceipt } from '../../api/run.ts'
 import type {
   ConversationEntry,
   ConversationList,
@@ -127,6 +127,13 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
     }),
   )
 
+  app.post<{ Params: { id: string } }>('/runs/:id/editor', { config }, (request, reply) =>
+    receive(parts, request, reply, editorInput, ({ sessions }, { requestId, ...answer }) => {
+      sessions.answerEditor(request.params.id, requestId, answer, request.caller)
+      return reply.send({ requestId } satisfies EditorReceipt)
+    }),
+  )
+
   app.post('/message', { config }, (request, reply) =>
     receive(parts, request, reply, messageInput, ({ workspaces, sessions }, body) => {
       const { agent } = parts.config()
@@ -154,6 +161,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
         maxSteps,
         maxCredits,
         attachments,
+        editor: body.editor,
         origin: 'user',
         key: request.caller.key,
       })
