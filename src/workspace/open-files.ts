@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
-import type { FileStart, Folder, ReadLimits } from './folder.ts'
-import { changedConflict, type Change, type Journal } from './patch/journal.ts'
+import type { FileContent, FileStart, Folder, ReadLimits } from './folder.ts'
+import { changedConflict, type Change, type CommitOptions, type Journal } from './patch/journal.ts'
 import { withEndsOf } from './patch/line-ends.ts'
 import { failed, quote, ToolError } from './tool-error.ts'
 
@@ -35,7 +35,7 @@ export interface OpenFiles {
    * @param path relative to the root, without links
    */
   readonly unsaved: (path: string, disk: Buffer, signal: AbortSignal | undefined) => Promise<Buffer | undefined>
-  /** Gives the editor the text that the file has on disk. Afterwards no text of these is newer than the disk. */
+  /** Gives the editor the text that the file has on disk. */
   readonly replace: (path: string, after: { readonly sha256: string }, signal: AbortSignal) => Promise<void>
   /** Notes that the file has had a text. */
   readonly noteSaved: (path: string, text: Buffer) => void
@@ -78,7 +78,9 @@ export function createOpenFiles({ takesTexts, ask }: Editor): OpenFiles {
       return text.length > maxOpenBytes ? undefined : text
     },
     async replace(path, { sha256 }, signal) {
-      await request({ action: 'write', path, sha256 }, signal)
+      const { ok } = await request({ action: 'write', path, sha256 }, signal)
+      // The editor shows no older text any more. If it does again, the person has brought it back.
+      if (ok) saved.delete(path)
     },
   }
 }
@@ -156,29 +158,55 @@ export function journalOfOpenFiles(journal: Journal, open: OpenFiles): Journal {
     if (found !== expected) throw changedConflict(path, before.sha256, found ?? before.unsaved?.disk.sha256)
   }
 
+  /** Stores what the person has typed. Returns a function that takes it back: a change that fails leaves the disk as it was. */
+  async function save(typed: readonly TypedText[], { signal, ownerId }: CommitOptions): Promise<() => Promise<void>> {
+    if (typed.length === 0) return async () => {}
+    const toChange = ({ path, disk, text }: TypedText): Change => ({
+      path,
+      before: disk,
+      after: { ...text, mode: undefined },
+    })
+    const id = await journal.commit(typed.map(toChange), { signal, ownerId })
+    return async () => {
+      const undoes = (await journal.entries()).filter((entry) => entry.id === id)
+      const back = typed.map(({ path, disk, text }) => ({ path, before: text, after: disk }))
+      await journal.commit(back, { signal: new AbortController().signal, ownerId, undoes })
+    }
+  }
+
   return {
     ...journal,
     async commit(changes, options) {
-      const { signal, ownerId } = options
+      const { signal } = options
       for (const change of changes) await refuseTyped(change, signal)
       const typed = changes.flatMap(({ path, before }) => {
         if (before?.unsaved === undefined) return []
-        const { bytes, sha256, unsaved } = before
-        return [{ path, before: unsaved.disk, after: { bytes, sha256, mode: undefined } }]
+        const { unsaved, ...text } = before
+        return [{ path, disk: unsaved.disk, text }]
       })
-      if (typed.length > 0) await journal.commit(typed, { signal, ownerId })
-      /** What the editor has to take over: if the change fails, the text that is saved now is its own. */
-      let onDisk: readonly Change[] = typed
+      const takeBack = await save(typed, options)
+      let id: string
       try {
-        const id = await journal.commit(changes, options)
-        onDisk = changes.filter(({ path }) => typed.some((each) => each.path === path))
-        for (const { path, before } of changes) if (before !== null) open.noteSaved(path, before.bytes)
-        return id
-      } finally {
-        for (const { path, after } of onDisk) if (after !== null) await open.replace(path, after, signal)
+        id = await journal.commit(changes, options)
+      } catch (error) {
+        // Somebody else may have changed the file since: then it stays.
+        await takeBack().catch(() => {})
+        throw error
       }
+      for (const { path, before } of changes) if (before !== null) open.noteSaved(path, before.bytes)
+      for (const { path, before, after } of changes) {
+        if (before?.unsaved !== undefined && after !== null) await open.replace(path, after, signal)
+      }
+      return id
     },
   }
+}
+
+/** A text that a person has typed, and the file on disk that it is for. */
+interface TypedText {
+  readonly path: string
+  readonly disk: FileContent
+  readonly text: FileContent
 }
 
 /** Editors keep the byte order mark and the line ends apart from the text, and some the end of the last line. */

@@ -182,19 +182,23 @@ describe('every answer', () => {
       text,
       mode: 'agent',
       model: 'gpt-5-mini',
+      editor: 'read',
       attachments: [{ name: 'a', mediaType: 'text/plain', text: 'b' }],
     }
     const started = schemas.AcceptedMessage.parse(await ask(proxy, 'post /message', '/message', message))
+    const ofEditor = await eventsUntil(listener, 'editor')
+    const { requestId } = ofEditor.at(-1)?.data ?? {}
+    await ask(proxy, 'post /runs/{id}/editor', `/runs/${started.id}/editor`, { requestId, ok: false })
     const untilAsked = await eventsUntil(listener, 'approval')
     const approval = schemas.Event.parse({ type: 'approval', ...untilAsked.at(-1)?.data })
     if (approval.type !== 'approval') throw new Error('no approval')
     await ask(proxy, 'get /sessions', '/sessions')
     await ask(proxy, 'get /runs/{id}', `/runs/${started.id}`)
     await ask(proxy, 'post /approvals/{id}', `/approvals/${approval.approvalId}`, { decision: 'once' })
-    const events = [...untilAsked, ...(await eventsUntil(listener, 'done'))]
+    const events = [...ofEditor, ...untilAsked, ...(await eventsUntil(listener, 'done'))]
     for (const { event, data } of events) expect(problemsOf('Event', { type: event, ...data })).toEqual([])
     expect(new Set(events.map(({ event }) => event))).toEqual(
-      new Set(['lifecycle', 'inbound', 'fragment', 'usage', 'tool', 'approval', 'diff', 'done']),
+      new Set(['lifecycle', 'inbound', 'fragment', 'usage', 'tool', 'editor', 'approval', 'diff', 'done']),
     )
     await ask(proxy, 'get /runs/{id}', `/runs/${started.id}`)
     const { changes } = schemas.ChangeList.parse(

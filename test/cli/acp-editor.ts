@@ -60,6 +60,11 @@ export async function openEditor(options: EditorOptions): Promise<Editor> {
   const received: { readonly sessionId: string; readonly update: SessionUpdate }[] = []
   const lookers = new Set<() => void>()
   const app = client({ name: 'test' })
+    // The SDK asks the handlers in their order, and a turn ends while the last ones are asked: what it has told comes first.
+    .onNotification(methods.client.session.update, ({ params }) => {
+      received.push(params)
+      for (const look of lookers) look()
+    })
     .onRequest(methods.client.session.requestPermission, async ({ params, signal }) => {
       asked.push(params)
       const optionId = await choose(params, signal)
@@ -77,10 +82,6 @@ export async function openEditor(options: EditorOptions): Promise<Editor> {
       buffers.set(path, content)
       await writeFile(path, content)
       return {}
-    })
-    .onNotification(methods.client.session.update, ({ params }) => {
-      received.push(params)
-      for (const look of lookers) look()
     })
   const output = new WritableStream<Uint8Array>({
     write: (bytes) => new Promise((done) => stdin.write(bytes, () => done())),

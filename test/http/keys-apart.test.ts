@@ -211,6 +211,9 @@ const routes: Readonly<Record<string, Route>> = {
   'POST /runs/some-id/undo': session(({ runId }) => `/runs/${runId}/undo`, { method: 'POST', body: '{}' }),
   'GET /runs/some-id': session(({ runId }) => `/runs/${runId}`),
   'POST /runs/some-id/cancel': session(({ runId }) => `/runs/${runId}/cancel`, { method: 'POST', body: '{}' }),
+  'POST /runs/some-id/editor': session(({ runId }) => `/runs/${runId}/editor`, {
+    body: '{"requestId":"some-id","ok":true,"text":""}',
+  }),
   'POST /approvals/some-id': session(({ runId }) => `/approvals/${runId}`, { body: '{"decision":"deny"}' }),
   // A run answers later, and its context is tested in sessions/owners.test.ts.
   'POST /message': {

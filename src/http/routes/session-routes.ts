@@ -127,8 +127,10 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
     }),
   )
 
+  // The daemon has asked for the answer, so that it does not count for the limits of the caller.
+  const uncounted: SessionRouteParts = { ...parts, admit: () => Promise.resolve() }
   app.post<{ Params: { id: string } }>('/runs/:id/editor', { config }, (request, reply) =>
-    receive(parts, request, reply, editorInput, ({ sessions }, { requestId, ...answer }) => {
+    receive(uncounted, request, reply, editorInput, ({ sessions }, { requestId, ...answer }) => {
       sessions.answerEditor(request.params.id, requestId, answer, request.caller)
       return reply.send({ requestId } satisfies EditorReceipt)
     }),
