@@ -56,7 +56,7 @@ module.exports = function loadProgram(userDir) {
   process.on('exit', () => {
     if (!written || uncached.length === 0) return
     try {
-      // V8 refuses compiled code of other flags, and the daemon changes this one when it listens.
+      // V8 refuses compiled code of other flags, and the daemon changes this one at its first request.
       setFlagsFromString('--semi-space-growth-factor=1')
       fs.mkdirSync(written, { recursive: true, mode: 0o700 })
       for (const { name, sum, script } of uncached) writeCode(join(written, name), sum, script.createCachedData())
