@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import type { FileContent, FileStart, Folder, ReadLimits } from './folder.ts'
 import { changedConflict, type Change, type CommitOptions, type Journal } from './patch/journal.ts'
-import { withEndsOf } from './patch/line-ends.ts'
+import { likeFile } from './patch/line-ends.ts'
 import { failed, quote, ToolError } from './tool-error.ts'
 
 /** What an editor is asked about one file. `path` is relative to the root, without links. */
@@ -44,6 +44,8 @@ export interface OpenFiles {
 /** Longer files are read from disk, on both sides. Bytes. */
 const maxOpenBytes = 1024 * 1024
 
+const lineFeed = 0x0a
+
 export function createOpenFiles({ takesTexts, ask }: Editor): OpenFiles {
   /** Hashes of the texts that files have had on disk, by path. */
   const saved = new Map<string, Set<string>>()
@@ -74,7 +76,8 @@ export function createOpenFiles({ takesTexts, ask }: Editor): OpenFiles {
       const answer = await request({ action: 'read', path }, signal)
       if (!answer.ok || answer.text === undefined || saved.get(path)?.has(hashOf(answer.text)) === true)
         return undefined
-      const text = await likeFile(answer.text, disk)
+      const end = disk.at(-1) === lineFeed && !answer.text.endsWith('\n') ? '\n' : ''
+      const text = await likeFile(disk, answer.text + end)
       return text.length > maxOpenBytes ? undefined : text
     },
     async replace(path, { sha256 }, signal) {
@@ -219,15 +222,6 @@ function withoutForm(text: string): string {
 
 function hashOf(text: string): string {
   return hash('sha256', withoutForm(text))
-}
-
-/** Gives the text of an editor the form of the file. */
-async function likeFile(text: string, disk: Buffer): Promise<Buffer> {
-  const before = disk.toString()
-  const mark = before.startsWith('\uFEFF') && !text.startsWith('\uFEFF') ? '\uFEFF' : ''
-  const end = /\n$/.test(before) && !/\n$/.test(text) ? '\n' : ''
-  const bytes = Buffer.from(mark + text + end)
-  return text.includes('\r') ? bytes : withEndsOf(disk, bytes)
 }
 
 /** Gives the text of a file the form in which the editor has given its own. */

@@ -169,6 +169,28 @@ test('in the mode chat nothing is changed, and an unknown mode is refused', asyn
   await expect(it.agent.request(session.setMode, { sessionId, modeId: 'x' })).rejects.toMatchObject({ code: -32602 })
 })
 
+test('an accepted plan ends the mode plan, and a refused one does not', async () => {
+  const { root, total, editor } = await openShop()
+  const answers = ['refuse', 'once', 'once']
+  const it = await editor({ choose: () => answers.shift() })
+  const id = await newSession(it, root)
+  await it.agent.request(session.setMode, { sessionId: id, modeId: 'plan' })
+  const submit = { calls: [{ tool: 'plan_submit', args: { plan: '1. Add a line.' } }] }
+  const edit = { tool: 'edit_replace', args: { path: 'src/total.js', oldText: '/**', newText: '/** Sums.' } }
+  const modes = () =>
+    it.updates(id).flatMap((update) => (update.sessionUpdate === 'current_mode_update' ? update.currentModeId : []))
+  await say(it, id, scriptOf(submit, { text: 'Not now.' }))
+  expect(modes()).toEqual(['plan'])
+  await say(it, id, scriptOf(submit, { text: 'Accepted.' }))
+  expect(modes()).toEqual(['plan', 'agent'])
+  expect(it.updates(id)).toContainEqual({
+    sessionUpdate: 'config_option_update',
+    configOptions: expect.arrayContaining([expect.objectContaining({ id: 'mode', currentValue: 'agent' })]),
+  })
+  await say(it, id, scriptOf({ calls: [edit] }, { text: 'Done.' }))
+  expect(await total()).toContain('/** Sums.')
+})
+
 test.runIf(isThorough)('the mode and the model are options too, and the model gets the next messages', async () => {
   const { root, editor, sent } = await openWithUpstream()
   const it = await editor()

@@ -53,6 +53,7 @@ async function openTyped(tree: Tree, texts: Texts, { takesTexts = true } = {}) {
 
 const read = (folder: Folder, path: string) => readText(folder, { path }, { maxBytes: 4 * 1024 * 1024 })
 const mark = '\uFEFF'
+const diffOf = (path: string, before: string) => `--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@\n-${before}\n+c\n`
 
 describe('a text of an editor that differs from the disk', () => {
   test.each([
@@ -109,7 +110,6 @@ test('undo of a change gives back what was typed, and a second undo what was on 
 
 test('undo of a run gives back what was typed before it, in several files', async () => {
   const { patch, undo, onDisk } = await openTyped({ x: 'a\n', y: 'a\n', z: 'a\n' }, { x: 'b\n', y: 'b\n', z: 'a\n' })
-  const diffOf = (path: string, before: string) => `--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@\n-${before}\n+c\n`
   await patch(diffOf('x', 'b') + diffOf('y', 'b') + diffOf('z', 'a'))
   expect(await onDisk()).toEqual({ x: 'c\n', y: 'c\n', z: 'c\n' })
   await undo({ run: 'r' })
@@ -148,7 +148,6 @@ test.each([
 
 test('a change that fails leaves the disk and the editor as they were', async () => {
   const { patch, write, onDisk, texts } = await openTyped({ x: 'one\n', y: 'one\n' }, { x: 'typed\n' })
-  const diffOf = (path: string, before: string) => `--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@\n-${before}\n+two\n`
   const context = { ...allow, authorize: () => write('y', 'by somebody else\n') }
   expect(await failureOf(patch(diffOf('x', 'typed') + diffOf('y', 'one'), context))).toMatchObject({ kind: 'conflict' })
   expect([await onDisk(), texts['x']]).toEqual([{ x: 'one\n', y: 'by somebody else\n' }, 'typed\n'])

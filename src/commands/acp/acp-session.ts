@@ -8,7 +8,7 @@ import type {
 } from '@agentclientprotocol/sdk'
 import { choose, describeChoices, firstChoices } from '../../acp/choices.ts'
 import type { Choices, ModelName } from '../../acp/choices.ts'
-import { toDecision, toQuestion } from '../../acp/permission.ts'
+import { isAcceptedPlan, toDecision, toQuestion } from '../../acp/permission.ts'
 import { toMessage } from '../../acp/prompt.ts'
 import { replayRun } from '../../acp/replay.ts'
 import { createUpdates, stopReasons, usageUpdate } from '../../acp/updates.ts'
@@ -92,6 +92,8 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
     if (event.type === 'approval') {
       questions.get(event.approvalId)?.abort()
       if (event.state === 'pending') void ask(event)
+      // The run goes on as the agent, and so does the conversation.
+      if (isAcceptedPlan(event) && choices.mode === 'plan') setChoices({ ...choices, mode: 'agent' })
     }
     if (event.type !== 'done') return
     for (const [message, { run, ended }] of prompts) {
@@ -107,6 +109,14 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
     if (prompt === undefined) return
     prompt.run = run
     if (prompt.isCancelled) cancelRun(run)
+  }
+
+  function setChoices(chosen: Choices): void {
+    const isOtherMode = chosen.mode !== choices.mode
+    choices = chosen
+    const { configOptions } = describeChoices(choices, models)
+    tell({ sessionUpdate: 'config_option_update', configOptions })
+    if (isOtherMode) tell({ sessionUpdate: 'current_mode_update', currentModeId: choices.mode })
   }
 
   function cancelRun(run: string): void {
@@ -150,9 +160,13 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
   /** Another editor with this conversation has begun the other runs. */
   async function answerFor(event: EditorEvent): Promise<void> {
     if (prompts.get(event.id)?.isOwn !== true) return
+    const { id: run, requestId } = event
     const answer = await files.answer(event)
-    // The daemon does not wait for a late answer.
-    await client.answerEditor(event.id, event.requestId, answer).catch(() => {})
+    // The text may be longer than the daemon takes. If the answer is late, the run has gone on without it.
+    await client
+      .answerEditor(run, requestId, answer)
+      .catch(() => client.answerEditor(run, requestId, { ok: false }))
+      .catch(() => {})
   }
 
   function toBody(content: PromptRequest['prompt']): object {
@@ -234,11 +248,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
       if (chosen === undefined) {
         throw RequestError.invalidParams(undefined, `there is no ${option} ${JSON.stringify(value)}`)
       }
-      const isOtherMode = chosen.mode !== choices.mode
-      choices = chosen
-      const { configOptions } = describeChoices(choices, models)
-      tell({ sessionUpdate: 'config_option_update', configOptions })
-      if (isOtherMode) tell({ sessionUpdate: 'current_mode_update', currentModeId: choices.mode })
+      setChoices(chosen)
     },
     choices: () => choices,
     describeChoices: () => describeChoices(choices, models),
