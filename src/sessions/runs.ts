@@ -245,9 +245,12 @@ export function createRuns(deps: RunsDeps): Runs {
       takesTexts: editor === 'write',
       async ask(request, signal) {
         const answer = await askEditor(asking, request, signal)
-        if (request.action === 'write' && answer?.ok !== true) {
-          const text = `The editor did not take the new text of ${request.path}. It is on disk: load the file again in the editor.`
-          note(run, { type: 'fragment', kind: 'notice', text, step: run.data.step })
+        const { action, path } = request
+        const tell = (text: string): void => note(run, { type: 'fragment', kind: 'notice', text, step: run.data.step })
+        if (action === 'write' && answer?.ok !== true) {
+          tell(`The editor did not take the new text of ${path}. It is on disk: load the file again in the editor.`)
+        } else if (answer === undefined && !signal.aborted) {
+          tell('The editor does not answer, so the run uses the files on disk.')
         }
         return answer
       },

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Folder } from '../../src/workspace/folder.ts'
 import { createOpenFiles, likeEditor, withOpenFiles } from '../../src/workspace/open-files.ts'
-import type { EditorRequest, OpenFiles } from '../../src/workspace/open-files.ts'
+import type { EditorRequest } from '../../src/workspace/open-files.ts'
 import { applyPatch } from '../../src/workspace/patch/apply-patch.ts'
 import { ownedJournal } from '../../src/workspace/patch/owned-journal.ts'
 import { replaceText } from '../../src/workspace/patch/replace-text.ts'
 import { undoChanges } from '../../src/workspace/patch/undo-changes.ts'
 import { readText } from '../../src/workspace/read-text.ts'
+import { rewriteFile } from '../../src/workspace/run-filter.ts'
 import { allow, failureOf, openWorkspace } from './patch/support.ts'
 import type { Tree } from './patch/support.ts'
 
@@ -16,27 +17,25 @@ type Texts = Record<string, string>
 async function openTyped(tree: Tree, texts: Texts, { takesTexts = true } = {}) {
   const workspace = await openWorkspace(tree)
   const asked: EditorRequest[] = []
-  const openRun = (): OpenFiles =>
-    createOpenFiles({
-      takesTexts,
-      async ask(request) {
-        asked.push(request)
-        const { path } = request
-        if (request.action === 'write') texts[path] = (await workspace.text(path)) ?? ''
-        const text = texts[path]
-        return text === undefined ? { ok: false } : { ok: true, text }
-      },
-    })
-  const openFiles = openRun()
-  const inRun = (runId: string, files: OpenFiles = openFiles) => ({
+  const openFiles = createOpenFiles({
+    takesTexts,
+    async ask(request) {
+      asked.push(request)
+      const { path } = request
+      if (request.action === 'write') texts[path] = await workspace.text(path)
+      const text = texts[path]
+      return text === undefined ? { ok: false } : { ok: true, text }
+    },
+  })
+  const inRun = (runId: string) => ({
     ...workspace.deps,
-    folder: withOpenFiles(workspace.deps.folder, files),
-    journal: ownedJournal(workspace.deps.journal, { ownerId: undefined, runId, openFiles: files }),
+    folder: withOpenFiles(workspace.deps.folder, openFiles),
+    journal: ownedJournal(workspace.deps.journal, { ownerId: undefined, runId, openFiles }),
   })
   return {
     ...workspace,
     asked,
-    openRun,
+    inRun,
     folder: inRun('r').folder,
     replace: (path: string, oldText: string, newText: string, context = allow) =>
       replaceText(inRun('r'), { path, oldText, newText }, context),
@@ -151,6 +150,22 @@ test('a change that fails leaves the disk and the editor as they were', async ()
   const context = { ...allow, authorize: () => write('y', 'by somebody else\n') }
   expect(await failureOf(patch(diffOf('x', 'typed') + diffOf('y', 'one'), context))).toMatchObject({ kind: 'conflict' })
   expect([await onDisk(), texts['x']]).toEqual([{ x: 'one\n', y: 'by somebody else\n' }, 'typed\n'])
+})
+
+test('a formatter gets what was typed, and its question says that the change saves it', async () => {
+  const { folder, inRun, text, texts } = await openTyped({ x: 'one\n' }, { x: 'typed\n' })
+  const told: (readonly string[] | undefined)[] = []
+  const context = {
+    files: folder,
+    journal: inRun('r').journal,
+    maxFileBytes: 1024 * 1024,
+    signal: allow.signal,
+    authorize: async ({ notes }: { readonly notes?: readonly string[] }) => void told.push(notes),
+    run: () => Promise.reject(new Error('not a program')),
+  }
+  await rewriteFile(folder, { path: 'x' }, context, async (_folder, _path, before) => before.toUpperCase())
+  expect([await text('x'), texts['x']]).toEqual(['TYPED\n', 'TYPED\n'])
+  expect(told).toEqual([['x has changes in the editor that are not saved. This change saves them.']])
 })
 
 test('a person who brings back in the editor what they had typed has typed it', async () => {
