@@ -42,7 +42,22 @@ const otherJsonLimits: ScanLimits = { ...callerJsonLimits, maxDepth: 1000, maxMe
 export function isTooComplex(text: string): boolean {
   // Each level takes at least two characters, so the short events of an ordinary stream skip the scan.
   if (text.length <= 2 * otherJsonLimits.maxDepth) return false
-  return !scanMembers(text, otherJsonLimits).ok
+  // A key takes at least four characters, so a text this long has fewer than the limit, and few brackets are no deep nesting.
+  // Only other texts are scanned: V8 loads its optimising compiler for the scan of a model list (5 MB of memory).
+  const isLong = text.length > 4 * callerJsonLimits.maxKeys
+  return (isLong || hasMany(text, otherJsonLimits.maxDepth)) && !scanMembers(text, otherJsonLimits).ok
+}
+
+/** Whether a text has more opening brackets and braces than `most`. */
+function hasMany(text: string, most: number): boolean {
+  let count = 0
+  for (const opening of '[{') {
+    for (let at = text.indexOf(opening); at !== -1; at = text.indexOf(opening, at + 1)) {
+      count += 1
+      if (count > most) return true
+    }
+  }
+  return false
 }
 
 type Parsed = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problem: string }
