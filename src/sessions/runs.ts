@@ -10,11 +10,11 @@ import type { Session } from '../tools/session.ts'
 import { createOpenFiles, type EditorAnswer, type OpenFiles } from '../workspace/open-files.ts'
 import { wordError } from '../translate/engine/error-wording.ts'
 import { capDiffs, capEvent } from './cap-event.ts'
-import { askEditor, type EditorEvent } from './ask-editor.ts'
 import { createJoining } from './join-messages.ts'
 import { factsOf, toOpen, type Joined, type Run } from './running.ts'
 import { interruptedItems } from './interrupted-items.ts'
 import { refused } from './refused.ts'
+import { createRunEditor, type EditorEvent } from './run-editor.ts'
 import { filesOfDiffs, partOf, toDone, toPartRow, usageOf, usedBy } from './run-record.ts'
 import type { Part, RunData, RunEnd } from './run-record.ts'
 import { reportUsage, type RunEvent, type SessionEvent } from './session-event.ts'
@@ -237,24 +237,12 @@ export function createRuns(deps: RunsDeps): Runs {
 
   /** Only the caller whose message begins a run is asked, and only this run sees what their editor has. */
   function openFilesOf(run: Run): OpenFiles | undefined {
-    const { editor } = run.message
-    if (editor === undefined) return undefined
+    const { message, editorRequests: requests } = run
+    if (message.editor === undefined) return undefined
     const { randomId, setTimer } = deps
-    const asking = { requests: run.editorRequests, emit: (event: EditorEvent) => note(run, event), randomId, setTimer }
-    return createOpenFiles({
-      takesTexts: editor === 'write',
-      async ask(request, signal) {
-        const answer = await askEditor(asking, request, signal)
-        const { action, path } = request
-        const tell = (text: string): void => note(run, { type: 'fragment', kind: 'notice', text, step: run.data.step })
-        if (action === 'write' && answer?.ok !== true) {
-          tell(`The editor did not take the new text of ${path}. It is on disk: load the file again in the editor.`)
-        } else if (answer === undefined && !signal.aborted) {
-          tell('The editor does not answer, so the run uses the files on disk.')
-        }
-        return answer
-      },
-    })
+    const emit = (event: Given): void => note(run, event)
+    const tell = (text: string): void => emit({ type: 'fragment', kind: 'notice', text, step: run.data.step })
+    return createOpenFiles(createRunEditor({ ability: message.editor, requests, emit, tell, randomId, setTimer }))
   }
 
   /** Receives an event of an agent. Gathers the pieces of an answer. */

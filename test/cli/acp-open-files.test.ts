@@ -138,12 +138,12 @@ test('an editor that answers with an error is asked once for the file, and the f
 test('an editor that hangs is waited for once', async () => {
   const { root, path, buffers, total, editor } = await openTyped()
   buffers.set(path, () => new Promise(() => {}))
-  const it = await editor({ capabilities: takesFiles, buffers, choose: () => 'once'   expect(JSON.stringify(it.updates(id)).split('The editor does not answer')).toHaveLength(2)
-})
+  const it = await editor({ capabilities: takesFiles, buffers, choose: () => 'once' })
   const id = await newSession(it, root)
   await say(it, id, repair)
   expect(await total()).toBe(fixed(onDisk))
   expect(it.files).toEqual([`read ${path}`])
+  expect(JSON.stringify(it.updates(id)).split('The editor does not answer')).toHaveLength(2)
 })
 
 test('an editor that does not take the text has its person told, and the change counts', async () => {
