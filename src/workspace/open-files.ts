@@ -224,9 +224,25 @@ function hashOf(text: string): string {
   return hash('sha256', withoutForm(text))
 }
 
-/** Gives the text of a file the form in which the editor has given its own. */
-export function likeEditor(text: string, given: string): string {
-  const marked = given.startsWith('\uFEFF') ? text : text.replace(/^\uFEFF/, '')
-  const ended = given.includes('\r\n') ? marked : marked.replaceAll('\r\n', '\n')
-  return given === '' || given.endsWith('\n') ? ended : ended.replace(/\r?\n$/, '')
+/** How an editor gives a text. */
+export interface TextForm {
+  readonly hasMark: boolean
+  readonly hasCr: boolean
+  /** Whether the last line has an end. */
+  readonly isEnded: boolean
+}
+
+export function formOf(text: string): TextForm {
+  return {
+    hasMark: text.startsWith('\uFEFF'),
+    hasCr: text.includes('\r\n'),
+    isEnded: text === '' || text.endsWith('\n'),
+  }
+}
+
+/** Gives the text of a file the form in which an editor gives its own. */
+export function likeEditor(text: string, { hasMark, hasCr, isEnded }: TextForm): string {
+  const marked = hasMark ? text : text.replace(/^\uFEFF/, '')
+  const ended = hasCr ? marked : marked.replaceAll('\r\n', '\n')
+  return isEnded ? ended : ended.replace(/\r?\n$/, '')
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Folder } from '../../src/workspace/folder.ts'
-import { createOpenFiles, likeEditor, withOpenFiles } from '../../src/workspace/open-files.ts'
+import { createOpenFiles, formOf, likeEditor, withOpenFiles } from '../../src/workspace/open-files.ts'
 import type { EditorRequest } from '../../src/workspace/open-files.ts'
 import { applyPatch } from '../../src/workspace/patch/apply-patch.ts'
 import { ownedJournal } from '../../src/workspace/patch/owned-journal.ts'
@@ -201,5 +201,5 @@ test.each([
   ['a\r\n', 'b', 'a'],
   ['a\n', '', 'a\n'],
 ])('the text %j goes to an editor that gave %j as %j', (text, given, sent) => {
-  expect(likeEditor(text, given)).toBe(sent)
+  expect(likeEditor(text, formOf(given))).toBe(sent)
 })

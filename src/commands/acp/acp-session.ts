@@ -80,7 +80,9 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
   }
 
   function receive(event: DaemonEvent): void {
-    if (sending.size > 0) held.push(event)
+    // The daemon waits for what it asks about a known run, and a message with attachments takes its time.
+    const isUrgent = event.type === 'editor' && prompts.has(event.id)
+    if (sending.size > 0 && !isUrgent) held.push(event)
     else handle(event)
   }
 

@@ -5,8 +5,8 @@ import { methods } from '@agentclientprotocol/sdk'
 import type { AgentContext, ClientCapabilities } from '@agentclientprotocol/sdk'
 import type { EditorEvent } from '../../api/events.ts'
 import type { EditorAbility } from '../../api/inputs.ts'
-import { likeEditor } from '../../workspace/open-files.ts'
-import type { EditorAnswer } from '../../workspace/open-files.ts'
+import { formOf, likeEditor } from '../../workspace/open-files.ts'
+import type { EditorAnswer, TextForm } from '../../workspace/open-files.ts'
 
 /** The daemon does not wait longer. Ms. */
 const patienceMs = 10_000
@@ -32,8 +32,8 @@ export function createEditorFiles(
     readonly capabilities: ClientCapabilities
   },
 ): EditorFiles {
-  /** The texts that the editor gave last, by path: it takes texts of the same form. */
-  const given = new Map<string, string>()
+  /** How the editor gave its texts, by path: it takes texts of the same form. */
+  const forms = new Map<string, TextForm>()
   const { readTextFile = false, writeTextFile = false } = capabilities.fs ?? {}
 
   async function read(path: string): Promise<EditorAnswer> {
@@ -42,7 +42,7 @@ export function createEditorFiles(
       { sessionId, path: join(root, path) },
       { cancellationSignal: AbortSignal.timeout(patienceMs), stopWaitingOnCancel: true },
     )
-    given.set(path, text)
+    forms.set(path, formOf(text))
     return { ok: true, text }
   }
 
@@ -52,7 +52,7 @@ export function createEditorFiles(
     if (hash('sha256', bytes) !== sha256) return { ok: false }
     await editor.request(
       methods.client.fs.writeTextFile,
-      { sessionId, path: join(root, path), content: likeEditor(bytes.toString(), given.get(path) ?? '') },
+      { sessionId, path: join(root, path), content: likeEditor(bytes.toString(), forms.get(path) ?? formOf('')) },
       { cancellationSignal: AbortSignal.timeout(patienceMs), stopWaitingOnCancel: true },
     )
     return { ok: true }
