@@ -20,6 +20,8 @@ import { createStdioTransport, type StdioProgram } from './stdio-transport.ts'
 export type Place =
   | { readonly kind: 'program'; readonly program: StdioProgram }
   | { readonly kind: 'address'; readonly url: string; readonly headers: Readonly<Record<string, string>> }
+  /** Another program of this machine holds the connection to the server. */
+  | { readonly kind: 'relay'; readonly transport: Transport }
 
 export interface ClientDeps {
   readonly place: Place
@@ -275,7 +277,8 @@ export function reasonOf(error: unknown): string {
   return error.message.slice(0, maxText)
 }
 
-function createTransport(place: Place): Transport {
+export function createTransport(place: Place): Transport {
+  if (place.kind === 'relay') return place.transport
   if (place.kind === 'program') return createStdioTransport(place.program)
   return new StreamableHTTPClientTransport(new URL(place.url), {
     requestInit: { headers: { ...place.headers } },
