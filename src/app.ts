@@ -255,7 +255,7 @@ export function buildApp(deps: AppDeps): App {
       unused.closeAll()
       const parts = [rpc, mcp, responsesSocket].map((part) => part.close(graceMs))
       // The runs may use the servers of editors until they have ended.
-      const ended = endSessions(graceMs).then(relays.close)
+      const ended = endSessions(graceMs).then(() => relays.close())
       await Promise.all([fastify.close(), ...parts, ended])
       clearTimeout(endRequests)
       clearTimeout(endConnections)

@@ -43,8 +43,8 @@ const attachMs = 5000
 /** What the daemon has not read may have this size. Bytes. */
 const maxQueuedBytes = 64 * 1024 * 1024
 
-/** The daemon's limit for one message, less what surrounds it. Characters. */
-const maxMessage = 15 * 1024 * 1024
+/** The daemon takes 16 MB. Servers send 10 MB at most, and what takes the place of a secret may be longer. Bytes. */
+const maxMessageBytes = 15 * 1024 * 1024
 
 const maxServers = 50
 
@@ -57,6 +57,16 @@ export function createEditorServers(
   secrets.hold('servers', ...[...settings.values()].flatMap(secretsOf))
   let link: Link | undefined
   let isClosed = false
+  /** Why the daemon did not take the servers, if it did not the last time. */
+  let refusal: string | undefined
+
+  function onAttached(problem: string | undefined): void {
+    // Each prompt tries again.
+    if (problem !== undefined && problem !== refusal) {
+      tell(`The MCP servers of the editor cannot be used: ${problem}. The session works without them.`)
+    }
+    refusal = problem
+  }
 
   return {
     async attach(feed) {
@@ -64,7 +74,7 @@ export function createEditorServers(
       if (isClosed || settings.size === 0) return
       if (link?.feed !== feed || !link.isOpen()) {
         void link?.close()
-        link = openLink(context, { id, feed, settings, redact: secrets.redact, tell })
+        link = openLink(context, { id, feed, settings, redact: secrets.redact, tell, onAttached })
       }
       await link.attached
     },
@@ -87,6 +97,8 @@ interface LinkOptions extends Pick<EditorServersOptions, 'id' | 'tell'> {
   readonly feed: Feed
   readonly settings: ReadonlyMap<string, Settings>
   readonly redact: (text: string) => string
+  /** @param problem why the daemon has not taken the servers, in a clause */
+  readonly onAttached: (problem: string | undefined) => void
 }
 
 interface Channel {
@@ -95,10 +107,11 @@ interface Channel {
   readonly end: (reason: string | undefined) => Promise<void>
 }
 
-function openLink(context: CommandContext, { id, feed, settings, redact, tell }: LinkOptions): Link {
+function openLink(context: CommandContext, { id, feed, settings, redact, tell, onAttached }: LinkOptions): Link {
   const { place } = feed
   const channels = new Map<number, Channel>()
-  const ready = Promise.withResolvers<void>()
+  const attached = Promise.withResolvers<void>()
+  let isAttached = false
   let isOpen = true
   let socket: WebSocket | undefined
 
@@ -110,35 +123,45 @@ function openLink(context: CommandContext, { id, feed, settings, redact, tell }:
     const lines = createLastLines(redact)
     let endReason: string | undefined
     let isEnded = false
-    const transport = connectTo(server, { onStderr: lines.add, onEnd: (reason) => (endReason = reason) })
+    let isGone = false
+    const transport = connectTo()
 
     async function end(reason: string | undefined): Promise<void> {
       if (isEnded) return
       isEnded = true
       channels.delete(channel)
+      // A program that has closed its pipes ends soon, and its exit code says more.
+      if (!isGone) await (await transport.catch(() => undefined))?.close().catch(() => {})
+      if (reason === undefined) return
       const written = lines.text()
-      if (reason !== undefined) {
-        send({ type: 'closed', channel, reason: redact(reason) + (written === '' ? '' : ` (it wrote: ${written})`) })
-      }
-      await (await transport.catch(() => undefined))?.close()
+      const clause = redact(endReason ?? reason) + (written === '' ? '' : ` (it wrote: ${written})`)
+      send({ type: 'closed', channel, reason: clause })
     }
 
-    async function connectTo(...args: Parameters<typeof toTransport>): Promise<Transport> {
-      const made = await toTransport(...args)
-      made.onmessage = (message) => forward(message)
-      made.onclose = () => void end(endReason ?? 'the connection was closed')
+    async function connectTo(): Promise<Transport> {
+      const made = await toTransport(server, {
+        onStderr: (chunk) => lines.add(chunk),
+        onEnd: (reason) => (endReason = reason),
+      })
+      Object.assign(made, {
+        onmessage: forward,
+        onclose() {
+          isGone = true
+          void end('the connection was closed')
+        },
+      } satisfies Partial<Transport>)
       await made.start()
       return made
     }
 
     function forward(message: JSONRPCMessage): void {
       const text = JSON.stringify({ type: 'message', channel, message: redactStrings(message, redact) })
-      if (text.length > maxMessage) void end('it sent a message that is too long')
+      if (Buffer.byteLength(text) > maxMessageBytes) void end('it sent a message that is too long')
       else if ((socket?.bufferedAmount ?? 0) > maxQueuedBytes) void end('it sends faster than it is read')
       else if (isOpen) socket?.send(text)
     }
 
-    transport.catch(async (error: unknown) => end(endReason ?? (await reasonOf(error))))
+    transport.catch(async (error: unknown) => end(await reasonOf(error)))
     return { transport, end }
   }
 
@@ -151,7 +174,7 @@ function openLink(context: CommandContext, { id, feed, settings, redact, tell }:
   function receive(output: RelayOutput): void {
     switch (output.type) {
       case 'ready':
-        return ready.resolve()
+        return settle(undefined)
       case 'notice':
         return tell(output.text)
       case 'open': {
@@ -162,17 +185,40 @@ function openLink(context: CommandContext, { id, feed, settings, redact, tell }:
       case 'version':
         return use(output.channel, (transport) => transport.setProtocolVersion?.(output.version))
       case 'message':
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the daemon's MCP client has made it
-        return use(output.channel, (transport) => transport.send(output.message as JSONRPCMessage))
+        return use(output.channel, (transport) => deliver(transport, output))
       case 'close':
         return void channels.get(output.channel)?.end(undefined)
     }
   }
 
-  function ended(problem: string): void {
+  async function deliver(
+    transport: Transport,
+    { channel, message }: Extract<RelayOutput, { readonly type: 'message' }>,
+  ): Promise<void> {
+    try {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the daemon's MCP client has made it
+      await transport.send(message as JSONRPCMessage)
+    } catch (error) {
+      const { hasLostSession, lostSession } = await import('../../mcp/servers/open-client.ts')
+      const { id } = message
+      if (id === undefined || !hasLostSession(transport, error)) throw error
+      // The daemon begins a new session, and asks again.
+      const answer = { code: lostSession, message: 'The server does not know the session.' }
+      send({ type: 'message', channel, message: { jsonrpc: '2.0', id, error: answer } })
+    }
+  }
+
+  function settle(problem: string | undefined): void {
+    if (isAttached) return
+    isAttached = true
+    onAttached(problem)
+    attached.resolve()
+  }
+
+  function ended(problem: string | undefined): void {
     if (!isOpen) return
     isOpen = false
-    ready.reject(new Error(problem))
+    settle(problem)
     for (const channel of channels.values()) void channel.end(undefined)
   }
 
@@ -187,12 +233,13 @@ function openLink(context: CommandContext, { id, feed, settings, redact, tell }:
     })
     socket = opened
     opened.on('open', () => send({ type: 'servers', servers: [...settings].map(describe) }))
-    opened.on('message', (data, isBinary) => {
-      const { data: output } = relayOutput.safeParse(isBinary ? undefined : parse(data.toString()))
+    opened.on('message', (data) => {
+      // The client of ws gives a text as one buffer.
+      const { data: output } = relayOutput.safeParse(data instanceof Buffer ? parse(data.toString()) : undefined)
       if (output !== undefined) receive(output)
     })
     opened.on('unexpected-response', (_request, { statusCode }) => {
-      ended(statusCode === 403 ? notOwner : otherVersion)
+      ended(statusCode === 403 ? notOwner : `copilot-proxy answered with status ${statusCode}`)
       opened.terminate()
     })
     opened.on('error', (error) => ended(error.message))
@@ -200,19 +247,18 @@ function openLink(context: CommandContext, { id, feed, settings, redact, tell }:
   }
 
   connect().catch((error: unknown) => ended(String(error)))
-  const late = AbortSignal.timeout(attachMs)
-  late.addEventListener('abort', () => ready.reject(new Error('copilot-proxy did not answer in time')))
+  AbortSignal.timeout(attachMs).addEventListener('abort', () => {
+    if (isAttached) return
+    ended('copilot-proxy did not answer in time')
+    socket?.terminate()
+  })
   return {
     feed,
     isOpen: () => isOpen,
-    attached: ready.promise.catch((error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error)
-      tell(`The MCP servers of the editor cannot be used: ${reason}. The session works without them.`)
-    }),
+    attached: attached.promise,
     async close() {
       const ending = Array.from(channels.values(), (channel) => channel.end(undefined))
-      ready.resolve()
-      ended('')
+      ended(undefined)
       socket?.close()
       await Promise.all(ending)
     },
@@ -237,7 +283,6 @@ interface ProgramHooks {
 }
 
 const notOwner = 'only the user who has started copilot-proxy can name some'
-const otherVersion = 'the running copilot-proxy is another version. Run: copilot-proxy restart'
 
 /** An address may have a key in its query. */
 function secretsOf(settings: Settings): readonly string[] {

@@ -81,7 +81,7 @@ export function createRelay({ connection, begin }: RelayDeps): ConnectionEvents 
     onClose() {
       // First, so that the end of a server is no failure.
       tools?.close()
-      for (const channel of [...channels.keys()]) ended(channel, 'its program has left')
+      for (const channel of channels.keys()) ended(channel, 'its program has left')
     },
   }
 }

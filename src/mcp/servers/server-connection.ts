@@ -120,10 +120,12 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
     state = 'failed'
     const written = lastLines?.text() ?? ''
     const reason = deps.redact(given) + (written === '' ? '' : ` (it wrote: ${written})`)
+    // A server that cannot start fails again and again.
+    const isNews = reason !== problem
     problem = reason
     client = undefined
     log.warn({ ...about, reason }, 'an MCP server failed')
-    deps.tell?.(`The MCP server "${name}" failed: ${reason}.`)
+    if (isNews) deps.tell?.(`The MCP server "${name}" failed: ${reason}.`)
   }
 
   function onEnd(reason: string): void {
