@@ -200,11 +200,10 @@ function openLink(context: CommandContext, { id, feed, settings, redact, tell, o
       await transport.send(message as JSONRPCMessage)
     } catch (error) {
       const { hasLostSession, lostSession } = await import('../../mcp/servers/open-client.ts')
-      const { id } = message
-      if (id === undefined || !hasLostSession(transport, error)) throw error
+      if (message['id'] === undefined || !hasLostSession(transport, error)) throw error
       // The daemon begins a new session, and asks again.
       const answer = { code: lostSession, message: 'The server does not know the session.' }
-      send({ type: 'message', channel, message: { jsonrpc: '2.0', id, error: answer } })
+      send({ type: 'message', channel, message: { jsonrpc: '2.0', id: message['id'], error: answer } })
     }
   }
 

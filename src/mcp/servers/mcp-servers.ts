@@ -61,8 +61,8 @@ export interface RelayedTools extends Required<Omit<ToolSource, 'onChange'>> {
   readonly close: () => void
 }
 
-/** The names of relayed servers begin with it. The configuration allows no colon, so that they are never those of configured ones. */
-const relayedBy = 'editor:'
+/** The names of relayed servers begin with it. The configuration allows no point, so that they are never those of configured ones. */
+const relayedBy = 'editor.'
 
 /** The PATH of servers if the daemon has none. */
 const systemPath = '/usr/local/bin:/usr/bin:/bin'

@@ -199,7 +199,7 @@ test('a message that makes no sense closes the connection, and a lost server is 
   it.send({ type: 'message', channel: 99, message: { jsonrpc: '2.0' } })
   it.send({ type: 'message', channel: 1, message: { jsonrpc: '2.0' } })
   it.send({ type: 'closed', channel: 1, reason: 'it is gone' })
-  await it.seen((each) => each.type === 'notice' && each.text === 'The MCP server "editor:it" failed: it is gone.')
+  await it.seen((each) => each.type === 'notice' && each.text === 'The MCP server "editor.it" failed: it is gone.')
   it.send({ type: 'servers', servers: [] })
   expect(await it.closed).toBe(1008)
 })
