@@ -364,3 +364,16 @@ test('a server over HTTP that has lost the session gets a new one, and the call 
   expect([http.begun(), http.calls()]).toEqual([2, 2])
   expect(told(it, id)).not.toContain('failed')
 })
+
+test('a session and its servers stay with a daemon that is busy for longer than a look for one takes', async () => {
+  const on = await openDaemon()
+  const it = await on.editor()
+  const id = await newSession(it, on.root, [stdio('it')])
+  const before = await pidOf(it, id, on, 'it')
+  const { child } = on.daemon()
+  child.kill('SIGSTOP')
+  const after = pidOf(it, id, on, 'it')
+  // A look for a daemon gives up after a second.
+  setTimeout(() => child.kill('SIGCONT'), 1500)
+  expect(await after).toBe(before)
+})

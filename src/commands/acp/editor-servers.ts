@@ -38,7 +38,7 @@ type Settings =
   | { readonly url: string; readonly headers: Readonly<Record<string, string>> }
 
 /** For the daemon to answer. Ms. */
-const attachMs = 5000
+const attachMs = 10_000
 
 /** What the daemon has not read may have this size. Bytes. */
 const maxQueuedBytes = 64 * 1024 * 1024

@@ -167,7 +167,8 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
       const turn = turns.get(sessionId) ?? new AbortController()
       turns.set(sessionId, turn)
       const asked = AbortSignal.any([requestSignal, turn.signal])
-      const feed = await feeds.open(session.feed.place.root)
+      // To look for a daemon takes a busy one for gone.
+      const feed = (await session.feed.isAlive()) ? session.feed : await feeds.open(session.feed.place.root)
       await servers.get(sessionId)?.attach(feed)
       if (feed === session.feed) return { stopReason: await session.prompt(prompt, asked) }
       // Another daemon serves the folder now, such as the one before after a restart.
