@@ -18,6 +18,7 @@ import { modelList, modelRow } from './models.ts'
 import { policyInput, policyList } from './policies.ts'
 import { requestDetail, requestList } from './requests.ts'
 import { cancelledRun, decidedApproval, editorReceipt, runReport } from './run.ts'
+import { relayInput, relayOutput } from './server-relay.ts'
 import {
   conversationEntry,
   conversationList,
@@ -71,6 +72,8 @@ export const schemas = {
   PolicyInput: policyInput,
   PolicyList: policyList,
   Readiness: readiness,
+  RelayInput: relayInput,
+  RelayOutput: relayOutput,
   RequestDetail: requestDetail,
   RequestList: requestList,
   RunReport: runReport,
@@ -104,6 +107,8 @@ interface OwnRoute {
   readonly status?: 200 | 201 | 202 | 204
   readonly answer?: SchemaName
   readonly type?: 'text/event-stream' | 'text/plain' | 'text/javascript'
+  /** The route is a WebSocket, over which the two send JSON as text. */
+  readonly socket?: { readonly client: SchemaName; readonly server: SchemaName }
 }
 
 const page = {
@@ -285,6 +290,12 @@ export const ownRoutes: readonly OwnRoute[] = [
     summary: 'Takes a conversation, and the files that its runs have changed, back to before a message',
     input: 'RewindInput',
     answer: 'RewindReport',
+  },
+  {
+    method: 'get',
+    path: '/sessions/{id}/conversations/{conversationId}/servers',
+    summary: 'Gives the MCP servers of the program at the other end to the runs of a conversation. For the owner',
+    socket: { client: 'RelayInput', server: 'RelayOutput' },
   },
   {
     method: 'delete',

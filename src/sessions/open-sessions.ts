@@ -33,7 +33,7 @@ export interface SessionsDeps {
   readonly isOptional?: boolean | undefined
   /** Maximum size of the file. Default: that of `openSessionStore`. */
   readonly maxBytes?: number | undefined
-  readonly runAgent: (task: AgentTask) => Promise<AgentOutcome>
+  readonly runAgent: (task: AgentTask, conversationId: string) => Promise<AgentOutcome>
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
   /** Returns changes of a session's journal, or undefined if it is not open. */
   readonly changes: (sessionId: string, since: ChangesSince) => Promise<readonly FileChange[] | undefined>

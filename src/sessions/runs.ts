@@ -25,7 +25,7 @@ export interface RunsDeps {
   readonly config: () => Config
   readonly find: (sessionId: string) => Session | undefined
   /** Never rejects. */
-  readonly runAgent: (task: AgentTask) => Promise<AgentOutcome>
+  readonly runAgent: (task: AgentTask, conversationId: string) => Promise<AgentOutcome>
   /** Returns the model for messages without one, if the configuration names none either. */
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
   /** Returns the items of the earlier runs of a conversation, oldest first. */
@@ -192,7 +192,7 @@ export function createRuns(deps: RunsDeps): Runs {
     tellLifecycle(run, 'started')
     try {
       const model = message.model ?? (settings.model || (await deps.defaultModel(message.key?.name, signal)))
-      const outcome = await deps.runAgent({
+      const task: AgentTask = {
         id: run.id,
         session,
         mode: message.mode,
@@ -222,7 +222,8 @@ export function createRuns(deps: RunsDeps): Runs {
         },
         onRead: (ids, step) => joining.noteRead(run, ids, step),
         approve: (request, stop) => approve(run, request.approvalId, stop),
-      })
+      }
+      const outcome = await deps.runAgent(task, run.conversation)
       const reason =
         outcome.outcome === 'cancelled' && run.cancelReason !== undefined ? run.cancelReason : outcome.reason
       const items = outcome.items.length === 0 ? undefined : await deps.storeTexts(run.id, outcome.items)

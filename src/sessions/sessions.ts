@@ -60,7 +60,7 @@ export interface Sessions {
    * Problems: `too_many_runs`, `agent_disabled`, `session_not_found`, `conversation_not_found`, `conversation_of_other`.
    */
   readonly start: (message: NewMessage) => Accepted
-  readonly conversations: Omit<Conversations, 'of' | 'find'>
+  readonly conversations: Omit<Conversations, 'of'>
   readonly cancel: (runId: string, caller: Caller) => RunState
   readonly decide: (approvalId: string, decision: ApprovalDecision, caller: Caller) => ApprovalDecision
   /** Takes the answer to an event `editor` of a run. Problem: `request_not_found`. */

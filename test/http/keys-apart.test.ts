@@ -197,6 +197,8 @@ const routes: Readonly<Record<string, Route>> = {
     method: 'POST',
     body: '{"messageId":"some-id"}',
   }),
+  // The owner's alone.
+  'GET /sessions/some-id/conversations/some-id/servers': session((made) => `${ofConversation(made)}/servers`),
   'DELETE /sessions/some-id/history': shared(({ sessionId }) => `/sessions/${sessionId}/history`, {
     method: 'DELETE',
   }),

@@ -45,6 +45,8 @@ export interface AcpSession {
   readonly choose: (option: string, value: string | boolean) => void
   readonly choices: () => Choices
   readonly describeChoices: () => ReturnType<typeof describeChoices>
+  /** Shows a sentence to the person. */
+  readonly warn: (sentence: string) => void
   /** Cancels runs, and resolves when they have ended. `own`: only those of this session's prompts. */
   readonly close: (what: 'everything' | 'own') => Promise<void>
 }
@@ -254,6 +256,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
     },
     choices: () => choices,
     describeChoices: () => describeChoices(choices, models),
+    warn: (sentence) => tell(updates.warning(sentence)),
     async close(what) {
       const cancelled = allPrompts().filter(({ isOwn }) => isOwn || what === 'everything')
       cancel(cancelled)

@@ -108,6 +108,7 @@ function createApp({ version, table, note, requireLogin, onInitialize }: AppDeps
         agentCapabilities: {
           loadSession: true,
           promptCapabilities: { image: true, embeddedContext: true },
+          mcpCapabilities: { http: true, sse: false },
           sessionCapabilities: { list: {}, resume: {}, close: {} },
         },
         authMethods: authMethods(clientCapabilities),
