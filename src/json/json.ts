@@ -50,6 +50,9 @@ export function isTooComplex(text: string): boolean {
   return (isLong || hasMany(text, otherJsonLimits.maxDepth)) && !scanMembers(text, otherJsonLimits).ok
 }
 
+/** Ends a sentence about a text that is too complex. */
+export const tooComplex = 'is nested too deeply or has too many values'
+
 /** Whether a text has more opening brackets and braces than `most`. */
 function hasMany(text: string, most: number): boolean {
   let count = 0

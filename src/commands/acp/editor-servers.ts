@@ -7,6 +7,7 @@ import type { RelayInput, RelayOutput } from '../../api/server-relay.ts'
 import { legalHeaderValue } from '../../config/header-table.ts'
 import { secretsOfServer } from '../../config/secrets.ts'
 import { endpointUrl } from '../../config/setting-types.ts'
+import { isTooComplex, tooComplex } from '../../json/json.ts'
 import { createLastLines } from '../../mcp/servers/log-lines.ts'
 import { createKnownSecrets, redactStrings } from '../../redaction/known-secrets.ts'
 import type { CommandContext } from '../shared/command.ts'
@@ -157,6 +158,8 @@ function openLink(context: CommandContext, { id, feed, settings, redact, tell, o
     function forward(message: JSONRPCMessage): void {
       const text = JSON.stringify({ type: 'message', channel, message: redactStrings(message, redact) })
       if (Buffer.byteLength(text) > maxMessageBytes) void end('it sent a message that is too long')
+      // The daemon closes a connection over which such a text comes, and other servers share the connection.
+      else if (isTooComplex(text)) void end(`it sent a message that ${tooComplex}`)
       else if ((socket?.bufferedAmount ?? 0) > maxQueuedBytes) void end('it sends faster than it is read')
       else if (isOpen) socket?.send(text)
     }

@@ -1,5 +1,5 @@
-import { deserializeMessage } from '@modelcontextprotocol/client'
-import { isObject } from '../../json/json.ts'
+import { parseJSONRPCMessage, type JSONRPCMessage } from '@modelcontextprotocol/client'
+import { isObject, isTooComplex, tooComplex } from '../../json/json.ts'
 
 /** Members with values of a tool's own, in which null means something. */
 const ownValues: ReadonlySet<string> = new Set([
@@ -14,30 +14,26 @@ const ownValues: ReadonlySet<string> = new Set([
 export const invalidAnswer = -32_099
 
 /**
- * Returns the JSON of a message that the SDK can read: null stands for an absent member. An answer that is not valid MCP becomes
- * an error of its request, which would wait for it otherwise. Returns undefined for a text that is no message, e.g. a log line.
+ * Returns the messages in a text that the SDK can read: null stands for an absent member. An answer that is not valid MCP becomes
+ * an error of its request, which would wait for it otherwise. Returns [] for a text that is no message, e.g. a log line.
+ * @throws Error for a text that takes too long to read, with a reason in a clause
  */
-export function readMessage(text: string): string | undefined {
+export function readMessages(text: string): readonly JSONRPCMessage[] {
+  if (isTooComplex(text)) throw new Error(`it sent a message that ${tooComplex}`)
   const value = parse(text)
-  // HTTP allows a list of messages.
-  if (Array.isArray(value)) return `[${value.flatMap((each) => toMessage(each) ?? []).join(',')}]`
-  return toMessage(value)
+  // MCP 2025-03-26 allows a list of messages.
+  return (Array.isArray(value) ? value : [value]).flatMap((each) => readMessage(each) ?? [])
 }
 
-function toMessage(value: unknown): string | undefined {
+/** As `readMessages`, for one value that is not too complex. */
+export function readMessage(value: unknown): JSONRPCMessage | undefined {
   if (!isObject(value)) return undefined
-  const message = JSON.stringify(withoutNulls(value))
   try {
-    deserializeMessage(message)
-    return message
+    return parseJSONRPCMessage(withoutNulls(value))
   } catch {
     const { id, method } = value
     if ((typeof id !== 'number' && typeof id !== 'string') || typeof method === 'string') return undefined
-    return JSON.stringify({
-      jsonrpc: '2.0',
-      id,
-      error: { code: invalidAnswer, message: 'The answer is not valid MCP.' },
-    })
+    return { jsonrpc: '2.0', id, error: { code: invalidAnswer, message: 'The answer is not valid MCP.' } }
   }
 }
 

@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
-import { readMessage } from './read-message.ts'
+import { readMessages } from './read-message.ts'
 
 /** Maximum size of an answer, or of one event of a stream. Bytes. */
 const maxBytes = 10 * 1024 * 1024
@@ -29,12 +29,18 @@ export function readableFetch(fetch: typeof globalThis.fetch): typeof globalThis
     if (!ok) return new Response(limited, { status, statusText, headers })
     if (isStream) return new Response(limited.pipeThrough(readableEvents()), { status, statusText, headers })
     const text = await new Response(limited).text()
-    return new Response(readMessage(text) ?? text, { status, statusText, headers: withoutLength(headers) })
+    return new Response(toReadable(text) ?? text, { status, statusText, headers: withoutLength(headers) })
   }
 }
 
-function toReadable(line: string): string {
-  const message = line.startsWith('data:') ? readMessage(line.slice('data:'.length)) : undefined
+/** Returns undefined for a text that is no message. */
+function toReadable(text: string): string | undefined {
+  const messages = readMessages(text)
+  return messages.length === 0 ? undefined : JSON.stringify(messages.length === 1 ? messages[0] : messages)
+}
+
+function toReadableLine(line: string): string {
+  const message = line.startsWith('data:') ? toReadable(line.slice('data:'.length)) : undefined
   return message === undefined ? line : `data: ${message}${line.endsWith('\r') ? '\r' : ''}`
 }
 
@@ -51,10 +57,10 @@ function readableEvents(): TransformStream<Uint8Array, Uint8Array> {
       if (last === undefined) return
       const lines = [partial.join(''), ...others]
       partial = [last]
-      controller.enqueue(encoder.encode(lines.map((line) => `${toReadable(line)}\n`).join('')))
+      controller.enqueue(encoder.encode(lines.map((line) => `${toReadableLine(line)}\n`).join('')))
     },
     flush(controller) {
-      controller.enqueue(encoder.encode(toReadable(partial.join(''))))
+      controller.enqueue(encoder.encode(toReadableLine(partial.join(''))))
     },
   })
 }

@@ -1,5 +1,6 @@
-import { deserializeMessage, type Transport } from '@modelcontextprotocol/client'
+import type { Transport } from '@modelcontextprotocol/client'
 import { relayInput, type RelayOutput } from '../../api/server-relay.ts'
+import { parseObject } from '../../json/json.ts'
 import type { Connection, ConnectionEvents } from '../../websocket/connection.ts'
 import type { RelayedServer, RelayedTools } from './mcp-servers.ts'
 import { readMessage } from './read-message.ts'
@@ -56,14 +57,13 @@ export function createRelay({ connection, begin }: RelayDeps): ConnectionEvents 
   }
 
   function receive(channel: number, given: object): void {
-    const found = channels.get(channel)
-    const message = readMessage(JSON.stringify(given))
-    if (message !== undefined) found?.transport.onmessage?.(deserializeMessage(message))
+    const message = readMessage(given)
+    if (message !== undefined) channels.get(channel)?.transport.onmessage?.(message)
   }
 
   return {
     onText(text) {
-      const input = relayInput.safeParse(parse(text)).data
+      const input = relayInput.safeParse(parseObject(text)).data
       if (input?.type === 'message') receive(input.channel, input.message)
       else if (input?.type === 'closed') ended(input.channel, input.reason)
       else if (input !== undefined && tools === undefined) {
@@ -83,13 +83,5 @@ export function createRelay({ connection, begin }: RelayDeps): ConnectionEvents 
       tools?.close()
       for (const channel of channels.keys()) ended(channel, 'its program has left')
     },
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

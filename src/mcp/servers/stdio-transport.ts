@@ -1,11 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { kill, platform } from 'node:process'
-import { deserializeMessage, serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
+import { serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
 
 import type { Mount } from '../../workspace/sandbox/bubblewrap-arguments.ts'
 import { endWithDaemon } from '../../workspace/sandbox/end-with-daemon.ts'
 import { displacedReason, readReport } from '../../workspace/sandbox/report.ts'
-import { readMessage } from './read-message.ts'
+import { readMessages } from './read-message.ts'
 
 export interface StdioProgram {
   /** The program and its arguments. */
@@ -48,7 +48,7 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
   /** Keeps the chunks of a line until its end, because joining them for each chunk would take quadratic time. */
   function read(chunk: Buffer): void {
     let from = 0
-    for (let end = chunk.indexOf('\n'); end !== -1; end = chunk.indexOf('\n', from)) {
+    for (let end = chunk.indexOf('\n'); end !== -1 && reason === undefined; end = chunk.indexOf('\n', from)) {
       const line = Buffer.concat([...parts, chunk.subarray(from, end)]).toString('utf8')
       parts = []
       partBytes = 0
@@ -58,17 +58,25 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
     if (reason !== undefined) return
     parts.push(chunk.subarray(from))
     partBytes += chunk.length - from
-    if (partBytes <= maxMessageBytes) return
-    reason = `it sent a message of more than ${maxMessageBytes / 1024 / 1024} MB`
-    parts = []
-    void transport.close()
+    if (partBytes > maxMessageBytes) stop(`it sent a message of more than ${maxMessageBytes / 1024 / 1024} MB`)
   }
 
   function receive(line: string): void {
-    const message = readMessage(line)
-    if (message !== undefined) transport.onmessage?.(deserializeMessage(message))
-    // Some servers also log to stdout.
-    else transport.onerror?.(new Error('The program wrote a line that is no message.'))
+    try {
+      const messages = readMessages(line)
+      for (const message of messages) transport.onmessage?.(message)
+      // Some servers also log to stdout.
+      if (messages.length === 0) transport.onerror?.(new Error('The program wrote a line that is no message.'))
+    } catch (error) {
+      // An exception would leave the listener of the stream, and end the daemon.
+      stop(error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  function stop(why: string): void {
+    reason = why
+    parts = []
+    void transport.close()
   }
 
   const transport: Transport = {
@@ -113,7 +121,8 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
       })
       return promise
     },
-    send(message: JSONRPCMessage) {
+    // Asynchronous, because the SDK does not expect an exception: it sends from listeners.
+    async send(message: JSONRPCMessage) {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       const stdin = child?.stdin
       if (stdin?.writable !== true) throw new Error('The program has ended.')
@@ -122,7 +131,7 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
         isBroken ||= !isClosing
         reject(error)
       })
-      return promise
+      await promise
     },
     async close() {
       if (child === undefined) return

@@ -22,6 +22,19 @@ const oddAnswers = {
   no_version: (id) => ({ id, result: { content: [] } }),
 }
 
+const deep = (levels) => '['.repeat(levels) + ']'.repeat(levels)
+const wide = (values) => `[${'0,'.repeat(values - 1)}0]`
+const note = (params) => `{"jsonrpc":"2.0","method":"notifications/odd","params":{"a":${params}}}`
+
+/** Lines that a server writes before the answer of a call. */
+const lines = {
+  batch: `[${note(0)},${note(1)}]`,
+  lists: '[]\n[1]\n[[]]\n[null]',
+  deep: note(deep(2_000_000)),
+  wide: note(wide(4_000_000)),
+  ordinary: note(`[${deep(400)},${wide(100_000)}]`),
+}
+
 function send(message) {
   process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 }
@@ -73,6 +86,7 @@ function tools() {
     'crash',
     'change',
     'huge',
+    ...Object.keys(lines),
     ...Object.keys(oddAnswers),
   ]
   return [
@@ -122,6 +136,13 @@ async function call({ name, arguments: args, _meta }) {
       return process.exit(3)
     case 'huge':
       return text('x'.repeat(11 * 1024 * 1024))
+    case 'batch':
+    case 'lists':
+    case 'deep':
+    case 'wide':
+    case 'ordinary':
+      process.stdout.write(`${lines[name]}\n`)
+      return text('written')
     case 'q.x':
     case 'q/x':
       return text(name)

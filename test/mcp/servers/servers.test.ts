@@ -179,6 +179,14 @@ test('a message that is too long ends the server', async () => {
   await expect(call('it_huge')).rejects.toThrow('it sent a message of more than 10 MB')
 })
 
+test('a line with JSON that is no message harms nobody, and one that is too complex ends the server', async () => {
+  const { call } = await openServers({ it: serverOf(), deep: serverOf(), wide: serverOf() })
+  for (const name of ['deep', 'wide']) {
+    await expect(call(`${name}_${name}`)).rejects.toThrow('is nested too deeply or has too many values')
+  }
+  for (const name of ['batch', 'lists', 'ordinary']) expect(await call(`it_${name}`)).toEqual({ text: 'written' })
+})
+
 test('stderr is logged within limits', async () => {
   const { prepare, stderr } = await openServers({ it: serverOf('noise') })
   await prepare()
