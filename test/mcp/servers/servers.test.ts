@@ -251,6 +251,17 @@ test('closing kills a server that ignores SIGTERM, and its child processes', asy
   await vi.waitFor(() => expect([isAlive(pid), isAlive(child)]).toEqual([false, false]), 5000)
 })
 
+test('a call can be cancelled while its server ends', async () => {
+  const { call, mcp, stderr } = await openServers({ it: serverOf('stubborn') })
+  const controller = new AbortController()
+  const cancelled = call('it_hang', {}, { signal: controller.signal })
+  await vi.waitFor(() => expect(stderr()).toContain('hanging'), 5000)
+  const closed = mcp.close()
+  controller.abort()
+  await expect(cancelled).rejects.toMatchObject({ failure: { kind: 'cancelled' } })
+  await closed
+})
+
 test('closing ends a server that is still starting', async () => {
   const { prepare, mcp, listing } = await openServers({ it: serverOf('silent') })
   void prepare()
