@@ -47,6 +47,9 @@ export interface Connection {
 /** To put such a message together and to parse it takes long enough for two turns of the event loop. Characters. */
 const largeMessage = 1024 * 1024
 
+/** How long the messages of one connection may take in one turn of the event loop, before others have their turn. Ms. */
+const turnMs = 10
+
 /** While more than this waits to be read by the client, nothing is received from it. Bytes. */
 const fullBytes = 4 * 1024
 
@@ -107,8 +110,10 @@ function connect(
   let isPaused = false
   /** The `onSent` of texts that wait to be sent. */
   const unsent = new Set<() => void>()
-  /** Messages that arrived after a large one, while that one waits for its turn. */
-  let waiting: string[] | undefined
+  /** Messages that wait for a later turn of the event loop, in their order. */
+  const waiting: string[] = []
+  /** When the first message of this turn was handled. */
+  let turnFromMs: number | undefined
 
   const connection: Connection = {
     send(text, onSent) {
@@ -145,28 +150,47 @@ function connect(
   }
 
   function pauseOrResume(): void {
-    const isWanted = isOpen && (isHeld || webSocket.bufferedAmount > fullBytes)
+    const isWanted = isOpen && (isHeld || waiting.length > 0 || webSocket.bufferedAmount > fullBytes)
     if (isWanted === isPaused) return
     isPaused = isWanted
     if (isPaused) webSocket.pause()
     else webSocket.resume()
   }
 
-  /** In their order. */
-  function deliver(texts: readonly string[]): void {
-    for (const text of texts) {
-      if (waiting !== undefined) waiting.push(text)
-      else if (text.length < largeMessage) onText(text)
-      else {
-        waiting = []
-        setImmediate(() => {
-          const later = waiting ?? []
-          waiting = undefined
-          if (isOpen) onText(text)
-          if (isOpen) deliver(later)
-        })
-      }
+  function deliver(text: string): void {
+    waiting.push(text)
+    if (waiting.length > 1) return
+    if (text.length < largeMessage && hasTime()) handle()
+    else later()
+  }
+
+  /** A flood of small messages takes many turns, like a large message. */
+  function hasTime(): boolean {
+    const now = performance.now()
+    if (turnFromMs === undefined) {
+      turnFromMs = now
+      setImmediate(() => (turnFromMs = undefined))
     }
+    return now - turnFromMs < turnMs
+  }
+
+  /** Handles messages until the time of this turn has passed, or a large one follows. */
+  function handle(): void {
+    hasTime()
+    do {
+      const text = waiting.shift()
+      if (!isOpen || text === undefined) break
+      onText(text)
+      if ((waiting[0]?.length ?? 0) >= largeMessage) break
+    } while (hasTime())
+    if (!isOpen) waiting.length = 0
+    if (waiting.length > 0) later()
+    else pauseOrResume()
+  }
+
+  function later(): void {
+    setImmediate(handle)
+    pauseOrResume()
   }
 
   const ping = setInterval(() => {
@@ -184,7 +208,7 @@ function connect(
     isAlive = true
     if (!isOpen) return
     if (isBinary) connection.close(1003, 'send JSON as text')
-    else deliver([textOf(data)])
+    else deliver(textOf(data))
   })
   webSocket.on('too-large', () => onTooLarge?.())
   // A `close` follows, with the code that ws has sent.
