@@ -24,6 +24,9 @@ export interface StdioProgram {
 /** Maximum size of one message. Bytes. */
 const maxMessageBytes = 10 * 1024 * 1024
 
+/** Maximum number of messages that wait to be read by the program. A server may ask any number of questions. */
+const maxUnread = 1000
+
 /** Time between SIGTERM and SIGKILL. Ms. */
 const graceMs = 2000
 
@@ -44,6 +47,7 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
   /** Whether the program is told to end. Then, its end is no reason of a failure, unless it had closed its stdin before. */
   let isClosing = false
   let isBroken = false
+  let unread = 0
 
   /** Keeps the chunks of a line until its end, because joining them for each chunk would take quadratic time. */
   function read(chunk: Buffer): void {
@@ -58,6 +62,10 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
     if (reason !== undefined) return
     parts.push(chunk.subarray(from))
     partBytes += chunk.length - from
+    // Otherwise, Node reads up to 2 MB in one turn of the event loop, which may be a flood of small messages.
+    const stdout = child?.stdout
+    stdout?.pause()
+    setImmediate(() => stdout?.resume())
     if (partBytes > maxMessageBytes) stop(`it sent a message of more than ${maxMessageBytes / 1024 / 1024} MB`)
   }
 
@@ -126,7 +134,10 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       const stdin = child?.stdin
       if (stdin?.writable !== true) throw new Error('The program has ended.')
+      unread += 1
+      if (unread > maxUnread) stop('it does not read what it is sent')
       stdin.write(serializeMessage(message), (error) => {
+        unread -= 1
         if (!error) return resolve()
         isBroken ||= !isClosing
         reject(error)

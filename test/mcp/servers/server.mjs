@@ -86,6 +86,7 @@ function tools() {
     'crash',
     'change',
     'huge',
+    'pings',
     ...Object.keys(lines),
     ...Object.keys(oddAnswers),
   ]
@@ -143,6 +144,11 @@ async function call({ name, arguments: args, _meta }) {
     case 'ordinary':
       process.stdout.write(`${lines[name]}\n`)
       return text('written')
+    case 'pings':
+      process.stdin.pause()
+      setTimeout(() => process.exit(), 60_000)
+      for (let count = 0; count < 100_000; count += 1) send({ id: `p${count}`, method: 'ping' })
+      return new Promise(() => {})
     case 'q.x':
     case 'q/x':
       return text(name)

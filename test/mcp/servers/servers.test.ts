@@ -179,6 +179,11 @@ test('a message that is too long ends the server', async () => {
   await expect(call('it_huge')).rejects.toThrow('it sent a message of more than 10 MB')
 })
 
+test('a server that asks and reads no answers is ended', async () => {
+  const { call } = await openServers({ it: serverOf() })
+  await expect(call('it_pings')).rejects.toThrow('it does not read what it is sent')
+})
+
 test('a line with JSON that is no message harms nobody, and one that is too complex ends the server', async () => {
   const { call } = await openServers({ it: serverOf(), deep: serverOf(), wide: serverOf() })
   for (const name of ['deep', 'wide']) {
