@@ -19,6 +19,7 @@ import { describeError } from './file-errors.ts'
 import type { FileContent, FileStart, Folder, Reading, ReadLimits } from './folder.ts'
 import { hasHiddenCharacter, linkTarget, normalPath } from './paths.ts'
 import { noPlaces, type FoundPlaces, type OwnPlaces } from './policy/own-places.ts'
+import { createLanes } from './lanes.ts'
 import { createQueue } from './queue.ts'
 import { readBytes, readerOf, refuseCancelled } from './read-bytes.ts'
 import { readLines } from './read-lines.ts'
@@ -33,6 +34,9 @@ export const temporaryPrefix = '.copilot-proxy'
 
 /** Maximum number of links in a path, as in Linux. */
 const maxLinks = 40
+
+/** Files that are read at the same time, because each has its memory from the start. Node reads four at once. */
+const maxReads = 16
 
 /** Number of folders whose stray temporary files are removed. More than a session writes to. */
 const maxSweptFolders = 1000
@@ -58,6 +62,7 @@ export async function openFolder(
   const roots = [root, resolve(rootPath)]
   const platform = hostPlatform()
   const oneAtATime = createQueue()
+  const fewAtATime = createLanes({ perKey: maxReads, total: maxReads })
   const swept = new Set<string>()
 
   function relativePath(given: string): string {
@@ -185,7 +190,9 @@ export async function openFolder(
         const found = await readLines(file.read, lines, maxBytes, lines.check, signal)
         return { bytes: found.bytes, sha256: undefined, size: stats.size, mode, found }
       }
-      const { bytes, sha256 } = await readBytes(file.read, Math.min(stats.size, maxBytes), maxBytes, signal)
+      const { bytes, sha256 } = await fewAtATime('', signal ?? new AbortController().signal, () =>
+        readBytes(file.read, Math.min(stats.size, maxBytes), maxBytes, signal),
+      )
       return { bytes, sha256, size: Math.max(stats.size, bytes.length), mode }
     } catch (error) {
       throw describeError(error, given)

@@ -72,13 +72,15 @@ async function readReserved(
   if (reserve === undefined || maxBytes <= smallFileBytes) return folder.readStart(path, wanted)
   const start = await folder.readStart(path, { ...limits, maxBytes: smallFileBytes })
   if (start.sha256 !== undefined) return start
+  // Any number of calls may wait for their reservation.
+  freeMemory(start.bytes)
   await reserve(Math.min(start.size, maxBytes))
   return folder.readStart(path, wanted)
 }
 
 /** Frees the memory of a large file at once. Until the next collection, it would count as in use. */
 function freeMemory({ buffer, length }: Buffer): void {
-  if (length > largeBufferBytes && buffer instanceof ArrayBuffer) buffer.transfer(0)
+  if (length >= largeBufferBytes && buffer instanceof ArrayBuffer) buffer.transfer(0)
 }
 
 /** Decodes a whole file. @throws ToolError `failed` for a file that is not UTF-8 text */

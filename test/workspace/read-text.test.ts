@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { memoryUsage } from 'node:process'
 import { describe, expect, it } from 'vitest'
 import type { Folder } from '../../src/workspace/folder.ts'
 import { openFolder } from '../../src/workspace/open-folder.ts'
@@ -141,4 +142,25 @@ it('G07: a sparse file of 10 GB is a binary file', async () => {
   const folder = await folderWith({ sparse: '' })
   await truncate(join(folder.root, 'sparse'), 10 * 1024 ** 3)
   expect(await failureOf(readText(folder, { path: 'sparse' }, limits))).toMatchObject({ kind: 'failed' })
+})
+
+it('any number of calls that wait for memory take little of it', async () => {
+  const text = `${'x'.repeat(127)}\n`.repeat(1024)
+  const folder = await folderWith({ a: text })
+  const arrived = Promise.withResolvers<void>()
+  const mayRead = Promise.withResolvers<void>()
+  let count = 0
+  let mostBytes = 0
+  const reserve = (): Promise<void> => {
+    count += 1
+    mostBytes = Math.max(mostBytes, memoryUsage().arrayBuffers)
+    if (count === 1000) arrived.resolve()
+    return mayRead.promise
+  }
+  const beforeBytes = memoryUsage().arrayBuffers
+  const reads = Array.from({ length: 1000 }, () => readText(folder, { path: 'a' }, { ...limits, reserve }))
+  await arrived.promise
+  expect(mostBytes - beforeBytes).toBeLessThan(16 * 1024 * 1024)
+  mayRead.resolve()
+  for (const { content } of await Promise.all(reads)) expect(content).toBe(text)
 })
