@@ -41,16 +41,36 @@ export interface Exchange {
   readonly response: Response
 }
 
+/**
+ * A connection with this many requests that have no answer yet is not read on. Node reads up to 2 MB in one turn of the event loop
+ * otherwise, which may be 40,000 requests.
+ */
+const maxUnanswered = 32
+
 /** Returns a function that gives the exchanges of a connection, oldest first. A client may send several requests at once. */
 export function watchExchanges(server: Server): (socket: Socket) => readonly Exchange[] {
   const open = new WeakMap<Socket, Exchange[]>()
+
+  function beginOn(socket: Socket): Exchange[] {
+    const exchanges: Exchange[] = []
+    open.set(socket, exchanges)
+    // Node reads on at the end of each request and of each answer.
+    socket.on('resume', () => {
+      if (exchanges.length >= maxUnanswered) socket.pause()
+    })
+    return exchanges
+  }
+
   server.on('request', (request: Incoming, response: Response) => {
     const exchange = { request, response }
-    const exchanges = open.get(request.socket) ?? []
+    const { socket } = request
+    const exchanges = open.get(socket) ?? beginOn(socket)
     exchanges.push(exchange)
-    open.set(request.socket, exchanges)
+    if (exchanges.length === maxUnanswered) socket.pause()
     const leaveIfOver = (): void => {
-      if (request.complete && response.closed) removeFrom(exchanges, exchange)
+      if (!request.complete || !response.closed) return
+      removeFrom(exchanges, exchange)
+      if (exchanges.length === maxUnanswered - 1) socket.resume()
     }
     request.once('close', leaveIfOver)
     response.once('close', leaveIfOver)

@@ -1,12 +1,20 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import type { RequestListener } from 'node:http'
+import { connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { acceptAlso } from '../../src/http/connections.ts'
+import { acceptAlso, watchExchanges } from '../../src/http/connections.ts'
 
 /** A server at 127.0.0.1 that says hello, and its port. */
-async function openServer() {
-  const server = createServer((_request, response) => response.end('hello'))
+async function openServer(
+  answer: RequestListener = (_request, response) => {
+    response.end('hello')
+  },
+) {
+  const server = createServer(answer)
   onTestFinished(() => {
     server.closeAllConnections()
     server.close()
@@ -41,3 +49,29 @@ describe.runIf(process.platform === 'linux')('acceptAlso', () => {
     stop()
   })
 })
+
+test.each(['GET / HTTP/1.1\r\nHost: a\r\n\r\n', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}'])(
+  'a connection with thousands of requests, %j, is read on as they are answered',
+  async (request) => {
+    const count = 20_000
+    const mayAnswer = Promise.withResolvers<void>()
+    let received = 0
+    const { server, port } = await openServer((incoming, response) => {
+      received += 1
+      incoming.resume()
+      void mayAnswer.promise.then(() => response.end('hello'))
+    })
+    watchExchanges(server)
+    const socket = connect(port, '127.0.0.1')
+    socket.write(request.repeat(count - 1) + request.replace('Host', 'Connection: close\r\nHost'))
+    let before = -1
+    while (before !== received || received === 0) {
+      before = received
+      await setTimeout(200)
+    }
+    // Those in one or two pieces of what Node reads.
+    expect(received).toBeLessThan(4000)
+    mayAnswer.resolve()
+    expect((await text(socket)).split('HTTP/1.1 200 OK')).toHaveLength(count + 1)
+  },
+)
