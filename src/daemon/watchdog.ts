@@ -87,6 +87,7 @@ export function createWatchdog({ log, wantsThread }: WatchdogDeps): Watchdog {
   }
 
   async function startThread(): Promise<void> {
+    if (thread !== undefined || isStarting) return
     isStarting = true
     const { Worker: WorkerThread } = await import('node:worker_threads')
     isStarting = false
@@ -110,8 +111,8 @@ export function createWatchdog({ log, wantsThread }: WatchdogDeps): Watchdog {
   const timer = setInterval(() => {
     report(performance.now() - dueMs)
     Atomics.add(numbers, beatAt, 1)
-    if (wantsThread() && thread === undefined && !isStarting) void startThread()
-    if (!wantsThread()) endThread()
+    if (wantsThread()) void startThread()
+    else endThread()
     dueMs = performance.now() + beatMs
     usedMs = processorMs()
   }, beatMs).unref()
@@ -120,6 +121,8 @@ export function createWatchdog({ log, wantsThread }: WatchdogDeps): Watchdog {
     note(newest) {
       work = newest
       if (thread !== undefined) share(newest)
+      // The first request may be what holds the loop.
+      else if (wantsThread()) void startThread()
     },
     stop() {
       isStopped = true
