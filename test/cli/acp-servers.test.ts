@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { execPath } from 'node:process'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { methods } from '@agentclientprotocol/sdk'
 import type { McpServer } from '@agentclientprotocol/sdk'
@@ -151,6 +152,20 @@ test('a server has the name, the program, the arguments and the variables that t
   expect(answer).toContain(`"cwd":"${on.home}"`)
   // Nothing of the environment of this process but what each server gets.
   expect(answer).not.toContain('COPILOT_PROXY')
+})
+
+test('a server that sends what is too complex is ended, and the others and the session go on', async () => {
+  const on = await openDaemon()
+  const it = await on.editor()
+  const id = await newSession(it, on.root, [stdio('bad'), stdio('good')])
+  for (const tool of ['deep', 'wide']) {
+    await say(it, id, calling(`editor_bad_${tool}`))
+    expect(on.asked().at(-1)).toContain('is nested too deeply or has too many values')
+    // The daemon starts a failed server again after a pause.
+    await setTimeout(2100)
+  }
+  await say(it, id, calling('editor_good_ordinary'))
+  expect(on.asked().at(-1)).toContain('written')
 })
 
 test('no secret of a server is in a log, an error, the record, an answer or a command line', async () => {
