@@ -9,6 +9,7 @@ import { errnoOf } from '../auth/records/record-fs.ts'
 import { createOutput, type Output } from './command-output.ts'
 import { hasDescriptorPaths, LinkFound, openDirectory, type Directory } from './directory.ts'
 import type { Folder } from './folder.ts'
+import { withLimits, type ProgramLimits } from './limited-program.ts'
 import type { Network } from './network/host-pattern.ts'
 import { endWithDaemon } from './sandbox/end-with-daemon.ts'
 import { signalGroup } from './sandbox/kill-group.ts'
@@ -42,6 +43,8 @@ export interface CommandRun {
   readonly network?: Network | undefined
   /** Variables beyond the minimal environment. */
   readonly variables?: Readonly<Record<string, string>> | undefined
+  /** Default: none, because a command may need any amount of memory. */
+  readonly limits?: ProgramLimits | undefined
   /** What a person has allowed beyond the sandbox. Default: nothing. */
   readonly widening?: Widening | undefined
 }
@@ -89,7 +92,9 @@ export async function runCommand(run: CommandRun): Promise<CommandEnd> {
     const network = run.widening === 'network' ? 'public' : run.network
     const place = { cwd: join(folder.root, inFolder), access: run.access ?? 'write', network } as const
     const rule = run.widening === 'unsandboxed' ? run.widening : undefined
-    started = await folder.sandbox.start({ argv: [program, ...argv.slice(1)], ...place, rule })
+    const words: StartedIn['argv'] = [program, ...argv.slice(1)]
+    const limited = run.limits === undefined ? words : withLimits(words, run.limits)
+    started = await folder.sandbox.start({ argv: limited, ...place, rule })
     if (signal.aborted) throw new ToolError({ kind: 'cancelled' })
     const child = startProgram(started, name, directory.entry('.'), {
       env: { ...commandEnvironment(path, env, platform), ...run.variables, ...started.variables },

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { execPath } from 'node:process'
-import { setTimeout } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { methods } from '@agentclientprotocol/sdk'
 import type { McpServer } from '@agentclientprotocol/sdk'
@@ -162,7 +162,7 @@ test('a server that sends what is too complex is ended, and the others and the s
     await say(it, id, calling(`editor_bad_${tool}`))
     expect(on.asked().at(-1)).toContain('is nested too deeply or has too many values')
     // The daemon starts a failed server again after a pause.
-    await setTimeout(2100)
+    await sleep(2100)
   }
   await say(it, id, calling('editor_good_ordinary'))
   expect(on.asked().at(-1)).toContain('written')

@@ -27,6 +27,9 @@ export interface GitOptions {
 /** Maximum length of an output. Bytes. */
 const maxOutputBytes = 256 * 1024
 
+/** git reads whole files of the folder, such as `.gitignore`. It maps the files of its own history. */
+const limits = { dataMb: 480 }
+
 /** A repository may run programs by these settings: filters, drivers of diffs, hooks, monitors of files. None of them runs here. */
 const programSettings = '^(filter\\..*\\.(clean|smudge|process|required)|diff\\..*\\.(command|textconv))$'
 const fixedSettings: readonly (readonly [string, string])[] = [
@@ -57,6 +60,7 @@ export async function openGit(folder: Folder, { signal, timeoutMs }: GitOptions)
       // The start and the end of a longer output are kept, and only the start is used.
       maxOutputBytes: 2 * maxOutputBytes,
       access: 'read',
+      limits,
       variables: variablesFor(folder.root, settings),
     })
   if (!(await hasOwnRepository(folder.root))) throw failed(notHere)

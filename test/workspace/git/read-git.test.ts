@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { access, appendFile, chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { access, appendFile, chmod, mkdir, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readDiff, readLog, readStatus } from '../../../src/workspace/git/read-git.ts'
@@ -45,6 +45,22 @@ async function openGuarded(path: string, mode: 'auto' | 'off' = 'auto') {
   onTestFinished(policy.close)
   return guardFolder(folder, policy)
 }
+
+// The shells of macOS and Windows cannot limit memory.
+test.runIf(process.platform === 'linux')('git takes little memory for a huge file of the folder', async () => {
+  for (const mode of ['auto', 'off'] as const) {
+    const { root, folder } = await openRepository({ 'a.txt': '1\n' }, { mode })
+    await writeFile(join(root, 'sub.txt'), 'new\n')
+    await writeFile(join(root, '.gitignore'), `${'x\n'.repeat(500_000)}sub.txt\n`)
+    expect((await readStatus(folder, undefined, options)).changes).toEqual([
+      { path: '.gitignore', unstaged: 'untracked' },
+    ])
+    await truncate(join(root, '.gitignore'), 3 * 1024 ** 3)
+    expect(await failureOf(readStatus(folder, undefined, options))).toMatchObject({
+      detail: expect.stringContaining('Out of memory'),
+    })
+  }
+})
 
 describe('the status', () => {
   test('has the branch and each change', async () => {
