@@ -5,6 +5,7 @@ import type {
   ToolCallContent,
   ToolCallStatus,
 } from '@agentclientprotocol/sdk'
+import { withUndoCommand } from '../agent/summarise-run.ts'
 import type { DaemonEvent, DoneEvent, ToolEvent } from '../api/events.ts'
 import type { ContextUse, PlanItem, RunOutcome, ToolOutcome } from '../api/run.ts'
 import { instructionsSentence } from '../page/static/context-words.js'
@@ -53,6 +54,8 @@ export function createUpdates({ root, client, creditsBefore }: UpdatesOptions): 
   let credits = creditsBefore
   let creditsOfRun = 0
   let notices = 0
+  /** The last notice of the runs, which may be the reason why one has ended. */
+  let lastNotice = ''
   const takesNotices = isOffered(client.session?.notices)
   const takesCompactions = isOffered(client.session?.compaction)
 
@@ -99,9 +102,10 @@ export function createUpdates({ root, client, creditsBefore }: UpdatesOptions): 
     // The model's text was shown as it arrived.
     const [facts = ''] = summary.split(/^The model says:$/m)
     const lines = facts.trim().split('\n')
-    const told = lines.filter((line) => line !== '' && line !== reason)
+    const told = lines.filter((line) => line !== '' && line !== reason).map((line) => withUndoCommand(line, event.id))
     if (outcome === 'completed') return hasActed && told.length > 0 ? [notice(told.join('\n'))] : []
-    return [notice([reason, ...(hasActed ? told : [])].join('\n'), 'warning')]
+    const news = [...(reason === lastNotice ? [] : [reason]), ...(hasActed ? told : [])]
+    return news.length === 0 ? [] : [notice(news.join('\n'), 'warning')]
   }
 
   return {
@@ -111,7 +115,10 @@ export function createUpdates({ root, client, creditsBefore }: UpdatesOptions): 
         case 'fragment': {
           const { id, kind, text, step = 0 } = event
           if (kind === 'step') return []
-          if (kind === 'notice') return [notice(text)]
+          if (kind === 'notice') {
+            lastNotice = text
+            return [notice(text)]
+          }
           const update = message(`${id}/${step}/${kind}`, text)
           return [kind === 'thinking' ? { ...update, sessionUpdate: 'agent_thought_chunk' } : update]
         }

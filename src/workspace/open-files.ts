@@ -76,7 +76,8 @@ export function createOpenFiles({ takesTexts, ask }: Editor): OpenFiles {
       const answer = await request({ action: 'read', path }, signal)
       if (!answer.ok || answer.text === undefined || saved.get(path)?.has(hashOf(answer.text)) === true)
         return undefined
-      const end = disk.at(-1) === lineFeed && !answer.text.endsWith('\n') ? '\n' : ''
+      const isOpen = answer.text !== '' && !answer.text.endsWith('\n')
+      const end = isOpen && disk.at(-1) === lineFeed ? '\n' : ''
       const text = await likeFile(disk, answer.text + end)
       return text.length > maxOpenBytes ? undefined : text
     },

@@ -255,8 +255,21 @@ test('refuses what it cannot do in a sentence', async () => {
   await expect(say(it, id, '  ')).rejects.toMatchObject({ code: -32602, message: expect.stringContaining('empty') })
   const image = { type: 'image', data: 'AAAA', mimeType: 'image/tiff' } as const
   await expect(say(it, id, image)).rejects.toMatchObject({ code: -32602, message: expect.stringContaining('PNG') })
+  await expect(say(it, id, 'x'.repeat(2 ** 21))).rejects.toMatchObject({
+    code: -32602,
+    message: expect.stringContaining('at most'),
+  })
   expect(await say(it, id, 'Hello')).toEqual({ stopReason: 'end_turn' })
   expect(it.strays).toEqual([])
+})
+
+test('a folder that the simulation cannot serve is refused with the reason', async () => {
+  const { root, env, editor } = await openShop()
+  // The simulation keeps its data in the folder for temporary files.
+  const it = await editor({ env: { ...env, TMPDIR: root } })
+  await expect(newSession(it, root)).rejects.toMatchObject({
+    message: expect.stringMatching(/contains .*, a folder of copilot-proxy itself/),
+  })
 })
 
 test('bad lines get an error each, and the connection goes on', async () => {

@@ -46,7 +46,7 @@ async function openTyped(tree: Tree, texts: Texts, { takesTexts = true } = {}) {
         Object.fromEntries,
       ),
     undo: (args = {}) => undoChanges(workspace.deps, args, allow),
-    undoInRun: (args = {}) => undoChanges(inRun('r'), args, allow),
+    undoInRun: (args = {}) => undoChanges({ ...inRun('r'), isAgent: true }, args, allow),
   }
 }
 
@@ -61,7 +61,7 @@ describe('a text of an editor that differs from the disk', () => {
     ['in a file with a byte order mark, which the editor keeps apart', `${mark}one\n`, 'two\n', `${mark}two\n`],
     ['in an editor that leaves out the end of the last line', 'one\n', 'two', 'two\n'],
     ['by an empty line at the end', 'one\n', 'one\n\n', 'one\n\n'],
-    ['by being empty', 'one\n', '', '\n'],
+    ['by being empty', 'one\n', '', ''],
   ])('%s, is read with the form of the file', async (_how, disk, text, content) => {
     const { folder } = await openTyped({ x: disk }, { x: text })
     expect(await read(folder, 'x')).toMatchObject({ content, unsaved: true })
@@ -113,6 +113,14 @@ test('undo of a run gives back what was typed before it, in several files', asyn
   expect(await onDisk()).toEqual({ x: 'c\n', y: 'c\n', z: 'c\n' })
   await undo({ run: 'r' })
   expect(await onDisk()).toEqual({ x: 'b\n', y: 'b\n', z: 'a\n' })
+})
+
+test('an agent that undoes its last change once more leaves what the person has typed', async () => {
+  const { replace, undoInRun, text } = await openTyped({ x: 'one\n' }, { x: 'one\ntyped\n' })
+  await replace('x', 'one', 'two')
+  await undoInRun()
+  expect(await failureOf(undoInRun())).toMatchObject({ detail: 'There is no change to undo.' })
+  expect(await text('x')).toBe('one\ntyped\n')
 })
 
 test('an undo refuses a file in which the person has typed since', async () => {

@@ -23,6 +23,8 @@ export interface AcpSessionDeps {
   /** The id of the conversation, which is that of the session too. */
   readonly id: string
   readonly feed: Feed
+  /** The folder, as the editor names it. */
+  readonly root: string
   readonly editor: AgentContext
   readonly capabilities: ClientCapabilities
   readonly files: EditorFiles
@@ -37,6 +39,8 @@ export interface AcpSessionDeps {
 /** A conversation in an editor. */
 export interface AcpSession {
   readonly feed: Feed
+  /** The folder, as the editor names it. */
+  readonly root: string
   /** Tells the editor all that was said, or only what the conversation has used. */
   readonly recall: (what: 'everything' | 'use') => Promise<void>
   /** Sends a message, and resolves when the run that has read it has ended. @param signal cancels the runs of all prompts */
@@ -62,15 +66,15 @@ interface Prompt {
 }
 
 export function createAcpSession(deps: AcpSessionDeps): AcpSession {
-  const { id, feed, editor, capabilities, files, models, note, signal } = deps
-  const { client, place } = feed
+  const { id, feed, root, editor, capabilities, files, models, note, signal } = deps
+  const { client } = feed
   const prompts = new Map<string, Prompt>()
   /** Messages that are being sent. Until the daemon has answered, nobody knows which events are about them. */
   const sending = new Set<Prompt>()
   const held: DaemonEvent[] = []
   /** Ends the question to the editor, by approval. */
   const questions = new Map<string, AbortController>()
-  let updates = createUpdates({ root: place.root, client: capabilities, creditsBefore: 0 })
+  let updates = createUpdates({ root, client: capabilities, creditsBefore: 0 })
   let choices = deps.choices ?? firstChoices
   let title: string | undefined
 
@@ -141,7 +145,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
     const decided = new AbortController()
     questions.set(approvalId, decided)
     try {
-      const question = toQuestion(place.root, approval)
+      const question = toQuestion(root, approval)
       const response = await editor.request(
         methods.client.session.requestPermission,
         { sessionId: id, ...question },
@@ -175,7 +179,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
 
   function toBody(content: PromptRequest['prompt']): object {
     const { ability } = files
-    return { ...toMessage(place.root, content), conversationId: id, ...choices, ...(ability && { editor: ability }) }
+    return { ...toMessage(root, content), conversationId: id, ...choices, ...(ability && { editor: ability }) }
   }
 
   async function send(content: PromptRequest['prompt'], asked: AbortSignal): Promise<StopReason> {
@@ -238,11 +242,12 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
 
   return {
     feed,
+    root,
     async recall(what) {
       const runs = await client.history(id, signal)
-      if (what === 'everything') for (const run of runs) for (const update of replayRun(place.root, run)) tell(update)
+      if (what === 'everything') for (const run of runs) for (const update of replayRun(root, run)) tell(update)
       const creditsBefore = runs.reduce((sum, { usage }) => sum + (usage.credits ?? 0), 0)
-      updates = createUpdates({ root: place.root, client: capabilities, creditsBefore })
+      updates = createUpdates({ root, client: capabilities, creditsBefore })
       for (const update of usageUpdate(runs.at(-1)?.context, creditsBefore)) tell(update)
       takeOver(runs)
     },

@@ -1,6 +1,7 @@
 import { RequestError } from '@agentclientprotocol/sdk'
 import { PromptProblem } from '../../acp/prompt.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
+import { RefusedInput } from '../agent/client.ts'
 import { loginAdvice } from '../shared/accounts.ts'
 import { CommandFailure, isNotLoggedIn } from '../shared/command.ts'
 
@@ -18,7 +19,8 @@ export function answering(note: (sentence: string) => void) {
 
 function toRequestError(error: unknown, note: (sentence: string) => void): RequestError {
   if (error instanceof RequestError) return error
-  if (error instanceof PromptProblem) return RequestError.invalidParams(undefined, error.message)
+  if (error instanceof PromptProblem || error instanceof RefusedInput)
+    return RequestError.invalidParams(undefined, error.message)
   if (isNotLoggedIn(error)) return RequestError.authRequired(undefined, loginAdvice)
   // The folder cannot be a workspace.
   if (error instanceof CommandFailure && error.cause instanceof ToolError) {

@@ -215,7 +215,11 @@ async function* decode(body: ReadableStream<Uint8Array>): AsyncGenerator<Receive
   }
 }
 
+/** The daemon has refused what it was sent. */
+export class RefusedInput extends CommandFailure {}
+
 function failure(reply: unknown, status: number): CommandFailure {
   const message = errorBody.safeParse(reply).data?.error.message
-  return new CommandFailure(exitCode.failed, message ?? `copilot-proxy answered with status ${status}.`)
+  const Failure = status === 400 || status === 413 ? RefusedInput : CommandFailure
+  return new Failure(exitCode.failed, message ?? `copilot-proxy answered with status ${status}.`)
 }

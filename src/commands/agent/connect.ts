@@ -6,6 +6,7 @@ import { readOnlyModeOf } from '../../config/schema.ts'
 import type { Config } from '../../config/schema.ts'
 import type { ReadOnlyMode } from '../../config/setting-types.ts'
 import { silentLog } from '../../logging/logger.ts'
+import type { LogMethod } from '../../logging/logger.ts'
 import { loginAdvice, tokenOfEnvironment } from '../shared/accounts.ts'
 import { findLogins } from '../shared/logins.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
@@ -167,6 +168,8 @@ async function startOwn(
 ): Promise<OwnDaemon> {
   const { env, version, secrets, keychain } = context
   const isDemo = flags.demo === true
+  /** Why workspaces cannot be opened, by path. */
+  const reasons = new Map<unknown, unknown>()
   const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
   const maxSteps = Math.max(given.agent.maxSteps, Number(flags.maxSteps ?? 0))
   let config: Config = {
@@ -186,7 +189,12 @@ async function startOwn(
     codexHome: isDemo ? undefined : findCodexHome(context),
     version,
     // Log lines would disturb the output on the terminal.
-    log: silentLog,
+    log: {
+      ...silentLog,
+      error(fields: Parameters<LogMethod>[0] | string) {
+        if (typeof fields !== 'string') reasons.set(fields['path'], fields['reason'])
+      },
+    },
     demo: isDemo,
     githubToken: isDemo ? undefined : tokenOfEnvironment(context),
     env,
@@ -210,7 +218,11 @@ async function startOwn(
       }
       const { sessions } = await get('/sessions', sessionList)
       const session = sessions.find(({ path }) => path === root)
-      if (session === undefined) throw new CommandFailure(exitCode.failed, `${root} cannot be opened as a workspace.`)
+      if (session === undefined) {
+        const reason = reasons.get(root)
+        const sentence = typeof reason === 'string' ? reason : `${root} cannot be opened as a workspace.`
+        throw new CommandFailure(exitCode.failed, sentence)
+      }
       return { url, key, sessionId: session.id, root, isDemo, readOnly: readOnlyModeOf(config, workspace) }
     },
     close: () => daemon.close(0),
