@@ -1,9 +1,10 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { methods } from '@agentclientprotocol/sdk'
 import type { ContentBlock, SessionUpdate } from '@agentclientprotocol/sdk'
 import { expect, test } from 'vitest'
+import { sessionList } from '../../src/api/sessions.ts'
 import { quickFix, quickShopFiles } from '../agent/shop.ts'
 import { scriptOf } from '../agent/support.ts'
 import { isThorough } from '../thorough.ts'
@@ -270,6 +271,25 @@ test('a folder that the simulation cannot serve is refused with the reason', asy
   await expect(newSession(it, root)).rejects.toMatchObject({
     message: expect.stringMatching(/contains .*, a folder of copilot-proxy itself/),
   })
+})
+
+test('a prompt of a conversation that was deleted elsewhere says so', async () => {
+  const { root, home, env, editor } = await openShop()
+  const daemon = await serve(root, env, { args: ['--demo'] })
+  const it = await editor({ ...daemon.here })
+  const id = await newSession(it, root)
+  await say(it, id, 'Hello')
+  const token = (await readFile(join(home, 'proxy', 'owner-token'), 'utf8')).trim()
+  const headers = { authorization: `Bearer ${token}` }
+  const { sessions } = sessionList.parse(await (await fetch(`${daemon.url}/sessions`, { headers })).json())
+  const url = `${daemon.url}/sessions/${sessions[0]?.id}/conversations/${id}`
+  expect((await fetch(url, { method: 'DELETE', headers })).ok).toBe(true)
+  await expect(say(it, id, 'Hello')).rejects.toMatchObject({
+    code: -32002,
+    message: expect.stringMatching(/This conversation no longer exists: it was deleted/),
+  })
+  const next = await newSession(it, root)
+  expect(await say(it, next, 'Hello')).toEqual({ stopReason: 'end_turn' })
 })
 
 test('bad lines get an error each, and the connection goes on', async () => {

@@ -1,7 +1,7 @@
 import { RequestError } from '@agentclientprotocol/sdk'
 import { PromptProblem } from '../../acp/prompt.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
-import { RefusedInput } from '../agent/client.ts'
+import { RequestRefused } from '../agent/client.ts'
 import { loginAdvice } from '../shared/accounts.ts'
 import { CommandFailure, isNotLoggedIn } from '../shared/command.ts'
 
@@ -17,10 +17,20 @@ export function answering(note: (sentence: string) => void) {
     }
 }
 
+/** `Resource not found` of the protocol. */
+const notFound = -32_002
+
+const goneText =
+  'This conversation no longer exists: it was deleted, or a copilot-proxy that kept it in memory has ended. Begin a new one.'
+
 function toRequestError(error: unknown, note: (sentence: string) => void): RequestError {
   if (error instanceof RequestError) return error
-  if (error instanceof PromptProblem || error instanceof RefusedInput)
+  if (error instanceof PromptProblem) return RequestError.invalidParams(undefined, error.message)
+  if (error instanceof RequestRefused && (error.status === 400 || error.status === 413)) {
     return RequestError.invalidParams(undefined, error.message)
+  }
+  // Neither the folder nor the conversation of an open session is unknown otherwise.
+  if (error instanceof RequestRefused && error.status === 404) return new RequestError(notFound, goneText)
   if (isNotLoggedIn(error)) return RequestError.authRequired(undefined, loginAdvice)
   // The folder cannot be a workspace.
   if (error instanceof CommandFailure && error.cause instanceof ToolError) {

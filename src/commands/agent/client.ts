@@ -215,11 +215,17 @@ async function* decode(body: ReadableStream<Uint8Array>): AsyncGenerator<Receive
   }
 }
 
-/** The daemon has refused what it was sent. */
-export class RefusedInput extends CommandFailure {}
+/** The daemon has refused a request. */
+export class RequestRefused extends CommandFailure {
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(exitCode.failed, message)
+    this.status = status
+  }
+}
 
 function failure(reply: unknown, status: number): CommandFailure {
   const message = errorBody.safeParse(reply).data?.error.message
-  const Failure = status === 400 || status === 413 ? RefusedInput : CommandFailure
-  return new Failure(exitCode.failed, message ?? `copilot-proxy answered with status ${status}.`)
+  return new RequestRefused(status, message ?? `copilot-proxy answered with status ${status}.`)
 }

@@ -221,6 +221,11 @@ export function createComposer(send, readPrompts) {
       grow()
       text.focus()
     },
+    /** The person has accepted a plan: the next messages are for the agent. */
+    endPlan() {
+      if (plan.checked) agent.checked = true
+      showMode()
+    },
     /** @param {readonly string[]} ids */
     setModels(ids) {
       const chosen = model.value || localStorage.getItem(storedModel) || ''
