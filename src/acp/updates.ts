@@ -99,8 +99,8 @@ export function createUpdates({ root, client, creditsBefore }: UpdatesOptions): 
   function done(event: DoneEvent): readonly SessionUpdate[] {
     const { outcome, reason, summary } = event
     const hasActed = acting.delete(event.id)
-    // The model's text was shown as it arrived.
-    const [facts = ''] = summary.split(/^The model says:$/m)
+    // The model's text was shown as it arrived. In the mode `chat`, it is all.
+    const [facts = ''] = summary.trim() === event.answer.trim() ? [] : summary.split(/^The model says:$/m)
     const lines = facts.trim().split('\n')
     const told = lines.filter((line) => line !== '' && line !== reason).map((line) => withUndoCommand(line, event.id))
     if (outcome === 'completed') return hasActed && told.length > 0 ? [notice(told.join('\n'))] : []

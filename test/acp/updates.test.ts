@@ -144,6 +144,12 @@ describe('the end of a run', () => {
     expect(completed).toMatchObject({ content: { text: '\n\nNo file was changed.\n\n' } })
   })
 
+  test('does not repeat the answer of a chat', () => {
+    const answer = 'The build is green.\nAll of it.'
+    const read = { ...ofTool, tool: 'mcp.ci.status', state: 'started', args: {} }
+    expect(toUpdates([read, { ...end, outcome: 'completed', summary: answer, answer }])).toHaveLength(1)
+  })
+
   test('says a reason once that a notice has told, and names the command that undoes', () => {
     const told = { type: 'fragment', kind: 'notice', text: end.reason }
     const changed = 'It reached its limit.\nChanged 1 file:\n  modified a.js (+1 −1)\nTo undo: 00000001-aa.'

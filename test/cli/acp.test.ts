@@ -260,6 +260,11 @@ test('refuses what it cannot do in a sentence', async () => {
     code: -32602,
     message: expect.stringContaining('at most'),
   })
+  // A sentence for the person, without the words of the protocol before it.
+  await expect(say(it, id, '[demo:error 402 free_quota_exceeded]')).rejects.toMatchObject({
+    code: -32603,
+    message: expect.stringMatching(/^You have exceeded your free quota/),
+  })
   expect(await say(it, id, 'Hello')).toEqual({ stopReason: 'end_turn' })
   expect(it.strays).toEqual([])
 })

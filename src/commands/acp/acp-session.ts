@@ -17,6 +17,7 @@ import type { RunReport } from '../../api/run.ts'
 import { isAcceptedPlan } from '../../page/static/approval-words.js'
 import { goneText } from '../agent/client.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
+import { failed } from './answering.ts'
 import type { EditorFiles } from './editor-files.ts'
 import type { Feed } from './open-feeds.ts'
 
@@ -194,7 +195,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
       await tellTitle()
       if (prompt.isCancelled) return 'cancelled'
       const stopReason = stopReasons[outcome]
-      if (stopReason === undefined) throw RequestError.internalError(undefined, reason)
+      if (stopReason === undefined) throw failed(reason)
       return stopReason
     } finally {
       asked.removeEventListener('abort', cancelAll)
