@@ -195,6 +195,24 @@ test('an editor that does not take the text has its person told, and the change 
   expect(told.slice(told.indexOf('did not take'))).toContain('item.price * item.quantity')
 })
 
+test('what a command has written is not taken for the text that an editor still shows', async () => {
+  const { root, path, buffers, total, editor } = await openTyped()
+  let reads = 0
+  buffers.set(path, async () => ((reads += 1) === 1 ? onDisk : readFile(path, 'utf8')))
+  const it = await editor({ capabilities: takesFiles, buffers, choose: () => 'once' })
+  const id = await newSession(it, root)
+  const write = 'require("node:fs").writeFileSync("src/total.js", "// generated\\n")'
+  const goal = scriptOf(
+    { calls: [{ tool: 'shell_run', args: { argv: ['node', '-e', write] } }] },
+    { calls: [readTotal] },
+    { calls: [{ tool: 'edit_replace', args: { path: 'src/total.js', oldText: 'generated', newText: 'changed' } }] },
+    { text: 'Done.' },
+  )
+  expect(await say(it, id, goal)).toEqual({ stopReason: 'end_turn' })
+  expect(await total()).toBe('// changed\n')
+  expect(JSON.stringify(it.updates(id)) + JSON.stringify(it.asked)).not.toContain('not saved')
+})
+
 test('an editor that leaves while it is asked ends the run, and changes nothing', async () => {
   const { root, env, path, buffers, total, editor } = await openTyped()
   const daemon = await serve(root, env, { args: ['--demo'] })

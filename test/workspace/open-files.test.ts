@@ -17,6 +17,8 @@ type Texts = Record<string, string>
 async function openTyped(tree: Tree, texts: Texts, { takesTexts = true } = {}) {
   const workspace = await openWorkspace(tree)
   const asked: EditorRequest[] = []
+  /** What happens in each pause. */
+  const pauses: (() => void)[] = []
   const openFiles = createOpenFiles({
     takesTexts,
     async ask(request) {
@@ -25,6 +27,9 @@ async function openTyped(tree: Tree, texts: Texts, { takesTexts = true } = {}) {
       if (request.action === 'write') texts[path] = await workspace.text(path)
       const text = texts[path]
       return text === undefined ? { ok: false } : { ok: true, text }
+    },
+    async pause() {
+      pauses.shift()?.()
     },
   })
   const inRun = (runId: string) => ({
@@ -35,6 +40,8 @@ async function openTyped(tree: Tree, texts: Texts, { takesTexts = true } = {}) {
   return {
     ...workspace,
     asked,
+    pauses,
+    openFiles,
     inRun,
     folder: inRun('r').folder,
     replace: (path: string, oldText: string, newText: string, context = allow) =>
@@ -115,6 +122,31 @@ test('undo of a run gives back what was typed before it, in several files', asyn
   expect(await onDisk()).toEqual({ x: 'b\n', y: 'b\n', z: 'a\n' })
 })
 
+test('what a command has written is the newest text once the editor has loaded it', async () => {
+  const { folder, openFiles, pauses, texts, asked } = await openTyped(
+    { x: 'new\n', y: 'one\n' },
+    { x: 'old\n', y: 'typed\n' },
+  )
+  openFiles.noteCommand()
+  pauses.push(
+    () => {},
+    () => (texts['x'] = 'new\n'),
+  )
+  expect((await read(folder, 'x')).content).toBe('new\n')
+  expect(asked).toHaveLength(3)
+  // What stays is typed, and is not waited for again.
+  expect(await read(folder, 'y')).toMatchObject({ content: 'typed\n', unsaved: true })
+  expect(asked).toHaveLength(7)
+  await read(folder, 'y')
+  expect(asked).toHaveLength(8)
+})
+
+test('before a command, the editor is asked once', async () => {
+  const { folder, asked } = await openTyped({ x: 'new\n' }, { x: 'typed\n' })
+  expect(await read(folder, 'x')).toMatchObject({ content: 'typed\n', unsaved: true })
+  expect(asked).toHaveLength(1)
+})
+
 test('an agent that undoes its last change once more leaves what the person has typed', async () => {
   const { replace, undoInRun, text } = await openTyped({ x: 'one\n' }, { x: 'one\ntyped\n' })
   await replace('x', 'one', 'two')
@@ -193,6 +225,7 @@ test('an editor that is silent is asked once in a run, and again in the next', a
         asked += 1
         return undefined
       },
+      async pause() {},
     })
   for (const run of [silent(), silent()]) {
     for (const path of ['x', 'y', 'x']) expect((await read(withOpenFiles(folder, run), path)).content).toBe('one\n')
