@@ -224,10 +224,12 @@ export async function checkCommandKey(
   return state === 'missing' && (await findOwnerToken(context, settings, url)) !== undefined ? undefined : state
 }
 
-export type PortHolder =
-  | ({ readonly kind: 'copilot-proxy' } & Pick<DaemonHealth, 'version' | 'demo' | 'isConfigRefused'>)
+/** A program that listens on a port, as far as an ordinary user may know. */
+export type Listener =
   | { readonly kind: 'process'; readonly pid: number; readonly name: string }
   | { readonly kind: 'unknown' }
+
+type PortHolder = ({ readonly kind: 'copilot-proxy' } & Pick<DaemonHealth, 'version' | 'demo'>) | Listener
 
 /**
  * Who listens on a port in use, as far as an ordinary user may know. Never throws.
@@ -241,9 +243,13 @@ export async function findPortHolder(
   const { port } = server
   const health = await askHealth(daemonUrl(server), fetch)
   if (health !== undefined && !(await isForeignListener(port, procDir))) {
-    const { version, demo, isConfigRefused } = health
-    return { kind: 'copilot-proxy', version, demo, isConfigRefused }
+    return { kind: 'copilot-proxy', version: health.version, demo: health.demo }
   }
+  return findListener(port, procDir)
+}
+
+/** The process that listens on a port at which no copilot-proxy answers. Never throws. */
+export async function findListener(port: number, procDir = '/proc'): Promise<Listener> {
   try {
     const inodes = new Set((await listenersOn(port, procDir)).map(({ inode }) => inode))
     return (await findSocketOwner(inodes, procDir)) ?? { kind: 'unknown' }
@@ -275,7 +281,7 @@ async function listenersOn(port: number, procDir: string): Promise<readonly Sock
 }
 
 /** The process that has one of the sockets open. Processes of other users cannot be inspected and are skipped. */
-async function findSocketOwner(inodes: ReadonlySet<string>, procDir: string): Promise<PortHolder | undefined> {
+async function findSocketOwner(inodes: ReadonlySet<string>, procDir: string): Promise<Listener | undefined> {
   if (inodes.size === 0) return undefined
   const links = new Set([...inodes].map((inode) => `socket:[${inode}]`))
   for (const pid of await readdir(procDir)) {

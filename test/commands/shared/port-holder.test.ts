@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { daemonUrl, findPortHolder, isForeignListener } from '../../../src/commands/shared/find-daemon.ts'
+import { askHealth, daemonUrl, findPortHolder, isForeignListener } from '../../../src/commands/shared/find-daemon.ts'
 
 async function listen(answer: RequestListener): Promise<number> {
   const server = createServer(answer)
@@ -31,7 +31,6 @@ test('names another copilot-proxy and its version', async () => {
     kind: 'copilot-proxy',
     version: '1.2.3',
     demo: false,
-    isConfigRefused: false,
   })
 })
 
@@ -102,7 +101,7 @@ test('a copilot-proxy says that its configuration file is not what is in force',
   const port = await listen((_request, reply) =>
     reply.end(JSON.stringify({ ok: true, copilot: 'ok', version: '1.2.3', config: 'invalid' })),
   )
-  expect(await findPortHolder(fetch, { host, port })).toMatchObject({ isConfigRefused: true })
+  expect(await askHealth(daemonUrl({ host, port }), fetch)).toMatchObject({ isConfigRefused: true })
 })
 
 test('admits that it does not know', async () => {
