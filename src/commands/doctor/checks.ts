@@ -27,6 +27,7 @@ import {
   judgeFiles,
   judgeNetwork,
   judgeOpenness,
+  judgePolicy,
   judgePort,
   judgeProxy,
   judgeRuntime,
@@ -172,6 +173,11 @@ const rows: readonly Row[] = [
     id: 'callers',
     title: 'Callers',
     runConfigured: async ({ settings }) => judgeOpenness(await findOpenness(settings.config.server)),
+  },
+  {
+    id: 'policy',
+    title: 'Policy',
+    runConfigured: async ({ policy }) => judgePolicy(await policy()),
   },
   {
     id: 'sandbox',

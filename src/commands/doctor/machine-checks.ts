@@ -8,6 +8,7 @@ import type { Problem } from '../../config/problem.ts'
 import type { Config } from '../../config/schema.ts'
 import { createPeerCheck, opennessFix, opennessOf, opennessTexts } from '../../http/access/peer-check.ts'
 import type { Openness } from '../../http/access/peer-check.ts'
+import type { PolicyDescription } from '../../workspace/policy/policy.ts'
 import type { SandboxState } from '../../workspace/sandbox/sandbox.ts'
 import { runtimeWarning } from '../serve/start-checks.ts'
 import { daemonUrl, keyFix, keyProblems } from '../shared/find-daemon.ts'
@@ -219,6 +220,32 @@ export function judgeSandbox({ mode, enclosure }: SandboxState): Findings {
   const effect = mode === 'required' ? 'so commands are refused' : 'so commands of workspaces run as you'
   const detail = `${enclosure.reason.replace(/\.$/, '')}, ${effect}`
   return mode === 'required' ? failed(detail, enclosure.fix) : warning(detail, enclosure.fix)
+}
+
+export type PolicyFacts =
+  | { readonly kind: 'none'; readonly detail: string }
+  | ({ readonly kind: 'workspace'; readonly root: string } & Pick<
+      PolicyDescription,
+      'files' | 'unconfirmed' | 'problem'
+    >)
+
+/** Whether the policies of a workspace count. One that nobody has confirmed allows nothing. */
+export function judgePolicy(facts: PolicyFacts): Findings {
+  if (facts.kind === 'none') return skipped(facts.detail)
+  const { root, files, unconfirmed, problem } = facts
+  const findings = (problem?.split('\n') ?? []).map((detail): Finding => ({
+    status: 'warning',
+    detail: `${root}: ${detail.replace(/\.$/, '')}`,
+    fix: 'Correct the policy. To check it: copilot-proxy policy check',
+  }))
+  if (unconfirmed.length > 0) {
+    const detail = `Not confirmed, so it allows nothing: ${unconfirmed.join(', ')} in ${root}`
+    findings.push({ status: 'warning', detail, fix: 'Read and confirm it: copilot-proxy policy trust' })
+  }
+  return findingsOr(
+    findings,
+    files.length === 0 ? skipped(`${root} has no policy`) : ok(`The policy of ${root} is confirmed`),
+  )
 }
 
 /** Who may call a daemon with these settings. Listens for a moment. */

@@ -1,4 +1,5 @@
 import * as nodeFs from 'node:fs/promises'
+import { join } from 'node:path'
 import { codexRecordKind } from '../../auth/codex/record.ts'
 import type { LoginInUse } from '../../auth/copilot/account-in-use.ts'
 import { endpointCandidates } from '../../auth/copilot/endpoint.ts'
@@ -23,7 +24,8 @@ import { loginReaders } from '../shared/logins.ts'
 import { findCodexHome, readSettings } from '../shared/settings.ts'
 import type { LoadedSettings, UserFiles } from '../shared/settings.ts'
 import { openDaemonView } from '../shared/view.ts'
-import type { ConfigState, FileFacts, PortFacts, TrustSettings } from './machine-checks.ts'
+import { policyName } from '../../workspace/policy/policy-file.ts'
+import type { ConfigState, FileFacts, PolicyFacts, PortFacts, TrustSettings } from './machine-checks.ts'
 import { tryPort } from './machine-checks.ts'
 import { probe } from './probe.ts'
 import type { Probe } from './probe.ts'
@@ -184,6 +186,7 @@ function openLoginView(context: CommandContext, settings: LoadedSettings) {
     codex,
     /** The running daemon; undefined if none runs. */
     daemon: once(() => openDaemonView(context, settings)),
+    policy: () => findPolicy(context, settings),
     /** Results for the hosts of a provider; empty if the provider is not in use. */
     probes: (provider: ProviderId) => probes[provider](),
     /** The exchange with GitHub for a Copilot token, which is not stored. */
@@ -234,6 +237,30 @@ function copilotHosts({ config }: LoadedSettings, own: LoginInUse | undefined): 
   })
   const base = own?.record?.metadata.github_base_url ?? githubBaseUrl
   return [base, own?.apiBaseUrl ?? githubApiBaseUrl, candidates[0] ?? '']
+}
+
+/** The policies of the workspace of the current folder. */
+async function findPolicy(context: CommandContext, settings: LoadedSettings): Promise<PolicyFacts> {
+  const { openRules } = await import('../policy.ts')
+  const rules = await openRules(context, settings, context.workingDir()).catch((error: unknown) => {
+    if (error instanceof CommandFailure) return error
+    throw error
+  })
+  if (rules instanceof CommandFailure) return { kind: 'none', detail: rules.message }
+  const { workspace, folder, policy } = rules
+  // An ordinary folder may be huge, so nobody looks for policies in its subfolders.
+  const isWorkspace = settings.config.workspaces.includes(workspace)
+  if (!isWorkspace && !(await hasFile(join(folder.root, policyName)))) {
+    return { kind: 'none', detail: 'This folder is no workspace with a policy' }
+  }
+  return { kind: 'workspace', root: folder.root, ...(await policy.describe()) }
+}
+
+async function hasFile(path: string): Promise<boolean> {
+  return nodeFs.lstat(path).then(
+    () => true,
+    () => false,
+  )
 }
 
 /** Listens for a moment at the configured address, and looks for what listens there if that fails. */
