@@ -250,17 +250,11 @@ async function findPolicy(context: CommandContext, settings: LoadedSettings): Pr
   const { workspace, folder, policy } = rules
   // An ordinary folder may be huge, so nobody looks for policies in its subfolders.
   const isWorkspace = settings.config.workspaces.includes(workspace)
-  if (!isWorkspace && !(await hasFile(join(folder.root, policyName)))) {
+  const isThere = (await nodeFs.lstat(join(folder.root, policyName)).catch(() => undefined)) !== undefined
+  if (!isWorkspace && !isThere) {
     return { kind: 'none', detail: 'This folder is no workspace with a policy' }
   }
   return { kind: 'workspace', root: folder.root, ...(await policy.describe()) }
-}
-
-async function hasFile(path: string): Promise<boolean> {
-  return nodeFs.lstat(path).then(
-    () => true,
-    () => false,
-  )
 }
 
 /** Listens for a moment at the configured address, and looks for what listens there if that fails. */

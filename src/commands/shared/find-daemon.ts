@@ -133,23 +133,29 @@ export function daemonHeaders(
   return { 'user-agent': `copilot-proxy/${version}`, ...(key !== undefined && { authorization: `Bearer ${key}` }) }
 }
 
-/** @throws KeyRefused; errors of the network; the signal's reason on abort */
-export async function getFromDaemon(
+export interface DaemonRequest {
+  readonly method?: 'GET' | 'POST'
+  /** Sent as JSON. */
+  readonly body?: object
+  readonly timeoutMs: number
+  /** Default: the command's own. */
+  readonly signal?: AbortSignal
+}
+
+/** @throws errors of the network; the signal's reason on abort */
+export async function callDaemon(
   context: CommandContext,
   { url, key }: DaemonAddress,
   path: string,
-  timeoutMs: number,
+  { method = 'GET', body, timeoutMs, signal = context.signal }: DaemonRequest,
 ): Promise<DaemonReply> {
-  const { fetch, signal, env } = context
-  const response = await fetch(url + path, {
-    headers: daemonHeaders(context, key),
+  const response = await context.fetch(url + path, {
+    method,
+    headers: { ...daemonHeaders(context, key), ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
     redirect: 'error',
     signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
   })
-  if (response.status === 401) {
-    await response.body?.cancel()
-    throw new KeyRefused(url, refusalOf(key, env))
-  }
   return { ok: response.ok, status: response.status, body: await response.json().catch(() => undefined) }
 }
 
@@ -157,7 +163,8 @@ export async function getFromDaemon(
 type KeyRefusal = 'missing' | 'wrong' | 'outdated'
 export type CallerKeyState = 'ok' | KeyRefusal
 
-function refusalOf(key: string | undefined, env: CommandContext['env']): KeyRefusal {
+/** @param key that the daemon refused */
+export function refusalOf(key: string | undefined, env: CommandContext['env']): KeyRefusal {
   if (!key) return 'missing'
   if (key === env[callerKeyVariable]) return 'wrong'
   return key === anyKey ? 'missing' : 'outdated'
@@ -206,12 +213,10 @@ async function checkCallerKey(
   config: Config,
 ): Promise<CallerKeyState | undefined> {
   const key = findCallerKey(context, config)
-  try {
-    const { ok } = await getFromDaemon(context, { url, key: key?.key }, '/cache', answerTimeoutMs)
-    return ok && key?.isAsked === true ? 'ok' : undefined
-  } catch (error) {
-    return error instanceof KeyRefused ? error.refusal : undefined
-  }
+  const address = { url, key: key?.key }
+  const reply = await callDaemon(context, address, '/cache', { timeoutMs: answerTimeoutMs }).catch(() => undefined)
+  if (reply?.status === 401) return refusalOf(address.key, context.env)
+  return reply?.ok === true && key?.isAsked === true ? 'ok' : undefined
 }
 
 /** As `checkCallerKey`, but a missing key is no problem for commands that have the owner's token. */
