@@ -480,19 +480,19 @@ test('what is set for the clients is judged by the address in force', async () =
   ])
 })
 
+/** A user in a folder, which has none of the program's own files, and the rows about its policies. */
+async function userIn(folder: string) {
+  const user = await createUser()
+  const inFolder = { workingDir: () => folder }
+  return {
+    user,
+    policies: async () => (await ask(user, inFolder)).of('policy'),
+    confirm: () => user.run('policy trust --yes', inFolder),
+  }
+}
+
 describe('policies of the workspace of the current folder', () => {
   const allowing = 'shell:\n  allow: [npm test]\n'
-
-  /** A user in a folder, which has none of the program's own files, and the rows about its policies. */
-  async function userIn(folder: string) {
-    const user = await createUser()
-    const inFolder = { workingDir: () => folder }
-    return {
-      user,
-      policies: async () => (await ask(user, inFolder)).of('policy'),
-      confirm: () => user.run('policy trust --yes', inFolder),
-    }
-  }
 
   test('are none in an ordinary folder, and nobody looks for them in its subfolders', async () => {
     const folder = await makeFolder({ 'inner/.agent-policy.yaml': allowing })
