@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
-import { isObject, objectsOf } from '../../src/json/json.ts'
+import { isObject, objectsOf, objectOf } from '../../src/json/json.ts'
 import { makeFolder } from '../tools/session.ts'
 import type { Reply, SmallAsk } from './client.ts'
 import { openProxy } from './harness.ts'
@@ -251,7 +251,7 @@ async function makeAll(proxy: Proxy, key: string) {
     const reply = await proxy.send(path, { body: JSON.stringify(body), headers })
     requestIds.push(String(reply.headers['x-request-id']))
     const value = reply.json()
-    return isObject(value) ? value : {}
+    return objectOf(value)
   }
   const messages = [{ role: 'user', content: prompt }]
   await send('/v1/chat/completions', { model: 'auto', messages })

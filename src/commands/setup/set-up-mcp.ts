@@ -10,7 +10,7 @@ import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext, ExitCode, SetupFlags } from '../shared/command.ts'
 import { loadSettings } from '../shared/settings.ts'
 import { readClientFile } from './client-file.ts'
-import { changeSettings, requirePerson, undoSettings } from './settings-change.ts'
+import { changeClientSettings, requirePerson, undoSettings } from './settings-change.ts'
 import { tryMcp } from './try-mcp.ts'
 
 /** Adds `copilot-proxy mcp` to the MCP servers of a client, undoes that, or prints the settings. */
@@ -39,7 +39,7 @@ export async function setUpMcp(context: CommandContext, flags: SetupFlags, clien
     })
   }
   requirePerson(context, flags)
-  const outcome = await changeSettings(context, flags, {
+  const outcome = await changeClientSettings(context, flags, {
     file,
     format,
     wanted: command,

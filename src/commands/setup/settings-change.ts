@@ -36,7 +36,7 @@ type ChangeOutcome =
  * Writes the entries of setup to a client's file, after showing the difference and asking.
  * @throws CommandFailure
  */
-export async function changeSettings<Wanted>(
+export async function changeClientSettings<Wanted>(
   context: CommandContext,
   flags: SetupFlags,
   { file, format, wanted, url, command, notes, already, question, done, prepare }: SettingsChange<Wanted>,

@@ -15,7 +15,7 @@ import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
 import { isOpenToOthers, readClientFile } from './client-file.ts'
 import type { ClientFile } from './client-file.ts'
-import { agreed, changeSettings, requirePerson, undoSettings, writeNotes } from './settings-change.ts'
+import { agreed, changeClientSettings, requirePerson, undoSettings, writeNotes } from './settings-change.ts'
 import { noCatalogue, prepareCatalogue, removeUnusedCatalogue } from './codex-catalogue-file.ts'
 import type { PreparedCatalogue } from './codex-catalogue-file.ts'
 import { tryModel } from './try-model.ts'
@@ -152,7 +152,7 @@ async function writeSettings(
   { client, settings, file, target, catalogue }: Change,
 ): Promise<ExitCode> {
   const { name } = clients[client]
-  const outcome = await changeSettings(context, flags, {
+  const outcome = await changeClientSettings(context, flags, {
     file,
     format: entryFormats[client],
     wanted: target,
