@@ -1,14 +1,13 @@
-import { once } from 'node:events'
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import type { Server } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { CommandContext } from '../../../src/commands/shared/command.ts'
 import { copilotRecordOf, copilotUser, logInToCodex } from './logged-in.ts'
 import { createUser, openGithub, recordOutput } from '../harness.ts'
 import type { TestUser } from '../harness.ts'
 import { makeFolder } from '../../tools/session.ts'
+import { listenForTest } from '../../listen-for-test.ts'
 
 interface Row {
   readonly id: string
@@ -47,15 +46,6 @@ async function ask(user: TestUser, change: Partial<CommandContext> = {}): Promis
       .filter(({ status }) => status === 'failed')
       .map(({ id, provider }) => (provider === null ? id : `${id}/${provider}`)),
   }
-}
-
-async function listen(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('not a TCP server')
-  return address.port
 }
 
 describe('in order', () => {
@@ -305,7 +295,7 @@ describe('clock', () => {
 describe('port', () => {
   test('held by somebody else', async () => {
     const { user } = await copilotUser()
-    user.env['COPILOT_PROXY_SERVER_PORT'] = String(await listen(createServer((socket) => socket.destroy())))
+    user.env['COPILOT_PROXY_SERVER_PORT'] = String(await listenForTest(createServer((socket) => socket.destroy())))
     const { code, failed, of } = await ask(user)
     expect({ code, failed }).toEqual({ code: 1, failed: ['port'] })
     expect(of('port')[0]?.fix).toContain('copilot-proxy serve --port 0')
@@ -456,7 +446,7 @@ describe('network', () => {
   test('an interrupt ends it at once, whoever is waited for', async () => {
     const { user } = await copilotUser()
     const { promise: connected, resolve } = Promise.withResolvers<void>()
-    const silent = await listen(createServer(() => resolve()))
+    const silent = await listenForTest(createServer(() => resolve()))
     user.env['COPILOT_PROXY_COPILOT_BASE_URL'] = `http://127.0.0.1:${silent}`
     const stop = new AbortController()
     const ran = user.run('doctor --json', { signal: stop.signal })

@@ -1,24 +1,14 @@
-import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { askHealth, daemonUrl, findPortHolder, isForeignListener } from '../../../src/commands/shared/find-daemon.ts'
+import { listenForTest } from '../../listen-for-test.ts'
 
 async function listen(answer: RequestListener): Promise<number> {
-  const server = createServer(answer)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  // Proof: a TCP server that listens has an AddressInfo.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return (server.address() as AddressInfo).port
+  return listenForTest(createServer(answer))
 }
 
 const host = '127.0.0.1'
