@@ -14,6 +14,7 @@ import type { CodexState, CopilotState } from '../../daemon/login-status.ts'
 import { planName, planNameOfSku } from '../../api/plan-name.ts'
 import { failed, ok, skipped, warning } from './check.ts'
 import type { Findings, Finding } from './check.ts'
+import { plural } from '../../terminal/format.ts'
 
 /**
  * One provider is enough, so a missing login of the other is no failure.
@@ -211,7 +212,7 @@ function judgeList(models: readonly Model[], name: string): Findings {
   const chat = models.filter(({ type }) => type === 'chat')
   const usable = new Set(chat.filter(isOpen).map(({ id }) => id))
   const disabled = [...new Set(chat.map(({ id }) => id))].filter((id) => !usable.has(id))
-  const count = usable.size === 1 ? '1 chat model' : `${usable.size} chat models`
+  const count = plural(usable.size, 'chat model')
   if (disabled.length > 0) {
     const more = disabled.length - mostNamed
     const named = disabled.slice(0, mostNamed).join(', ') + (more > 0 ? ` and ${more} more` : '')

@@ -9,6 +9,7 @@ import type { CommandContext, ExitCode, UndoFlags } from '../shared/command.ts'
 import { confirm } from '../shared/confirm.ts'
 import { getterAt } from '../shared/view.ts'
 import { postChange } from './post-change.ts'
+import { plural } from '../../terminal/format.ts'
 
 /** The newest messages among which one is sought. */
 const soughtMessages = 500
@@ -71,8 +72,8 @@ async function findMessage(
 }
 
 function effectOf({ messages, undo }: RewindReport): string {
-  const files = undo === undefined ? 'no file changes' : `${count(undo.files.length, 'file')} restored`
-  return `${count(messages.length, 'message')} removed, ${files}`
+  const files = undo === undefined ? 'no file changes' : `${plural(undo.files.length, 'file')} restored`
+  return `${plural(messages.length, 'message')} removed, ${files}`
 }
 
 function quoted(text: string): string {
@@ -82,8 +83,4 @@ function quoted(text: string): string {
 
 function documentOf({ sessionId, conversationId, messages, text, mode, undo }: RewindReport): object {
   return { session_id: sessionId, conversation_id: conversationId, messages, text, mode, undo }
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
