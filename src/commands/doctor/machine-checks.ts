@@ -11,7 +11,7 @@ import type { Openness } from '../../http/access/peer-check.ts'
 import type { PolicyDescription } from '../../workspace/policy/policy.ts'
 import type { SandboxState } from '../../workspace/sandbox/sandbox.ts'
 import { runtimeWarning } from '../serve/start-checks.ts'
-import { daemonUrl, keyFix, keyProblems } from '../shared/find-daemon.ts'
+import { daemonUrl, keyFix, keyProblems, listenerText } from '../shared/find-daemon.ts'
 import type { CallerKeyState, DaemonHealth, Listener } from '../shared/find-daemon.ts'
 import { findingsOr, ok, skipped, failed, warning } from './check.ts'
 import type { Finding, Findings } from './check.ts'
@@ -288,10 +288,8 @@ export function judgePort({ host, port, code, daemon, listener, version }: PortF
       return daemon === undefined
         ? ok(`${port === 0 ? 'Each start picks a free port' : `${port} is free`}; copilot-proxy is not running`)
         : judgeRunning(daemon.health, `in the background at ${daemon.url}`, version)
-    case 'EADDRINUSE': {
-      const holder = listener.kind === 'process' ? `${listener.name} (process ${listener.pid})` : 'another program'
-      return failed(`Port ${port} is in use by ${holder}`, otherPort)
-    }
+    case 'EADDRINUSE':
+      return failed(`Port ${port} is in use by ${listenerText(listener)}`, otherPort)
     case 'EACCES':
       return failed(`You are not allowed to listen on port ${port}`, otherPort)
     case 'EADDRNOTAVAIL':

@@ -253,6 +253,11 @@ export async function findPortHolder(
   return findListener(port, procDir)
 }
 
+/** Names a program in a sentence. */
+export function listenerText(listener: Listener): string {
+  return listener.kind === 'process' ? `${listener.name} (process ${listener.pid})` : 'another program'
+}
+
 /** The process that listens on a port at which no copilot-proxy answers. Never throws. */
 export async function findListener(port: number, procDir = '/proc'): Promise<Listener> {
   try {
