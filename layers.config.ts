@@ -15,7 +15,7 @@ const layers: Readonly<Record<string, string>> = {
   http: 'sessions workspace pipeline models usage executors auth translate websocket config logging redaction',
   rpc: 'http websocket sessions tools workspace translate config logging',
   gateway: 'http websocket sessions agent tools workspace auth config logging',
-  mcp: 'http page agent sessions tools workspace translate terminal config logging redaction',
+  mcp: 'http page websocket agent sessions tools workspace translate terminal config logging redaction',
   acp: 'page terminal',
   page: '',
   agent: 'tools workspace translate config logging upstream-errors',

@@ -15,8 +15,8 @@ if (isOld) {
   process.stderr.write(advice.join('\n') + '\n')
   process.exitCode = 1
 } else {
-  // Three settings for memory, measured on Linux with Node 24.21. V8's new space keeps its first size until the daemon
-  // listens: 90 MB idle instead of 109. The heap may grow to three times its size between two full collections: 8 MB of
+  // Three settings for memory, measured on Linux with Node 24.21. V8's new space keeps its first size until the first
+  // request: 90 MB idle instead of 109. The heap may grow to three times its size between two full collections: 8 MB of
   // history cost a third less processor time than by V8's own rule. And undici's HTTP parser stays on WebAssembly's
   // baseline compiler until it has parsed a lot: compiling it again took 9 MB.
   require('v8').setFlagsFromString('--semi-space-growth-factor=1')

@@ -52,8 +52,9 @@ import type { UsageRecorder } from './usage/recorder.ts'
 import type { RequestList } from './usage/requests.ts'
 import { registerMcpRoute } from './mcp/server/route.ts'
 import type { McpRouteDeps } from './mcp/server/route.ts'
+import { registerRelayRoute, relayPattern } from './mcp/servers/relay-route.ts'
+import type { RelayRouteDeps } from './mcp/servers/relay-route.ts'
 import { registerServersRoutes } from './mcp/servers/route.ts'
-import type { ServersRouteDeps } from './mcp/servers/route.ts'
 import { registerPageFiles, sendPage } from './page/page-routes.ts'
 import { registerRpcRoute, rpcPath } from './rpc/route.ts'
 import type { Workspaces } from './sessions/workspaces.ts'
@@ -67,7 +68,7 @@ export interface AppDeps
     Omit<StateDeps, 'admission' | 'cacheWatch' | 'lifetimes' | 'sendPage' | 'budgets'>,
     Omit<SelfCheckDeps, 'lifetimes'>,
     SessionRouteDeps,
-    Partial<Pick<ServersRouteDeps, 'mcpServers'>> {
+    Partial<Pick<RelayRouteDeps, 'mcpServers'>> {
   readonly accessOf: PipelineDeps['accessOf']
   readonly metrics: Metrics
   readonly totals: UsageRecorder
@@ -180,7 +181,11 @@ export function buildApp(deps: AppDeps): App {
     noteWork: deps.noteWork,
     isClosing: () => isClosing,
   })
-  const { sessionEvents, mcp, responsesSocket } = registerRoutes(fastify, deps, { ...shared, handshakes, guard })
+  const { sessionEvents, mcp, relays, responsesSocket } = registerRoutes(fastify, deps, {
+    ...shared,
+    handshakes,
+    guard,
+  })
 
   /** Counts a call of a tool as a model request is counted. */
   async function admitCall(
@@ -249,7 +254,9 @@ export function buildApp(deps: AppDeps): App {
       stopSecond?.()
       unused.closeAll()
       const parts = [rpc, mcp, responsesSocket].map((part) => part.close(graceMs))
-      await Promise.all([fastify.close(), ...parts, endSessions(graceMs)])
+      // The runs may use the servers of editors until they have ended.
+      const ended = endSessions(graceMs).then(() => relays.close())
+      await Promise.all([fastify.close(), ...parts, ended])
       clearTimeout(endRequests)
       clearTimeout(endConnections)
       clearInterval(sweep)
@@ -273,6 +280,7 @@ function rpcWorkspaces(deps: AppDeps): Workspaces | undefined {
 
 function acceptsHandshake(deps: AppDeps, path: string): boolean {
   if (path === rpcPath) return rpcWorkspaces(deps) !== undefined
+  if (relayPattern.test(path)) return deps.workspaces?.() !== undefined
   return responsesPaths.includes(path)
 }
 
@@ -341,7 +349,10 @@ function registerRoutes(
   }
   registerSessionRoutes(fastify, sessionParts)
   registerChangeRoutes(fastify, sessionParts)
-  registerServersRoutes(fastify, { companion, mcpServers: deps.mcpServers ?? (() => undefined) })
+  const mcpServers = deps.mcpServers ?? (() => undefined)
+  registerServersRoutes(fastify, { companion, mcpServers })
+  const { handshakes } = shared
+  const relays = registerRelayRoute(fastify, { companion, mcpServers, handshakes, pingMs: deadlines.pingMs })
   const mcp = registerMcpRoute(fastify, {
     config,
     workspaces: () => deps.workspaces?.(),
@@ -367,14 +378,14 @@ function registerRoutes(
   registerDialectRoutes(fastify, routeDeps)
   const responsesSocket = registerResponsesSocket(fastify, {
     ...routeDeps,
-    handshakes: shared.handshakes,
+    handshakes,
     guard: shared.guard,
     randomId: deps.randomId,
     noteWork: deps.noteWork,
     unread: { limitMs: deadlines.unreadMs, isScarce: budget.isScarce },
     pingMs: deadlines.pingMs,
   })
-  return { sessionEvents, mcp, responsesSocket }
+  return { sessionEvents, mcp, relays, responsesSocket }
 }
 
 function addressOf({ server }: FastifyInstance): AddressInfo {

@@ -249,7 +249,16 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
     env,
     log,
   })
-  const watchdog = createWatchdog({ log, wantsThread: () => current.workspaces.length > 0 })
+  let hasServed = false
+  const watchdog = createWatchdog({ log, wantsThread: () => hasServed && current.workspaces.length > 0 })
+  function noteWork(work: string): void {
+    // `bin/copilot-proxy.cjs` keeps V8's new space small. In a space of 1 MB, a request costs a third more processor time,
+    // nearly all of it in collections (Node 24.21, `--trace-gc`).
+    if (!hasServed) setFlagsFromString('--semi-space-growth-factor=2')
+    hasServed = true
+    watchdog.note(work)
+  }
+
   let isConfigRefused = false
   const app = buildApp({
     ...common,
@@ -271,7 +280,7 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
     logins,
     accessOf: providers.accessOf,
     networkFingerprints: fingerprints(networkVariables(env, options.workingDir ?? (() => '/')), ownerHash(ownerToken)),
-    noteWork: watchdog.note,
+    noteWork,
   })
 
   let closing: Promise<void> | undefined
@@ -306,9 +315,6 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
   await companion.openWorkspaces()
   try {
     await app.listen(current.server)
-    // `bin/copilot-proxy.cjs` keeps V8's new space small while the program starts. In a space of 1 MB, a request costs a
-    // third more processor time, nearly all of it in collections (Node 24.21, `--trace-gc`).
-    setFlagsFromString('--semi-space-growth-factor=2')
   } catch (error) {
     await companion.closeWorkspaces()
     watchdog.stop()

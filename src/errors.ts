@@ -143,6 +143,7 @@ export type SessionProblem =
   | 'message_not_found'
   | 'run_not_found'
   | 'approval_not_found'
+  | 'request_not_found'
   | 'change_not_found'
   | 'run_ended'
   | 'approval_decided'
@@ -167,6 +168,7 @@ const sessionStatuses: Readonly<Record<SessionProblem, number>> = {
   message_not_found: 404,
   run_not_found: 404,
   approval_not_found: 404,
+  request_not_found: 404,
   change_not_found: 404,
   run_ended: 409,
   approval_decided: 409,

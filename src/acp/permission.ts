@@ -23,8 +23,7 @@ import { diffsOf, fenced, kindOf, textContent, toCallId, toLocations } from './t
 /** What an editor asks a person, without the ids. The first option is the narrowest permission. */
 type Question = Pick<RequestPermissionRequest, 'toolCall' | 'options'>
 
-/** @param notes sentences that a person should know before they decide */
-export function toQuestion(root: string, approval: ApprovalEvent, notes: readonly string[]): Question {
+export function toQuestion(root: string, approval: ApprovalEvent): Question {
   const { id, callId, tool, diff, argv, cwd = '', widening, reads, args, truncated, plan, policy } = approval
   const place = cwd === '' ? '' : `# in ${visible(cwd)}\n`
   const rows = argv === undefined && plan === undefined ? rowsOf(approval) : []
@@ -45,7 +44,6 @@ export function toQuestion(root: string, approval: ApprovalEvent, notes: readonl
     ...closedSentences(approval).map(visible),
     ...(truncated === true ? [truncatedSentence] : []),
     ...(diff === undefined ? [] : hiddenNote(diff)),
-    ...notes,
   ]
   return {
     toolCall: {
@@ -58,6 +56,14 @@ export function toQuestion(root: string, approval: ApprovalEvent, notes: readonl
     },
     options: toOptions(approval),
   }
+}
+
+/** The tool with which a run in the mode `plan` asks a person to accept its plan. Only a pending approval has the plan. */
+const submitTool = 'mcp.plan.submit'
+
+/** Whether a person has accepted the plan of a run, which goes on in the mode `agent` then. */
+export function isAcceptedPlan({ tool, state }: ApprovalEvent): boolean {
+  return tool === submitTool && state !== 'pending' && state !== 'refuse' && state !== 'expired'
 }
 
 /** An option for each decision that can be made. `optionId` is the decision. */

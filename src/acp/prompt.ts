@@ -17,23 +17,13 @@ export class PromptProblem extends Error {}
 
 const imageTypes: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
-/** Returns the files of the folder that a prompt links to, relative to the root. */
-export function linksOf(root: string, prompt: readonly ContentBlock[]): readonly string[] {
-  return prompt.flatMap((block) => (block.type === 'resource_link' ? (pathIn(root, block.uri) ?? []) : []))
-}
-
 /**
  * Turns the content of a prompt into a message: a link to a file becomes a mention, with which the agent reads it, and text and images
  * that come with the prompt become attachments.
  * @param root the folder of the session
- * @param unsaved texts of linked files in the editor that are newer than those on disk, by path
  * @throws PromptProblem
  */
-export function toMessage(
-  root: string,
-  prompt: readonly ContentBlock[],
-  unsaved: ReadonlyMap<string, string> = new Map(),
-): PromptMessage {
+export function toMessage(root: string, prompt: readonly ContentBlock[]): PromptMessage {
   const texts: string[] = []
   const attachments: PromptAttachment[] = []
 
@@ -51,8 +41,9 @@ export function toMessage(
         break
       case 'resource_link': {
         const path = pathIn(root, block.uri)
-        if (path === undefined) texts.push(`[${block.title ?? block.name}](${block.uri})`)
-        else texts.push(unsaved.has(path) ? path : mentionAfter(texts.at(-1) ?? '', path))
+        texts.push(
+          path === undefined ? `[${block.title ?? block.name}](${block.uri})` : mentionAfter(texts.at(-1) ?? '', path),
+        )
         break
       }
       case 'resource': {
@@ -78,13 +69,7 @@ export function toMessage(
   }
   const text = texts.join('').trim()
   if (text === '' && attachments.length === 0) throw new PromptProblem('The prompt is empty.')
-  const names = [...unsaved.keys()].join(', ')
-  const note =
-    names === ''
-      ? ''
-      : `\n\n(Not saved in the editor: ${names}. The attached text is newer than the file on disk, which tools read and change.)`
-  for (const [name, newer] of unsaved) attachments.push({ name, mediaType: 'text/plain', text: newer })
-  return { text: (text === '' ? 'See what is attached.' : text) + note, attachments }
+  return { text: text === '' ? 'See what is attached.' : text, attachments }
 }
 
 /** A mention begins a word, and its name is quoted if it could end early. */

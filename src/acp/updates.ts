@@ -32,6 +32,8 @@ export interface UpdatesOptions {
 /** Describes the events of a session's runs to an editor. */
 export interface Updates {
   readonly of: (event: DaemonEvent) => readonly SessionUpdate[]
+  /** What the person should know besides. */
+  readonly warning: (text: string) => SessionUpdate
 }
 
 /** A call that has not ended. */
@@ -103,6 +105,7 @@ export function createUpdates({ root, client, creditsBefore }: UpdatesOptions): 
   }
 
   return {
+    warning: (text) => notice(text, 'warning'),
     of(event) {
       switch (event.type) {
         case 'fragment': {
@@ -147,6 +150,7 @@ export function createUpdates({ root, client, creditsBefore }: UpdatesOptions): 
         case 'error':
           return [notice(event.message, 'warning')]
         case 'inbound':
+        case 'editor':
         case 'push':
         case 'lifecycle':
         case 'gap':

@@ -1,6 +1,7 @@
 import type { CallerKey } from '../config/caller.ts'
 import type { Session } from '../tools/session.ts'
 import type { TurnItem } from '../translate/turn.ts'
+import type { OpenFiles } from '../workspace/open-files.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import type { ConsentRule } from '../workspace/policy/consent-rules.ts'
 import type { UnconfirmedPolicy } from '../workspace/policy/policy.ts'
@@ -31,6 +32,8 @@ export interface AgentTask {
   /** Names the caller in the audit line, e.g. `agent:local`. */
   readonly caller: string
   readonly key: CallerKey | undefined
+  /** The files that are open in the editor of whoever sent the message. */
+  readonly openFiles?: OpenFiles | undefined
   readonly signal: AbortSignal
   /** Must be synchronous and cheap. */
   readonly emit: (event: AgentEvent) => void

@@ -39,29 +39,36 @@ interface Stretch {
   readonly diff: string
 }
 
-export function createChangeRecord(folder: Folder, maxFileBytes: number): ChangeRecord {
-  const files = new Map<string, readonly Stretch[]>()
+export interface ChangeRecordDeps {
+  readonly folder: Folder
+  /** The folder with the texts of an editor: what the person has typed is no change of the run. */
+  readonly files: Folder
+  readonly maxFileBytes: number
+}
+
+export function createChangeRecord({ folder, files, maxFileBytes }: ChangeRecordDeps): ChangeRecord {
+  const stretchesOf = new Map<string, readonly Stretch[]>()
   let keptBytes = 0
 
-  async function read(path: string): Promise<Buffer | null> {
-    return (await readIfThere(folder, path, { maxBytes: maxFileBytes }))?.bytes ?? null
+  async function read(path: string, from = folder): Promise<Buffer | null> {
+    return (await readIfThere(from, path, { maxBytes: maxFileBytes }))?.bytes ?? null
   }
 
   async function note(path: string, before: Buffer | null, after: Buffer | null | undefined, diff: string) {
     keptBytes += (before?.length ?? 0) + (after?.length ?? 0)
     const isKept = keptBytes <= maxKeptBytes && after !== undefined
     const made: Stretch = isKept ? { before, after, diff: '' } : { before: undefined, after: undefined, diff }
-    const known = files.get(path) ?? []
+    const known = stretchesOf.get(path) ?? []
     const last = known.at(-1)
     const isNext = isKept && last?.after !== undefined && isSame(last.after, before)
-    files.set(path, isNext ? [...known.slice(0, -1), { ...last, after }] : [...known, made])
+    stretchesOf.set(path, isNext ? [...known.slice(0, -1), { ...last, after }] : [...known, made])
     return changeOf(path, before, after, after === undefined ? diff : await diffOf(before, after, path))
   }
 
   return {
     async before(paths) {
       const snapshot = new Map<string, Buffer | null>()
-      for (const path of paths) snapshot.set(path, await read(path))
+      for (const path of paths) snapshot.set(path, await read(path, files))
       return snapshot
     },
     async made(snapshot, changed, diff) {
@@ -82,7 +89,7 @@ export function createChangeRecord(folder: Folder, maxFileBytes: number): Change
     },
     async net() {
       const changes: FileChange[] = []
-      for (const [path, stretches] of files) {
+      for (const [path, stretches] of stretchesOf) {
         const diffs: string[] = []
         for (const { before, after, diff } of stretches) {
           const isKnown = before !== undefined && after !== undefined

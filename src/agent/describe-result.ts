@@ -16,7 +16,8 @@ export function describeResult(tool: string, result: ToolResult): DescribedResul
   const { content, files, hits, exitCode } = result
   if (tool === 'mcp.fs.read' && typeof content === 'string') {
     const rest = result['truncated'] === true ? '\n(The file is longer. Read the rest with a range.)' : ''
-    return { text: content + rest, message: plural(lineCount(content), 'line') }
+    const unsaved = result['unsaved'] === true ? `\n(${unsavedSentence})` : ''
+    return { text: content + rest + unsaved, message: plural(lineCount(content), 'line') }
   }
   if (tool === 'mcp.fs.list' && Array.isArray(files)) {
     const text = files.length === 0 ? 'No file matches.' : files.join('\n')
@@ -57,6 +58,9 @@ export function describeResult(tool: string, result: ToolResult): DescribedResul
     message: isObject(result) && result['changed'] === false ? 'unchanged' : 'done',
   }
 }
+
+const unsavedSentence =
+  'The text is that of the editor and not saved. Changes are made to this text. Searches and commands find the older file on disk.'
 
 function describeRun({ id, isRunning, exitCode, problem, ...output }: ToolResult): DescribedResult {
   const { stdout, stderr, timedOut, truncated, notes } = output

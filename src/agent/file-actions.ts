@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { checkValue } from '../json/check-value.ts'
 import type { ParametersSchema } from '../tools/tool.ts'
 import type { Folder } from '../workspace/folder.ts'
-import { withEndsOf } from '../workspace/patch/line-ends.ts'
+import { likeFile } from '../workspace/patch/line-ends.ts'
 import { diffOf } from '../workspace/patch/render-diff.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 
@@ -94,20 +94,12 @@ export const fileActions: readonly FileAction[] = [
       if (hash === undefined) throw refused(`Read the whole file ${JSON.stringify(file)} before you replace it.`)
       const { bytes, sha256 } = await folder.readFile(file, { maxBytes: maxFileBytes })
       if (sha256 !== hash) throw refused(`${JSON.stringify(file)} has changed since you read it. Read it again.`)
-      const unifiedDiff = await diffOf(bytes, await likeBefore(bytes, content), file)
+      const unifiedDiff = await diffOf(bytes, await likeFile(bytes, content), file)
       if (unifiedDiff === '') throw refused(`${JSON.stringify(file)} has this text already.`)
       return [{ tool: 'mcp.edit.applyPatch', args: { unifiedDiff, baseSha256: { [file]: hash } } }]
     },
   }),
 ]
-
-/** Restores line ends and the byte order mark of the file, because models write LF and no mark, whatever they have read. */
-async function likeBefore(before: Buffer, content: string): Promise<Buffer> {
-  const mark = '\uFEFF'
-  const hasMark = before.toString('utf8', 0, 3) === mark && !content.startsWith(mark)
-  const text = Buffer.from(hasMark ? `${mark}${content}` : content)
-  return content.includes('\r') ? text : withEndsOf(before, text)
-}
 
 function refused(detail: string): ToolError {
   return new ToolError({ kind: 'conflict', detail, conflicts: [] })

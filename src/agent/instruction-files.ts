@@ -4,6 +4,7 @@ import { join, posix } from 'node:path'
 import { z } from 'zod'
 import type { Session } from '../tools/session.ts'
 import type { SecretRecord, Tools } from '../tools/tool.ts'
+import type { OpenFiles } from '../workspace/open-files.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import type { AgentEvent } from './agent-event.ts'
 import { frame, instructionsTitle } from './prompts.ts'
@@ -15,6 +16,7 @@ export interface InstructionFilesDeps {
   readonly scope: Scope
   readonly caller: string
   readonly ownerId: string | undefined
+  readonly openFiles: OpenFiles | undefined
   readonly boundary: string
   /** Maximum length of one file in the context. Characters. */
   readonly maxLength: number
@@ -62,9 +64,10 @@ export function createInstructionFiles(deps: InstructionFilesDeps): InstructionF
   /** Reads as the model does: with the same rules, and without asking for a secret. */
   async function read(path: string, signal: AbortSignal): Promise<z.infer<typeof textOfFile>> {
     const tool = 'mcp.fs.read'
-    const { caller, ownerId, secrets } = deps
+    const { caller, ownerId, openFiles, secrets } = deps
     const args = await scope.narrow(tool, { path }, signal)
-    return textOfFile.parse(await deps.tools.call({ session, name: tool, args, signal, caller, ownerId, secrets }))
+    const call = { session, name: tool, args, signal, caller, ownerId, openFiles, secrets }
+    return textOfFile.parse(await deps.tools.call(call))
   }
 
   async function load(folder: string, signal: AbortSignal): Promise<string> {

@@ -4,6 +4,7 @@ import { createTurn, userMessage } from '../translate/turn-request.ts'
 import type { MessageItem, TurnItem } from '../translate/turn.ts'
 import type { RunMode } from '../api/run.ts'
 import type { ConsentRule } from '../workspace/policy/consent-rules.ts'
+import { withOpenFiles } from '../workspace/open-files.ts'
 import { ToolError } from '../workspace/tool-error.ts'
 import type { AgentOutcome, AgentTask, ApprovalRequest, JoinedMessage } from './agent-task.ts'
 import { askModel, createFragments, type RunTurn } from './ask-model.ts'
@@ -75,7 +76,7 @@ export async function runAgent(deps: AgentDeps, task: AgentTask): Promise<AgentO
 }
 
 async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promise<AgentOutcome> {
-  const { session, mode, settings, key } = task
+  const { session, mode, settings, key, openFiles } = task
   await deps.tools.prepare?.(session)
   /** The mode in which the run is now: `plan` becomes `agent`. */
   let reached: RunMode = mode
@@ -94,6 +95,7 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     scope,
     caller,
     ownerId: key?.id,
+    openFiles,
     boundary,
     maxLength: maxResultOf(models),
     known: task.knownInstructions,
@@ -137,7 +139,8 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
   let settleApproval: ((isAllowed: boolean) => void) | undefined
   /** Settles when what a person has allowed for good is stored. */
   let remembering = Promise.resolve()
-  const record = createChangeRecord(session.folder, maxFileBytes)
+  const files = withOpenFiles(session.folder, openFiles)
+  const record = createChangeRecord({ folder: session.folder, files, maxFileBytes })
   const runner = createToolRunner({
     ...deps,
     session,
@@ -145,6 +148,8 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
     ownerId: key?.id,
     runId: task.id,
     lifetime: signal,
+    openFiles,
+    files,
     scope,
     record,
     maxFileBytes,
@@ -328,13 +333,26 @@ async function drive(deps: AgentDeps, task: AgentTask, boundary: string): Promis
   }
 
   async function outcomeOf({ ending: ended, answer }: Extract<LoopCommand, { type: 'end' }>): Promise<AgentOutcome> {
-    const files = await record.net()
+    const changed = await record.net()
     const { commands, patchIds }: ToolRunner = runner
-    const ending = mode === 'chat' ? ended : endingOf(ended, { files, commands })
+    const ending = mode === 'chat' ? ended : endingOf(ended, { files: changed, commands })
     const { step: steps, requests, usage, context, model } = state
     const summary =
-      mode === 'chat' && files.length === 0 ? answer : summariseRun({ ending, files, patchIds, commands, answer })
-    return { ...ending, summary, answer, files, steps, requests, usage, context, model, items: newItems(state) }
+      mode === 'chat' && changed.length === 0
+        ? answer
+        : summariseRun({ ending, files: changed, patchIds, commands, answer })
+    return {
+      ...ending,
+      summary,
+      answer,
+      files: changed,
+      steps,
+      requests,
+      usage,
+      context,
+      model,
+      items: newItems(state),
+    }
   }
 }
 

@@ -1,5 +1,7 @@
 import type { Session } from '../tools/session.ts'
 import type { Intent, SecretRecord, ToolCall, ToolResult, Tools } from '../tools/tool.ts'
+import type { Folder } from '../workspace/folder.ts'
+import type { OpenFiles } from '../workspace/open-files.ts'
 import { countLines } from '../workspace/patch/count-lines.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
 import { denied, ToolError } from '../workspace/tool-error.ts'
@@ -33,6 +35,9 @@ export interface ToolRunnerDeps {
   /** Aborts when the run ends. */
   readonly lifetime: AbortSignal
   readonly runId: string
+  readonly openFiles: OpenFiles | undefined
+  /** The folder with the unsaved texts of the editor. */
+  readonly files: Folder
   readonly scope: Scope
   readonly record: ChangeRecord
   readonly maxFileBytes: number
@@ -203,7 +208,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     if (!('toCalls' in found)) return [{ tool: found.name, args, identity: found.identity }]
     // Check the allowed folders first: an error of `toCalls` may reveal the content of a file.
     await scope.narrow(found.tool, args, new AbortController().signal)
-    return found.toCalls(args, { folder: session.folder, hashes, maxFileBytes: deps.maxFileBytes })
+    return found.toCalls(args, { folder: deps.files, hashes, maxFileBytes: deps.maxFileBytes })
   }
 
   interface CallPlace {
@@ -247,6 +252,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       caller: deps.caller,
       ownerId: deps.ownerId,
       runId: deps.runId,
+      openFiles: deps.openFiles,
       progress: (part) => emit({ type: 'tool', state: 'progress', callId, tool, step, ...part }),
       ...(!isUnasked && { approve }),
     })
@@ -324,8 +330,8 @@ export function toRequest(
       argv,
       cwd: cwd ?? '',
       ...(widening !== undefined && { widening }),
-      ...(notes !== undefined && { notes }),
     }),
+    ...(notes !== undefined && { notes }),
     ...([writes, argv, reads, policy].every((each) => each === undefined) && { args }),
   }
 }

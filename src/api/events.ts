@@ -126,6 +126,23 @@ const diffEvent = z.object({
 /** A run has stated its plan, which replaces the one before. */
 const planEvent = z.object({ type: z.literal('plan'), ...ofRun, items: z.array(planItem) })
 
+/**
+ * Asks the caller whose message began the run, if the message says `editor`, about a file that may be open there. The answer is
+ * `POST /runs/{id}/editor`, within two seconds, or ten for a `write`.
+ */
+const editorEvent = z.object({
+  type: z.literal('editor'),
+  ...ofRun,
+  requestId: z.string(),
+  /** `read`: the text of the file in the editor is wanted. `write`: the editor has to take over the text on disk. */
+  action: z.enum(['read', 'write']),
+  /** Relative to the root. */
+  path: z.string(),
+  /** With `write`: SHA-256 of the file on disk, in hex. */
+  sha256: z.string().optional(),
+})
+export type EditorEvent = Body<typeof editorEvent>
+
 /** The last event of every run. */
 const doneEvent = z.object({
   type: z.literal('done'),
@@ -180,6 +197,7 @@ export const daemonEvent = z.discriminatedUnion('type', [
   approvalEvent,
   diffEvent,
   planEvent,
+  editorEvent,
   doneEvent,
   pushEvent,
   lifecycleEvent,

@@ -24,6 +24,10 @@ const attachment = z.union(
   'must be {name, mediaType, text} or, for an image, {name, mediaType, base64}',
 )
 
+/** `read`: the editor of the caller tells the texts of files. `write`: it takes texts too. */
+const editorAbility = z.enum(['read', 'write'])
+export type EditorAbility = z.infer<typeof editorAbility>
+
 /** `POST /message`. */
 export const messageInput = z.strictObject({
   text: z.string().trim().min(1).max(maxText),
@@ -39,6 +43,8 @@ export const messageInput = z.strictObject({
   /** AI credits. */
   maxCredits: z.number().positive().optional(),
   attachments: z.array(attachment).max(maxAttachments).optional(),
+  /** The caller answers the events `editor` of the run. Its tools then read and change the unsaved texts of an editor. */
+  editor: editorAbility.optional(),
 })
 
 /** The answer of `POST /message`: the id of the message, and of its run unless `runId` names the run that it joined. */
@@ -71,6 +77,14 @@ export const conversationInput = z.strictObject({ title: z.string().trim().min(1
 
 /** `POST /approvals/{id}`. */
 export const decisionInput = z.strictObject({ decision: approvalDecision })
+
+/** `POST /runs/{id}/editor`: the answer to an event `editor`. `ok: false`: the editor does not have the file, or has failed. */
+export const editorInput = z.strictObject({
+  requestId: z.string(),
+  ok: z.boolean(),
+  /** The answer to `read`. */
+  text: z.string().max(maxText).optional(),
+})
 
 /** A code or token with less than 256 bits is refused. */
 const secret = z.string().regex(/^[\w-]{43,128}$/)

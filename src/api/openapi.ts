@@ -45,6 +45,7 @@ function describeRoute({
   status = 200,
   answer,
   type,
+  socket,
 }: Route): object {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
@@ -62,11 +63,19 @@ function describeRoute({
     ...(input !== undefined && {
       requestBody: { required: true, content: { 'application/json': { schema: referTo(input) } } },
     }),
+    // OpenAPI has no words for the messages of a WebSocket.
+    ...(socket !== undefined && {
+      'x-websocket': { client: referTo(socket.client), server: referTo(socket.server) },
+    }),
     responses: {
-      [status]: {
-        description: 'Success',
-        ...(status !== 204 && { content: { [type ?? 'application/json']: { schema } } }),
-      },
+      ...(socket !== undefined
+        ? { 101: { description: 'The WebSocket is open' } }
+        : {
+            [status]: {
+              description: 'Success',
+              ...(status !== 204 && { content: { [type ?? 'application/json']: { schema } } }),
+            },
+          }),
       default: { description: 'Refusal', content: { 'application/json': { schema: referTo('Error') } } },
     },
   }

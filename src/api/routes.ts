@@ -7,6 +7,7 @@ import {
   codeInput,
   conversationInput,
   decisionInput,
+  editorInput,
   messageInput,
   newConversationInput,
   tokenInput,
@@ -16,7 +17,8 @@ import { loginReport, logoutReport } from './logins.ts'
 import { modelList, modelRow } from './models.ts'
 import { policyInput, policyList } from './policies.ts'
 import { requestDetail, requestList } from './requests.ts'
-import { cancelledRun, decidedApproval, runReport } from './run.ts'
+import { cancelledRun, decidedApproval, editorReceipt, runReport } from './run.ts'
+import { relayInput, relayOutput } from './server-relay.ts'
 import {
   conversationEntry,
   conversationList,
@@ -50,6 +52,8 @@ export const schemas = {
   ConversationList: conversationList,
   DecidedApproval: decidedApproval,
   DecisionInput: decisionInput,
+  EditorInput: editorInput,
+  EditorReceipt: editorReceipt,
   EntryList: entryList,
   Error: errorBody,
   Event: daemonEvent,
@@ -68,6 +72,8 @@ export const schemas = {
   PolicyInput: policyInput,
   PolicyList: policyList,
   Readiness: readiness,
+  RelayInput: relayInput,
+  RelayOutput: relayOutput,
   RequestDetail: requestDetail,
   RequestList: requestList,
   RunReport: runReport,
@@ -101,6 +107,8 @@ interface OwnRoute {
   readonly status?: 200 | 201 | 202 | 204
   readonly answer?: SchemaName
   readonly type?: 'text/event-stream' | 'text/plain' | 'text/javascript'
+  /** The route is a WebSocket, over which the two send JSON as text. */
+  readonly socket?: { readonly client: SchemaName; readonly server: SchemaName }
 }
 
 const page = {
@@ -284,6 +292,12 @@ export const ownRoutes: readonly OwnRoute[] = [
     answer: 'RewindReport',
   },
   {
+    method: 'get',
+    path: '/sessions/{id}/conversations/{conversationId}/servers',
+    summary: 'Gives the MCP servers of the program at the other end to the runs of a conversation. For the owner',
+    socket: { client: 'RelayInput', server: 'RelayOutput' },
+  },
+  {
     method: 'delete',
     path: '/sessions/{id}/history',
     summary: 'Deletes the messages and runs of a session',
@@ -357,6 +371,13 @@ export const ownRoutes: readonly OwnRoute[] = [
     summary: 'Decides an approval',
     input: 'DecisionInput',
     answer: 'DecidedApproval',
+  },
+  {
+    method: 'post',
+    path: '/runs/{id}/editor',
+    summary: 'Answers what a run asks about a file in an editor',
+    input: 'EditorInput',
+    answer: 'EditorReceipt',
   },
   {
     method: 'get',

@@ -243,6 +243,10 @@ export type CancelledRun = Body<typeof cancelledRun>
 export const decidedApproval = z.object({ approvalId: z.string(), state: approvalDecision })
 export type DecidedApproval = Body<typeof decidedApproval>
 
+/** `POST /runs/{id}/editor`. */
+export const editorReceipt = z.object({ requestId: z.string() })
+export type EditorReceipt = Body<typeof editorReceipt>
+
 /** A run in `GET /sessions` that has not ended. */
 export const openRun = z.object({
   id: z.string(),

@@ -57,7 +57,7 @@ export async function policyCheck(context: CommandContext, flags: PolicyCheckFla
   return decision.isAllowed ? exitCode.done : exitCode.failed
 }
 
-export interface WorkspaceRules {
+interface WorkspaceRules {
   readonly folder: Folder
   readonly policy: Policy
   /** The folder to which paths and commands refer, relative to the root. */
@@ -100,7 +100,7 @@ async function decide(workspace: WorkspaceRules, access: WriteAccess, intent: In
 }
 
 /** Whether the rules let a tool read a file without asking. */
-export async function decideReading({ folder, policy, base }: WorkspaceRules, given: string): Promise<Decision> {
+async function decideReading({ folder, policy, base }: WorkspaceRules, given: string): Promise<Decision> {
   try {
     const path = folder.relativePath(inBase(base, given))
     await folder.refuseOwn(path)

@@ -31,8 +31,7 @@ export function secretValues(config: Config): readonly string[] {
     const value = valueAt(config, leaf.path.map(camelKey))
     if (leaf.secret) return textsIn(value)
     if (leaf.kind !== 'table' || !isObject(value)) return []
-    if (leaf.key === 'mcp-servers')
-      return Object.values(value).flatMap((server) => secretTables(server).flatMap(textsIn))
+    if (leaf.key === 'mcp-servers') return Object.values(value).flatMap(secretsOfServer)
     return Object.entries(value).flatMap(([name, entry]) => (isSecretEntry(leaf, name) ? textsIn(entry) : []))
   })
 }
@@ -43,6 +42,11 @@ function secretTables(server: unknown): readonly unknown[] {
   const inTables = ['env', 'headers'].flatMap((key) => (isObject(server[key]) ? Object.entries(server[key]) : []))
   const secrets = inTables.filter(([name, value]) => secretOption.test(name) || !plainValue.test(String(value)))
   return [...secrets.map(([, value]) => value), ...splitArguments(server['command']).map(({ secret }) => secret)]
+}
+
+/** Every secret text of the settings of an MCP server. */
+export function secretsOfServer(server: unknown): readonly string[] {
+  return secretTables(server).flatMap(textsIn)
 }
 
 /** The name of an option whose value is a secret, unless the value says where the secret is. */

@@ -63,8 +63,8 @@ for (;;) {
 
 /**
  * A late timer shows afterwards that something held the loop. It costs nothing, but says nothing while the loop is held. A
- * thread does, and takes 14 MB, a sixth of an idle daemon (Node 24.21). Therefore there is a thread only while a workspace is
- * configured: texts of its folder are what could hold the loop for ever.
+ * thread does, and takes 14 MB, a sixth of an idle daemon (Node 24.21). Therefore a thread is wanted only by a daemon that has
+ * served a request and has a workspace: texts of its folder are what could hold the loop for ever.
  */
 export function createWatchdog({ log, wantsThread }: WatchdogDeps): Watchdog {
   const shared = new SharedArrayBuffer(sharedBytes)

@@ -9,6 +9,8 @@ export function isObject(value: unknown): value is { [key: string]: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+const maxKeys = 100_000
+
 /**
  * The limits of every text that a caller, a client or a provider of tools sends. The depth is more than any real tool
  * schema needs and less than recursive serialisers can handle. OpenAI's APIs have some 40 members. A message with a text part has 6
@@ -18,7 +20,7 @@ export const callerJsonLimits: ScanLimits = {
   maxDepth: 500,
   maxMembers: 1000,
   maxValues: 1_500_000,
-  maxKeys: 100_000,
+  maxKeys,
 }
 
 /** The end of a sentence about a text that exceeds a limit. */
@@ -42,7 +44,22 @@ const otherJsonLimits: ScanLimits = { ...callerJsonLimits, maxDepth: 1000, maxMe
 export function isTooComplex(text: string): boolean {
   // Each level takes at least two characters, so the short events of an ordinary stream skip the scan.
   if (text.length <= 2 * otherJsonLimits.maxDepth) return false
-  return !scanMembers(text, otherJsonLimits).ok
+  // A key takes at least four characters, so a text this long has fewer than the limit, and few brackets are no deep nesting.
+  // Only other texts are scanned: V8 loads its optimising compiler for the scan of a model list (5 MB of memory).
+  const isLong = text.length > 4 * maxKeys
+  return (isLong || hasMany(text, otherJsonLimits.maxDepth)) && !scanMembers(text, otherJsonLimits).ok
+}
+
+/** Whether a text has more opening brackets and braces than `most`. */
+function hasMany(text: string, most: number): boolean {
+  let count = 0
+  for (const opening of '[{') {
+    for (let at = text.indexOf(opening); at !== -1; at = text.indexOf(opening, at + 1)) {
+      count += 1
+      if (count > most) return true
+    }
+  }
+  return false
 }
 
 type Parsed = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problem: string }

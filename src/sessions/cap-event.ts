@@ -60,6 +60,7 @@ function cutEvent(
     case 'instructions':
     case 'usage':
     case 'compaction':
+    case 'editor':
     case 'plan':
       return event
     case 'fragment':

@@ -3,6 +3,7 @@ import type { AgentDeps } from '../agent/run-agent.ts'
 import { inMemory } from '../sqlite/database.ts'
 import type { OpenWorkspaces, WorkspacesDeps } from './open-workspaces.ts'
 import { openWorkspaces } from './open-workspaces.ts'
+import type { Tools } from '../tools/tool.ts'
 import { createChanges, type Changes } from './changes.ts'
 import { openSessions, type SessionsDeps } from './open-sessions.ts'
 import type { Sessions } from './sessions.ts'
@@ -22,6 +23,11 @@ export interface Companion {
   readonly workspaces: OpenWorkspaces
   readonly sessions: Sessions
   readonly changes: Changes
+  /**
+   * Gives the runs of the owner in a conversation other tools than those of its session. The last call counts. Returns a function
+   * that takes them away.
+   */
+  readonly equip: (conversationId: string, tools: Tools) => () => void
   readonly close: () => void
 }
 
@@ -33,6 +39,8 @@ function monotonicMs(): number {
 export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
   const { config, dataDir, keepsSessions, log, runTurn, modelFacts, setTimer, randomId, defaultModel } = deps
   let sessions: Sessions | undefined
+  /** The tools of conversations that have others than their session. */
+  const equipped = new Map<string, Tools>()
   const workspaces = await openWorkspaces({
     ...deps,
     record: (id, line, ownerId) => sessions?.recordCall(id, line, ownerId),
@@ -42,10 +50,12 @@ export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
     workspaces,
     file: dataDir === undefined || keepsSessions === false ? inMemory : join(dataDir, 'sessions.db'),
     isOptional: keepsSessions === 'if-free',
-    async runAgent(task) {
+    async runAgent(task, conversationId) {
       // Only a message needs the agent, so a start without messages is faster.
       const { runAgent } = await import('../agent/run-agent.ts')
-      return runAgent({ runTurn, tools: workspaces.tools, modelFacts, now: monotonicMs, setTimer, randomId, log }, task)
+      // A key gets none of the owner's tools.
+      const tools = (task.key === undefined ? equipped.get(conversationId) : undefined) ?? workspaces.tools
+      return runAgent({ runTurn, tools, modelFacts, now: monotonicMs, setTimer, randomId, log }, task)
     },
     defaultModel,
     changes: workspaces.changes,
@@ -61,6 +71,12 @@ export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
     workspaces,
     sessions: opened,
     changes: createChanges({ workspaces, sessions: opened, redact: deps.secrets.redact }),
+    equip(conversationId, tools) {
+      equipped.set(conversationId, tools)
+      return () => {
+        if (equipped.get(conversationId) === tools) equipped.delete(conversationId)
+      }
+    },
     close() {
       workspaces.close()
       opened.close()

@@ -33,7 +33,7 @@ export interface SessionsDeps {
   readonly isOptional?: boolean | undefined
   /** Maximum size of the file. Default: that of `openSessionStore`. */
   readonly maxBytes?: number | undefined
-  readonly runAgent: (task: AgentTask) => Promise<AgentOutcome>
+  readonly runAgent: (task: AgentTask, conversationId: string) => Promise<AgentOutcome>
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
   /** Returns changes of a session's journal, or undefined if it is not open. */
   readonly changes: (sessionId: string, since: ChangesSince) => Promise<readonly FileChange[] | undefined>
@@ -302,6 +302,12 @@ export function openSessions(deps: SessionsDeps): Sessions {
       const decided = runs.decide(approvalId, decision)
       if (decided !== undefined) return decided
       throw refused('approval_decided')
+    },
+    answerEditor(runId, requestId, answer, caller) {
+      const row = runs.find(runId)?.row ?? use((store) => store.run(runId))
+      if (row === undefined || !isSeen(row, caller)) throw refused('run_not_found')
+      if (!mayDecide(caller, row.owner ?? undefined)) throw refused('owner_required')
+      if (!runs.answerEditor(runId, requestId, answer)) throw refused('request_not_found')
     },
     async run(id, caller) {
       await waitForTakeover()

@@ -10,7 +10,7 @@ import { createPlanTools } from '../tools/plan-tools.ts'
 import { createGitTools } from '../tools/git-tools.ts'
 import { createTools } from '../tools/create-tools.ts'
 import type { ToolsDeps } from '../tools/create-tools.ts'
-import type { SessionInfo, ToolSource } from '../tools/tool.ts'
+import type { SessionInfo, Tools, ToolSource } from '../tools/tool.ts'
 import { createRegistryTools, listSession, type SessionListing } from '../tools/registry-tools.ts'
 import { createWorkspaceTools } from '../tools/workspace-tools.ts'
 import { folderId } from '../workspace/folder-id.ts'
@@ -59,6 +59,8 @@ export interface SessionReport extends SessionListing {
 export interface OpenWorkspaces extends Workspaces {
   /** Opens and closes workspaces to match the current configuration. Calls run one after the other. */
   readonly reconfigure: () => Promise<void>
+  /** Returns the tools with another source in place of one of `WorkspacesDeps.sources`. */
+  readonly toolsWith: (source: ToolSource, other: ToolSource) => Tools
   readonly listing: () => Promise<readonly SessionReport[]>
   /** Returns changes of a session's journal, or undefined if it is not open. */
   readonly changes: (sessionId: string, since: ChangesSince) => Promise<readonly FileChange[] | undefined>
@@ -103,7 +105,7 @@ export async function openWorkspaces({
     return readOnlyModeOf(config(), configured)
   }
 
-  const tools = createTools({
+  const toolsDeps: ToolsDeps = {
     sources: [
       createWorkspaceTools({ journal: journalOf }),
       createGitTools(),
@@ -136,7 +138,8 @@ export async function openWorkspaces({
     log,
     record,
     now: () => performance.now(),
-  })
+  }
+  const tools = createTools(toolsDeps)
 
   const findOpen = (session: SessionInfo): Open | undefined => open.find((each) => each.session === session)
 
@@ -267,6 +270,8 @@ export async function openWorkspaces({
   return {
     sessions,
     tools,
+    toolsWith: (source, other) =>
+      createTools({ ...toolsDeps, sources: toolsDeps.sources.map((each) => (each === source ? other : each)) }),
     reconfigure,
     find(idOrName) {
       if (idOrName === undefined) return open.length === 1 ? open[0]?.session : undefined

@@ -114,6 +114,7 @@ export function partOf(
     case 'instructions':
     case 'usage':
     case 'compaction':
+    case 'editor':
     case 'done':
       return undefined
   }

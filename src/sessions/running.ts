@@ -2,6 +2,7 @@ import type { FragmentEvent } from '../agent/agent-event.ts'
 import type { JoinedMessage } from '../agent/agent-task.ts'
 import type { ApprovalDecision, OpenRun, RunState } from '../api/run.ts'
 import type { Session } from '../tools/session.ts'
+import type { EditorAnswer } from '../workspace/open-files.ts'
 import type { Part, RunData } from './run-record.ts'
 import type { NewMessage } from './sessions.ts'
 
@@ -19,6 +20,8 @@ export interface Run {
   readonly parts: Map<string, Part>
   /** Functions that pass the decision of a pending approval to the agent, by approval id. */
   readonly approvals: Map<string, (decision: ApprovalDecision) => void>
+  /** Functions that take what the caller's editor answers, by request id. */
+  readonly editorRequests: Map<string, (answer: EditorAnswer) => void>
   readonly ended: PromiseWithResolvers<void>
   /** The messages that joined the run and that no model has read yet. */
   joined: readonly Joined[]

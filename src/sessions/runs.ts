@@ -7,12 +7,14 @@ import type { Config } from '../config/schema.ts'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../logging/logger.ts'
 import type { Session } from '../tools/session.ts'
+import { createOpenFiles, type EditorAnswer, type OpenFiles } from '../workspace/open-files.ts'
 import { wordError } from '../translate/engine/error-wording.ts'
 import { capDiffs, capEvent } from './cap-event.ts'
 import { createJoining } from './join-messages.ts'
 import { factsOf, toOpen, type Joined, type Run } from './running.ts'
 import { interruptedItems } from './interrupted-items.ts'
 import { refused } from './refused.ts'
+import { createRunEditor, type EditorEvent } from './run-editor.ts'
 import { filesOfDiffs, partOf, toDone, toPartRow, usageOf, usedBy } from './run-record.ts'
 import type { Part, RunData, RunEnd } from './run-record.ts'
 import { reportUsage, type RunEvent, type SessionEvent } from './session-event.ts'
@@ -23,7 +25,7 @@ export interface RunsDeps {
   readonly config: () => Config
   readonly find: (sessionId: string) => Session | undefined
   /** Never rejects. */
-  readonly runAgent: (task: AgentTask) => Promise<AgentOutcome>
+  readonly runAgent: (task: AgentTask, conversationId: string) => Promise<AgentOutcome>
   /** Returns the model for messages without one, if the configuration names none either. */
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
   /** Returns the items of the earlier runs of a conversation, oldest first. */
@@ -60,6 +62,8 @@ export interface Runs {
   readonly findWaiting: (approvalId: string) => Pick<RunRow, 'owner'> | undefined
   /** Returns whether a pending approval offers a decision. For `run`, `once` is enough. Undefined if no approval with this id is pending. */
   readonly isOffered: (approvalId: string, decision: ApprovalDecision) => boolean | undefined
+  /** Returns false if the run does not wait for an answer with this id. */
+  readonly answerEditor: (runId: string, requestId: string, answer: EditorAnswer) => boolean
   /** Finds a run in progress. */
   readonly find: (
     id: string,
@@ -87,7 +91,7 @@ const maxGathered = 8 * 1024
 type OnProgress = NonNullable<AgentTask['onProgress']>
 
 /** An event of the agent, or of the progress of its run. */
-type Given = AgentEvent | Omit<Extract<RunEvent, { readonly type: 'usage' }>, 'id'>
+type Given = AgentEvent | EditorEvent | Omit<Extract<RunEvent, { readonly type: 'usage' }>, 'id'>
 
 export function createRuns(deps: RunsDeps): Runs {
   const { config, publish, log, now } = deps
@@ -161,6 +165,7 @@ export function createRuns(deps: RunsDeps): Runs {
       controller: new AbortController(),
       parts: new Map(),
       approvals: new Map(),
+      editorRequests: new Map(),
       ended: Promise.withResolvers(),
       joined: [],
       deliver: undefined,
@@ -187,7 +192,7 @@ export function createRuns(deps: RunsDeps): Runs {
     tellLifecycle(run, 'started')
     try {
       const model = message.model ?? (settings.model || (await deps.defaultModel(message.key?.name, signal)))
-      const outcome = await deps.runAgent({
+      const task: AgentTask = {
         id: run.id,
         session,
         mode: message.mode,
@@ -206,6 +211,7 @@ export function createRuns(deps: RunsDeps): Runs {
         initiator: message.origin === 'user' ? 'user' : 'agent',
         caller: `agent:${message.key?.name ?? 'local'}`,
         key: message.key,
+        openFiles: openFilesOf(run),
         signal,
         emit: (event) => receive(run, event),
         onProgress: (progress) => noteProgress(run, progress),
@@ -216,7 +222,8 @@ export function createRuns(deps: RunsDeps): Runs {
         },
         onRead: (ids, step) => joining.noteRead(run, ids, step),
         approve: (request, stop) => approve(run, request.approvalId, stop),
-      })
+      }
+      const outcome = await deps.runAgent(task, run.conversation)
       const reason =
         outcome.outcome === 'cancelled' && run.cancelReason !== undefined ? run.cancelReason : outcome.reason
       const items = outcome.items.length === 0 ? undefined : await deps.storeTexts(run.id, outcome.items)
@@ -227,6 +234,16 @@ export function createRuns(deps: RunsDeps): Runs {
       log.error({ err: error, run: run.id }, 'a run failed unexpectedly')
       finish(run, emptyEnd(run, 'failed', 'The run failed. See the log of copilot-proxy.'))
     }
+  }
+
+  /** Only the caller whose message begins a run is asked, and only this run sees what their editor has. */
+  function openFilesOf(run: Run): OpenFiles | undefined {
+    const { message, editorRequests: requests } = run
+    if (message.editor === undefined) return undefined
+    const { randomId, setTimer } = deps
+    const emit = (event: Given): void => note(run, event)
+    const tell = (text: string): void => emit({ type: 'fragment', kind: 'notice', text, step: run.data.step })
+    return createOpenFiles(createRunEditor({ ability: message.editor, requests, emit, tell, randomId, setTimer }))
   }
 
   /** Receives an event of an agent. Gathers the pieces of an answer. */
@@ -407,6 +424,11 @@ export function createRuns(deps: RunsDeps): Runs {
       const { decisions = ['once', 'refuse'] } =
         recordedApproval.safeParse(run.parts.get(`approval/${approvalId}`)?.data).data ?? {}
       return decisions.includes(decision === 'run' ? 'once' : decision)
+    },
+    answerEditor(runId, requestId, answer) {
+      const resolve = runs.get(runId)?.editorRequests.get(requestId)
+      resolve?.(answer)
+      return resolve !== undefined
     },
     find(id) {
       const run = runs.get(id)

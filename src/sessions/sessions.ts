@@ -1,8 +1,10 @@
 import type { Caller, CallerKey } from '../config/caller.ts'
+import type { EditorAbility } from '../api/inputs.ts'
 import type { ApprovalDecision, MessageEntry, OpenRun, RunMode, RunReport, RunState } from '../api/run.ts'
 import type { StreamEntry, StreamSummary } from '../api/sessions.ts'
 import type { Attachment } from '../agent/agent-task.ts'
 import type { AuditLine } from '../tools/create-tools.ts'
+import type { EditorAnswer } from '../workspace/open-files.ts'
 import type { Conversations } from './conversations.ts'
 import type { EventHub } from './event-hub.ts'
 import type { Page } from './session-store.ts'
@@ -23,6 +25,8 @@ export interface NewMessage {
   readonly origin: 'user' | 'provider'
   readonly provider?: string | undefined
   readonly key: CallerKey | undefined
+  /** What the editor of the caller does: it tells the texts of open files, or it takes texts too. */
+  readonly editor?: EditorAbility | undefined
 }
 
 export interface Accepted {
@@ -56,9 +60,11 @@ export interface Sessions {
    * Problems: `too_many_runs`, `agent_disabled`, `session_not_found`, `conversation_not_found`, `conversation_of_other`.
    */
   readonly start: (message: NewMessage) => Accepted
-  readonly conversations: Omit<Conversations, 'of' | 'find'>
+  readonly conversations: Omit<Conversations, 'of'>
   readonly cancel: (runId: string, caller: Caller) => RunState
   readonly decide: (approvalId: string, decision: ApprovalDecision, caller: Caller) => ApprovalDecision
+  /** Takes the answer to an event `editor` of a run. Problem: `request_not_found`. */
+  readonly answerEditor: (runId: string, requestId: string, answer: EditorAnswer, caller: Caller) => void
   readonly run: (runId: string, caller: Caller) => Promise<RunReport>
   /** @param conversation undefined: the messages of all conversations */
   readonly messages: (

@@ -23,8 +23,8 @@ export function createCodeTools({ journal }: CodeToolsDeps): ToolSource {
       name: 'mcp.symbols.list',
       description: 'Lists the symbols of a source file: types, functions, members, variables, with their places.',
       effect: 'read',
-      run: async (args, { folder, signal, limits }) => ({
-        ...(await listSymbols(folder, args, { signal, maxFileBytes: limits.maxFileBytes })),
+      run: async (args, { files, signal, limits }) => ({
+        ...(await listSymbols(files, args, { signal, maxFileBytes: limits.maxFileBytes })),
       }),
     }),
     // The next two tools may start a program of the workspace, and write.
@@ -47,10 +47,11 @@ export function createCodeTools({ journal }: CodeToolsDeps): ToolSource {
     context: ToolContext,
     rewriteText: RewriteText,
   ): Promise<ToolResult> {
-    const { session, folder, limits } = context
+    const { session, folder, files, limits } = context
     const { maxFileBytes } = limits
     const rewriting = {
       ...filterContext(context),
+      files,
       journal: ownedJournal(await journal(session), context),
       maxFileBytes,
     }

@@ -1,5 +1,6 @@
 import type { Logger } from '../logging/logger.ts'
 import type { Session } from './session.ts'
+import { withOpenFiles } from '../workspace/open-files.ts'
 import { guardFolder } from '../workspace/policy/guard-folder.ts'
 import { denied, ToolError } from '../workspace/tool-error.ts'
 import { capResult } from './cap-result.ts'
@@ -222,11 +223,14 @@ export function createTools(deps: ToolsDeps): Tools {
     try {
       if (tool.provider === undefined) await deps.settle?.(session, signal)
       if (signal.aborted) throw stopped()
+      const folder = guardFolder(session.folder, session.policy, askToRead, () => given.secrets?.note())
       const context = {
         session,
         ownerId: given.ownerId,
         runId: given.runId,
-        folder: guardFolder(session.folder, session.policy, askToRead, () => given.secrets?.note()),
+        folder,
+        files: withOpenFiles(folder, given.openFiles),
+        openFiles: given.openFiles,
         signal,
         lifetime: given.lifetime === undefined ? session.signal : AbortSignal.any([given.lifetime, session.signal]),
         setPlan: given.setPlan,

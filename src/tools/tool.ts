@@ -1,5 +1,6 @@
 import type { PlanItem } from '../api/run.ts'
 import type { Folder } from '../workspace/folder.ts'
+import type { OpenFiles } from '../workspace/open-files.ts'
 import type { Widening } from '../workspace/sandbox/sandbox.ts'
 import type { UnconfirmedPolicy } from '../workspace/policy/policy.ts'
 import type { IntendedFile } from '../workspace/patch/intended-files.ts'
@@ -31,7 +32,7 @@ export interface Intent {
   readonly cwd?: string
   /** What the program may do beyond the sandbox. Only a person can allow it, for one call. */
   readonly widening?: Widening
-  /** With `widening`: sentences about what the first run of the program did. */
+  /** Sentences that a person should know: what the first run of the program did, or which unsaved texts the change saves. */
   readonly notes?: readonly string[]
   /** The change as a unified diff. */
   readonly diff?: string
@@ -51,6 +52,9 @@ export interface ToolContext {
   readonly runId: string | undefined
   /** The session's folder, under the rules of reading. A tool reads and writes through it only. */
   readonly folder: Folder
+  /** The same folder with the unsaved texts of the editor of the run, for tools that show or change a file. */
+  readonly files: Folder
+  readonly openFiles: OpenFiles | undefined
   /** Aborts with the caller's signal, with the session, and at the time limit with a ToolError `timed_out` as reason. */
   readonly signal: AbortSignal
   /** Aborts when what the tool has started must end: with the caller's work, or with the session. */
@@ -141,6 +145,8 @@ export interface ToolCall {
   readonly setPlan?: ToolContext['setPlan']
   /** The id of the run whose agent calls: its changes can be undone together. */
   readonly runId?: string | undefined
+  /** The files that are open in the editor of the run. */
+  readonly openFiles?: OpenFiles | undefined
   readonly progress?: ((part: ToolProgress) => void) | undefined
   /** Reserves memory for the result (`ToolContext.reserve`). Absent if the result is read at once. */
   readonly reserve?: ((bytes: number, signal: AbortSignal) => Promise<void>) | undefined

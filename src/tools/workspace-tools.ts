@@ -50,11 +50,11 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
         name: 'mcp.fs.read',
         description: 'Reads a text file, or some of its lines, or an image.',
         effect: 'read',
-        async run(args, { folder, signal, limits, reserve }) {
+        async run(args, { folder, files, signal, limits, reserve }) {
           const wanted = { maxBytes: limits.maxFileBytes, signal, reserve }
           const image = await readImage(folder, args.path, wanted)
           if (image !== undefined) return { text: '', parts: [{ type: 'image', ...image }] } satisfies MixedResult
-          return { ...(await readText(folder, args, wanted)) }
+          return { ...(await readText(files, args, wanted)) }
         },
       },
     ),
@@ -164,8 +164,8 @@ export function createWorkspaceTools({ journal }: WorkspaceToolsDeps): ToolSourc
   ]
 
   async function patchDeps(context: ToolContext) {
-    const { session, folder, limits } = context
-    return { folder, journal: ownedJournal(await journal(session), context), maxFileBytes: limits.maxFileBytes }
+    const { session, files, limits } = context
+    return { folder: files, journal: ownedJournal(await journal(session), context), maxFileBytes: limits.maxFileBytes }
   }
 
   return { tools: () => tools }

@@ -10,6 +10,15 @@ export interface FileContent {
   readonly size: number
   /** Permission bits, e.g. 0o644. */
   readonly mode: number
+  /** Present if the bytes are newer text of an editor, which is not saved. */
+  readonly unsaved?: UnsavedText
+}
+
+/** What replaces a file that an editor has changed and not saved. */
+interface UnsavedText {
+  readonly disk: FileContent
+  /** Whether the editor takes a new text. */
+  readonly mayReplace: boolean
 }
 
 export interface ReadLimits {

@@ -17,6 +17,8 @@ export interface Text {
   readonly size: number
   /** Whether the limit has shortened the content. A requested range does not count. */
   readonly truncated: boolean
+  /** The text is that of an editor, and newer than the file on disk. */
+  readonly unsaved?: true
 }
 
 interface ReadTextLimits {
@@ -49,12 +51,13 @@ export async function readText(
   if (range !== undefined && range.start < 1) throw invalidRange('range.start', 'Lines are counted from 1.')
   if (range !== undefined && range.end < range.start) throw invalidRange('range.end', 'It comes before range.start.')
   const start = await readReserved(folder, path, range, limits)
-  const { bytes, sha256, size } = start
+  const { bytes, sha256, size, unsaved } = start
   refuseOther(bytes, path)
   const { lines, isCut } = range === undefined ? partOf(start) : linesOf(start, range)
   const content = decode(lines, path)
   freeMemory(bytes)
-  return { content, ...(sha256 !== undefined && { sha256 }), size, truncated: isCut }
+  const isUnsaved = unsaved !== undefined && { unsaved: true as const }
+  return { content, ...(sha256 !== undefined && { sha256 }), size, truncated: isCut, ...isUnsaved }
 }
 
 async function readReserved(

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Folder } from './folder.ts'
+import { unsavedNotes } from './open-files.ts'
 import type { Journal } from './patch/journal.ts'
 import { diffOf } from './patch/render-diff.ts'
 import { toText } from './read-text.ts'
@@ -29,12 +30,15 @@ export interface FilterContext {
     readonly cwd?: string
     readonly writes?: readonly string[]
     readonly diff?: string
+    readonly notes?: readonly string[]
   }) => Promise<void>
   readonly signal: AbortSignal
   readonly run: RunCommand
 }
 
 export interface RewriteContext extends FilterContext {
+  /** The folder with the texts of an editor. The file is read from here, and configuration from the disk. */
+  readonly files: Folder
   readonly journal: Journal
   readonly maxFileBytes: number
 }
@@ -93,17 +97,20 @@ export async function rewriteFile(
   context: RewriteContext,
   rewrite: RewriteText,
 ): Promise<RewriteResult> {
-  const { authorize, signal, journal, maxFileBytes } = context
+  const { authorize, signal, journal, files, maxFileBytes } = context
   const path = await folder.existingPath(callersPath)
   return journal.withPaths([path], signal, async () => {
-    const before = await folder.readFile(path, { maxBytes: maxFileBytes, signal })
+    const before = await files.readFile(path, { maxBytes: maxFileBytes, signal })
     const text = toText(before.bytes, path)
     const rewritten = await rewrite(folder, path, text, context)
     if (rewritten === text) return { ok: true, changed: false }
     const bytes = Buffer.from(rewritten)
-    await authorize({ writes: [path], diff: await diffOf(before.bytes, bytes, path, signal) })
     const after = { bytes, sha256: hash('sha256', bytes), mode: undefined }
-    return { ok: true, changed: true, id: await journal.commit([{ path, before, after }], { signal }) }
+    const changes = [{ path, before, after }]
+    const notes = unsavedNotes(changes)
+    const diff = await diffOf(before.bytes, bytes, path, signal)
+    await authorize({ writes: [path], diff, ...(notes.length > 0 && { notes }) })
+    return { ok: true, changed: true, id: await journal.commit(changes, { signal }) }
   })
 }
 

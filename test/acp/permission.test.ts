@@ -60,19 +60,19 @@ describe('a question', () => {
     ['of a plan', { tool: 'mcp.plan.submit', plan: '1. Look' }, 'Accept this plan?', /1\. Look.*changes nothing/],
     ['with hidden characters', { paths: ['a\u202eb'], tool: 'mcp.edit.replace' }, String.raw`Change a\u202eb?`, /./],
   ])('%s', (_name, fields, title, content) => {
-    const { toolCall } = toQuestion(root, approval(fields), [])
+    const { toolCall } = toQuestion(root, approval(fields))
     expect(toolCall).toMatchObject({ title, status: 'pending', toolCallId: 'run/call' })
     expect(JSON.stringify(toolCall.content)).toMatch(content)
   })
 })
 
 test('the options are the decisions that can be made, the narrowest first', () => {
-  const { options } = toQuestion(root, approval({ argv: ['x'] }), [])
+  const { options } = toQuestion(root, approval({ argv: ['x'] }))
   expect(options.map(({ kind }) => kind)).toEqual(['allow_once', 'allow_always', 'reject_once'])
-  const protectedFile = toQuestion(root, approval({ paths: ['.mcp.json'], decisions: ['once', 'refuse'] }), [])
+  const protectedFile = toQuestion(root, approval({ paths: ['.mcp.json'], decisions: ['once', 'refuse'] }))
   expect(protectedFile.options.map(({ optionId }) => optionId)).toEqual(['once', 'refuse'])
   const rules = Object.assign(approval({ argv: ['npm', 'test'] }), { always: ['run: npm test'] })
-  expect(toQuestion(root, rules, []).options.map(({ name, kind }) => [kind, name])).toEqual([
+  expect(toQuestion(root, rules).options.map(({ name, kind }) => [kind, name])).toEqual([
     ['allow_once', 'Allow once'],
     ['allow_always', 'Allow for this run'],
     ['allow_always', 'Always allow in this workspace: run: npm test'],
@@ -92,7 +92,7 @@ test.each<[unknown, string]>([
   [null, 'refuse'],
   [undefined, 'refuse'],
 ])('an editor may answer with anything: %j is %s', (outcome, decision) => {
-  const question = toQuestion(root, approval({ paths: ['.mcp.json'], decisions: ['once', 'refuse'] }), [])
+  const question = toQuestion(root, approval({ paths: ['.mcp.json'], decisions: ['once', 'refuse'] }))
   expect(toDecision(question, { outcome })).toBe(decision)
   if (outcome === undefined) expect(toDecision(question, undefined)).toBe(decision)
 })

@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import type { ContentBlock } from '@agentclientprotocol/sdk'
 import { describe, expect, test } from 'vitest'
-import { linksOf, PromptProblem, toMessage } from '../../src/acp/prompt.ts'
+import { PromptProblem, toMessage } from '../../src/acp/prompt.ts'
 import type { PromptMessage } from '../../src/acp/prompt.ts'
 
 const root = '/home/me/shop'
@@ -60,13 +60,4 @@ test.each<[readonly ContentBlock[], RegExp]>([
 ])('what cannot be sent is refused in a sentence: %j', (prompt, sentence) => {
   expect(() => toMessage(root, prompt)).toThrow(PromptProblem)
   expect(() => toMessage(root, prompt)).toThrow(sentence)
-})
-
-test('a linked file with a newer text in the editor is no mention of the file on disk', () => {
-  const prompt = [text('Compare'), link(uriOf(`${root}/a.js`)), text(' and '), link(uriOf(`${root}/b.js`))]
-  expect(linksOf(root, prompt)).toEqual(['a.js', 'b.js'])
-  expect(toMessage(root, prompt, new Map([['b.js', 'new']]))).toEqual({
-    text: expect.stringMatching(/^Compare @a\.js and b\.js\n\n\(Not saved in the editor: b\.js\./),
-    attachments: [{ name: 'b.js', mediaType: 'text/plain', text: 'new' }],
-  })
 })

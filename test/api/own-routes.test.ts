@@ -1,8 +1,10 @@
+import { on, once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
 import { z } from 'zod'
 import { describeRoutes } from '../../src/api/openapi.ts'
 import { ownRoutes, schemas } from '../../src/api/routes.ts'
@@ -182,19 +184,23 @@ describe('every answer', () => {
       text,
       mode: 'agent',
       model: 'gpt-5-mini',
+      editor: 'read',
       attachments: [{ name: 'a', mediaType: 'text/plain', text: 'b' }],
     }
     const started = schemas.AcceptedMessage.parse(await ask(proxy, 'post /message', '/message', message))
+    const ofEditor = await eventsUntil(listener, 'editor')
+    const { requestId } = ofEditor.at(-1)?.data ?? {}
+    await ask(proxy, 'post /runs/{id}/editor', `/runs/${started.id}/editor`, { requestId, ok: false })
     const untilAsked = await eventsUntil(listener, 'approval')
     const approval = schemas.Event.parse({ type: 'approval', ...untilAsked.at(-1)?.data })
     if (approval.type !== 'approval') throw new Error('no approval')
     await ask(proxy, 'get /sessions', '/sessions')
     await ask(proxy, 'get /runs/{id}', `/runs/${started.id}`)
     await ask(proxy, 'post /approvals/{id}', `/approvals/${approval.approvalId}`, { decision: 'once' })
-    const events = [...untilAsked, ...(await eventsUntil(listener, 'done'))]
+    const events = [...ofEditor, ...untilAsked, ...(await eventsUntil(listener, 'done'))]
     for (const { event, data } of events) expect(problemsOf('Event', { type: event, ...data })).toEqual([])
     expect(new Set(events.map(({ event }) => event))).toEqual(
-      new Set(['lifecycle', 'inbound', 'fragment', 'usage', 'tool', 'approval', 'diff', 'done']),
+      new Set(['lifecycle', 'inbound', 'fragment', 'usage', 'tool', 'editor', 'approval', 'diff', 'done']),
     )
     await ask(proxy, 'get /runs/{id}', `/runs/${started.id}`)
     const { changes } = schemas.ChangeList.parse(
@@ -217,6 +223,16 @@ describe('every answer', () => {
     await ask(proxy, `post ${ofApp}`, '/sessions/app/conversations', { forkOf: begun.id, until: started.id })
     await ask(proxy, `get ${ofApp}`, '/sessions/app/conversations')
     const one = `/sessions/app/conversations/${begun.id}`
+    asked.add(`get ${ofApp}/{conversationId}/servers`)
+    const socket = new WebSocket(`${proxy.daemon.url.replace('http:', 'ws:')}${one}/servers`, { headers })
+    const received = on(socket, 'message')
+    await once(socket, 'open')
+    socket.send(JSON.stringify({ type: 'servers', servers: [{ name: 'it', fingerprint: 'a' }] }))
+    const outputs: { readonly type?: unknown }[] = []
+    for await (const [data] of received) if (outputs.push(JSON.parse(String(data))) === 2) break
+    expect(outputs.map(({ type }) => type)).toEqual(['ready', 'open'])
+    for (const output of outputs) expect(problemsOf('RelayOutput', output)).toEqual([])
+    socket.close()
     await ask(proxy, `patch ${ofApp}/{conversationId}`, one, { title: 'Notes' })
     await ask(proxy, `post ${ofApp}/{conversationId}/rewind`, `${one}/rewind`, { messageId: started.id, dryRun: true })
     await ask(proxy, `delete ${ofApp}/{conversationId}`, one)

@@ -1,3 +1,4 @@
+import { readFile, writeFile } from 'node:fs/promises'
 import { ReadableStream, WritableStream } from 'node:stream/web'
 import { client, methods, ndJsonStream, PROTOCOL_VERSION } from '@agentclientprotocol/sdk'
 import type {
@@ -18,8 +19,11 @@ export interface EditorOptions {
     request: RequestPermissionRequest,
     signal: AbortSignal,
   ) => Promise<string | undefined> | string | undefined
-  /** The texts of files in the editor, by absolute path. */
-  readonly buffers?: ReadonlyMap<string, string>
+  /**
+   * The texts of files in the editor, by absolute path. It opens other files from disk, and saves a text that it takes. A function
+   * stands for an editor that fails with the file.
+   */
+  readonly buffers?: Map<string, string | (() => Promise<string>)>
 }
 
 /** An editor on the official SDK, with `copilot-proxy acp` as its agent. */
@@ -29,6 +33,8 @@ export interface Editor {
   /** Lines of standard output that are no JSON-RPC. */
   readonly strays: readonly string[]
   readonly asked: readonly RequestPermissionRequest[]
+  /** The files that the agent has asked for or has written, in order: `read` or `write`, and the path. */
+  readonly files: readonly string[]
   readonly updates: (sessionId: string) => readonly SessionUpdate[]
   /** Resolves when an update fits. */
   readonly seen: (sessionId: string, fits: (update: SessionUpdate) => boolean) => Promise<SessionUpdate>
@@ -37,7 +43,7 @@ export interface Editor {
 }
 
 export async function openEditor(options: EditorOptions): Promise<Editor> {
-  const { args = ['acp', '--demo'], env, capabilities = {}, buffers = new Map<string, string>() } = options
+  const { args = ['acp', '--demo'], env, capabilities = {}, buffers = new Map() } = options
   const { choose = ({ options: offered }) => offered.at(-1)?.optionId } = options
   const cli = startCli(args, env)
   const { stdin, stdout } = cli.child
@@ -50,22 +56,32 @@ export async function openEditor(options: EditorOptions): Promise<Editor> {
     for (const line of lines) if (!isMessage(line)) strays.push(line)
   })
   const asked: RequestPermissionRequest[] = []
+  const files: string[] = []
   const received: { readonly sessionId: string; readonly update: SessionUpdate }[] = []
   const lookers = new Set<() => void>()
   const app = client({ name: 'test' })
+    // The SDK asks the handlers in their order, and a turn ends while the last ones are asked: what it has told comes first.
+    .onNotification(methods.client.session.update, ({ params }) => {
+      received.push(params)
+      for (const look of lookers) look()
+    })
     .onRequest(methods.client.session.requestPermission, async ({ params, signal }) => {
       asked.push(params)
       const optionId = await choose(params, signal)
       return { outcome: optionId === undefined ? { outcome: 'cancelled' } : { outcome: 'selected', optionId } }
     })
-    .onRequest(methods.client.fs.readTextFile, ({ params }) => {
-      const content = buffers.get(params.path)
-      if (content === undefined) throw new Error('no such buffer')
-      return { content }
+    .onRequest(methods.client.fs.readTextFile, async ({ params: { path } }) => {
+      files.push(`read ${path}`)
+      const buffer = buffers.get(path) ?? (() => readFile(path, 'utf8'))
+      return { content: typeof buffer === 'string' ? buffer : await buffer() }
     })
-    .onNotification(methods.client.session.update, ({ params }) => {
-      received.push(params)
-      for (const look of lookers) look()
+    .onRequest(methods.client.fs.writeTextFile, async ({ params: { path, content } }) => {
+      files.push(`write ${path}`)
+      const buffer = buffers.get(path)
+      if (typeof buffer === 'function') await buffer()
+      buffers.set(path, content)
+      await writeFile(path, content)
+      return {}
     })
   const output = new WritableStream<Uint8Array>({
     write: (bytes) => new Promise((done) => stdin.write(bytes, () => done())),
@@ -84,6 +100,7 @@ export async function openEditor(options: EditorOptions): Promise<Editor> {
     agent,
     strays,
     asked,
+    files,
     updates,
     seen: (id, fits) =>
       new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { methods } from '@agentclientprotocol/sdk'
@@ -6,64 +6,18 @@ import type { ContentBlock, SessionUpdate } from '@agentclientprotocol/sdk'
 import { expect, test } from 'vitest'
 import { quickFix, quickShopFiles } from '../agent/shop.ts'
 import { scriptOf } from '../agent/support.ts'
-import { createUser, openGithub, upstreamVariables } from '../commands/harness.ts'
 import { isThorough } from '../thorough.ts'
 import { makeFolder } from '../tools/session.ts'
-import { openEditor } from './acp-editor.ts'
-import type { Editor, EditorOptions } from './acp-editor.ts'
+import type { Editor } from './acp-editor.ts'
+import { newSession, openShop, openWithUpstream, say, serve } from './acp-shop.ts'
 import { startCli } from './cli.ts'
-import { confirmPolicies } from '../workspace/policy/confirm.ts'
 
 const { session } = methods.agent
-
-async function openShop(settings: Readonly<Record<string, string>> = {}) {
-  const root = await makeFolder(quickShopFiles)
-  const { home } = await createUser()
-  await confirmPolicies(join(home, 'proxy', 'workspaces'), root)
-  const env = {
-    PATH: process.env['PATH'],
-    HOME: home,
-    COPILOT_PROXY_HOME: join(home, 'proxy'),
-    COPILOT_PROXY_SERVER_PORT: '2',
-    COPILOT_PROXY_WORKSPACE_READ_ONLY: 'false',
-    ...settings,
-  }
-  return {
-    root,
-    home,
-    env,
-    total: () => readFile(join(root, 'src/total.js'), 'utf8'),
-    editor: (options: Partial<EditorOptions> = {}) => openEditor({ env, ...options }),
-  }
-}
-
-/** With a login, and conversations that outlive a process. */
-async function openWithUpstream() {
-  const upstream = await openGithub({ record: 20 })
-  const shop = await openShop({ ...upstreamVariables(upstream), COPILOT_PROXY_AGENT_MODEL: 'gpt-5-mini' })
-  return {
-    ...shop,
-    editor: (options: Partial<EditorOptions> = {}) => shop.editor({ args: ['acp'], ...options }),
-    /** What the model got last. */
-    sent: () => JSON.stringify(upstream.log.findLast(({ route }) => route === '/responses')?.body),
-  }
-}
 
 /** The editor closes the pipe. */
 async function leave({ cli }: Editor): Promise<void> {
   cli.child.stdin?.end()
   expect(await cli.ended).toMatchObject({ code: 0, stderr: '' })
-}
-
-function say({ agent }: Editor, sessionId: string, ...prompt: readonly (string | ContentBlock)[]) {
-  return agent.request(session.prompt, {
-    sessionId,
-    prompt: prompt.map((part) => (typeof part === 'string' ? { type: 'text', text: part } : part)),
-  })
-}
-
-async function newSession({ agent }: Editor, cwd: string): Promise<string> {
-  return (await agent.request(session.new, { cwd, mcpServers: [] })).sessionId
 }
 
 const allow = 'once'
@@ -215,6 +169,28 @@ test('in the mode chat nothing is changed, and an unknown mode is refused', asyn
   await expect(it.agent.request(session.setMode, { sessionId, modeId: 'x' })).rejects.toMatchObject({ code: -32602 })
 })
 
+test('an accepted plan ends the mode plan, and a refused one does not', async () => {
+  const { root, total, editor } = await openShop()
+  const answers = ['refuse', 'once', 'once']
+  const it = await editor({ choose: () => answers.shift() })
+  const id = await newSession(it, root)
+  await it.agent.request(session.setMode, { sessionId: id, modeId: 'plan' })
+  const submit = { calls: [{ tool: 'plan_submit', args: { plan: '1. Add a line.' } }] }
+  const edit = { tool: 'edit_replace', args: { path: 'src/total.js', oldText: '/**', newText: '/** Sums.' } }
+  const modes = () =>
+    it.updates(id).flatMap((update) => (update.sessionUpdate === 'current_mode_update' ? update.currentModeId : []))
+  await say(it, id, scriptOf(submit, { text: 'Not now.' }))
+  expect(modes()).toEqual(['plan'])
+  await say(it, id, scriptOf(submit, { text: 'Accepted.' }))
+  expect(modes()).toEqual(['plan', 'agent'])
+  expect(it.updates(id)).toContainEqual({
+    sessionUpdate: 'config_option_update',
+    configOptions: expect.arrayContaining([expect.objectContaining({ id: 'mode', currentValue: 'agent' })]),
+  })
+  await say(it, id, scriptOf({ calls: [edit] }, { text: 'Done.' }))
+  expect(await total()).toContain('/** Sums.')
+})
+
 test.runIf(isThorough)('the mode and the model are options too, and the model gets the next messages', async () => {
   const { root, editor, sent } = await openWithUpstream()
   const it = await editor()
@@ -332,13 +308,12 @@ test('without a login, it says what to run; an editor with terminals can start t
   ])
 })
 
-test('text and images of the prompt are attached, and a file with unsaved changes comes with the text of the editor', async () => {
+test('text and images of the prompt are attached, and a linked file is read as the agent reads it', async () => {
   const { root, editor, sent } = await openWithUpstream()
   await writeFile(join(root, '.env'), 'KEY=1\n')
   const buffers = new Map([
     [join(root, 'src/total.js'), 'the unsaved text\n'],
     [join(root, '.env'), 'a secret of the editor\n'],
-    [join(root, 'package.json'), quickShopFiles['package.json'] ?? ''],
   ])
   const it = await editor({ capabilities: { fs: { readTextFile: true } }, buffers, choose: () => 'refuse' })
   const id = await newSession(it, root)
@@ -356,24 +331,13 @@ test('text and images of the prompt are attached, and a file with unsaved change
   const links = ['src/total.js', '.env', 'package.json'].map(link)
   await say(it, id, 'Look at ', ...links, ' and ', resource, image)
   const said = sent()
-  expect(said).toContain('Look at src/total.js')
+  expect(said).toContain('Look at @src/total.js')
   expect(said).toContain('the unsaved text')
-  expect(said).toContain('Not saved in the editor: src/total.js.')
+  expect(said).toContain('not saved')
   expect(said).toContain('the embedded text')
   expect(said).toContain(pixel.slice(0, 40))
   expect(said).not.toContain('a secret of the editor')
-})
-
-test.runIf(isThorough)('a question about a file with unsaved changes says so', async () => {
-  const { root, editor } = await openShop()
-  const buffers = new Map([[join(root, 'src/total.js'), 'the unsaved text\n']])
-  const it = await editor({ capabilities: { fs: { readTextFile: true } }, buffers, choose: () => 'refuse' })
-  const id = await newSession(it, root)
-  await say(it, id, quickFix)
-  const change = it.asked.find(({ toolCall }) => toolCall.kind === 'edit')
-  expect(JSON.stringify(change?.toolCall.content)).toContain(
-    'src/total.js has changes in the editor that are not saved.',
-  )
+  expect(it.files).toEqual([`read ${join(root, 'src/total.js')}`, `read ${join(root, 'package.json')}`])
 })
 
 test('after a restart, conversations are listed, loaded with what was said, resumed and closed', async () => {
@@ -409,23 +373,12 @@ test('after a restart, conversations are listed, loaded with what was said, resu
 
 test('a session goes on after a restart of the daemon, and after its end in a daemon of this process', async () => {
   const { root, env, editor, sent } = await openWithUpstream()
-  const serve = async (port: string) => {
-    const { child, seen, ended } = startCli(['serve', '--workspace', root], { ...env, COPILOT_PROXY_SERVER_PORT: port })
-    const [, at = ''] = await seen('stdout', /listening on http:\/\/127\.0\.0\.1:(\d+)/)
-    return {
-      port: at,
-      async stop() {
-        child.kill('SIGTERM')
-        await ended
-      },
-    }
-  }
-  const daemon = await serve('0')
+  const daemon = await serve(root, env)
   const it = await editor({ env: { ...env, COPILOT_PROXY_SERVER_PORT: daemon.port } })
   const id = await newSession(it, root)
   await say(it, id, 'The word is heron.')
   await daemon.stop()
-  const next = await serve(daemon.port)
+  const next = await serve(root, env, { port: daemon.port })
   expect(await say(it, id, 'Go on')).toEqual({ stopReason: 'end_turn' })
   expect(sent()).toContain('heron')
   await next.stop()
@@ -435,9 +388,7 @@ test('a session goes on after a restart of the daemon, and after its end in a da
 
 test('who loads a conversation is asked what its run waits for, and an answer withdraws the question elsewhere', async () => {
   const { root, env, editor, total } = await openShop()
-  const daemon = startCli(['serve', '--demo', '--workspace', root], { ...env, COPILOT_PROXY_SERVER_PORT: '0' })
-  const [, port] = await daemon.seen('stdout', /listening on http:\/\/127\.0\.0\.1:(\d+)/)
-  const here = { env: { ...env, COPILOT_PROXY_SERVER_PORT: port }, args: ['acp'] }
+  const { here } = await serve(root, env, { args: ['--demo'] })
   const withdrawn: string[] = []
   const first = await editor({
     ...here,
@@ -462,17 +413,15 @@ test('who loads a conversation is asked what its run waits for, and an answer wi
 
 test('uses the running daemon, whose workspaces keep their conversations, and ends what the editor has left', async () => {
   const { root, env, editor, total } = await openShop()
-  const daemon = startCli(['serve', '--demo', '--workspace', root], { ...env, COPILOT_PROXY_SERVER_PORT: '0' })
-  const [, port] = await daemon.seen('stdout', /listening on http:\/\/127\.0\.0\.1:(\d+)/)
-  const here = { ...env, COPILOT_PROXY_SERVER_PORT: port }
-  const it = await editor({ env: here, args: ['acp'], choose: () => new Promise(() => {}) })
+  const { here } = await serve(root, env, { args: ['--demo'] })
+  const it = await editor({ ...here, choose: () => new Promise(() => {}) })
   const id = await newSession(it, root)
   const turn = say(it, id, quickFix).catch(() => 'gone')
   await it.seen(id, ({ sessionUpdate }) => sessionUpdate === 'tool_call')
   await leave(it)
   await turn
 
-  const again = await editor({ env: here, args: ['acp'], choose: () => allow })
+  const again = await editor({ ...here, choose: () => allow })
   await again.agent.request(session.load, { sessionId: id, cwd: root, mcpServers: [] })
   expect(again.updates(id)).toContainEqual(expect.objectContaining({ sessionUpdate: 'user_message_chunk' }))
   expect(again.updates(id)).toContainEqual(expect.objectContaining({ sessionUpdate: 'tool_call', status: 'failed' }))

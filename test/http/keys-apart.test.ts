@@ -197,6 +197,8 @@ const routes: Readonly<Record<string, Route>> = {
     method: 'POST',
     body: '{"messageId":"some-id"}',
   }),
+  // The owner's alone.
+  'GET /sessions/some-id/conversations/some-id/servers': session((made) => `${ofConversation(made)}/servers`),
   'DELETE /sessions/some-id/history': shared(({ sessionId }) => `/sessions/${sessionId}/history`, {
     method: 'DELETE',
   }),
@@ -211,6 +213,9 @@ const routes: Readonly<Record<string, Route>> = {
   'POST /runs/some-id/undo': session(({ runId }) => `/runs/${runId}/undo`, { method: 'POST', body: '{}' }),
   'GET /runs/some-id': session(({ runId }) => `/runs/${runId}`),
   'POST /runs/some-id/cancel': session(({ runId }) => `/runs/${runId}/cancel`, { method: 'POST', body: '{}' }),
+  'POST /runs/some-id/editor': session(({ runId }) => `/runs/${runId}/editor`, {
+    body: '{"requestId":"some-id","ok":true,"text":""}',
+  }),
   'POST /approvals/some-id': session(({ runId }) => `/approvals/${runId}`, { body: '{"decision":"deny"}' }),
   // A run answers later, and its context is tested in sessions/owners.test.ts.
   'POST /message': {

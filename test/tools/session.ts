@@ -45,7 +45,8 @@ export function policyOf(
 /** Creates a folder that is removed after the test. */
 export async function makeFolder(files: Readonly<Record<string, string>> = {}): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'copilot-proxy-workspace-'))
-  onTestFinished(() => rm(dir, { recursive: true, force: true }))
+  // A command that is being stopped may still write.
+  onTestFinished(() => rm(dir, { recursive: true, force: true, maxRetries: 10 }))
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(dir, path)), { recursive: true })
     await writeFile(join(dir, path), text)

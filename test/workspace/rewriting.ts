@@ -34,6 +34,7 @@ export async function createRewriting(files: Readonly<Record<string, string>>) {
   const folder = await openFolder(root)
   const journal = await openJournal({ folder, dir: join(dirname(root), 'journal'), now: Date.now })
   const context: RewriteContext = {
+    files: folder,
     journal,
     authorize: async (intent) => void intents.push(intent),
     signal: new AbortController().signal,

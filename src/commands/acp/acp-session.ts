@@ -8,11 +8,11 @@ import type {
 } from '@agentclientprotocol/sdk'
 import { choose, describeChoices, firstChoices } from '../../acp/choices.ts'
 import type { Choices, ModelName } from '../../acp/choices.ts'
-import { toDecision, toQuestion } from '../../acp/permission.ts'
-import { linksOf, toMessage } from '../../acp/prompt.ts'
+import { isAcceptedPlan, toDecision, toQuestion } from '../../acp/permission.ts'
+import { toMessage } from '../../acp/prompt.ts'
 import { replayRun } from '../../acp/replay.ts'
 import { createUpdates, stopReasons, usageUpdate } from '../../acp/updates.ts'
-import type { ApprovalEvent, DaemonEvent, DoneEvent } from '../../api/events.ts'
+import type { ApprovalEvent, DaemonEvent, DoneEvent, EditorEvent } from '../../api/events.ts'
 import type { RunReport } from '../../api/run.ts'
 import { goneText } from '../agent/client.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
@@ -45,6 +45,8 @@ export interface AcpSession {
   readonly choose: (option: string, value: string | boolean) => void
   readonly choices: () => Choices
   readonly describeChoices: () => ReturnType<typeof describeChoices>
+  /** Shows a sentence to the person. */
+  readonly warn: (sentence: string) => void
   /** Cancels runs, and resolves when they have ended. `own`: only those of this session's prompts. */
   readonly close: (what: 'everything' | 'own') => Promise<void>
 }
@@ -80,17 +82,22 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
   }
 
   function receive(event: DaemonEvent): void {
-    if (sending.size > 0) held.push(event)
+    // The daemon waits for what it asks about a known run, and a message with attachments takes its time.
+    const isUrgent = event.type === 'editor' && prompts.has(event.id)
+    if (sending.size > 0 && !isUrgent) held.push(event)
     else handle(event)
   }
 
   function handle(event: DaemonEvent): void {
     if (event.type === 'inbound') return follow(event.id, event.runId ?? event.id)
     if ('id' in event && !isFollowed(event.id)) return
+    if (event.type === 'editor') return void answerFor(event)
     for (const update of updates.of(event)) tell(update)
     if (event.type === 'approval') {
       questions.get(event.approvalId)?.abort()
       if (event.state === 'pending') void ask(event)
+      // The run goes on as the agent, and so does the conversation.
+      if (isAcceptedPlan(event) && choices.mode === 'plan') setChoices({ ...choices, mode: 'agent' })
     }
     if (event.type !== 'done') return
     for (const [message, { run, ended }] of prompts) {
@@ -106,6 +113,14 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
     if (prompt === undefined) return
     prompt.run = run
     if (prompt.isCancelled) cancelRun(run)
+  }
+
+  function setChoices(chosen: Choices): void {
+    const isOtherMode = chosen.mode !== choices.mode
+    choices = chosen
+    const { configOptions } = describeChoices(choices, models)
+    tell({ sessionUpdate: 'config_option_update', configOptions })
+    if (isOtherMode) tell({ sessionUpdate: 'current_mode_update', currentModeId: choices.mode })
   }
 
   function cancelRun(run: string): void {
@@ -126,8 +141,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
     const decided = new AbortController()
     questions.set(approvalId, decided)
     try {
-      const notes = await unsavedNotes(approval.paths ?? [])
-      const question = toQuestion(place.root, approval, notes)
+      const question = toQuestion(place.root, approval)
       const response = await editor.request(
         methods.client.session.requestPermission,
         { sessionId: id, ...question },
@@ -147,23 +161,21 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
     }
   }
 
-  async function unsavedNotes(paths: readonly string[]): Promise<readonly string[]> {
-    const notes: string[] = []
-    for (const path of paths.slice(0, 10)) {
-      if ((await files.unsavedText(path)) !== undefined) {
-        notes.push(`${path} has changes in the editor that are not saved. The agent changes the file on disk.`)
-      }
-    }
-    return notes
+  /** Another editor with this conversation has begun the other runs. */
+  async function answerFor(event: EditorEvent): Promise<void> {
+    if (prompts.get(event.id)?.isOwn !== true) return
+    const { id: run, requestId } = event
+    const answer = await files.answer(event)
+    // The text may be longer than the daemon takes. If the answer is late, the run has gone on without it.
+    await client
+      .answerEditor(run, requestId, answer)
+      .catch(() => client.answerEditor(run, requestId, { ok: false }))
+      .catch(() => {})
   }
 
-  async function toBody(content: PromptRequest['prompt']): Promise<object> {
-    const unsaved = new Map<string, string>()
-    for (const path of linksOf(place.root, content)) {
-      const text = await files.unsavedText(path)
-      if (text !== undefined) unsaved.set(path, text)
-    }
-    return { ...toMessage(place.root, content, unsaved), conversationId: id, ...choices }
+  function toBody(content: PromptRequest['prompt']): object {
+    const { ability } = files
+    return { ...toMessage(place.root, content), conversationId: id, ...choices, ...(ability && { editor: ability }) }
   }
 
   async function send(content: PromptRequest['prompt'], asked: AbortSignal): Promise<StopReason> {
@@ -187,7 +199,7 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
   async function begin(prompt: Prompt, content: PromptRequest['prompt']): Promise<void> {
     sending.add(prompt)
     try {
-      const accepted = await client.send(await toBody(content), signal)
+      const accepted = await client.send(toBody(content), signal)
       prompts.set(accepted.id, prompt)
       follow(accepted.id, accepted.runId ?? accepted.id)
     } catch (error) {
@@ -240,14 +252,11 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
       if (chosen === undefined) {
         throw RequestError.invalidParams(undefined, `there is no ${option} ${JSON.stringify(value)}`)
       }
-      const isOtherMode = chosen.mode !== choices.mode
-      choices = chosen
-      const { configOptions } = describeChoices(choices, models)
-      tell({ sessionUpdate: 'config_option_update', configOptions })
-      if (isOtherMode) tell({ sessionUpdate: 'current_mode_update', currentModeId: choices.mode })
+      setChoices(chosen)
     },
     choices: () => choices,
     describeChoices: () => describeChoices(choices, models),
+    warn: (sentence) => tell(updates.warning(sentence)),
     async close(what) {
       const cancelled = allPrompts().filter(({ isOwn }) => isOwn || what === 'everything')
       cancel(cancelled)

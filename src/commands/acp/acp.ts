@@ -44,7 +44,6 @@ export async function acp(context: CommandContext, flags: AcpFlags): Promise<Exi
   const feeds = createFeeds(context, { connector, signal: ended.signal, note })
   let capabilities: ClientCapabilities = {}
   const table = createSessionTable(context, {
-    config: flags.config,
     feeds,
     editor: () => connection.client,
     capabilities: () => capabilities,
@@ -109,6 +108,7 @@ function createApp({ version, table, note, requireLogin, onInitialize }: AppDeps
         agentCapabilities: {
           loadSession: true,
           promptCapabilities: { image: true, embeddedContext: true },
+          mcpCapabilities: { http: true, sse: false },
           sessionCapabilities: { list: {}, resume: {}, close: {} },
         },
         authMethods: authMethods(clientCapabilities),

@@ -1,61 +1,66 @@
+import { hash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { methods } from '@agentclientprotocol/sdk'
 import type { AgentContext, ClientCapabilities } from '@agentclientprotocol/sdk'
-import { decideReading } from '../policy.ts'
-import type { WorkspaceRules } from '../policy.ts'
+import type { EditorEvent } from '../../api/events.ts'
+import type { EditorAbility } from '../../api/inputs.ts'
+import { formOf, likeEditor } from '../../workspace/open-files.ts'
+import type { EditorAnswer, TextForm } from '../../workspace/open-files.ts'
 
-/** An editor that is asked for a text may be busy, and the person waits. Ms. */
-const patienceMs = 2000
-
-/** Longer files are not compared. Bytes. */
-const maxBytes = 1024 * 1024
+/** The daemon does not wait longer. Ms. */
+const patienceMs = 10_000
 
 export interface EditorFiles {
-  /**
-   * Returns the text of a file in the editor if it differs from the file on disk. Undefined: it does not, or the policy asks or
-   * refuses to read the file, or the editor does not tell.
-   * @param path relative to the root
-   */
-  readonly unsavedText: (path: string) => Promise<string | undefined>
+  /** What the editor offers. Undefined: nothing, so that tools use the files on disk. */
+  readonly ability: EditorAbility | undefined
+  /** Asks the editor. The daemon has checked that the file may be read, or has written it. Never rejects. */
+  readonly answer: (event: EditorEvent) => Promise<EditorAnswer>
 }
 
-/** The tools of the daemon read and write the files on disk. An editor may have newer text, which is not saved. */
+/** The files that are open in an editor, with the changes that are not saved. */
 export function createEditorFiles(
   sessionId: string,
   {
-    rules,
+    root,
     editor,
     capabilities,
   }: {
-    readonly rules: WorkspaceRules
+    /** The folder of the session. */
+    readonly root: string
     readonly editor: Pick<AgentContext, 'request'>
     readonly capabilities: ClientCapabilities
   },
 ): EditorFiles {
-  async function read(path: string): Promise<string | undefined> {
-    if (capabilities.fs?.readTextFile !== true) return undefined
-    const { bytes } = await rules.folder.readFile(path, {
-      maxBytes,
-      // A link may lead to a secret.
-      async admit(real) {
-        if (!(await decideReading(rules, real)).isAllowed) throw new Error('not readable')
-      },
-    })
-    const { content } = await editor.request(
+  /** How the editor gave its texts, by path: it takes texts of the same form. */
+  const forms = new Map<string, TextForm>()
+  const { readTextFile = false, writeTextFile = false } = capabilities.fs ?? {}
+
+  async function read(path: string): Promise<EditorAnswer> {
+    const { content: text } = await editor.request(
       methods.client.fs.readTextFile,
-      { sessionId, path: join(rules.folder.root, path) },
+      { sessionId, path: join(root, path) },
       { cancellationSignal: AbortSignal.timeout(patienceMs), stopWaitingOnCancel: true },
     )
-    return withoutForm(content) === withoutForm(bytes.toString('utf8')) ? undefined : content
+    forms.set(path, formOf(text))
+    return { ok: true, text }
+  }
+
+  async function write(path: string, sha256: string | undefined): Promise<EditorAnswer> {
+    const bytes = await readFile(join(root, path))
+    // Something has changed the file since. The editor sees that by itself.
+    if (hash('sha256', bytes) !== sha256) return { ok: false }
+    await editor.request(
+      methods.client.fs.writeTextFile,
+      { sessionId, path: join(root, path), content: likeEditor(bytes.toString(), forms.get(path) ?? formOf('')) },
+      { cancellationSignal: AbortSignal.timeout(patienceMs), stopWaitingOnCancel: true },
+    )
+    return { ok: true }
   }
 
   return {
-    // Without an answer, the file on disk is the best that is known.
-    unsavedText: (path) => read(path).catch(() => undefined),
+    ability: readTextFile ? (writeTextFile ? 'write' : 'read') : undefined,
+    answer: ({ action, path, sha256 }) =>
+      (action === 'read' ? read(path) : write(path, sha256)).catch(() => ({ ok: false })),
   }
-}
-
-/** Editors keep line ends and the byte order mark apart from the text. */
-function withoutForm(text: string): string {
-  return text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n')
 }

@@ -23,6 +23,8 @@ export interface FeedListener {
 export interface Feed {
   readonly place: Place
   readonly client: RunClient
+  /** Whether the daemon still answers, however late. */
+  readonly isAlive: () => Promise<boolean>
   /** Those that a message can name. Empty if they cannot be listed now. */
   readonly models: () => Promise<readonly ModelName[]>
   /** Returns a function that unsubscribes. */
@@ -47,9 +49,11 @@ export function createFeeds(
   async function follow(place: Place, onEnd: () => void): Promise<Feed> {
     const client = createRunClient(context, place)
     const listeners = new Set<FeedListener>()
-    const events = await client.events(signal, () =>
-      note('The connection to copilot-proxy broke. Connecting again ...'),
-    )
+    let isBroken = false
+    const events = await client.events(signal, () => {
+      isBroken = true
+      note('The connection to copilot-proxy broke. Connecting again ...')
+    })
 
     function handle(given: unknown): void {
       const { data: event } = daemonEvent.safeParse(given)
@@ -76,6 +80,14 @@ export function createFeeds(
     return {
       place,
       client,
+      async isAlive() {
+        const isAnswered = await client.conversations(signal).then(
+          () => true,
+          () => false,
+        )
+        // Another daemon may have taken the address meanwhile.
+        return isAnswered && !isBroken
+      },
       models: () => client.models(AbortSignal.any([signal, AbortSignal.timeout(modelsTimeoutMs)])).catch(() => []),
       listen(listener) {
         listeners.add(listener)

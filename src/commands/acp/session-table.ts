@@ -19,21 +19,17 @@ import type {
   SetSessionModeResponse,
 } from '@agentclientprotocol/sdk'
 import type { Choices } from '../../acp/choices.ts'
-import { silentLog } from '../../logging/logger.ts'
-import { openPolicy } from '../../workspace/policy/open-policy.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
 import { CommandFailure } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
-import { loadSettings } from '../shared/settings.ts'
-import { openWorkspaceFolder } from '../shared/workspace-folder.ts'
 import { createAcpSession } from './acp-session.ts'
 import type { AcpSession } from './acp-session.ts'
 import { createEditorFiles } from './editor-files.ts'
+import { createEditorServers } from './editor-servers.ts'
+import type { EditorServers } from './editor-servers.ts'
 import type { Feed, Feeds } from './open-feeds.ts'
 
 interface TableDeps {
-  /** As written; undefined: the default path. */
-  readonly config: string | undefined
   readonly feeds: Feeds
   readonly editor: () => AgentContext
   /** What the editor has said of itself. */
@@ -56,24 +52,31 @@ function checked<Request extends Pick<NewSessionRequest, 'cwd' | 'additionalDire
 
 /** The sessions of an editor. Each one is a conversation of a workspace. */
 export function createSessionTable(context: CommandContext, deps: TableDeps) {
-  const { config, feeds, note, signal } = deps
+  const { feeds, note, signal } = deps
   const sessions = new Map<string, AcpSession>()
   /** Cancels the prompts of a session, also those that have not reached the daemon. */
   const turns = new Map<string, AbortController>()
 
-  /** Servers that an editor names are those of other agents too, so that a session opens without them. */
-  function noteServers(servers: NewSessionRequest['mcpServers'] = []): void {
-    if (servers.length === 0) return
-    const names = servers.map(({ name }) => name).join(', ')
-    note(`MCP servers of the editor are not used: ${names}. Name them in the configuration, under mcp-servers.`)
+  /** By session. */
+  const servers = new Map<string, EditorServers>()
+
+  /** Does not wait for servers: the first prompt does. Those that the editor has named for the session before end. */
+  async function useServers(id: string, feed: Feed, given: NewSessionRequest['mcpServers'] = []): Promise<void> {
+    const before = servers.get(id)
+    const tell = (sentence: string): void => {
+      note(sentence)
+      sessions.get(id)?.warn(sentence)
+    }
+    const named = createEditorServers(context, { id, servers: given, tell })
+    servers.set(id, named)
+    await before?.close()
+    // The editor learns the id first.
+    setImmediate(() => void named.attach(feed))
   }
 
   async function open(id: string, feed: Feed, choices?: Choices): Promise<AcpSession> {
     const [editor, capabilities] = [deps.editor(), deps.capabilities()]
-    const settings = await loadSettings(context, config)
-    const folder = await openWorkspaceFolder(context, settings, { path: feed.place.root, 'allow-home': true })
-    const rules = { folder, policy: openPolicy(folder, { log: silentLog }), base: '' }
-    const files = createEditorFiles(id, { rules, editor, capabilities })
+    const files = createEditorFiles(id, { root: feed.place.root, editor, capabilities })
     await sessions.get(id)?.close('own')
     const session = createAcpSession({
       id,
@@ -112,10 +115,10 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
   return {
     async create(request: NewSessionRequest): Promise<NewSessionResponse> {
       const { cwd, mcpServers } = checked(request)
-      noteServers(mcpServers)
       const feed = await feeds.open(cwd)
       const { id } = await feed.client.conversation('new', signal)
       const session = await open(id, feed)
+      await useServers(id, feed, mcpServers)
       return { sessionId: id, ...session.describeChoices() }
     },
 
@@ -125,12 +128,12 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
       what: 'everything' | 'use',
     ): Promise<LoadSessionResponse> {
       const { sessionId, cwd, mcpServers } = checked(request)
-      noteServers(mcpServers)
       const feed = await feeds.open(cwd)
       const known = await feed.client.conversations(signal)
       if (!known.some(({ id }) => id === sessionId)) throw RequestError.sessionNotFound(sessionId)
       const session = await open(sessionId, feed)
       await session.recall(what)
+      await useServers(sessionId, feed, mcpServers)
       return session.describeChoices()
     },
 
@@ -155,7 +158,9 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
       const turn = turns.get(sessionId) ?? new AbortController()
       turns.set(sessionId, turn)
       const asked = AbortSignal.any([requestSignal, turn.signal])
-      const feed = await feeds.open(session.feed.place.root)
+      // To look for a daemon takes a busy one for gone.
+      const feed = (await session.feed.isAlive()) ? session.feed : await feeds.open(session.feed.place.root)
+      await servers.get(sessionId)?.attach(feed)
       if (feed === session.feed) return { stopReason: await session.prompt(prompt, asked) }
       // Another daemon serves the folder now, such as the one before after a restart.
       const moved = await open(sessionId, feed, session.choices())
@@ -181,12 +186,15 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
     async close(sessionId: string): Promise<CloseSessionResponse> {
       const session = find(sessionId)
       sessions.delete(sessionId)
-      await session.close('everything')
+      const named = servers.get(sessionId)
+      servers.delete(sessionId)
+      await Promise.all([session.close('everything'), named?.close()])
       return {}
     },
 
     async closeAll(): Promise<void> {
-      await Promise.all(Array.from(sessions.values(), (session) => session.close('own')))
+      const closed = Array.from(sessions.values(), (session) => session.close('own'))
+      await Promise.all([...closed, ...Array.from(servers.values(), (named) => named.close())])
     },
   }
 }

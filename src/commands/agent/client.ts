@@ -8,6 +8,7 @@ import { runReport } from '../../api/run.ts'
 import type { ApprovalDecision, RunReport } from '../../api/run.ts'
 import { conversationEntry, conversationList, messageList } from '../../api/sessions.ts'
 import type { ConversationEntry } from '../../api/sessions.ts'
+import type { EditorAnswer } from '../../workspace/open-files.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { CommandContext } from '../shared/command.ts'
 import { daemonHeaders } from '../shared/find-daemon.ts'
@@ -37,6 +38,8 @@ export interface RunClient {
   /** @throws CommandFailure with the daemon's message */
   readonly send: (message: object, signal: AbortSignal) => Promise<AcceptedMessage>
   readonly decide: (approvalId: string, decision: ApprovalDecision) => Promise<void>
+  /** Answers an event `editor` of a run. */
+  readonly answerEditor: (runId: string, requestId: string, answer: EditorAnswer) => Promise<void>
   readonly cancel: (runId: string) => Promise<void>
 }
 
@@ -175,6 +178,9 @@ export function createRunClient(context: CommandContext, place: Place): RunClien
     send: (message, signal) => ask('/message', acceptedMessage, { body: { sessionId, ...message }, signal }),
     async decide(approvalId, decision) {
       await ask(`/approvals/${encodeURIComponent(approvalId)}`, z.unknown(), { body: { decision } })
+    },
+    async answerEditor(runId, requestId, answer) {
+      await ask(`/runs/${encodeURIComponent(runId)}/editor`, z.unknown(), { body: { requestId, ...answer } })
     },
     async cancel(runId) {
       await ask(`/runs/${encodeURIComponent(runId)}/cancel`, z.unknown(), { body: {} })

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import { conversationInput, decisionInput, messageInput, newConversationInput } from '../../api/inputs.ts'
+import { conversationInput, decisionInput, editorInput, messageInput, newConversationInput } from '../../api/inputs.ts'
 import type { AcceptedMessage } from '../../api/inputs.ts'
-import type { CancelledRun, DecidedApproval } from '../../api/run.ts'
+import type { CancelledRun, DecidedApproval, EditorReceipt } from '../../api/run.ts'
 import type {
   ConversationEntry,
   ConversationList,
@@ -127,6 +127,15 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
     }),
   )
 
+  // The daemon has asked for the answer, so that it does not count for the limits of the caller.
+  const uncounted: SessionRouteParts = { ...parts, admit: () => Promise.resolve() }
+  app.post<{ Params: { id: string } }>('/runs/:id/editor', { config }, (request, reply) =>
+    receive(uncounted, request, reply, editorInput, ({ sessions }, { requestId, ...answer }) => {
+      sessions.answerEditor(request.params.id, requestId, answer, request.caller)
+      return reply.send({ requestId } satisfies EditorReceipt)
+    }),
+  )
+
   app.post('/message', { config }, (request, reply) =>
     receive(parts, request, reply, messageInput, ({ workspaces, sessions }, body) => {
       const { agent } = parts.config()
@@ -154,6 +163,7 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
         maxSteps,
         maxCredits,
         attachments,
+        editor: body.editor,
         origin: 'user',
         key: request.caller.key,
       })

@@ -3,7 +3,8 @@ import { delimiter, isAbsolute, join } from 'node:path'
 import { platform } from 'node:process'
 import { isDeepStrictEqual } from 'node:util'
 import type { McpServerSettings } from '../../config/mcp-servers.ts'
-import type { ToolSource } from '../../tools/tool.ts'
+import { toModelName } from '../../tools/model-names.ts'
+import type { Tool, ToolSource } from '../../tools/tool.ts'
 import type { Session } from '../../tools/session.ts'
 import { commandEnvironment } from '../../workspace/run-command.ts'
 import type { StartedIn } from '../../workspace/sandbox/sandbox.ts'
@@ -15,6 +16,7 @@ import {
   type ServerConnectionDeps,
   type ServerListing,
 } from './server-connection.ts'
+import type { Place } from './open-client.ts'
 import type { StdioProgram } from './stdio-transport.ts'
 
 export interface McpServersDeps extends Pick<ServerConnectionDeps, 'version' | 'redact' | 'log' | 'now' | 'setTimer'> {
@@ -31,11 +33,36 @@ export interface McpServersDeps extends Pick<ServerConnectionDeps, 'version' | '
 /** The tools of the configured MCP servers. Each session has its own connection to each server. */
 export interface McpServers extends Required<ToolSource> {
   readonly listing: (session: Session) => readonly ServerListing[]
+  /** Connects to servers that another program holds, for those alone who use the tools that are returned. */
+  readonly relay: (
+    session: Session,
+    servers: readonly RelayedServer[],
+    tell: NonNullable<ServerConnectionDeps['tell']>,
+  ) => RelayedTools
   /** Ends servers that were removed or changed, and starts those of sessions in use. */
   readonly reconfigure: () => void
   /** Ends all servers. Resolves when their programs have ended. */
   readonly close: () => Promise<void>
 }
+
+export interface RelayedServer {
+  readonly name: string
+  /** Differs for two servers of one name. */
+  readonly fingerprint: string
+  /** Opens a connection. @param onEnd receives the reason why it has ended by itself, before `onclose` */
+  readonly open: (onEnd: StdioProgram['onEnd']) => Extract<Place, { readonly kind: 'relay' }>['transport']
+}
+
+/** The tools of relayed servers and those of the configured ones. */
+export interface RelayedTools extends Required<Omit<ToolSource, 'onChange'>> {
+  /** Opens the connections, which the first use does otherwise. */
+  readonly start: () => void
+  /** Ends the connections. */
+  readonly close: () => void
+}
+
+/** The names of relayed servers begin with it. The configuration allows no point, so that they are never those of configured ones. */
+const relayedBy = 'editor.'
 
 /** The PATH of servers if the daemon has none. */
 const systemPath = '/usr/local/bin:/usr/bin:/bin'
@@ -75,9 +102,55 @@ export function createMcpServers(deps: McpServersDeps): McpServers {
   }
 
   function connect(session: Session, name: string, settings: McpServerSettings): ServerConnection {
-    const programOf = () => toProgram(settings, session, deps)
-    return createServerConnection({ ...deps, name, settings, session, programOf, changed: () => announce(session) })
+    async function place(hooks: Pick<StdioProgram, 'onStderr' | 'onEnd'>): Promise<Place> {
+      const { url, headers = {} } = settings
+      if (url !== undefined) return { kind: 'address', url, headers }
+      return { kind: 'program', program: { ...(await toProgram(settings, session, deps)), ...hooks } }
+    }
+    return createServerConnection({ ...deps, name, settings, session, place, changed: () => announce(session) })
   }
+
+  function relay(...[session, servers, tell]: Parameters<McpServers['relay']>): RelayedTools {
+    const relayed = new Map(
+      servers.map(({ name: given, fingerprint, open }) => {
+        const name = relayedBy + given
+        const connection = createServerConnection({
+          ...deps,
+          name,
+          settings: { prefix: toModelName(name), fingerprint },
+          session,
+          place: async ({ onEnd }) => ({ kind: 'relay', transport: open(onEnd) }),
+          // A run asks for the tools at each step.
+          changed() {},
+          tell,
+        })
+        return [name, connection]
+      }),
+    )
+    const start = (): Promise<unknown> => Promise.all(Array.from(relayed.values(), (each) => each.prepare()))
+    let all: ReadonlyMap<string, ServerConnection> = relayed
+    /** The same map as long as it has the same connections, so that `offerTools` can remember its tools. */
+    function allConnections(): typeof all {
+      const now = [...(used.get(session) ?? []), ...relayed]
+      if (now.length !== all.size || now.some(([name, each]) => all.get(name) !== each)) all = new Map(now)
+      return all
+    }
+    return {
+      tools: () => toolsOf(allConnections()),
+      async prepare() {
+        await Promise.all([prepare(session), start()])
+      },
+      start: () => void start(),
+      close() {
+        for (const connection of relayed.values()) end(connection)
+      },
+    }
+  }
+
+  const toolsOf = (connections: ReadonlyMap<string, ServerConnection>): readonly Tool[] => [
+    ...[...connections.values()].flatMap((connection) => connection.tools()),
+    ...offerTools(connections),
+  ]
 
   async function prepare(session: Session): Promise<void> {
     const settings = Object.entries(deps.settings())
@@ -92,10 +165,10 @@ export function createMcpServers(deps: McpServersDeps): McpServers {
   return {
     tools(session) {
       const connections = used.get(session)
-      if (connections === undefined) return []
-      return [...[...connections.values()].flatMap((connection) => connection.tools()), ...offerTools(connections)]
+      return connections === undefined ? [] : toolsOf(connections)
     },
     prepare,
+    relay,
     onChange(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -126,6 +199,15 @@ function stopped(name: string): ServerListing {
   return { name, state: 'stopped', tools: [], ...noOffers }
 }
 
+function programPath(env: McpServersDeps['env']): readonly string[] {
+  return (env['PATH'] ?? systemPath).split(delimiter).filter((folder) => isAbsolute(folder))
+}
+
+/** What a server gets of the environment of this process. */
+export function serverEnvironment(env: McpServersDeps['env']): Readonly<Record<string, string>> {
+  return commandEnvironment(programPath(env), env, platform)
+}
+
 /**
  * Returns the program of a server. It starts in the home directory by default, because `npx` would run untrusted programs of the
  * workspace there. Replaces `${workspace}` with the root of the workspace.
@@ -138,8 +220,8 @@ async function toProgram(
   const fill = (text: string): string => text.replaceAll('${workspace}', () => session.folder.root)
   const fillPath = (path: string): string => fill(path.replace(/^~(?=[/\\])/, deps.homeDir))
   const [program = '', ...args] = command
-  const path = (deps.env['PATH'] ?? systemPath).split(delimiter).filter((folder) => isAbsolute(folder))
-  const base = commandEnvironment(path, deps.env, platform)
+  const path = programPath(deps.env)
+  const base = serverEnvironment(deps.env)
   const token = deps.providerToken()
   const words = [fillPath(program), ...args.map(fill)] as const
   const folder = cwd === undefined ? undefined : fillPath(cwd)

@@ -3,7 +3,7 @@ import { promptToolName, resourceToolName } from '../../tools/offer-names.ts'
 import type { Tool, ToolContext } from '../../tools/tool.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
 import { argumentsOf } from './prompt-arguments.ts'
-import type { ServerConnection, ServerOffers } from './server-connection.ts'
+import { trustedBy, type ServerConnection, type ServerOffers } from './server-connection.ts'
 
 type Connections = ReadonlyMap<string, ServerConnection>
 
@@ -145,7 +145,7 @@ function programOf(server: string, settings: ServerConnection['settings'], isQui
     provider: server,
     ...(timeoutSeconds !== undefined && { timeoutMs: timeoutSeconds * 1000 }),
     identity: identify('offers', server, settings),
-    trustedBy: `set mcp-servers.${server}.trust to true`,
+    trustedBy: trustedBy(server, settings),
     asks: isQuiet ? 'after-secret' : 'always',
   } as const
 }

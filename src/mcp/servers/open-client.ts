@@ -20,6 +20,8 @@ import { createStdioTransport, type StdioProgram } from './stdio-transport.ts'
 export type Place =
   | { readonly kind: 'program'; readonly program: StdioProgram }
   | { readonly kind: 'address'; readonly url: string; readonly headers: Readonly<Record<string, string>> }
+  /** Another program of this machine holds the connection to the server. */
+  | { readonly kind: 'relay'; readonly transport: Transport }
 
 export interface ClientDeps {
   readonly place: Place
@@ -210,17 +212,28 @@ export async function openClient(deps: ClientDeps): Promise<OpenClient> {
           timeout: callMs,
         }),
       ),
-    // The reference servers answer 400 instead: "No valid session ID provided" (server-everything 2026.8.31).
     isSessionLost: (error) =>
-      error instanceof SdkHttpError &&
-      transport.sessionId !== undefined &&
-      (error.status === 404 || (error.status === 400 && /session/i.test(error.message))),
+      hasLostSession(transport, error) ||
+      (deps.place.kind === 'relay' && error instanceof ProtocolError && error.code === lostSession),
     retire() {
       isRetired = true
       closeIfRetired()
     },
     close: () => client.close(),
   }
+}
+
+/** The code of `error` in the answer of a relay to a request that the server has refused because it has lost the session. */
+export const lostSession = -32_098
+
+/** Whether a server over HTTP has refused a message because it does not know the session. */
+export function hasLostSession({ sessionId }: Transport, error: unknown): boolean {
+  // The reference servers answer 400 instead of 404: "No valid session ID provided" (server-everything 2026.8.31).
+  return (
+    error instanceof SdkHttpError &&
+    sessionId !== undefined &&
+    (error.status === 404 || (error.status === 400 && /session/i.test(error.message)))
+  )
 }
 
 type Found = z.infer<typeof entry>
@@ -275,7 +288,8 @@ export function reasonOf(error: unknown): string {
   return error.message.slice(0, maxText)
 }
 
-function createTransport(place: Place): Transport {
+export function createTransport(place: Place): Transport {
+  if (place.kind === 'relay') return place.transport
   if (place.kind === 'program') return createStdioTransport(place.program)
   return new StreamableHTTPClientTransport(new URL(place.url), {
     requestInit: { headers: { ...place.headers } },

@@ -11,14 +11,21 @@ import type { OpenClient, Place, ServerLists } from './open-client.ts'
 import { readTools, type ServerTool } from './read-tools.ts'
 import type { StdioProgram } from './stdio-transport.ts'
 
+export interface ServerSettings extends McpServerSettings {
+  /** Tells a server that another program relays from every other one of its name. */
+  readonly fingerprint?: string
+}
+
 export interface ServerConnectionDeps {
   readonly name: string
-  readonly settings: McpServerSettings
+  readonly settings: ServerSettings
   readonly session: Session
-  /** Returns the program of the settings. */
-  readonly programOf: () => Promise<Omit<StdioProgram, 'onStderr' | 'onEnd'>>
+  /** Returns where the server is. */
+  readonly place: (hooks: Pick<StdioProgram, 'onStderr' | 'onEnd'>) => Promise<Place>
   /** The connection calls it after its tools have changed. */
   readonly changed: () => void
+  /** Takes sentences for the person who has named the server. Default: they are in the log and in the listing only. */
+  readonly tell?: (sentence: string) => void
   readonly version: string
   /** Removes known credentials from the output of a server. */
   readonly redact: (text: string) => string
@@ -47,7 +54,7 @@ export interface ServerListing extends ServerOffers {
 
 /** The connection of one session to one server. */
 export interface ServerConnection {
-  readonly settings: McpServerSettings
+  readonly settings: ServerSettings
   readonly tools: () => readonly Tool[]
   /** Another object after each change. */
   readonly offers: () => ServerOffers
@@ -113,9 +120,12 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
     state = 'failed'
     const written = lastLines?.text() ?? ''
     const reason = deps.redact(given) + (written === '' ? '' : ` (it wrote: ${written})`)
+    // A server that cannot start fails again and again.
+    const isNews = reason !== problem
     problem = reason
     client = undefined
     log.warn({ ...about, reason }, 'an MCP server failed')
+    if (isNews) deps.tell?.(`The MCP server "${name}" failed: ${reason}.`)
   }
 
   function onEnd(reason: string): void {
@@ -126,17 +136,17 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
     log.info({ ...about, line }, 'an MCP server wrote to stderr')
   }
 
-  async function place(): Promise<Place> {
-    const { url, headers = {} } = settings
-    if (url !== undefined) return { kind: 'address', url, headers }
+  function place(): Promise<Place> {
     const logLines = createLogLines({ write: writeLine, redact: deps.redact, now })
     const lines = createLastLines(deps.redact)
     lastLines = lines
-    const onStderr = (chunk: Buffer): void => {
-      logLines(chunk)
-      lines.add(chunk)
-    }
-    return { kind: 'program', program: { ...(await deps.programOf()), onStderr, onEnd } }
+    return deps.place({
+      onStderr(chunk) {
+        logLines(chunk)
+        lines.add(chunk)
+      },
+      onEnd,
+    })
   }
 
   async function start(): Promise<void> {
@@ -184,7 +194,10 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
     const names = namesOf(session, `server ${name} as ${prefix}`, maxForModels)
     const read = readTools(found.tools, { prefix, names, isTrusted })
     problems = read.problems.slice(0, maxProblems)
-    for (const reason of problems) log.warn({ ...about, reason }, 'a tool of an MCP server is left out')
+    for (const reason of problems) {
+      log.warn({ ...about, reason }, 'a tool of an MCP server is left out')
+      deps.tell?.(`The MCP server "${name}" has a tool that cannot be used: ${deps.redact(reason)}.`)
+    }
     tools = read.tools.map(toTool)
     const { tools: _tools, ...offers } = found
     lists = offers
@@ -225,7 +238,7 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
       ...definition,
       provider: name,
       identity,
-      trustedBy: `set mcp-servers.${name}.trust to true`,
+      trustedBy: trustedBy(name, settings),
       ...(timeoutSeconds !== undefined && { timeoutMs: timeoutSeconds * 1000 }),
       run: async (args: unknown, context) =>
         toToolResult(
@@ -322,6 +335,13 @@ export function createServerConnection(deps: ServerConnectionDeps): ServerConnec
       await Promise.all([closing?.close(), starting])
     },
   }
+}
+
+/** Returns the change of the configuration with which the person trusts a server, as a clause. */
+export function trustedBy(name: string, { fingerprint }: ServerSettings): string {
+  return fingerprint === undefined
+    ? `set mcp-servers.${name}.trust to true`
+    : 'name it under mcp-servers, with trust: true,'
 }
 
 export const noOffers: ServerOffers = { resources: [], templates: [], prompts: [] }

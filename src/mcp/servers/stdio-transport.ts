@@ -3,6 +3,7 @@ import { kill, platform } from 'node:process'
 import { deserializeMessage, serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
 
 import type { Mount } from '../../workspace/sandbox/bubblewrap-arguments.ts'
+import { endWithDaemon } from '../../workspace/sandbox/end-with-daemon.ts'
 import { displacedReason, readReport } from '../../workspace/sandbox/report.ts'
 import { readMessage } from './read-message.ts'
 
@@ -83,6 +84,7 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
       })
       child = started
       const report = mounts === undefined ? undefined : readReport(started, mounts)
+      const endGuard = mounts === undefined ? endWithDaemon(started) : undefined
       started.once('spawn', resolve)
       started.once('error', (error) => {
         reject(error)
@@ -92,6 +94,7 @@ export function createStdioTransport({ command, cwd, env, mounts, onStderr, onEn
       started.stdout?.on('data', read)
       started.stderr?.on('data', onStderr)
       started.once('exit', (code, signal) => {
+        endGuard?.()
         // End the processes that the program has started too.
         signalGroup(started, 'SIGKILL')
         if (report?.isDisplaced() === true) reason ??= `it was not started: ${displacedReason}`

@@ -36,6 +36,8 @@ export function foldEvent(timeline, event, key) {
     case 'compaction':
       // A notice says the same in words.
       return timeline
+    case 'editor':
+      return timeline
     case 'plan':
       return withRun(timeline, event, (run) => ({ ...run, plan: event.items }))
     case 'done':
@@ -190,7 +192,7 @@ function toHead({ text, mode, time, origin, provider, attachments }) {
 
 /**
  * @param {readonly RunPart[]} parts
- * @param {Exclude<RunEvent, { type: 'inbound' | 'usage' | 'compaction' | 'plan' | 'done' }>} event
+ * @param {Exclude<RunEvent, { type: 'inbound' | 'usage' | 'compaction' | 'plan' | 'editor' | 'done' }>} event
  * @param {string} key
  * @returns {readonly RunPart[]}
  */

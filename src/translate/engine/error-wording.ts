@@ -174,6 +174,7 @@ const sessionMessages: Readonly<Record<SessionProblem, string>> = {
   message_not_found: 'The conversation has no message with this id.',
   run_not_found: 'There is no run with this id.',
   approval_not_found: 'There is no approval with this id.',
+  request_not_found: 'The run does not wait for an answer with this id.',
   change_not_found: 'There is no change with this id.',
   run_ended: 'The run has ended.',
   approval_decided: 'The approval has been decided, or its run has ended.',

@@ -1,4 +1,5 @@
 import type { Folder } from '../folder.ts'
+import { unsavedNotes } from '../open-files.ts'
 import { failed, ToolError } from '../tool-error.ts'
 import { formatChanges, type Unformatted } from './format-changes.ts'
 import { intendedFiles, type DiffSection, type IntendedFile } from './intended-files.ts'
@@ -23,6 +24,7 @@ export interface PatchContext {
     readonly writes: readonly string[]
     readonly files: readonly IntendedFile[]
     readonly diff: string
+    readonly notes?: readonly string[]
   }) => Promise<void>
   /** Called first, so that a refusal comes before a conflict. Asks no person. @throws ToolError */
   readonly permit: (intent: { readonly writes: readonly string[] }) => Promise<void>
@@ -167,7 +169,13 @@ export async function finish(
     ...(undoes !== undefined && { undoes: undoes.map(({ id }) => id), ...(dryRun === true && { diff }) }),
   }
   if (dryRun === true || changes.length === 0) return result
-  await authorize({ writes: changes.map(({ path }) => path), files: intendedFiles(changes, sections), diff })
+  const notes = unsavedNotes(changes)
+  await authorize({
+    writes: changes.map(({ path }) => path),
+    files: intendedFiles(changes, sections),
+    diff,
+    ...(notes.length > 0 && { notes }),
+  })
   const id = await deps.journal.commit(changes, { signal, undoes, undoesNewest })
   return { ...result, id }
 }

@@ -98,7 +98,7 @@ export interface Journal {
   readonly newBytes: (entry: JournalEntry) => Promise<readonly (Buffer | undefined)[]>
 }
 
-interface CommitOptions {
+export interface CommitOptions {
   readonly signal: AbortSignal
   /** Id of the caller's key. Absent: no key. */
   readonly ownerId?: string | undefined

@@ -45,6 +45,14 @@ export async function withEndsOf(before: Buffer, changed: Buffer): Promise<Buffe
   return applyEdits(file, edits, pace)
 }
 
+/** Restores line ends and the byte order mark of a file in a text of somebody who sees neither: a model, or an editor. */
+export async function likeFile(file: Buffer, text: string): Promise<Buffer> {
+  const mark = '\uFEFF'
+  const hasMark = file.toString('utf8', 0, 3) === mark && !text.startsWith(mark)
+  const bytes = Buffer.from(hasMark ? `${mark}${text}` : text)
+  return text.includes('\r') ? bytes : withEndsOf(file, bytes)
+}
+
 function endOf(line: Line): '' | '\n' | '\r\n' {
   if (!line.endsWith('\n')) return ''
   return line.endsWith('\r\n') ? '\r\n' : '\n'

@@ -1,3 +1,4 @@
+import { journalOfOpenFiles, type OpenFiles } from '../open-files.ts'
 import { undoneBy, type Journal, type JournalEntry } from './journal.ts'
 
 /** Who makes changes through a journal. */
@@ -6,10 +7,13 @@ export interface ChangeMaker {
   readonly ownerId: string | undefined
   /** The id of the run whose agent calls. */
   readonly runId?: string | undefined
+  /** The files that the person has open in an editor. */
+  readonly openFiles?: OpenFiles | undefined
 }
 
 /** Returns the journal as the holder of a key sees it: its changes, and the undoing of them by anybody. It can undo no others. */
-export function ownedJournal(journal: Journal, { ownerId, runId }: ChangeMaker): Journal {
+export function ownedJournal(all: Journal, { ownerId, runId, openFiles }: ChangeMaker): Journal {
+  const journal = openFiles === undefined ? all : journalOfOpenFiles(all, openFiles)
   const isOwn = (entry: JournalEntry): boolean => ownerId === undefined || entry.ownerId === ownerId
   return {
     ...journal,

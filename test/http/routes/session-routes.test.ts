@@ -100,6 +100,9 @@ test('every route needs a key where there are keys, and messages count for its l
   for (let sent = 0; sent < 3; sent += 1)
     statuses.push((await postMessage(proxy, { text: 'hello', model: 'gpt-5-mini' }, asKey)).status)
   expect(statuses).toEqual([202, 202, 429])
+  // An answer that the daemon has asked for does not count.
+  const answer = await proxy.send('/runs/x/editor', { body: '{"requestId":"y","ok":false}', headers: asKey })
+  expect(answer.status).toBe(404)
 })
 
 test('another method is refused with those that a route has', async () => {

@@ -1,0 +1,78 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { methods } from '@agentclientprotocol/sdk'
+import type { ContentBlock } from '@agentclientprotocol/sdk'
+import { quickShopFiles } from '../agent/shop.ts'
+import { createUser, openGithub, upstreamVariables } from '../commands/harness.ts'
+import { makeFolder } from '../tools/session.ts'
+import { confirmPolicies } from '../workspace/policy/confirm.ts'
+import { openEditor } from './acp-editor.ts'
+import type { Editor, EditorOptions } from './acp-editor.ts'
+import { startCli } from './cli.ts'
+
+const { session } = methods.agent
+
+/** A folder with a mistake, and editors for it. */
+export async function openShop(settings: Readonly<Record<string, string>> = {}) {
+  const root = await makeFolder(quickShopFiles)
+  const { home } = await createUser()
+  await confirmPolicies(join(home, 'proxy', 'workspaces'), root)
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: home,
+    COPILOT_PROXY_HOME: join(home, 'proxy'),
+    COPILOT_PROXY_SERVER_PORT: '2',
+    COPILOT_PROXY_WORKSPACE_READ_ONLY: 'false',
+    ...settings,
+  }
+  return {
+    root,
+    home,
+    env,
+    total: () => readFile(join(root, 'src/total.js'), 'utf8'),
+    editor: (options: Partial<EditorOptions> = {}) => openEditor({ env, ...options }),
+  }
+}
+
+/** With a login, and conversations that outlive a process. */
+export async function openWithUpstream() {
+  const upstream = await openGithub({ record: 20 })
+  const shop = await openShop({ ...upstreamVariables(upstream), COPILOT_PROXY_AGENT_MODEL: 'gpt-5-mini' })
+  return {
+    ...shop,
+    editor: (options: Partial<EditorOptions> = {}) => shop.editor({ args: ['acp'], ...options }),
+    /** What the model got last. */
+    sent: () => JSON.stringify(upstream.log.findLast(({ route }) => route === '/responses')?.body),
+  }
+}
+
+export function say({ agent }: Editor, sessionId: string, ...prompt: readonly (string | ContentBlock)[]) {
+  return agent.request(session.prompt, {
+    sessionId,
+    prompt: prompt.map((part) => (typeof part === 'string' ? { type: 'text', text: part } : part)),
+  })
+}
+
+export async function newSession({ agent }: Editor, cwd: string): Promise<string> {
+  return (await agent.request(session.new, { cwd, mcpServers: [] })).sessionId
+}
+
+/** Starts a daemon of the folder. `here`: with it, an editor uses this daemon. */
+export async function serve(
+  root: string,
+  env: Readonly<Record<string, string | undefined>>,
+  { port = '0', args = [] }: { readonly port?: string; readonly args?: readonly string[] } = {},
+) {
+  const withPort = (number: string) => ({ ...env, COPILOT_PROXY_SERVER_PORT: number })
+  const cli = startCli(['serve', ...args, '--workspace', root], withPort(port))
+  const [, at = ''] = await cli.seen('stdout', /listening on http:\/\/127\.0\.0\.1:(\d+)/)
+  return {
+    port: at,
+    url: `http://127.0.0.1:${at}`,
+    here: { env: withPort(at), args: ['acp'] },
+    async stop() {
+      cli.child.kill('SIGTERM')
+      await cli.ended
+    },
+  }
+}
