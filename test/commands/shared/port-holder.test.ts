@@ -1,11 +1,11 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { askHealth, daemonUrl, findPortHolder, isForeignListener } from '../../../src/commands/shared/find-daemon.ts'
 import { listenForTest } from '../../listen-for-test.ts'
+import { makeFolder } from '../../tools/session.ts'
 
 async function listen(answer: RequestListener): Promise<number> {
   return listenForTest(createServer(answer))
@@ -35,8 +35,7 @@ test.runIf(process.platform === 'linux')('names the process that listens, on Lin
 
 /** A process file system with one process, which listens on port 4141. */
 async function procWith(comm: string, args: readonly string[], uid = 1000): Promise<string> {
-  const procDir = await mkdtemp(join(tmpdir(), 'copilot-proxy-'))
-  onTestFinished(() => rm(procDir, { recursive: true }))
+  const procDir = await makeFolder()
   await mkdir(join(procDir, 'net'))
   await writeFile(
     join(procDir, 'net', 'tcp'),
