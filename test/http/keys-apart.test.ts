@@ -204,6 +204,7 @@ const routes: Readonly<Record<string, Route>> = {
   }),
   'GET /sessions/some-id/streams': shared(({ sessionId }) => `/sessions/${sessionId}/streams`),
   'GET /sessions/some-id/streams/some-id': shared(({ sessionId }) => `/sessions/${sessionId}/streams/tool-calls`),
+  'GET /sessions/some-id/files': shared(({ sessionId }) => `/sessions/${sessionId}/files`),
   'GET /sessions/some-id/servers': shared(({ sessionId }) => `/sessions/${sessionId}/servers`),
   'GET /sessions/some-id/prompts': shared(({ sessionId }) => `/sessions/${sessionId}/prompts`),
   'GET /sessions/some-id/policy': shared(({ sessionId }) => `/sessions/${sessionId}/policy`),
