@@ -18,6 +18,7 @@ import { frame, resultOf, resultTitle } from './prompts.ts'
 import type { Scope } from './scope.ts'
 import type { FoundTool } from './tool-set.ts'
 import { z } from 'zod'
+import { textOf } from '../json/json.ts'
 
 /** Maximum length of a result that people see. Characters. */
 const maxShown = 8 * 1024
@@ -287,7 +288,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
     if (writes === undefined) return []
     const files = journalFiles.safeParse(result['files'])
     const { id } = result
-    const patchId = typeof id === 'string' ? id : ''
+    const patchId = textOf(id)
     const changes =
       files.success && patchId !== ''
         ? await record.made(snapshot, files.data, diff)

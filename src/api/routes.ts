@@ -25,6 +25,7 @@ import {
   entryList,
   messageList,
   serverList,
+  fileList,
   promptList,
   sessionList,
   sessionPolicy,
@@ -79,6 +80,7 @@ export const schemas = {
   RunReport: runReport,
   SelfCheck: selfCheck,
   ServerList: serverList,
+  FileList: fileList,
   PromptList: promptList,
   RewindInput: rewindInput,
   RewindReport: rewindReport,
@@ -316,6 +318,12 @@ export const ownRoutes: readonly OwnRoute[] = [
     path: '/sessions/{id}/policy',
     summary: 'Shows what is allowed in a workspace',
     answer: 'SessionPolicy',
+  },
+  {
+    method: 'get',
+    path: '/sessions/{id}/files',
+    summary: 'Lists the files of a session that a message can name',
+    answer: 'FileList',
   },
   {
     method: 'get',

@@ -193,9 +193,9 @@ export const helpText = {
   },
   doctor: {
     about: `
-    Checks settings, files, network, certificates, clock, logins, tokens, plans, models, port and clients. Prints one
-    thing to do for each problem. Prints no tokens and sends no request to a model. Changes nothing, but renews a
-    ChatGPT login that is about to expire.
+    Checks settings, files, network, certificates, clock, logins, tokens, plans, models, port, clients, and whether the
+    policies of the current folder are confirmed. Prints one thing to do for each problem. Prints no tokens and sends no
+    request to a model. Changes nothing, but renews a ChatGPT login that is about to expire.
 
     Exits with 1 if a check failed, with 2 if the configuration is invalid, with 3 if only a login is missing, and with
     0 if there are only warnings.

@@ -1,6 +1,12 @@
 import { join } from 'node:path'
 import type { AgentDeps } from '../agent/run-agent.ts'
+import type { FileList } from '../api/sessions.ts'
+import { Fault } from '../errors.ts'
 import { inMemory } from '../sqlite/database.ts'
+import type { Session } from '../tools/session.ts'
+import { listFiles } from '../workspace/list-files.ts'
+import { guardFolder } from '../workspace/policy/guard-folder.ts'
+import { ToolError } from '../workspace/tool-error.ts'
 import type { OpenWorkspaces, WorkspacesDeps } from './open-workspaces.ts'
 import { openWorkspaces } from './open-workspaces.ts'
 import type { Tools } from '../tools/tool.ts'
@@ -20,11 +26,16 @@ export interface CompanionDeps
   readonly defaultModel: (keyName: string | undefined, signal: AbortSignal) => Promise<string>
 }
 
+/** The page keeps the list while somebody types a name. */
+const mostFiles = 10_000
+
 /** The parts that exist only while a workspace is configured. */
 export interface Companion {
   readonly workspaces: OpenWorkspaces
   readonly sessions: Sessions
   readonly changes: Changes
+  /** @throws Fault `session_refused`: files_failed */
+  readonly listFiles: (session: Session, signal: AbortSignal) => Promise<FileList>
   /**
    * Gives the runs of the owner in a conversation other tools than those of its session. The last call counts. Returns a function
    * that takes them away.
@@ -73,6 +84,14 @@ export async function openCompanion(deps: CompanionDeps): Promise<Companion> {
     workspaces,
     sessions: opened,
     changes: createChanges({ workspaces, sessions: opened, redact: deps.secrets.redact }),
+    async listFiles({ folder, policy }, signal) {
+      try {
+        return await listFiles(guardFolder(folder, policy), { limit: mostFiles }, signal)
+      } catch (error) {
+        if (!(error instanceof ToolError)) throw error
+        throw new Fault({ kind: 'session_refused', problem: 'files_failed', detail: error.message }, { cause: error })
+      }
+    },
     equip(conversationId, tools) {
       equipped.set(conversationId, tools)
       return () => {

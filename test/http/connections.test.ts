@@ -1,20 +1,13 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { acceptAlso } from '../../src/http/connections.ts'
+import { listenForTest } from '../listen-for-test.ts'
 
 /** A server at 127.0.0.1 that says hello, and its port. */
 async function openServer() {
   const server = createServer((_request, response) => response.end('hello'))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  // Proof of the cast: it listens, and not on a path.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return { server, port: (server.address() as AddressInfo).port }
+  return { server, port: await listenForTest(server) }
 }
 
 // Linux has all of 127.0.0.0/8; elsewhere the second address would have to be set up first.

@@ -1,9 +1,9 @@
 import { RequestError } from '@agentclientprotocol/sdk'
 import { PromptProblem } from '../../acp/prompt.ts'
 import { ToolError } from '../../workspace/tool-error.ts'
-import { RequestRefused } from '../agent/client.ts'
 import { loginAdvice } from '../shared/accounts.ts'
 import { CommandFailure, isNotLoggedIn } from '../shared/command.ts'
+import { RouteRefused } from '../shared/view.ts'
 
 /** Lets a handler fail with a sentence that the editor can show. */
 export function answering(note: (sentence: string) => void) {
@@ -30,11 +30,11 @@ const goneText =
 function toRequestError(error: unknown, note: (sentence: string) => void): RequestError {
   if (error instanceof RequestError) return error
   if (error instanceof PromptProblem) return new RequestError(codes.invalidParams, error.message)
-  if (error instanceof RequestRefused && (error.status === 400 || error.status === 413)) {
+  if (error instanceof RouteRefused && (error.status === 400 || error.status === 413)) {
     return new RequestError(codes.invalidParams, error.message)
   }
   // Neither the folder nor the conversation of an open session is unknown otherwise.
-  if (error instanceof RequestRefused && error.status === 404) return new RequestError(codes.notFound, goneText)
+  if (error instanceof RouteRefused && error.status === 404) return new RequestError(codes.notFound, goneText)
   if (isNotLoggedIn(error)) return RequestError.authRequired(undefined, loginAdvice)
   // The folder cannot be a workspace.
   if (error instanceof CommandFailure && error.cause instanceof ToolError) {

@@ -7,13 +7,14 @@ import type { Config } from '../../config/schema.ts'
 import type { ReadOnlyMode } from '../../config/setting-types.ts'
 import { silentLog } from '../../logging/logger.ts'
 import type { LogMethod } from '../../logging/logger.ts'
-import { loginAdvice, tokenOfEnvironment } from '../shared/accounts.ts'
+import { loginAdvice } from '../shared/accounts.ts'
 import { findLogins } from '../shared/logins.ts'
 import { CommandFailure, exitCode } from '../shared/command.ts'
 import type { AgentFlags, CommandContext } from '../shared/command.ts'
 import { refuseWrongKey } from '../shared/find-daemon.ts'
-import { findCodexHome, findOwnPaths, homeOf, loadSettings } from '../shared/settings.ts'
+import { loadSettings } from '../shared/settings.ts'
 import type { LoadedSettings } from '../shared/settings.ts'
+import { startHere } from '../shared/start-here.ts'
 import { getterAt, openDaemonView, RouteRefused } from '../shared/view.ts'
 import type { DaemonView, RemoteView } from '../shared/view.ts'
 import { findWorkspace, innermost, openWorkspaceFolder, realPathOf } from '../shared/workspace-folder.ts'
@@ -163,14 +164,13 @@ interface OwnOptions {
 /** A daemon in this process, on a free port. It has a key that nobody knows, so that other programs are refused. */
 async function startOwn(
   context: CommandContext,
-  { config: given, configFile, authDir, usageFile, workspacesDir }: LoadedSettings,
+  settings: LoadedSettings,
   { workspace: first, keepsSessions, flags }: OwnOptions,
 ): Promise<OwnDaemon> {
-  const { env, version, secrets, keychain } = context
+  const { config: given, usageFile } = settings
   const isDemo = flags.demo === true
   /** Why workspaces cannot be opened, by path. */
   const reasons = new Map<unknown, unknown>()
-  const [{ startDaemon }] = await Promise.all([import('../../daemon.ts'), context.prepareFetch()])
   const maxSteps = Math.max(given.agent.maxSteps, Number(flags.maxSteps ?? 0))
   let config: Config = {
     ...given,
@@ -178,29 +178,14 @@ async function startOwn(
     workspaces: [first],
     agent: { ...given.agent, maxSteps },
   }
-  const daemon = await startDaemon({
-    config,
-    authDir,
-    ...(!isDemo && { usageFile, keychain }),
-    workspacesDir,
-    keepsSessions,
-    homeDir: () => homeOf(context),
-    ownPaths: findOwnPaths(context, configFile),
-    codexHome: isDemo ? undefined : findCodexHome(context),
-    version,
-    // Log lines would disturb the output on the terminal.
-    log: {
-      ...silentLog,
-      error(fields: Parameters<LogMethod>[0] | string) {
-        if (typeof fields !== 'string') reasons.set(fields['path'], fields['reason'])
-      },
+  // Log lines would disturb the output on the terminal.
+  const log = {
+    ...silentLog,
+    error(fields: Parameters<LogMethod>[0] | string) {
+      if (typeof fields !== 'string') reasons.set(fields['path'], fields['reason'])
     },
-    demo: isDemo,
-    githubToken: isDemo ? undefined : tokenOfEnvironment(context),
-    env,
-    secrets,
-    ...(context.beforeExit && { beforeExit: context.beforeExit }),
-  })
+  }
+  const daemon = await startHere(context, settings, { config, demo: isDemo, log, usageFile, keepsSessions })
   // The owner's token, so that what the command does is the owner's: the next run of the command can continue it.
   const { url, ownerToken: key } = daemon
   const get = getterAt(context, { url, key })

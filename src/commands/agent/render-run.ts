@@ -16,7 +16,7 @@ import { parsePatch } from '../../page/static/diff-lines.js'
 import { isObject } from '../../json/json.ts'
 import type { Output } from '../../terminal/output.ts'
 import { wrapText } from '../../terminal/table.ts'
-import { shortCount, shortCredits, shortMs } from '../../terminal/format.ts'
+import { shortCount, shortCredits, shortMs, plural } from '../../terminal/format.ts'
 import { visible } from '../../terminal/visible.ts'
 import type { ApprovalEvent, DaemonEvent, DoneEvent } from '../../api/events.ts'
 import type { PlanItem } from '../../api/run.ts'
@@ -231,7 +231,7 @@ export function createRunScreen(output: Output): RunScreen {
     const tokens = `${shortCount(usage.inputTokens)} tokens in, ${shortCount(usage.outputTokens)} out`
     const used = context === undefined ? '' : `, context ${contextPhrase(context, shortCount)}`
     const by = model === undefined ? '' : ` by ${escaped(model)}`
-    wrapped(`${count(steps, 'step')}, ${count(requests, 'request')}${by}, ${tokens}${credits}${used}`, style.dim)
+    wrapped(`${plural(steps, 'step')}, ${plural(requests, 'request')}${by}, ${tokens}${credits}${used}`, style.dim)
   }
 }
 
@@ -298,8 +298,4 @@ function createFlow(write: (text: string) => void, columns: number) {
       space = ''
     },
   }
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
