@@ -5,10 +5,10 @@ import type {
   ToolCallContent,
   ToolCallStatus,
 } from '@agentclientprotocol/sdk'
-import { withUndoCommand } from '../agent/summarise-run.ts'
 import type { DaemonEvent, DoneEvent, ToolEvent } from '../api/events.ts'
 import type { ContextUse, PlanItem, RunOutcome, ToolOutcome } from '../api/run.ts'
 import { instructionsSentence } from '../page/static/context-words.js'
+import { withUndoCommand } from '../terminal/undo-command.ts'
 import { visible } from '../terminal/visible.ts'
 import {
   diffsOf,

@@ -61,13 +61,6 @@ export function summariseRun(run: {
   return lines.join('\n')
 }
 
-/** Names the command that undoes the changes which a line of a summary lists. */
-export function withUndoCommand(line: string, runId: string): string {
-  const [, ids] = /^To undo: (\S+(?:, \S+)*)\.$/.exec(line) ?? []
-  if (ids === undefined) return line
-  return `To undo: copilot-proxy undo ${ids.includes(',') ? runId.slice(0, 8) : ids}`
-}
-
 function endOf({ exitCode, isBackground = false }: CommandRecord): string {
   if (isBackground) return 'started in the background, at most until the end of the run'
   return exitCode === undefined ? 'stopped before it finished' : `exit code ${exitCode}`

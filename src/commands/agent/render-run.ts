@@ -10,13 +10,13 @@ import {
   truncatedSentence,
   wideningSentence,
 } from '../../page/static/approval-words.js'
-import { withUndoCommand } from '../../agent/summarise-run.ts'
 import { contextPhrase, instructionsSentence } from '../../page/static/context-words.js'
 import { parsePatch } from '../../page/static/diff-lines.js'
 import { isObject } from '../../json/json.ts'
 import type { Output } from '../../terminal/output.ts'
 import { wrapText } from '../../terminal/table.ts'
 import { shortCount, shortCredits, shortMs, plural } from '../../terminal/format.ts'
+import { withUndoCommand } from '../../terminal/undo-command.ts'
 import { visible } from '../../terminal/visible.ts'
 import type { ApprovalEvent, DaemonEvent, DoneEvent } from '../../api/events.ts'
 import type { PlanItem } from '../../api/run.ts'
