@@ -6,7 +6,7 @@ import type {
   SessionUpdate,
   StopReason,
 } from '@agentclientprotocol/sdk'
-import { choose, describeChoices, firstChoices } from '../../acp/choices.ts'
+import { choose, describeChoices, describeCommands, firstChoices } from '../../acp/choices.ts'
 import type { Choices, ModelName } from '../../acp/choices.ts'
 import { toDecision, toQuestion } from '../../acp/permission.ts'
 import { toMessage } from '../../acp/prompt.ts'
@@ -51,6 +51,8 @@ export interface AcpSession {
   readonly choose: (option: string, value: string | boolean) => void
   readonly choices: () => Choices
   readonly describeChoices: () => ReturnType<typeof describeChoices>
+  /** Tells the editor the prompts of MCP servers, as commands. Never rejects. */
+  readonly tellCommands: () => Promise<void>
   /** Shows a sentence to the person. */
   readonly warn: (sentence: string) => void
   /** Cancels runs, and resolves when they have ended. `own`: only those of this session's prompts. */
@@ -263,6 +265,12 @@ export function createAcpSession(deps: AcpSessionDeps): AcpSession {
     },
     choices: () => choices,
     describeChoices: () => describeChoices(choices, models),
+    async tellCommands() {
+      // A key sees no prompts of an editor, and a session works without commands.
+      const offered = await client.prompts(id, signal).catch(() => [])
+      if (offered.length === 0) return
+      tell({ sessionUpdate: 'available_commands_update', availableCommands: [...describeCommands(offered)] })
+    },
     warn: (sentence) => tell(updates.warning(sentence)),
     async close(what) {
       const cancelled = allPrompts().filter(({ isOwn }) => isOwn || what === 'everything')

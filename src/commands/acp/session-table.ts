@@ -80,7 +80,7 @@ export function createSessionTable(context: CommandContext, deps: TableDeps) {
     servers.set(id, named)
     await before?.close()
     // The editor learns the id first.
-    setImmediate(() => void named.attach(feed))
+    setImmediate(() => void named.attach(feed).then(() => sessions.get(id)?.tellCommands()))
   }
 
   async function open(id: string, feed: Feed, root: string, choices?: Choices): Promise<AcpSession> {
